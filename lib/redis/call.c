@@ -318,9 +318,8 @@ int ww_redis_call_each(struct redis_store *store, const struct redis_script *scr
 int ww_redis_call_all(
     struct redis_store *store, const struct redis_script *script, struct words *words, size_t least, struct fan *fan)
 {
-	/* A forecast reads all jobs: long silence is no sign. */
-	unsigned soon = script == &ww_redis_script_shard_forecast ? 0 : REDIS_CALL_SOON;
-	int error = ww_redis_call_each(store, script, words, NULL, store->shards, REDIS_CALL_AGAIN | soon, fan);
+	int error =
+	    ww_redis_call_each(store, script, words, NULL, store->shards, REDIS_CALL_AGAIN | REDIS_CALL_SOON, fan);
 
 	for (size_t i = 0; i < fan->count && least && !error; i++)
 		error = ww_redis_call_array(store, fan->calls[i].reply, least);

@@ -376,6 +376,8 @@ int ww_redis_look_list(struct ww_jobs *jobs, const struct ww_job_filter *filter,
 
 /* ---- Forecast */
 
+enum { FORECAST_AT_ONCE = 64 };
+
 struct redis_forecast {
 	uint64_t now;
 	uint64_t span;
@@ -395,22 +397,38 @@ static int tally_one(const struct ww_job_info *info, void *context)
 	return 0;
 }
 
+/* Ask those shards at once, or all with NULL. */
+static int forecast_some(struct redis_store *store, struct words *words, const uint32_t *shards, size_t shard_count,
+    uint64_t *counts, size_t count)
+{
+	struct fan fan;
+	/* Reading all jobs takes time: long silence is no sign. */
+	int error = ww_redis_call_each(
+	    store, &ww_redis_script_shard_forecast, words, shards, shard_count, REDIS_CALL_AGAIN, &fan);
+
+	for (size_t i = 0; i < fan.count && !error; i++)
+		error = ww_redis_call_array(store, fan.calls[i].reply, count);
+	for (size_t i = 0; i < fan.count && !error; i++)
+		for (size_t k = 0; k < count; k++)
+			counts[k] += (uint64_t)ww_redis_call_value(fan.calls[i].reply->element[k]);
+	ww_redis_call_fan_free(store, &fan);
+	return error;
+}
+
+/* Many spans are asked of one shard after the other: a node would do nothing else before it has answered for all. */
 static int forecast_all(struct redis_store *store, uint64_t span, uint64_t *counts, size_t count)
 {
 	struct few_words few;
 	struct words *words = ww_redis_words_few(store, &few);
-	struct fan fan;
+	int error = WW_OK;
 
 	ww_redis_words_number(words, us_up(span));
 	ww_redis_words_number(words, count);
-	int error = ww_redis_call_all(store, &ww_redis_script_shard_forecast, words, count, &fan);
-	if (error)
-		return error;
-	for (size_t i = 0; i < fan.count; i++)
-		for (size_t k = 0; k < count; k++)
-			counts[k] += (uint64_t)ww_redis_call_value(fan.calls[i].reply->element[k]);
-	ww_redis_call_fan_free(store, &fan);
-	return WW_OK;
+	if (count <= FORECAST_AT_ONCE)
+		return forecast_some(store, words, NULL, store->shards, counts, count);
+	for (uint32_t shard = 0; shard < store->shards && !error; shard++)
+		error = forecast_some(store, words, &shard, 1, counts, count);
+	return error;
 }
 
 int ww_redis_look_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count)

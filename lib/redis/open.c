@@ -94,6 +94,7 @@ static int make_locks(struct redis_store *store)
 		return WW_ESYSTEM;
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_mutex_init(&store->renewing, NULL);
+	pthread_mutex_init(&store->looking, NULL);
 	return WW_OK;
 }
 
@@ -106,6 +107,7 @@ static void release(struct redis_store *store)
 	pthread_cond_destroy(&store->heard);
 	pthread_mutex_destroy(&store->lock);
 	pthread_mutex_destroy(&store->renewing);
+	pthread_mutex_destroy(&store->looking);
 	if (store->wake_fd >= 0)
 		close(store->wake_fd);
 	memory_give(allocator, store->tags, 2 * store->shards * sizeof *store->tags);

@@ -96,6 +96,7 @@ struct redis_store {
 	_Atomic uint64_t resets;
 
 	pthread_mutex_t renewing; /* held while the store is made anew */
+	pthread_mutex_t looking;  /* held while many tubes are looked at */
 	pthread_mutex_t lock;     /* of what follows */
 	pthread_cond_t heard;
 	uint64_t readies; /* messages heard; grows whenever something may be ready */

@@ -17,6 +17,11 @@
 
 /* Values of a lease in a reply; leases of one call. */
 enum { LEASE_WORDS = 15, TAKE_BATCH = 256 };
+/*
+ * So many sets Redis looks into for one question: it does nothing else meanwhile. Who asks for more than LOOK_MANY tubes
+ * waits for others that do.
+ */
+enum { LOOK_PIECE = 1024, LOOK_MANY = 100 };
 /* What a shard replies of a tube with a limit that was asked for without permits. */
 enum { NEEDS_PERMITS = -3 };
 
@@ -210,30 +215,60 @@ static void learn_all(struct take *take, const struct fan *fan, const struct som
 	pthread_mutex_unlock(&store->lock);
 }
 
-/* Ask all shards for the first job of each tube that is not known. `room` has room for all tubes. */
-static int look(struct take *take, uint32_t *room)
+/* Ask all shards for the first job of some tubes. */
+static int look_at(struct take *take, const struct some *some)
 {
 	struct redis_store *store = take->store;
-	struct some some = {.tubes = room};
-	int error = choose(take, &some);
-	struct words *words = error || !some.count ? NULL : ww_redis_words_many(store, 3 + some.count);
+	struct words *words = ww_redis_words_many(store, 3 + some->count);
 	struct fan fan;
+	int error;
 
-	if (error || !some.count)
-		return error;
 	if (!words)
 		return WW_ENOMEM;
 	ww_redis_words_text(words, "ready");
-	for (size_t k = 0; k < some.count; k++)
-		ww_redis_words_text(words, take->tubes[some.tubes[k]]);
+	for (size_t k = 0; k < some->count; k++)
+		ww_redis_words_text(words, take->tubes[some->tubes[k]]);
 	error = ww_redis_call_each(
 	    store, &ww_redis_script_shard_first, words, NULL, store->shards, REDIS_CALL_AGAIN | REDIS_CALL_SOON, &fan);
 	if (fan.calls) {
 		error = WW_OK;
-		learn_all(take, &fan, &some);
+		learn_all(take, &fan, some);
 		ww_redis_call_fan_free(store, &fan);
 	}
 	ww_redis_words_free(store, words);
+	return error;
+}
+
+static int look_at_all(struct take *take, uint32_t *room)
+{
+	size_t piece = LOOK_PIECE / take->store->shards ? LOOK_PIECE / take->store->shards : 1;
+	struct some some = {.tubes = room};
+	int error = choose(take, &some);
+	size_t left = some.count;
+
+	while (left && !error) {
+		some.count = left < piece ? left : piece;
+		error = look_at(take, &some);
+		left -= some.count;
+		some.tubes += some.count;
+	}
+	return error;
+}
+
+/*
+ * Ask all shards for the first job of each tube that is not known. `room` has room for all tubes. Threads that have many
+ * do so one after the other: they mostly want to know the same.
+ */
+static int look(struct take *take, uint32_t *room)
+{
+	struct redis_store *store = take->store;
+	int error;
+
+	if (take->count <= LOOK_MANY)
+		return look_at_all(take, room);
+	pthread_mutex_lock(&store->looking);
+	error = look_at_all(take, room);
+	pthread_mutex_unlock(&store->looking);
 	return error;
 }
 

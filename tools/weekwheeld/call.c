@@ -231,6 +231,12 @@ static int is_short(enum verb verb)
 	}
 }
 
+/* They ask about all tubes, or all jobs. */
+static int is_heavy(enum verb verb)
+{
+	return verb == VERB_STATS || verb == VERB_LIST_TUBES || verb == VERB_FORECAST;
+}
+
 void call_start(struct connection *connection)
 {
 	struct call *first = STAILQ_FIRST(&connection->calls);
@@ -247,6 +253,8 @@ void call_start(struct connection *connection)
 	connection->is_busy = 1;
 	if (is_short(first->command->verb) && !STAILQ_NEXT(first, following))
 		task_start_short(connection->server, &first->task);
+	else if (is_heavy(first->command->verb))
+		task_start_heavy(connection->server, &first->task);
 	else
 		task_start(connection->server, &first->task);
 }

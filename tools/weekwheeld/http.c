@@ -164,7 +164,10 @@ static enum MHD_Result question_start(struct server *server, struct http_questio
 	question->task.done = question_done;
 	http->asking[question->of]++;
 	LIST_INSERT_HEAD(&http->questions, question, next);
-	task_start(server, &question->task);
+	if (question->of == OF_METRICS || question->command.verb == VERB_FORECAST)
+		task_start_heavy(server, &question->task);
+	else
+		task_start(server, &question->task);
 	if (question->is_known)
 		return question_answer(question);
 	question->is_suspended = 1;

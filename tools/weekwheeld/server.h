@@ -58,6 +58,14 @@ struct bounds {
 	struct bounds_address *addresses; /* hashed; only if they are bounded */
 };
 
+/* What a shared store said last to clients that asked about all tubes (stats.c). Of the task that does so. */
+struct heard {
+	uint64_t tubes_at; /* ns of uv_hrtime(), when it was asked; 0: never */
+	uint64_t stats_at;
+	struct buffer tubes; /* names, each ended by NUL */
+	struct ww_jobs_stats stats;
+};
+
 struct server {
 	const struct settings *settings;
 	struct tls *tls; /* NULL: no listener has it */
@@ -84,6 +92,7 @@ struct server {
 	pthread_t thread; /* the loop's */
 	struct inbox inbox;
 	struct tasks tasks;
+	struct heard heard;
 	uv_timer_t again;  /* of a shared store: serves those that wait from time to time */
 	struct push *push; /* NULL: no tube is pushed */
 	struct schedules *schedules;

@@ -73,12 +73,52 @@ static int add_stored(const struct ww_tube_stats *tube, void *context)
 	return !schedules_is_hidden(tube->name) && buffer_append(context, tube->name, strlen(tube->name) + 1) != 0;
 }
 
-/* Gather the names of the tubes that have jobs. */
+static int ask_tubes(struct call *call, struct buffer *names)
+{
+	int result = ww_jobs_tubes(call_jobs(call), add_stored, names);
+
+	return result > 0 ? WW_ENOMEM : result;
+}
+
+/*
+ * Gather the names of the tubes that have jobs. Those who asked before a shared store was asked for another client get what
+ * it said then: this runs for one client at a time.
+ */
 static void stored_tubes(struct call *call)
 {
-	call->result = ww_jobs_tubes(call_jobs(call), add_stored, &call->made);
-	if (call->result > 0)
+	struct heard *heard = &call->connection->server->heard;
+	uint64_t now = uv_hrtime();
+
+	if (!call->connection->server->is_shared) {
+		call->result = ask_tubes(call, &call->made);
+		return;
+	}
+	call->result = WW_OK;
+	if (heard->tubes_at < call->task.begun) {
+		heard->tubes_at = 0;
+		buffer_free(&heard->tubes);
+		call->result = ask_tubes(call, &heard->tubes);
+		heard->tubes_at = call->result < 0 ? 0 : now;
+	}
+	if (call->result == WW_OK && buffer_append(&call->made, heard->tubes.data, heard->tubes.size) != 0)
 		call->result = WW_ENOMEM;
+}
+
+static void ask_stats(struct call *call)
+{
+	struct heard *heard = &call->connection->server->heard;
+	uint64_t now = uv_hrtime();
+
+	if (!call->connection->server->is_shared) {
+		call->result = ww_jobs_stats(call_jobs(call), &call->stats);
+		return;
+	}
+	call->result = WW_OK;
+	if (heard->stats_at < call->task.begun) {
+		call->result = ww_jobs_stats(call_jobs(call), &heard->stats);
+		heard->stats_at = call->result < 0 ? 0 : now;
+	}
+	call->stats = heard->stats;
 }
 
 /* The names of all tubes that exist: those that clients name come first. */
@@ -262,7 +302,8 @@ void stats_server_run(struct call *call)
 {
 	if (call->connection->server->is_shared)
 		stored_tubes(call);
-	call->result = ww_jobs_stats(call_jobs(call), &call->stats);
+	if (call->result == WW_OK)
+		ask_stats(call);
 }
 
 void stats_server(struct call *call)

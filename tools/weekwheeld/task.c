@@ -129,6 +129,21 @@ static void tasks_look(uv_timer_t *timer)
 	pthread_mutex_unlock(&tasks->lock);
 }
 
+/* A heavy task has run. */
+static void next_heavy(struct server *server)
+{
+	struct tasks *tasks = &server->tasks;
+	struct task *task = take_first(&tasks->heavy);
+
+	tasks->is_heavy = task != NULL;
+	if (task) {
+		STAILQ_INSERT_TAIL(&tasks->fresh, task, next);
+	} else {
+		server->heard.tubes_at = 0;
+		buffer_free(&server->heard.tubes);
+	}
+}
+
 static void take_ended(struct tasks *tasks)
 {
 	struct task_list ended = STAILQ_HEAD_INITIALIZER(ended);
@@ -139,6 +154,8 @@ static void take_ended(struct tasks *tasks)
 	pthread_mutex_unlock(&tasks->lock);
 	while ((task = take_first(&ended)) != NULL) {
 		tasks->under_way--;
+		if (task->is_heavy)
+			next_heavy(task->server);
 		task->done(task);
 	}
 }
@@ -156,6 +173,7 @@ int tasks_start(struct server *server)
 	STAILQ_INIT(&tasks->fresh);
 	STAILQ_INIT(&tasks->waiting);
 	STAILQ_INIT(&tasks->ended);
+	STAILQ_INIT(&tasks->heavy);
 	if (!server->is_shared)
 		return 0;
 	tasks->threads = calloc(THREADS_MAX, sizeof *tasks->threads);
@@ -173,12 +191,14 @@ int tasks_start(struct server *server)
 	return 0;
 }
 
-static void start(struct server *server, struct task *task, int is_short)
+static void start(struct server *server, struct task *task, int is_short, int is_heavy)
 {
 	struct tasks *tasks = &server->tasks;
 
 	task->server = server;
 	task->is_short = is_short;
+	task->is_heavy = is_heavy;
+	task->begun = is_heavy ? uv_hrtime() : 0;
 	if (!server->is_shared) {
 		task->run(task);
 		task->done(task);
@@ -189,17 +209,27 @@ static void start(struct server *server, struct task *task, int is_short)
 		return;
 	}
 	tasks->under_way++;
+	if (task->is_heavy && tasks->is_heavy) {
+		STAILQ_INSERT_TAIL(&tasks->heavy, task, next);
+		return;
+	}
+	tasks->is_heavy |= task->is_heavy;
 	STAILQ_INSERT_TAIL(&tasks->fresh, task, next);
 }
 
 void task_start(struct server *server, struct task *task)
 {
-	start(server, task, 0);
+	start(server, task, 0, 0);
 }
 
 void task_start_short(struct server *server, struct task *task)
 {
-	start(server, task, 1);
+	start(server, task, 1, 0);
+}
+
+void task_start_heavy(struct server *server, struct task *task)
+{
+	start(server, task, 0, 1);
 }
 
 void tasks_prepare(struct server *server)
@@ -377,6 +407,7 @@ void tasks_stop(struct server *server)
 	tasks->threads = NULL;
 	STAILQ_CONCAT(&tasks->ended, &tasks->waiting);
 	STAILQ_CONCAT(&tasks->ended, &tasks->fresh);
+	STAILQ_CONCAT(&tasks->ended, &tasks->heavy);
 	take_ended(tasks);
 	if (!tasks->has_deputy)
 		pthread_mutex_destroy(&tasks->lock);

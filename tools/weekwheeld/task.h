@@ -37,6 +37,8 @@ struct task {
 	 */
 	void (*done)(struct task *task);
 	int is_short;
+	int is_heavy;
+	uint64_t begun; /* ns of uv_hrtime(): when a heavy one was started */
 	STAILQ_ENTRY(task) next;
 };
 
@@ -47,6 +49,8 @@ struct tasks {
 	struct task_list fresh;   /* of the loop: started in this turn */
 	struct task_list waiting; /* in order of arrival */
 	struct task_list ended;
+	struct task_list heavy; /* of the loop: wait for the one that runs */
+	int is_heavy;           /* one is under way */
 	unsigned waiting_count;
 	struct thread *threads;
 	unsigned thread_count;
@@ -76,6 +80,12 @@ void task_start(struct server *server, struct task *task);
 
 /* The same for one that makes one call or two of the store, and computes little. */
 void task_start_short(struct server *server, struct task *task);
+
+/*
+ * The same for one that asks the store about all that it has. They run one after the other: a store does little else
+ * meanwhile. So run() may keep its answer for those that were begun before it asked.
+ */
+void task_start_heavy(struct server *server, struct task *task);
 
 /* Go round the loop until it has nothing left. */
 void tasks_loop(struct server *server);

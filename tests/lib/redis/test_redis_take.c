@@ -229,6 +229,59 @@ START_TEST(a_thousand_tubes_are_asked_for_as_one_is)
 }
 END_TEST
 
+static long long scripts(void)
+{
+	redisReply *reply = redis_server_ask(&server, "INFO commandstats");
+	const char *at = strstr(reply->str, "cmdstat_evalsha:calls=");
+	long long count = at ? strtoll(at + strlen("cmdstat_evalsha:calls="), NULL, 10) : 0;
+
+	freeReplyObject(reply);
+	return count;
+}
+
+static int add_up(const struct ww_tube_stats *stats, void *context)
+{
+	*(uint64_t *)context += stats->ready;
+	return 0;
+}
+
+/* Redis runs one script at a time, and one that looked at all tubes would hold up all others. */
+START_TEST(questions_about_many_tubes_are_many_small_scripts)
+{
+	enum { TUBES = 1000, PIECE_MOST = 64 };
+	static char names[TUBES][16];
+	const char *watched[TUBES];
+	struct ww_jobs_stats stats;
+	uint64_t ready = 0;
+	long long before;
+
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	struct ww_jobs *jobs = open_with(SHARDS, WW_REDIS_PASSIVE);
+	for (int i = 0; i < TUBES; i++) {
+		(void)snprintf(names[i], sizeof names[i], "tube%d", i);
+		watched[i] = names[i];
+		put_one(jobs, names[i], 5);
+		if (i % 3 == 0)
+			put_one(jobs, names[i], 5);
+	}
+	before = scripts();
+	OK(ww_jobs_stats(jobs, &stats));
+	ck_assert_uint_eq(stats.tubes, TUBES);
+	ck_assert_uint_eq(stats.all.ready, TUBES + (TUBES + 2) / 3);
+	ck_assert_int_ge(scripts() - before, TUBES / PIECE_MOST);
+	OK(ww_jobs_tubes(jobs, add_up, &ready));
+	ck_assert_uint_eq(ready, stats.all.ready);
+	for (int i = 0; i < TUBES; i++)
+		names[i][0] = 'n';
+	before = scripts();
+	ck_assert_int_eq(ww_jobs_reserve(jobs, watched, TUBES, leases), 0);
+	ck_assert_int_ge(scripts() - before, 4 * SHARDS);
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
 /* What is known of a tube that is asked for stays, whatever is put elsewhere. */
 START_TEST(many_tubes_do_not_push_out_those_that_are_asked_for)
 {
@@ -259,4 +312,5 @@ END_TEST
 
 TEST_MAIN("redis/take", redis_is_asked_as_often_as_the_order_passes_to_another_shard,
     leased_jobs_are_returned_when_the_timeout_is_over, a_single_job_is_taken_where_another_took_the_best,
-    a_thousand_tubes_are_asked_for_as_one_is, many_tubes_do_not_push_out_those_that_are_asked_for)
+    a_thousand_tubes_are_asked_for_as_one_is, questions_about_many_tubes_are_many_small_scripts,
+    many_tubes_do_not_push_out_those_that_are_asked_for)

@@ -43,6 +43,12 @@ def inserted(answer):
     return int(answer.split()[1])
 
 
+def scripts(redis):
+    """How many Redis has run."""
+    found = re.search(r"cmdstat_evalsha:calls=(\d+)", redis.ask("INFO", "commandstats"))
+    return int(found.group(1)) if found else 0
+
+
 # ---- Each server sees what the others do
 
 class Shared(Case):
@@ -71,6 +77,37 @@ class Shared(Case):
             conversation(a, ("peek-delayed", "FOUND %d 5|later" % number), ("delete %d" % number, "DELETED"),
                          ("delete %d" % number, "NOT_FOUND"))
             equal(b.ask("peek %d" % number), "NOT_FOUND")
+
+    def test_clients_that_ask_the_same_of_all_tubes_share_an_answer(self):
+        """Each such question keeps Redis from other work, of all its servers."""
+        with Redis() as redis, redis.server() as one, contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(one.client()) for _ in range(40)]
+            for number, line in enumerate(("list-tubes", "stats")):
+                clients[0].ask("use tube%d" % number)
+                inserted(clients[0].put(b"x"))
+                clients[0].ask(line)
+                before = scripts(redis)
+                clients[0].ask(line)
+                single = scripts(redis) - before
+                redis.process.send_signal(signal.SIGSTOP)
+                try:
+                    for client in clients[1:]:
+                        client.send(line + "\r\n")
+                    # The loop has come to those before it.
+                    clients[0].ask("list-tube-used")
+                finally:
+                    redis.process.send_signal(signal.SIGCONT)
+                for client in clients[1:]:
+                    answer = client.answer()
+                    assert ("- tube0\n" if number == 0 else "total-jobs: 3\n") in answer, answer
+                # The store's worker asks now and then, too.
+                used = scripts(redis) - before - single
+                assert used <= 4 * single, (used, single)
+                # A question hears of what was put before it.
+                clients[1].ask("use later%d" % number)
+                inserted(clients[1].put(b"x"))
+                clients[1].ask("use default")
+                assert "- later%d\n" % number in clients[2].ask("list-tubes")
 
     def test_a_put_or_release_is_seen_at_once_on_its_server(self):
         with Redis() as redis, redis.server() as one, one.client() as a:
