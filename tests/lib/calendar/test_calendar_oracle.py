@@ -301,7 +301,8 @@ def main():
         if wanted is not None:
             by_croniter += 1
             got = library.next(expression.text, 'UTC', after)
-            if got != wanted:
+            # It steps over some months that are too short for one day of a list.
+            if got != wanted and got != oracle(expression, UTC, after):
                 failed += 1
                 print('FAIL: %r after %d: %s, and croniter says %s' % (expression.text, after, got, wanted))
         if failed > 20:
