@@ -116,11 +116,20 @@ static int job_prepare(struct call *call)
 	return call->result == WW_OK;
 }
 
+/* A client names a job by its id that may be a schedule: to it there is none. */
+static int is_schedule(struct call *call)
+{
+	const struct ww_job_ref job = {.id = call->command->id};
+	struct ww_job_info info;
+
+	return job.id && ww_jobs_peek(call_jobs(call), &job, &info, NULL) == WW_OK && schedules_is_hidden(info.tube);
+}
+
 static void move_run(struct call *call)
 {
 	const struct command *command = call->command;
 
-	call->result = call_begin(call);
+	call->result = is_schedule(call) ? WW_ENOTFOUND : call_begin(call);
 	if (call->result == WW_OK)
 		call->result = ww_jobs_move(
 		    call_jobs(call), &call->job, command->delay, command->own.at ? WW_JOB_AT : 0, &call->number);
@@ -208,7 +217,9 @@ static int reserve_job_prepare(struct call *call)
 
 static void reserve_job_run(struct call *call)
 {
-	call->result = ww_jobs_reserve_job(call_jobs(call), call->command->id, &call->lease);
+	call->result = WW_ENOTFOUND;
+	if (!is_schedule(call))
+		call->result = ww_jobs_reserve_job(call_jobs(call), call->command->id, &call->lease);
 }
 
 static void reserve_job_answer(struct call *call)
@@ -389,7 +400,7 @@ static void kick_answer(struct call *call)
 
 static void kick_job_run(struct call *call)
 {
-	call->result = call_begin(call);
+	call->result = is_schedule(call) ? WW_ENOTFOUND : call_begin(call);
 	if (call->result == WW_OK)
 		call->result = ww_jobs_kick_job(call_jobs(call), call->command->id);
 }

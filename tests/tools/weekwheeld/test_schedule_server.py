@@ -89,6 +89,7 @@ class Verbs(Case):
             # What a schedule is kept in is not shown, nor deleted like a job.
             equal(schedule(a, "a", "@daily"), "SCHEDULED %d" % (int(a.ask("advance 0").split()[1]) // 86400 * 86400 + 86400))
             conversation(a, ("peek 1", "NOT_FOUND"), ("stats-job 1", "NOT_FOUND"), ("delete 1", "NOT_FOUND"), ("list-delayed id=1", "OK 0|"),
+                         ("reserve-job 1", "NOT_FOUND"), ("kick-job 1", "NOT_FOUND"), ("move 1 5", "NOT_FOUND"),
                          ("list-delayed", "OK 0|"), ("delete-schedule a", "DELETED"))
             conversation(a, ("use -schedules", "BAD_FORMAT"), ("watch -schedules", "BAD_FORMAT"), ("list-schedules x", "BAD_FORMAT"), ("list-schedules", "OK 0|"))
 

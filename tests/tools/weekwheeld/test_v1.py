@@ -385,6 +385,19 @@ class Embedded(Stores, Case):
                                   ("Tube", web.good("GET", "tubes/default"))):
                 check(set(object_) <= set(schemas[kind]["properties"]), (kind, object_))
 
+    def test_a_schedule_is_no_job(self):
+        with self.server() as server, Web(server, self.token) as web, server.client() as a:
+            matches("SCHEDULED", a.ask(b"put-schedule 100 0 60 1 n cron=%40daily\r\nx\r\n"))
+            for method, path, body in (("GET", "jobs/1", None), ("PATCH", "jobs/1", {"delay": 0}),
+                                       ("DELETE", "jobs/1", None), ("POST", "jobs/1/kick", None)):
+                web.refused(404, None, method, path, body)
+            equal((web.good("GET", "jobs")["jobs"], web.good("GET", "tubes")["tubes"]), ([], []))
+            for name in ("-schedules", "a b", "a\r\nb", "ä", "\"x"):
+                web.refused(422, "tube", "POST", "jobs", {"tube": name})
+                web.refused(422, "tubes", "POST", "leases", {"tubes": [name]})
+            web.refused(404, "tube", "GET", "tubes/-schedules")
+            web.refused(404, "tube", "PUT", "tubes/-schedules/keys/default%2Fn", {"body": "x"})
+
     def test_time(self):
         with self.server("--clock", "virtual") as server, Web(server, self.token) as web, server.client() as a:
             web.good("POST", "jobs", {"body": "x", "delay": "3d12h", "every": "1h"})

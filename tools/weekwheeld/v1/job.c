@@ -1,6 +1,7 @@
 /* What a token may do, and the operations on one job. */
 #include <inttypes.h>
 
+#include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 /* The job that the path names. */
@@ -43,6 +44,20 @@ int v1_prepare_tube(struct v1_request *request)
 	return v1_may(request, request->tube) ? 0 : v1_refuse_tube(request, request->tube);
 }
 
+/* The same, and the job is no schedule, which a client reaches by its name alone. */
+static int may_change(struct v1_request *request)
+{
+	const struct ww_job_ref job = {.id = request->id};
+	struct ww_job_info info;
+
+	if (!v1_may_job(request))
+		return 0;
+	if (ww_jobs_peek(v1_jobs(request), &job, &info, NULL) != WW_OK || !schedules_is_hidden(info.tube))
+		return 1;
+	(void)v1_failed(request, WW_ENOTFOUND);
+	return 0;
+}
+
 static int prepare_object(struct v1_request *request)
 {
 	return v1_read(request, 0);
@@ -72,7 +87,7 @@ static void run_get(struct v1_request *request)
 	int error;
 
 	job.version = 0;
-	if (request->id && !v1_may_job(request))
+	if (request->id && !may_change(request))
 		return;
 	error = ww_jobs_peek(v1_jobs(request), &job, &info, &body);
 	if (error < 0) {
@@ -109,7 +124,7 @@ static void run_move(struct v1_request *request)
 	uint64_t version = 0;
 	int error;
 
-	if (request->id && !v1_may_job(request))
+	if (request->id && !may_change(request))
 		return;
 	if (spec->flags & WW_JOB_AT)
 		error = move_at(request, &job, &version);
@@ -129,7 +144,7 @@ static void run_cancel(struct v1_request *request)
 {
 	struct ww_job_ref job = job_of(request);
 
-	if (!request->id || v1_may_job(request))
+	if (!request->id || may_change(request))
 		v1_end(request, ww_jobs_cancel(v1_jobs(request), &job));
 }
 
@@ -140,7 +155,7 @@ static void run_kick_job(struct v1_request *request)
 	struct ww_job_info info;
 	int error = WW_OK;
 
-	if (!v1_may_job(request))
+	if (!may_change(request))
 		return;
 	if (request->version)
 		error = ww_jobs_peek(v1_jobs(request), &job, &info, NULL);

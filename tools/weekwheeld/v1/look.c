@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tools/weekwheeld/files.h"
+#include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 enum { LIMIT = 100, SPANS = 24, KICK_MAX = 10000 };
@@ -28,6 +29,8 @@ static int list_one(const struct ww_job_info *info, void *context)
 {
 	struct v1_listing *listing = context;
 
+	if (schedules_is_hidden(info->tube))
+		return 0;
 	if (listing->count++ > 0)
 		v1_add(listing->request, ",");
 	v1_write_job(listing->request, info, &listing->now, listing->request->with_body);
@@ -73,7 +76,7 @@ static int tubes_one(const struct ww_tube_stats *tube, void *context)
 {
 	struct v1_listing *listing = context;
 
-	if (!v1_may(listing->request, tube->name))
+	if (schedules_is_hidden(tube->name) || !v1_may(listing->request, tube->name))
 		return 0;
 	if (listing->count++ > 0)
 		v1_add(listing->request, ",");

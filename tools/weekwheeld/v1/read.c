@@ -78,9 +78,12 @@ static int take_count(struct v1_object *object, struct json_value value)
 
 /* ---- Members */
 
+/* The names that the protocol allows: all other clients have to be able to say them. */
 static int take_tube(struct v1_object *object, struct json_value value)
 {
-	return take_text(value, object->fields->tube, sizeof object->fields->tube) || !*object->fields->tube ? -1 : 0;
+	const char *tube = copy_string(object->request, value);
+
+	return tube ? words_tube((struct span){tube, tube + strlen(tube)}, object->fields->tube) : -1;
 }
 
 static int take_tubes(struct v1_object *object, struct json_value value)
@@ -93,8 +96,9 @@ static int take_tubes(struct v1_object *object, struct json_value value)
 	request->tube_count = 0;
 	while ((more = json_element(value.text, value.size, &at, &name)) > 0) {
 		const char *tube = request->tube_count < V1_TUBES_MAX ? copy_string(request, name) : NULL;
+		char checked[WW_TUBE_MAX + 1];
 
-		if (!tube || !*tube || strlen(tube) > WW_TUBE_MAX)
+		if (!tube || words_tube((struct span){tube, tube + strlen(tube)}, checked) != 0)
 			return -1;
 		request->tubes[request->tube_count++] = tube;
 	}
@@ -300,7 +304,7 @@ static const struct {
 	size_t field;
 	unsigned of;
 } members[] = {
-    {"tube", take_tube, "a name of 1 to 200 bytes", 0, V1_OF_PUT},
+    {"tube", take_tube, "1 to 200 of A-Z a-z 0-9 - + / ; . $ _ ( ), and no - at its beginning", 0, V1_OF_PUT},
     {"key", take_key, "a text of 1 to 200 bytes", 0, V1_OF_PUT},
     {"key_base64", take_key_base64, "1 to 200 bytes in base64", 0, V1_OF_PUT},
     {"group", take_group, "a text of 1 to 200 bytes", 0, V1_OF_PUT | V1_OF_LIMIT},

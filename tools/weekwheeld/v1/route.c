@@ -71,12 +71,12 @@ static int take_id(struct v1_request *request, struct segment segment)
 
 static int take_tube(struct v1_request *request, struct segment segment)
 {
-	long length = decode(segment, request->tube, WW_TUBE_MAX);
+	char name[WW_TUBE_MAX];
+	long length = decode(segment, name, sizeof name);
 
-	if (length <= 0 || memchr(request->tube, 0, (size_t)length))
-		return v1_problem(request, 404, "tube", NULL, "there is no such tube: a name has 1 to 200 bytes");
-	request->tube[length] = 0;
-	return 0;
+	if (length > 0 && words_tube((struct span){name, name + length}, request->tube) == 0)
+		return 0;
+	return v1_problem(request, 404, "tube", NULL, "there is no such tube, and cannot be one of that name");
 }
 
 static int take_key(struct v1_request *request, struct segment segment)
