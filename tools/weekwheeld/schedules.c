@@ -276,7 +276,7 @@ void schedules_change_run(struct call *call)
 
 void schedules_change_answer(struct call *call)
 {
-	static const char *const words[] = {[VERB_DELETE_SCHEDULE] = "DELETED\r\n",
+	static const char *const words[VERBS] = {[VERB_DELETE_SCHEDULE] = "DELETED\r\n",
 	    [VERB_PAUSE_SCHEDULE] = "PAUSED\r\n",
 	    [VERB_RESUME_SCHEDULE] = "RESUMED\r\n"};
 
