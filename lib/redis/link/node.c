@@ -129,6 +129,11 @@ static void note_success(struct redis_link *link, struct redis_node *node, uint6
 	int was_lost;
 
 	pthread_mutex_lock(&link->lock);
+	/* An attempt that began before the node was lost says nothing of it now: it may have died meanwhile. */
+	if (node->is_lost && ww_redis_link_now(link) < node->lost + took) {
+		pthread_mutex_unlock(&link->lock);
+		return;
+	}
 	was_lost = node->is_lost;
 	node->is_lost = 0;
 	node->failures = 0;
