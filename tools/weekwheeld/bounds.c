@@ -129,9 +129,11 @@ static int is_full_of_jobs(struct server *server, size_t before)
 
 	if (most == 0)
 		return 0;
-	if (bounds->store_jobs + bounds->put_jobs + before >= most)
+	if (bounds->store_jobs + bounds->put_jobs >= most) {
 		ask_store(server);
-	if (bounds->store_jobs + bounds->put_jobs + before < most) {
+		bounds->put_jobs = before;
+	}
+	if (bounds->store_jobs + bounds->put_jobs < most) {
 		bounds->put_jobs++;
 		return 0;
 	}
@@ -141,13 +143,15 @@ static int is_full_of_jobs(struct server *server, size_t before)
 	return 1;
 }
 
-static int is_full_tube(struct server *server, const char *tube, size_t before)
+static int is_full_tube(struct server *server, const char *tube, size_t in_tube)
 {
 	uint64_t most = server->settings->max_tube_jobs;
 	struct ww_tube_stats stats;
 
-	if (most == 0 || ww_jobs_tube(server->jobs, tube, &stats) != WW_OK ||
-	    stats.delayed + stats.ready + stats.reserved + stats.buried + before < most)
+	/* A tube that is not there yet has no jobs. */
+	if (most > 0 && ww_jobs_tube(server->jobs, tube, &stats) != WW_OK)
+		stats = (struct ww_tube_stats){.delayed = 0};
+	if (most == 0 || stats.delayed + stats.ready + stats.reserved + stats.buried + in_tube < most)
 		return 0;
 	state_seen("tube-jobs",
 	    "the tube %s has %llu jobs, as many as --max-tube-jobs allows: new ones are refused until jobs are done",
@@ -163,13 +167,13 @@ static int replaces(struct server *server, const struct ww_job_spec *spec)
 	return spec->key_length > 0 && ww_jobs_peek(server->jobs, &job, &info, NULL) == WW_OK;
 }
 
-int bounds_quota(struct server *server, const struct ww_job_spec *spec, size_t before)
+int bounds_quota(struct server *server, const struct ww_job_spec *spec, size_t before, size_t in_tube)
 {
 	const struct settings *settings = server->settings;
 
 	if (settings->max_jobs == 0 && settings->max_tube_jobs == 0)
 		return 1;
-	if (replaces(server, spec) || (!is_full_tube(server, spec->tube, before) && !is_full_of_jobs(server, before)))
+	if (replaces(server, spec) || (!is_full_tube(server, spec->tube, in_tube) && !is_full_of_jobs(server, before)))
 		return 1;
 	server->bounds.over_quota++;
 	return 0;

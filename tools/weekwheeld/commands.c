@@ -50,7 +50,7 @@ static int put_prepare(struct call *call)
 		call->text = "DRAINING\r\n";
 	else if (!push_takes(server, call->used, command->body, command->body_length))
 		call->text = "BAD_FORMAT\r\n";
-	else if (!bounds_quota(server, spec, 0) || !bounds_job(server, command->body_length))
+	else if (!bounds_quota(server, spec, 0, 0) || !bounds_job(server, command->body_length))
 		call->text = "OUT_OF_MEMORY\r\n";
 	if (call->text)
 		return 0;

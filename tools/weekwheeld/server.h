@@ -158,10 +158,10 @@ int bounds_job(struct server *server, size_t size);
 int bounds_tube(struct server *server);
 
 /*
- * Return 1 if a quota of jobs has room for this one behind `before` others that are not put yet. A job that replaces
- * another always has room.
+ * Return 1 if a quota of jobs has room for this one behind `before` others that are not put yet, `in_tube` of them in its
+ * tube. A job that replaces another always has room.
  */
-int bounds_quota(struct server *server, const struct ww_job_spec *spec, size_t before);
+int bounds_quota(struct server *server, const struct ww_job_spec *spec, size_t before, size_t in_tube);
 
 /* Return 1 if the client may watch one more tube, or may have a command with so many bytes wait for a shared store. */
 int bounds_watch(const struct connection *connection);

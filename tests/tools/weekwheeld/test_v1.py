@@ -398,6 +398,20 @@ class Embedded(Stores, Case):
             web.refused(404, "tube", "GET", "tubes/-schedules")
             web.refused(404, "tube", "PUT", "tubes/-schedules/keys/default%2Fn", {"body": "x"})
 
+    def test_quotas_of_the_jobs_of_a_list(self):
+        with self.server("--max-tube-jobs", "3", "--max-jobs", "9") as server, Web(server, self.token) as web:
+            def put(tubes):
+                return web.ask("POST", "jobs", [{"tube": tube, "body": "x"} for tube in tubes])[0]
+
+            equal(put("aaaa"), 507)
+            equal(put("a"), 200)
+            # Jobs of other tubes take no room there.
+            equal(put("bbccab"), 200)
+            equal(put("aa"), 507)
+            equal(put("dddee"), 507)
+            equal(put("de"), 200)
+            equal(put("d"), 507)
+
     def test_time(self):
         with self.server("--clock", "virtual") as server, Web(server, self.token) as web, server.client() as a:
             web.good("POST", "jobs", {"body": "x", "delay": "3d12h", "every": "1h"})

@@ -30,10 +30,21 @@ static int put_header(struct v1_request *request, struct ww_job_spec *spec)
 	return 0;
 }
 
+/* How many jobs of the list before this one are for its tube. */
+static size_t before_in_tube(const struct v1_request *request, const struct v1_fields *fields)
+{
+	size_t count = 0;
+
+	for (const struct v1_fields *before = request->fields; before < fields; before++)
+		count += strcmp(before->spec.tube, fields->spec.tube) == 0;
+	return count;
+}
+
 static int put_one(struct v1_request *request, struct v1_fields *fields)
 {
 	struct server *server = request->task.server;
 	struct ww_job_spec *spec = &fields->spec;
+	size_t in_tube = 0;
 
 	if (!v1_may(request, spec->tube))
 		return v1_refuse_tube(request, spec->tube);
@@ -48,7 +59,9 @@ static int put_one(struct v1_request *request, struct v1_fields *fields)
 		    "jobs of the tube %s are pushed, and this body is no request", spec->tube);
 	if (spec->body_length > server->settings->max_job_size)
 		return v1_failed(request, WW_ETOOBIG);
-	if (!bounds_quota(server, spec, (size_t)(fields - request->fields)))
+	if (server->settings->max_tube_jobs > 0)
+		in_tube = before_in_tube(request, fields);
+	if (!bounds_quota(server, spec, (size_t)(fields - request->fields), in_tube))
 		return v1_failed(request, WW_EFULL);
 	if (!bounds_job(server, spec->body_length))
 		return v1_failed(request, WW_ENOMEM);
