@@ -6,8 +6,8 @@
 #include <strings.h>
 
 #include "tools/common/tls/tls.h"
+#include "tools/service/address.h"
 #include "tools/weekwheeld/server.h"
-#include "tools/weekwheeld/settings/address.h"
 
 /* A client without a token may stay so long, and send so many lines beside tokens. */
 #define LOGIN_TIME (30 * WW_SECOND)

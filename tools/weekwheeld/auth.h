@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "tools/weekwheeld/culprit.h"
+#include "tools/service/culprit.h"
+#include "tools/service/tokens.h"
 #include "tools/weekwheeld/protocol/protocol.h"
-#include "tools/weekwheeld/settings/tokens.h"
 #include "weekwheel/driver.h"
 
 struct connection;

@@ -1,11 +1,11 @@
 # The server of jobs, weekwheeld.
 weekwheeld_PROGRAM := weekwheeld
-weekwheeld_FOLDERS := tools/weekwheeld $(addprefix tools/weekwheeld/,protocol settings v1)
+weekwheeld_FOLDERS := tools/weekwheeld tools/service $(addprefix tools/weekwheeld/,protocol settings v1)
 weekwheeld_ALSO := tools/common/tls/tls.c
 weekwheeld_USES := jobs common
 weekwheeld_MAY_USE := redis callback schedule
 weekwheeld_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
-weekwheeld_TESTS := tests/tools/weekwheeld tests/tools/weekwheeld/protocol
+weekwheeld_TESTS := tests/tools/service tests/tools/weekwheeld tests/tools/weekwheeld/protocol
 weekwheeld_FUZZERS := protocol
 weekwheeld_OBJECTS := $(B)/obj/gen/weekwheeld_files.o
 

@@ -8,8 +8,8 @@
 #include <uv.h>
 
 #include "lib/base/address.h"
+#include "tools/service/buffer.h"
 #include "tools/weekwheeld/auth.h"
-#include "tools/weekwheeld/buffer.h"
 #include "tools/weekwheeld/counts.h"
 #include "tools/weekwheeld/protocol/protocol.h"
 #include "tools/weekwheeld/shake.h"

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "tools/common/percent.h"
+#include "tools/service/address.h"
+#include "tools/service/visitors.h"
 #include "tools/weekwheeld/commands.h"
 #include "tools/weekwheeld/gate.h"
 #include "tools/weekwheeld/http.h"
 #include "tools/weekwheeld/reply.h"
-#include "tools/weekwheeld/settings/address.h"
-#include "tools/weekwheeld/visitors.h"
 
 /*
  * Those who leave keep their connections for a moment. A client that is accepted may send its request before as many

@@ -10,8 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "tools/service/address.h"
 #include "tools/weekwheeld/server.h"
-#include "tools/weekwheeld/settings/address.h"
 
 enum { BACKLOG = 1024, SYSTEMD_FIRST = 3, ACCEPT_AGAIN_MS = 100, WATCHED_MOST = 65536 };
 

@@ -5,7 +5,7 @@
 
 #include <microhttpd.h>
 
-#include "tools/weekwheeld/buffer.h"
+#include "tools/service/buffer.h"
 
 /* Answer with the body, which becomes empty, and with a field of the head unless its name is NULL. type NULL: no type. */
 enum MHD_Result reply_with(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body,

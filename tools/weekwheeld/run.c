@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "tools/service/notify.h"
 #include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/server.h"
 
@@ -283,7 +284,7 @@ static int server_start(struct server *server)
 	if (loop_start(server) != 0 || push_start(server) != 0 || schedules_start(server) != 0 ||
 	    http_start(server) != 0 || listen_start(server) != 0)
 		return -1;
-	notify_start(server);
+	notify_start(&server->loop, &server->watchdog);
 	return 0;
 }
 

@@ -19,11 +19,11 @@
 #include <pthread.h>
 
 #include "tools/common/message.h"
+#include "tools/service/state.h"
 #include "tools/weekwheeld/auth.h"
 #include "tools/weekwheeld/connection.h"
 #include "tools/weekwheeld/counts.h"
 #include "tools/weekwheeld/settings/settings.h"
-#include "tools/weekwheeld/state.h"
 #include "tools/weekwheeld/task.h"
 #include "weekwheel/driver.h"
 
@@ -264,10 +264,6 @@ void relay_stop(struct server *server);
 /* Listen on all addresses of the settings and on systemd's sockets. Returns 0, or -1 after a message. */
 int listen_start(struct server *server);
 void listen_stop(struct server *server);
-
-/* notify.c: tell systemd that the server is ready and, from time to time, that its loop goes round; that it ends. */
-void notify_start(struct server *server);
-void notify_stop(void);
 
 /* Serve HTTP, if the settings say so. Returns 0, or -1 after a message. */
 int http_start(struct server *server);

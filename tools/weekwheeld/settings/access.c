@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheeld/settings/address.h"
+#include "tools/service/address.h"
 #include "tools/weekwheeld/settings/read.h"
 
 static int read_tokens(struct settings *settings, const struct options *options)

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/weekwheeld/settings/address.h"
+#include "tools/service/address.h"
 #include "tools/weekwheeld/settings/read.h"
 
 void settings_push_default(struct settings_push *push)

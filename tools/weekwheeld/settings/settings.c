@@ -7,7 +7,7 @@
 #include <sys/un.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheeld/settings/address.h"
+#include "tools/service/address.h"
 #include "tools/weekwheeld/settings/read.h"
 #include "weekwheel/version.h"
 

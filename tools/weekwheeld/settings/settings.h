@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "tools/common/tls/tls.h"
-#include "tools/weekwheeld/settings/tokens.h"
+#include "tools/service/tokens.h"
 #include "weekwheel/callback.h"
 #include "weekwheel/jobs.h"
 

@@ -7,7 +7,7 @@
 
 #include "tests/support/suite.h"
 #include "tools/common/message.h"
-#include "tools/weekwheeld/state.h"
+#include "tools/service/state.h"
 
 static uint64_t ms; /* the clock of these tests */
 

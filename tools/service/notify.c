@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "tools/weekwheeld/server.h"
+#include "tools/service/notify.h"
 
 static void notify_send(const char *text)
 {
@@ -49,13 +49,13 @@ static uint64_t watchdog_ms(void)
 	return strtoull(usec, NULL, 10) / 1000;
 }
 
-void notify_start(struct server *server)
+void notify_start(uv_loop_t *loop, uv_timer_t *watchdog)
 {
 	uint64_t ms = watchdog_ms();
 
-	uv_timer_init(&server->loop, &server->watchdog);
+	uv_timer_init(loop, watchdog);
 	if (ms > 0)
-		uv_timer_start(&server->watchdog, notify_alive, ms / 3, ms / 3 ? ms / 3 : 1);
+		uv_timer_start(watchdog, notify_alive, ms / 3, ms / 3 ? ms / 3 : 1);
 	notify_send("READY=1");
 }
 

@@ -1,9 +1,9 @@
 /* Keeps the places of HTTP's clients, and their time. */
-#include "tools/weekwheeld/visitors.h"
+#include "tools/service/visitors.h"
 
 #include <stdlib.h>
 
-#include "tools/weekwheeld/state.h"
+#include "tools/service/state.h"
 
 void visitors_begin(struct visitors *visitors)
 {

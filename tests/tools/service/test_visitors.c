@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tests/support/suite.h"
-#include "tools/weekwheeld/visitors.h"
+#include "tools/service/visitors.h"
 
 enum { ALL = 4 * VISITORS_MAX };
 

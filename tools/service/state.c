@@ -1,5 +1,5 @@
 /* Tells when a state in which something waits begins and ends. */
-#include "tools/weekwheeld/state.h"
+#include "tools/service/state.h"
 
 #include <pthread.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Reads and writes addresses: HOST:PORT, [HOST]:PORT for IPv6, and ranges. */
-#include "tools/weekwheeld/settings/address.h"
+#include "tools/service/address.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEELD_STATE_H
-#define TOOLS_WEEKWHEELD_STATE_H
+#ifndef TOOLS_SERVICE_STATE_H
+#define TOOLS_SERVICE_STATE_H
 
 /*
  * States in which something waits or is refused: a node set aside, a full disk, a bound reached, a breaker open. The log

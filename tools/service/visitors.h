@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEELD_VISITORS_H
-#define TOOLS_WEEKWHEELD_VISITORS_H
+#ifndef TOOLS_SERVICE_VISITORS_H
+#define TOOLS_SERVICE_VISITORS_H
 
 /*
  * Who is connected by HTTP, and who has to leave. Whoever comes gets a place: when all are taken, the one who has made

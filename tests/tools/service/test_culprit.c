@@ -2,7 +2,7 @@
 #include <arpa/inet.h>
 
 #include "tests/support/suite.h"
-#include "tools/weekwheeld/culprit.h"
+#include "tools/service/culprit.h"
 #include "weekwheel/driver.h"
 
 static struct culprits culprits;

@@ -1,5 +1,5 @@
 /* Slows who guesses tokens: see culprit.h. */
-#include "tools/weekwheeld/culprit.h"
+#include "tools/service/culprit.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* Reads the file of tokens, finds a token, and says what it may do. */
-#include "tools/weekwheeld/settings/tokens.h"
+#include "tools/service/tokens.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>

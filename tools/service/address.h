@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEELD_SETTINGS_ADDRESS_H
-#define TOOLS_WEEKWHEELD_SETTINGS_ADDRESS_H
+#ifndef TOOLS_SERVICE_ADDRESS_H
+#define TOOLS_SERVICE_ADDRESS_H
 
 /* Addresses as people write them: HOST:PORT, [HOST]:PORT for IPv6, and ranges such as 10.1.0.0/16. */
 

@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEELD_BUFFER_H
-#define TOOLS_WEEKWHEELD_BUFFER_H
+#ifndef TOOLS_SERVICE_BUFFER_H
+#define TOOLS_SERVICE_BUFFER_H
 
 /* A buffer grows at its end and shrinks from its beginning. All zeros is an empty one. */
 

@@ -1,5 +1,5 @@
 /* Growing buffers for bytes that were received, and for answers. */
-#include "tools/weekwheeld/buffer.h"
+#include "tools/service/buffer.h"
 
 #include <stdarg.h>
 #include <stdint.h>

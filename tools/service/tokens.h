@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEELD_SETTINGS_TOKENS_H
-#define TOOLS_WEEKWHEELD_SETTINGS_TOKENS_H
+#ifndef TOOLS_SERVICE_TOKENS_H
+#define TOOLS_SERVICE_TOKENS_H
 
 /*
  * The file of --auth-file: who may do what. A line has a name for the log, the SHA-256 of a token, and grants:

@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEELD_CULPRIT_H
-#define TOOLS_WEEKWHEELD_CULPRIT_H
+#ifndef TOOLS_SERVICE_CULPRIT_H
+#define TOOLS_SERVICE_CULPRIT_H
 
 /*
  * Who guesses tokens. After a wrong token its address rests, twice as long after each: until the rest is over no other
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "lib/base/address.h"
-#include "tools/weekwheeld/settings/tokens.h"
+#include "tools/service/tokens.h"
 
 /* How many are remembered. */
 enum { CULPRITS_MAX = 256, GUESTS_MAX = 512 };

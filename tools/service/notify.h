@@ -1,0 +1,11 @@
+#ifndef TOOLS_SERVICE_NOTIFY_H
+#define TOOLS_SERVICE_NOTIFY_H
+
+/* Tell systemd that the server is ready and, from time to time by a timer, that its loop goes round; that it ends. */
+
+#include <uv.h>
+
+void notify_start(uv_loop_t *loop, uv_timer_t *watchdog);
+void notify_stop(void);
+
+#endif
