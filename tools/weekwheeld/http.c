@@ -1,42 +1,21 @@
-/* Serves HTTP in the server's own loop: numbers for Prometheus, the server's health, and lists of jobs as JSON. */
-#include <errno.h>
+/* What requests by HTTP get: numbers for Prometheus, the server's health, and lists of jobs as JSON. */
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "tools/common/percent.h"
-#include "tools/service/address.h"
-#include "tools/service/visitors.h"
+#include "tools/service/gate.h"
+#include "tools/service/reply.h"
+#include "tools/service/web.h"
 #include "tools/weekwheeld/commands.h"
-#include "tools/weekwheeld/gate.h"
 #include "tools/weekwheeld/http.h"
-#include "tools/weekwheeld/reply.h"
 
-/*
- * Those who leave keep their connections for a moment. A client that is accepted may send its request before as many
- * others come as would take its place.
- */
-enum {
-	CONNECTIONS_MAX = 2 * VISITORS_MAX,
-	ACCEPTED_MAX = VISITORS_EACH / 2,
-	BACKLOG = 1024,
-	QUESTIONS_MAX = 4,
-	REST_MS = 100
-};
+enum { QUESTIONS_MAX = 4 };
 
 struct http {
-	struct MHD_Daemon *daemon;
-	struct visitors visitors;
+	struct web *web;
 	LIST_HEAD(, http_question) questions;
 	unsigned asking[2]; /* how many questions the store is asked, by what they are of */
-	int listener;
-	uv_poll_t coming;
-	uv_poll_t poll;
-	uv_timer_t timer;
-	uv_timer_t again; /* lets clients in again after a rest */
-	int closed;       /* how many of the four handles */
 };
 
 /* ---- /list and /forecast: their arguments become the line of a verb, which the protocol's parser reads */
@@ -45,14 +24,6 @@ struct query {
 	struct buffer line;
 	int bad;
 };
-
-/* A path's segments are told apart before they are decoded, so libmicrohttpd decodes nothing. */
-static size_t keep_encoded(void *context, struct MHD_Connection *client, char *text)
-{
-	(void)context;
-	(void)client;
-	return strlen(text);
-}
 
 /* The line has a prefix percent-encoded, and all else decoded. */
 static int add_value(struct buffer *line, const char *value, int is_encoded)
@@ -97,7 +68,7 @@ enum { OF_QUERY, OF_METRICS };
 
 struct http_question {
 	struct task task;
-	struct http_visit visit;
+	struct web_visit visit;
 	LIST_ENTRY(http_question) next;
 	int of;
 	int is_known;
@@ -133,10 +104,15 @@ static void question_done(struct task *task)
 
 void http_owe(struct server *server, struct MHD_Connection *client, const struct buffer *buffer)
 {
-	visitors_owe(&server->http->visitors, reply_descriptor(client), buffer->capacity);
+	web_owe(server->http->web, client, buffer);
 }
 
-static struct http_question *question_of(struct http_visit *visit)
+void http_resume(struct server *server, struct web_visit *visit)
+{
+	web_resume(server->http->web, visit);
+}
+
+static struct http_question *question_of(struct web_visit *visit)
 {
 	return (struct http_question *)(void *)((char *)visit - offsetof(struct http_question, visit));
 }
@@ -175,14 +151,14 @@ static enum MHD_Result question_start(struct server *server, struct http_questio
 	return MHD_YES;
 }
 
-static enum MHD_Result question_go_on(struct http_visit *visit, const char *data, size_t *size)
+static enum MHD_Result question_go_on(struct web_visit *visit, const char *data, size_t *size)
 {
 	(void)data;
 	(void)size;
 	return question_answer(question_of(visit));
 }
 
-static void question_end(struct http_visit *visit)
+static void question_end(struct web_visit *visit)
 {
 	struct http_question *question = question_of(visit);
 
@@ -223,13 +199,14 @@ static int is_denied(
 }
 
 /* Return a question, or NULL if as many of its kind are under way as may be. *state will have it. */
-static struct http_question *question_make(struct server *server, struct MHD_Connection *client, int of, void **state)
+static struct http_question *question_make(
+    struct server *server, struct MHD_Connection *client, int of, struct web_visit **state)
 {
 	struct http_question *question = server->http->asking[of] < QUESTIONS_MAX ? calloc(1, sizeof *question) : NULL;
 
 	if (question) {
 		question->task.server = server;
-		question->visit = (struct http_visit){client, question_go_on, question_end};
+		question->visit = (struct web_visit){client, question_go_on, question_end};
 		question->of = of;
 		*state = &question->visit;
 	}
@@ -239,7 +216,7 @@ static struct http_question *question_make(struct server *server, struct MHD_Con
 /* Reply with what `make` makes of the query, or with the usage if it is no command. The query is freed. */
 static enum MHD_Result reply_query(struct server *server, struct MHD_Connection *client, struct query *query,
     int (*make)(struct server *server, const struct command *command, struct buffer *out), const char *type,
-    const char *usage, void **state)
+    const char *usage, struct web_visit **state)
 {
 	static struct command command;
 	struct span line = {query->line.data, query->line.data + query->line.size};
@@ -262,7 +239,7 @@ static enum MHD_Result reply_query(struct server *server, struct MHD_Connection 
 	return question_start(server, question);
 }
 
-static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *client, void **state)
+static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *client, struct web_visit **state)
 {
 	struct query query = {{0}, 0};
 
@@ -272,7 +249,7 @@ static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *
 	    "the arguments are those of the verb list-delayed\n", state);
 }
 
-static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connection *client, void **state)
+static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connection *client, struct web_visit **state)
 {
 	const char *span = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "span");
 	const char *count = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "count");
@@ -286,7 +263,7 @@ static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connecti
 	    "span=SECONDS, count=1 to 10080, tube=NAME\n", state);
 }
 
-static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connection *client, void **state)
+static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connection *client, struct web_visit **state)
 {
 	static const struct command all_tubes = {.verb = VERB_LIST_TUBES};
 	struct http_question *question;
@@ -315,25 +292,15 @@ static enum MHD_Result serve_health(struct server *server, struct MHD_Connection
 	return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory to tell\n");
 }
 
-static enum MHD_Result serve(void *context, struct MHD_Connection *client, const char *path, const char *method,
-    const char *version, const char *data, size_t *size, void **state)
+static enum MHD_Result http_begin(void *context, struct MHD_Connection *client, const char *path, const char *method,
+    size_t size, struct web_visit **state)
 {
 	struct server *server = context;
 	enum MHD_Result result;
 
-	(void)version;
-	if (*state) {
-		struct http_visit *visit = *state;
-
-		return visit->go_on(visit, data, size);
-	}
-	visitors_note(&server->http->visitors, reply_descriptor(client), 1, uv_now(&server->loop));
-	if (!gate_is_ours(server->settings, MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
-		return reply_text(client, MHD_HTTP_MISDIRECTED_REQUEST,
-		    "this server does not have this name: use its address, or start it with --http-host NAME\n");
 	if (strncmp(path, "/v1/", 4) == 0)
-		return v1_begin(server, client, path + 4, method, (struct http_visit **)state);
-	if (*size > 0 || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
+		return v1_begin(server, client, path + 4, method, state);
+	if (size > 0 || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
 		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this interface is read-only\n");
 	if (strcmp(path, "/livez") == 0)
 		return reply_text(client, MHD_HTTP_OK, "ok\n");
@@ -353,144 +320,21 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *client, const
 	    "there are /, /metrics, /livez, /readyz, /healthz, /list, /forecast and /v1/\n");
 }
 
-/* ---- Who visits */
-
-static void http_completed(
-    void *context, struct MHD_Connection *client, void **state, enum MHD_RequestTerminationCode how)
-{
-	struct server *server = context;
-	struct http_visit *visit = *state;
-
-	(void)how;
-	if (visit)
-		visit->end(visit);
-	*state = NULL;
-	visitors_note(&server->http->visitors, reply_descriptor(client), 0, uv_now(&server->loop));
-}
-
-static void http_notified(
-    void *context, struct MHD_Connection *client, void **state, enum MHD_ConnectionNotificationCode code)
-{
-	struct server *server = context;
-
-	(void)state;
-	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
-		visitors_leave(&server->http->visitors, reply_descriptor(client));
-}
-
-static int http_enter(struct server *server, int fd, const struct sockaddr *address, socklen_t size)
-{
-	struct http *http = server->http;
-
-	if (visitors_enter(&http->visitors, fd, address, uv_now(&server->loop)) != 0) {
-		(void)close(fd);
-		return -1;
-	}
-	if (MHD_add_connection(http->daemon, fd, address, size) != MHD_YES)
-		visitors_leave(&http->visitors, fd);
-	return 0;
-}
-
-/* ---- In the loop */
-
-static void http_run(struct server *server);
-
-static void http_timer(uv_timer_t *timer)
-{
-	http_run(timer->data);
-}
-
-/* libmicrohttpd without threads of its own has nothing that would wake the loop. */
-void http_resume(struct server *server, struct http_visit *visit)
-{
-	MHD_resume_connection(visit->client);
-	uv_timer_start(&server->http->timer, http_timer, 0, 0);
-}
-
-static void http_readable(uv_poll_t *poll, int status, int events)
-{
-	(void)status;
-	(void)events;
-	http_run(poll->data);
-}
-
-static void http_came(uv_poll_t *poll, int status, int events);
-
-static void http_again(uv_timer_t *timer)
-{
-	struct server *server = timer->data;
-
-	uv_poll_start(&server->http->coming, UV_READABLE, http_came);
-}
-
-/* Whoever waits would wake the loop at once, again and again. */
-static void http_rest(struct server *server, int reason)
-{
-	if (reason != EMFILE && reason != ENFILE && reason != ENOMEM && reason != ENOBUFS)
-		return;
-	state_seen("accept-http",
-	    "nobody is let in by HTTP for now: %s; raise the limit of open files or lower "
-	    "--max-connections",
-	    strerror(reason));
-	uv_poll_stop(&server->http->coming);
-	uv_timer_start(&server->http->again, http_again, REST_MS, 0);
-}
-
-static void http_came(uv_poll_t *poll, int status, int events)
-{
-	struct server *server = poll->data;
-
-	(void)status;
-	(void)events;
-	for (int i = 0; i < ACCEPTED_MAX; i++) {
-		struct sockaddr_storage address = {0};
-		socklen_t size = sizeof address;
-		int fd =
-		    accept4(server->http->listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd < 0)
-			http_rest(server, errno);
-		if (fd >= 0 && settings_is_tls(server->settings->http))
-			fd = relay_begin(server, fd);
-		if (fd < 0 || http_enter(server, fd, (struct sockaddr *)&address, size) != 0)
-			break;
-	}
-	http_run(server);
-}
-
-/* Let it work, and wake it when a slow client has to leave. */
-static void http_run(struct server *server)
-{
-	struct http *http = server->http;
-	MHD_UNSIGNED_LONG_LONG wait;
-	int64_t slow;
-
-	uv_update_time(&server->loop);
-	slow = visitors_sweep(&http->visitors, uv_now(&server->loop));
-	(void)MHD_run(http->daemon);
-	if (MHD_get_timeout(http->daemon, &wait) != MHD_YES)
-		wait = UINT64_MAX;
-	if (slow >= 0 && (uint64_t)slow < wait)
-		wait = (uint64_t)slow;
-	if (wait != UINT64_MAX)
-		uv_timer_start(&http->timer, http_timer, wait, 0);
-	else
-		uv_timer_stop(&http->timer);
-}
+/* ---- Its share in bounds and numbers */
 
 size_t http_worst(const struct server *server)
 {
-	return server->http ? visitors_worst(&server->http->visitors) : 0;
+	return server->http ? visitors_worst(web_visitors(server->http->web)) : 0;
 }
 
 void http_end_worst(struct server *server)
 {
-	visitors_end_worst(&server->http->visitors);
+	visitors_end_worst(web_visitors(server->http->web));
 }
 
 int http_numbers(struct server *server, struct buffer *out, number_fn *add)
 {
-	const struct visitors *visitors = &server->http->visitors;
+	const struct visitors *visitors = web_visitors(server->http->web);
 
 	return add(out, "http-connections", 0, "Connections by HTTP.", visitors->count) ||
 	       add(out, "http-connections", 1, "Connections that came by HTTP.", visitors->total) ||
@@ -500,49 +344,30 @@ int http_numbers(struct server *server, struct buffer *out, number_fn *add)
 
 /* ---- Beginning and end */
 
-static int listener_make(const char *where)
+static int http_enter(void *context, int fd)
 {
-	struct sockaddr_storage address;
-	int yes = 1;
-	int fd;
-
-	errno = 0;
-	if (address_read("--http", where + (settings_is_tls(where) ? SETTINGS_TLS_PREFIX : 0), &address) != 0)
-		return -1;
-	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-	    bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, BACKLOG) == 0)
-		return fd;
-	message_error(
-	    "cannot serve HTTP on %s: %s; give another --http (port 0 takes a free one)", where, strerror(errno));
-	if (fd >= 0)
-		(void)close(fd);
-	return -1;
+	return relay_begin(context, fd);
 }
 
-static void http_said(const struct server *server, int listener)
+static struct web *http_web(struct server *server)
 {
-	int is_tls = settings_is_tls(server->settings->http);
-	struct sockaddr_storage address;
-	socklen_t size = sizeof address;
+	const struct settings *settings = server->settings;
+	int is_tls = settings_is_tls(settings->http);
+	struct web_config config = {.where = settings->http + (is_tls ? SETTINGS_TLS_PREFIX : 0),
+	    .option = "--http",
+	    .risk = settings->is_insecure ? "--insecure shows them keys and bodies" : NULL,
+	    .is_tls = is_tls,
+	    .enter = http_enter,
+	    .hosts = settings->http_hosts,
+	    .host_count = settings->http_host_count,
+	    .begin = http_begin,
+	    .context = server};
 
-	if (getsockname(listener, (struct sockaddr *)&address, &size) == 0)
-		address_announce((struct sockaddr *)&address, is_tls ? "serving https://" : "serving http://",
-		    "/metrics", server->settings->is_insecure ? "--insecure shows them keys and bodies" : NULL);
-}
-
-static int daemon_start(struct server *server, struct http *http)
-{
-	http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
-	    NULL, serve, server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_NOTIFY_COMPLETED,
-	    http_completed, server, MHD_OPTION_NOTIFY_CONNECTION, http_notified, server, MHD_OPTION_UNESCAPE_CALLBACK,
-	    keep_encoded, NULL, MHD_OPTION_END);
-	return http->daemon ? 0 : message_error("cannot serve HTTP: no memory");
+	return web_start(&server->loop, &config);
 }
 
 int http_start(struct server *server)
 {
-	const union MHD_DaemonInfo *info;
 	struct http *http;
 
 	if (!server->settings->http)
@@ -550,35 +375,13 @@ int http_start(struct server *server)
 	http = calloc(1, sizeof *http);
 	if (!http)
 		return message_error("no memory");
-	visitors_begin(&http->visitors);
-	http->listener = listener_make(server->settings->http);
-	if (http->listener < 0 || daemon_start(server, http) != 0) {
+	http->web = http_web(server);
+	if (!http->web) {
 		free(http);
 		return -1;
 	}
-	info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	if (!info || uv_poll_init(&server->loop, &http->poll, info->epoll_fd) != 0 ||
-	    uv_poll_init(&server->loop, &http->coming, http->listener) != 0)
-		return server_no_loop();
-	uv_timer_init(&server->loop, &http->timer);
-	uv_timer_init(&server->loop, &http->again);
-	http->poll.data = http->coming.data = http->timer.data = http->again.data = server;
-	uv_poll_start(&http->poll, UV_READABLE, http_readable);
-	uv_poll_start(&http->coming, UV_READABLE, http_came);
 	server->http = http;
-	http_said(server, http->listener);
 	return 0;
-}
-
-static void http_closed(uv_handle_t *handle)
-{
-	struct server *server = handle->data;
-	struct http *http = server->http;
-
-	if (++http->closed < 4)
-		return;
-	server->http = NULL;
-	free(http);
 }
 
 void http_stop(struct server *server)
@@ -588,11 +391,8 @@ void http_stop(struct server *server)
 	if (!http)
 		return;
 	v1_stop(server);
-	uv_close((uv_handle_t *)&http->poll, http_closed);
-	uv_close((uv_handle_t *)&http->coming, http_closed);
-	uv_close((uv_handle_t *)&http->timer, http_closed);
-	uv_close((uv_handle_t *)&http->again, http_closed);
-	MHD_stop_daemon(http->daemon);
+	web_stop(http->web);
 	relay_stop(server);
-	(void)close(http->listener);
+	server->http = NULL;
+	free(http);
 }

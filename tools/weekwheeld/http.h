@@ -3,32 +3,21 @@
 
 /* What http.c and those who answer requests have in common. */
 
-#include <microhttpd.h>
-#include <stddef.h>
+#include "tools/service/web.h"
 
-struct http_visit;
-
-/* A request under way: how it goes on when more of its body has come, or when its answer is known, and how it ends. */
-struct http_visit {
-	struct MHD_Connection *client;
-	enum MHD_Result (*go_on)(struct http_visit *visit, const char *data, size_t *size);
-	void (*end)(struct http_visit *visit);
-};
-
-struct buffer;
 struct server;
 
 /* This is what the client sends, or is being sent: at the bound of buffers, the one with most of them leaves. */
 void http_owe(struct server *server, struct MHD_Connection *client, const struct buffer *buffer);
 
 /* The answer of a request that was suspended is known: let it go on, in the loop's next round. */
-void http_resume(struct server *server, struct http_visit *visit);
+void http_resume(struct server *server, struct web_visit *visit);
 
 /* page.c: return 1 with the answer in *result if the path is a file of the page. */
 int page_serves(struct MHD_Connection *client, const char *path, enum MHD_Result *result);
 
 /* v1/serve.c: a request has come for this path below /v1/. Stores in *visit what is called from then on. */
 enum MHD_Result v1_begin(struct server *server, struct MHD_Connection *client, const char *path, const char *method,
-    struct http_visit **visit);
+    struct web_visit **visit);
 
 #endif

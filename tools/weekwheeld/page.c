@@ -1,9 +1,9 @@
 /* The page for people: files that ask /v1 for all they show. */
 #include <string.h>
 
+#include "tools/service/reply.h"
 #include "tools/weekwheeld/files.h"
 #include "tools/weekwheeld/http.h"
-#include "tools/weekwheeld/reply.h"
 
 /* Nothing but these files runs or is loaded, whatever text a job has; nobody else's page may show this one. */
 static const char policy[] =

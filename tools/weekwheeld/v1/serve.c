@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 
 #include "tools/common/number.h"
-#include "tools/weekwheeld/reply.h"
+#include "tools/service/reply.h"
 #include "tools/weekwheeld/v1/v1.h"
 
-static struct v1_request *request_of(struct http_visit *visit)
+static struct v1_request *request_of(struct web_visit *visit)
 {
 	return (struct v1_request *)(void *)((char *)visit - offsetof(struct v1_request, visit));
 }
@@ -282,7 +282,7 @@ static enum MHD_Result complete(struct v1_request *request)
 	return reply_or_wait(request);
 }
 
-static enum MHD_Result go_on(struct http_visit *visit, const char *data, size_t *size)
+static enum MHD_Result go_on(struct web_visit *visit, const char *data, size_t *size)
 {
 	struct v1_request *request = request_of(visit);
 
@@ -306,7 +306,7 @@ static void request_free(struct v1_request *request)
 	free(request);
 }
 
-static void end(struct http_visit *visit)
+static void end(struct web_visit *visit)
 {
 	request_free(request_of(visit));
 }
@@ -379,14 +379,14 @@ static int take_headers(struct v1_request *request)
 }
 
 enum MHD_Result v1_begin(struct server *server, struct MHD_Connection *client, const char *path, const char *method,
-    struct http_visit **visit)
+    struct web_visit **visit)
 {
 	struct v1_request *request = calloc(1, sizeof *request);
 
 	if (!request)
 		return MHD_NO;
 	request->task.server = server;
-	request->visit = (struct http_visit){client, go_on, end};
+	request->visit = (struct web_visit){client, go_on, end};
 	request->status = 200;
 	*visit = &request->visit;
 	request->is_refused = take_token(request) != 0 || v1_route(request, method, path) != 0 ||

@@ -68,7 +68,7 @@ enum {
 
 struct v1_request {
 	struct task task;
-	struct http_visit visit;
+	struct web_visit visit;
 	LIST_ENTRY(v1_request) next; /* in one of the server's lists, or in none */
 	enum { V1_NEW, V1_ASKING, V1_IN_BATCH, V1_WAITING, V1_KNOWN } state;
 	int is_suspended;

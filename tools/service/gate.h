@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEELD_GATE_H
-#define TOOLS_WEEKWHEELD_GATE_H
+#ifndef TOOLS_SERVICE_GATE_H
+#define TOOLS_SERVICE_GATE_H
 
 /*
  * Whether an HTTP request may come in. A page of another site can make a browser ask any address; if the site's own name
@@ -7,12 +7,12 @@
  * its field Host.
  */
 
-#include "tools/weekwheeld/server.h"
+#include <stddef.h>
 
 /*
- * Return 1 if the field Host names this server: no field at all, localhost, a name of --http-host, or an address, which
+ * Return 1 if the field Host names this server: no field at all, localhost, one of the names, or an address, which
  * is what the browser itself has connected to. A port is ignored.
  */
-int gate_is_ours(const struct settings *settings, const char *host);
+int gate_is_ours(const char *const *names, size_t count, const char *field);
 
 #endif

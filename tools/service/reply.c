@@ -1,5 +1,5 @@
 /* Answers by HTTP: see reply.h. */
-#include "tools/weekwheeld/reply.h"
+#include "tools/service/reply.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Whether an HTTP request may come in: see gate.h. */
-#include "tools/weekwheeld/gate.h"
+#include "tools/service/gate.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static int host_alone(const char *field, char host[256])
 	return 0;
 }
 
-int gate_is_ours(const struct settings *settings, const char *field)
+int gate_is_ours(const char *const *names, size_t count, const char *field)
 {
 	char host[256];
 
@@ -44,8 +44,8 @@ int gate_is_ours(const struct settings *settings, const char *field)
 		return 0;
 	if (strcasecmp(host, "localhost") == 0 || is_address(host))
 		return 1;
-	for (size_t i = 0; i < settings->http_host_count; i++)
-		if (strcasecmp(host, settings->http_hosts[i]) == 0)
+	for (size_t i = 0; i < count; i++)
+		if (strcasecmp(host, names[i]) == 0)
 			return 1;
 	return 0;
 }

@@ -1,7 +1,7 @@
-#ifndef TOOLS_WEEKWHEELD_REPLY_H
-#define TOOLS_WEEKWHEELD_REPLY_H
+#ifndef TOOLS_SERVICE_REPLY_H
+#define TOOLS_SERVICE_REPLY_H
 
-/* Answers by HTTP. What is not sent yet counts as the memory of buffers does (bounds.c). */
+/* Answers by HTTP. What is not sent yet is memory of the server. */
 
 #include <microhttpd.h>
 

@@ -1,0 +1,300 @@
+/* HTTP in a server's own loop: see web.h. */
+#include "tools/service/web.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+#include "tools/service/address.h"
+#include "tools/service/gate.h"
+#include "tools/service/reply.h"
+#include "tools/service/state.h"
+
+/*
+ * Those who leave keep their connections for a moment. A client that is accepted may send its request before as many
+ * others come as would take its place.
+ */
+enum {
+	CONNECTIONS_MAX = 2 * VISITORS_MAX,
+	ACCEPTED_MAX = VISITORS_EACH / 2,
+	BACKLOG = 1024,
+	REST_MS = 100,
+	HANDLES = 4
+};
+
+struct web {
+	struct web_config config;
+	uv_loop_t *loop;
+	struct MHD_Daemon *daemon;
+	struct visitors visitors;
+	int listener;
+	uv_poll_t coming;
+	uv_poll_t poll;
+	uv_timer_t timer;
+	uv_timer_t again; /* lets clients in again after a rest */
+	int closed;       /* how many of the handles */
+};
+
+/* ---- Who visits */
+
+/* A path's segments are told apart before they are decoded, so libmicrohttpd decodes nothing. */
+static size_t keep_encoded(void *context, struct MHD_Connection *client, char *text)
+{
+	(void)context;
+	(void)client;
+	return strlen(text);
+}
+
+static enum MHD_Result web_serve(void *context, struct MHD_Connection *client, const char *path, const char *method,
+    const char *version, const char *data, size_t *size, void **state)
+{
+	struct web *web = context;
+	struct web_visit *visit = *state;
+	const struct web_config *config = &web->config;
+
+	(void)version;
+	if (visit)
+		return visit->go_on(visit, data, size);
+	visitors_note(&web->visitors, reply_descriptor(client), 1, uv_now(web->loop));
+	if (!gate_is_ours(config->hosts, config->host_count,
+	        MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
+		return reply_text(client, MHD_HTTP_MISDIRECTED_REQUEST,
+		    "this server does not have this name: use its address, or start it with --http-host NAME\n");
+	return config->begin(config->context, client, path, method, *size, (struct web_visit **)state);
+}
+
+static void web_completed(
+    void *context, struct MHD_Connection *client, void **state, enum MHD_RequestTerminationCode how)
+{
+	struct web *web = context;
+	struct web_visit *visit = *state;
+
+	(void)how;
+	if (visit)
+		visit->end(visit);
+	*state = NULL;
+	visitors_note(&web->visitors, reply_descriptor(client), 0, uv_now(web->loop));
+}
+
+static void web_notified(
+    void *context, struct MHD_Connection *client, void **state, enum MHD_ConnectionNotificationCode code)
+{
+	struct web *web = context;
+
+	(void)state;
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
+		visitors_leave(&web->visitors, reply_descriptor(client));
+}
+
+static int web_enter(struct web *web, int fd, const struct sockaddr *address, socklen_t size)
+{
+	if (visitors_enter(&web->visitors, fd, address, uv_now(web->loop)) != 0) {
+		(void)close(fd);
+		return -1;
+	}
+	if (MHD_add_connection(web->daemon, fd, address, size) != MHD_YES)
+		visitors_leave(&web->visitors, fd);
+	return 0;
+}
+
+void web_owe(struct web *web, struct MHD_Connection *client, const struct buffer *buffer)
+{
+	visitors_owe(&web->visitors, reply_descriptor(client), buffer->capacity);
+}
+
+struct visitors *web_visitors(struct web *web)
+{
+	return &web->visitors;
+}
+
+/* ---- In the loop */
+
+/* Let it work, and wake it when a slow client has to leave. */
+static void web_run(struct web *web);
+
+static void web_timer(uv_timer_t *timer)
+{
+	web_run(timer->data);
+}
+
+static void web_readable(uv_poll_t *poll, int status, int events)
+{
+	(void)status;
+	(void)events;
+	web_run(poll->data);
+}
+
+static void web_run(struct web *web)
+{
+	MHD_UNSIGNED_LONG_LONG wait;
+	int64_t slow;
+
+	uv_update_time(web->loop);
+	slow = visitors_sweep(&web->visitors, uv_now(web->loop));
+	(void)MHD_run(web->daemon);
+	if (MHD_get_timeout(web->daemon, &wait) != MHD_YES)
+		wait = UINT64_MAX;
+	if (slow >= 0 && (uint64_t)slow < wait)
+		wait = (uint64_t)slow;
+	if (wait != UINT64_MAX)
+		uv_timer_start(&web->timer, web_timer, wait, 0);
+	else
+		uv_timer_stop(&web->timer);
+}
+
+/* libmicrohttpd without threads of its own has nothing that would wake the loop. */
+void web_resume(struct web *web, struct web_visit *visit)
+{
+	MHD_resume_connection(visit->client);
+	uv_timer_start(&web->timer, web_timer, 0, 0);
+}
+
+static void web_came(uv_poll_t *poll, int status, int events);
+
+static void web_again(uv_timer_t *timer)
+{
+	struct web *web = timer->data;
+
+	uv_poll_start(&web->coming, UV_READABLE, web_came);
+}
+
+/* Whoever waits would wake the loop at once, again and again. */
+static void web_rest(struct web *web, int reason)
+{
+	if (reason != EMFILE && reason != ENFILE && reason != ENOMEM && reason != ENOBUFS)
+		return;
+	state_seen("accept-http",
+	    "nobody is let in by HTTP for now: %s; raise the limit of open files or lower "
+	    "--max-connections",
+	    strerror(reason));
+	uv_poll_stop(&web->coming);
+	uv_timer_start(&web->again, web_again, REST_MS, 0);
+}
+
+static void web_came(uv_poll_t *poll, int status, int events)
+{
+	struct web *web = poll->data;
+
+	(void)status;
+	(void)events;
+	for (int i = 0; i < ACCEPTED_MAX; i++) {
+		struct sockaddr_storage address = {0};
+		socklen_t size = sizeof address;
+		int fd = accept4(web->listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0)
+			web_rest(web, errno);
+		if (fd >= 0 && web->config.is_tls)
+			fd = web->config.enter(web->config.context, fd);
+		if (fd < 0 || web_enter(web, fd, (struct sockaddr *)&address, size) != 0)
+			break;
+	}
+	web_run(web);
+}
+
+/* ---- Beginning and end */
+
+static int listener_make(const struct web_config *config)
+{
+	struct sockaddr_storage address;
+	int yes = 1;
+	int fd;
+
+	errno = 0;
+	if (address_read(config->option, config->where, &address) != 0)
+		return -1;
+	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+	    bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	message_error("cannot serve HTTP on %s: %s; give another %s (port 0 takes a free one)", config->where,
+	    strerror(errno), config->option);
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+static void web_said(const struct web *web)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof address;
+
+	if (getsockname(web->listener, (struct sockaddr *)&address, &size) == 0)
+		address_announce((struct sockaddr *)&address,
+		    web->config.is_tls ? "serving https://" : "serving http://", "/metrics", web->config.risk);
+}
+
+static struct MHD_Daemon *daemon_start(struct web *web)
+{
+	struct MHD_Daemon *daemon =
+	    MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+	        web_serve, web, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_NOTIFY_COMPLETED,
+	        web_completed, web, MHD_OPTION_NOTIFY_CONNECTION, web_notified, web, MHD_OPTION_UNESCAPE_CALLBACK,
+	        keep_encoded, NULL, MHD_OPTION_END);
+
+	if (!daemon)
+		message_error("cannot serve HTTP: no memory");
+	return daemon;
+}
+
+/* Returns 0, or -1 after a message. */
+static int handles_start(struct web *web)
+{
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(web->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+	if (!info || uv_poll_init(web->loop, &web->poll, info->epoll_fd) != 0 ||
+	    uv_poll_init(web->loop, &web->coming, web->listener) != 0)
+		return message_error("no event loop for HTTP: the limit of open files (\"ulimit -n\") may be reached");
+	uv_timer_init(web->loop, &web->timer);
+	uv_timer_init(web->loop, &web->again);
+	web->poll.data = web->coming.data = web->timer.data = web->again.data = web;
+	uv_poll_start(&web->poll, UV_READABLE, web_readable);
+	uv_poll_start(&web->coming, UV_READABLE, web_came);
+	return 0;
+}
+
+struct web *web_start(uv_loop_t *loop, const struct web_config *config)
+{
+	struct web *web = calloc(1, sizeof *web);
+
+	if (!web) {
+		message_error("no memory");
+		return NULL;
+	}
+	web->config = *config;
+	web->loop = loop;
+	visitors_begin(&web->visitors);
+	web->listener = listener_make(config);
+	if (web->listener >= 0)
+		web->daemon = daemon_start(web);
+	if (!web->daemon) {
+		free(web);
+		return NULL;
+	}
+	/* If this fails the loop may have some of the handles already. */
+	if (handles_start(web) != 0)
+		return NULL;
+	web_said(web);
+	return web;
+}
+
+static void web_closed(uv_handle_t *handle)
+{
+	struct web *web = handle->data;
+
+	if (++web->closed == HANDLES)
+		free(web);
+}
+
+void web_stop(struct web *web)
+{
+	uv_close((uv_handle_t *)&web->poll, web_closed);
+	uv_close((uv_handle_t *)&web->coming, web_closed);
+	uv_close((uv_handle_t *)&web->timer, web_closed);
+	uv_close((uv_handle_t *)&web->again, web_closed);
+	MHD_stop_daemon(web->daemon);
+	(void)close(web->listener);
+}

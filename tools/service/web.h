@@ -1,0 +1,61 @@
+#ifndef TOOLS_SERVICE_WEB_H
+#define TOOLS_SERVICE_WEB_H
+
+/*
+ * HTTP in a server's own loop, by libmicrohttpd. This part lets visitors in and out (visitors.h); what a request gets is
+ * the server's:
+ *
+ *     listener -> [ enter: TLS ] -> visitors -> libmicrohttpd -> Host -> begin -> visit: go_on ... end
+ *
+ * All calls are made in the loop's thread.
+ */
+
+#include <microhttpd.h>
+#include <stddef.h>
+#include <uv.h>
+
+#include "tools/service/buffer.h"
+#include "tools/service/visitors.h"
+
+/* A request under way: how it goes on when more of its body has come, or when its answer is known, and how it ends. */
+struct web_visit {
+	struct MHD_Connection *client;
+	enum MHD_Result (*go_on)(struct web_visit *visit, const char *data, size_t *size);
+	void (*end)(struct web_visit *visit);
+};
+
+/* A request has begun. Its path is still encoded. Who does not answer at once stores in *visit what is called later. */
+typedef enum MHD_Result web_begin_fn(void *context, struct MHD_Connection *client, const char *path, const char *method,
+    size_t size, struct web_visit **visit);
+
+/* What must outlive the call of web_start, but for `where` and `risk`. */
+struct web_config {
+	const char *where;  /* HOST:PORT */
+	const char *option; /* that gave it, for messages */
+	const char *risk;   /* what is warned of if other machines can reach it, or NULL */
+	int is_tls;
+	int (*enter)(
+	    void *context, int fd); /* with TLS: returns the descriptor of what the client says in clear, or -1 */
+	const char *const *hosts;   /* names of this server, beside its addresses (gate.h) */
+	size_t host_count;
+	web_begin_fn *begin;
+	void *context; /* for both */
+};
+
+struct web;
+
+/* Serve. Returns NULL after a message. */
+struct web *web_start(uv_loop_t *loop, const struct web_config *config);
+
+/* End all requests, and close the handles: it is freed when the loop has gone on. */
+void web_stop(struct web *web);
+
+/* The answer of a request that was suspended is known: let it go on, in the loop's next round. */
+void web_resume(struct web *web, struct web_visit *visit);
+
+/* This is what the client sends, or is being sent. The one with most of them can be told to leave. */
+void web_owe(struct web *web, struct MHD_Connection *client, const struct buffer *buffer);
+
+struct visitors *web_visitors(struct web *web);
+
+#endif
