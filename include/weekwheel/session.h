@@ -439,6 +439,16 @@ WW_API int ww_session_clear(struct ww_session *session, size_t *count);
 WW_API int ww_session_walk(struct ww_session *session, ww_walk_fn *fn, void *context, size_t *count);
 
 /*
+ * Walk on by a few entries, as one does who answers others in between. *cursor is 0 at first. The call leaves there
+ * where the next one goes on, and 0 when all have been visited. It calls fn for at most 64 entries, perhaps for none.
+ * What was in the map throughout all calls is visited exactly once, as by ww_session_walk. fn runs as it does there; the
+ * entry for which it returned another number than 0 is visited again by the next call.
+ * A cursor is of this map only, is never invalid, and needs no end.
+ * Works after the driver's stop, too. O(1). Errors: as ww_session_walk. WW_EINVAL also: cursor is NULL.
+ */
+WW_API int ww_session_scan(struct ww_session *session, uint64_t *cursor, ww_walk_fn *fn, void *context);
+
+/*
  * Take out each entry that has not expired, and hand it over to fn with its times left: found->value belongs to fn, and
  * gone is not called for it. If fn returns another number than 0, that value is handed over and the others stay.
  * *count, unless NULL, gets the number of values handed over, then too.

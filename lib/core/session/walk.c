@@ -21,7 +21,7 @@ static int visit_some(struct session_shard *shard, struct session_walk *walk, se
 {
 	struct session_sought here = {.shard = shard, .now = ww_driver_time(shard->session->driver)};
 	uint32_t end = slab_end(&shard->slab);
-	uint32_t most = end - walk->next < RECORDS ? end : walk->next + RECORDS;
+	uint32_t most = walk->next >= end || end - walk->next < RECORDS ? end : walk->next + RECORDS;
 	int answer = 0;
 
 	for (uint32_t visits = 0; walk->next < most && visits < VISITS; walk->next++) {
@@ -37,18 +37,26 @@ static int visit_some(struct session_shard *shard, struct session_walk *walk, se
 	return answer;
 }
 
+/* Visit a few in one go, and count the walk on to the next shard after the last. */
+static int visit_on(struct ww_session *session, struct session_walk *walk, session_visit_fn *visit, void *context)
+{
+	struct session_shard *shard = &session->shard[walk->shard];
+	int answer;
+
+	ww_source_lock(shard->source);
+	answer = visit_some(shard, walk, visit, context);
+	ww_source_unlock(shard->source);
+	if (walk->ended)
+		*walk = (struct session_walk){.shard = walk->shard + 1};
+	return answer;
+}
+
 int ww_session_visit(struct ww_session *session, struct session_walk *walk, session_visit_fn *visit, void *context)
 {
 	int answer = 0;
 
-	while (!answer && walk->shard < session->shard_count) {
-		struct session_shard *shard = &session->shard[walk->shard];
-		ww_source_lock(shard->source);
-		answer = visit_some(shard, walk, visit, context);
-		ww_source_unlock(shard->source);
-		if (walk->ended)
-			*walk = (struct session_walk){.shard = walk->shard + 1};
-	}
+	while (!answer && walk->shard < session->shard_count)
+		answer = visit_on(session, walk, visit, context);
 	return answer;
 }
 
@@ -89,6 +97,25 @@ int ww_session_walk(struct ww_session *session, ww_walk_fn *fn, void *context, s
 	(void)pthread_setcancelstate(cancel, &cancel);
 	if (count)
 		*count = walking.count;
+	return answer;
+}
+
+int ww_session_scan(struct ww_session *session, uint64_t *cursor, ww_walk_fn *fn, void *context)
+{
+	struct walking walking = {fn, context, 0};
+	struct session_walk walk = {0};
+	int cancel;
+	int answer = fn && cursor ? ww_session_walk_refuses(session) : WW_EINVAL;
+
+	if (answer)
+		return answer;
+	if (*cursor)
+		walk = (struct session_walk){.shard = (uint32_t)((*cursor - 1) >> 32), .next = (uint32_t)(*cursor - 1)};
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (walk.shard < session->shard_count)
+		answer = visit_on(session, &walk, tell, &walking);
+	(void)pthread_setcancelstate(cancel, &cancel);
+	*cursor = walk.shard < session->shard_count ? ((uint64_t)walk.shard << 32 | walk.next) + 1 : 0;
 	return answer;
 }
 

@@ -106,6 +106,48 @@ static int times(const void *key, size_t length, const struct ww_session_found *
 	return 0;
 }
 
+/* A scan meets as many as a walk, in steps of at most 64; what interrupts it is met again. */
+START_TEST(test_scan)
+{
+	struct rig rig;
+	uint64_t cursor = 0;
+	size_t steps = 0;
+
+	rig_plan(&rig);
+	rig.of_map.shards = 5;
+	rig_open(&rig);
+	set_many(&rig, 0, MANY);
+	ww_clock_virtual_advance(rig.clock, 1000 * SEC);
+	forget(&rig);
+	met.stop_at = 700;
+	do {
+		size_t before = met.calls;
+		int answer = ww_session_scan(rig.map, &cursor, meet, &met);
+
+		ck_assert_int_eq(answer, met.calls == met.stop_at ? -77 : 0);
+		if (answer) {
+			for (uintptr_t i = 0; i <= MANY; i++)
+				met.times[i] = met.times[i] == 1 ? 1 : 0;
+			ck_assert_uint_ne(cursor, 0);
+		}
+		ck_assert_uint_le(met.calls - before, 64);
+		steps++;
+	} while (cursor);
+	ck_assert_uint_ge(steps, (MANY - 1000) / 64);
+	ck_assert_uint_eq(met.calls, MANY - 1000 + 1);
+	for (uintptr_t i = 0; i < MANY; i++)
+		ck_assert_uint_le(met.times[i], i < 1000 ? 0 : 2);
+	/* A cursor from elsewhere does no harm. */
+	for (cursor = 1; cursor; cursor <<= 1) {
+		uint64_t at = cursor;
+
+		met.stop_at = 0;
+		OK(ww_session_scan(rig.map, &at, meet, &met));
+	}
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(test_times)
 {
 	struct ww_session_found found[3], same;
@@ -170,18 +212,33 @@ static int refused(const void *key, size_t length, const struct ww_session_found
 	return 0;
 }
 
+static int interrupt(const void *key, size_t length, const struct ww_session_found *found, void *context)
+{
+	(void)key;
+	(void)length;
+	(void)found;
+	(void)context;
+	return 5;
+}
+
 START_TEST(test_answers)
 {
 	struct rig rig;
+	uint64_t cursor = 0;
 	size_t count = 9;
 
 	rig_start(&rig);
 	ck_assert_int_eq(ww_session_walk(NULL, meet, &met, &count), WW_EINVAL);
 	ck_assert_int_eq(ww_session_walk(rig.map, NULL, &met, &count), WW_EINVAL);
+	ck_assert_int_eq(ww_session_scan(NULL, &cursor, meet, &met), WW_EINVAL);
+	ck_assert_int_eq(ww_session_scan(rig.map, NULL, meet, &met), WW_EINVAL);
+	ck_assert_int_eq(ww_session_scan(rig.map, &cursor, NULL, &met), WW_EINVAL);
 	ck_assert_int_eq(ww_session_drain(NULL, meet, &met, &count), WW_EINVAL);
 	ck_assert_int_eq(ww_session_drain(rig.map, NULL, &met, &count), WW_EINVAL);
 	ck_assert_uint_eq(count, 9);
 	set_many(&rig, 0, 300);
+	ck_assert_int_eq(ww_session_scan(rig.map, &cursor, interrupt, NULL), 5);
+	ck_assert_uint_ne(cursor, 0);
 	OK(ww_session_walk(rig.map, refused, &rig, NULL));
 	forget(&rig);
 	met.stop_at = 100;
@@ -427,5 +484,5 @@ START_TEST(test_two_drains)
 }
 END_TEST
 
-TEST_MAIN("session/walk", test_each_once, test_times, test_no_use, test_answers, test_short_locks, test_stopped,
-    test_drain, test_drain_stops, test_others, test_two_drains)
+TEST_MAIN("session/walk", test_each_once, test_scan, test_times, test_no_use, test_answers, test_short_locks,
+    test_stopped, test_drain, test_drain_stops, test_others, test_two_drains)
