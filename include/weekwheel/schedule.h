@@ -75,7 +75,8 @@ struct ww_schedule_spec {
 	uint64_t start; /* no time before this, Unix time; 0: none. The anchor of an interval, otherwise that is now */
 	uint64_t end;   /* no time after this; 0: none */
 	int is_paused;
-	int if_absent; /* keep a schedule of that name instead of replacing it */
+	int if_absent;    /* keep a schedule of that name instead of replacing it */
+	uint64_t version; /* replace this version only; 0: any, or none */
 };
 
 /* A schedule as it is now. What it points to is valid as the function says. */
@@ -103,7 +104,8 @@ WW_API int ww_schedule_spec_default(struct ww_schedule_spec *spec);
  * replaced one keeps its counts and, if its expression, zone and start are the same, a time that is due. *problem, which
  * may be NULL, is filled if the expression or the zone is refused. Return WW_PUT_NEW, WW_PUT_REPLACED or WW_PUT_KEPT.
  * Errors: WW_EINVAL: with an empty problem->reason, another member is out of range. WW_ETOOBIG: the body with the
- * definition is over config.body_max. WW_EAGAIN: others changed it ten times meanwhile.
+ * definition is over config.body_max. WW_EAGAIN: others changed it ten times meanwhile. WW_ESTALE: spec->version is given,
+ * and there is no schedule of that version.
  */
 WW_API int ww_schedule_put(struct ww_schedule *schedule, const struct ww_schedule_spec *spec, uint64_t *next,
     struct ww_calendar_problem *problem);
@@ -139,6 +141,10 @@ WW_API int ww_schedule_run(struct ww_schedule *schedule, const char *tube, const
 
 /* Remove a schedule. Its jobs stay. Errors: WW_ENOTFOUND. */
 WW_API int ww_schedule_remove(struct ww_schedule *schedule, const char *tube, const char *name);
+
+/* The same for one version of it; 0: any. Errors: those of ww_schedule_remove. WW_ESTALE: it has another version. */
+WW_API int ww_schedule_remove_version(
+    struct ww_schedule *schedule, const char *tube, const char *name, uint64_t version);
 
 /*
  * Do what is due, up to `most` schedules (1,000 at most); if nothing is, wait up to `timeout` ns of the store's clock

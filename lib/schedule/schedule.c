@@ -347,6 +347,8 @@ static int put_once(struct ww_schedule *schedule, struct schedule_record *record
 	/* One that cannot be read is replaced. */
 	if (found && found != WW_ENOTFOUND)
 		return found;
+	if (spec->version && former.version != spec->version)
+		result = WW_ESTALE;
 	record->anchor = spec->start ? spec->start : now;
 	if (!found && strcmp(spec->expression, former.record.expression) == 0)
 		record->anchor = former.record.anchor;
@@ -380,12 +382,12 @@ int ww_schedule_put(struct ww_schedule *schedule, const struct ww_schedule_spec 
 	for (int i = 0; i < TRIES; i++) {
 		record = (struct schedule_record){.spec = *spec};
 		result = put_once(schedule, &record, problem);
-		if (result != WW_ESTALE)
+		if (result != WW_ESTALE || spec->version)
 			break;
 	}
 	if (result >= 0 && next)
 		*next = record.next && !spec->is_paused ? record.next + ww_schedule_delay(spec) : 0;
-	return result == WW_ESTALE ? WW_EAGAIN : result;
+	return result == WW_ESTALE && !spec->version ? WW_EAGAIN : result;
 }
 
 static int pause_once(struct ww_schedule *schedule, const char *tube, const char *name, int is_paused)
@@ -442,10 +444,10 @@ int ww_schedule_run(struct ww_schedule *schedule, const char *tube, const char *
 	return result < 0 ? result : WW_OK;
 }
 
-int ww_schedule_remove(struct ww_schedule *schedule, const char *tube, const char *name)
+int ww_schedule_remove_version(struct ww_schedule *schedule, const char *tube, const char *name, uint64_t version)
 {
 	struct schedule_key key;
-	struct ww_job_ref ref = {.tube = WW_SCHEDULE_TUBE};
+	struct ww_job_ref ref = {.tube = WW_SCHEDULE_TUBE, .version = version};
 	int result = schedule ? ww_schedule_key(tube, name, &key) : WW_EINVAL;
 
 	if (result)
@@ -454,4 +456,9 @@ int ww_schedule_remove(struct ww_schedule *schedule, const char *tube, const cha
 	ref.key_length = key.length;
 	result = ww_jobs_cancel(schedule->jobs, &ref);
 	return result < 0 ? result : WW_OK;
+}
+
+int ww_schedule_remove(struct ww_schedule *schedule, const char *tube, const char *name)
+{
+	return ww_schedule_remove_version(schedule, tube, name, 0);
 }

@@ -153,6 +153,11 @@ int schedules_numbers(struct server *server, struct buffer *out, number_fn *add)
 
 /* ---- Verbs */
 
+struct ww_schedule *schedules_all(struct server *server)
+{
+	return server->schedules ? server->schedules->all : NULL;
+}
+
 static struct ww_schedule *all_of(const struct call *call)
 {
 	return call->connection->server->schedules->all;
@@ -292,6 +297,7 @@ struct schedule_list {
 	struct buffer *out;
 	int with_body;
 	int with_times;
+	int times;
 	int bad;
 };
 
@@ -339,30 +345,43 @@ static int add_body(struct buffer *out, const struct ww_schedule_spec *spec)
 	return buffer_append(out, "\"", 1);
 }
 
-/* The next times with their offsets, so that a client needs no database of zones. */
-static int add_times(struct buffer *out, const struct ww_schedule_info *info)
+void schedules_times(
+    const struct ww_schedule_info *info, void (*fn)(uint64_t time, int32_t offset, void *context), void *context)
 {
 	struct ww_calendar_spec spec = {
 	    .expression = info->spec.expression, .zone = info->spec.zone, .anchor = info->anchor};
 	uint64_t time = info->next - info->delay;
 	struct ww_calendar *calendar;
-	int bad = buffer_format(out, ",\"times\":[");
 	int32_t offset;
 
-	if (info->next && ww_calendar_open(&calendar, &spec, NULL) == WW_OK) {
-		for (int i = 0; i < TIMES_MOST && (!info->spec.end || time <= info->spec.end); i++) {
-			char text[DURATION_TEXT];
-
-			if (ww_calendar_offset(calendar, time + info->delay, &offset))
-				break;
-			bad |= buffer_format(out, "%s[\"%s\",%" PRId32 "]", i ? "," : "",
-			    duration_seconds(text, time + info->delay), offset);
-			if (ww_calendar_next(calendar, time, &time))
-				break;
-		}
-		ww_calendar_close(calendar);
+	if (!info->next || ww_calendar_open(&calendar, &spec, NULL) != WW_OK)
+		return;
+	for (int i = 0; i < TIMES_MOST && (!info->spec.end || time <= info->spec.end); i++) {
+		if (ww_calendar_offset(calendar, time + info->delay, &offset))
+			break;
+		fn(time + info->delay, offset, context);
+		if (ww_calendar_next(calendar, time, &time))
+			break;
 	}
-	return bad | buffer_append(out, "]", 1);
+	ww_calendar_close(calendar);
+}
+
+static void add_one_time(uint64_t time, int32_t offset, void *context)
+{
+	struct schedule_list *list = context;
+	char text[DURATION_TEXT];
+
+	list->bad |= buffer_format(list->out, "%s[\"%s\",%" PRId32 "]", list->times++ ? "," : "",
+	                 duration_seconds(text, time), offset) != 0;
+}
+
+/* The next times with their offsets, so that a client needs no database of zones. */
+static int add_times(struct schedule_list *list, const struct ww_schedule_info *info)
+{
+	list->bad |= buffer_format(list->out, ",\"times\":[") != 0;
+	list->times = 0;
+	schedules_times(info, add_one_time, list);
+	return buffer_append(list->out, "]", 1);
 }
 
 static int add_schedule(const struct ww_schedule_info *info, void *context)
@@ -375,7 +394,7 @@ static int add_schedule(const struct ww_schedule_info *info, void *context)
 	             add_time(out, "last", info->last) ||
 	             buffer_format(out, ",\"made\":%" PRIu64 ",\"skipped\":%" PRIu64 ",\"length\":%zu", info->made,
 	                 info->skipped, info->spec.body_length) ||
-	             (list->with_times && add_times(out, info)) || (list->with_body && add_body(out, &info->spec)) ||
+	             (list->with_times && add_times(list, info)) || (list->with_body && add_body(out, &info->spec)) ||
 	             buffer_append(out, "}", 1);
 	return list->bad;
 }
@@ -384,7 +403,7 @@ int schedules_list(struct server *server, const struct command *command, struct 
 {
 	const struct command_own *own = &command->own;
 	const char *tube = own->has_tube ? command->tube : NULL;
-	struct schedule_list list = {out, own->with_body, own->key_length > 0, 0};
+	struct schedule_list list = {.out = out, .with_body = own->with_body, .with_times = own->key_length > 0};
 	char name[WW_JOB_KEY_MAX + 1] = "";
 	uint64_t next = own->after;
 	int error;

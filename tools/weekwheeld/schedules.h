@@ -21,6 +21,16 @@ void schedules_turn(struct server *server);
 /* Return 1 if a tube is not shown to clients: that of the schedules. */
 int schedules_is_hidden(const char *tube);
 
+struct ww_schedule;
+struct ww_schedule_info;
+
+/* All of them; NULL: the server has none. */
+struct ww_schedule *schedules_all(struct server *server);
+
+/* Call fn with up to ten of its next times, and how many seconds its zone's clocks are ahead of UTC then. */
+void schedules_times(
+    const struct ww_schedule_info *info, void (*fn)(uint64_t time, int32_t offset, void *context), void *context);
+
 int schedules_numbers(struct server *server, struct buffer *out, number_fn *add);
 
 /* The steps of their verbs. */

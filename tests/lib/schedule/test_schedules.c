@@ -283,6 +283,25 @@ START_TEST(a_change_is_not_undone)
 }
 END_TEST
 
+START_TEST(a_version_that_has_gone)
+{
+	uint64_t version;
+
+	begin(_i);
+	put(WW_PUT_NEW);
+	version = look()->version;
+	spec.priority = 7;
+	spec.version = version;
+	put(WW_PUT_REPLACED);
+	ck_assert_int_eq(ww_schedule_put(schedules, &spec, NULL, NULL), WW_ESTALE);
+	ck_assert_int_eq(ww_schedule_remove_version(schedules, spec.tube, spec.name, version), WW_ESTALE);
+	OK(ww_schedule_remove_version(schedules, spec.tube, spec.name, look()->version));
+	ck_assert_int_eq(ww_schedule_put(schedules, &spec, NULL, NULL), WW_ESTALE);
+	ck_assert_int_eq(ww_schedule_remove_version(schedules, spec.tube, spec.name, version), WW_ENOTFOUND);
+	end();
+}
+END_TEST
+
 START_TEST(missed_times)
 {
 	static const struct {
@@ -528,5 +547,6 @@ START_TEST(a_strange_record_is_buried)
 END_TEST
 
 KINDS_MAIN("schedule", a_night_in_berlin, a_killed_scheduler_makes_no_second_job, a_killed_scheduler_loses_no_time,
-    a_change_beside_work_stays, a_change_is_not_undone, missed_times, overlapping_times, a_job_waits_for_the_former_one,
-    pause_and_run_now, start_end_and_spread, many_are_listed_and_spread, refusals, a_strange_record_is_buried)
+    a_change_beside_work_stays, a_change_is_not_undone, a_version_that_has_gone, missed_times, overlapping_times,
+    a_job_waits_for_the_former_one, pause_and_run_now, start_end_and_spread, many_are_listed_and_spread, refusals,
+    a_strange_record_is_buried)

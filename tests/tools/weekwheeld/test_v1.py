@@ -2,80 +2,15 @@
 """/v1: jobs over HTTP, as JSON. What one interface does, the other sees."""
 import contextlib
 import errno
-import http.client
 import json
-import os
-import re
 import socket
 import sys
 import threading
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from faults import FOREVER, TRUNCATE, WRITE, Plan
-from weekwheel import PATIENCE, Case, Redis, Server, alone, check, equal, main, matches, until
-
-JSON = "application/json"
-
-
-def token_of(name, *grants):
-    """Make a token, and its line in the file that the server reads."""
-    made = alone.run(0, "token", "--token-file", name + ".token", name, *grants)
-    with open("tokens", "a", encoding="utf-8") as file:
-        file.write(made.out)
-    os.chmod("tokens", 0o600)
-    with open(name + ".token", encoding="utf-8") as file:
-        return file.read().strip()
-
-
-class Web:
-    """Speaks HTTP to a server, with a token. One connection, which is kept."""
-
-    def __init__(self, server, token):
-        port = int(re.search(r"serving http://[0-9.]+:(\d+)/", server.said).group(1))
-        self.http, self.token = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE), token
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.http.close()
-
-    def begin(self, method, path, body=None, **headers):
-        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        if self.token:
-            headers["Authorization"] = "Bearer " + self.token
-        if data is not None:
-            headers.setdefault("Content-Type", JSON)
-        self.http.request(method, "/v1/" + path, data, headers)
-
-    def end(self):
-        answer = self.http.getresponse()
-        text = answer.read()
-        self.etag = answer.getheader("ETag")
-        kind = answer.getheader("Content-Type")
-        if answer.status == 204:
-            equal(text, b"")
-            return 204, None
-        equal(kind, "application/problem+json" if answer.status >= 400 else JSON)
-        said = json.loads(text)
-        if answer.status >= 400:
-            equal(said["status"], answer.status)
-        return answer.status, said
-
-    def ask(self, method, path, body=None, **headers):
-        self.begin(method, path, body, **headers)
-        return self.end()
-
-    def good(self, method, path, body=None, **headers):
-        status, said = self.ask(method, path, body, **headers)
-        check(status < 300, (method, path, status, said))
-        return said
-
-    def refused(self, status, field, method, path, body=None, **headers):
-        got, said = self.ask(method, path, body, **headers)
-        equal((got, said.get("field")), (status, field), said)
-        return said["detail"]
+from weekwheel import PATIENCE, Case, Server, check, equal, main, matches, until
+from web import JSON, ByRedis, Stores, Web
 
 
 def has_left(connection):
@@ -310,29 +245,6 @@ class Interface:
                 mailer.refused(404, None, "POST", "jobs/%s/%s" % (other["id"], end), {"token": secret["token"]})
             equal(admin.good("GET", "jobs/" + other["id"])["state"], "reserved")
 
-
-class Stores(Interface):
-    arguments = ()
-    has_groups = True
-
-    def setUp(self):
-        super().setUp()
-        self.token = token_of("admin", "admin:*")
-        self.mailer = token_of("mailer", "work:mail", "put:results")
-
-    def server(self, *more, **env):
-        server = Server("--http", "127.0.0.1:0", "--auth-file", "tokens", *self.arguments, *more,
-                        WEEKWHEEL_TOKEN=self.token, **env)
-        client, token = server.client, self.token
-
-        def login():
-            entered = client()
-            equal(entered.ask("auth " + token), "OK")
-            return entered
-
-        server.client = login
-        return server
-
     def test_bodies_that_do_not_end_are_bounded(self):
         with self.server("--max-buffers", "4M", "--max-job-size", "3000000") as server, contextlib.ExitStack() as stack:
             others = []
@@ -358,14 +270,14 @@ class Stores(Interface):
             equal(web.good("GET", "stats")["accepted"], 0)
 
 
-class Embedded(Stores, Case):
+class Embedded(Interface, Stores, Case):
     def test_the_description_is_true(self):
         """Each path and method of it is there, no other is, and objects have the members that it names."""
         with self.server() as server, Web(server, self.token) as web:
             said = web.good("GET", "openapi.json")
             schemas = said["components"]["schemas"]
             for path, methods in said["paths"].items():
-                path = path[1:].format(id="1", tube="t", key="k")
+                path = path[1:].format(id="1", tube="t", key="k", name="n")
                 wrong = next(m for m in ("PUT", "PATCH", "POST", "DELETE", "GET") if m.lower() not in methods)
                 there = web.refused(405, None, wrong, path, {} if wrong in ("PUT", "PATCH", "POST") else None)
                 equal(sorted(there.rsplit("methods ", 1)[1].lower().split(", ")), sorted(methods), path)
@@ -382,7 +294,10 @@ class Embedded(Stores, Case):
             equal(sorted(made), sorted(schemas["PutResult"]["properties"]))
             for kind, object_ in (("Job", web.good("GET", "jobs/" + made["id"])),
                                   ("Lease", web.good("POST", "leases", {})["leases"][0]),
-                                  ("Tube", web.good("GET", "tubes/default"))):
+                                  ("Tube", web.good("GET", "tubes/default")),
+                                  ("SchedulePut", web.good("PUT", "tubes/t/schedules/n", {"cron": "@daily"})),
+                                  ("ScheduleState", web.good("GET", "tubes/t/schedules/n")),
+                                  ("Meaning", web.good("GET", "cron?expression=@daily"))):
                 check(set(object_) <= set(schemas[kind]["properties"]), (kind, object_))
 
     def test_a_schedule_is_no_job(self):
@@ -468,14 +383,8 @@ class OnDisk(Embedded):
             equal([job["body"] for job in web.good("GET", "jobs?body=true")["jobs"]], ["first"])
 
 
-class InRedis(Stores, Case):
-    has_groups = False
-
-    def setUp(self):
-        super().setUp()
-        self.redis = Redis()
-        self.addCleanup(self.redis.kill)
-        self.arguments = ("--store", self.redis.url)
+class InRedis(Interface, ByRedis, Case):
+    pass
 
 
 main()

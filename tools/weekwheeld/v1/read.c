@@ -153,13 +153,13 @@ static int take_group_base64(struct v1_object *object, struct json_value value)
 	return set_group(object->fields, group, length < 0 ? 0 : (size_t)length);
 }
 
-static int take_each(struct v1_object *object, struct json_value value)
+static int take_truth(struct v1_object *object, struct json_value value)
 {
-	object->fields->each = value.size == 4 && memcmp(value.text, "true", 4) == 0;
-	return value.kind == JSON_OTHER &&
-	               (object->fields->each || (value.size == 5 && memcmp(value.text, "false", 5) == 0))
-	           ? 0
-	           : -1;
+	int *is_true = object->field;
+
+	*is_true = value.size == 4 && memcmp(value.text, "true", 4) == 0;
+	return value.kind == JSON_OTHER && (*is_true || (value.size == 5 && memcmp(value.text, "false", 5) == 0)) ? 0
+	                                                                                                          : -1;
 }
 
 static int take_number(struct v1_object *object, struct json_value value)
@@ -289,13 +289,50 @@ static int take_most(struct v1_object *object, struct json_value value)
 	return take_whole(value, UINT32_MAX, &object->fields->most) || object->fields->most == 0 ? -1 : 0;
 }
 
+/* ---- Of schedules */
+
+static int take_whole_text(struct v1_object *object, struct json_value value)
+{
+	const char **text = object->field;
+
+	*text = copy_string(object->request, value);
+	return *text && **text ? 0 : -1;
+}
+
+static int take_overlap(struct v1_object *object, struct json_value value)
+{
+	/* As enum ww_overlap has them. */
+	static const char *const words[] = {"allow", "skip", "wait"};
+
+	for (int i = 0; i < 3; i++) {
+		if (!json_is(value, words[i]))
+			continue;
+		object->fields->plan.overlap = i;
+		return 0;
+	}
+	return -1;
+}
+
+static int take_time(struct v1_object *object, struct json_value value)
+{
+	struct duration_problem problem;
+	char text[48];
+
+	if (value.kind == JSON_NULL)
+		return 0;
+	return take_text(value, text, sizeof text) || !has_zone(text) || time_parse(text, object->field, &problem) ? -1
+	                                                                                                           : 0;
+}
+
 static const char span_expected[] = "seconds, or a text such as \"90s\" or \"1.5h\"";
 static const char count_expected[] = "a whole number, 0 to 4294967295";
 
 static const char from_one[] = "a whole number from 1 on";
+static const char time_expected[] = "a time with its zone, such as \"2026-12-01T09:00:00Z\"";
 
 #define LIMIT(name) offsetof(struct v1_fields, limit.name)
 #define SPEC(name) offsetof(struct v1_fields, spec.name)
+#define PLAN(name) offsetof(struct v1_fields, plan.name)
 
 static const struct {
 	const char *name;
@@ -309,18 +346,19 @@ static const struct {
     {"key_base64", take_key_base64, "1 to 200 bytes in base64", 0, V1_OF_PUT},
     {"group", take_group, "a text of 1 to 200 bytes", 0, V1_OF_PUT | V1_OF_LIMIT},
     {"group_base64", take_group_base64, "1 to 200 bytes in base64", 0, V1_OF_PUT | V1_OF_LIMIT},
-    {"body", take_body, "a text", 0, V1_OF_PUT},
-    {"body_base64", take_body_base64, "bytes in base64", 0, V1_OF_PUT},
+    {"body", take_body, "a text", 0, V1_OF_PUT | V1_OF_SCHEDULE},
+    {"body_base64", take_body_base64, "bytes in base64", 0, V1_OF_PUT | V1_OF_SCHEDULE},
     {"delay", take_span, span_expected, SPEC(due), V1_OF_PUT | V1_OF_MOVE | V1_OF_RELEASE},
-    {"at", take_at, "a time with its zone, such as \"2026-12-01T09:00:00Z\"", 0, V1_OF_PUT | V1_OF_MOVE},
-    {"priority", take_count, count_expected, SPEC(priority), V1_OF_PUT | V1_OF_RELEASE},
-    {"run", take_run, "at least one second, as a number or as a text such as \"5m\"", SPEC(run), V1_OF_PUT},
+    {"at", take_at, time_expected, 0, V1_OF_PUT | V1_OF_MOVE},
+    {"priority", take_count, count_expected, SPEC(priority), V1_OF_PUT | V1_OF_SCHEDULE | V1_OF_RELEASE},
+    {"run", take_run, "at least one second, as a number or as a text such as \"5m\"", SPEC(run),
+        V1_OF_PUT | V1_OF_SCHEDULE},
     {"every", take_every, "0, or at least 0.001 seconds", SPEC(period), V1_OF_PUT},
-    {"missed", take_missed, "\"once\", \"all\" or \"skip\"", 0, V1_OF_PUT},
-    {"skip", take_span, span_expected, SPEC(skip), V1_OF_PUT},
-    {"attempts", take_count, count_expected, SPEC(attempts), V1_OF_PUT},
-    {"backoff", take_span, span_expected, SPEC(backoff), V1_OF_PUT},
-    {"backoff_max", take_span, span_expected, SPEC(backoff_max), V1_OF_PUT},
+    {"missed", take_missed, "\"once\", \"all\" or \"skip\"", 0, V1_OF_PUT | V1_OF_SCHEDULE},
+    {"skip", take_span, span_expected, SPEC(skip), V1_OF_PUT | V1_OF_SCHEDULE},
+    {"attempts", take_count, count_expected, SPEC(attempts), V1_OF_PUT | V1_OF_SCHEDULE},
+    {"backoff", take_span, span_expected, SPEC(backoff), V1_OF_PUT | V1_OF_SCHEDULE},
+    {"backoff_max", take_span, span_expected, SPEC(backoff_max), V1_OF_PUT | V1_OF_SCHEDULE},
     {"mode", take_mode, "\"replace\", \"if-absent\", \"keep-earlier\" or \"keep-later\"", 0, V1_OF_PUT},
     {"debounce", take_debounce, "at least 0.001 seconds", SPEC(key_span), V1_OF_PUT},
     {"unique", take_unique, "at least 0.001 seconds", SPEC(key_span), V1_OF_PUT},
@@ -333,11 +371,21 @@ static const struct {
     {"starts", take_number, from_one, LIMIT(starts), V1_OF_LIMIT},
     {"per", take_span, span_expected, LIMIT(per), V1_OF_LIMIT},
     {"burst", take_number, from_one, LIMIT(burst), V1_OF_LIMIT},
-    {"each", take_each, "true or false", 0, V1_OF_LIMIT},
+    {"each", take_truth, "true or false", offsetof(struct v1_fields, each), V1_OF_LIMIT},
     {"span", take_span, span_expected, offsetof(struct v1_fields, span), V1_OF_PAUSE},
+    {"cron", take_whole_text, "an expression, such as \"0 3 * * *\" or \"@every 90m\"", PLAN(expression),
+        V1_OF_SCHEDULE},
+    {"zone", take_whole_text, "the name of a zone, such as \"Europe/Berlin\"", PLAN(zone), V1_OF_SCHEDULE},
+    {"overlap", take_overlap, "\"allow\", \"skip\" or \"wait\"", 0, V1_OF_SCHEDULE},
+    {"spread", take_span, span_expected, PLAN(spread), V1_OF_SCHEDULE},
+    {"start", take_time, time_expected, PLAN(start), V1_OF_SCHEDULE},
+    {"end", take_time, time_expected, PLAN(end), V1_OF_SCHEDULE},
+    {"paused", take_truth, "true or false", PLAN(is_paused), V1_OF_SCHEDULE},
 };
 
 enum { MEMBERS = sizeof members / sizeof *members };
+
+_Static_assert(MEMBERS <= 64, "v1_fields.seen has a bit for each");
 
 static int find_member(struct json_value name, unsigned of)
 {
@@ -405,7 +453,7 @@ static int read_object(struct v1_request *request, struct v1_fields *fields, con
 			return refuse_member(request, name);
 		if (fields->seen >> i & 1)
 			return v1_problem(request, 422, members[i].name, NULL, "it is given twice");
-		fields->seen |= 1u << i;
+		fields->seen |= UINT64_C(1) << i;
 		object.field = (char *)fields + members[i].field;
 		if (members[i].take(&object, value) != 0)
 			return v1_problem(request, 422, members[i].name, NULL, "this must be %s", members[i].expected);

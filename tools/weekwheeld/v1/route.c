@@ -7,10 +7,10 @@
 #include "tools/common/percent.h"
 #include "tools/weekwheeld/v1/v1.h"
 
-enum { SEGMENTS_MAX = 4 };
+enum { SEGMENTS_MAX = 5, KEY_AT = 3 };
 
-static const struct v1_operation *const tables[] = {
-    v1_put_operations, v1_job_operations, v1_lease_operations, v1_look_operations, v1_limit_operations};
+static const struct v1_operation *const tables[] = {v1_put_operations, v1_job_operations, v1_lease_operations,
+    v1_look_operations, v1_limit_operations, v1_schedule_operations};
 
 enum { TABLES = sizeof tables / sizeof *tables };
 
@@ -19,13 +19,19 @@ struct segment {
 	size_t length;
 };
 
-/* Split the path behind "/v1/". The last segment, a key, may have slashes. Returns how many segments there are. */
+static int is_word(struct segment segment, const char *word)
+{
+	return segment.length == strlen(word) && memcmp(segment.at, word, segment.length) == 0;
+}
+
+/* Split the path behind "/v1/". A key, which is the last segment, may have slashes. Returns how many segments there are. */
 static int split(const char *path, struct segment segments[SEGMENTS_MAX])
 {
 	int count = 0;
 
 	while (*path) {
-		size_t length = count == SEGMENTS_MAX - 1 ? strlen(path) : strcspn(path, "/");
+		int is_last = count == SEGMENTS_MAX - 1 || (count == KEY_AT && is_word(segments[2], "keys"));
+		size_t length = is_last ? strlen(path) : strcspn(path, "/");
 
 		segments[count++] = (struct segment){path, length};
 		path += length + (path[length] == '/');
@@ -84,21 +90,21 @@ static int take_key(struct v1_request *request, struct segment segment)
 	long length = decode(segment, request->key, WW_JOB_KEY_MAX);
 
 	if (length <= 0)
-		return v1_problem(request, 404, "key", NULL, "there is no such job: a key has 1 to 200 bytes");
+		return v1_problem(request, 404, "key", NULL, "there is nothing of that key: it has 1 to 200 bytes");
 	request->key_length = (size_t)length;
 	return 0;
 }
 
 static int take_path(struct v1_request *request, const struct segment *segments, int count)
 {
-	int is_job = count > 1 && memcmp(segments[0].at, "jobs", 4) == 0;
+	int is_job = count > 1 && is_word(segments[0], "jobs");
 	int is_tube = count > 1 && !is_job;
 
 	if (is_job && take_id(request, segments[1]) != 0)
 		return -1;
 	if (is_tube && take_tube(request, segments[1]) != 0)
 		return -1;
-	return count == 4 ? take_key(request, segments[3]) : 0;
+	return count > KEY_AT ? take_key(request, segments[KEY_AT]) : 0;
 }
 
 /* The path is right, and the method is not. */
@@ -134,6 +140,16 @@ int v1_route(struct v1_request *request, const char *method, const char *path)
 }
 
 /* ---- The query */
+
+static int take_text(struct v1_request *request, const char *name, const char *value, char *text, size_t room)
+{
+	long length = decode((struct segment){value, strlen(value)}, text, room - 1);
+
+	if (length < 0 || memchr(text, 0, (size_t)length))
+		return v1_problem(request, 400, name, NULL, "this must be a text of up to %zu bytes", room - 1);
+	text[length] = 0;
+	return 0;
+}
 
 static int take_state(struct v1_request *request, const char *value)
 {
@@ -182,9 +198,14 @@ int v1_argument(struct v1_request *request, const char *name, const char *value)
 		request->span = number * WW_SECOND;
 	} else if (strcmp(name, "body") == 0) {
 		request->with_body = strcmp(value, "true") == 0;
+	} else if (strcmp(name, "expression") == 0) {
+		error = take_text(request, name, value, request->expression, sizeof request->expression);
+	} else if (strcmp(name, "zone") == 0) {
+		error = take_text(request, name, value, request->zone, sizeof request->zone);
 	} else {
 		error = v1_problem(request, 400, name, NULL,
-		    "there is no such argument; there are tube, prefix, state, after, limit, body, span and count");
+		    "there is no such argument; there are tube, prefix, state, after, limit, body, span, count, "
+		    "expression and zone");
 	}
 	return error;
 }

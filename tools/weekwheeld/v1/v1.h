@@ -8,7 +8,7 @@
  *               collects its    which one     prepare (read.c),                 JSON      of the turn
  *               body            it is         then run, as a task
  *
- * The operations are in put.c, job.c, lease.c, look.c and limit.c, each with a table of its own.
+ * The operations are in put.c, job.c, lease.c, look.c, limit.c and schedule.c, each with a table of its own.
  *
  * Ids and tokens are strings, because numbers of JavaScript end at 2^53. Lengths of time are seconds, or texts such as
  * "1.5h"; times are those of RFC 3339.
@@ -26,14 +26,26 @@ enum {
 	V1_WAIT_MAX = 20 /* s; less than the time in which an answer must be read */
 };
 
+/* What a schedule has beside what its jobs have. */
+struct v1_plan {
+	const char *expression;
+	const char *zone;
+	int overlap; /* enum ww_overlap of schedule.h, which may not be there */
+	uint64_t spread;
+	uint64_t start;
+	uint64_t end;
+	int is_paused;
+};
+
 /* What the objects of requests may have as members. Each operation takes some of them. */
 struct v1_fields {
 	struct ww_job_spec spec;
-	unsigned seen; /* a bit for each member of read.c's table */
+	uint64_t seen; /* a bit for each member of read.c's table */
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char key[WW_JOB_KEY_MAX];
 	struct ww_limit limit;
 	int each;
+	struct v1_plan plan;
 	uint64_t token;
 	uint64_t span;
 	uint64_t most;
@@ -63,7 +75,8 @@ enum {
 	V1_OF_RESERVE = 16,
 	V1_OF_PAUSE = 32,
 	V1_OF_KICK = 64,
-	V1_OF_LIMIT = 128
+	V1_OF_LIMIT = 128,
+	V1_OF_SCHEDULE = 256
 };
 
 struct v1_request {
@@ -92,6 +105,8 @@ struct v1_request {
 	size_t limit;
 	int with_body;
 	uint64_t span;
+	char expression[256];
+	char zone[256];
 
 	/* From the object, or from each of a list. */
 	struct v1_fields *fields;
@@ -140,6 +155,7 @@ extern const struct v1_operation v1_job_operations[];
 extern const struct v1_operation v1_lease_operations[];
 extern const struct v1_operation v1_look_operations[];
 extern const struct v1_operation v1_limit_operations[];
+extern const struct v1_operation v1_schedule_operations[];
 
 /* ---- job.c: what several operations need */
 
@@ -170,6 +186,9 @@ int v1_problem(struct v1_request *request, unsigned status, const char *field, c
 /* Answer with what the store said. Returns -1. */
 int v1_failed(struct v1_request *request, int error);
 
+/* The same, where `of` says what there is none of. */
+int v1_failed_of(struct v1_request *request, int error, const char *of);
+
 /* Write the inside of a problem as an object, for one job of several. */
 void v1_write_failure(struct v1_request *request, int error);
 
@@ -187,6 +206,13 @@ void v1_write_lease(struct v1_request *request, const struct ww_lease *lease, co
 void v1_write_limit(struct v1_request *request, const struct ww_limit_info *info);
 void v1_write_tube(struct v1_request *request, const struct ww_tube_stats *tube);
 void v1_write_stats(struct v1_request *request, const struct ww_jobs_stats *stats);
+
+/* Add members to an object that has one: a length of time in seconds, and a time or null for 0. */
+void v1_add_seconds(struct v1_request *request, const char *name, uint64_t ns);
+void v1_add_time(struct v1_request *request, const char *name, uint64_t unix_ns);
+
+/* Text as it is; other bytes in base64, under a name that says so. */
+void v1_add_bytes_as(struct v1_request *request, const char *name, const void *bytes, size_t size);
 
 /* Add text to the answer. */
 void v1_add(struct v1_request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -153,6 +153,16 @@ static struct failure failure_of(int error)
 	return failure;
 }
 
+int v1_failed_of(struct v1_request *request, int error, const char *of)
+{
+	struct failure failure = failure_of(error);
+
+	if (error == WW_ENOTFOUND || error == WW_ESTALE)
+		return v1_problem(request, failure.status, NULL, error == WW_ESTALE ? "get it again" : NULL,
+		    error == WW_ESTALE ? "the %s has another version" : "there is no such %s", of);
+	return v1_failed(request, error);
+}
+
 int v1_failed(struct v1_request *request, int error)
 {
 	struct failure failure = failure_of(error);
@@ -169,19 +179,23 @@ void v1_write_failure(struct v1_request *request, int error)
 
 /* ---- Members */
 
-static void add_seconds(struct v1_request *request, const char *name, uint64_t ns)
+void v1_add_seconds(struct v1_request *request, const char *name, uint64_t ns)
 {
 	char text[DURATION_TEXT];
 
 	v1_add(request, ",\"%s\":%s", name, duration_seconds(text, ns));
 }
 
-static void add_time(struct v1_request *request, const char *name, uint64_t unix_ns)
+void v1_add_time(struct v1_request *request, const char *name, uint64_t unix_ns)
 {
 	time_t seconds = (time_t)(unix_ns / WW_SECOND);
 	struct tm utc;
 	char text[32];
 
+	if (!unix_ns) {
+		v1_add(request, ",\"%s\":null", name);
+		return;
+	}
 	if (!gmtime_r(&seconds, &utc) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc) == 0)
 		return;
 	v1_add(request, ",\"%s\":\"%s.%03uZ\"", name, text, (unsigned)(unix_ns % WW_SECOND / WW_MILLISECOND));
@@ -199,8 +213,7 @@ static int is_text(const char *bytes, size_t size)
 	return 1;
 }
 
-/* Text as it is; other bytes in base64, under a name that says so. */
-static void add_bytes_as(struct v1_request *request, const char *name, const void *bytes, size_t size)
+void v1_add_bytes_as(struct v1_request *request, const char *name, const void *bytes, size_t size)
 {
 	if (size == 0 || is_text(bytes, size)) {
 		v1_add(request, ",\"%s\":", name);
@@ -239,7 +252,7 @@ static void add_head(struct v1_request *request, uint64_t id, const char *tube, 
 	v1_add(request, "{\"id\":\"%" PRIu64 "\",\"tube\":", id);
 	v1_add_string(request, tube);
 	if (key_length)
-		add_bytes_as(request, "key", key, key_length);
+		v1_add_bytes_as(request, "key", key, key_length);
 }
 
 void v1_write_limit(struct v1_request *request, const struct ww_limit_info *info)
@@ -247,13 +260,13 @@ void v1_write_limit(struct v1_request *request, const struct ww_limit_info *info
 	v1_add(request, "{\"tube\":");
 	v1_add_string(request, info->ref.tube);
 	if (info->ref.group_length)
-		add_bytes_as(request, "group", info->ref.group, info->ref.group_length);
+		v1_add_bytes_as(request, "group", info->ref.group, info->ref.group_length);
 	v1_add(request, ",\"each\":%s,\"running\":%" PRIu64 ",\"starts\":%" PRIu64, info->ref.each ? "true" : "false",
 	    info->limit.running, info->limit.starts);
-	add_seconds(request, "per", info->limit.per);
+	v1_add_seconds(request, "per", info->limit.per);
 	v1_add(request, ",\"burst\":%" PRIu64 ",\"now_running\":%" PRIu64 ",\"now_held\":%" PRIu64, info->limit.burst,
 	    info->running, info->held);
-	add_seconds(request, "left", info->left);
+	v1_add_seconds(request, "left", info->left);
 	v1_add(request, "}");
 }
 
@@ -262,17 +275,17 @@ void v1_write_job(
 {
 	add_head(request, info->id, info->tube, info->key, info->key_length);
 	if (info->group_length)
-		add_bytes_as(request, "group", info->group, info->group_length);
+		v1_add_bytes_as(request, "group", info->group, info->group_length);
 	v1_add(request, ",\"version\":%" PRIu64 ",\"state\":\"%s\",\"priority\":%" PRIu32, info->version,
 	    protocol_states[info->state], info->priority);
 	if (info->state != WW_JOB_BURIED)
-		add_time(request, "due", info->flags & WW_JOB_WALL ? info->due : as_unix(info->due, now));
-	add_seconds(request, "left", info->left);
+		v1_add_time(request, "due", info->flags & WW_JOB_WALL ? info->due : as_unix(info->due, now));
+	v1_add_seconds(request, "left", info->left);
 	v1_add(request, ",\"clock\":\"%s\"", info->flags & WW_JOB_WALL ? "wall" : "elapsed");
-	add_time(request, "created", info->created);
-	add_seconds(request, "run", info->run);
-	add_seconds(request, "every", info->period);
-	add_seconds(request, "backoff", info->backoff);
+	v1_add_time(request, "created", info->created);
+	v1_add_seconds(request, "run", info->run);
+	v1_add_seconds(request, "every", info->period);
+	v1_add_seconds(request, "backoff", info->backoff);
 	v1_add(request,
 	    ",\"attempts\":%" PRIu32 ",\"reserves\":%" PRIu32 ",\"timeouts\":%" PRIu32 ",\"releases\":%" PRIu32
 	    ",\"buries\":%" PRIu32 ",\"kicks\":%" PRIu32 ",\"error\":",
@@ -280,7 +293,7 @@ void v1_write_job(
 	v1_add_string(request, info->error);
 	v1_add(request, ",\"length\":%zu", info->body_length);
 	if (with_body)
-		add_bytes_as(request, "body", info->body ? info->body : "", info->body ? info->body_length : 0);
+		v1_add_bytes_as(request, "body", info->body ? info->body : "", info->body ? info->body_length : 0);
 	v1_add(request, "}");
 }
 
@@ -290,11 +303,11 @@ void v1_write_lease(struct v1_request *request, const struct ww_lease *lease, co
 	v1_add(request,
 	    ",\"token\":\"%" PRIu64 "\",\"attempt\":%" PRIu32 ",\"attempts\":%" PRIu32 ",\"priority\":%" PRIu32,
 	    lease->token, lease->attempt, lease->attempts, lease->priority);
-	add_time(request, "ends", as_unix(lease->ends, now));
-	add_time(request, "created", lease->created);
+	v1_add_time(request, "ends", as_unix(lease->ends, now));
+	v1_add_time(request, "created", lease->created);
 	if (lease->missed)
 		v1_add(request, ",\"missed\":%" PRIu64, lease->missed);
-	add_bytes_as(request, "body", lease->body ? lease->body : "", lease->body ? lease->body_length : 0);
+	v1_add_bytes_as(request, "body", lease->body ? lease->body : "", lease->body ? lease->body_length : 0);
 	v1_add(request, "}");
 }
 
@@ -312,8 +325,8 @@ void v1_write_tube(struct v1_request *request, const struct ww_tube_stats *tube)
 	v1_add_string(request, tube->name);
 	v1_add(request, ",");
 	add_counts(request, tube);
-	add_seconds(request, "pause", tube->pause);
-	add_seconds(request, "pause_left", tube->pause_left);
+	v1_add_seconds(request, "pause", tube->pause);
+	v1_add_seconds(request, "pause_left", tube->pause_left);
 	v1_add(request, "}");
 }
 
@@ -325,7 +338,7 @@ void v1_write_stats(struct v1_request *request, const struct ww_jobs_stats *stat
 	    ",\"tubes\":%" PRIu64 ",\"timeouts\":%" PRIu64 ",\"accepted\":%" PRIu64 ",\"ended\":%" PRIu64
 	    ",\"memory\":%" PRIu64 ",\"disk\":%" PRIu64,
 	    stats->tubes, stats->timeouts, stats->accepted, stats->ended, stats->bytes, stats->disk);
-	add_seconds(request, "oldest", stats->oldest);
+	v1_add_seconds(request, "oldest", stats->oldest);
 	v1_add(request, ",\"fault\":");
 	if (stats->fault == WW_OK)
 		v1_add(request, "null");
