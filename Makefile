@@ -232,6 +232,16 @@ ROUNDS ?= 10
 failovers: all
 	@B='$(abspath $(B))' CC='$(CC)' WW_ROUNDS='$(ROUNDS)' WW_PUTS=6000 tests/tools/weekwheeld/test_failover.py
 
+# ---- The library in two files ------------------------------------------------------------------------------------
+
+# The wheel alone needs nothing; with drivers, keyed timers and sessions, xxHash's header.
+WHEEL_FOLDERS := $(addprefix lib/core/,error version allocator wheel)
+amalgamation:
+	scripts/amalgamate '$(B)/amalgamation/wheel' $(call sources,$(WHEEL_FOLDERS),*.c) \
+		include/weekwheel/version.h include/weekwheel/wheel.h
+	scripts/amalgamate '$(B)/amalgamation/core' $(call sources,$(core_FOLDERS) $(base_FOLDERS),*.c) \
+		$(patsubst %,include/weekwheel/%.h,$(filter-out weekwheel,$(core_HEADERS)))
+
 # ---- Install ----------------------------------------------------------------------------------------------------
 
 FOLDERS = DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' \
@@ -255,7 +265,7 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all configure demo demo-cluster crash-test simulate soak failovers bench bench-jobs bench-redis bench-schedules bench-instructions check need-check memcheck fuzz \
+.PHONY: all amalgamation configure demo demo-cluster crash-test simulate soak failovers bench bench-jobs bench-redis bench-schedules bench-instructions check need-check memcheck fuzz \
 	run-fuzzers lint format install uninstall deps clean distclean help FORCE
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -192,7 +192,7 @@ static int move(struct table *table, uint32_t i, uint32_t k, uint64_t threshold)
 }
 
 /* Lower the threshold by the greatest entry below it, or by a home that has none. */
-static int lower(struct table *table)
+static int lower_threshold(struct table *table)
 {
 	uint32_t home = table_home(table, table->threshold - 1), i = home, rank;
 
@@ -211,7 +211,7 @@ static int lower(struct table *table)
 }
 
 /* Raise the threshold by the least entry above it, or by the homes that have none. */
-static int raise(struct table *table)
+static int raise_threshold(struct table *table)
 {
 	uint32_t i = table_home(table, table->threshold), rank;
 	uint64_t entry;
@@ -243,7 +243,7 @@ static int step(struct table *table)
 		else if (!table->growing && table->threshold == TABLE_EMPTY)
 			table->high = table->low;
 		else
-			error = table->growing ? lower(table) : raise(table);
+			error = table->growing ? lower_threshold(table) : raise_threshold(table);
 	}
 	return error;
 }

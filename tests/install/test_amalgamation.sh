@@ -1,0 +1,60 @@
+#!/bin/bash
+# The library in two files: without a warning by several compilers, with a program in C and in C++, on this machine and,
+# where their compilers and qemu are, on one of 32 bits and on one with the high byte first.
+set -euo pipefail
+
+cd "$(dirname "$0")/../.."
+: "${B:?is the build folder}" "${CC:=cc}" "${CXX:=c++}" "${SANITIZE:=}"
+source tests/support/cli.sh
+[ -z "$SANITIZE" ] || skip_all 'what is compiled here is not instrumented'
+
+top=$PWD
+made=$work/amalgamation
+env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s --no-print-directory B="$work" amalgamation >/dev/null
+seed=$RANDOM
+echo "seed $seed"
+warnings=(-O2 -Wall -Wextra -Werror)
+read -ra cc <<<"$CC"
+read -ra cxx <<<"$CXX"
+
+expect 'the same bytes twice' bash -c "cp -r '$made' '$work/first' &&
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s --no-print-directory B='$work' amalgamation >/dev/null &&
+	diff -r '$work/first' '$made'"
+
+for part in wheel core; do
+	for compiler in "$CC" gcc clang; do
+		read -ra words <<<"$compiler"
+		if command -v "${words[0]}" >/dev/null; then
+			expect "$part by $compiler" "${words[@]}" -std=c11 "${warnings[@]}" -c "$made/$part/weekwheel.c" -o "$work/$part.o"
+		else
+			skip "$part by $compiler: it is not here"
+		fi
+	done
+	"${cc[@]}" -std=c11 "${warnings[@]}" -c "$made/$part/weekwheel.c" -o "$work/$part.o"
+	for language in c:c11 c++:c++17; do
+		compiler=("${cc[@]}")
+		[ "$language" = c:c11 ] || compiler=("${cxx[@]}")
+		expect "a program in $language with the $part" "${compiler[@]}" -std="${language#*:}" -x "${language%:*}" \
+			"${warnings[@]}" -I "$made/$part" "$top/tests/install/use_amalgamated.c" -x none "$work/$part.o" -pthread -o "$work/use"
+		expect "it runs, in $language with the $part" "$work/use" "$seed"
+	done
+done
+wheel_is_alone() {
+	! nm -u "$work/wheel.o" | grep -E 'XXH|eventfd|timerfd|pthread_create'
+}
+expect 'the wheel needs no thread, descriptor or hash' wheel_is_alone
+
+elsewhere() { # NAME COMPILER PACKAGE [RUNNER]
+	if ! command -v "$2" >/dev/null || ! command -v "${4:-true}" >/dev/null; then
+		skip "$1: Debian's packages $3 have what it needs"
+		return
+	fi
+	expect "the wheel for $1" "$2" -std=c11 "${warnings[@]}" -static -I "$made/wheel" "$made/wheel/weekwheel.c" \
+		tests/install/use_amalgamated.c -pthread -o "$work/use"
+	expect "it runs on $1" ${4:+"$4"} "$work/use" "$seed"
+}
+elsewhere '32 bits' i686-linux-gnu-gcc 'gcc-i686-linux-gnu and libc6-dev-i386-cross'
+elsewhere 'a machine with the high byte first' s390x-linux-gnu-gcc \
+	'gcc-s390x-linux-gnu, libc6-dev-s390x-cross and qemu-user-static' qemu-s390x-static
+
+finish
