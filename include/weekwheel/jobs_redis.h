@@ -48,9 +48,9 @@
  *   has. The complexity is each time O(shards * count), and in Redis O((count + jobs taken) * log ready).
  * - Tokens grow with every delivery of a job, and of jobs of the same shard. Across shards they follow the time, in us.
  * - ww_jobs_list gives jobs in no order. `after` is not an id but a former `next`. A job may come twice if many jobs
- *   come or go between pages, or went just before. A list that a failover interrupts may leave some out: list again. The list skips
- *   records that cannot be read: it stores `next`, and answers WW_ECORRUPT. ww_jobs_kick takes delayed jobs in order of their due times within a shard. ww_jobs_forecast of one tube reads all
- *   jobs.
+ *   come or go between pages, or went just before. A list that a failover interrupts may leave some out: list again. The
+ *   list skips records that cannot be read: it stores `next`, and answers WW_ECORRUPT. ww_jobs_kick takes delayed jobs in
+ *   order of their due times within a shard. ww_jobs_forecast of one tube reads all jobs.
  * - A pause belongs to Redis, holds for all processes, and does not end with the store. Statistics "since the store was
  *   opened" count since it was made; puts and finished of a tube count this process alone.
  * - Limits of tubes hold over all processes. One shard counts for each such tube: a reserve asks it for permits first, and

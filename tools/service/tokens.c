@@ -2,6 +2,7 @@
 #include "tools/service/tokens.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 #include <stdarg.h>
@@ -210,12 +211,14 @@ static struct tokens *read_file(FILE *file, char why[TOKEN_WHY])
 {
 	char *text = malloc(FILE_MAX + 1);
 	struct tokens *tokens = NULL;
-	struct stat about;
+	struct stat about = {0};
 	size_t size;
 
 	/* Looking at the open file leaves no time to exchange it. */
 	if (fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 027) {
 		(void)refuse(why, "others may read or write it: \"chmod 600\" ends that");
+	} else if (S_ISFIFO(about.st_mode) || S_ISDIR(about.st_mode)) {
+		(void)refuse(why, "it is no file");
 	} else if (!text) {
 		(void)refuse(why, "there is no memory for it");
 	} else {
@@ -234,7 +237,9 @@ static struct tokens *read_file(FILE *file, char why[TOKEN_WHY])
 
 struct tokens *tokens_read(const char *path, char why[TOKEN_WHY])
 {
-	FILE *file = fopen(path, "re");
+	/* What is no file may have nobody who writes: nothing waits for that. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
 	struct tokens *tokens;
 
 	if (!file) {

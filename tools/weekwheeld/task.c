@@ -258,13 +258,18 @@ static void send_fresh(struct tasks *tasks)
 
 /* ---- The loop's thread and its deputy */
 
-/* Signals are for the thread that has the loop. */
-static void take_signals(int how)
+/* Signals are for the thread that has the loop: those that the server had at its start. */
+static void leave_signals(void)
 {
 	sigset_t all;
 
 	sigfillset(&all);
-	pthread_sigmask(how, &all, NULL);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+}
+
+static void take_signals(const struct tasks *tasks)
+{
+	pthread_sigmask(SIG_SETMASK, &tasks->signals, NULL);
 }
 
 static void deputy_turns(struct server *server)
@@ -272,7 +277,7 @@ static void deputy_turns(struct server *server)
 	struct tasks *tasks = &server->tasks;
 	int is_left = 1;
 
-	take_signals(SIG_UNBLOCK);
+	take_signals(tasks);
 	while (is_left) {
 		send_fresh(tasks);
 		is_left = uv_run(&server->loop, UV_RUN_ONCE) != 0;
@@ -283,7 +288,7 @@ static void deputy_turns(struct server *server)
 			is_left = !tasks->is_back;
 		pthread_mutex_unlock(&tasks->lock);
 	}
-	take_signals(SIG_BLOCK);
+	leave_signals();
 }
 
 static void *deputy(void *context)
@@ -315,7 +320,7 @@ void tasks_slow(void *context)
 	/* Set and read by the loop's thread alone. */
 	if (!pthread_equal(pthread_self(), server->thread) || !tasks->has_deputy || tasks->is_slow || !tasks->is_alone)
 		return;
-	take_signals(SIG_BLOCK);
+	leave_signals();
 	pthread_mutex_lock(&tasks->lock);
 	tasks->is_slow = tasks->is_deputys = 1;
 	pthread_cond_broadcast(&tasks->handed);
@@ -336,7 +341,7 @@ static void take_back(struct tasks *tasks, struct task *task)
 		pthread_cond_wait(&tasks->handed, &tasks->lock);
 	tasks->is_back = 0;
 	pthread_mutex_unlock(&tasks->lock);
-	take_signals(SIG_UNBLOCK);
+	take_signals(tasks);
 	tasks->pause = tasks->pause ? 2 * tasks->pause : REST;
 	if (tasks->pause > REST_MAX)
 		tasks->pause = REST_MAX;
@@ -370,6 +375,7 @@ void tasks_loop(struct server *server)
 {
 	struct tasks *tasks = &server->tasks;
 
+	pthread_sigmask(SIG_SETMASK, NULL, &tasks->signals);
 	if (server->is_shared)
 		tasks->has_deputy =
 		    pthread_cond_init(&tasks->handed, NULL) == 0 && begin_thread(&tasks->deputy, deputy, server) == 0;

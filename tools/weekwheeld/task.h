@@ -20,6 +20,7 @@
  */
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/queue.h>
 #include <uv.h>
 
@@ -61,7 +62,8 @@ struct tasks {
 
 	pthread_t deputy;
 	pthread_cond_t
-	    handed; /* the loop has changed hands, is asked back or has ended, or a task of its thread has run */
+	    handed;       /* the loop has changed hands, is asked back or has ended, or a task of its thread has run */
+	sigset_t signals; /* that its own thread does not take */
 	int has_deputy;
 	int is_deputys; /* the deputy has the loop */
 	int is_back;    /* its own thread wants it */

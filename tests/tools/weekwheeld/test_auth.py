@@ -318,6 +318,9 @@ class Tokens(Case):
         for mode in (0o644, 0o604, 0o620, 0o602):
             matches("others may read or write it: \"chmod 600\"", refused("--memory", "--auth-file", write(good, mode=mode)))
         matches("No such file", refused("--memory", "--auth-file", "nix"))
+        os.mkfifo("fifo")
+        matches("it is no file", refused("--memory", "--auth-file", "fifo"))
+        matches("it is no file", refused("--memory", "--auth-file", "/"))
         with Server("--auth-file", write(good.replace("\n", "\r\n"), mode=0o640)) as server:
             login(server, "a").close()
 

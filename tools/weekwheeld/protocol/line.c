@@ -505,17 +505,33 @@ int protocol_foreign(const char *data, size_t size)
 
 /* ---- The line */
 
+/* More than any client sends; the end of its line is added to it. */
+#define LENGTH_MOST (UINT64_MAX - 2)
+
 int protocol_has_body(enum verb verb)
 {
 	return verb == VERB_PUT || verb == VERB_PUT_KEY || verb == VERB_PUT_AT || verb == VERB_PUT_SCHEDULE;
 }
 
-/* Find out how long the body is that the client of a refused put sends all the same: the fourth word says it. */
+/*
+ * Find out how long the body is that the client of a refused put sends all the same: the fourth word says it. However
+ * large the number is, what follows is no command.
+ */
 static enum line refuse_put(struct command *command, struct span line)
 {
+	struct span bytes;
+	uint64_t number;
+
 	for (int i = 0; i < 3; i++)
 		(void)words_next(&line);
-	return read_word(command, BYTES, words_next(&line)) == 0 ? LINE_REFUSED_BODY : LINE_COMMAND;
+	bytes = words_next(&line);
+	if (bytes.at == bytes.end)
+		return LINE_COMMAND;
+	for (const char *at = bytes.at; at < bytes.end; at++)
+		if (*at < '0' || *at > '9')
+			return LINE_COMMAND;
+	command->body_length = words_number(bytes, LENGTH_MOST, &number) == 0 ? number : LENGTH_MOST;
+	return LINE_REFUSED_BODY;
 }
 
 enum line protocol_line_read(struct command *command, struct span line)

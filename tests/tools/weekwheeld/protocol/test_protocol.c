@@ -188,6 +188,24 @@ START_TEST(body_of_a_refused_put_is_no_command)
 }
 END_TEST
 
+START_TEST(body_of_any_length_is_no_command)
+{
+	static const char *const lengths[] = {"4294967296", "18446744073709551613", "18446744073709551615",
+	    "18446744073709551616", "99999999999999999999999999"};
+
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		char text[100];
+		char expected[100];
+		int size = snprintf(text, sizeof text, "put 0 0 1 %s\r\nquit\r\nstats\r\n", lengths[i]);
+		char *said = transcript(text, (size_t)size, BODY_MAX, transcript_whole, NULL);
+
+		(void)snprintf(expected, sizeof expected, "%d refused 1\n", VERB_PUT);
+		ck_assert_str_eq(said, expected);
+		free(said);
+	}
+}
+END_TEST
+
 static const char session[] =
     "put 1 2 3 4\r\nbody\r\nput 0 0 0 2\r\nab\rc\n\r\nreserve\r\nput 0 0 0 30\r\n012345678901234567890123456789\r\n\r\r\n"
     "put-key 5 0 0 3 a%20b every=60\r\nx\r\n\r\nuse t\r\nput 9999999999 0 0 4\r\nquit\r\nlist-delayed limit=3\r\n\n\r\n"
@@ -287,5 +305,5 @@ END_TEST
 
 TEST_MAIN("weekwheeld/protocol", http_and_tls_are_foreign, after_a_foreign_line_nothing_is_parsed,
     verbs_of_beanstalkd_are_understood, own_verbs_are_understood, what_is_not_well_formed_is_refused,
-    lines_have_a_limit, body_of_a_refused_put_is_no_command, any_split_says_the_same,
+    lines_have_a_limit, body_of_a_refused_put_is_no_command, body_of_any_length_is_no_command, any_split_says_the_same,
     any_split_of_a_long_line_says_the_same)
