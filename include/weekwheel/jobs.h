@@ -552,6 +552,55 @@ WW_API int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id);
  */
 WW_API int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns);
 
+/* ---- Listening --------------------------------------------------------------------------------------------------- */
+
+/* What becomes of a job. */
+enum ww_event_kind {
+	WW_EVENT_PUT,       /* it is new, or has replaced one of its key: its version is not 1 then */
+	WW_EVENT_MOVED,     /* it has another due time */
+	WW_EVENT_CANCELLED, /* it is gone, without being done */
+	WW_EVENT_DUE,       /* it waited, and is ready now */
+	WW_EVENT_STARTED,   /* it has a lease */
+	WW_EVENT_FINISHED,  /* done: it is gone or, if it is periodic, waits again */
+	WW_EVENT_RELEASED,  /* the attempt has failed, and it waits again */
+	WW_EVENT_TIMED_OUT, /* the same, because its time to run was up */
+	WW_EVENT_RETURNED,  /* it is as if it had not been reserved */
+	WW_EVENT_BURIED,    /* at once, or after its last attempt */
+	WW_EVENT_KICKED,
+	WW_EVENT_LOST /* nothing of a job: other events could not be told, for want of memory */
+};
+
+/* No number. */
+#define WW_EVENT_UNKNOWN UINT64_MAX
+
+/* All pointers are valid during the call. */
+struct ww_job_event {
+	enum ww_event_kind kind;
+	uint64_t id;      /* 0: several jobs of the tube, or that of the key */
+	uint64_t version; /* that it has now, or had; 0: unknown */
+	uint64_t left;    /* ns until it is due, where it waits now; WW_EVENT_UNKNOWN */
+	const char *tube; /* "": unknown */
+	const void *key;
+	size_t key_length; /* 0: none, or unknown */
+	uint32_t attempt;  /* the delivery that began or ended; 0: none, or unknown */
+	const char *error; /* why it was released, timed out or buried; NULL: nobody said why, or another event */
+};
+
+/* May not call the store, which may be locked: only note what to do. */
+typedef void ww_jobs_listen_fn(const struct ww_job_event *event, void *context);
+
+/*
+ * Let fn be called with context for all that becomes of jobs from now on; NULL ends that. A store has one listener: end
+ * it before another begins. Calls under way may still tell after that.
+ *
+ * The embedded store tells everything, in order, when it has been written, and nothing of what has failed. A store in
+ * Redis tells what calls of this handle have done, each in its own thread; not that jobs become due or time out, and of an
+ * end by its id, neither tube nor key.
+ * Complexity: while somebody listens, some hundred ns an event, and for WW_EVENT_DUE and WW_EVENT_RETURNED a peek. Without
+ * a listener nothing.
+ */
+WW_API int ww_jobs_listen(struct ww_jobs *jobs, ww_jobs_listen_fn *fn, void *context);
+
 /* ---- Limits ------------------------------------------------------------------------------------------------------ */
 
 /*

@@ -108,11 +108,14 @@ struct jobs_backend {
 	int (*commit)(struct ww_jobs *jobs);
 	int (*now)(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
 	int (*call)(struct ww_jobs *jobs, struct jobs_call *call);
+	int tells; /* all that becomes of jobs, by itself (tell.h); otherwise, what its calls have done is told */
 };
 
 /* The first member of the struct that a kind has for each store. */
 struct ww_jobs {
 	const struct jobs_backend *backend;
+	_Atomic(ww_jobs_listen_fn *) listener; /* NULL: nobody listens */
+	void *listener_context;
 };
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/jobs/backend.h"
+#include "lib/jobs/tell.h"
 
 /* ---- Checks */
 
@@ -76,7 +77,9 @@ static int refer(struct ww_job_ref *ref, const struct ww_job_ref *job)
 
 static int ask(struct ww_jobs *jobs, struct jobs_call call)
 {
-	return jobs->backend->call(jobs, &call);
+	if (jobs->backend->tells || !ww_jobs_is_heard(jobs))
+		return jobs->backend->call(jobs, &call);
+	return ww_jobs_tell_call(jobs, &call);
 }
 
 /* ---- The store */

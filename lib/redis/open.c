@@ -298,4 +298,4 @@ static int call_store(struct ww_jobs *jobs, struct jobs_call *call)
 }
 
 const struct jobs_backend ww_redis_backend = {
-    close_store, ww_redis_reserve_free, do_nothing, do_nothing, now, call_store};
+    close_store, ww_redis_reserve_free, do_nothing, do_nothing, now, call_store, 0};

@@ -258,6 +258,7 @@ int ww_jobs_note(struct jobs_local *jobs, const struct undo *undo)
 
 static void take_back(struct jobs_local *jobs)
 {
+	ww_jobs_untold(jobs);
 	jobs->undoing = 1;
 	while (jobs->undo_count) {
 		const struct undo *undo = &jobs->undo[--jobs->undo_count];
@@ -342,6 +343,8 @@ int ww_jobs_commit_batch(struct jobs_local *jobs)
 	ww_jobs_load(&jobs->elapsed);
 	ww_jobs_load(&jobs->wall);
 	jobs->store.ops->rest(jobs->store.self);
+	if (jobs->told_size || jobs->told_lost)
+		ww_jobs_told(jobs);
 	notify(jobs);
 	ww_jobs_groups_settle(jobs);
 	ww_jobs_tubes_settle(jobs);

@@ -35,13 +35,15 @@ static void set_reason(struct job_record *record, const char *error)
 		record->error = (struct store_bytes){error, strnlen(error, WW_JOB_ERROR_MAX)};
 }
 
-static int bury_job(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
+static int bury_job(
+    struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record, uint64_t attempt)
 {
 	int error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), -1, 1, 0, 0);
 
 	record->buried = ++jobs->meta.burials;
 	record->buries++;
 	record->version++;
+	ww_jobs_tell(jobs, WW_EVENT_BURIED, id, record, attempt);
 	return error ? error : ww_jobs_settle(jobs, id, old, record);
 }
 
@@ -63,9 +65,11 @@ int ww_jobs_local_finish(struct jobs_local *jobs, struct jobs_call *call)
 		record.tries = 0;
 		record.error.size = 0;
 		record.version++;
+		ww_jobs_tell(jobs, WW_EVENT_FINISHED, call->id, &record, old.tries + entry->is.tries + 1);
 		return ww_jobs_settle(jobs, call->id, &old, &record);
 	}
 	jobs->meta.ended++;
+	ww_jobs_tell(jobs, WW_EVENT_FINISHED, call->id, &old, record.tries + 1);
 	error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old.tube), -1, 0, 0, 1);
 	if (!error)
 		error = old.hold ? ww_jobs_keep(jobs, call->id, &old) : ww_jobs_erase(jobs, call->id, &old);
@@ -96,30 +100,31 @@ static uint64_t backoff_of(struct jobs_local *jobs, const struct job_record *rec
 	return delay - (delay ? random_below(&jobs->random, delay / 4 + 1) : 0);
 }
 
-/* The job is due again after the delay. */
-static int delay_job(
-    struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record, uint64_t delay)
+/* The job is due again after the delay, because of what the event says. */
+static int delay_job(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record,
+    uint64_t delay, enum ww_event_kind event)
 {
 	record->delay = delay;
 	record->due = time_after(ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0)), delay);
 	record->version++;
+	ww_jobs_tell(jobs, event, id, record, record->tries);
 	return ww_jobs_settle(jobs, id, old, record);
 }
 
 /* An attempt has failed: the job is due again after the delay or, after its last attempt, buried. Returns 1 then. */
-static int try_again(
-    struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record, uint64_t delay)
+static int try_again(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record,
+    uint64_t delay, enum ww_event_kind event)
 {
 	int error;
 
 	record->tries++;
 	if (record->attempts && record->tries >= record->attempts) {
-		error = bury_job(jobs, id, old, record);
+		error = bury_job(jobs, id, old, record, record->tries);
 		return error ? error : 1;
 	}
 	if (delay == WW_JOB_BACKOFF)
 		delay = backoff_of(jobs, record);
-	return delay_job(jobs, id, old, record, delay);
+	return delay_job(jobs, id, old, record, delay, event);
 }
 
 /* Release and bury: the attempt has failed. */
@@ -137,9 +142,9 @@ int ww_jobs_local_fail(struct jobs_local *jobs, struct jobs_call *call)
 	set_reason(&record, call->error);
 	record.priority = call->priority;
 	if (call->op == JOBS_BURY)
-		return bury_job(jobs, call->id, &old, &record);
+		return bury_job(jobs, call->id, &old, &record, record.tries + 1);
 	record.releases++;
-	return try_again(jobs, call->id, &old, &record, call->ns);
+	return try_again(jobs, call->id, &old, &record, call->ns, WW_EVENT_RELEASED);
 }
 
 static int return_later(struct jobs_local *jobs, const struct jobs_call *call)
@@ -155,7 +160,7 @@ static int return_later(struct jobs_local *jobs, const struct jobs_call *call)
 		return error;
 	if (entry->is.tube->limits)
 		ww_jobs_limit_return(&entry->is);
-	return delay_job(jobs, call->id, &old, &record, call->ns);
+	return delay_job(jobs, call->id, &old, &record, call->ns, WW_EVENT_RETURNED);
 }
 
 /* Without a delay nothing is written: only memory knows of the lease, and the stored job is one that waits. */
@@ -172,6 +177,7 @@ int ww_jobs_local_return(struct jobs_local *jobs, struct jobs_call *call)
 	image.token = 0;
 	if (image.tube->limits)
 		ww_jobs_limit_return(&image);
+	ww_jobs_tell_read(jobs, WW_EVENT_RETURNED, call->id);
 	return ww_jobs_place(jobs, call->id, &image);
 }
 
@@ -208,6 +214,8 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 		image.state = WW_JOB_READY;
 		image.token = 0;
 		image.tries++;
+		if (!error)
+			ww_jobs_tell(jobs, WW_EVENT_TIMED_OUT, entry->id, &old, old.tries + image.tries);
 		return ww_jobs_place(jobs, entry->id, &image);
 	}
 	error = ww_jobs_read_to_write(jobs, entry->id, &old);
@@ -217,6 +225,6 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 	ww_jobs_merge(&record, entry);
 	record.timeouts++;
 	set_reason(&record, "the time to run was up");
-	error = try_again(jobs, entry->id, &old, &record, WW_JOB_BACKOFF);
+	error = try_again(jobs, entry->id, &old, &record, WW_JOB_BACKOFF, WW_EVENT_TIMED_OUT);
 	return error < 0 ? error : WW_OK;
 }

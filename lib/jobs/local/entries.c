@@ -153,6 +153,7 @@ static int come_due(struct jobs_local *jobs, struct entry *entry)
 	struct image image = entry->is;
 
 	ww_jobs_count_late(ww_jobs_timeline(jobs, image.wall), image.due);
+	ww_jobs_tell_read(jobs, WW_EVENT_DUE, entry->id);
 	image.state = WW_JOB_READY;
 	return ww_jobs_place(jobs, entry->id, &image);
 }

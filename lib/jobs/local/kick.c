@@ -19,6 +19,7 @@ static int make_ready(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	record.tries = 0;
 	record.kicks++;
 	record.version++;
+	ww_jobs_tell(jobs, WW_EVENT_KICKED, id, &record, 0);
 	return error ? error : ww_jobs_settle(jobs, id, old, &record);
 }
 

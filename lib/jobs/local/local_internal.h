@@ -294,6 +294,10 @@ struct jobs_local {
 	size_t undo_room;
 	struct tube *dirty;
 	struct tube *notify;
+	unsigned char *told; /* of this batch, for the listener (told.c) */
+	size_t told_size;
+	size_t told_room;
+	int told_lost;
 	unsigned char *buffer; /* for a record to write */
 	size_t buffer_size;
 
@@ -362,6 +366,22 @@ int ww_jobs_note(struct jobs_local *jobs, const struct undo *undo);
 /* Whether this thread is the owner. */
 int ww_jobs_is_mine(struct jobs_local *jobs);
 int ww_jobs_commit_batch(struct jobs_local *jobs);
+
+/* ---- told.c: what the listener hears when the batch is written */
+
+/* Whether there is one. */
+int ww_jobs_listens(struct jobs_local *jobs);
+/*
+ * It will hear what becomes of a job, which has this record then; `attempt` is its delivery. Called before the change is
+ * written, since bytes of the record may lie in the store: if the write fails, so does the batch.
+ */
+void ww_jobs_tell(
+    struct jobs_local *jobs, enum ww_event_kind kind, uint64_t id, const struct job_record *record, uint64_t attempt);
+/* The same for a job whose record is read only for this. */
+void ww_jobs_tell_read(struct jobs_local *jobs, enum ww_event_kind kind, uint64_t id);
+/* Tell it all. Or nothing: the batch has failed. */
+void ww_jobs_told(struct jobs_local *jobs);
+void ww_jobs_untold(struct jobs_local *jobs);
 
 /* ---- entries.c: jobs in memory, and their timers */
 

@@ -60,6 +60,7 @@ static void free_all(struct jobs_local *jobs)
 {
 	ww_jobs_tubes_close(jobs);
 	ww_jobs_give(jobs, jobs->undo, jobs->undo_room * sizeof *jobs->undo);
+	ww_jobs_give(jobs, jobs->told, jobs->told_room);
 	ww_jobs_give(jobs, jobs->buffer, jobs->buffer_size);
 	ww_jobs_counts_close(jobs);
 	ww_table_destroy(&jobs->ids);
@@ -234,7 +235,7 @@ static void free_body(struct ww_jobs *jobs, void *body)
 }
 
 static const struct jobs_backend backend = {
-    close_store, free_body, ww_jobs_local_begin, ww_jobs_local_commit, now, ww_jobs_local_call};
+    close_store, free_body, ww_jobs_local_begin, ww_jobs_local_commit, now, ww_jobs_local_call, 1};
 
 int ww_jobs_backup(const char *path, const char *target)
 {

@@ -116,6 +116,7 @@ static int replace(struct jobs_local *jobs, uint64_t id, const struct job_record
 
 	record->tube = old->tube;
 	record->version = old->version + 1;
+	ww_jobs_tell(jobs, WW_EVENT_PUT, id, record, 0);
 	return error ? error : ww_jobs_settle(jobs, id, old, record);
 }
 
@@ -129,6 +130,7 @@ static int insert(struct jobs_local *jobs, const char *name, uint64_t *id, struc
 	*id = jobs->meta.next_id++;
 	jobs->meta.accepted++;
 	record->tube = tube->number;
+	ww_jobs_tell(jobs, WW_EVENT_PUT, *id, record, 0);
 	error = ww_jobs_tube_count(jobs, tube, 1, 0, 1, 0);
 	return error ? error : ww_jobs_settle(jobs, *id, NULL, record);
 }
@@ -231,6 +233,7 @@ int ww_jobs_local_move(struct jobs_local *jobs, struct jobs_call *call)
 	ww_jobs_merge(&record, entry);
 	record.base = record.due;
 	record.version++;
+	ww_jobs_tell(jobs, WW_EVENT_MOVED, id, &record, 0);
 	error = ww_jobs_settle(jobs, id, &old, &record);
 	if (!error && call->answer)
 		*call->answer = record.version;
@@ -259,6 +262,7 @@ int ww_jobs_local_cancel(struct jobs_local *jobs, struct jobs_call *call)
 	int in_time = !entry || entry->is.state != WW_JOB_RESERVED;
 	struct tube *tube = ww_jobs_tube_number(jobs, old.tube);
 	error = old.buried ? ww_jobs_tube_count(jobs, tube, 0, -1, 0, 1) : ww_jobs_tube_count(jobs, tube, -1, 0, 0, 1);
+	ww_jobs_tell(jobs, WW_EVENT_CANCELLED, id, &old, 0);
 	if (!error)
 		error = ww_jobs_erase(jobs, id, &old);
 	if (!error)

@@ -84,6 +84,7 @@ static int lease_job(struct jobs_local *jobs, struct jobs_call *call, uint64_t i
 	}
 	if (image.tube->limits)
 		ww_jobs_limit_start(&image);
+	ww_jobs_tell(jobs, WW_EVENT_STARTED, id, record, record->tries + image.tries + 1);
 	fill_lease(&call->leases[call->leased], id, &image, record, now);
 	call->leases[call->leased++].body = body;
 	return WW_OK;

@@ -123,8 +123,10 @@ static int read_pair(
 	error = ww_jobs_group_get(image.tube, record.group, &image.group);
 	if (error)
 		return error;
-	if (image.state == WW_JOB_READY)
+	if (image.state == WW_JOB_READY) {
 		ww_jobs_count_late(line, *due);
+		ww_jobs_tell(jobs, WW_EVENT_DUE, *id, &record, 0);
+	}
 	return ww_jobs_set(jobs, *id, &image);
 }
 
