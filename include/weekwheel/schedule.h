@@ -96,6 +96,15 @@ WW_API int ww_schedule_open(struct ww_schedule **schedule, struct ww_jobs *jobs,
 /* Close them. NULL is harmless. */
 WW_API void ww_schedule_close(struct ww_schedule *schedule);
 
+/*
+ * Whether there is room for a job: one that a schedule's time makes, or the one in WW_SCHEDULE_TUBE that keeps a new
+ * schedule. Return 0, or the negative number that the call then returns. ww_schedule_work asks again after a second:
+ * a time that was refused is late, and what is missed meanwhile is made up for as the schedule says.
+ */
+typedef int ww_schedule_admit_fn(const struct ww_job_spec *spec, void *context);
+/* Ask this before each such put; NULL: do not ask. Call it before other threads use the schedules. */
+WW_API void ww_schedule_admit(struct ww_schedule *schedule, ww_schedule_admit_fn *admit, void *context);
+
 /* Fill *spec with the defaults that the struct names, and those of jobs. Errors: WW_EINVAL: spec is NULL. */
 WW_API int ww_schedule_spec_default(struct ww_schedule_spec *spec);
 

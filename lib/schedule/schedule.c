@@ -133,6 +133,14 @@ static uint64_t due_of(const struct schedule_record *record, uint64_t now)
 	return record->spec.is_paused || !record->next || due > now + LOOK ? now + LOOK : due;
 }
 
+/* What only moves on needs no new place. */
+static int put_job(struct ww_schedule *schedule, const struct ww_job_spec *spec, uint64_t *id)
+{
+	int refused = schedule->admit && !spec->version ? schedule->admit(spec, schedule->admit_context) : 0;
+
+	return refused ? refused : ww_jobs_put(schedule->jobs, spec, id, NULL);
+}
+
 int ww_schedule_store(struct ww_schedule *schedule, const struct schedule_record *record, uint64_t version)
 {
 	size_t room = WW_SCHEDULE_RECORD_MAX + record->spec.body_length;
@@ -162,7 +170,7 @@ int ww_schedule_store(struct ww_schedule *schedule, const struct schedule_record
 		spec.run = LEASE;
 		spec.version = version;
 		spec.key_mode = version ? WW_KEY_REPLACE : WW_KEY_IF_ABSENT;
-		result = ww_jobs_put(schedule->jobs, &spec, NULL, NULL);
+		result = put_job(schedule, &spec, NULL);
 	}
 	memory_give(schedule->allocator, body, room);
 	return result;
@@ -201,7 +209,7 @@ int ww_schedule_make(struct ww_schedule *schedule, const struct schedule_record 
 	spec.backoff_max = record->spec.backoff_max;
 	spec.priority = record->spec.priority;
 	spec.attempts = record->spec.attempts;
-	return ww_jobs_put(schedule->jobs, &spec, id, NULL);
+	return put_job(schedule, &spec, id);
 }
 
 /* ---- Reading */
@@ -366,6 +374,12 @@ static int put_once(struct ww_schedule *schedule, struct schedule_record *record
 	if (!found)
 		ww_jobs_free(schedule->jobs, former.body);
 	return result;
+}
+
+void ww_schedule_admit(struct ww_schedule *schedule, ww_schedule_admit_fn *admit, void *context)
+{
+	schedule->admit = admit;
+	schedule->admit_context = context;
 }
 
 int ww_schedule_put(struct ww_schedule *schedule, const struct ww_schedule_spec *spec, uint64_t *next,

@@ -14,6 +14,8 @@ enum { ZONES_KEPT = 64 };
 struct ww_schedule {
 	struct ww_jobs *jobs;
 	const struct ww_allocator *allocator;
+	ww_schedule_admit_fn *admit;
+	void *admit_context;
 	pthread_mutex_t lock;
 	/* Calendars that keep their zones from being read from the disk again. */
 	struct {

@@ -112,6 +112,12 @@ void schedules_turn(struct server *server)
 		schedules_ready(server);
 }
 
+/* Bounds hold for schedules as for clients. Quotas and memory are those of a store in this process: its loop asks. */
+static int admit(const struct ww_job_spec *spec, void *context)
+{
+	return bounds_quota(context, spec, 0, 0) && bounds_job(context, spec->body_length) ? WW_OK : WW_ENOMEM;
+}
+
 int schedules_start(struct server *server)
 {
 	struct schedules *schedules = calloc(1, sizeof *schedules);
@@ -120,6 +126,8 @@ int schedules_start(struct server *server)
 		free(schedules);
 		return message_error("no memory for schedules");
 	}
+	if (!server->is_shared)
+		ww_schedule_admit(schedules->all, admit, server);
 	uv_timer_init(&server->loop, &schedules->again);
 	schedules->again.data = server;
 	server->schedules = schedules;

@@ -262,6 +262,24 @@ class Bounds(Case):
         equal(server.said.count("as many as --max-tube-jobs allows"), 1)
         equal(server.said.count("as many as --max-jobs allows"), 1)
 
+    def test_quotas_hold_for_schedules(self):
+        server, client = self.server("--clock", "virtual", "--max-jobs", "4", "--max-tube-jobs", "2")
+        line = "put-schedule 0 0 60 1 %s cron=%%40every%%201h\r\nx"
+        matches("SCHEDULED", client.ask(line % "a"))
+        matches("SCHEDULED", client.ask(line % "b"))
+        equal(client.ask(line % "c"), "OUT_OF_MEMORY")
+        matches("SCHEDULED", client.ask(line % "a"))
+        # Each makes one job, and there is room for two. What waits for room is made when a job is done.
+        matches("ADVANCED", client.ask("advance 3601"))
+        equal(client.numbers("stats-tube default")["current-jobs-ready"], "2")
+        matches("ADVANCED", client.ask("advance 3601"))
+        equal(client.numbers("stats-tube default")["current-jobs-ready"], "2")
+        equal(client.ask("run-schedule a"), "OUT_OF_MEMORY")
+        matches("RESERVED", client.ask("reserve-with-timeout 0"))
+        equal(client.ask("delete 3"), "DELETED")
+        matches("ADVANCED", client.ask("advance 2"))
+        equal(client.numbers("stats-tube default")["current-jobs-ready"], "2")
+
     def test_watching_takes_no_more_than_there_is(self):
         server, client = self.server("--max-memory", "16777216")
         names = ["watch tube-%d" % number for number in range(5000)]
