@@ -207,6 +207,8 @@ struct ww_session_order {
 	uint64_t ttl;      /* in ns; 0: the map's own */
 	uint64_t lifetime; /* in ns; 0: the map's own; WW_SESSION_NO_END: none */
 	uint64_t end; /* of the lifetime, on the driver's clock in ns; 0: by `lifetime`; with both the earlier counts */
+	uint64_t
+	    deadline; /* put: when the TTL first ends, on the driver's clock in ns; 0: `ttl` and jitter from now on */
 	uint64_t version; /* that must be there: an entry's, WW_SESSION_ANY or WW_SESSION_ABSENT */
 	uint32_t flags;   /* those above that the call knows */
 	uint64_t weight;  /* in a map with a weight_limit; 0: 1 */
@@ -218,6 +220,7 @@ struct ww_session_found {
 	uint64_t version;  /* never 0 nor UINT64_MAX */
 	uint64_t ttl;      /* that a refresh with 0 starts anew, in ns */
 	uint64_t left;     /* until it expires, in ns; 0: it has expired */
+	uint64_t deadline; /* when it expires, on the driver's clock in ns */
 	uint64_t end_left; /* until its lifetime ends, in ns; or WW_SESSION_NO_END */
 	uint64_t weight;   /* 0 in a map without a weight_limit */
 	uint32_t flags;    /* WW_SESSION_PINNED or 0 */
@@ -232,8 +235,8 @@ struct ww_session_found {
  * (tools/examples/cache.c).
  * Such a put is a set: the TTL begins anew, and so does the lifetime, unless flags has WW_SESSION_KEEP_END. What order
  * does not give, the entry it replaces does not pass on: the TTL is the map's own again, the weight 1, the pin is gone.
- * An end that has passed makes an entry that has expired: no lookup finds it, and gone gets its value.
- * Complexity: O(1). Errors: as ww_session_set. WW_ESTALE: what is there does not have the order's version; nothing has
+ * An end or a deadline that has passed makes an entry that has expired: no lookup finds it, and gone gets its value.
+ * Complexity: O(1). Errors: as ww_session_set. WW_EOVERFLOW also: the deadline is beyond WW_DRIVER_TIME_MAX. WW_ESTALE: what is there does not have the order's version; nothing has
  * changed but *found. WW_EINVAL also: unknown flags, a lifetime or end in a map without lifetimes, or a pin in a map
  * without limits. WW_ETOOBIG: the weight is more than a shard's share of the weight_limit.
  */

@@ -37,6 +37,7 @@ void ww_session_entry_found(
 	    .value = entry_value(entry),
 	    .version = entry_version(entry),
 	    .ttl = entry->ttl_us * WW_MICROSECOND,
+	    .deadline = deadline,
 	    .left = deadline > sought->now ? deadline - sought->now : 0,
 	    .end_left = end == END_NONE     ? WW_SESSION_NO_END
 	                : end > sought->now ? end - sought->now

@@ -131,10 +131,15 @@ static int put(const struct session_sought *sought, void *value, const struct ww
 {
 	struct session_entry *entry = ww_session_entry_find(sought);
 	struct session_entry *live = entry && entry_deadline(sought->shard, entry) > sought->now ? entry : NULL;
-	struct session_content content = {
-	    .value = value, .ttl = order->ttl, .weight = order->weight, .pinned = order->flags & WW_SESSION_PINNED};
+	struct session_content content = {.value = value,
+	    .ttl = order->ttl,
+	    .deadline = order->deadline,
+	    .weight = order->weight,
+	    .pinned = order->flags & WW_SESSION_PINNED};
 	int error = ww_session_ttl_refused(sought->shard->session, sought->now, &content.ttl);
 
+	if (!error && order->deadline > WW_DRIVER_TIME_MAX)
+		error = WW_EOVERFLOW;
 	if (error)
 		return error;
 	if (!as_ordered(order, live)) {

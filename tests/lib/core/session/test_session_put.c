@@ -153,6 +153,36 @@ START_TEST(an_unconditional_put_that_is_refused_changes_nothing)
 }
 END_TEST
 
+START_TEST(a_put_at_a_deadline_expires_then_and_repeats_its_ttl)
+{
+	struct rig rig;
+	struct ww_session_found found;
+	uint64_t now;
+
+	rig_start(&rig);
+	OK(ww_driver_now(rig.driver, &now));
+	OK(ww_session_put(rig.map, "a", 1, (void *)1,
+	    &(struct ww_session_order){.ttl = 9 * SEC, .deadline = now + 4 * SEC + 7}, &found, NULL));
+	ck_assert_uint_eq(found.deadline, now + 4 * SEC + 7);
+	ck_assert_uint_eq(found.ttl, 9 * SEC);
+	step(&rig, 2 * SEC);
+	ck_assert_int_eq(ww_session_find(rig.map, "a", 1, &found), 1);
+	ck_assert_uint_eq(found.deadline, now + 4 * SEC + 7);
+	OK(ww_session_put(rig.map, "b", 1, (void *)2, &(struct ww_session_order){.deadline = now}, NULL, NULL));
+	ck_assert_int_eq(ww_session_find(rig.map, "b", 1, &found), 0);
+	OK(ww_session_put(
+	    rig.map, "c", 1, (void *)3, &(struct ww_session_order){.deadline = WW_DRIVER_TIME_MAX}, &found, NULL));
+	ck_assert_uint_eq(found.deadline, WW_DRIVER_TIME_MAX);
+	ck_assert_int_eq(ww_session_put(rig.map, "c", 1, (void *)4,
+	                     &(struct ww_session_order){.deadline = WW_DRIVER_TIME_MAX + 1}, NULL, NULL),
+	    WW_EOVERFLOW);
+	ck_assert_uint_eq(get(&rig, "c"), 3);
+	ck_assert_int_eq(ww_session_refresh(rig.map, "a", 1, 0, NULL), 1);
+	ck_assert_uint_eq(left(&rig, "a"), 9 * SEC);
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(a_delete_with_a_version_takes_out_that_very_entry)
 {
 	struct rig rig;
@@ -180,4 +210,5 @@ END_TEST
 TEST_MAIN("session/put", a_put_without_an_order_is_a_set,
     a_put_if_absent_stores_once_until_the_entry_has_left_or_expired, a_put_with_a_version_replaces_that_very_entry,
     neither_refreshes_nor_rewound_clocks_change_a_version, versions_differ_between_keys_and_shards,
-    an_unconditional_put_that_is_refused_changes_nothing, a_delete_with_a_version_takes_out_that_very_entry)
+    an_unconditional_put_that_is_refused_changes_nothing, a_put_at_a_deadline_expires_then_and_repeats_its_ttl,
+    a_delete_with_a_version_takes_out_that_very_entry)

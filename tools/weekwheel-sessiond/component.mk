@@ -1,0 +1,7 @@
+# The server of sessions, weekwheel-sessiond.
+sessiond_PROGRAM := weekwheel-sessiond
+sessiond_FOLDERS := tools/weekwheel-sessiond tools/weekwheel-sessiond/protocol
+sessiond_ALSO := $(addprefix tools/service/,address.c buffer.c notify.c)
+sessiond_USES := core common
+sessiond_NEEDS := libuv=libuv1-dev uthash.h=uthash-dev
+sessiond_TESTS := tests/tools/weekwheel-sessiond tests/tools/weekwheel-sessiond/protocol

@@ -1,0 +1,48 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_DATA_INTERNAL_H
+#define TOOLS_WEEKWHEEL_SESSIOND_DATA_INTERNAL_H
+
+/* What data.c and stripes.c share. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "tools/weekwheel-sessiond/data.h"
+
+/* With a bound of memory, a shard of a map has about as much; an entry may take all of it. */
+enum { SHARD_BYTES = 16 * 1024 * 1024, SHARDS_MAX = 64 };
+
+struct data_map {
+	struct ww_session *_Atomic session;
+	struct data *data;
+};
+
+struct data_stripe {
+	_Alignas(64) pthread_mutex_t lock;
+};
+
+struct data {
+	struct data_config config;
+	const struct data_keep *keep;
+	struct ww_driver *driver;
+	struct ww_clock *clock; /* virtual, or NULL */
+	uint64_t offset;        /* wall time less the driver's, in ns */
+	pthread_mutex_t lock;   /* for making maps */
+	struct data_map map[DATA_DATABASES_MAX];
+	_Alignas(64) _Atomic unsigned several; /* who holds several stripes, or waits for them */
+	struct data_stripe stripe[DATA_STRIPES];
+};
+
+/* A key that this thread's calls have evicted, and that the journal has not heard of. */
+struct data_evicted {
+	struct data_evicted *next;
+	unsigned database;
+	size_t length;
+	char key[];
+};
+
+/* Return this thread's list, which is empty then. */
+struct data_evicted *data_evicted_take(void);
+/* The key's stripe is held. */
+void data_erase_evicted(struct data *data, const struct data_evicted *key);
+
+#endif

@@ -1,0 +1,193 @@
+/* Listens for clients on TCP and on a Unix socket, and hands them to the loops in turn. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+#include "tools/service/address.h"
+#include "tools/weekwheel-sessiond/server.h"
+
+enum { BACKLOG = 1024, ACCEPT_AGAIN_MS = 100 };
+
+static const char too_many[] = "-ERR max number of clients reached\r\n";
+
+static void came(uv_poll_t *poll, int status, int events);
+
+/* Without descriptors a client waits in its listener: look again later instead of all the time. */
+static void again(uv_timer_t *timer)
+{
+	struct sessiond *server = timer->data;
+
+	for (unsigned i = 0; i < server->listener_count; i++)
+		uv_poll_start(&server->listener_poll[i], UV_READABLE, came);
+}
+
+static void rest(struct sessiond *server)
+{
+	message_warning("a client could not be accepted: %s", strerror(errno));
+	for (unsigned i = 0; i < server->listener_count; i++)
+		uv_poll_stop(&server->listener_poll[i]);
+	uv_timer_start(&server->accept_again, again, ACCEPT_AGAIN_MS, 0);
+}
+
+static void hand_on(struct sessiond *server, int fd)
+{
+	int on = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	if (server->clients >= server->settings->clients_max) {
+		server->refused++;
+		(void)!write(fd, too_many, sizeof too_many - 1);
+		(void)close(fd);
+		return;
+	}
+	server->clients++;
+	server->clients_total++;
+	loop_hand_over(&server->loop[server->next_loop++ % server->loop_count], fd);
+}
+
+static void came(uv_poll_t *poll, int status, int events)
+{
+	struct sessiond *server = poll->data;
+	int listener = server->listener[poll - server->listener_poll];
+
+	(void)events;
+	for (int i = 0; status == 0 && i < BACKLOG; i++) {
+		int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			hand_on(server, fd);
+		else if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+			return;
+		else {
+			rest(server);
+			return;
+		}
+	}
+}
+
+/* Say what went wrong and what to do; returns -1. */
+static int failed(const char *where, int fd)
+{
+	int error = errno;
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (error == EADDRINUSE)
+		return message_error("%s is in use: end the server there, or give another --listen", where);
+	if (error == EADDRNOTAVAIL)
+		return message_error(
+		    "%s is not an address of this machine: give one of its addresses, or 0.0.0.0 for all", where);
+	if (error == EACCES)
+		return message_error("no permission to listen on %s: give another address", where);
+	return message_error("cannot listen on %s: %s", where, strerror(error));
+}
+
+static int watch(struct sessiond *server, int fd)
+{
+	unsigned number = server->listener_count;
+
+	if (uv_poll_init(&server->loop[0].uv, &server->listener_poll[number], fd) != 0) {
+		(void)close(fd);
+		return message_error("no memory to listen");
+	}
+	server->listener[number] = fd;
+	server->listener_poll[number].data = server;
+	server->listener_count++;
+	uv_poll_start(&server->listener_poll[number], UV_READABLE, came);
+	return 0;
+}
+
+static socklen_t size_of(const struct sockaddr_storage *address)
+{
+	return address->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+}
+
+static int listen_tcp(struct sessiond *server, const char *where)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof address;
+	int on = 1;
+	int fd;
+
+	if (address_read("--listen", where, &address) != 0)
+		return -1;
+	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return failed(where, fd);
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (bind(fd, (struct sockaddr *)&address, size_of(&address)) != 0 || listen(fd, BACKLOG) != 0)
+		return failed(where, fd);
+	(void)getsockname(fd, (struct sockaddr *)&address, &size);
+	if (!server->port)
+		server->port = ntohs(((struct sockaddr_in *)(void *)&address)->sin_port);
+	address_announce((struct sockaddr *)&address, "listening on ", "",
+	    server->settings->is_insecure ? "--insecure lets them in" : NULL);
+	return watch(server, fd);
+}
+
+/* Remove a socket that a killed server has left. Nobody listens on it. */
+static void remove_stale(const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat about;
+
+	if (fd < 0)
+		return;
+	if (connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED &&
+	    stat(address->sun_path, &about) == 0 && S_ISSOCK(about.st_mode))
+		(void)unlink(address->sun_path);
+	(void)close(fd);
+}
+
+static int listen_unix(struct sessiond *server, const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	mode_t mask;
+	int bad;
+
+	strncpy(address.sun_path, path, sizeof address.sun_path - 1);
+	remove_stale(&address);
+	mask = umask(0177);
+	bad = fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0;
+	(void)umask(mask);
+	if (bad || listen(fd, BACKLOG) != 0)
+		return failed(path, fd);
+	message_info("listening on %s", path);
+	return watch(server, fd);
+}
+
+int doors_start(struct sessiond *server)
+{
+	const struct sessiond_settings *settings = server->settings;
+
+	server->listener = calloc(SETTINGS_LISTEN_MAX + 1, sizeof *server->listener);
+	server->listener_poll = calloc(SETTINGS_LISTEN_MAX + 1, sizeof *server->listener_poll);
+	if (!server->listener || !server->listener_poll)
+		return message_error("no memory to listen");
+	uv_timer_init(&server->loop[0].uv, &server->accept_again);
+	server->accept_again.data = server;
+	for (size_t i = 0; i < settings->listen_count; i++)
+		if (listen_tcp(server, settings->listen[i]) != 0)
+			return -1;
+	return settings->unix_path ? listen_unix(server, settings->unix_path) : 0;
+}
+
+/* The loop closes the polls. */
+void doors_stop(struct sessiond *server)
+{
+	for (unsigned i = 0; i < server->listener_count; i++) {
+		uv_poll_stop(&server->listener_poll[i]);
+		(void)close(server->listener[i]);
+	}
+	server->listener_count = 0;
+	if (server->settings->unix_path)
+		(void)unlink(server->settings->unix_path);
+}

@@ -1,0 +1,133 @@
+/* A loop: its turns, and what other threads tell it. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+#include "tools/weekwheel-sessiond/server.h"
+
+static _Thread_local struct loop *here;
+
+struct loop *loop_here(void)
+{
+	return here;
+}
+
+/* ---- What other threads tell */
+
+void loop_hand_over(struct loop *loop, int fd)
+{
+	pthread_mutex_lock(&loop->lock);
+	if (loop->arrived_count == loop->arrived_room) {
+		size_t room = loop->arrived_room ? 2 * loop->arrived_room : 64;
+		int *arrived = realloc(loop->arrived, room * sizeof *arrived);
+		if (arrived) {
+			loop->arrived = arrived;
+			loop->arrived_room = room;
+		}
+	}
+	if (loop->arrived_count < loop->arrived_room && !loop->is_stopping)
+		loop->arrived[loop->arrived_count++] = fd;
+	else
+		(void)close(fd);
+	pthread_mutex_unlock(&loop->lock);
+	uv_async_send(&loop->wake);
+}
+
+static void take_mail(struct loop *loop)
+{
+	struct conn *conn;
+
+	while ((conn = SLIST_FIRST(&loop->mailed))) {
+		SLIST_REMOVE_HEAD(&loop->mailed, mailed);
+		conn->is_mailed = 0;
+		if (buffer_append(&conn->out, conn->mail.data, conn->mail.size) != 0)
+			conn->is_dead = 1;
+		buffer_drop(&conn->mail, conn->mail.size);
+		conn_flush(conn);
+	}
+}
+
+static void close_any(uv_handle_t *handle, void *context)
+{
+	(void)context;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+static void stop_here(struct loop *loop)
+{
+	struct conn *conn;
+
+	conn_send_all(loop);
+	if (loop->number == 0)
+		doors_stop(loop->server);
+	while ((conn = LIST_FIRST(&loop->clients)))
+		conn_close(conn);
+	uv_walk(&loop->uv, close_any, NULL);
+}
+
+static void woken(uv_async_t *async)
+{
+	struct loop *loop = async->data;
+	int is_stopping;
+
+	pthread_mutex_lock(&loop->lock);
+	take_mail(loop);
+	while (loop->arrived_count > 0) {
+		int fd = loop->arrived[--loop->arrived_count];
+		pthread_mutex_unlock(&loop->lock);
+		conn_begin(loop, fd);
+		pthread_mutex_lock(&loop->lock);
+	}
+	is_stopping = loop->is_stopping;
+	pthread_mutex_unlock(&loop->lock);
+	if (is_stopping)
+		stop_here(loop);
+}
+
+void sessiond_stop(struct sessiond *server)
+{
+	for (unsigned i = 0; i < server->loop_count; i++) {
+		struct loop *loop = &server->loop[i];
+		pthread_mutex_lock(&loop->lock);
+		loop->is_stopping = 1;
+		pthread_mutex_unlock(&loop->lock);
+		uv_async_send(&loop->wake);
+	}
+}
+
+/* ---- Turns */
+
+static void turn_end(uv_prepare_t *prepare)
+{
+	struct loop *loop = prepare->data;
+
+	if (!SLIST_EMPTY(&loop->flush))
+		conn_send_all(loop);
+}
+
+int loop_start(struct sessiond *server, struct loop *loop, unsigned number)
+{
+	loop->server = server;
+	loop->number = number;
+	pthread_mutex_init(&loop->lock, NULL);
+	if (uv_loop_init(&loop->uv) != 0 || uv_async_init(&loop->uv, &loop->wake, woken) != 0)
+		return message_error("no event loop: the limit of open files (\"ulimit -n\") may be reached");
+	uv_prepare_init(&loop->uv, &loop->prepare);
+	uv_prepare_start(&loop->prepare, turn_end);
+	loop->prepare.data = loop->wake.data = loop;
+	return 0;
+}
+
+void loop_run(struct loop *loop)
+{
+	here = loop;
+	(void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+}
+
+void loop_free(struct loop *loop)
+{
+	(void)uv_loop_close(&loop->uv);
+	pthread_mutex_destroy(&loop->lock);
+	free(loop->arrived);
+}

@@ -1,0 +1,56 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_PROTOCOL_RESP_H
+#define TOOLS_WEEKWHEEL_SESSIOND_PROTOCOL_RESP_H
+
+/*
+ * What clients of Redis send: commands as arrays of strings, or as lines of words. Bytes in, commands out, no I/O. A
+ * command may come in any pieces: call again with all of its bytes, at any address. What was parsed of it before is not
+ * parsed again.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RESP_LINE_MAX = 65536 };
+
+struct resp_arg {
+	const char *data;
+	size_t size;
+};
+
+struct resp_span {
+	size_t at;
+	size_t size;
+};
+
+/* All zeros but bulk_max is a parser that nothing has come to. */
+struct resp_parser {
+	size_t bulk_max;      /* the longest argument */
+	int is_stranger;      /* nobody knows the client yet: it may send little */
+	const char *error;    /* after RESP_ERROR: what Redis answers, without "ERR " */
+	size_t used;          /* after RESP_COMMAND: bytes of the command */
+	size_t needed;        /* after RESP_MORE: bytes that the command has at least */
+	size_t count;         /* arguments; 0: an empty command, which has no answer */
+	struct resp_arg *arg; /* valid until the next call, and as long as the bytes */
+	size_t arg_room;
+	struct resp_span *span;
+	size_t span_room;
+	size_t at;     /* bytes parsed */
+	uint64_t left; /* arguments yet to come */
+	size_t bulk;   /* of the argument that is coming */
+	int in_array;
+	int in_bulk;
+	char *words;  /* of a line, without quotes */
+	char bad[48]; /* an error with a character in it */
+};
+
+enum resp_result { RESP_MORE, RESP_COMMAND, RESP_ERROR, RESP_NO_MEMORY };
+
+/* Parse data[0 .. size-1], which begins with a command. After RESP_COMMAND the next one begins at data + used. */
+enum resp_result resp_parse(struct resp_parser *parser, const char *data, size_t size);
+
+void resp_free(struct resp_parser *parser);
+
+/* Store the whole number that these bytes are as Redis reads one: no spaces, no plus, no zeros before. Returns 0 or -1. */
+int resp_whole(const char *text, size_t size, int64_t *number);
+
+#endif

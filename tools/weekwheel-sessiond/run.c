@@ -1,0 +1,138 @@
+/* Makes the maps and the loops, runs these, and takes all down again. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+#include "tools/service/address.h"
+#include "tools/service/notify.h"
+#include "tools/weekwheel-sessiond/server.h"
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct sessiond *server = handle->data;
+
+	(void)number;
+	notify_stop();
+	sessiond_stop(server);
+}
+
+static void start_signals(struct sessiond *server)
+{
+	static const int numbers[] = {SIGTERM, SIGINT};
+
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		uv_signal_init(&server->loop[0].uv, &server->signals[i]);
+		server->signals[i].data = server;
+		uv_signal_start(&server->signals[i], on_signal, numbers[i]);
+	}
+}
+
+static int start_data(struct sessiond *server)
+{
+	const struct sessiond_settings *settings = server->settings;
+	struct data_config config = {.databases = (unsigned)settings->databases,
+	    .lifetime = settings->lifetime,
+	    .has_lifetimes = settings->has_lifetimes,
+	    .memory = settings->memory,
+	    .policy = settings->policy,
+	    .is_virtual = settings->is_virtual};
+	int error = data_open(&server->data, &config);
+
+	return error == WW_OK ? 0 : message_error("cannot make the maps of sessions: %s", ww_strerror(error));
+}
+
+static int start_loops(struct sessiond *server)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned count = server->settings->threads ? (unsigned)server->settings->threads
+	                 : processors < 1          ? 1
+	                 : processors > LOOPS_MAX  ? LOOPS_MAX
+	                                           : (unsigned)processors;
+
+	server->loop = aligned_alloc(64, count * sizeof *server->loop);
+	if (!server->loop)
+		return message_error("no memory");
+	for (; server->loop_count < count; server->loop_count++) {
+		struct loop *loop = &server->loop[server->loop_count];
+		*loop = (struct loop){0};
+		if (loop_start(server, loop, server->loop_count) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Each client takes a descriptor. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int start(struct sessiond *server)
+{
+	uint64_t random[3] = {0};
+
+	raise_limit();
+	(void)uv_random(NULL, NULL, random, sizeof random, 0, NULL);
+	(void)snprintf(server->run_id, sizeof server->run_id, "%016" PRIx64 "%016" PRIx64 "%08" PRIx32, random[0],
+	    random[1], (uint32_t)random[2]);
+	if (start_data(server) != 0 || start_loops(server) != 0 || doors_start(server) != 0)
+		return -1;
+	server->started_ms = data_wall_ms(server->data);
+	start_signals(server);
+	notify_start(&server->loop[0].uv, &server->watchdog);
+	return 0;
+}
+
+static void *run_thread(void *loop)
+{
+	loop_run(loop);
+	return NULL;
+}
+
+/* Loop 0 is this thread's. */
+static int run(struct sessiond *server)
+{
+	unsigned running = 1;
+
+	while (running < server->loop_count &&
+	       pthread_create(&server->loop[running].thread, NULL, run_thread, &server->loop[running]) == 0)
+		running++;
+	if (running < server->loop_count) {
+		server->failed = 1;
+		message_error("cannot start a thread for each loop: give fewer --threads");
+		sessiond_stop(server);
+	}
+	loop_run(&server->loop[0]);
+	for (unsigned i = 1; i < running; i++)
+		pthread_join(server->loop[i].thread, NULL);
+	return server->failed;
+}
+
+int sessiond_run(const struct sessiond_settings *settings)
+{
+	struct sessiond *server = calloc(1, sizeof *server);
+	int status = 1;
+
+	if (!server)
+		return message_error("no memory") != 0;
+	server->settings = settings;
+	if (start(server) == 0)
+		status = run(server);
+	data_close(server->data);
+	for (unsigned i = 0; i < server->loop_count; i++)
+		loop_free(&server->loop[i]);
+	free(server->loop);
+	free(server->listener);
+	free(server->listener_poll);
+	free(server);
+	return status;
+}

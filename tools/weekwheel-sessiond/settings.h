@@ -1,0 +1,35 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_SETTINGS_H
+#define TOOLS_WEEKWHEEL_SESSIOND_SETTINGS_H
+
+/* The settings of the server, from the command line and a configuration file. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/weekwheel-sessiond/data.h"
+
+enum { SETTINGS_LISTEN_MAX = 16, LOOPS_MAX = 256 };
+
+struct sessiond_settings {
+	const char *listen[SETTINGS_LISTEN_MAX];
+	size_t listen_count;
+	const char *unix_path;
+	uint64_t threads; /* 0: one for each processor */
+	uint64_t databases;
+	uint64_t lifetime; /* ns; 0: none */
+	int has_lifetimes;
+	uint64_t memory; /* bytes; 0: any */
+	enum data_policy policy;
+	uint64_t bulk_max;
+	uint64_t clients_max;
+	const char *password; /* NULL: none */
+	unsigned events;      /* EVENTS_... of the start */
+	int is_insecure;
+	int is_virtual;
+	uint64_t given; /* 1 << OPTION_... */
+};
+
+/* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program ends now. */
+int sessiond_settings_read(struct sessiond_settings *settings, char **arguments);
+
+#endif

@@ -1,0 +1,155 @@
+/* Reads deadlines in commands, and applies them. */
+#include "tools/weekwheel-sessiond/times.h"
+
+#include <string.h>
+
+#include "tools/weekwheel-sessiond/events.h"
+
+static int invalid(struct request *request, const struct times *times)
+{
+	reply_error(request->conn, "ERR invalid expire time in '%s' command", times->name);
+	return -1;
+}
+
+int times_read_one(struct request *request, size_t number, int64_t unit_ms, int is_absolute, struct times *times)
+{
+	int64_t value;
+
+	if (request_whole(request, number, &value) != 0)
+		return -1;
+	if (value <= 0 || value > INT64_MAX / unit_ms)
+		return invalid(request, times);
+	value *= unit_ms;
+	if (!is_absolute && value > INT64_MAX - data_wall_ms(request->data))
+		return invalid(request, times);
+	times->ms = value;
+	times->is_absolute = is_absolute;
+	times->flags |= TIMES_GIVEN;
+	return 0;
+}
+
+/* An option with a number behind it. */
+static const struct unit {
+	const char *name;
+	int64_t ms;
+	int is_absolute;
+} units[] = {{"EX", 1000, 0}, {"PX", 1, 0}, {"EXAT", 1000, 1}, {"PXAT", 1, 1}};
+
+static const struct unit *unit_find(const struct request *request, size_t number)
+{
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (request_is(request, number, units[i].name))
+			return &units[i];
+	return NULL;
+}
+
+/* An option that is a word. Returns its flag, or 0. */
+static unsigned word_find(const struct request *request, size_t number, enum times_of of, unsigned given)
+{
+	if (of == TIMES_GETEX)
+		return request_is(request, number, "PERSIST") && !given ? TIMES_PERSIST : 0;
+	if (request_is(request, number, "NX") && !(given & TIMES_XX))
+		return TIMES_NX;
+	if (request_is(request, number, "XX") && !(given & TIMES_NX))
+		return TIMES_XX;
+	if (request_is(request, number, "GET"))
+		return TIMES_GET;
+	return request_is(request, number, "KEEPTTL") && !(given & TIMES_GIVEN) ? TIMES_KEEPTTL : 0;
+}
+
+static int read_lifetime(struct request *request, size_t number, struct times *times)
+{
+	int64_t seconds;
+
+	if (request_whole(request, number, &seconds) != 0)
+		return -1;
+	if (seconds <= 0 || (uint64_t)seconds > WW_DRIVER_TIME_MAX / WW_SECOND)
+		return invalid(request, times);
+	if (!request->conn->loop->server->settings->has_lifetimes) {
+		reply_error(request->conn, "ERR LIFETIME needs a server with --lifetime or --lifetimes");
+		return -1;
+	}
+	times->lifetime = (uint64_t)seconds * WW_SECOND;
+	times->flags |= TIMES_LIFETIME;
+	return 0;
+}
+
+int times_read(struct request *request, size_t number, enum times_of of, struct times *times)
+{
+	size_t deadline = 0;
+	size_t lifetime = 0;
+	const struct unit *unit = NULL;
+
+	*times = (struct times){.name = of == TIMES_SET ? "set" : "getex"};
+	for (; number < request->count; number++) {
+		const struct unit *found = unit_find(request, number);
+		unsigned flag = word_find(request, number, of, times->flags);
+		if (flag) {
+			times->flags |= flag;
+		} else if (found && number + 1 < request->count &&
+		           !(times->flags & (TIMES_GIVEN | TIMES_KEEPTTL | TIMES_PERSIST))) {
+			unit = found;
+			deadline = ++number;
+			times->flags |= TIMES_GIVEN;
+		} else if (of == TIMES_SET && !lifetime && number + 1 < request->count &&
+		           request_is(request, number, "LIFETIME")) {
+			lifetime = ++number;
+		} else {
+			request_syntax_error(request);
+			return -1;
+		}
+	}
+	if (lifetime && read_lifetime(request, lifetime, times) != 0)
+		return -1;
+	return unit ? times_read_one(request, deadline, unit->ms, unit->is_absolute, times) : 0;
+}
+
+/* ns from now on, and the moment. */
+static void resolve(const struct data *data, const struct times *times, uint64_t *ttl, uint64_t *deadline)
+{
+	uint64_t now = data_now(data);
+
+	if (times->is_absolute)
+		*deadline = data_from_wall_ms(data, times->ms);
+	else if ((uint64_t)times->ms > (DATA_LAST - now) / WW_MILLISECOND)
+		*deadline = DATA_LAST;
+	else
+		*deadline = now + (uint64_t)times->ms * WW_MILLISECOND;
+	*ttl = *deadline > now ? *deadline - now : 1;
+}
+
+void times_of_set(const struct data *data, const struct times *times, struct data_times *to)
+{
+	*to = (struct data_times){.ttl = DATA_NEVER};
+	if (times->flags & TIMES_GIVEN)
+		resolve(data, times, &to->ttl, &to->deadline);
+	if (times->flags & TIMES_LIFETIME)
+		to->end = data_now(data) + times->lifetime;
+}
+
+int times_move(
+    struct request *request, const struct data_key *key, const struct data_entry *entry, const struct times *times)
+{
+	uint64_t ttl;
+	uint64_t deadline;
+
+	if (times->is_absolute ? times->ms <= data_wall_ms(request->data) : times->ms <= 0) {
+		if (!data_delete(request->data, key))
+			return 0;
+		event_tell(request, EVENT_GENERIC, "del", key);
+		return 1;
+	}
+	resolve(request->data, times, &ttl, &deadline);
+	if (data_touch(request->data, key, entry, ttl, deadline) != 1)
+		return 0;
+	event_tell(request, EVENT_GENERIC, "expire", key);
+	return 1;
+}
+
+int times_persist(struct request *request, const struct data_key *key, const struct data_entry *entry)
+{
+	if (entry->deadline == DATA_NEVER || data_touch(request->data, key, entry, DATA_NEVER, 0) != 1)
+		return 0;
+	event_tell(request, EVENT_GENERIC, "persist", key);
+	return 1;
+}
