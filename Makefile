@@ -39,8 +39,10 @@ $(B)/config.mk: $(B)/configure $(GROUP:%=$(B)/packages)
 
 $(B)/configure: configure.ac include/weekwheel/version.h $(LISTS) | $(GROUP:%=$(B)/packages)
 	@mkdir -p $(B)
-	@command -v autom4te >/dev/null || { echo 'autoconf is missing: "make deps" installs it' >&2; exit 1; }
-	autom4te --force --language=autoconf --cache=$(B)/autom4te.cache -o $@ configure.ac && touch $@
+	@command -v autom4te >/dev/null || [ -f configure ] || { echo 'autoconf is missing: "make deps" installs it' >&2; exit 1; }
+	if command -v autom4te >/dev/null; then \
+		autom4te --force --language=autoconf --cache=$(B)/autom4te.cache -o $@ configure.ac; else cp configure $@; fi
+	@touch $@
 
 $(B)/packages: FORCE
 	@scripts/install-packages $(GROUP) $@
@@ -232,6 +234,11 @@ ROUNDS ?= 10
 failovers: all
 	@B='$(abspath $(B))' CC='$(CC)' WW_ROUNDS='$(ROUNDS)' WW_PUTS=6000 tests/tools/weekwheeld/test_failover.py
 
+# ---- A release ----------------------------------------------------------------------------------------------------
+
+dist: $(B)/configure
+	@B='$(abspath $(B))' VERSION='$(VERSION)' scripts/make-dist
+
 # ---- The library in two files ------------------------------------------------------------------------------------
 
 # The wheel alone needs nothing; with drivers, keyed timers and sessions, xxHash's header.
@@ -260,12 +267,12 @@ clean:
 	rm -rf $(B)
 
 distclean: clean
-	rm -rf autom4te.cache configure configure~ config.log
+	rm -rf autom4te.cache $(if $(wildcard .git),configure configure~) config.log
 
 help:
 	@cat docs/make.txt
 
-.PHONY: all amalgamation configure demo demo-cluster crash-test simulate soak failovers bench bench-jobs bench-redis bench-schedules bench-instructions check need-check memcheck fuzz \
+.PHONY: all amalgamation configure dist demo demo-cluster crash-test simulate soak failovers bench bench-jobs bench-redis bench-schedules bench-instructions check need-check memcheck fuzz \
 	run-fuzzers lint format install uninstall deps clean distclean help FORCE
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
