@@ -28,6 +28,7 @@ WEEKWHEEL = os.path.abspath(os.environ.get("WEEKWHEEL") or os.path.join(BUILD, "
 WEEKWHEELD = os.path.abspath(os.environ.get("WEEKWHEELD") or os.path.join(BUILD, "bin", "weekwheeld"))
 # The server whose store has small limits: much happens in it after few jobs.
 SMALL = os.path.join(BUILD, "tests", "weekwheeld_small")
+BEANSTALKD = os.environ.get("BEANSTALKD") or shutil.which("beanstalkd") or "/usr/bin/beanstalkd"
 ACTOR = os.path.join(BUILD, "tests", "test_redis_worker")
 # Nothing takes nearly as long, in seconds. What hangs is ended.
 PATIENCE = 120
@@ -350,6 +351,41 @@ class Client:
         except (EOFError, ConnectionError):
             return True
         return False
+
+
+class Beanstalkd:
+    """The program on a free port. `first` is the connection that showed that it listens."""
+
+    def __init__(self, *arguments):
+        if not os.access(BEANSTALKD, os.X_OK):
+            raise unittest.SkipTest("there is no " + BEANSTALKD)
+        for _ in range(10):
+            self.port = free_port()
+            self.process = subprocess.Popen([BEANSTALKD, "-l", "127.0.0.1", "-p", str(self.port), *arguments],
+                                            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while self.process.poll() is None:
+                try:
+                    self.first = self.connect()
+                    return
+                except ConnectionRefusedError:
+                    pass
+        raise AssertionError("beanstalkd does not start")
+
+    def connect(self):
+        return Client(socket.create_connection(("127.0.0.1", self.port), PATIENCE))
+
+    def client(self):
+        client, self.first = self.first or self.connect(), None
+        return client
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.first:
+            self.first.close()
+        self.process.kill()
+        self.process.wait()
 
 
 def conversation(client, *pairs):

@@ -1,6 +1,6 @@
 # The command line, weekwheel. It has the commands for jobs as far as their libraries are built.
 weekwheel_PROGRAM := weekwheel
-weekwheel_FOLDERS := tools/weekwheel $(addprefix tools/weekwheel/,input replay jobs $(if $(filter jobs,$(COMPONENTS)),store) $(if $(filter calendar,$(COMPONENTS)),calendar))
+weekwheel_FOLDERS := tools/weekwheel $(addprefix tools/weekwheel/,input replay jobs moving $(if $(filter jobs,$(COMPONENTS)),store) $(if $(filter calendar,$(COMPONENTS)),calendar))
 # The rules for requests need no other library.
 weekwheel_ALSO := tools/common/tls/tls.c lib/callback/request.c lib/callback/text.c
 weekwheel_USES := core common

@@ -120,8 +120,22 @@ static int is_one_of(const char *text, const char *a, const char *b)
 	return strcmp(text, a) == 0 || strcmp(text, b) == 0;
 }
 
+/* The command import is three: of a file, of a crontab, and from another server. */
+static const struct jobs_command *find_import(char **arguments)
+{
+#ifdef HAVE_CALENDAR
+	if (*arguments && strcmp(*arguments, "crontab") == 0)
+		return &command_crontab;
+#endif
+	for (; *arguments && strcmp(*arguments, "--") != 0; arguments++)
+		if (strcmp(*arguments, "--from") == 0 || strncmp(*arguments, "--from=", 7) == 0)
+			return &command_from;
+	return NULL;
+}
+
 static int run(int count, char **arguments)
 {
+	const struct jobs_command *import;
 	int command;
 
 	if (count < 2) {
@@ -136,14 +150,12 @@ static int run(int count, char **arguments)
 		printf("weekwheel %s\n", ww_version());
 		return STATUS_OK;
 	}
+	import = strcmp(arguments[1], "import") == 0 ? find_import(arguments + 2) : NULL;
+	if (import)
+		return jobs_command(import, arguments + (import == &command_from ? 2 : 3));
 	command = find_command(arguments[1]);
 	if (command < 0)
 		return unknown_command(arguments[1]);
-#ifdef HAVE_CALENDAR
-	/* The one command of two words. */
-	if (strcmp(arguments[1], "import") == 0 && count > 2 && strcmp(arguments[2], "crontab") == 0)
-		return jobs_command(&command_crontab, arguments + 3);
-#endif
 	return jobs_command(commands[command].command, arguments + 2);
 }
 

@@ -7,55 +7,16 @@ import os
 import random
 import re
 import select
-import shutil
 import signal
 import socket
-import subprocess
 import sys
-import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Client, Server, free_port, main, seed
+from weekwheel import PATIENCE, Beanstalkd, Case, Server, main, seed
 
-BEANSTALKD = os.environ.get("BEANSTALKD") or shutil.which("beanstalkd") or "/usr/bin/beanstalkd"
 # Numbers of a process, of a machine's speed, or of how beanstalkd stores.
 DIFFERENT = r"^(pid|version|rusage-[us]time|uptime|id|binlog-[a-z-]+|age|time-left|pause-time-left|file): .*$"
-
-
-class Beanstalkd:
-    """The program on a free port. `first` is the connection that showed that it listens."""
-
-    def __init__(self, *arguments):
-        if not os.access(BEANSTALKD, os.X_OK):
-            raise unittest.SkipTest("there is no " + BEANSTALKD)
-        for _ in range(10):
-            self.port = free_port()
-            self.process = subprocess.Popen([BEANSTALKD, "-l", "127.0.0.1", "-p", str(self.port), *arguments],
-                                            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while self.process.poll() is None:
-                try:
-                    self.first = self.connect()
-                    return
-                except ConnectionRefusedError:
-                    pass
-        raise AssertionError("beanstalkd does not start")
-
-    def connect(self):
-        return Client(socket.create_connection(("127.0.0.1", self.port), PATIENCE))
-
-    def client(self):
-        client, self.first = self.first or self.connect(), None
-        return client
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.first:
-            self.first.close()
-        self.process.kill()
-        self.process.wait()
 
 
 class Talk:

@@ -5,8 +5,12 @@ _weekwheel_commands() { # PROGRAM
 	"$1" --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p'
 }
 
-_weekwheel_options() { # PROGRAM COMMAND
-	"$1" help "$2" 2>/dev/null | sed -n 's/^  *\(-[A-Za-z0-9], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
+_weekwheel_options() { # PROGRAM COMMAND WORD...
+	local program=$1 words=("$2" --help)
+	# These have a help of their own.
+	[[ "$2 ${3-}" == "import crontab" ]] && words=(import crontab --help)
+	[[ "$2 ${*:3}" == "import "*--from* ]] && words=(import --from URL --help)
+	"$program" "${words[@]}" 2>/dev/null | sed -n 's/^  *\(-[A-Za-z0-9], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
 }
 
 # Ask the server on the command line with its tokens and certificates, if it answers soon.
@@ -65,13 +69,14 @@ _weekwheel() {
 			;;
 		-o | --sort) words='id due priority tube key state attempts bytes error' ;;
 		-t | --tube) words=$(_weekwheel_tubes "$program" "${COMP_WORDS[@]:2}") ;;
+		--from) words='beanstalkd://' ;;
 		--state) words='delayed ready reserved buried ended' ;;
 		--missed) words='once all skip' ;;
 		-m | --method) words='GET POST PUT PATCH DELETE HEAD' ;;
 		--format) words='swf log csv' ;;
 		*)
 			if [[ $current == -* ]]; then
-				words=$(_weekwheel_options "$program" "$command")
+				words=$(_weekwheel_options "$program" "$command" "${COMP_WORDS[@]:2:COMP_CWORD-2}")
 			elif [[ $command =~ ^(pause|resume|purge|limit)$ && $COMP_CWORD = 2 ]]; then
 				words=$(_weekwheel_tubes "$program" "${COMP_WORDS[@]:2}")
 			else

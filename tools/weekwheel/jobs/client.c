@@ -41,11 +41,11 @@ static void buffer_add(struct client_buffer *buffer, const void *bytes, size_t s
 	buffer->end += size;
 }
 
-int client_open(
-    struct client *client, const char *server, int timeout_ms, const struct tls_files *files, const char *token)
+int client_open(struct client *client, const char *server, int timeout_ms, const struct tls_files *files,
+    const char *token, const char *remedy)
 {
 	*client = (struct client){.fd = -1, .server = server, .timeout_ms = timeout_ms};
-	client->fd = client_connect(server, timeout_ms);
+	client->fd = client_connect(server, timeout_ms, remedy);
 	return client->fd < 0 || client_secure(client, files) || client_login(client, token) ? -1 : 0;
 }
 

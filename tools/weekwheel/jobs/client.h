@@ -57,16 +57,19 @@ int client_is_address(const char *server);
 enum { CLIENT_HOST_MAX = 256 };
 int client_is_tls(const char *server, char host[CLIENT_HOST_MAX]);
 
-/* Connect to such an address; the files are for tls:, the token is "" if there is none. Return 0, or -1 after a message. */
-int client_open(
-    struct client *client, const char *server, int timeout_ms, const struct tls_files *files, const char *token);
+/*
+ * Connect to such an address; the files are for tls:, the token is "" if there is none, and the remedy is what to do if
+ * nobody answers, NULL for a weekwheeld. Return 0, or -1 after a message.
+ */
+int client_open(struct client *client, const char *server, int timeout_ms, const struct tls_files *files,
+    const char *token, const char *remedy);
 
 /* client_open's last part: say the token, unless it is "". Return 0, or -1 after a message. See token.c. */
 int client_login(struct client *client, const char *token);
 void client_close(struct client *client);
 
 /* client_open's part that connects: return a descriptor that never blocks, or -1 after a message. See connect.c. */
-int client_connect(const char *server, int timeout_ms);
+int client_connect(const char *server, int timeout_ms, const char *remedy);
 
 /* And its part that begins TLS if the address says so. Return 0, or -1 after a message. See secure.c. */
 int client_secure(struct client *client, const struct tls_files *files);

@@ -15,10 +15,10 @@
 #include "tools/common/options.h"
 #include "tools/weekwheel/jobs/client.h"
 
-static int complain(const char *server, const char *reason)
+static int complain(const char *server, const char *reason, const char *remedy)
 {
-	return message_error(
-	    "%s: %s; start weekwheeld there, or name another with --server or WEEKWHEEL_SERVER", server, reason);
+	return message_error("%s: %s; %s", server, reason,
+	    remedy ? remedy : "start weekwheeld there, or name another with --server or WEEKWHEEL_SERVER");
 }
 
 /* Wait until the connection is made. Return 0 or an errno. */
@@ -85,7 +85,7 @@ static const char *without_tls(const char *server)
 	return strncmp(server, "tls:", 4) == 0 && strrchr(server, ':') != server + 3 ? server + 4 : server;
 }
 
-static int connect_tcp(const char *server, int timeout_ms)
+static int connect_tcp(const char *server, int timeout_ms, const char *remedy)
 {
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *found = NULL, *one;
@@ -97,13 +97,13 @@ static int connect_tcp(const char *server, int timeout_ms)
 
 	error = getaddrinfo(host, port, &hints, &found);
 	if (error)
-		return complain(server, gai_strerror(error));
+		return complain(server, gai_strerror(error), remedy);
 	for (one = found; one && fd < 0; one = one->ai_next)
 		fd = connect_to(one->ai_family, one->ai_addr, one->ai_addrlen, timeout_ms);
 	error = errno;
 	freeaddrinfo(found);
 	if (fd < 0)
-		return complain(server, strerror(error));
+		return complain(server, strerror(error), remedy);
 	/* A command and its body may be two segments. The second must not wait for the acknowledgement of the first. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	/* A worker may wait for days, and should see that the server's machine has gone. */
@@ -130,16 +130,16 @@ int client_is_tls(const char *server, char host[CLIENT_HOST_MAX])
 	return without_tls(server) != server && split_address(without_tls(server), host) != NULL;
 }
 
-int client_connect(const char *server, int timeout_ms)
+int client_connect(const char *server, int timeout_ms, const char *remedy)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
 
 	if (!client_is_address(server))
-		return complain(server, "is no address");
+		return complain(server, "is no address", remedy);
 	if (strncmp(server, "unix:", 5) != 0)
-		return connect_tcp(server, timeout_ms);
+		return connect_tcp(server, timeout_ms, remedy);
 	strcpy(address.sun_path, server + 5);
 	fd = connect_to(AF_UNIX, (struct sockaddr *)&address, sizeof address, timeout_ms);
-	return fd < 0 ? complain(server, strerror(errno)) : fd;
+	return fd < 0 ? complain(server, strerror(errno), remedy) : fd;
 }

@@ -294,7 +294,7 @@ int jobs_connect(struct jobs *jobs)
 
 int jobs_open(struct jobs *jobs, struct client *client)
 {
-	int failed = client_open(client, jobs->server, jobs->timeout_ms, &jobs->tls, jobs->token);
+	int failed = client_open(client, jobs->server, jobs->timeout_ms, &jobs->tls, jobs->token, jobs->remedy);
 
 	client->needs = jobs->needs;
 	return failed;

@@ -22,6 +22,7 @@ struct jobs {
 	int is_token_given;
 	char token[JOBS_TOKEN_MOST + 2]; /* "": none */
 	struct client_needs needs;
+	const char *remedy;             /* what to do if the server does not answer; NULL: the usual */
 	char where[JOBS_TUBE_MAX + 20]; /* what needs.where points to if a tube was given */
 	struct client client;
 };
@@ -95,6 +96,8 @@ int jobs_command(const struct jobs_command *command, char **arguments);
 extern const struct jobs_command command_advance, command_bury, command_cancel, command_forecast, command_kick,
     command_limit, command_list, command_move, command_pause, command_peek, command_purge, command_put, command_resume,
     command_replay, command_stats, command_token, command_top, command_work;
+/* import with --from. */
+extern const struct jobs_command command_from;
 /* These exist only if the library of calendars is built. */
 extern const struct jobs_command command_cron, command_crontab, command_schedule;
 /* These open stores themselves. They exist only if the library of jobs is built. */

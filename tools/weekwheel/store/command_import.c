@@ -46,7 +46,11 @@ struct import {
 	uint64_t left_out;
 };
 
+/* main hands the command line to another command if it has --from, which is only here for the help. */
+enum { FROM = 1 };
+
 static const struct option table[] = {
+    {FROM, 0, "from", "URL", "move the jobs of another server to weekwheeld:\n'weekwheel import --from URL --help'"},
     {JOBS_FLAG(struct import, replace), 'r', "replace", NULL,
         "replace jobs of the same tube and key, instead of\nleaving out those of the file"},
     {JOBS_FLAG(struct import, json), 'j', "json", NULL, "write the summary as JSON"},

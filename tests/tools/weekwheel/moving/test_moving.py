@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""weekwheel import --from beanstalkd://: every job of a beanstalkd comes to weekwheeld once, whatever happens meanwhile."""
+import base64
+import collections
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import PATIENCE, Beanstalkd, Case, Server, check, conversation, equal, free_port, main, matches, objects, seed, until
+
+
+class Relay:
+    """Stands between the import and its source, and calls `before` ahead of the first lines that begin with `word`.
+
+    If it returns "stop", they and all that follows are not passed on.
+    """
+
+    def __init__(self, port, word, before):
+        self.port, self.word, self.before = port, word, before
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "beanstalkd://127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def serve(self):
+        near, _ = self.listener.accept()
+        far = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
+        threading.Thread(target=self.copy, args=(far, near), daemon=True).start()
+        self.copy(near, far, self.word)
+
+    def copy(self, source, to, word=None):
+        try:
+            while data := source.recv(1 << 20):
+                if word and data.startswith(word) and self.before:
+                    before, self.before = self.before, None
+                    if before() == "stop":
+                        break
+                to.sendall(data)
+            to.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+class Moving(Case):
+    def setUp(self):
+        super().setUp()
+        self.source = self.enter(Beanstalkd())
+        self.server = self.enter(Server())
+        self.url = "beanstalkd://127.0.0.1:%d" % self.source.port
+        self.client = self.enter(self.source.client())
+
+    def enter(self, what):
+        entered = what.__enter__()
+        self.addCleanup(what.__exit__, None, None, None)
+        return entered
+
+    def put_many(self, bodies, tube="t", delay=0, priority=0):
+        self.client.send("use %s\r\n" % tube)
+        equal(self.client.line(), "USING " + tube)
+        bodies = list(bodies)
+        for at in range(0, len(bodies), 100):
+            for body in bodies[at:at + 100]:
+                self.client.send("put %d %d 60 %d\r\n%s\r\n" % (priority, delay, len(body), body))
+            for _ in bodies[at:at + 100]:
+                matches("^INSERTED", self.client.line())
+
+    def move(self, status, *arguments, url=None):
+        """Import with --json. Return the counts."""
+        ended = self.server.program.run(status, "import", "--from", url or self.url, "--json", *arguments)
+        return objects(ended.out)[0]
+
+    def there(self):
+        """The bodies of the jobs that the target has, and how often."""
+        with self.server.client() as client:
+            return collections.Counter(base64.b64decode(job["body"]).decode() for job in client.all_jobs())
+
+    def test_all_that_a_job_has_comes_along(self):
+        began = time.time()
+        self.client.put(b"a\r\nb\0", priority=7, ttr=11, tube="one")
+        self.client.put(b"", priority=4294967295, delay=4294967000, ttr=4294967295, tube="two")
+        self.client.put(b"soon", delay=100, tube="two")
+        for name in ("x", "y", "z"):
+            self.client.put(name.encode(), tube="bad")
+        self.client.ask("watch bad")
+        taken = [self.client.ask("reserve").split()[1] for _ in range(3)]
+        for number in (1, 0, 2):  # the order in which they are kicked
+            equal(self.client.ask(f"bury {taken[number]} {number}"), "BURIED")
+        self.client.put(b"later", tube="paused")
+        equal(self.client.ask("pause-tube paused 5000"), "PAUSED")
+        dry = self.server.program.run(0, "import", "--from", self.url, "--dry-run")
+        matches("^bad: 0 ready, 0 delayed, 3 buried, 0 run", dry.out)
+        matches("^paused: 1 ready, .* paused for [45]... s$", dry.out)
+        equal(self.there(), {})
+        # A worker that waits here gets no buried job.
+        worker = self.enter(self.server.client())
+        conversation(worker, ("watch bad", "WATCHING 2"))
+        worker.send("reserve\r\n")
+        self.enter(self.server.client()).until_waiting()
+        equal(self.move(0), {"read": 7, "put": 7, "kept": 0, "deleted": 7, "returned": 0, "doubled": 0, "left": 0,
+                             "reserved": 0})
+        took = time.time() - began
+        with self.server.client() as client:
+            jobs = {base64.b64decode(job["body"]): job for job in client.all_jobs()}
+            first = jobs[b"a\r\nb\0"]
+            equal((first["tube"], first["priority"], first["run"], first["state"]), ("one", 7, 11, "ready"))
+            far = jobs[b""]
+            equal((far["tube"], far["priority"], far["run"], far["state"]), ("two", 4294967295, 4294967295, "delayed"))
+            for job, delay in ((far, 4294967000), (jobs[b"soon"], 100)):
+                late = float(job["due"]) - began - delay
+                check(0 <= late <= took + 1.01, late)
+            for name, priority in ((b"x", 0), (b"y", 1), (b"z", 2)):
+                equal((jobs[name]["state"], jobs[name]["priority"]), ("buried", priority))
+            equal(client.ask("use bad"), "USING bad")
+            equal(client.ask("peek-buried").split("|")[1], "y")
+            client.ask("watch paused")
+            pause = int(client.numbers("stats-tube paused")["pause-time-left"])
+            check(4000 < pause <= 5000, pause)
+        equal(self.client.numbers("stats")["current-jobs-ready"], "0")
+
+    def test_one_tube(self):
+        self.client.put(b"mine", tube="one")
+        self.client.put(b"mine too", delay=1000, tube="one")
+        self.client.put(b"theirs", tube="two")
+        self.client.put(b"theirs too", delay=1000, tube="two")
+        self.client.put(b"theirs as well", tube="default")
+        matches("no tube on: .*did you mean 'one'",
+                self.server.program.run(1, "import", "--from", self.url, "--tube", "on").err)
+        equal(self.move(0, "--tube", "one")["put"], 2)
+        equal(self.there(), {"mine": 1, "mine too": 1})
+        equal(self.client.numbers("stats")["total-jobs"], "5")
+        equal(self.client.numbers("stats-tube two")["current-jobs-ready"], "1")
+
+    def test_order_of_ready_jobs(self):
+        for number in range(300):
+            self.client.put(b"%d" % number, priority=number % 3)
+        self.move(0)
+        with self.server.client() as client:
+            got = [int(client.ask("reserve").split("|")[1]) for _ in range(300)]
+        equal(got, sorted(range(300), key=lambda number: (number % 3, number)))
+
+    def test_while_producers_put_and_workers_work(self):
+        dice = random.Random(seed())
+        number = 4000
+        self.put_many((str(i) for i in range(0, 500)), delay=1000)
+        self.put_many(str(i) for i in range(500, 1000))
+        done = collections.Counter()
+
+        def produce():
+            with self.source.connect() as client:
+                for i in range(1000, number):
+                    matches("INSERTED", client.put(b"%d" % i, delay=dice.choice((0, 0, 1, 500)), tube="t%d" % (i % 3)))
+
+        def work():
+            with self.source.connect() as client:
+                for name in ("t", "t0", "t1", "t2"):
+                    client.ask("watch " + name)
+                while not ended.is_set():
+                    answer = client.ask("reserve-with-timeout 0")
+                    if answer.startswith("RESERVED"):
+                        time.sleep(0.002)
+                        done[answer.split("|")[1]] += 1
+                        equal(client.ask("delete " + answer.split()[1]), "DELETED")
+
+        ended = threading.Event()
+        producer, worker = threading.Thread(target=produce), threading.Thread(target=work)
+        producer.start()
+        worker.start()
+        follow = self.server.program.start("import", "--from", self.url, "--follow", "--json")
+        producer.join()
+        until(lambda: self.idle(), "the source has no job that waits")
+        ended.set()
+        worker.join()
+        follow.send_signal(signal.SIGTERM)
+        out, err = follow.communicate(timeout=PATIENCE)
+        equal(follow.returncode, 0, err)
+        counts = objects(out)[0]
+        check(counts["put"] > 500 and sum(done.values()) > 0, (counts, done))
+        equal(counts["read"], counts["deleted"] + counts["returned"] + counts["doubled"])
+        jobs = self.there() + done
+        # Only those that it counts may have been done twice.
+        equal(set(jobs), {str(i) for i in range(number)})
+        check(sum(jobs.values()) - number <= counts["doubled"], (counts, jobs.most_common(3)))
+
+    def idle(self):
+        with self.source.connect() as client:
+            numbers = client.numbers("stats")
+        return all(numbers["current-jobs-" + state] == "0" for state in ("ready", "delayed", "reserved", "buried"))
+
+    def kill_at(self, word, url=None):
+        """Start an import and kill it when it sends that word to the source."""
+        killed = threading.Event()
+
+        def kill():
+            started[0].kill()
+            started[0].wait()
+            killed.set()
+            return "stop"
+
+        started = []
+        with Relay(self.source.port, word, kill) as relay:
+            started.append(self.server.program.start("import", "--from", relay.url))
+            check(killed.wait(PATIENCE), "it was killed")
+            out, err = started[0].communicate()
+            equal((out, err), ("", ""))
+
+    def test_what_was_put_when_it_was_killed_is_not_put_again(self):
+        for i in range(3):
+            self.client.put(b"%d" % i, tube="t")
+        self.client.ask("watch t")
+        for _ in range(3):
+            equal(self.client.ask("bury %s 0" % self.client.ask("reserve").split()[1]), "BURIED")
+        self.put_many((str(i) for i in range(3, 6)), delay=1000)
+        self.put_many(str(i) for i in range(6, 9))
+        # It moves ready jobs first, then delayed ones. A worker of the target is quick.
+        self.kill_at(b"delete 7")
+        with self.server.client() as client:
+            client.ask("watch t")
+            equal(client.ask("delete " + client.ask("reserve").split()[1]), "DELETED")
+        for word in (b"delete 4", b"delete 1"):
+            until(lambda: self.client.numbers("stats-tube t")["current-jobs-reserved"] == "0", "they are ready again")
+            self.kill_at(word)
+        equal(self.client.numbers("stats")["current-jobs-buried"], "3")
+        counts = self.move(0)
+        equal((counts["put"], counts["kept"], counts["deleted"]), (2, 1, 3))
+        equal(self.there(), {str(i): 1 for i in range(9) if i != 6})
+        with self.server.client() as client:
+            equal([job["state"] for job in client.all_jobs()].count("buried"), 3)
+
+    def test_kills_at_any_time(self):
+        dice = random.Random(seed())
+        number, kills = 6000, 0
+        self.put_many((str(i) for i in range(2000)), delay=1000)
+        self.put_many((str(i) for i in range(2000, 4000)), tube="u")
+        self.put_many((str(i) for i in range(4000, number)), tube="v", delay=5000)
+        while not self.idle() and kills < 30:
+            started = self.server.program.start("import", "--from", self.url)
+            time.sleep(dice.uniform(0.005, 0.03))
+            started.kill()
+            started.communicate()
+            kills += 1
+        print(f"{kills} kills")
+        equal(self.move(0)["left"], 0)
+        there = self.there()
+        equal((len(there), set(there.values())), (number, {1}))
+
+    def test_a_worker_of_the_source_is_faster(self):
+        """It gets a job after it was put here, and before it is deleted there: the job is its own again."""
+        self.client.put(b"x", delay=1000, tube="t")
+        self.client.ask("watch t")
+
+        def take():
+            equal(self.client.ask("kick-job 1"), "KICKED")
+            matches("^RESERVED 1 1", self.client.ask("reserve"))
+
+        with Relay(self.source.port, b"delete ", take) as relay:
+            counts = self.move(1, url=relay.url)
+        equal((counts["returned"], counts["reserved"], counts["doubled"]), (1, 1, 0))
+        equal(self.there(), {})
+        equal(self.client.ask("release 1 0 0"), "RELEASED")
+        equal(self.move(0)["put"], 1)
+        equal(self.there(), {"x": 1})
+
+    def test_a_job_that_may_be_done_twice_is_counted(self):
+        self.client.put(b"x", delay=1000, tube="t")
+        with Relay(self.source.port, b"delete ", lambda: self.client.ask("delete 1")) as relay:
+            ended = self.server.program.run(0, "import", "--from", relay.url)
+        matches("1 job may be done twice", ended.err)
+        equal(self.there(), {"x": 1})
+
+    def test_jobs_that_workers_run_are_waited_for(self):
+        self.client.put(b"x")
+        matches("^RESERVED 1", self.client.ask("reserve"))
+        ended = self.server.program.run(1, "import", "--from", self.url)
+        equal(ended.out, "0 jobs read, 0 put, 0 deleted at the source; 1 left there\n")
+        matches("^1 job is left, which workers of the source run: --wait waits", ended.err)
+        waiting = self.server.program.start("import", "--from", self.url, "--wait", "--json")
+        self.client.until_stats("current-connections", 2)
+        equal(self.client.ask("release 1 0 0"), "RELEASED")
+        out, _ = waiting.communicate(timeout=PATIENCE)
+        equal((waiting.returncode, objects(out)[0]["put"]), (0, 1))
+
+    def test_errors_say_what_to_do(self):
+        def fails(pattern, *arguments, url=self.url, status=1):
+            matches(pattern, self.server.program.run(status, "import", "--from", url, *arguments).err)
+
+        fails("no-such-host.invalid:11300: .*; is beanstalkd running there", url="beanstalkd://no-such-host.invalid")
+        fails("Connection refused; is beanstalkd running there", url="beanstalkd://127.0.0.1:%d" % free_port())
+        fails("expected beanstalkd://HOST:PORT", url="beanstalkd://")
+        fails("--from 'gopher://x': expected beanstalkd", url="gopher://x", status=2)
+        fails("expected beanstalkd://HOST:PORT; --tube chooses", url=self.url + "/mail")
+        fails("127.0.0.1:1: Connection refused; start weekwheeld there", "--server", "127.0.0.1:1")
+        fails("no keys, .*name a weekwheeld", "--server", "127.0.0.1:%d" % self.source.port)
+        fails("jobs cannot move to where they are", url="beanstalkd://127.0.0.1:%d" % self.server.port)
+        fails("no operand is expected.*\n.*Try 'weekwheel import --from URL --help'", "x", status=2)
+        matches("^Usage: weekwheel import --from", self.server.program.run(0, "import", "--from", "URL", "--help").out)
+        matches("--from URL ", self.server.program.run(0, "import", "--help").out)
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            def answer():
+                with other.accept()[0] as connection:
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\n\n")
+                    connection.recv(100)
+            threading.Thread(target=answer, daemon=True).start()
+            fails("not beanstalkd's protocol", url="beanstalkd://127.0.0.1:%d" % other.getsockname()[1])
+
+    def test_a_target_that_refuses(self):
+        """What it took before is deleted at the source, the rest stays there."""
+        server = self.enter(Server("--max-job-size", "10"))
+        self.put_many(["small", "small too", "much larger", "small 3"])
+        ended = server.program.run(1, "import", "--from", self.url, "--json")
+        matches("a job of 11 bytes for tube t: the body is larger than the server allows", ended.err)
+        matches("^Nothing is lost", ended.err)
+        equal(objects(ended.out)[0]["deleted"], 3)
+        until(lambda: self.client.numbers("stats-tube t")["current-jobs-ready"] == "1", "it is ready again")
+        equal(self.move(0)["put"], 1)
+        equal(self.there(), {"much larger": 1})
+
+
+if __name__ == "__main__":
+    main()

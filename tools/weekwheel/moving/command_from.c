@@ -1,0 +1,259 @@
+/* The command import --from: moves the jobs of another server to weekwheeld, batch by batch, while both are in use. */
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/command.h"
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
+#include "tools/common/progress.h"
+#include "tools/weekwheel/moving/moving.h"
+
+enum { FROM = 1 };
+
+/* How long to wait before looking again for jobs, in ms; the largest room of a body that is kept for the next job. */
+enum { PAUSE_MS = 100, BODY_KEPT = 1 << 16 };
+
+static const struct option table[] = {
+    {FROM, 0, "from", "URL", "the server that has the jobs"},
+    JOBS_TUBE_OPTION("move only the jobs of this tube"),
+    {JOBS_FLAG(struct moving, wait), 'w', "wait", NULL,
+        "go on until its workers have ended the jobs that they\nrun, and nothing is left"},
+    {JOBS_FLAG(struct moving, follow), 'f', "follow", NULL,
+        "then go on, and move what producers put, until Ctrl-C\nor SIGTERM"},
+    {JOBS_FLAG(struct moving, dry_run), 0, "dry-run", NULL, "only count what would be moved"},
+    JOBS_OPTIONS,
+};
+
+static const struct moving_source *const sources[] = {&moving_beanstalkd};
+
+enum { SOURCES = sizeof sources / sizeof *sources };
+
+static volatile sig_atomic_t is_stopped;
+
+static void note_stop(int number)
+{
+	(void)number;
+	is_stopped = 1;
+}
+
+static int take_option(void *context, struct options *options, int id)
+{
+	struct moving *moving = context;
+
+	if (id != FROM)
+		return options_fail(options, "'%s': no operand is expected beside --from", options->value);
+	moving->from = options->value;
+	return 0;
+}
+
+/* After the last option, so that --help helps whatever the URL is. */
+static int check(void *context, const struct options *options)
+{
+	struct moving *moving = context;
+	const size_t length = strcspn(moving->from, ":");
+	char excerpt[80];
+
+	for (int i = 0; i < SOURCES; i++)
+		if (strlen(sources[i]->scheme) == length && strncmp(moving->from, sources[i]->scheme, length) == 0 &&
+		    strncmp(moving->from + length, "://", 3) == 0)
+			moving->source = sources[i];
+	if (moving->source)
+		return 0;
+	return options_fail(options, "--from %s: expected beanstalkd://HOST:PORT",
+	    message_excerpt(excerpt, sizeof excerpt, moving->from, strlen(moving->from)));
+}
+
+/* ---- Batches */
+
+void moving_body(struct moving_job *job, const void *body, size_t size)
+{
+	if (size > job->room) {
+		job->body = memory_resize(job->body, size, 1);
+		job->room = size;
+	}
+	if (size)
+		memcpy(job->body, body, size);
+	job->size = size;
+}
+
+struct moving_job *moving_add(struct moving *moving, const void *body, size_t size)
+{
+	struct moving_job *job = &moving->batch[moving->count++];
+
+	*job = (struct moving_job){.body = job->body, .room = job->room};
+	moving_body(job, body, size);
+	return job;
+}
+
+static void forget(struct moving *moving)
+{
+	for (size_t i = 0; i < moving->count; i++)
+		if (moving->batch[i].room > BODY_KEPT) {
+			free(moving->batch[i].body);
+			moving->batch[i].body = NULL;
+			moving->batch[i].room = 0;
+		}
+	moving->count = 0;
+}
+
+/* Move a batch. It is empty if nothing can be moved now. */
+static int move_batch(struct moving *moving, size_t *count)
+{
+	int failed = moving->source->take(moving);
+
+	*count = moving->count;
+	if (!failed && moving->count) {
+		moving->read += moving->count;
+		failed = target_put(moving);
+		/* After a failure, too: what the target has must not be delivered by the source. */
+		if (moving->source->drop(moving))
+			failed = -1;
+	}
+	forget(moving);
+	return failed;
+}
+
+static int move_all(struct moving *moving, struct moving_left *left)
+{
+	uint64_t total;
+	size_t count;
+
+	if (moving->source->left(moving, left))
+		return -1;
+	total = left->waiting;
+	while (!is_stopped) {
+		if (move_batch(moving, &count))
+			return -1;
+		progress_show(moving->read, moving->follow ? 0 : total > moving->read ? total : moving->read);
+		if (count)
+			continue;
+		if (moving->source->left(moving, left))
+			return -1;
+		if (!moving->follow && !left->waiting && !(moving->wait && left->reserved))
+			return 0;
+		poll(NULL, 0, PAUSE_MS);
+	}
+	return 0;
+}
+
+/* ---- The result */
+
+static void say_json(const struct moving *moving, const struct moving_left *left)
+{
+	printf("{\"read\": %" PRIu64 ", \"put\": %" PRIu64 ", \"kept\": %" PRIu64 ", \"deleted\": %" PRIu64
+	       ", \"returned\": %" PRIu64 ", \"doubled\": %" PRIu64,
+	    moving->read, moving->put, moving->kept, moving->dropped, moving->back, moving->doubled);
+	if (left)
+		printf(", \"left\": %" PRIu64 ", \"reserved\": %" PRIu64, left->waiting, left->reserved);
+	puts("}");
+}
+
+/* `left` is NULL if it is not known. */
+static void say_counts(const struct moving *moving, const struct moving_left *left)
+{
+	if (moving->jobs.json) {
+		say_json(moving, left);
+		return;
+	}
+	printf("%" PRIu64 " job%s read, %" PRIu64 " put", moving->read, jobs_plural(moving->read), moving->put);
+	if (moving->kept)
+		printf(", %" PRIu64 " put before", moving->kept);
+	printf(", %" PRIu64 " deleted at the source", moving->dropped);
+	if (moving->back)
+		printf(", %" PRIu64 " given back to its workers", moving->back);
+	if (left)
+		printf("; %" PRIu64 " left there", left->waiting + left->reserved);
+	putchar('\n');
+}
+
+static void explain(const struct moving *moving, const struct moving_left *left)
+{
+	if (left->reserved)
+		message_line("%" PRIu64 " job%s left, which workers of the source run: --wait waits for them, or do it "
+		             "again later",
+		    left->reserved, left->reserved == 1 ? " is" : "s are");
+	if (moving->doubled)
+		message_warning("%" PRIu64 " job%s may be done twice: workers of the source took %s at that moment",
+		    moving->doubled, jobs_plural(moving->doubled), moving->doubled == 1 ? "it" : "them");
+}
+
+/* The target has counted at least what it has acknowledged. */
+static int verify(struct moving *moving, uint64_t before)
+{
+	uint64_t after;
+
+	if (target_total(moving, &after))
+		return -1;
+	if (!after || after - before >= moving->put)
+		return 0;
+	return message_error("%s: the server counts %" PRIu64 " new jobs, but has acknowledged %" PRIu64
+	                     "; compare 'weekwheel stats' with what the source had",
+	    moving->jobs.server, after - before, moving->put);
+}
+
+static int finish(struct moving *moving, int failed, uint64_t before)
+{
+	struct moving_left left = {0, 0};
+
+	progress_clear();
+	if (!failed)
+		failed = moving->source->left(moving, &left) || verify(moving, before);
+	say_counts(moving, failed ? NULL : &left);
+	explain(moving, &left);
+	if (failed && moving->read > moving->dropped)
+		message_line(
+		    "Nothing is lost. The last %d jobs at most may be at both servers until you do this again, "
+		    "which puts none of them twice.",
+		    MOVING_BATCH);
+	return failed || left.waiting || left.reserved ? STATUS_FAILED : STATUS_OK;
+}
+
+static int run(void *context)
+{
+	struct moving *moving = context;
+	const struct sigaction stop = {.sa_handler = note_stop, .sa_flags = SA_RESTART};
+	struct moving_left left;
+	uint64_t before = 0;
+	int status;
+
+	moving->batch = memory_zeroed(MOVING_BATCH, sizeof *moving->batch);
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	progress_begin("moving");
+	if (moving->source->open(moving) || target_total(moving, &before))
+		status = STATUS_FAILED;
+	else if (moving->dry_run)
+		status = moving->source->show(moving) ? STATUS_FAILED : STATUS_OK;
+	else
+		status = finish(moving, move_all(moving, &left), before);
+	moving->source->close(moving);
+	for (size_t i = 0; i < MOVING_BATCH; i++)
+		free(moving->batch[i].body);
+	free(moving->batch);
+	return status;
+}
+
+const struct jobs_command command_from = {
+    .name = "weekwheel import --from URL",
+    JOBS_TABLE(table),
+    .context = &(struct moving){.count = 0},
+    .server = JOBS_ADDRESS,
+    .needs = {"put, and for buried jobs and pauses work,", "each tube"},
+    .take = take_option,
+    .check = check,
+    .run = run,
+    .usage = "Usage: weekwheel import --from URL [OPTION]...\n"
+             "\n"
+             "Move the jobs of a beanstalkd to the server, while producers and workers of both go\n"
+             "on. Each job is put here first, and then deleted there. Tubes, priorities, times to\n"
+             "run and due times carry over; buried jobs are buried, and paused tubes paused. An\n"
+             "import that was stopped can be begun again, and puts nothing twice. The exit status\n"
+             "is 0 if nothing is left.\n",
+    .examples = "Examples, the first to see what there is:\n"
+                "  weekwheel import --from beanstalkd://old:11300 --dry-run\n"
+                "  weekwheel import --from beanstalkd://old:11300 --wait\n",
+};

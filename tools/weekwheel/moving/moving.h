@@ -1,0 +1,101 @@
+#ifndef TOOLS_WEEKWHEEL_MOVING_MOVING_H
+#define TOOLS_WEEKWHEEL_MOVING_MOVING_H
+
+/*
+ * Jobs that move from another server, the source, to weekwheeld, the target, while both are in use. A batch goes in three
+ * steps:
+ *
+ *     source: take  -------->  target: put, acknowledged  -------->  source: drop
+ *
+ * A job is thus at one of them at any time, and at both between the last two steps. Its key at the target names the job at
+ * the source, and stays taken for a day after its end. An import that was killed and is begun again therefore puts nothing
+ * twice.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/weekwheel/jobs/jobs.h"
+
+enum { MOVING_BATCH = 128 };
+
+/* What has become of a job at the target. */
+enum moving_result {
+	MOVING_REFUSED, /* nothing is known to be there */
+	MOVING_PUT,
+	MOVING_KEPT, /* an earlier import had put it */
+	MOVING_ENDED /* the same, and it has been done */
+};
+
+struct moving_job {
+	uint64_t id; /* at the source, which may use it as it likes */
+	char tube[JOBS_TUBE_MAX + 1];
+	char key[JOBS_KEY_TEXT]; /* percent-encoded */
+	uint64_t priority;
+	uint64_t run; /* ns */
+	uint64_t due; /* ns: Unix time if is_wall, otherwise of CLOCK_MONOTONIC; 0: now */
+	int is_wall, is_buried;
+	char *body;
+	size_t size, room;
+	enum moving_result result;
+	uint64_t target; /* its id there; 0: not known */
+};
+
+/* What the source still has: jobs that can be moved, and those that its workers run. */
+struct moving_left {
+	uint64_t waiting, reserved;
+};
+
+struct moving {
+	struct jobs jobs; /* the target; its tube is the source's, or the one for all jobs of a sorted set */
+	const char *from;
+	int wait, follow, dry_run;
+	const struct moving_source *source;
+	void *state; /* the source's */
+	struct moving_job *batch;
+	size_t count;                                     /* in the batch */
+	uint64_t read, put, kept, dropped, back, doubled; /* jobs so far; back: taken back from the target */
+};
+
+/* A kind of source. Each function returns 0, or -1 after a message. */
+struct moving_source {
+	const char *scheme; /* of its URL */
+	/* Connect, and check that moving->from is what its scheme says. */
+	int (*open)(struct moving *moving);
+	/* Fill the batch with the next jobs, as many as come easily. moving->count remains 0 if there are none now. */
+	int (*take)(struct moving *moving);
+	/* Remove the jobs of the batch that the target has, and count what has become of them. */
+	int (*drop)(struct moving *moving);
+	int (*left)(struct moving *moving, struct moving_left *left);
+	/* Show what would be moved. */
+	int (*show)(struct moving *moving);
+	void (*close)(struct moving *moving);
+};
+
+extern const struct moving_source moving_beanstalkd;
+
+/* Add a job to the batch, which has room for it, and copy the body. */
+struct moving_job *moving_add(struct moving *moving, const void *body, size_t size);
+void moving_body(struct moving_job *job, const void *body, size_t size);
+
+/* ---- target.c */
+
+/* Connect to the target and check that it can do what is needed. `id` gets what names the server. */
+int target_open(struct moving *moving, char *id, size_t room);
+
+/*
+ * Put the batch, and bury its buried jobs. Sets the result of each job, also if it fails for some. Returns 0, or -1 after
+ * a message.
+ */
+int target_put(struct moving *moving);
+
+/* Delete a job again that was put. Returns 1, 0 if a worker has it or it has ended, or -1 after a message. */
+int target_take_back(struct moving *moving, const struct moving_job *job);
+
+/* Pause a tube for so many seconds, and keep it while the connection lasts. */
+int target_pause(struct moving *moving, const char *tube, uint64_t seconds);
+
+/* Store how many jobs were ever put, 0 if the token may not ask. */
+int target_total(struct moving *moving, uint64_t *total);
+
+#endif

@@ -1,0 +1,221 @@
+/* Puts batches of jobs from another server into weekwheeld. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/common/clock.h"
+#include "tools/common/duration.h"
+#include "tools/common/message.h"
+#include "tools/weekwheel/jobs/fields.h"
+#include "tools/weekwheel/moving/moving.h"
+
+/*
+ * How long the key of a job stays taken after its end. A buried job is put with this delay, and buried at once: workers must
+ * not get it between the two, nor while a killed import waits to be begun again.
+ */
+enum { DAY = 86400 };
+
+int target_open(struct moving *moving, char *id, size_t room)
+{
+	struct client *client = &moving->jobs.client;
+	struct reply reply;
+	int own;
+
+	*id = 0;
+	if (jobs_connect(&moving->jobs))
+		return -1;
+	own = jobs_has_own_verbs(&moving->jobs);
+	if (own == 0)
+		message_error("%s: this server has no keys, by which an import that is begun again knows what it has "
+		              "put; it may be beanstalkd: name a weekwheeld with --server",
+		    client->server);
+	if (own <= 0 || client_ask(client, &reply, "stats"))
+		return -1;
+	if (reply_is(&reply, "OK"))
+		field_text(reply.body, reply.body_size, "id", id, room);
+	return 0;
+}
+
+int target_total(struct moving *moving, uint64_t *total)
+{
+	struct reply reply;
+
+	*total = 0;
+	if (client_ask(&moving->jobs.client, &reply, "stats"))
+		return -1;
+	if (reply_is(&reply, "OK"))
+		*total = field_whole(reply.body, reply.body_size, "total-jobs");
+	return 0;
+}
+
+/* ---- A batch */
+
+static void send_put(struct moving *moving, const struct moving_job *job)
+{
+	struct client *client = &moving->jobs.client;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const char *verb = job->is_wall && !job->is_buried ? "put-at" : "put-key";
+	char due[DURATION_TEXT], run[DURATION_TEXT];
+	uint64_t when = job->due;
+
+	if (job->is_buried)
+		when = DAY * DURATION_SECOND;
+	else if (!job->is_wall)
+		when = job->due > now ? job->due - now : 0;
+	client_line(client, "%s %" PRIu64 " %s %s %zu %s unique=%d", verb, job->priority, duration_seconds(due, when),
+	    duration_seconds(run, job->run), job->size, job->key, DAY);
+	client_body(client, job->body, job->size);
+}
+
+static enum moving_result find_result(const struct reply *reply)
+{
+	static const char *const words[] = {
+	    [MOVING_PUT] = "INSERTED", [MOVING_KEPT] = "KEPT", [MOVING_ENDED] = "ENDED"};
+
+	for (int i = MOVING_PUT; i <= MOVING_ENDED; i++)
+		if (reply_is(reply, words[i]))
+			return (enum moving_result)i;
+	return MOVING_REFUSED;
+}
+
+/* Returns 0, 1 if the job is refused, after a message about the first of a batch, or -1 after one if the connection is lost. */
+static int read_put(struct moving *moving, struct moving_job *job, int is_said)
+{
+	struct client *client = &moving->jobs.client;
+	struct reply reply;
+	char what[JOBS_TUBE_MAX + 60];
+	enum moving_result result;
+
+	if (client_read(client, &reply))
+		return -1;
+	result = find_result(&reply);
+	if (result == MOVING_REFUSED) {
+		snprintf(what, sizeof what, "a job of %zu bytes for tube %s", job->size, job->tube);
+		if (!is_said)
+			reply_refused(client, &reply, what);
+		return 1;
+	}
+	if (reply_number(client, &reply, 1, &job->target))
+		return -1;
+	job->result = result;
+	moving->put += result == MOVING_PUT;
+	moving->kept += result != MOVING_PUT;
+	return 0;
+}
+
+/* Put the jobs of the batch that have the tube of its job `first`, in their order. Returns as read_put. */
+static int put_tube(struct moving *moving, size_t first)
+{
+	struct client *client = &moving->jobs.client;
+	const char *tube = moving->batch[first].tube;
+	struct reply reply;
+	int refused = 0;
+
+	/* The answer comes before the first put, which must not go into another tube. */
+	if (client_expect(client, &reply, "USING", tube, "use %s", tube))
+		return -1;
+	for (size_t i = first; i < moving->count; i++)
+		if (strcmp(moving->batch[i].tube, tube) == 0)
+			send_put(moving, &moving->batch[i]);
+	if (client_flush(client))
+		return -1;
+	/* Goes on after a refusal: the source must lose what was acknowledged. */
+	for (size_t i = first; i < moving->count && refused >= 0; i++)
+		if (strcmp(moving->batch[i].tube, tube) == 0) {
+			int result = read_put(moving, &moving->batch[i], refused);
+
+			refused = result ? result : refused;
+		}
+	return refused;
+}
+
+static int is_to_bury(const struct moving_job *job)
+{
+	return job->is_buried && (job->result == MOVING_PUT || job->result == MOVING_KEPT);
+}
+
+/*
+ * Only who has a job reserved may bury it. One that was kept may be buried already, which changes nothing. What a worker
+ * or a person has taken meanwhile is theirs.
+ */
+static int bury(struct moving *moving)
+{
+	struct client *client = &moving->jobs.client;
+	int is_reserved[MOVING_BATCH] = {0};
+	struct reply reply;
+
+	for (size_t i = 0; i < moving->count; i++)
+		if (is_to_bury(&moving->batch[i]))
+			client_line(client, "reserve-job %" PRIu64, moving->batch[i].target);
+	if (client_flush(client))
+		return -1;
+	for (size_t i = 0; i < moving->count; i++) {
+		if (!is_to_bury(&moving->batch[i]))
+			continue;
+		if (client_read(client, &reply))
+			return -1;
+		is_reserved[i] = reply_is(&reply, "RESERVED");
+		if (!is_reserved[i] && !reply_is(&reply, "NOT_FOUND"))
+			moving->batch[i].result = MOVING_REFUSED;
+		if (is_reserved[i])
+			client_line(client, "bury-job %" PRIu64 " %" PRIu64 " buried%%20at%%20the%%20source",
+			    moving->batch[i].target, moving->batch[i].priority);
+	}
+	if (client_flush(client))
+		return -1;
+	for (size_t i = 0; i < moving->count; i++)
+		if (is_reserved[i]) {
+			if (client_read(client, &reply))
+				return -1;
+			if (!reply_is(&reply, "BURIED"))
+				moving->batch[i].result = MOVING_REFUSED;
+		}
+	for (size_t i = 0; i < moving->count; i++)
+		if (moving->batch[i].is_buried && moving->batch[i].result == MOVING_REFUSED)
+			return reply_refused(client, &reply, "bury");
+	return 0;
+}
+
+int target_put(struct moving *moving)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < moving->count && failed >= 0; i++) {
+		size_t before = 0;
+
+		while (strcmp(moving->batch[before].tube, moving->batch[i].tube) != 0)
+			before++;
+		if (before == i) {
+			int refused = put_tube(moving, i);
+
+			failed = refused ? refused : failed;
+		}
+	}
+	if (failed >= 0 && bury(moving))
+		failed = -1;
+	return failed ? -1 : 0;
+}
+
+int target_take_back(struct moving *moving, const struct moving_job *job)
+{
+	struct client *client = &moving->jobs.client;
+	struct reply reply;
+
+	if (client_ask(client, &reply, "delete %" PRIu64, job->target))
+		return -1;
+	if (!reply_is(&reply, "DELETED") && !reply_is(&reply, "NOT_FOUND"))
+		return reply_refused(client, &reply, "delete");
+	return reply_is(&reply, "DELETED");
+}
+
+int target_pause(struct moving *moving, const char *tube, uint64_t seconds)
+{
+	struct client *client = &moving->jobs.client;
+	struct reply reply;
+
+	/* An empty tube that nobody watches would be forgotten with its pause. */
+	return client_expect(client, &reply, "WATCHING", tube, "watch %s", tube) ||
+	               client_expect(client, &reply, "PAUSED", tube, "pause-tube %s %" PRIu64, tube, seconds)
+	           ? -1
+	           : 0;
+}
