@@ -1,4 +1,5 @@
 /* Writes the counters of the server and its store for Prometheus. */
+#include "tools/service/metric.h"
 #include "tools/weekwheeld/commands.h"
 #include "tools/weekwheeld/schedules.h"
 
@@ -7,43 +8,24 @@
 #include <string.h>
 
 #include "weekwheel/jobs_redis.h"
-#include "weekwheel/version.h"
-
-#ifdef __clang__
-#define COMPILER __VERSION__
-#else
-#define COMPILER "GCC " __VERSION__
-#endif
 
 #define LLU unsigned long long
 
-enum { NAME_MAX_LENGTH = 64 };
+static const char prefix[] = "weekwheeld";
 
-/* Write the two lines before a metric, and its whole name to `whole`: '_' for '-', and _total if it is a counter. */
 static int add_head(struct buffer *out, char *whole, const char *name, const char *type, const char *help)
 {
-	char *dash;
-
-	snprintf(whole, NAME_MAX_LENGTH, "weekwheeld_%s%s", name, strcmp(type, "counter") == 0 ? "_total" : "");
-	while ((dash = strchr(whole, '-')) != NULL)
-		*dash = '_';
-	return buffer_format(out, "# HELP %s %s\n# TYPE %s %s\n", whole, help, whole, type);
+	return metric_head(out, whole, prefix, name, type, help);
 }
 
 static int add(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t value)
 {
-	char whole[NAME_MAX_LENGTH];
-
-	return add_head(out, whole, name, is_counter ? "counter" : "gauge", help) ||
-	       buffer_format(out, "%s %llu\n", whole, (LLU)value);
+	return metric_add(out, prefix, name, is_counter, help, value);
 }
 
 static int add_seconds(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t ns)
 {
-	char whole[NAME_MAX_LENGTH];
-
-	return add_head(out, whole, name, is_counter ? "counter" : "gauge", help) ||
-	       buffer_format(out, "%s %llu.%09llu\n", whole, (LLU)(ns / WW_SECOND), (LLU)(ns % WW_SECOND));
+	return metric_add_seconds(out, prefix, name, is_counter, help, ns);
 }
 
 /* Tubes have lines of their own up to a bound, as their counters do. All others have theirs together. */
@@ -85,7 +67,7 @@ static int add_tube(const struct ww_tube_stats *stats, void *context)
 /* One call gets all tubes that have jobs: a call for each would be a round trip each if the store is shared. */
 static int add_tubes(struct server *server, struct buffer *out)
 {
-	char whole[NAME_MAX_LENGTH];
+	char whole[METRIC_NAME_MAX];
 	struct tube_lines lines = {.out = out};
 	int bad = add_head(out, whole, "tube-jobs", "gauge", "Jobs of a tube by state, if it has any.");
 
@@ -95,7 +77,7 @@ static int add_tubes(struct server *server, struct buffer *out)
 
 static int add_waiting(struct server *server, struct buffer *out)
 {
-	char whole[NAME_MAX_LENGTH];
+	char whole[METRIC_NAME_MAX];
 	int bad = add_head(out, whole, "tube-waiting", "gauge", "Clients that wait for a job of a tube.");
 	size_t tubes = 0;
 	uint64_t others = 0;
@@ -110,7 +92,7 @@ static int add_waiting(struct server *server, struct buffer *out)
 
 static int add_commands(struct server *server, struct buffer *out)
 {
-	char whole[NAME_MAX_LENGTH];
+	char whole[METRIC_NAME_MAX];
 	int bad = add_head(out, whole, "commands", "counter", "Commands carried out.");
 
 	for (int verb = VERB_UNKNOWN + 1; verb < VERBS; verb++) {
@@ -142,7 +124,7 @@ static int add_store(struct buffer *out, const struct ww_jobs_stats *stats)
 static int add_lateness(struct buffer *out, const struct ww_jobs_stats *stats)
 {
 	static const char *const bounds[WW_LATE_CLASSES] = {"0.001", "0.01", "0.1", "1", "10", "100", "+Inf"};
-	char whole[NAME_MAX_LENGTH];
+	char whole[METRIC_NAME_MAX];
 	int bad =
 	    add_head(out, whole, "job-lateness-seconds", "histogram", "Time from a job's due time until it was ready.");
 	uint64_t count = 0;
@@ -180,79 +162,14 @@ static int add_wheels(struct buffer *out, const char *clock, struct ww_driver *d
 	return bad;
 }
 
-/* ---- States and nodes */
-
-/* The value of a label, of which some bytes would end it. */
-static int add_label(struct buffer *out, const char *name, const char *value)
-{
-	int bad = buffer_format(out, "%s=\"", name);
-
-	for (; *value; value++)
-		bad |= *value == '"' || *value == '\\' ? buffer_format(out, "\\%c", *value)
-		       : *value == '\n'                ? buffer_append(out, "\\n", 2)
-		                                       : buffer_append(out, value, 1);
-	return bad | buffer_append(out, "\"", 1);
-}
-
-static int add_build(struct buffer *out)
-{
-	char whole[NAME_MAX_LENGTH];
-
-	return add_head(out, whole, "build-info", "gauge", "Always 1, with the version.") ||
-	       buffer_format(out, "%s{version=\"%s\",compiler=\"%s\"} 1\n", whole, ww_version(), COMPILER);
-}
-
-struct state_lines {
-	struct buffer on;
-	struct buffer begun;
-	struct buffer seconds;
-	int bad;
-};
-
-static int add_state_line(struct buffer *out, const char *name, const char *key, uint64_t whole, unsigned thousandths)
-{
-	return buffer_format(out, "weekwheeld_%s{", name) || add_label(out, "state", key) ||
-	       buffer_format(out, "} %llu.%03u\n", (LLU)whole, thousandths);
-}
-
-static void add_state(const struct told_state *state, void *context)
-{
-	struct state_lines *lines = context;
-	uint64_t ms = state_lasted(state);
-
-	lines->bad |=
-	    add_state_line(&lines->on, "state", state->key, (uint64_t)state->is_on, 0) ||
-	    add_state_line(&lines->begun, "state_begun_total", state->key, state->begun, 0) ||
-	    add_state_line(&lines->seconds, "state_seconds_total", state->key, ms / 1000, (unsigned)(ms % 1000));
-}
-
-static int add_states(struct buffer *out)
-{
-	struct state_lines lines = {.bad = 0};
-	char whole[NAME_MAX_LENGTH];
-	int bad;
-
-	state_each(add_state, &lines);
-	bad = lines.bad ||
-	      add_head(
-	          out, whole, "state", "gauge", "1: in this state something waits or is refused, as the log tells.") ||
-	      buffer_append(out, lines.on.data, lines.on.size) ||
-	      add_head(out, whole, "state-begun", "counter", "How often the state has begun.") ||
-	      buffer_append(out, lines.begun.data, lines.begun.size) ||
-	      add_head(out, whole, "state-seconds", "counter", "How long the state has lasted in all.") ||
-	      buffer_append(out, lines.seconds.data, lines.seconds.size);
-	buffer_free(&lines.on);
-	buffer_free(&lines.begun);
-	buffer_free(&lines.seconds);
-	return bad;
-}
+/* ---- Nodes */
 
 #ifdef HAVE_REDIS
 static int add_nodes(struct server *server, struct buffer *out)
 {
 	static const char *const names[] = {"serves", "aside", "lost"};
 	struct ww_jobs_redis_node *nodes;
-	char whole[NAME_MAX_LENGTH];
+	char whole[METRIC_NAME_MAX];
 	size_t count;
 	int bad = health_nodes(server, &nodes, &count);
 
@@ -261,13 +178,13 @@ static int add_nodes(struct server *server, struct buffer *out)
 		    add_head(out, whole, "redis-node-state", "gauge", "1 for the state in which a node of Redis is.");
 	for (size_t i = 0; i < count; i++)
 		for (size_t state = 0; state < 3; state++)
-			bad |= buffer_format(out, "%s{", whole) || add_label(out, "node", nodes[i].address) ||
+			bad |= buffer_format(out, "%s{", whole) || metric_label(out, "node", nodes[i].address) ||
 			       buffer_format(out, ",state=\"%s\"} %d\n", names[state],
 			           strcmp(health_node_state(&nodes[i]), names[state]) == 0);
 	if (count > 0)
 		bad |= add_head(out, whole, "redis-node-shards", "gauge", "Shards of the store on a node of Redis.");
 	for (size_t i = 0; i < count; i++)
-		bad |= buffer_format(out, "%s{", whole) || add_label(out, "node", nodes[i].address) ||
+		bad |= buffer_format(out, "%s{", whole) || metric_label(out, "node", nodes[i].address) ||
 		       buffer_format(out, "} %u\n", (unsigned)nodes[i].shards);
 	free(nodes);
 	return bad;
@@ -297,12 +214,12 @@ void metrics_forget(struct metrics_sample *sample)
 
 int metrics_write(struct server *server, const struct metrics_sample *sample, int error, struct buffer *out)
 {
-	char whole[NAME_MAX_LENGTH];
+	char whole[METRIC_NAME_MAX];
 	int bad;
 
 	if (error != WW_OK && !server->is_shared)
 		return error;
-	bad = add_build(out) || add_server(server, out) || add_commands(server, out) ||
+	bad = metric_build(out, prefix) || add_server(server, out) || add_commands(server, out) ||
 	      add_head(out, whole, "wheel-timers", "gauge", "Timers in each wheel, the soonest first.") ||
 	      add_wheels(out, "elapsed", server->elapsed, whole) || add_wheels(out, "wall", server->wall, whole) ||
 	      store_numbers(server, out, add) || push_numbers(server, out, add) ||
@@ -310,7 +227,7 @@ int metrics_write(struct server *server, const struct metrics_sample *sample, in
 	      add(out, "store-up", 0, "1: the store answers.", error == WW_OK) ||
 	      add(out, "auth-failures", 1, "Wrong tokens.", server->auth.culprits.failures) ||
 	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors) ||
-	      add_states(out) || add_nodes(server, out) || http_numbers(server, out, add) ||
+	      metric_states(out, prefix) || add_nodes(server, out) || http_numbers(server, out, add) ||
 	      bounds_numbers(server, out, add) || counts_write(&server->counts, out);
 	/* While a shared store is away, nobody knows about its jobs. */
 	if (error == WW_OK)
