@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheel-sessiond/server.h"
+#include "tools/weekwheel-sessiond/http.h"
 
 static _Thread_local struct loop *here;
 
@@ -59,8 +59,11 @@ static void stop_here(struct loop *loop)
 	struct conn *conn;
 
 	conn_send_all(loop);
-	if (loop->number == 0)
+	if (loop->number == 0) {
 		doors_stop(loop->server);
+		http_stop(loop->server);
+		teller_stop();
+	}
 	while ((conn = LIST_FIRST(&loop->clients)))
 		conn_close(conn);
 	uv_walk(&loop->uv, close_any, NULL);

@@ -9,7 +9,8 @@
 #include "tools/common/message.h"
 #include "tools/service/address.h"
 #include "tools/service/notify.h"
-#include "tools/weekwheel-sessiond/server.h"
+#include "tools/service/state.h"
+#include "tools/weekwheel-sessiond/http.h"
 
 static void on_signal(uv_signal_t *handle, int number)
 {
@@ -84,7 +85,8 @@ static int start(struct sessiond *server)
 	(void)uv_random(NULL, NULL, random, sizeof random, 0, NULL);
 	(void)snprintf(server->run_id, sizeof server->run_id, "%016" PRIx64 "%016" PRIx64 "%08" PRIx32, random[0],
 	    random[1], (uint32_t)random[2]);
-	if (start_data(server) != 0 || start_loops(server) != 0 || doors_start(server) != 0)
+	if (start_data(server) != 0 || start_loops(server) != 0 ||
+	    teller_start(&server->teller, &server->loop[0].uv) != 0 || http_start(server) != 0 || doors_start(server) != 0)
 		return -1;
 	server->started_ms = data_wall_ms(server->data);
 	start_signals(server);
@@ -127,6 +129,7 @@ int sessiond_run(const struct sessiond_settings *settings)
 	server->settings = settings;
 	if (start(server) == 0)
 		status = run(server);
+	state_finish();
 	data_close(server->data);
 	for (unsigned i = 0; i < server->loop_count; i++)
 		loop_free(&server->loop[i]);

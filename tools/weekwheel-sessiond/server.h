@@ -18,6 +18,7 @@
 #include <uv.h>
 
 #include "tools/service/buffer.h"
+#include "tools/service/teller.h"
 #include "tools/weekwheel-sessiond/data.h"
 #include "tools/weekwheel-sessiond/protocol/resp.h"
 #include "tools/weekwheel-sessiond/settings.h"
@@ -95,6 +96,7 @@ struct loop {
 
 struct sessiond {
 	const struct sessiond_settings *settings;
+	struct web *web; /* NULL: no HTTP */
 	struct data *data;
 	struct loop *loop;
 	unsigned loop_count;
@@ -103,6 +105,7 @@ struct sessiond {
 	unsigned listener_count;
 	uv_signal_t signals[2];
 	uv_timer_t watchdog;
+	struct teller teller;
 	uv_timer_t accept_again;
 	_Atomic uint64_t client_ids;
 	_Atomic uint64_t clients;

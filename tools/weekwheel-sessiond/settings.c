@@ -17,6 +17,8 @@
 enum {
 	OPTION_LISTEN = 1,
 	OPTION_UNIX,
+	OPTION_HTTP,
+	OPTION_HTTP_HOST,
 	OPTION_THREADS,
 	OPTION_DATABASES,
 	OPTION_LIFETIME,
@@ -40,6 +42,9 @@ static const struct option table[] = {
     {OPTION_LISTEN, 'l', "listen", "HOST:PORT",
         "where to listen (127.0.0.1:6380); can be given several times; port 0 takes\na free one"},
     {OPTION_UNIX, 'u', "unix", "PATH", "listen on a Unix socket, for the server's own user only"},
+    {OPTION_HTTP, 0, "http", "HOST:PORT", "serve /metrics, /livez and /readyz there"},
+    {OPTION_HTTP_HOST, 0, "http-host", "NAME",
+        "a name of this server for HTTP, beside its addresses and localhost;\ncan be given several times"},
     {OPTION_THREADS, 't', "threads", "N", "loops that serve clients (0: one for each processor)"},
     {OPTION_DATABASES, 0, "databases", "N", "databases for SELECT (16; 1 with --maxmemory)"},
     {OPTION_LIFETIME, 0, "lifetime", "TIME",
@@ -235,6 +240,14 @@ static int read_other(struct sessiond_settings *settings, const struct options *
 		return strlen(options->value) < sizeof((struct sockaddr_un *)0)->sun_path
 		           ? 0
 		           : bad(options, id, "the path of a socket, at most 107 bytes");
+	case OPTION_HTTP:
+		settings->http = options->value;
+		return address_check(options->value) ? bad(options, id, address_check(options->value)) : 0;
+	case OPTION_HTTP_HOST:
+		if (settings->http_host_count == SETTINGS_LISTEN_MAX)
+			return bad(options, id, "at most 16 names");
+		settings->http_hosts[settings->http_host_count++] = options->value;
+		return 0;
 	case OPTION_LIFETIME:
 		return read_lifetime(settings, options);
 	case OPTION_LIFETIMES:
@@ -287,7 +300,7 @@ static int check(struct sessiond_settings *settings)
 
 int sessiond_settings_read(struct sessiond_settings *settings, char **arguments)
 {
-	static const int repeats[] = {OPTION_LISTEN, 0};
+	static const int repeats[] = {OPTION_LISTEN, OPTION_HTTP_HOST, 0};
 	struct options options = {.command = "weekwheel-sessiond",
 	    .table = table,
 	    .count = OPTIONS,

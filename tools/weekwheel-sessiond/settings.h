@@ -14,6 +14,9 @@ struct sessiond_settings {
 	const char *listen[SETTINGS_LISTEN_MAX];
 	size_t listen_count;
 	const char *unix_path;
+	const char *http; /* NULL: none */
+	const char *http_hosts[SETTINGS_LISTEN_MAX];
+	size_t http_host_count;
 	uint64_t threads; /* 0: one for each processor */
 	uint64_t databases;
 	uint64_t lifetime; /* ns; 0: none */

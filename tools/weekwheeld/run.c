@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "tools/service/notify.h"
+#include "tools/service/teller.h"
 #include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/server.h"
 
@@ -69,28 +70,6 @@ static void close_any(uv_handle_t *handle, void *context)
 		uv_close(handle, NULL);
 }
 
-static void states_settle(uv_timer_t *timer)
-{
-	int64_t ms = state_settle();
-
-	if (ms >= 0)
-		uv_timer_start(timer, states_settle, (uint64_t)ms, 0);
-}
-
-static void states_woken(uv_async_t *async)
-{
-	struct server *server = async->data;
-
-	states_settle(&server->states);
-}
-
-static void states_wake(void *context)
-{
-	struct server *server = context;
-
-	uv_async_send(&server->states_wake);
-}
-
 /* All answers are sent, or the clients had enough time to read them. */
 static void loop_end(struct server *server)
 {
@@ -106,7 +85,7 @@ static void loop_end(struct server *server)
 	turn_commit(server);
 	http_stop(server);
 	store_hush(server);
-	state_watch(NULL, NULL);
+	teller_stop();
 	uv_walk(&server->loop, close_any, NULL);
 }
 
@@ -202,17 +181,14 @@ static int loop_start(struct server *server)
 
 	if (uv_poll_init(loop, &server->elapsed_poll, ww_driver_fd(server->elapsed)) != 0 ||
 	    uv_poll_init(loop, &server->wall_poll, ww_driver_fd(server->wall)) != 0 ||
-	    uv_async_init(loop, &server->states_wake, states_woken) != 0)
+	    teller_start(&server->teller, loop) != 0)
 		return server_no_loop();
 	loop->data = server;
 	uv_prepare_init(loop, &server->prepare);
 	uv_check_init(loop, &server->check);
 	uv_idle_init(loop, &server->idle);
 	uv_timer_init(loop, &server->patience);
-	uv_timer_init(loop, &server->states);
 	server->prepare.data = server->check.data = server->idle.data = server->patience.data = server;
-	server->states.data = server->states_wake.data = server;
-	state_watch(states_wake, server);
 	server->elapsed_poll.data = server->wall_poll.data = server;
 	uv_prepare_start(&server->prepare, loop_prepare);
 	uv_check_start(&server->check, loop_check);

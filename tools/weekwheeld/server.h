@@ -20,6 +20,7 @@
 
 #include "tools/common/message.h"
 #include "tools/service/state.h"
+#include "tools/service/teller.h"
 #include "tools/weekwheeld/auth.h"
 #include "tools/weekwheeld/connection.h"
 #include "tools/weekwheeld/counts.h"
@@ -79,8 +80,7 @@ struct server {
 	uv_poll_t room_poll;     /* never active */
 	uv_timer_t accept_again; /* tries to accept clients again */
 	uv_timer_t patience;     /* how long to wait for clients when the server ends */
-	uv_timer_t states;       /* tells the ends of states */
-	uv_async_t states_wake;
+	struct teller teller;
 	uv_timer_t watchdog;
 	SLIST_HEAD(, listener) listeners;
 
