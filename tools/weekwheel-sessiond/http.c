@@ -15,7 +15,7 @@ static const char prefix[] = "weekwheel_sessiond";
 
 /* ---- /readyz */
 
-struct health {
+struct readiness {
 	unsigned stops;
 	int bad;
 	struct buffer reasons;
@@ -23,12 +23,12 @@ struct health {
 
 static void add_reason(const struct told_state *state, void *context)
 {
-	struct health *health = context;
+	struct readiness *ready = context;
 
 	if (!state->is_on)
 		return;
-	health->stops |= state->stops;
-	health->bad |= buffer_format(&health->reasons, "%s\n", state->text);
+	ready->stops |= state->stops;
+	ready->bad |= buffer_format(&ready->reasons, "%s\n", state->text);
 }
 
 static enum MHD_Result serve_health(struct MHD_Connection *client)
@@ -37,18 +37,18 @@ static enum MHD_Result serve_health(struct MHD_Connection *client)
 	    [STATE_STOPS_READING] = "not ready: sessions cannot be read:\n",
 	    [STATE_STOPS_WRITING] = "not ready: sessions cannot be written:\n",
 	    [STATE_STOPS_READING | STATE_STOPS_WRITING] = "not ready: sessions can be neither read nor written:\n"};
-	struct health health = {.stops = 0};
+	struct readiness ready = {.stops = 0};
 	struct buffer out = {0};
 	enum MHD_Result result;
 
-	state_each(add_reason, &health);
-	if (health.bad || buffer_format(&out, "%s", heads[health.stops]) ||
-	    (health.reasons.size && buffer_append(&out, health.reasons.data, health.reasons.size)))
+	state_each(add_reason, &ready);
+	if (ready.bad || buffer_format(&out, "%s", heads[ready.stops]) ||
+	    (ready.reasons.size && buffer_append(&out, ready.reasons.data, ready.reasons.size)))
 		result = reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory to tell\n");
 	else
-		result = reply_body(client, health.stops ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK,
+		result = reply_body(client, ready.stops ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK,
 		    "text/plain; charset=utf-8", &out);
-	buffer_free(&health.reasons);
+	buffer_free(&ready.reasons);
 	buffer_free(&out);
 	return result;
 }

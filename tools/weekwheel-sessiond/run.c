@@ -86,7 +86,8 @@ static int start(struct sessiond *server)
 	(void)snprintf(server->run_id, sizeof server->run_id, "%016" PRIx64 "%016" PRIx64 "%08" PRIx32, random[0],
 	    random[1], (uint32_t)random[2]);
 	if (start_data(server) != 0 || start_loops(server) != 0 ||
-	    teller_start(&server->teller, &server->loop[0].uv) != 0 || http_start(server) != 0 || doors_start(server) != 0)
+	    teller_start(&server->teller, &server->loop[0].uv) != 0 || http_start(server) != 0 ||
+	    doors_start(server) != 0)
 		return -1;
 	server->started_ms = data_wall_ms(server->data);
 	start_signals(server);
