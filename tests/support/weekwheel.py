@@ -388,6 +388,43 @@ class Beanstalkd:
         self.process.wait()
 
 
+class Relay:
+    """Stands between a client and its server, and calls `before` ahead of the first lines that begin with `word`.
+
+    If it returns "stop", they and all that follows are not passed on.
+    """
+
+    def __init__(self, port, word, before, port_here=0):
+        self.port, self.word, self.before = port, word, before
+        self.listener = socket.create_server(("127.0.0.1", port_here))
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def serve(self):
+        near, _ = self.listener.accept()
+        far = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
+        threading.Thread(target=self.copy, args=(far, near), daemon=True).start()
+        self.copy(near, far, self.word)
+
+    def copy(self, source, to, word=None):
+        try:
+            while data := source.recv(1 << 20):
+                if word and data.startswith(word) and self.before:
+                    before, self.before = self.before, None
+                    if before() == "stop":
+                        break
+                to.sendall(data)
+            to.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
 def conversation(client, *pairs):
     """Commands, and the answer that each must get."""
     for line, expected in pairs:

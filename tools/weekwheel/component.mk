@@ -6,5 +6,7 @@ weekwheel_ALSO := tools/common/tls/tls.c lib/callback/request.c lib/callback/tex
 weekwheel_USES := core common
 weekwheel_MAY_USE := jobs redis calendar
 weekwheel_NEEDS := zlib=zlib1g-dev openssl=libssl-dev uthash.h=uthash-dev
+# It reads other programs' sorted sets.
+weekwheel_LIBS += $(if $(filter redis,$(COMPONENTS)),$(redis_LIBS))
 weekwheel_TESTS := tests/tools/weekwheel $(addprefix tests/tools/weekwheel/,input replay jobs)
 weekwheel_FUZZERS := csv log swf reply

@@ -69,7 +69,8 @@ _weekwheel() {
 			;;
 		-o | --sort) words='id due priority tube key state attempts bytes error' ;;
 		-t | --tube) words=$(_weekwheel_tubes "$program" "${COMP_WORDS[@]:2}") ;;
-		--from) words='beanstalkd://' ;;
+		--from) words='beanstalkd:// redis:// sidekiq://' ;;
+		-u | --unit) words='s ms' ;;
 		--state) words='delayed ready reserved buried ended' ;;
 		--missed) words='once all skip' ;;
 		-m | --method) words='GET POST PUT PATCH DELETE HEAD' ;;

@@ -26,13 +26,17 @@ static const char *default_server(void)
 }
 
 /* The name becomes part of a command. Anything but a tube's name could end that command and begin another. */
-int jobs_tube(struct jobs *jobs, const struct options *options)
+int jobs_is_tube(const char *name)
 {
 	static const char *const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;.$_()";
-	size_t length = strlen(options->value);
+	size_t length = strlen(name);
 
-	if (length == 0 || length > JOBS_TUBE_MAX || *options->value == '-' ||
-	    strspn(options->value, allowed) != length)
+	return length > 0 && length <= JOBS_TUBE_MAX && *name != '-' && strspn(name, allowed) == length;
+}
+
+int jobs_tube(struct jobs *jobs, const struct options *options)
+{
+	if (!jobs_is_tube(options->value))
 		return options_bad_value(options, "tube",
 		    "a name of up to 200 letters, digits and + / ; . $ _ ( ) -,\n"
 		    "which does not begin with a dash");

@@ -103,6 +103,9 @@ extern const struct jobs_command command_cron, command_crontab, command_schedule
 /* These open stores themselves. They exist only if the library of jobs is built. */
 extern const struct jobs_command command_backup, command_export, command_fsck, command_import, command_recover;
 
+/* Return 1 if a tube may have this name. */
+int jobs_is_tube(const char *name);
+
 /* Read the option's value, which is one of these. Return 0, or OPTIONS_ERROR after a message with the place. */
 int jobs_whole(const struct options *options, const char *name, uint64_t least, uint64_t most, uint64_t *number,
     const char *expected);

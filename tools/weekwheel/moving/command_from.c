@@ -7,28 +7,32 @@
 #include <string.h>
 
 #include "tools/common/command.h"
+#include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
 #include "tools/weekwheel/moving/moving.h"
 
-enum { FROM = 1 };
+enum { FROM = 1, UNIT, RUN };
 
 /* How long to wait before looking again for jobs, in ms; the largest room of a body that is kept for the next job. */
 enum { PAUSE_MS = 100, BODY_KEPT = 1 << 16 };
 
 static const struct option table[] = {
     {FROM, 0, "from", "URL", "the server that has the jobs"},
-    JOBS_TUBE_OPTION("move only the jobs of this tube"),
+    JOBS_TUBE_OPTION("of beanstalkd: move only the jobs of this tube; of Redis:\nthe tube to put them into"),
     {JOBS_FLAG(struct moving, wait), 'w', "wait", NULL,
         "go on until its workers have ended the jobs that they\nrun, and nothing is left"},
     {JOBS_FLAG(struct moving, follow), 'f', "follow", NULL,
         "then go on, and move what producers put, until Ctrl-C\nor SIGTERM"},
     {JOBS_FLAG(struct moving, dry_run), 0, "dry-run", NULL, "only count what would be moved"},
+    {UNIT, 'u', "unit", "UNIT", "of the scores of a sorted set: s or ms (default s)"},
+    {RUN, 'r', "run", "TIME", "of Redis: how long a worker may take (default 60s)"},
+    {JOBS_FLAG(struct moving, dead), 0, "dead", NULL, "of Sidekiq: bury what is in its set of dead jobs"},
     JOBS_OPTIONS,
 };
 
-static const struct moving_source *const sources[] = {&moving_beanstalkd};
+static const struct moving_source *const sources[] = {&moving_beanstalkd, &moving_redis, &moving_sidekiq};
 
 enum { SOURCES = sizeof sources / sizeof *sources };
 
@@ -44,9 +48,34 @@ static int take_option(void *context, struct options *options, int id)
 {
 	struct moving *moving = context;
 
-	if (id != FROM)
+	switch (id) {
+	case FROM:
+		moving->from = options->value;
+		return 0;
+	case UNIT:
+		moving->has_unit = 1;
+		moving->is_ms = strcmp(options->value, "ms") == 0;
+		return moving->is_ms || strcmp(options->value, "s") == 0
+		           ? 0
+		           : options_bad_value(options, "unit", "s or ms");
+	case RUN:
+		return jobs_duration(options, "run", DURATION_SECOND, DURATION_MAX, &moving->run);
+	default:
 		return options_fail(options, "'%s': no operand is expected beside --from", options->value);
-	moving->from = options->value;
+	}
+}
+
+static int check_options(struct moving *moving, const struct options *options)
+{
+	if (moving->has_unit && moving->source != &moving_redis)
+		return options_fail(options, "--unit is for redis://: leave it out");
+	if (moving->dead && moving->source != &moving_sidekiq)
+		return options_fail(options, "--dead is for sidekiq://: leave it out");
+	if (moving->run && moving->source == &moving_beanstalkd)
+		return options_fail(options, "--run is for Redis: a job of beanstalkd has its own; leave it out");
+	if (!moving->jobs.tube && moving->source == &moving_redis)
+		return options_fail(options, "--tube is missing: the tube into which the jobs are put");
+	moving->run = moving->run ? moving->run : 60 * DURATION_SECOND;
 	return 0;
 }
 
@@ -55,16 +84,15 @@ static int check(void *context, const struct options *options)
 {
 	struct moving *moving = context;
 	const size_t length = strcspn(moving->from, ":");
-	char excerpt[80];
 
 	for (int i = 0; i < SOURCES; i++)
 		if (strlen(sources[i]->scheme) == length && strncmp(moving->from, sources[i]->scheme, length) == 0 &&
 		    strncmp(moving->from + length, "://", 3) == 0)
 			moving->source = sources[i];
 	if (moving->source)
-		return 0;
-	return options_fail(options, "--from %s: expected beanstalkd://HOST:PORT",
-	    message_excerpt(excerpt, sizeof excerpt, moving->from, strlen(moving->from)));
+		return check_options(moving, options);
+	return options_fail(
+	    options, "--from: expected beanstalkd://HOST:PORT, redis://HOST:PORT/KEY or sidekiq://HOST:PORT");
 }
 
 /* ---- Batches */
@@ -246,14 +274,23 @@ const struct jobs_command command_from = {
     .take = take_option,
     .check = check,
     .run = run,
-    .usage = "Usage: weekwheel import --from URL [OPTION]...\n"
+    .usage = "Usage: weekwheel import --from beanstalkd://HOST[:PORT] [OPTION]...\n"
+             "       weekwheel import --from redis://HOST[:PORT][/DB]/KEY --tube TUBE [OPTION]...\n"
+             "       weekwheel import --from sidekiq://HOST[:PORT][/DB] [OPTION]...\n"
              "\n"
-             "Move the jobs of a beanstalkd to the server, while producers and workers of both go\n"
-             "on. Each job is put here first, and then deleted there. Tubes, priorities, times to\n"
-             "run and due times carry over; buried jobs are buried, and paused tubes paused. An\n"
-             "import that was stopped can be begun again, and puts nothing twice. The exit status\n"
-             "is 0 if nothing is left.\n",
-    .examples = "Examples, the first to see what there is:\n"
+             "Move the jobs of a beanstalkd, of a sorted set in Redis whose scores are Unix\n"
+             "times, or of Sidekiq's sets schedule and retry to the server, while producers and\n"
+             "workers go on. Each job is put here first, and then deleted there. An import that\n"
+             "was stopped can be begun again, and puts nothing twice. The exit status is 0 if\n"
+             "nothing is left.\n"
+             "From beanstalkd, tubes, priorities, times to run and due times carry over; buried\n"
+             "jobs are buried, and paused tubes paused. Sidekiq's jobs go to the tubes of their\n"
+             "queues' names.\n",
+    .examples = "The password for Redis is in --from, redis://USER:PASSWORD@HOST, or in\n"
+                "REDISCLI_AUTH.\n"
+                "\n"
+                "Examples, the first to see what there is:\n"
                 "  weekwheel import --from beanstalkd://old:11300 --dry-run\n"
-                "  weekwheel import --from beanstalkd://old:11300 --wait\n",
+                "  weekwheel import --from beanstalkd://old:11300 --wait\n"
+                "  weekwheel import --from redis://127.0.0.1/delayed --tube mail --unit ms\n",
 };

@@ -50,6 +50,8 @@ struct moving {
 	struct jobs jobs; /* the target; its tube is the source's, or the one for all jobs of a sorted set */
 	const char *from;
 	int wait, follow, dry_run;
+	int dead, has_unit, is_ms; /* of sorted sets */
+	uint64_t run;              /* ns; of sorted sets: 0: not given */
 	const struct moving_source *source;
 	void *state; /* the source's */
 	struct moving_job *batch;
@@ -72,7 +74,7 @@ struct moving_source {
 	void (*close)(struct moving *moving);
 };
 
-extern const struct moving_source moving_beanstalkd;
+extern const struct moving_source moving_beanstalkd, moving_redis, moving_sidekiq;
 
 /* Add a job to the batch, which has room for it, and copy the body. */
 struct moving_job *moving_add(struct moving *moving, const void *body, size_t size);

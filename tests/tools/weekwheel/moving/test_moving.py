@@ -10,44 +10,7 @@ import threading
 import time
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Beanstalkd, Case, Server, check, conversation, equal, free_port, main, matches, objects, seed, until
-
-
-class Relay:
-    """Stands between the import and its source, and calls `before` ahead of the first lines that begin with `word`.
-
-    If it returns "stop", they and all that follows are not passed on.
-    """
-
-    def __init__(self, port, word, before):
-        self.port, self.word, self.before = port, word, before
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = "beanstalkd://127.0.0.1:%d" % self.listener.getsockname()[1]
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.close()
-
-    def serve(self):
-        near, _ = self.listener.accept()
-        far = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
-        threading.Thread(target=self.copy, args=(far, near), daemon=True).start()
-        self.copy(near, far, self.word)
-
-    def copy(self, source, to, word=None):
-        try:
-            while data := source.recv(1 << 20):
-                if word and data.startswith(word) and self.before:
-                    before, self.before = self.before, None
-                    if before() == "stop":
-                        break
-                to.sendall(data)
-            to.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
+from weekwheel import PATIENCE, Beanstalkd, Case, Relay, Server, check, conversation, equal, free_port, main, matches, objects, seed, until
 
 
 class Moving(Case):
@@ -207,7 +170,7 @@ class Moving(Case):
 
         started = []
         with Relay(self.source.port, word, kill) as relay:
-            started.append(self.server.program.start("import", "--from", relay.url))
+            started.append(self.server.program.start("import", "--from", "beanstalkd://" + relay.address))
             check(killed.wait(PATIENCE), "it was killed")
             out, err = started[0].communicate()
             equal((out, err), ("", ""))
@@ -262,7 +225,7 @@ class Moving(Case):
             matches("^RESERVED 1 1", self.client.ask("reserve"))
 
         with Relay(self.source.port, b"delete ", take) as relay:
-            counts = self.move(1, url=relay.url)
+            counts = self.move(1, url="beanstalkd://" + relay.address)
         equal((counts["returned"], counts["reserved"], counts["doubled"]), (1, 1, 0))
         equal(self.there(), {})
         equal(self.client.ask("release 1 0 0"), "RELEASED")
@@ -272,7 +235,7 @@ class Moving(Case):
     def test_a_job_that_may_be_done_twice_is_counted(self):
         self.client.put(b"x", delay=1000, tube="t")
         with Relay(self.source.port, b"delete ", lambda: self.client.ask("delete 1")) as relay:
-            ended = self.server.program.run(0, "import", "--from", relay.url)
+            ended = self.server.program.run(0, "import", "--from", "beanstalkd://" + relay.address)
         matches("1 job may be done twice", ended.err)
         equal(self.there(), {"x": 1})
 
@@ -295,7 +258,7 @@ class Moving(Case):
         fails("no-such-host.invalid:11300: .*; is beanstalkd running there", url="beanstalkd://no-such-host.invalid")
         fails("Connection refused; is beanstalkd running there", url="beanstalkd://127.0.0.1:%d" % free_port())
         fails("expected beanstalkd://HOST:PORT", url="beanstalkd://")
-        fails("--from 'gopher://x': expected beanstalkd", url="gopher://x", status=2)
+        fails("--from: expected beanstalkd://HOST:PORT, redis://", url="gopher://x", status=2)
         fails("expected beanstalkd://HOST:PORT; --tube chooses", url=self.url + "/mail")
         fails("127.0.0.1:1: Connection refused; start weekwheeld there", "--server", "127.0.0.1:1")
         fails("no keys, .*name a weekwheeld", "--server", "127.0.0.1:%d" % self.source.port)

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""weekwheel import --from redis:// and sidekiq://: the members of sorted sets become jobs, once and at their time."""
+import base64
+import json
+import random
+import signal
+import socket
+import sys
+import threading
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import PATIENCE, Case, Redis, Relay, Server, check, equal, main, matches, objects, seed, until
+
+FAR = 4000000000
+ZREM = b"*3\r\n$4\r\nZREM"
+
+
+def item(jid, queue, **more):
+    """A member of Sidekiq's sets."""
+    return json.dumps({"class": "Mail", "args": [1, "ä"], "queue": queue, "jid": jid, **more}, ensure_ascii=False)
+
+
+class Moving(Case):
+    def setUp(self):
+        super().setUp()
+        self.redis = self.enter(Redis())
+        self.server = self.enter(Server())
+        self.address = f"127.0.0.1:{self.redis.port}"
+
+    def enter(self, what):
+        entered = what.__enter__()
+        self.addCleanup(what.__exit__, None, None, None)
+        return entered
+
+    def add(self, key, *pairs):
+        words = [word for score, member in pairs for word in (score, member)]
+        equal(self.redis.ask("ZADD", key, *words), len(pairs))
+
+    def move(self, status, url, *arguments):
+        return objects(self.server.program.run(status, "import", "--from", url, "--json", *arguments).out)[0]
+
+    def set(self, key="mails", address=None):
+        return f"redis://{address or self.address}/{key}"
+
+    def jobs(self):
+        """The jobs of the target by their bodies; there are no two of one body."""
+        with self.server.client() as client:
+            listed = client.all_jobs()
+        jobs = {base64.b64decode(job["body"]).decode(): job for job in listed}
+        equal(len(jobs), len(listed))
+        return jobs
+
+    def test_members_are_due_at_their_scores(self):
+        self.add("mails", (FAR, "b"), (FAR + 0.25, "c"), (1, "a"), (-5, "\r\n"), ("-inf", ""), ("inf", "never"))
+        matches("^mails: 5 jobs$", self.server.program.run(0, "import", "--from", self.set(), "-t", "x", "--dry-run").out)
+        equal(self.move(0, self.set(), "--tube", "mail", "--run", "5m"),
+              {"read": 5, "put": 5, "kept": 0, "deleted": 5, "returned": 0, "doubled": 0, "left": 0, "reserved": 0})
+        jobs = self.jobs()
+        equal({body: job["state"] for body, job in jobs.items()},
+              {"a": "ready", "b": "delayed", "c": "delayed", "\r\n": "ready", "": "ready"})
+        equal((jobs["b"]["due"], jobs["c"]["due"], jobs["b"]["clock"]), (str(FAR), f"{FAR}.25", "wall"))
+        equal((jobs["a"]["tube"], jobs["a"]["run"], jobs["a"]["priority"]), ("mail", 300, 1024))
+        equal(self.redis.ask("ZRANGE", "mails", 0, -1), ["never"])
+
+    def test_milliseconds_and_keys_with_slashes(self):
+        self.add("7/mails", (FAR * 1000 + 250, "x"))
+        equal(self.move(0, self.set("0/7/mails"), "--tube", "mail", "--unit", "ms")["put"], 1)
+        equal(self.jobs()["x"]["due"], f"{FAR}.25")
+
+    def test_sidekiq(self):
+        again = item("a1", "mailers", retry_count=2, error_message="no")
+        self.add("schedule", (FAR, item("b2", "default")), (1.5, item("c3", "low")))
+        self.add("retry", (FAR + 60.5, again))
+        self.add("dead", (1700000000.25, item("d4", "default", retry_count=25)))
+        url = "sidekiq://" + self.address
+        dry = self.server.program.run(0, "import", "--from", url, "--dry-run", "--dead", "--json").out
+        equal(objects(dry), [{"set": "schedule", "jobs": 2}, {"set": "retry", "jobs": 1}, {"set": "dead", "jobs": 1}])
+        equal(self.move(0, url)["put"], 3)
+        jobs = {job["key"]: (job["tube"], job["state"], job["due"], body) for body, job in self.jobs().items()}
+        equal(jobs[f"sidekiq-a1-{FAR}.5".replace(str(FAR), str(FAR + 60))], ("mailers", "delayed", f"{FAR + 60}.5", again))
+        equal(jobs[f"sidekiq-b2-{FAR}"][:2], ("default", "delayed"))
+        equal(jobs["sidekiq-c3-1.5"][:2], ("low", "ready"))
+        equal(self.move(0, url, "--dead", "--tube", "graves")["put"], 1)
+        dead = self.jobs()[item("d4", "default", retry_count=25)]
+        equal((dead["tube"], dead["state"]), ("graves", "buried"))
+
+    def test_a_member_with_another_score_is_another_job(self):
+        for count in (1, 2):
+            self.add("retry", (count, item("a1", "default", retry_count=1)))
+            self.add("mails", (count, "again"))
+            equal(self.move(0, "sidekiq://" + self.address)["put"], 1)
+            equal(self.move(0, self.set(), "--tube", "default")["put"], 1)
+            with self.server.client() as client:
+                for _ in range(2):
+                    equal(client.ask("delete " + client.ask("reserve").split()[1]), "DELETED")
+
+    def test_what_was_put_when_it_was_killed_is_not_put_again(self):
+        self.add("mails", *((FAR + i, f"{i}") for i in range(300)), *((i, f"ready {i}") for i in range(3)))
+        started, killed = [], threading.Event()
+
+        def kill():
+            started[0].kill()
+            started[0].wait()
+            killed.set()
+            return "stop"
+
+        with Relay(self.redis.port, ZREM, kill) as relay:
+            started.append(self.server.program.start("import", "--from", self.set(address=relay.address), "-t", "mail"))
+            check(killed.wait(PATIENCE), "it was killed")
+            started[0].communicate()
+            address = relay.address
+        equal(self.redis.ask("ZCARD", "mails"), 303)
+        with self.server.client() as client:
+            client.ask("watch mail")
+            equal(client.ask("delete " + client.ask("reserve").split()[1]), "DELETED")
+        # By the name that the source had before.
+        with Relay(self.redis.port, ZREM, lambda: None, port_here=int(address.split(":")[1])):
+            counts = self.move(0, self.set(address=address), "--tube", "mail")
+        equal((counts["put"], counts["kept"], counts["deleted"]), (175, 128, 303))
+        equal(len(self.jobs()), 302)
+
+    def test_a_poller_is_faster(self):
+        self.add("mails", (FAR, "x"), (FAR, "y"))
+        with Relay(self.redis.port, ZREM, lambda: self.redis.ask("ZREM", "mails", "x") and None) as relay:
+            ended = self.server.program.run(0, "import", "--from", self.set(address=relay.address), "-t", "m", "--json")
+        matches("1 job may be done twice", ended.err)
+        equal((objects(ended.out)[0]["deleted"], objects(ended.out)[0]["doubled"]), (1, 1))
+
+    def test_while_producers_add(self):
+        dice, number = random.Random(seed()), 3000
+        follow = self.server.program.start("import", "--from", self.set(), "-t", "mail", "--follow", "--json")
+        for at in range(0, number, 100):
+            self.add("mails", *((FAR + dice.randrange(1000), f"{i}") for i in range(at, at + 100)))
+        until(lambda: self.redis.ask("ZCARD", "mails") == 0, "all have moved")
+        follow.send_signal(signal.SIGTERM)
+        out, err = follow.communicate(timeout=PATIENCE)
+        equal((follow.returncode, objects(out)[0]["put"], objects(out)[0]["deleted"]), (0, number, number), err)
+        equal(set(self.jobs()), {str(i) for i in range(number)})
+
+    def fails(self, pattern, url, *arguments, status=1, **env):
+        matches(pattern, self.server.program.run(status, "import", "--from", url, *arguments, **env).err)
+
+    def test_errors_say_what_to_do(self):
+        self.add("ms", (FAR * 1000, "x"))
+        self.add("s", (FAR, "x"))
+        self.add("late", (5000000000, "x"))
+        self.add("schedule", (FAR, item("a", "no good")))
+        self.redis.ask("SET", "text", "x")
+        mail = ("--tube", "mail")
+        self.fails("milliseconds rather than seconds: expected --unit ms", self.set("ms"), *mail)
+        self.fails("seconds rather than milliseconds: expected --unit s", self.set("s"), *mail, "--unit", "ms")
+        self.fails("after the year 2115", self.set("late"), *mail)
+        self.fails("the queue 'no good' is no name of a tube: choose one with --tube", "sidekiq://" + self.address)
+        self.fails("there is no sorted set 'none', or it is empty", self.set("none"), *mail)
+        self.fails("WRONGTYPE", self.set("text"), *mail)
+        self.fails("the key of the sorted set is missing", f"redis://{self.address}", *mail)
+        self.fails("the database is a number", f"sidekiq://{self.address}/x")
+        self.fails("the port is no number", "redis://127.0.0.1:x/mails", *mail)
+        self.fails("the host is missing", "redis:///mails", *mail)
+        self.fails("Connection refused; is Redis running there", "redis://127.0.0.1:1/mails", *mail)
+        self.fails("--tube is missing", self.set(), status=2)
+        self.fails("--unit is for redis://", "sidekiq://" + self.address, "--unit", "ms", status=2)
+        self.fails("--unit 'h': expected s or ms", self.set(), "--unit", "h", status=2)
+        self.fails("--dead is for sidekiq://", self.set(), *mail, "--dead", status=2)
+        self.fails("--run is for Redis", "beanstalkd://localhost", "--run", "5", status=2)
+        self.fails("expected beanstalkd://HOST:PORT, redis://", "gopher://localhost", status=2)
+        self.fails("there is no such|no keys|cannot|refused", self.set("s"), *mail, "--server", "127.0.0.1:1")
+        equal([self.redis.ask("ZCARD", key) for key in ("ms", "s", "late", "schedule")], [1, 1, 1, 1])
+        equal(self.jobs(), {})
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            def answer():
+                with other.accept()[0] as connection:
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\n\n")
+                    connection.recv(100)
+            threading.Thread(target=answer, daemon=True).start()
+            self.fails("Protocol error", self.set(address="127.0.0.1:%d" % other.getsockname()[1]), *mail)
+
+    def test_passwords(self):
+        with Redis("--requirepass", "pa ss", folder="secret") as redis:
+            for url, env, pattern in ((f"redis://127.0.0.1:{redis.port}/x", {}, "NOAUTH"),
+                                      (f"redis://:no@127.0.0.1:{redis.port}/x", {}, "WRONGPASS"),
+                                      (f"redis://:pa%20ss@127.0.0.1:{redis.port}/x", {}, "can read the password.*\n.*no sorted"),
+                                      (f"redis://default:pa%20ss@127.0.0.1:{redis.port}/x", {}, "no sorted set 'x'"),
+                                      (f"redis://127.0.0.1:{redis.port}/x", {"REDISCLI_AUTH": "pa ss"}, "no sorted set 'x'")):
+                self.fails(pattern, url, "--tube", "mail", **env)
+
+
+if __name__ == "__main__":
+    main()

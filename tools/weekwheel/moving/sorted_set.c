@@ -1,0 +1,406 @@
+/*
+ * Sorted sets of Redis as a source: each member is the body of a job, and its score is the Unix time when it is due. Sidekiq
+ * has such sets, whose members are objects of JSON that name the queue.
+ */
+#include "tools/weekwheel/moving/moving.h"
+
+#ifdef HAVE_REDIS
+
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <math.h>
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "tools/common/duration.h"
+#include "tools/common/json.h"
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
+#include "tools/common/number.h"
+#include "tools/common/percent.h"
+
+enum { PRIORITY = 1024, SETS_MAX = 3, SCORE_TEXT = 40, JID_MAX = 60, HASHED = 16 };
+
+/* A Unix time in seconds from the year 5138 on is meant in milliseconds; and below, from 2001 on, the other way round. */
+#define SECONDS_MOST 1e11
+#define SECONDS_LEAST 1e9
+
+struct sorted_sets {
+	redisContext *redis;
+	char host[CLIENT_HOST_MAX], user[200], password[500], key[1000];
+	char name[CLIENT_HOST_MAX + 40]; /* HOST:PORT/DB, for messages and keys */
+	int port;
+	uint64_t db;
+	const char *sets[SETS_MAX];
+	size_t count, at;
+};
+
+/* ---- The URL: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][/KEY] */
+
+static void decode(char *out, size_t room, const char *text, size_t size)
+{
+	const char *end = text + size;
+	size_t at = 0;
+
+	while (text < end && at < room - 1)
+		out[at++] = percent_take(&text, end);
+	out[at] = 0;
+}
+
+static int bad_url(const struct moving *moving, const char *reason)
+{
+	/* It may have a password. */
+	return message_error("%s://...: expected %s://HOST:PORT%s: %s", moving->source->scheme, moving->source->scheme,
+	    moving->source == &moving_redis ? "/KEY or .../DB/KEY" : " or .../DB", reason);
+}
+
+static const char *read_host(struct sorted_sets *own, const char *text, const char *end)
+{
+	const char *at = text;
+	const char *colon;
+	uint64_t port = 6379;
+
+	for (const char *sign = text; sign < end; sign++)
+		at = *sign == '@' ? sign + 1 : at;
+	if (at > text) {
+		colon = memchr(text, ':', (size_t)(at - text));
+		if (!colon)
+			return "expected USER:PASSWORD before the @, or :PASSWORD";
+		decode(own->user, sizeof own->user, text, (size_t)(colon - text));
+		decode(own->password, sizeof own->password, colon + 1, (size_t)(at - colon) - 2);
+		message_warning("everybody on this machine can read the password in --from; REDISCLI_AUTH hides it");
+	}
+	colon = memrchr(at, ':', (size_t)(end - at));
+	if (colon && !memchr(colon, ']', (size_t)(end - colon))) {
+		if (number_whole(colon + 1, (size_t)(end - colon) - 1, 1, 65535, &port))
+			return "the port is no number from 1 to 65535";
+		end = colon;
+	}
+	if (end > at + 1 && *at == '[' && end[-1] == ']') {
+		at++;
+		end--;
+	}
+	if (end == at || end - at >= CLIENT_HOST_MAX)
+		return "the host is missing";
+	memcpy(own->host, at, (size_t)(end - at));
+	own->port = (int)port;
+	return NULL;
+}
+
+static int read_url(struct moving *moving, struct sorted_sets *own)
+{
+	const char *text = strstr(moving->from, "://") + 3;
+	const char *end = text + strcspn(text, "/");
+	const char *path = *end ? end + 1 : end;
+	const char *slash = strchr(path, '/');
+	const size_t first = slash ? (size_t)(slash - path) : strlen(path);
+	const int has_key = moving->source == &moving_redis;
+	const char *wrong = read_host(own, text, end);
+
+	if (wrong)
+		return bad_url(moving, wrong);
+	/* The key may have slashes, and be a number. */
+	if (first && (slash || !has_key) && number_whole(path, first, 0, 1000000, &own->db) == 0)
+		path = slash ? slash + 1 : path + first;
+	if (has_key)
+		decode(own->key, sizeof own->key, path, strlen(path));
+	if (has_key ? !*own->key : *path)
+		return bad_url(moving, has_key ? "the key of the sorted set is missing" : "the database is a number");
+	snprintf(own->name, sizeof own->name, "%s:%d/%" PRIu64, own->host, own->port, own->db);
+	if (!*own->password && getenv("REDISCLI_AUTH"))
+		snprintf(own->password, sizeof own->password, "%s", getenv("REDISCLI_AUTH"));
+	return 0;
+}
+
+/* ---- Asking */
+
+static int lost(const struct sorted_sets *own)
+{
+	return message_error("%s: %s; is Redis running there?", own->name, own->redis->errstr);
+}
+
+/* Read the next answer. The caller frees it. Returns NULL after a message. */
+static redisReply *answer(const struct sorted_sets *own)
+{
+	void *reply = NULL;
+
+	if (redisGetReply(own->redis, &reply) || !reply) {
+		lost(own);
+		return NULL;
+	}
+	if (((redisReply *)reply)->type == REDIS_REPLY_ERROR) {
+		message_error("%s: %s", own->name, ((redisReply *)reply)->str);
+		freeReplyObject(reply);
+		return NULL;
+	}
+	return reply;
+}
+
+/* Send a command and read its answer. */
+static redisReply *ask(const struct sorted_sets *own, int count, const char **words)
+{
+	return redisAppendCommandArgv(own->redis, count, words, NULL) ? NULL : answer(own);
+}
+
+#define ASK(own, ...)                                                                                                  \
+	ask(own, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), (const char *[]){__VA_ARGS__})
+
+/* Send a command whose answer says nothing. Returns 0, or -1 after a message. */
+static int done(redisReply *reply)
+{
+	freeReplyObject(reply);
+	return reply ? 0 : -1;
+}
+
+/* A set that is missing is empty; a key of another type would be an error with each command. */
+static int check_set(const struct moving *moving)
+{
+	const struct sorted_sets *own = moving->state;
+	redisReply *reply;
+	int is_missing;
+
+	if (moving->source != &moving_redis || moving->follow)
+		return 0;
+	reply = ASK(own, "TYPE", own->key);
+	is_missing = reply && strcmp(reply->str, "none") == 0;
+	if (done(reply))
+		return -1;
+	return is_missing ? message_error("%s: there is no sorted set '%s', or it is empty", own->name, own->key) : 0;
+}
+
+static int open_source(struct moving *moving)
+{
+	struct sorted_sets *own = moving->state = memory_zeroed(1, sizeof *own);
+	const struct timeval timeout = {moving->jobs.timeout_ms / 1000, moving->jobs.timeout_ms % 1000 * 1000};
+	char db[30], target[80];
+
+	if (read_url(moving, own) || target_open(moving, target, sizeof target))
+		return -1;
+	if (moving->source == &moving_redis) {
+		own->sets[own->count++] = own->key;
+	} else {
+		own->sets[own->count++] = "schedule";
+		own->sets[own->count++] = "retry";
+		if (moving->dead)
+			own->sets[own->count++] = "dead";
+	}
+	own->redis = redisConnectWithTimeout(own->host, own->port, timeout);
+	if (!own->redis)
+		memory_exhausted();
+	if (own->redis->err || redisSetTimeout(own->redis, timeout))
+		return lost(own);
+	snprintf(db, sizeof db, "%" PRIu64, own->db);
+	if (*own->user && done(ASK(own, "AUTH", own->user, own->password)))
+		return -1;
+	if (!*own->user && *own->password && done(ASK(own, "AUTH", own->password)))
+		return -1;
+	return done(ASK(own, "SELECT", db)) || check_set(moving) ? -1 : 0;
+}
+
+static void close_source(struct moving *moving)
+{
+	struct sorted_sets *own = moving->state;
+
+	if (own && own->redis)
+		redisFree(own->redis);
+	free(own);
+}
+
+/* ---- Taking */
+
+static int read_score(const struct moving *moving, const char *score, uint64_t *ns)
+{
+	const struct sorted_sets *own = moving->state;
+	const double number = strtod(score, NULL);
+	const double seconds = moving->is_ms ? number / 1000 : number;
+
+	*ns = 0;
+	if (moving->is_ms && number >= SECONDS_LEAST && number < SECONDS_MOST)
+		return message_error(
+		    "%s: the score %s is seconds rather than milliseconds: expected --unit s", own->name, score);
+	if (seconds >= SECONDS_MOST)
+		return message_error(
+		    "%s: the score %s is milliseconds rather than seconds: expected --unit ms", own->name, score);
+	if (seconds >= (double)(DURATION_TIME_MAX / DURATION_SECOND))
+		return message_error(
+		    "%s: the score %s is a time after the year 2115: remove that member, or give it another "
+		    "score",
+		    own->name, score);
+	/* A part of a nanosecond later rather than earlier. */
+	if (seconds > 0)
+		*ns = (uint64_t)ceill((long double)number * (moving->is_ms ? 1e6L : 1e9L));
+	return 0;
+}
+
+/* The same member with the same score is the same job. One that Sidekiq tries again has another score. */
+static void make_key(const struct sorted_sets *own, struct moving_job *job, const char *jid, const char *score)
+{
+	unsigned char hash[SHA256_DIGEST_LENGTH];
+	char text[sizeof own->name + sizeof own->key + SCORE_TEXT];
+	size_t length;
+	char *all;
+
+	if (*jid) {
+		snprintf(text, sizeof text, "sidekiq-%s-%s", jid, score);
+		(void)percent_encode(text, strlen(text), job->key, sizeof job->key);
+		return;
+	}
+	/* None of the parts but the last can have a NUL. */
+	length = (size_t)snprintf(text, sizeof text, "%s%c%s%c%s", own->name, 0, own->sets[job->id], 0, score);
+	all = memory_zeroed(length + 1 + job->size, 1);
+	memcpy(all, text, length);
+	memcpy(all + length + 1, job->body, job->size);
+	(void)SHA256((unsigned char *)all, length + 1 + job->size, hash);
+	free(all);
+	length = (size_t)sprintf(job->key, "redis-");
+	for (size_t i = 0; i < HASHED; i++)
+		length += (size_t)sprintf(job->key + length, "%02x", hash[i]);
+}
+
+static int add(struct moving *moving, const redisReply *member, const redisReply *score)
+{
+	const struct sorted_sets *own = moving->state;
+	struct moving_job *job = moving_add(moving, member->str, member->len);
+	char jid[JID_MAX + 1] = "";
+	char queue[JOBS_TUBE_MAX + 10] = "";
+	const char *tube;
+
+	job->id = own->at;
+	job->priority = PRIORITY;
+	job->run = moving->run;
+	job->is_wall = 1;
+	job->is_buried = strcmp(own->sets[own->at], "dead") == 0;
+	if (moving->source == &moving_sidekiq) {
+		json_text(job->body, job->size, "jid", jid, sizeof jid);
+		json_text(job->body, job->size, "queue", queue, sizeof queue);
+	}
+	make_key(own, job, jid, score->str);
+	tube = moving->jobs.tube ? moving->jobs.tube : *queue ? queue : "default";
+	if (!jobs_is_tube(tube))
+		return message_error(
+		    "%s: the queue '%s' is no name of a tube: choose one with --tube", own->name, tube);
+	strcpy(job->tube, tube);
+	return read_score(moving, score->str, &job->due);
+}
+
+/* Take the first members of the first set that has some. */
+static int take(struct moving *moving)
+{
+	struct sorted_sets *own = moving->state;
+	char most[20];
+	int failed = 0;
+
+	snprintf(most, sizeof most, "%d", MOVING_BATCH);
+	for (own->at = 0; own->at < own->count && !moving->count && !failed; own->at++) {
+		redisReply *reply =
+		    ASK(own, "ZRANGEBYSCORE", own->sets[own->at], "-inf", "(+inf", "WITHSCORES", "LIMIT", "0", most);
+
+		if (!reply)
+			return -1;
+		for (size_t i = 0; i + 1 < reply->elements && !failed; i += 2)
+			failed = add(moving, reply->element[i], reply->element[i + 1]);
+		freeReplyObject(reply);
+	}
+	return failed;
+}
+
+/* ---- Dropping */
+
+static int drop(struct moving *moving)
+{
+	struct sorted_sets *own = moving->state;
+
+	for (size_t i = 0; i < moving->count; i++) {
+		const struct moving_job *job = &moving->batch[i];
+		const char *words[] = {"ZREM", own->sets[job->id], job->body};
+		const size_t sizes[] = {4, strlen(own->sets[job->id]), job->size};
+
+		if (job->result && redisAppendCommandArgv(own->redis, 3, words, sizes))
+			memory_exhausted();
+	}
+	for (size_t i = 0; i < moving->count; i++) {
+		redisReply *reply = moving->batch[i].result ? answer(own) : NULL;
+
+		if (!moving->batch[i].result)
+			continue;
+		if (!reply)
+			return -1;
+		/* Who took it meanwhile does it, too: nobody knows whether that was another import. */
+		moving->dropped += reply->integer == 1;
+		moving->doubled += reply->integer != 1;
+		freeReplyObject(reply);
+	}
+	return 0;
+}
+
+/* ---- What is left */
+
+static int count(const struct sorted_sets *own, const char *set, uint64_t *members)
+{
+	redisReply *reply = ASK(own, "ZCOUNT", set, "-inf", "(+inf");
+
+	*members = reply ? (uint64_t)reply->integer : 0;
+	return done(reply);
+}
+
+static int left(struct moving *moving, struct moving_left *left)
+{
+	const struct sorted_sets *own = moving->state;
+	uint64_t members;
+
+	*left = (struct moving_left){0, 0};
+	for (size_t i = 0; i < own->count; i++) {
+		if (count(own, own->sets[i], &members))
+			return -1;
+		left->waiting += members;
+	}
+	return 0;
+}
+
+static int show(struct moving *moving)
+{
+	const struct sorted_sets *own = moving->state;
+	uint64_t members;
+
+	for (size_t i = 0; i < own->count; i++) {
+		if (count(own, own->sets[i], &members))
+			return -1;
+		if (moving->jobs.json) {
+			fputs("{\"set\": ", stdout);
+			json_write_string(stdout, own->sets[i], strlen(own->sets[i]));
+			printf(", \"jobs\": %" PRIu64 "}\n", members);
+		} else {
+			printf("%s: %" PRIu64 " jobs\n", own->sets[i], members);
+		}
+	}
+	return 0;
+}
+
+#define OTHERS .take = take, .drop = drop, .left = left, .show = show
+
+#else
+
+#include "tools/common/message.h"
+
+static int open_source(struct moving *moving)
+{
+	return message_error("--from %s://: this weekwheel was built without Redis: it needs hiredis (libhiredis-dev)",
+	    moving->source->scheme);
+}
+
+static void close_source(struct moving *moving)
+{
+	(void)moving;
+}
+
+/* None is called after that. */
+#define OTHERS .take = NULL
+
+#endif
+
+const struct moving_source moving_redis = {.scheme = "redis", .open = open_source, .close = close_source, OTHERS};
+
+const struct moving_source moving_sidekiq = {.scheme = "sidekiq", .open = open_source, .close = close_source, OTHERS};
