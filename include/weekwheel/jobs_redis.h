@@ -58,7 +58,10 @@
  *   between leaves permits to jobs that do not run, for twice the timeout. Of a tube whose limit was reached a process
  *   hears by a message when jobs may start; if that is lost, it asks again after 5 s. A job that is replaced by its key
  *   while it runs gives its place back when that lease would have ended. Lateness up to 50 ms is made up, up to 10 ms of
- *   it. Jobs keep and tell their groups, but groups do not take turns, and limits of groups answer WW_EINVAL.
+ *   it. With limits of groups a reserve takes one round trip more, which tells whose turn it is.
+ * - Groups take turns in each shard, and each process takes from the shards of such a tube in turn. So a group whose jobs
+ *   wait comes once while the others come, in all, at most groups * shards times for each process that reserves. Among the
+ *   shards of such a tube priorities have no order.
  * - loaded, commits, syncs and disk of the statistics are 0.
  *
  * Acknowledged changes are as durable as Redis is configured to be; weekwheeld(1) says what to configure. A failover or

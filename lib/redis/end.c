@@ -18,8 +18,8 @@ static int read_end(struct redis_store *store, uint64_t id, const redisReply *re
 {
 	int result;
 
-	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2) {
-		ww_redis_limit_free(store, reply->element[1], id, "free");
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 3) {
+		ww_redis_permit_end(store, reply->element[1], reply->element[2], id, "free");
 		reply = reply->element[0];
 	}
 	if (reply->type == REDIS_REPLY_STRING) {
@@ -64,13 +64,14 @@ int ww_redis_end_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size
 /* What shard_end.lua replies. The home of a tube with a limit hears of it. */
 static int64_t read_value(struct redis_store *store, uint64_t id, const char *what, const redisReply *reply)
 {
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)
 		return ww_redis_call_value(reply);
 	int64_t value = ww_redis_call_value(reply->element[0]);
 	if (strcmp(what, "touch") == 0)
-		ww_redis_limit_touch(store, reply->element[1], id, (uint64_t)value);
+		ww_redis_permit_touch(store, reply->element[1], reply->element[2], id, (uint64_t)value);
 	else
-		ww_redis_limit_free(store, reply->element[1], id, strcmp(what, "return") == 0 ? what : "free");
+		ww_redis_permit_end(
+		    store, reply->element[1], reply->element[2], id, strcmp(what, "return") == 0 ? what : "free");
 	return value;
 }
 

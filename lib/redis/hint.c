@@ -71,6 +71,10 @@ void ww_redis_hint_set(struct tube_hints *tube, uint32_t shard, int64_t first)
 {
 	struct hint *hint = &tube->of[shard];
 
+	if (first >= 0 && first != HINT_PERHAPS)
+		hint->is_grouped = first >= HINT_GROUPED;
+	if (first >= HINT_GROUPED)
+		first -= HINT_GROUPED;
 	tube->promises += (uint32_t)(first != HINT_NONE) - (uint32_t)(hint->first != HINT_NONE);
 	hint->first = first;
 }

@@ -1,68 +1,27 @@
 /*
- * Limits of tubes over all shards. A tube with a limit has a home, the shard that counts (lua/part_permit.lua):
- *
- *     reserve    take permits at home -> lease so many jobs in a shard -> settle at home: by which jobs, and until when
- *     finish     end the lease in its shard -> free the permit at home, which tells those who were refused
- *
- * If a process dies between, its permits end with the leases, or soon if there are none.
+ * Limits of tubes and of their groups over all shards: set, told and shown. A tube with a limit has a home, the shard that
+ * counts (lua/part_permit.lua). permit.c keeps them.
  */
-#include <stdio.h>
 #include <string.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "lib/redis/redis_internal.h"
 
-/* The longest time that a tube is not asked for because it was refused: a message may be lost. */
-#define HOLD_MOST (5 * WW_SECOND)
+/* What shard_limit.lua tells of a limit. */
+/* clang-format off */
+enum {
+	LIMIT_TUBE, LIMIT_WHOSE, LIMIT_GROUP, LIMIT_RUNNING_MOST, LIMIT_STARTS, LIMIT_PER, LIMIT_BURST, LIMIT_RUNNING,
+	LIMIT_IS_CLOSED, LIMIT_LEFT, LIMIT_WORDS
+};
+/* clang-format on */
+/* So many leases are read in one piece, and so many words of each. */
+enum { RUNNING_PIECE = 512, RUNNING_WORDS = 3 };
 
-enum { LIMIT_WORDS = 8 };
-
-static uint32_t home_of(const struct redis_store *store, const char *tube)
+static const char *whose_is(const struct ww_limit_ref *ref)
 {
-	return (uint32_t)(XXH64(tube, strlen(tube), 0) % store->shards);
+	return ref->group_length ? "group" : ref->each ? "each" : "tube";
 }
 
-/* ---- Hints */
-
-static void mark(struct redis_store *store, const char *name, int is_limited)
-{
-	pthread_mutex_lock(&store->lock);
-	struct tube_hints *tube = ww_redis_hint(store, name);
-	if (tube)
-		tube->is_limited = is_limited;
-	pthread_mutex_unlock(&store->lock);
-}
-
-static void hold(struct redis_store *store, const char *name, uint64_t until_us, uint64_t seen)
-{
-	uint64_t now = ww_redis_clock_now(store);
-	uint64_t span = until_us > now / 1000 ? until_us * 1000 - now : 0;
-
-	pthread_mutex_lock(&store->lock);
-	struct tube_hints *tube = ww_redis_hint(store, name);
-	if (tube && tube->let <= seen)
-		tube->held_until = time_now(CLOCK_BOOTTIME) + (span < HOLD_MOST ? span : HOLD_MOST);
-	pthread_mutex_unlock(&store->lock);
-}
-
-void ww_redis_limit_let(struct redis_store *store, const char *name)
-{
-	struct tube_hints *tube;
-
-	pthread_mutex_lock(&store->lock);
-	HASH_FIND(hh, store->tubes, name, (unsigned)strlen(name), tube);
-	store->readies++;
-	if (tube) {
-		tube->held_until = 0;
-		tube->let = store->readies;
-	}
-	pthread_cond_broadcast(&store->heard);
-	pthread_mutex_unlock(&store->lock);
-}
-
-/* ---- Permits */
+/* ---- Calls of shard_limit.lua */
 
 static struct words *begin(struct redis_store *store, struct few_words *few, const char *what, const char *tube)
 {
@@ -73,245 +32,311 @@ static struct words *begin(struct redis_store *store, struct few_words *few, con
 	return words;
 }
 
-int ww_redis_limit_take(
-    struct redis_store *store, const char *tube, size_t most, uint64_t seen, struct redis_permits *permits)
+static int64_t ask_number(struct redis_store *store, uint32_t shard, struct words *words)
 {
-	struct few_words few;
-	struct words *words = begin(store, &few, "take", tube);
-	redisReply *reply;
-
-	ww_redis_words_number(words, most);
-	ww_redis_words_number(words, us_up(2 * store->config.timeout));
-	int error = ww_redis_call_list(
-	    store, &ww_redis_script_shard_permit, home_of(store, tube), words, REDIS_CALL_SOON, 3, &reply);
-	if (error)
-		return error;
-	int64_t number = ww_redis_call_value(reply->element[0]);
-	/* Without a limit nothing is counted. A shard that has not heard of that yet still wants permits. */
-	permits->number = number < 0 ? (uint32_t)most : (uint32_t)number;
-	permits->first = (uint64_t)ww_redis_call_value(reply->element[1]);
-	if (!number)
-		hold(store, tube, (uint64_t)ww_redis_call_value(reply->element[2]), seen);
-	else if (number < 0)
-		mark(store, tube, 0);
-	ww_redis_call_free(reply);
-	return WW_OK;
+	return ww_redis_call_number(store, &ww_redis_script_shard_limit, shard, words, REDIS_CALL_AGAIN);
 }
 
-void ww_redis_limit_settle(struct redis_store *store, const char *tube, const struct redis_permits *permits,
-    const struct ww_lease *leases, size_t count)
+static int ask_list(struct redis_store *store, uint32_t shard, struct words *words, size_t least, redisReply **reply)
 {
-	size_t room = 6 + 2 * count;
-	struct words *words = ww_redis_words_many(store, room);
-
-	/* Without memory the permits end by themselves. */
-	if (!words)
-		return;
-	ww_redis_words_text(words, "settle");
-	ww_redis_words_text(words, tube);
-	ww_redis_words_number(words, permits->first);
-	ww_redis_words_number(words, permits->number);
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(leases[i].tube, tube) != 0)
-			continue;
-		ww_redis_words_number(words, leases[i].id);
-		ww_redis_words_number(words, leases[i].ends / 1000);
-	}
-	(void)ww_redis_call_number(store, &ww_redis_script_shard_permit, home_of(store, tube), words, 0);
-	ww_redis_words_free(store, words);
+	return ww_redis_call_list(store, &ww_redis_script_shard_limit, shard, words, REDIS_CALL_AGAIN, least, reply);
 }
 
-void ww_redis_limit_add(struct redis_store *store, const struct ww_lease *lease)
+/* ---- Set */
+
+/* Tell the home of these jobs, which run already. */
+static int seed(struct redis_store *store, const char *tube, redisReply *const *running, size_t count)
 {
-	struct few_words few;
-	struct words *words = begin(store, &few, "add", lease->tube);
-
-	mark(store, lease->tube, 1);
-	ww_redis_words_number(words, lease->id);
-	ww_redis_words_number(words, lease->ends / 1000);
-	(void)ww_redis_call_number(store, &ww_redis_script_shard_permit, home_of(store, lease->tube), words, 0);
-}
-
-/* ---- Leases that end */
-
-void ww_redis_limit_free(struct redis_store *store, const redisReply *of, uint64_t id, const char *what)
-{
-	char tube[WW_TUBE_MAX + 1] = "";
-	struct few_words few;
-
-	if (of->type != REDIS_REPLY_STRING || of->len > WW_TUBE_MAX)
-		return;
-	memcpy(tube, of->str, of->len);
-	struct words *words = begin(store, &few, what, tube);
-	ww_redis_words_number(words, id);
-	(void)ww_redis_call_number(store, &ww_redis_script_shard_permit, home_of(store, tube), words, REDIS_CALL_AGAIN);
-	ww_redis_limit_let(store, tube);
-}
-
-void ww_redis_limit_touch(struct redis_store *store, const redisReply *of, uint64_t id, uint64_t end_us)
-{
-	char tube[WW_TUBE_MAX + 1] = "";
-	struct few_words few;
-
-	if (of->type != REDIS_REPLY_STRING || of->len > WW_TUBE_MAX)
-		return;
-	memcpy(tube, of->str, of->len);
-	struct words *words = begin(store, &few, "touch", tube);
-	ww_redis_words_number(words, id);
-	ww_redis_words_number(words, end_us);
-	(void)ww_redis_call_number(store, &ww_redis_script_shard_permit, home_of(store, tube), words, REDIS_CALL_AGAIN);
-}
-
-/* ---- Set and told */
-
-/* Tell the home of jobs that run already. */
-static int seed(struct redis_store *store, const char *tube, const redisReply *running)
-{
-	struct words *words = running->elements ? ww_redis_words_many(store, 4 + running->elements) : NULL;
-	int64_t result;
+	struct words *words = count ? ww_redis_words_many(store, 4 + count) : NULL;
 
 	if (!words)
-		return running->elements ? WW_ENOMEM : WW_OK;
+		return count ? WW_ENOMEM : WW_OK;
 	ww_redis_words_text(words, "seed");
 	ww_redis_words_text(words, tube);
-	for (size_t i = 0; i < running->elements; i++)
-		ww_redis_words_number(words, (uint64_t)ww_redis_call_value(running->element[i]));
-	result =
-	    ww_redis_call_number(store, &ww_redis_script_shard_permit, home_of(store, tube), words, REDIS_CALL_AGAIN);
+	for (size_t i = 0; i < count; i++)
+		ww_redis_words_bytes(words, running[i]->str, running[i]->len);
+	int64_t result = ww_redis_call_number(
+	    store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube), words, REDIS_CALL_AGAIN);
 	ww_redis_words_free(store, words);
 	return (int)result;
 }
 
-static int set(struct redis_store *store, const char *tube, const struct ww_limit *limit, uint32_t shard)
+static int are_texts(redisReply *const *of, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (of[i]->type != REDIS_REPLY_STRING)
+			return 0;
+	return 1;
+}
+
+/*
+ * Count the jobs of the tube that run in a shard, piece by piece, in the order in which their leases end: a lease that is
+ * lengthened meanwhile comes again.
+ */
+static int count_running(struct redis_store *store, const char *tube, uint32_t shard)
+{
+	int64_t from = 0;
+	uint64_t most = RUNNING_PIECE;
+	int error = WW_OK;
+
+	while (from >= 0 && !error) {
+		struct few_words few;
+		struct words *words = begin(store, &few, "running", tube);
+		redisReply *reply;
+		ww_redis_words_signed(words, from);
+		ww_redis_words_number(words, most);
+		error = ask_list(store, shard, words, 1, &reply);
+		if (error)
+			return error;
+		int64_t next = ww_redis_call_value(reply->element[0]);
+		size_t count = reply->elements - 1;
+		if (count % RUNNING_WORDS || !are_texts(reply->element + 1, count))
+			error = WW_ECORRUPT;
+		else
+			error = seed(store, tube, reply->element + 1, count);
+		/* All of them end at the same time. */
+		most = next == from ? 2 * most : RUNNING_PIECE;
+		from = next;
+		ww_redis_call_free(reply);
+	}
+	return error;
+}
+
+/* Groups that a former limit held ask anew. */
+static int let_all(struct redis_store *store, const char *tube, uint32_t shard)
+{
+	int64_t number;
+
+	do {
+		struct few_words few;
+		number = ask_number(store, shard, begin(store, &few, "let", tube));
+	} while (number > 0);
+	return (int)number;
+}
+
+/* Forget what was counted of groups that have no limit any more. */
+static int drop_all(struct redis_store *store, const char *tube)
+{
+	int64_t from = 0;
+
+	while (from >= 0) {
+		struct few_words few;
+		struct words *words = begin(store, &few, "drop", tube);
+		ww_redis_words_number(words, (uint64_t)from);
+		from = ask_number(store, ww_redis_permit_home(store, tube), words);
+	}
+	return from == -1 ? WW_OK : (int)from;
+}
+
+/* Set it at home. *text becomes the tube's limit, which the other shards have to know. */
+static int set_home(
+    struct redis_store *store, const struct ww_limit_ref *ref, const struct ww_limit *limit, redisReply **text)
 {
 	struct few_words few;
-	struct words *words = begin(store, &few, "set", tube);
-	redisReply *reply;
+	struct words *words = begin(store, &few, "set", ref->tube);
 
+	ww_redis_words_text(words, whose_is(ref));
+	ww_redis_words_bytes(words, ref->group, ref->group_length);
 	ww_redis_words_number(words, limit->running);
 	ww_redis_words_number(words, limit->starts);
 	ww_redis_words_number(words, us_up(limit->per));
 	ww_redis_words_number(words, limit->burst);
-	ww_redis_words_number(words, shard == home_of(store, tube));
-	int error = ww_redis_call_list(store, &ww_redis_script_shard_limit, shard, words, REDIS_CALL_AGAIN, 0, &reply);
-	if (error)
-		return error;
-	error = seed(store, tube, reply);
-	ww_redis_call_free(reply);
+	int error = ww_redis_call(
+	    store, &ww_redis_script_shard_limit, ww_redis_permit_home(store, ref->tube), words, REDIS_CALL_AGAIN, text);
+	if (!error && (*text)->type != REDIS_REPLY_STRING) {
+		ww_redis_call_free(*text);
+		error = WW_ECORRUPT;
+	}
 	return error;
+}
+
+static int tell_others(struct redis_store *store, const char *tube, const redisReply *text)
+{
+	int64_t error = WW_OK;
+
+	for (uint32_t i = 0; i < store->shards && !error; i++) {
+		struct few_words few;
+		struct words *words = begin(store, &few, "tell", tube);
+		ww_redis_words_bytes(words, text->str, text->len);
+		if (i != ww_redis_permit_home(store, tube))
+			error = ask_number(store, i, words);
+	}
+	return (int)error;
 }
 
 int ww_redis_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *ref, const struct ww_limit *limit)
 {
 	struct redis_store *store = store_of(jobs);
 	const int sets = limit->running || limit->starts;
-	int error = WW_OK;
+	redisReply *text;
+	int error = set_home(store, ref, limit, &text);
 
-	if (ref->group_length || ref->each)
-		return WW_EINVAL;
-	/* A shard that asks for permits finds a home that has them: it is the first to know, and the last to forget. */
-	for (uint32_t i = 0; i < store->shards && !error; i++)
-		error = set(store, ref->tube, limit, (home_of(store, ref->tube) + i + !sets) % store->shards);
 	if (error)
 		return error;
-	ww_redis_limit_let(store, ref->tube);
+	/* From then on no shard starts a job of the tube without a permit, and what runs already can be counted. */
+	error = tell_others(store, ref->tube, text);
+	ww_redis_call_free(text);
+	for (uint32_t i = 0; i < store->shards && !error; i++) {
+		error = sets ? count_running(store, ref->tube, i) : WW_OK;
+		if (!error)
+			error = let_all(store, ref->tube, i);
+	}
+	if (!error && !sets && (ref->group_length || ref->each))
+		error = drop_all(store, ref->tube);
+	if (error)
+		return error;
+	ww_redis_permit_let(store, ref->tube);
 	for (uint32_t i = 0; i < store->shards; i++)
 		ww_redis_hint_made(store, ref->tube, i, HINT_PERHAPS);
 	return WW_OK;
 }
 
-/* Fill *info and `name`, without what is held. Returns whether nothing may start, or an error. */
-static int read_limit(
-    struct redis_store *store, const redisReply *reply, char name[WW_TUBE_MAX + 1], struct ww_limit_info *info)
+/* ---- Told */
+
+/* A limit that a script told. */
+struct told_limit {
+	struct ww_limit_info info;
+	int is_closed; /* nothing may start */
+	char tube[WW_TUBE_MAX + 1];
+	unsigned char group[WW_JOB_GROUP_MAX];
+};
+
+static int read_limit(struct redis_store *store, const redisReply *reply, struct told_limit *told)
 {
 	uint64_t of[LIMIT_WORDS] = {0};
 	int error = ww_redis_call_array(store, reply, LIMIT_WORDS);
 
 	if (error)
 		return error;
-	if (reply->element[0]->type != REDIS_REPLY_STRING || reply->element[0]->len > WW_TUBE_MAX)
+	redisReply *const *texts = reply->element;
+	if (!are_texts(texts, 3) || texts[LIMIT_TUBE]->len > WW_TUBE_MAX || texts[LIMIT_GROUP]->len > WW_JOB_GROUP_MAX)
 		return WW_ECORRUPT;
-	memcpy(name, reply->element[0]->str, reply->element[0]->len);
-	name[reply->element[0]->len] = 0;
-	for (int i = 1; i < LIMIT_WORDS; i++)
-		of[i] = (uint64_t)ww_redis_call_value(reply->element[i]);
-	*info = (struct ww_limit_info){.ref = {.tube = name},
-	    .limit = {of[1], of[2], of[3] * 1000, of[4]},
-	    .running = of[5],
-	    .left = of[7] * 1000};
-	return of[6] != 0;
+	*told = (struct told_limit){.info.ref.tube = told->tube};
+	memcpy(told->tube, texts[LIMIT_TUBE]->str, texts[LIMIT_TUBE]->len);
+	memcpy(told->group, texts[LIMIT_GROUP]->str, texts[LIMIT_GROUP]->len);
+	for (int i = LIMIT_RUNNING_MOST; i < LIMIT_WORDS; i++)
+		of[i] = (uint64_t)ww_redis_call_value(texts[i]);
+	told->info.ref.group_length = texts[LIMIT_GROUP]->len;
+	told->info.ref.group = told->info.ref.group_length ? told->group : NULL;
+	told->info.ref.each = strcmp(texts[LIMIT_WHOSE]->str, "each") == 0;
+	told->info.limit =
+	    (struct ww_limit){of[LIMIT_RUNNING_MOST], of[LIMIT_STARTS], of[LIMIT_PER] * 1000, of[LIMIT_BURST]};
+	told->info.running = of[LIMIT_RUNNING];
+	told->info.left = of[LIMIT_LEFT] * 1000;
+	told->is_closed = of[LIMIT_IS_CLOSED] != 0;
+	return WW_OK;
 }
 
-static int tell(struct redis_store *store, const redisReply *reply, ww_limit_fn *fn, void *context)
+/* How many jobs of a group are ready. */
+static int ready_of_group(struct redis_store *store, const struct told_limit *told, uint64_t *ready)
 {
-	char name[WW_TUBE_MAX + 1];
-	struct ww_limit_info info;
-	uint64_t ready = 0;
-	int result = read_limit(store, reply, name, &info);
+	struct few_words few;
+	struct words *words = begin(store, &few, "ready", told->tube);
+	struct fan fan;
 
-	if (result == 1)
-		result = ww_redis_stats_ready(store, name, &ready);
-	info.held = ready;
-	return result < 0 ? result : fn(&info, context);
+	ww_redis_words_bytes(words, told->group, told->info.ref.group_length);
+	int error = ww_redis_call_all(store, &ww_redis_script_shard_limit, words, 0, &fan);
+	if (error)
+		return error;
+	for (size_t i = 0; i < fan.count; i++)
+		*ready += (uint64_t)ww_redis_call_value(fan.calls[i].reply);
+	ww_redis_call_fan_free(store, &fan);
+	return WW_OK;
+}
+
+/* Fill in what it holds. */
+static int fill_held(struct redis_store *store, struct told_limit *told)
+{
+	if (!told->is_closed)
+		return WW_OK;
+	if (told->info.ref.group_length)
+		return ready_of_group(store, told, &told->info.held);
+	return ww_redis_stats_ready(store, told->tube, &told->info.held);
+}
+
+static int tell(struct redis_store *store, const char *tube, const redisReply *reply, ww_limit_fn *fn, void *context)
+{
+	struct told_limit told;
+	int error = read_limit(store, reply, &told);
+
+	if (error || (tube && strcmp(tube, told.tube) != 0))
+		return error;
+	error = fill_held(store, &told);
+	return error ? error : fn(&told.info, context);
+}
+
+/* The limits whose home is a shard. */
+static int list_shard(struct redis_store *store, uint32_t shard, const char *tube, ww_limit_fn *fn, void *context)
+{
+	char cursor[32] = "0";
+	int result = WW_OK;
+
+	do {
+		struct few_words few;
+		redisReply *reply;
+		result = ask_list(store, shard, begin(store, &few, "list", cursor), 1, &reply);
+		if (result)
+			return result;
+		if (!are_texts(reply->element, 1) || reply->element[0]->len >= sizeof cursor)
+			result = WW_ECORRUPT;
+		else
+			memcpy(cursor, reply->element[0]->str, reply->element[0]->len + 1);
+		for (size_t i = 1; i < reply->elements && !result; i++)
+			result = tell(store, tube, reply->element[i], fn, context);
+		ww_redis_call_free(reply);
+	} while (!result && strcmp(cursor, "0") != 0);
+	return result;
 }
 
 int ww_redis_limit_list(struct ww_jobs *jobs, const char *tube, ww_limit_fn *fn, void *context)
 {
 	struct redis_store *store = store_of(jobs);
-	struct few_words few;
-	struct words *words = ww_redis_words_few(store, &few);
-	uint32_t home = tube ? home_of(store, tube) : 0;
-	struct fan fan;
-	int result;
+	int result = WW_OK;
 
-	ww_redis_words_text(words, "list");
 	if (tube)
-		ww_redis_words_text(words, tube);
-	result = ww_redis_call_each(store, &ww_redis_script_shard_limit, words, tube ? &home : NULL,
-	    tube ? 1 : store->shards, REDIS_CALL_AGAIN, &fan);
-	for (size_t i = 0; fan.calls && i < fan.count && !result; i++) {
-		const redisReply *reply = fan.calls[i].reply;
-		result = fan.calls[i].error ? fan.calls[i].error : ww_redis_call_array(store, reply, 0);
-		for (size_t k = 0; !result && k < reply->elements; k++)
-			result = tell(store, reply->element[k], fn, context);
-	}
-	if (fan.calls)
-		ww_redis_call_fan_free(store, &fan);
+		return list_shard(store, ww_redis_permit_home(store, tube), tube, fn, context);
+	for (uint32_t i = 0; i < store->shards && !result; i++)
+		result = list_shard(store, i, NULL, fn, context);
 	return result;
 }
 
-static int copy(const struct ww_limit_info *info, void *context)
+/* Without what it holds. Errors: WW_ENOTFOUND. */
+static int show(struct redis_store *store, const struct ww_limit_ref *ref, struct told_limit *told)
 {
-	*(struct ww_limit_info *)context = *info;
-	return 1;
+	struct few_words few;
+	struct words *words = begin(store, &few, "show", ref->tube);
+	redisReply *reply;
+
+	ww_redis_words_text(words, whose_is(ref));
+	ww_redis_words_bytes(words, ref->group, ref->group_length);
+	int error = ask_list(store, ww_redis_permit_home(store, ref->tube), words, 0, &reply);
+	if (error)
+		return error;
+	error = reply->elements ? read_limit(store, reply->element[0], told) : WW_ENOTFOUND;
+	ww_redis_call_free(reply);
+	return error;
 }
 
 int ww_redis_limit_get(struct ww_jobs *jobs, const struct ww_limit_ref *ref, struct ww_limit_info *info)
 {
-	struct ww_limit_info found;
-	int result = ref->group_length || ref->each ? 0 : ww_redis_limit_list(jobs, ref->tube, copy, &found);
+	struct told_limit told;
+	int error = show(store_of(jobs), ref, &told);
 
-	if (result <= 0)
-		return result < 0 ? result : WW_ENOTFOUND;
-	*info = found;
+	if (!error)
+		error = fill_held(store_of(jobs), &told);
+	if (error)
+		return error;
+	*info = told.info;
 	info->ref = *ref;
 	return WW_OK;
 }
 
 int ww_redis_limit_held(struct redis_store *store, const char *tube, uint64_t ready, uint64_t *held)
 {
-	struct few_words few;
-	struct words *words = begin(store, &few, "list", tube);
-	redisReply *reply;
-	struct ww_limit_info info;
-	char name[WW_TUBE_MAX + 1];
-	int result = ww_redis_call_list(
-	    store, &ww_redis_script_shard_limit, home_of(store, tube), words, REDIS_CALL_AGAIN, 0, &reply);
+	struct told_limit told;
+	int error = show(store, &(struct ww_limit_ref){.tube = tube}, &told);
 
-	if (result)
-		return result;
-	result = reply->elements ? read_limit(store, reply->element[0], name, &info) : 0;
-	ww_redis_call_free(reply);
-	*held = result == 1 ? ready : 0;
-	return result < 0 ? result : WW_OK;
+	if (!error && told.is_closed)
+		*held = ready;
+	return error == WW_ENOTFOUND ? WW_OK : error;
 }

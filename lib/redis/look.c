@@ -145,7 +145,7 @@ int ww_redis_look_next(
 	int error = WW_ENOTFOUND;
 
 	if (state == WW_JOB_READY)
-		error = first(store, tube, "ready", &ref.id);
+		error = first(store, tube, "next", &ref.id);
 	else if (state == WW_JOB_BURIED)
 		error = first(store, tube, "buried", &ref.id);
 	else if (state == WW_JOB_DELAYED)

@@ -211,7 +211,7 @@ int ww_redis_put_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
 	struct few_words few;
 	uint32_t shard = ww_redis_put_refer(store, ww_redis_words_few(store, &few), job);
 	redisReply *reply;
-	int result = ww_redis_call_list(store, &ww_redis_script_shard_cancel, shard, &few.words, 0, 4, &reply);
+	int result = ww_redis_call_list(store, &ww_redis_script_shard_cancel, shard, &few.words, 0, 5, &reply);
 
 	if (result)
 		return result;
@@ -219,7 +219,8 @@ int ww_redis_put_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
 	result = (int)ww_redis_call_value(reply->element[0]);
 	/* Its lease has ended, whoever had it. */
 	if (!result && ww_redis_call_value(reply->element[3]))
-		ww_redis_limit_free(store, reply->element[1], (uint64_t)ww_redis_call_value(reply->element[2]), "free");
+		ww_redis_permit_end(store, reply->element[1], reply->element[4],
+		    (uint64_t)ww_redis_call_value(reply->element[2]), "free");
 	ww_redis_call_free(reply);
 	return result;
 }

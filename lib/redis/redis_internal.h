@@ -53,11 +53,17 @@
  */
 enum { HINT_UNKNOWN = -2, HINT_NONE = -1 };
 #define HINT_PERHAPS (INT64_C(1) << 32)
+/* What is added to a priority if the tube has groups there (GROUPED of part_shard.lua). */
+#define HINT_GROUPED (INT64_C(1) << 40)
 
 struct hint {
 	int64_t first;
 	uint64_t heard; /* the number of the last message about it */
+	int is_grouped; /* it was the first of a tube with groups */
 };
+
+/* What a reserve needs permits for (limit.c). */
+enum { LIMITED_NOT, LIMITED_TUBE, LIMITED_GROUPS };
 
 struct tube_hints {
 	UT_hash_handle hh; /* by name */
@@ -66,7 +72,8 @@ struct tube_hints {
 	uint64_t finished;
 	uint64_t pauses;
 	int was_asked;       /* for, lately, by a reserve */
-	int is_limited;      /* it has a limit: a reserve needs permits (limit.c) */
+	int is_limited;      /* LIMITED_* */
+	uint32_t turn;       /* with groups: the shard whose turn it is */
 	uint64_t held_until; /* elapsed ns; until then its limit lets nothing start */
 	uint64_t let;        /* the number of the last message that something may */
 	uint32_t promises;   /* hints that are not HINT_NONE */
@@ -303,34 +310,48 @@ void ww_redis_hint_finished(struct redis_store *store, const redisReply *tube);
 /* Forget all tubes; with the lock, unless the store ends. */
 void ww_redis_hint_free(struct redis_store *store);
 
-/* ---- limit.c */
+/* ---- permit.c */
 
-/* Permits for jobs of a tube, numbered one after the other. */
+/* Permits for jobs of a tube that are ready in a shard, numbered one after the other. */
 struct redis_permits {
+	const char *tube;
+	int kind; /* LIMITED_* */
 	uint32_t number;
-	uint64_t first;
+	uint64_t first;        /* 0: they count for nothing, as the tube has no limit */
+	const redisReply *row; /* of LIMITED_GROUPS: groups, and how many jobs of each are ready */
+	redisReply *given;     /* what the home replied: how many for each of those */
 };
 
+/* The home of a tube, which counts. */
+uint32_t ww_redis_permit_home(const struct redis_store *store, const char *tube);
 /*
- * Take up to `most` permits. None: the tube is held until there are some, unless more was heard than `seen`. With `first` 0
- * they count for nothing, as the tube has no limit.
+ * Take up to `most` permits for each of these tubes, whose tube and kind are filled in. A tube that gets none is held until
+ * there are some, unless more was heard than `seen`; its `kind` becomes -1. Free them in either case.
  */
-int ww_redis_limit_take(
-    struct redis_store *store, const char *tube, size_t most, uint64_t seen, struct redis_permits *permits);
-/* Of these leases, those of the tube got its permits. The other permits are given back. */
-void ww_redis_limit_settle(struct redis_store *store, const char *tube, const struct redis_permits *permits,
-    const struct ww_lease *leases, size_t count);
+int ww_redis_permit_take(struct redis_store *store, uint32_t shard, size_t most, uint64_t seen,
+    struct redis_permits *permits, size_t count, redisReply **row);
+void ww_redis_permit_free(struct redis_permits *permits, size_t count, redisReply *row);
+/* How many words ww_redis_permit_say adds, which are those that shard_reserve.lua reads after the tubes. */
+size_t ww_redis_permit_words(const struct redis_permits *permits);
+void ww_redis_permit_say(struct words *words, const struct redis_permits *permits);
+/* These leases, as shard_reserve.lua tells them, got its permits. The others are given back. */
+void ww_redis_permit_settle(struct redis_store *store, const struct redis_permits *permits, const redisReply *used);
 /* A job of a tube with a limit was leased without a permit. */
-void ww_redis_limit_add(struct redis_store *store, const struct ww_lease *lease);
+void ww_redis_permit_add(struct redis_store *store, const struct ww_lease *lease, const redisReply *group);
 /*
- * A lease has ended ("free"), or was none ("return"); or it ends then. `of` is its tube as a script replied it; anything else
- * than a text is ignored.
+ * A lease has ended ("free"), or was none ("return"); or it ends then. Its tube and group are as a script replied them;
+ * anything else than texts is ignored.
  */
-void ww_redis_limit_free(struct redis_store *store, const redisReply *of, uint64_t id, const char *what);
-void ww_redis_limit_touch(struct redis_store *store, const redisReply *of, uint64_t id, uint64_t end_us);
+void ww_redis_permit_end(
+    struct redis_store *store, const redisReply *of, const redisReply *group, uint64_t id, const char *what);
+void ww_redis_permit_touch(
+    struct redis_store *store, const redisReply *of, const redisReply *group, uint64_t id, uint64_t end_us);
 /* A message: jobs of the tube may start. */
-void ww_redis_limit_let(struct redis_store *store, const char *tube);
-/* How many of the ready jobs of a tube with a limit may not start. */
+void ww_redis_permit_let(struct redis_store *store, const char *tube);
+
+/* ---- limit.c */
+
+/* How many of the ready jobs of a tube with a limit may not start: these, or as many as its groups hold. */
 int ww_redis_limit_held(struct redis_store *store, const char *tube, uint64_t ready, uint64_t *held);
 int ww_redis_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *ref, const struct ww_limit *limit);
 int ww_redis_limit_get(struct ww_jobs *jobs, const struct ww_limit_ref *ref, struct ww_limit_info *info);

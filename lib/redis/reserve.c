@@ -22,8 +22,8 @@ enum { LEASE_WORDS = 15, TAKE_BATCH = 256 };
  * waits for others that do.
  */
 enum { LOOK_PIECE = 1024, LOOK_MANY = 100 };
-/* What a shard replies of a tube with a limit that was asked for without permits. */
-enum { NEEDS_PERMITS = -3 };
+/* What a shard replies of a tube with a limit that was asked for without permits, or without those for its groups. */
+enum { NEEDS_PERMITS = -3, NEEDS_GROUPS = -4 };
 
 /* A reserve under way. */
 struct take {
@@ -104,16 +104,30 @@ struct view {
 	size_t count;   /* tubes that promise something */
 };
 
+/* Of a tube with groups, the shards take turns, too: only the next one that promises something is looked at. */
+static int is_grouped(const struct redis_store *store, const struct tube_hints *tube)
+{
+	for (uint32_t i = 0; i < store->shards; i++)
+		if (tube->of[i].is_grouped)
+			return 1;
+	return 0;
+}
+
 static void view_tube(const struct take *take, const struct tube_hints *tube, struct view *view, int64_t *least)
 {
+	const int in_turn = is_grouped(take->store, tube);
+	uint32_t begin = in_turn ? tube->turn : take->begin;
+	int has_seen = 0;
+
 	for (uint32_t i = 0; i < take->store->shards; i++) {
-		uint32_t shard = (take->begin + i) % take->store->shards;
+		uint32_t shard = (begin + i) % take->store->shards;
 		int64_t first = tube->of[shard].first;
 		if (has_failed(take, shard))
 			continue;
 		view->is_unknown |= first == HINT_UNKNOWN;
-		if (first < 0)
+		if (first < 0 || (in_turn && has_seen))
 			continue;
+		has_seen = 1;
 		if (first < *least) {
 			if (shard != view->best && view->best >= 0)
 				view->bound = *least;
@@ -186,12 +200,22 @@ static void learn(const struct take *take, size_t t, uint32_t shard, int64_t fir
 {
 	struct tube_hints *tube = hints_of(take, t);
 
-	if (tube && first == NEEDS_PERMITS) {
-		tube->is_limited = 1;
+	if (tube && (first == NEEDS_PERMITS || first == NEEDS_GROUPS)) {
+		tube->is_limited = first == NEEDS_PERMITS ? LIMITED_TUBE : LIMITED_GROUPS;
 		first = HINT_PERHAPS;
 	}
 	if (tube && tube->of[shard].heard <= seen)
 		ww_redis_hint_set(tube, shard, first);
+}
+
+/* The same from a shard that has had its turn. */
+static void learn_turn(const struct take *take, size_t t, uint32_t shard, int64_t first, uint64_t seen)
+{
+	struct tube_hints *tube = hints_of(take, t);
+
+	learn(take, t, shard, first, seen);
+	if (tube)
+		tube->turn = (shard + 1) % take->store->shards;
 }
 
 /* Learn from all shards; those without an answer have failed. */
@@ -274,14 +298,12 @@ static int look(struct take *take, uint32_t *room)
 
 /* ---- One shard */
 
-static int read_leases(struct take *take, const redisReply *reply, size_t tubes)
+static int read_leases(struct take *take, const redisReply *reply)
 {
 	struct redis_store *store = take->store;
 	const redisReply *leases;
-	int error = ww_redis_call_array(store, reply, 1 + tubes);
+	int error = ww_redis_call_array(store, reply->element[0], 0);
 
-	if (!error)
-		error = ww_redis_call_array(store, reply->element[0], 0);
 	if (error)
 		return error;
 	leases = reply->element[0];
@@ -308,32 +330,64 @@ static size_t narrow(const struct take *take, const struct view *view, uint32_t 
 	return count;
 }
 
+/* A tube's word of permits, after how many jobs at most. */
+static int say_most(char *text, size_t most, const struct redis_permits *permits, size_t count)
+{
+	int used = snprintf(text, 24, "%zu", most);
+
+	for (size_t i = 0; permits && i < count; i++)
+		used += permits[i].row ? snprintf(text + used, 24, " g%zu", permits[i].row->elements / 2)
+		                       : snprintf(text + used, 24, " %u", (unsigned)permits[i].number);
+	return used;
+}
+
+static struct words *say_take(struct take *take, const struct view *view, const uint32_t *promising, size_t count,
+    const char *most, const struct redis_permits *permits)
+{
+	size_t room = 4 + count;
+
+	for (size_t i = 0; permits && i < count; i++)
+		room += ww_redis_permit_words(&permits[i]);
+	struct words *words = ww_redis_words_many(take->store, room);
+	if (!words)
+		return NULL;
+	ww_redis_words_text(words, most);
+	ww_redis_words_number(words, (uint64_t)view->bound);
+	for (size_t i = 0; i < count; i++)
+		ww_redis_words_text(words, take->tubes[promising[i]]);
+	for (size_t i = 0; permits && i < count; i++)
+		ww_redis_permit_say(words, &permits[i]);
+	return words;
+}
+
 /*
  * Lease as many as there is room for, with priorities up to the bound; if there are none, the first job alone. Redis is
  * asked for the tubes alone that promise something there: watching a thousand costs what watching one does.
+ * permits: of each tube; or NULL.
  */
-static int take_tubes(
-    struct take *take, const struct view *view, const uint32_t *promising, size_t count, const char *most)
+static int take_tubes(struct take *take, const struct view *view, const uint32_t *promising, size_t count,
+    const char *most, const struct redis_permits *permits)
 {
 	struct redis_store *store = take->store;
-	struct words *words = ww_redis_words_many(store, 4 + count);
+	struct words *words = say_take(take, view, promising, count, most, permits);
 	uint32_t shard = (uint32_t)view->best;
 	redisReply *reply = NULL;
 	int error;
 
 	if (!words)
 		return WW_ENOMEM;
-	ww_redis_words_text(words, most);
-	ww_redis_words_number(words, (uint64_t)view->bound);
-	for (size_t i = 0; i < count; i++)
-		ww_redis_words_text(words, take->tubes[promising[i]]);
 	error = ww_redis_call(store, &ww_redis_script_shard_reserve, shard, words, REDIS_CALL_SOON, &reply);
 	if (!error)
-		error = read_leases(take, reply, count);
+		error = ww_redis_call_array(store, reply, (permits ? 2 : 1) * count + 1);
+	/* Also of leases that cannot be handed out. */
+	for (size_t i = 0; permits && i < count && !error; i++)
+		ww_redis_permit_settle(store, &permits[i], reply->element[1 + count + i]);
+	if (!error)
+		error = read_leases(take, reply);
 	/* A shard that failed is asked after the others, until it answers or a message comes. */
 	pthread_mutex_lock(&store->lock);
 	for (size_t i = 0; i < count; i++)
-		learn(take, promising[i], shard, error ? HINT_PERHAPS : ww_redis_call_value(reply->element[1 + i]),
+		learn_turn(take, promising[i], shard, error ? HINT_PERHAPS : ww_redis_call_value(reply->element[1 + i]),
 		    view->seen);
 	pthread_mutex_unlock(&store->lock);
 	ww_redis_call_free(reply);
@@ -343,61 +397,53 @@ static int take_tubes(
 
 /* ---- Tubes with limits: permits come first */
 
-static int is_limited(const struct take *take, uint32_t tube)
+static int kind_of(const struct take *take, uint32_t tube)
 {
 	pthread_mutex_lock(&take->store->lock);
 	const struct tube_hints *hints = hints_of(take, tube);
-	int is = hints && hints->is_limited;
+	int kind = hints ? hints->is_limited : LIMITED_NOT;
 	pthread_mutex_unlock(&take->store->lock);
-	return is;
+	return kind;
 }
 
 static int is_any_limited(const struct take *take, const uint32_t *promising, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (is_limited(take, promising[i]))
+		if (kind_of(take, promising[i]))
 			return 1;
 	return 0;
 }
 
-/* Take permits, and leave out the tubes that get none. */
-static int take_permits(struct take *take, const struct view *view, uint32_t *promising, size_t *count, size_t most,
-    struct redis_permits *permits)
+/* Leave out the tubes that get none. */
+static size_t leave_out(uint32_t *promising, struct redis_permits *permits, size_t count)
 {
 	size_t kept = 0;
-	int error = WW_OK;
 
-	for (size_t i = 0; i < *count && !error; i++) {
-		const uint32_t tube = promising[i];
-		permits[kept] = (struct redis_permits){0};
-		int limited = is_limited(take, tube);
-		if (limited)
-			error = ww_redis_limit_take(take->store, take->tubes[tube], most, view->seen, &permits[kept]);
-		if (limited && !permits[kept].number)
+	for (size_t i = 0; i < count; i++) {
+		if (permits[i].kind < 0)
 			continue;
-		promising[kept++] = tube;
+		permits[kept] = permits[i];
+		promising[kept++] = promising[i];
 	}
-	*count = kept;
-	return error;
+	return kept;
 }
 
 static int take_permitted(struct take *take, const struct view *view, uint32_t *promising, size_t count, size_t most,
     struct redis_permits *permits, char *text)
 {
-	size_t before = take->got;
-	int error = take_permits(take, view, promising, &count, most, permits);
-	int used = snprintf(text, 24, "%zu", most);
+	redisReply *row = NULL;
 
-	/* If this fails, permits that were taken end by themselves. */
-	if (error || !count)
-		return error;
 	for (size_t i = 0; i < count; i++)
-		used += snprintf(text + used, 12, " %u", (unsigned)permits[i].number);
-	error = take_tubes(take, view, promising, count, text);
-	for (size_t i = 0; i < count && !error; i++)
-		if (permits[i].first)
-			ww_redis_limit_settle(take->store, take->tubes[promising[i]], &permits[i],
-			    take->leases + before, take->got - before);
+		permits[i] =
+		    (struct redis_permits){.tube = take->tubes[promising[i]], .kind = kind_of(take, promising[i])};
+	/* If this fails, permits that were taken end by themselves. */
+	int error = ww_redis_permit_take(take->store, (uint32_t)view->best, most, view->seen, permits, count, &row);
+	count = leave_out(promising, permits, count);
+	if (!error && count) {
+		(void)say_most(text, most, permits, count);
+		error = take_tubes(take, view, promising, count, text, permits);
+	}
+	ww_redis_permit_free(permits, count, row);
 	return error;
 }
 
@@ -407,7 +453,7 @@ static int take_from(struct take *take, const struct view *view, uint32_t *promi
 	size_t left = take->most - take->got;
 	size_t most = left < TAKE_BATCH ? left : TAKE_BATCH;
 	size_t count = narrow(take, view, promising);
-	size_t size = count * (sizeof(struct redis_permits) + 12) + 24;
+	size_t size = count * (sizeof(struct redis_permits) + 24) + 24;
 	char text[24];
 	int error;
 
@@ -415,8 +461,8 @@ static int take_from(struct take *take, const struct view *view, uint32_t *promi
 	if (!count)
 		return WW_OK;
 	if (!is_any_limited(take, promising, count)) {
-		(void)snprintf(text, sizeof text, "%zu", most);
-		return take_tubes(take, view, promising, count, text);
+		(void)say_most(text, most, NULL, 0);
+		return take_tubes(take, view, promising, count, text, NULL);
 	}
 	struct redis_permits *permits = memory_take(allocator, size);
 	if (!permits)
@@ -512,12 +558,12 @@ int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lea
 
 	ww_redis_words_number(ww_redis_words_few(store, &few), id);
 	error = ww_redis_call_list(
-	    store, &ww_redis_script_shard_reserve_job, shard_of(store, id), &few.words, 0, LEASE_WORDS + 1, &reply);
+	    store, &ww_redis_script_shard_reserve_job, shard_of(store, id), &few.words, 0, LEASE_WORDS + 2, &reply);
 	if (error)
 		return error;
 	error = read_lease(store, reply->element, &got);
 	if (!error && ww_redis_call_value(reply->element[LEASE_WORDS]))
-		ww_redis_limit_add(store, &got);
+		ww_redis_permit_add(store, &got, reply->element[LEASE_WORDS + 1]);
 	ww_redis_call_free(reply);
 	if (!error)
 		*lease = got;

@@ -7,7 +7,7 @@
 /* clang-format off */
 enum {
 	TUBE_NAME, TUBE_ALL, TUBE_READY, TUBE_URGENT, TUBE_RESERVED, TUBE_BURIED, TUBE_PAUSE, TUBE_PAUSE_LEFT,
-	TUBE_AGE, TUBE_LIMITED, TUBE_WORDS
+	TUBE_AGE, TUBE_LIMITED, TUBE_HELD, TUBE_WORDS
 };
 enum {
 	SUM_ACCEPTED, SUM_ENDED, SUM_TIMEOUTS, SUM_LATE, SUM_LATE_CLASSES,
@@ -95,6 +95,7 @@ static int add_tube(struct sums *sums, const redisReply *reply, uint32_t shard)
 	sum->stats.pause = of[TUBE_PAUSE] ? of[TUBE_PAUSE] * 1000 : sum->stats.pause;
 	sum->stats.pause_left = of[TUBE_PAUSE] ? of[TUBE_PAUSE_LEFT] * 1000 : sum->stats.pause_left;
 	sum->stats.is_limited |= of[TUBE_LIMITED] != 0;
+	sum->stats.held += of[TUBE_HELD];
 	sum->age = of[TUBE_AGE] > sum->age ? of[TUBE_AGE] : sum->age;
 	return WW_OK;
 }

@@ -98,7 +98,7 @@ static void hear(const char *message, size_t length, void *context)
 		if (store->config.ready)
 			store->config.ready(text + used + 1, store->config.context);
 	} else if (text[0] == 'l' && text[1] == ' ') {
-		ww_redis_limit_let(store, text + 2);
+		ww_redis_permit_let(store, text + 2);
 		if (store->config.ready)
 			store->config.ready(text + 2, store->config.context);
 	}

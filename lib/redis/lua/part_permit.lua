@@ -1,46 +1,118 @@
 -- Part of a script that works on limits. A job of a tube with a limit starts by a permit of the tube's home, one shard: so
--- the limit holds over all shards. A permit is a member of the zset of those of its tube, until its score; first under a
+-- the limit holds over all shards. A permit is a member of the zset of those of its gate, until its score; first under a
 -- number of its own, and once its job is leased, under the job's id and until the end of the lease. So nothing is lost if
 -- who took it dies.
+--
+-- A gate has a limit: the tube, under its name, or a group, under the name of the tube, NUL and the group. It is closed while
+-- as many permits are out as may be, or until the next start comes at an even pace: the theoretical arrival time of GCRA.
 -- A start that is late by so many us at most was waited for, and some of that is made up.
 local LATE, SLACK = 50000, 10000
+-- What a limit holds is looked at again after so many us, as a message may be lost.
+local HOLD = 5000000
 
--- The limit of a tube, or nil. `home`: it is counted here.
-local function limit_of(tube)
-	local text = redis.call('HGET', tag .. ':l', tube)
+local function name_of(tube, group)
+	return group and tube .. '\0' .. group or tube
+end
+
+-- A limit, or nil. Of a tube: `home`, whether it is counted here, and `groups`, how many limits of groups the tube has.
+-- `used`: the time as of which its burst is used up.
+local function limit_of(name)
+	local text = redis.call('HGET', tag .. ':l', name)
 	if not text then return end
-	local running, starts, per, burst, home = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d)$')
-	local limit = {running = tonumber(running), starts = tonumber(starts), per = tonumber(per), burst = tonumber(burst)}
-	limit.home = home == '1'
+	local of, limit = {}, {}
+	for number in string.gmatch(text, '%d+') do of[#of + 1] = tonumber(number) end
+	limit.running, limit.starts, limit.per, limit.burst, limit.home = of[1], of[2], of[3], of[4], of[5] == 1
+	limit.groups, limit.version, limit.used = of[6], of[7], of[8]
 	if limit.starts > 0 then limit.interval = limit.per / limit.starts end
 	return limit
 end
 
--- When the next start comes at an even pace: the theoretical arrival time of GCRA.
-local function pace_of(tube)
-	return tonumber(redis.call('HGET', tag .. ':g', tube) or 0)
+-- The gate of a tube, or of a group unless it is nil; or nil if it has no limit.
+local function gate_of(tube, group)
+	if group == '' then return end
+	local limit = limit_of(name_of(tube, group)) or group and limit_of(name_of(tube, ''))
+	if not limit or limit.running + limit.starts == 0 then return end
+	limit.tube, limit.group, limit.name = tube, group, name_of(tube, group)
+	limit.set = tag .. ':q:' .. limit.name
+	return limit
 end
 
-local function set_pace(tube, even)
-	redis.call('HSET', tag .. ':g', tube, string.format('%.3f', even))
+-- When the next start comes at an even pace. What was noted under another limit does not count.
+local function pace_of(gate)
+	local version, even = string.match(redis.call('HGET', tag .. ':g', gate.name) or '', '^(%d+) (.*)$')
+	if tonumber(version) == gate.version then return tonumber(even) end
+	return gate.used > 0 and gate.used + gate.burst * gate.interval or 0
 end
 
-local function use_up(tube, limit)
-	if limit.interval then set_pace(tube, now + limit.burst * limit.interval) end
+local function set_pace(gate, even)
+	redis.call('HSET', tag .. ':g', gate.name, string.format('%d %.3f', gate.version, even))
 end
 
--- Permits that can be had now by the number that run, and by the rate the time of the next start.
-local function room_of(tube, limit)
-	redis.call('ZREMRANGEBYSCORE', tag .. ':q:' .. tube, '-inf', now)
-	if limit.running == 0 then return NEVER end
-	return limit.running - redis.call('ZCARD', tag .. ':q:' .. tube)
+-- Permits that can be had now by the number that run.
+local function room_of(gate)
+	redis.call('ZREMRANGEBYSCORE', gate.set, '-inf', now)
+	if gate.running == 0 then return NEVER end
+	return gate.running - redis.call('ZCARD', gate.set)
+end
+
+-- From where the next start counts.
+local function base_of(gate, even)
+	return math.max(even, now - even <= LATE and now - SLACK or now)
+end
+
+-- How many of so many may start now; if none, when to try again, and whether the end of a lease will tell.
+local function allow(gate, most)
+	local number = math.max(0, math.min(most, room_of(gate)))
+	if number == 0 then
+		local first = redis.call('ZRANGE', gate.set, 0, 0, 'WITHSCORES')
+		return 0, math.ceil(tonumber(first[2] or now)), true
+	end
+	if not gate.interval then return number end
+	local even, early, may = pace_of(gate), (gate.burst - 1) * gate.interval, 0
+	if now < math.floor(even - early) then return 0, math.ceil(even - early), false end
+	even = base_of(gate, even)
+	repeat
+		may, even = may + 1, even + gate.interval
+	until may == number or now < math.floor(even - early)
+	return may
+end
+
+local function count_starts(gate, number)
+	if gate.interval then set_pace(gate, base_of(gate, pace_of(gate)) + number * gate.interval) end
+end
+
+local function give_back(gate, number)
+	if gate.interval then set_pace(gate, pace_of(gate) - number * gate.interval) end
+end
+
+-- Note until when there is something to know of a group: then it may be forgotten.
+local function note(gate)
+	if not gate.group then return end
+	local last = redis.call('ZRANGE', gate.set, -1, -1, 'WITHSCORES')
+	local time = math.max(tonumber(last[2] or 0), gate.interval and pace_of(gate) or 0)
+	redis.call('ZADD', tag .. ':i:' .. gate.tube, string.format('%.0f', math.ceil(time)), gate.group)
+end
+
+-- Forget what is counted of a tube, or of a group.
+local function drop(tube, group)
+	local name = name_of(tube, group)
+	redis.call('DEL', tag .. ':q:' .. name, tag .. ':y:' .. name)
+	redis.call('HDEL', tag .. ':g', name)
+	if group then redis.call('ZREM', tag .. ':i:' .. tube, group) end
+end
+
+-- Forget some groups of which there is nothing to know any more.
+local function forget_groups(tube)
+	for _, group in ipairs(redis.call('ZRANGE', tag .. ':i:' .. tube, '-inf', now, 'BYSCORE', 'LIMIT', 0, 4)) do
+		drop(tube, group)
+	end
 end
 
 -- Whether nothing may start (1 or 0), and in how long the rate lets the next one start.
-local function state_of(tube, limit)
+local function state_of(gate)
 	local left = 0
-	if limit.interval then left = math.max(0, pace_of(tube) - (limit.burst - 1) * limit.interval - now) end
-	return (left > 0 or room_of(tube, limit) <= 0) and 1 or 0, left
+	if gate.interval then left = math.max(0, pace_of(gate) - (gate.burst - 1) * gate.interval - now) end
+	return (left > 0 or room_of(gate) <= 0) and 1 or 0, left
 end
 
 -- Somebody may start: tell those who were refused.

@@ -4,7 +4,7 @@
 -- Replies -100 if Redis has no store of that identity: it is empty, or has another store.
 --
 -- A job waits, is reserved or is buried, and lies in one set:
---   waiting    before its due time in the zset of its slice of time, afterwards in the ready zset of its tube
+--   waiting    before its due time in the zset of its slice of time, afterwards in the ready zset of its tube, or of its group
 --   reserved   in the zset of leases, by its end
 --   buried     in the zset of buried jobs of its tube, in the order of burial
 -- A job that was finished may be kept for its key: it lies in the zset of those, by the time when it is forgotten, and
@@ -12,10 +12,15 @@
 --
 -- displace takes a job from its set; place, bury and lease put it into one.
 --
+-- The groups of a tube that have ready jobs stand in its row, in the order of their turns. A group that a limit holds stands
+-- in the zset of those instead, until the time when it is let into the row again. The jobs that name no group are the group
+-- ''; it stands in a row only if others do, so that a tube without groups has neither.
+--
 -- Whoever runs a script moves what is due (at the end of this file), and sets the alarm: the time when something is due
 -- next. Whoever puts a job or a lease that is due sooner lowers the alarm (ring), and tells the workers.
 local tag = KEYS[1]
-local head = redis.call('HMGET', tag .. ':m', 'store', 'alarm', 'slice', 'shard', 'shards', 'paused', 'seq', 'token', 'limited')
+local head = redis.call('HMGET', tag .. ':m', 'store', 'alarm', 'slice', 'shard', 'shards', 'paused', 'seq', 'token', 'limited',
+	'grouped')
 if head[1] ~= ARGV[1] then return -100 end
 local now = tonumber(ARGV[2])
 if not now then
@@ -136,11 +141,109 @@ local function delayed_set(due)
 	return string.format('%s:d:%d', tag, math.floor(due / slice))
 end
 
+-- ---- Ready jobs
+
+-- Where the ready jobs of a tube are, or of a group of it.
+local function ready_set(tube, group)
+	if group and group ~= '' then return tag .. ':h:' .. tube .. '\0' .. group end
+	return tag .. ':r:' .. tube
+end
+
+-- What is added to the priority of a tube's first ready job if the tube has groups: its shards then take turns, too.
+local GROUPED = 2 ^ 40
+
+-- The ready job of a tube whose turn it is: the member of its set, and its priority; or nil. It may be of a group that is
+-- held, if there is no other and the caller wants it.
+local function first_of(tube, with_held)
+	local group = head[10] and redis.call('ZRANGE', tag .. ':o:' .. tube, 0, 0)[1]
+	if head[10] and with_held and not group then
+		group = redis.call('EXISTS', tag .. ':r:' .. tube) == 0 and redis.call('ZRANGE', tag .. ':v:' .. tube, 0, 0)[1]
+	end
+	local first = redis.call('ZRANGE', ready_set(tube, group), 0, 0, 'WITHSCORES')
+	if group and first[1] then return first[1], GROUPED + first[2] end
+	return first[1], tonumber(first[2])
+end
+
+local function wake_first(tube, priority)
+	wake(string.format('r %s %.0f %s', head[4], priority, tube))
+end
+
 -- Tell the waiting workers of a tube if its first ready job came just now.
 local function tell(tube, came)
-	local first = redis.call('ZRANGE', tag .. ':r:' .. tube, 0, 0, 'WITHSCORES')
-	if first[1] and came[first[1]] then wake('r ' .. head[4] .. ' ' .. first[2] .. ' ' .. tube) end
+	local member, priority = first_of(tube)
+	if member and came[member] then wake_first(tube, priority) end
 end
+
+-- A group with ready jobs goes to the end of the row.
+local function join(tube, group)
+	local row = tag .. ':o:' .. tube
+	if group ~= '' and redis.call('EXISTS', row) == 0 and redis.call('EXISTS', tag .. ':r:' .. tube) == 1 then
+		join(tube, '')
+	end
+	redis.call('ZADD', row, redis.call('HINCRBY', tag .. ':m', 'turn', 1), group)
+end
+
+-- A group's number of ready jobs, and of urgent ones, has changed. Returns whether the group is held.
+local function count_ready(tube, group, number, urgent)
+	count('g' .. tube, number)
+	if urgent ~= 0 then count('u' .. tube, urgent) end
+	if not redis.call('ZSCORE', tag .. ':v:' .. tube, group) then return false end
+	count('h' .. tube, number)
+	return true
+end
+
+-- A group is not held any more. Returns whether it was.
+local function unhold(tube, group)
+	local set = tag .. ':v:' .. tube
+	if redis.call('ZREM', set, group) == 0 then return false end
+	if redis.call('EXISTS', set) == 0 then redis.call('ZREM', tag .. ':v', tube) end
+	return true
+end
+
+-- So many jobs of a tube, and of a group or nil, have just been added to the ready ones, so many of them urgent.
+local function add_ready(tube, group, number, urgent)
+	if not group then
+		if not head[10] or redis.call('EXISTS', tag .. ':o:' .. tube) == 0 then return end
+		group = ''
+	else
+		if not head[10] then redis.call('HSET', tag .. ':m', 'grouped', 1) end
+		head[10] = '1'
+		if count_ready(tube, group, number, urgent) then return end
+	end
+	if not redis.call('ZSCORE', tag .. ':o:' .. tube, group) then join(tube, group) end
+end
+
+-- So many have just been taken from them.
+local function remove_ready(tube, group, number, urgent)
+	if group and group ~= '' then
+		count_ready(tube, group, -number, -urgent)
+		if redis.call('EXISTS', ready_set(tube, group)) == 0 then
+			redis.call('ZREM', tag .. ':o:' .. tube, group)
+			unhold(tube, group)
+		end
+	elseif head[10] and redis.call('EXISTS', tag .. ':r:' .. tube) == 0 then
+		redis.call('ZREM', tag .. ':o:' .. tube, '')
+	end
+end
+
+-- Let held groups of a tube into the row.
+local function let_groups(tube, groups)
+	local before = first_of(tube)
+	for _, group in ipairs(groups) do
+		if unhold(tube, group) then
+			count('h' .. tube, -redis.call('ZCARD', ready_set(tube, group)))
+			join(tube, group)
+		end
+	end
+	local member, priority = first_of(tube)
+	if member and member ~= before then wake_first(tube, priority) end
+end
+
+local function is_urgent(job)
+	return job[PRIORITY] < 1024 and 1 or 0
+end
+
+-- ---- Places
 
 -- Put a waiting job into the set for its due time.
 local function place(id, job)
@@ -148,7 +251,8 @@ local function place(id, job)
 	job[STATE] = WAITING
 	if due <= now then
 		local member = rank(id)
-		redis.call('ZADD', tag .. ':r:' .. job[TUBE], job[PRIORITY], member)
+		redis.call('ZADD', ready_set(job[TUBE], job[GROUP]), job[PRIORITY], member)
+		add_ready(job[TUBE], job[GROUP], 1, is_urgent(job))
 		tell(job[TUBE], {[member] = true})
 	else
 		local number = string.format('%d', math.floor(due / slice))
@@ -167,7 +271,8 @@ local function displace(id, job)
 		job[TOKEN], job[PASSED], job[ENDS] = 0, 0, 0
 	elseif state == BURIED then
 		redis.call('ZREM', tag .. ':b:' .. job[TUBE], id)
-	elseif redis.call('ZREM', tag .. ':r:' .. job[TUBE], rank(id)) == 1 then
+	elseif redis.call('ZREM', ready_set(job[TUBE], job[GROUP]), rank(id)) == 1 then
+		remove_ready(job[TUBE], job[GROUP], 1, is_urgent(job))
 		return true
 	else
 		local set = delayed_set(job[DUE])
@@ -272,7 +377,7 @@ local function promote()
 	if not first then return 0, true end
 	local set = tag .. ':d:' .. first
 	local found = redis.call('ZRANGE', set, '-inf', now, 'BYSCORE', 'LIMIT', 0, BATCH, 'WITHSCORES')
-	local ids, late, classes, tubes, came = {}, 0, {}, {}, {}
+	local ids, late, classes, sets, came = {}, 0, {}, {}, {}
 	for i = 1, #found, 2 do
 		ids[#ids + 1] = found[i]
 		late = late + now - found[i + 1]
@@ -283,17 +388,21 @@ local function promote()
 		for i, text in ipairs(redis.call('HMGET', tag .. ':j', unpack(ids))) do
 			local job = read(text)
 			if job then
-				local add = tubes[job[TUBE]] or {'ZADD', tag .. ':r:' .. job[TUBE]}
-				local member = rank(ids[i])
+				local set, member = ready_set(job[TUBE], job[GROUP]), rank(ids[i])
+				local add = sets[set] or {tube = job[TUBE], group = job[GROUP], urgent = 0, 'ZADD', set}
 				add[#add + 1] = job[PRIORITY]
 				add[#add + 1] = member
-				tubes[job[TUBE]], came[member] = add, true
+				add.urgent = add.urgent + is_urgent(job)
+				sets[set], came[member] = add, true
 			end
 		end
-		for tube, add in pairs(tubes) do
+		local tubes = {}
+		for _, add in pairs(sets) do
 			redis.call(unpack(add))
-			tell(tube, came)
+			add_ready(add.tube, add.group, (#add - 2) / 2, add.urgent)
+			tubes[add.tube] = true
 		end
+		for tube in pairs(tubes) do tell(tube, came) end
 		for class, number in pairs(classes) do
 			redis.call('HINCRBY', tag .. ':m', 'late' .. class, number)
 		end
@@ -314,8 +423,8 @@ local function unpause()
 		local over = tonumber(string.match(pauses[i + 1], '^%d+'))
 		if over <= now then
 			redis.call('HDEL', tag .. ':p', pauses[i])
-			local first = redis.call('ZRANGE', tag .. ':r:' .. pauses[i], 0, 0, 'WITHSCORES')
-			if first[1] then wake('r ' .. head[4] .. ' ' .. first[2] .. ' ' .. pauses[i]) end
+			local member, priority = first_of(pauses[i])
+			if member then wake_first(pauses[i], priority) end
 		else
 			next_end, left = math.min(next_end, over), left + 1
 		end
@@ -335,6 +444,21 @@ local function let_some()
 	return #tubes
 end
 
+-- Let groups that were held until now into the rows of their tubes. Returns how many.
+local function let_held()
+	local tubes, number = redis.call('ZRANGE', tag .. ':v', '-inf', now, 'BYSCORE', 'LIMIT', 0, BATCH), 0
+	for _, tube in ipairs(tubes) do
+		local set = tag .. ':v:' .. tube
+		local groups = redis.call('ZRANGE', set, '-inf', now, 'BYSCORE', 'LIMIT', 0, BATCH - number)
+		let_groups(tube, groups)
+		number = number + #groups + 1
+		local first = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
+		if first[2] then redis.call('ZADD', tag .. ':v', first[2], tube) else redis.call('ZREM', tag .. ':v', tube) end
+		if number >= BATCH then break end
+	end
+	return number
+end
+
 -- When something is due next.
 local function next_alarm()
 	local time = NEVER
@@ -344,6 +468,8 @@ local function next_alarm()
 	if lease[2] then time = math.min(time, tonumber(lease[2])) end
 	local held = head[9] and redis.call('ZRANGE', tag .. ':w', 0, 0, 'WITHSCORES') or {}
 	if held[2] then time = math.min(time, tonumber(held[2])) end
+	local group = head[9] and redis.call('ZRANGE', tag .. ':v', 0, 0, 'WITHSCORES') or {}
+	if group[2] then time = math.min(time, tonumber(group[2])) end
 	local kept = redis.call('ZRANGE', tag .. ':e', 0, 0, 'WITHSCORES')
 	if kept[2] then time = math.min(time, tonumber(kept[2])) end
 	return time
@@ -359,7 +485,7 @@ if alarm <= now then
 		promoted = promoted + number
 	until all or promoted >= BATCH
 	if head[6] then over = unpause() end
-	local let = head[9] and let_some() or 0
+	local let = head[9] and let_some() + let_held() or 0
 	alarm = now
 	if all and reaped < BATCH and forgotten < BATCH and let < BATCH then
 		alarm = math.min(next_alarm(), over)

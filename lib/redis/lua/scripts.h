@@ -13,14 +13,22 @@
  *     {P:S}:d:<n>      zset    due time -> id             delayed jobs that are due in slice n of time
  *     {P:S}:s          zset    n                          the slices that have jobs
  *     {P:S}:r:<tube>   zset    priority, id               ready jobs
+ *     {P:S}:h:<group>  zset    priority, id               ready jobs of a group, as <tube> NUL <name>
+ *     {P:S}:o:<tube>   zset    turn -> group              the row of groups that have ready jobs
+ *     {P:S}:v:<tube>   zset    until when -> group        groups that a limit holds
+ *     {P:S}:v          zset    the first of these -> tube
  *     {P:S}:f          zset    end of lease -> id         jobs in flight
  *     {P:S}:b:<tube>   zset    order of burying -> id     buried jobs
  *     {P:S}:e          zset    when to forget -> id       jobs that have ended and are kept for their keys
  *     {P:S}:c          hash    t<tube>, r<tube>           a tube's jobs in all, and its reserved ones
+ *                              g<tube>, u<tube>, h<tube>  of its groups: ready jobs, urgent ones, and those of held groups
  *     {P:S}:p          hash    tube -> end, span          pauses
- *     {P:S}:l          hash    tube -> limit              limits, and whether this shard is the tube's home
- *     {P:S}:q:<tube>   zset    until when -> permit       at the home: jobs of the tube that run, or are about to
- *     {P:S}:g          hash    tube -> time               at the home: when the next start comes at an even pace
+ *     {P:S}:l          hash    gate -> limit              limits, and whether this shard is the tube's home. A gate is a tube;
+ *                                                         at the home also <tube> NUL <group>, the group '' being each
+ *     {P:S}:q:<gate>   zset    until when -> permit       at the home: jobs that run, or are about to
+ *     {P:S}:g          hash    gate -> time               at the home: when the next start comes at an even pace
+ *     {P:S}:y:<gate>   zset    since when -> shard        at the home: shards with jobs of a group that were refused
+ *     {P:S}:i:<tube>   zset    until when -> group        at the home: groups of which something is counted
  *     {P:S}:w          zset    when to try again -> tube  at the home: where somebody was refused
  *     {P}:store        hash    identity, format, shards and slice
  *     {P}:workers      zset    until when -> name         the workers alive
@@ -39,7 +47,7 @@ extern const struct redis_script ww_redis_script_shard_buried, ww_redis_script_s
     ww_redis_script_shard_first, ww_redis_script_shard_forecast, ww_redis_script_shard_kick, ww_redis_script_shard_list,
     ww_redis_script_shard_limit, ww_redis_script_shard_make, ww_redis_script_shard_move, ww_redis_script_shard_pause,
     ww_redis_script_shard_permit, ww_redis_script_shard_peek, ww_redis_script_shard_put, ww_redis_script_shard_reserve,
-    ww_redis_script_shard_reserve_job, ww_redis_script_shard_sweep, ww_redis_script_shard_tubes,
-    ww_redis_script_store_beat, ww_redis_script_store_make;
+    ww_redis_script_shard_reserve_job, ww_redis_script_shard_row, ww_redis_script_shard_sweep,
+    ww_redis_script_shard_tubes, ww_redis_script_store_beat, ww_redis_script_store_make;
 
 #endif

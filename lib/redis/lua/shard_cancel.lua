@@ -1,4 +1,5 @@
--- Delete a job. Takes the arguments of part_refer. Replies 1, or 0 if the job was reserved; then its tube, its id, and whether the tube has a limit.
+-- Delete a job. Takes the arguments of part_refer. Replies 1, or 0 if the job was reserved; then its tube, its id, whether the tube has a limit,
+-- and its group.
 -- require part_shard
 if ARGV[3] == '0' then
 	-- The key of a job that has ended is free from now on.
@@ -6,7 +7,7 @@ if ARGV[3] == '0' then
 	local ended = id and read(redis.call('HGET', tag .. ':j', id))
 	if ended and ended[STATE] == ENDED and ended[ENDS] > now then
 		forget(id, ended)
-		return {1, 0, id, 0}
+		return {1, 0, id, 0, ''}
 	end
 end
 -- require part_refer
@@ -14,4 +15,4 @@ end
 local in_time = job[STATE] ~= RESERVED
 displace(id, job)
 erase(id, job)
-return {in_time and 1 or 0, job[TUBE], id, head[9] and redis.call('HEXISTS', tag .. ':l', job[TUBE]) or 0}
+return {in_time and 1 or 0, job[TUBE], id, head[9] and redis.call('HEXISTS', tag .. ':l', job[TUBE]) or 0, job[GROUP] or ''}

@@ -22,8 +22,14 @@ local function check(id, text)
 		set = tag .. ':e'
 	elseif state == WAITING then
 		set = delayed_set(job[DUE])
-		if redis.call('ZSCORE', tag .. ':r:' .. job[TUBE], rank(id)) then
-			set, member = tag .. ':r:' .. job[TUBE], rank(id)
+		local ready = ready_set(job[TUBE], job[GROUP])
+		if redis.call('ZSCORE', ready, rank(id)) then
+			set, member = ready, rank(id)
+			-- Held, or in the row, or of a tube without one.
+			if job[GROUP] and not redis.call('ZSCORE', tag .. ':o:' .. job[TUBE], job[GROUP]) and
+				not redis.call('ZSCORE', tag .. ':v:' .. job[TUBE], job[GROUP]) then
+				wrong('the group of job %s is not in the row', id)
+			end
 		end
 	else
 		return wrong('job %s has a state that is none', id)
@@ -62,8 +68,10 @@ for i = 1, #counts, 2 do
 	if string.sub(counts[i], 1, 1) == 't' then
 		counted = counted + counts[i + 1]
 		placed = placed + redis.call('ZCARD', tag .. ':r:' .. tube) + redis.call('ZCARD', tag .. ':b:' .. tube)
-	else
+	elseif string.sub(counts[i], 1, 1) == 'r' then
 		in_flight = in_flight + counts[i + 1]
+	elseif string.sub(counts[i], 1, 1) == 'g' then
+		placed = placed + counts[i + 1]
 	end
 end
 for _, name in ipairs(redis.call('ZRANGE', tag .. ':s', 0, -1)) do

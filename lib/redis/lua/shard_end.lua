@@ -2,14 +2,14 @@
 -- ARGV[6]: the priority, ARGV[7]: the delay in us, below 0 for the job's own backoff, ARGV[8]: a chance from 0 to 1,
 -- ARGV[9]: the reason, if there is one.
 -- Replies the new end for 'touch'; otherwise 0, or 1 if a released job was buried. If the tube has a limit, a table of this
--- and the tube.
+-- and the tube and group.
 -- require part_shard
 local id, what = ARGV[3], ARGV[5]
 local job = load(id)
 if not job or job[STATE] ~= RESERVED or job[TOKEN] ~= tonumber(ARGV[4]) then return -9 end
 local limited = head[9] and redis.call('HEXISTS', tag .. ':l', job[TUBE]) == 1
 local function reply(value)
-	return limited and {value, job[TUBE]} or value
+	return limited and {value, job[TUBE], job[GROUP] or ''} or value
 end
 if what == 'touch' then
 	job[ENDS] = now + job[RUN]

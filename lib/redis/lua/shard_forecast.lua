@@ -11,7 +11,9 @@ end
 
 local all = redis.call('HGETALL', tag .. ':c')
 for i = 1, #all, 2 do
-	if string.sub(all[i], 1, 1) == 't' then add(0, redis.call('ZCARD', tag .. ':r:' .. string.sub(all[i], 2))) end
+	local what = string.sub(all[i], 1, 1)
+	if what == 't' then add(0, redis.call('ZCARD', tag .. ':r:' .. string.sub(all[i], 2))) end
+	if what == 'g' then add(0, tonumber(all[i + 1])) end
 end
 add(0, redis.call('ZCARD', tag .. ':f'))
 for _, name in ipairs(redis.call('ZRANGE', tag .. ':s', '-inf', math.floor((now + span * spans) / slice), 'BYSCORE')) do

@@ -1,53 +1,133 @@
--- Limits of tubes, of which every shard knows that there is one, and the tube's home has what it counts.
--- ARGV[3]: 'set', ARGV[4]: the tube, ARGV[5...8]: running, starts, per in us and burst, ARGV[9]: 1 at its home.
--- Replies the jobs of the tube that are reserved here, each its id and the end of its lease: they run already.
--- ARGV[3]: 'list', ARGV[4]: a tube, if only that one is wanted. Replies for each limit whose home is here: the tube, these
--- four, the jobs that run, whether nothing may start, and in how many us the rate lets the next one start.
+-- Limits of tubes and of their groups. Every shard knows which tubes have one; the tube's home has what it counts.
+-- ARGV[4]: the tube, ARGV[5]: 'tube', 'each' or 'group', ARGV[6]: the group, for
+-- ARGV[3]: 'set', at home, ARGV[7...10]: running, starts, per in us and burst. Replies the tube's limit as 'tell' takes it.
+-- ARGV[3]: 'show', at home. Replies none or one, as 'list' does.
+-- ARGV[4]: the tube, for
+-- ARGV[3]: 'tell', ARGV[5]: its limit, which is empty if there is none. Replies 0.
+-- ARGV[3]: 'let', ARGV[5...]: groups, or some of those that are held. They stand in the row again. Replies how many.
+-- ARGV[3]: 'drop', at home, ARGV[5]: where to begin. Forgets some groups without a limit. Replies where to go on, or -1.
+-- ARGV[3]: 'running', ARGV[5]: an end of a lease, ARGV[6]: how many. Replies the next end, or -1 if those were all, then id,
+-- end and group of the tube's jobs among those leases that end from then on.
+-- ARGV[3]: 'ready', ARGV[5]: a group. Replies how many of its jobs are ready.
+-- ARGV[3]: 'list', ARGV[4]: the cursor. Replies the next one, then for some limits whose home is here: the tube, whose it is,
+-- the group, the four numbers, the jobs that run, whether nothing may start, and in how many us the rate lets one start.
 -- require part_shard
 -- require part_permit
-local function running_of(tube)
-	local found = {}
-	if not redis.call('HGET', tag .. ':c', 'r' .. tube) then return found end
-	local leases = redis.call('ZRANGE', tag .. ':f', 0, -1, 'WITHSCORES')
-	for i = 1, #leases, 2 do
-		local job = read(redis.call('HGET', tag .. ':j', leases[i]))
-		if job and job[TUBE] == tube then found[#found + 1], found[#found + 2] = leases[i], leases[i + 1] end
-	end
-	return found
-end
+local what, tube = ARGV[3], ARGV[4]
+local limits = tag .. ':l'
 
-if ARGV[3] == 'set' then
-	local tube = ARGV[4]
-	if ARGV[5] == '0' and ARGV[6] == '0' then
-		redis.call('HDEL', tag .. ':l', tube)
-		redis.call('DEL', tag .. ':q:' .. tube)
-		redis.call('HDEL', tag .. ':g', tube)
-	else
-		local had = limit_of(tube)
-		redis.call('HSET', tag .. ':l', tube, table.concat(ARGV, ' ', 5, 9))
-		if had and had.home and had.interval then use_up(tube, limit_of(tube)) end
-	end
-	if redis.call('EXISTS', tag .. ':l') == 1 then
+local function has_limits()
+	if redis.call('EXISTS', limits, tag .. ':v') > 0 then
 		redis.call('HSET', tag .. ':m', 'limited', 1)
 	else
 		redis.call('HDEL', tag .. ':m', 'limited')
 	end
-	if ARGV[9] == '1' then let(tube) end
-	return running_of(tube)
 end
-local replies = {}
-local function show(tube)
-	local limit = limit_of(tube)
-	if not limit or not limit.home then return end
-	local held, left = state_of(tube, limit)
+
+-- Without a number nothing is counted, but the tube may have limits of groups.
+local function write(name, limit, home)
+	redis.call('HSET', limits, name, string.format('%.0f %.0f %.0f %.0f %d %.0f %.0f %.0f', limit.running, limit.starts,
+		limit.per, limit.burst, home, limit.groups, limit.version or redis.call('HINCRBY', tag .. ':m', 'limits', 1), limit.used))
+end
+
+local NONE = {running = 0, starts = 0, per = 1000000, burst = 1, groups = 0, used = 0}
+
+-- A rate that is changed begins with its burst used up: nobody gets more by changing it.
+local function set(whose)
+	local group = whose == 'group' and ARGV[6] or whose == 'each' and '' or nil
+	local name = name_of(tube, group)
+	local of, had = limit_of(tube) or NONE, limit_of(name)
+	local new = {
+		running = tonumber(ARGV[7]), starts = tonumber(ARGV[8]), per = tonumber(ARGV[9]), burst = tonumber(ARGV[10]),
+		groups = of.groups, used = had and had.interval and now or 0,
+	}
+	local is_set = new.running + new.starts > 0
+	if group then
+		-- The tube comes first: a list begins with it.
+		of.groups = of.groups + (is_set and 1 or 0) - (had and 1 or 0)
+		write(tube, of, 1)
+		if is_set then write(name, new, 1) else redis.call('HDEL', limits, name) end
+		local gate = group ~= '' and not is_set and gate_of(tube, group)
+		if gate and gate.interval and had and had.interval then
+			set_pace(gate, now + gate.burst * gate.interval)
+			note(gate)
+		elseif group ~= '' and not is_set and not gate then
+			drop(tube, group)
+		end
+	else
+		write(tube, new, 1)
+		if not is_set then drop(tube) end
+	end
+	of = limit_of(tube)
+	if of.running + of.starts + of.groups == 0 then redis.call('HDEL', limits, tube) end
+	has_limits()
+	let(tube)
+	return redis.call('HGET', limits, tube) or ''
+end
+
+-- Of a group without a limit nothing is counted.
+local function drop_some(from)
+	local found = redis.call('ZRANGE', tag .. ':i:' .. tube, from, from + 255)
+	for _, group in ipairs(found) do
+		if gate_of(tube, group) then from = from + 1 else drop(tube, group) end
+	end
+	return #found == 256 and from or -1
+end
+
+local function running(from, most)
+	local leases = redis.call('ZRANGE', tag .. ':f', from, '+inf', 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+	local reply = {#leases == 2 * most and leases[#leases] or '-1'}
+	for i = 1, #leases, 2 do
+		local job = read(redis.call('HGET', tag .. ':j', leases[i]))
+		if job and job[TUBE] == tube then
+			local n = #reply
+			reply[n + 1], reply[n + 2], reply[n + 3] = leases[i], leases[i + 1], job[GROUP] or ''
+		end
+	end
+	return reply
+end
+
+local function show(replies, of, whose, group)
+	local limit = limit_of(name_of(of, whose == 'group' and group or whose == 'each' and '' or nil))
+	if not limit or limit.running + limit.starts == 0 then return end
+	local gate = whose ~= 'each' and gate_of(of, whose == 'group' and group or nil)
+	local held, left = 0, 0
+	if gate then held, left = state_of(gate) end
 	replies[#replies + 1] = {
-		tube, limit.running, limit.starts, limit.per, limit.burst, redis.call('ZCARD', tag .. ':q:' .. tube), held,
+		of, whose, group, limit.running, limit.starts, limit.per, limit.burst, gate and redis.call('ZCARD', gate.set) or 0, held,
 		string.format('%.0f', math.ceil(left)),
 	}
 end
-if ARGV[4] then
-	show(ARGV[4])
-else
-	for _, tube in ipairs(redis.call('HKEYS', tag .. ':l')) do show(tube) end
+
+local function list()
+	local page = redis.call('HSCAN', limits, tube, 'COUNT', 64)
+	local replies = {page[1]}
+	for i = 1, #page[2], 2 do
+		local at = string.find(page[2][i], '\0', 1, true)
+		local of, group = string.sub(page[2][i], 1, (at or 0) - 1), at and string.sub(page[2][i], at + 1) or ''
+		local home = limit_of(of)
+		if home and home.home then show(replies, of, not at and 'tube' or group == '' and 'each' or 'group', group) end
+	end
+	return replies
 end
-return replies
+
+if what == 'set' then return set(ARGV[5]) end
+if what == 'drop' then return drop_some(tonumber(ARGV[5])) end
+if what == 'running' then return running(ARGV[5], tonumber(ARGV[6])) end
+if what == 'ready' then return redis.call('ZCARD', ready_set(tube, ARGV[5])) end
+if what == 'list' then return list() end
+if what == 'show' then
+	local replies = {}
+	show(replies, tube, ARGV[5], ARGV[6])
+	return replies
+end
+if what == 'tell' then
+	local text = string.gsub(ARGV[5], '^(%d+ %d+ %d+ %d+) 1', '%1 0')
+	if text == '' then redis.call('HDEL', limits, tube) else redis.call('HSET', limits, tube, text) end
+	has_limits()
+	return 0
+end
+local groups = ARGV[5] and {unpack(ARGV, 5)} or redis.call('ZRANGE', tag .. ':v:' .. tube, 0, 255)
+let_groups(tube, groups)
+has_limits()
+return #groups

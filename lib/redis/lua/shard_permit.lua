@@ -1,71 +1,138 @@
--- Permits to start jobs of a tube with a limit, at its home. ARGV[4]: the tube.
--- ARGV[3]: 'take', ARGV[5]: how many at most, ARGV[6]: for how many us at first. Replies how many, or -1 if the tube has no
--- limit, the first of their consecutive numbers and, if there are none, the time at which to try again.
--- ARGV[3]: 'settle', ARGV[5]: the first number, ARGV[6]: how many, ARGV[7...]: of those that were used, id of the job and end
--- of its lease. The others are given back. Replies 0.
--- ARGV[3]: 'seed', ARGV[5...]: id and end of the lease of jobs that run already. Replies 0.
--- ARGV[3]: 'touch', ARGV[5]: an id, ARGV[6]: the end of its lease. 'add': the same for a job that took none. Replies 0.
--- ARGV[3]: 'free', or 'return' if they were no starts; ARGV[5...]: ids of jobs whose leases have ended. Replies 0.
+-- Permits to start jobs of a tube with a limit, at its home. ARGV[4]: the tube. A group is '' if the job names none.
+-- ARGV[3]: 'take', ARGV[5]: how many at most, ARGV[6]: for how many us at first, ARGV[7]: the shard that has the jobs, or -1,
+-- ARGV[8...]: groups, and how many jobs of each are ready. Replies how many, or -1 if the tube has no limit, the first of
+-- their consecutive numbers, and if the tube's own limit refuses, the time at which to try again, or 0; then for each group
+-- how many, and if its limit refuses, that time, or 0.
+-- ARGV[3]: 'settle', ARGV[5...]: for each group its name, the first number, how many, how many of them were used, and of these
+-- the id of the job and the end of the lease. The others are given back. To say it twice does no harm. Replies 0.
+-- ARGV[3]: 'seed', ARGV[5...]: id, end of the lease and group of jobs that run already. Replies 0.
+-- ARGV[3]: 'touch', ARGV[5]: an id, ARGV[6]: the end of its lease, ARGV[7]: its group. 'add': the same for a job that took
+-- none. Replies 0.
+-- ARGV[3]: 'free', or 'return' if they were no starts; ARGV[5...]: id and group of jobs whose leases have ended. Replies groups
+-- that may go on, and a shard that was refused for each.
 -- require part_shard
 -- require part_permit
 local what, tube = ARGV[3], ARGV[4]
-local set, limit = tag .. ':q:' .. tube, limit_of(tube)
-if not limit then return what == 'take' and {-1, 0, 0} or 0 end
+local whole = gate_of(tube)
 
-local function give_back(number)
-	if limit.interval then
-		set_pace(tube, pace_of(tube) - number * limit.interval)
+-- Call fn for the gates of a job.
+local function each_gate(group, fn)
+	if whole then fn(whole) end
+	local gate = gate_of(tube, group)
+	if gate then
+		fn(gate)
+		note(gate)
 	end
 end
 
-if what == 'take' then
-	local most = math.min(tonumber(ARGV[5]), math.max(0, room_of(tube, limit)))
-	local even = pace_of(tube)
-	local number, again = 0, NEVER
-	if limit.interval then
-		local early = (limit.burst - 1) * limit.interval
-		while number < most and now >= math.floor(even - early) do
-			even = math.max(even, now - even <= LATE and now - SLACK or now) + limit.interval
-			number = number + 1
-		end
-		if number == 0 and most > 0 then again = math.ceil(even - early) end
-		set_pace(tube, even)
-	else
-		number = most
-	end
-	if number == 0 then
-		if most == 0 then
-			local first = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
-			again = math.ceil(tonumber(first[2] or now))
-		end
+local function add(gate, id, ends)
+	redis.call('ZADD', gate.set, ends, id)
+end
+
+local function take(most)
+	local again
+	forget_groups(tube)
+	if whole then most, again = allow(whole, most) end
+	if most == 0 then
 		redis.call('ZADD', tag .. ':w', string.format('%d', again), tube)
 		ring(again)
 		return {0, 0, again}
 	end
-	local last = redis.call('HINCRBY', tag .. ':m', 'permits', number)
-	for i = last - number + 1, last do
-		redis.call('ZADD', set, string.format('%d', now + tonumber(ARGV[6])), 'p' .. i)
+	local groups, total, reply = {}, 0, {0, 0, 0}
+	for a = 8, #ARGV, 2 do
+		local one = {gate = gate_of(tube, ARGV[a]), may = math.min(most, tonumber(ARGV[a + 1])), got = 0, again = 0}
+		if one.gate then
+			local ending
+			one.may, one.again, ending = allow(one.gate, one.may)
+			if ending then
+				redis.call('ZADD', tag .. ':y:' .. one.gate.name, now, ARGV[7])
+				one.again = math.min(one.again, now + HOLD)
+			end
+		end
+		groups[#groups + 1] = one
 	end
-	return {number, last - number + 1, 0}
+	-- One for each, then a second one.
+	local before
+	repeat
+		before = total
+		for _, one in ipairs(groups) do
+			if one.got < one.may and total < most then one.got, total = one.got + 1, total + 1 end
+		end
+	until total == before or total == most
+	local number = redis.call('HINCRBY', tag .. ':m', 'permits', total) - total
+	reply[1], reply[2] = total, number + 1
+	local ends = string.format('%d', now + tonumber(ARGV[6]))
+	for _, one in ipairs(groups) do
+		for _ = 1, one.got do
+			number = number + 1
+			if whole then add(whole, 'p' .. number, ends) end
+			if one.gate then add(one.gate, 'p' .. number, ends) end
+		end
+		if one.gate then
+			if one.got > 0 then count_starts(one.gate, one.got) end
+			note(one.gate)
+		end
+		reply[#reply + 1], reply[#reply + 2] = one.got, one.may == 0 and one.again or 0
+	end
+	if whole and total > 0 then count_starts(whole, total) end
+	return reply
+end
+
+local function settle()
+	local a, gave = 5, false
+	while a < #ARGV do
+		local first, number, used = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
+		local at = a + 4
+		each_gate(ARGV[a], function(gate)
+			local had = 0
+			for i = first, first + number - 1 do had = had + redis.call('ZREM', gate.set, 'p' .. i) end
+			-- Said again, a job may have ended meanwhile.
+			for i = at, at + 2 * used - 1, 2 do
+				if had > 0 then add(gate, ARGV[i], ARGV[i + 1]) else redis.call('ZADD', gate.set, 'XX', ARGV[i + 1], ARGV[i]) end
+			end
+			if had > used then
+				give_back(gate, had - used)
+				gave = true
+			end
+		end)
+		a = at + 2 * used
+	end
+	if gave and redis.call('ZSCORE', tag .. ':w', tube) then let(tube) end
+	return 0
+end
+
+local function free()
+	local reply = {}
+	for a = 5, #ARGV, 2 do
+		each_gate(ARGV[a + 1], function(gate)
+			if redis.call('ZREM', gate.set, ARGV[a]) == 0 then return end
+			if what == 'return' then give_back(gate, 1) end
+			if not gate.group then
+				if redis.call('ZSCORE', tag .. ':w', tube) then let(tube) end
+			elseif room_of(gate) > 0 then
+				local refused = redis.call('ZPOPMIN', tag .. ':y:' .. gate.name)
+				if refused[1] then reply[#reply + 1], reply[#reply + 2] = gate.group, tonumber(refused[1]) end
+			end
+		end)
+	end
+	return reply
+end
+
+if what == 'take' then
+	if not limit_of(tube) then return {-1, 0, 0} end
+	return take(tonumber(ARGV[5]))
 elseif what == 'settle' then
-	local first, number, used = tonumber(ARGV[5]), tonumber(ARGV[6]), (#ARGV - 6) / 2
-	for i = first, first + number - 1 do redis.call('ZREM', set, 'p' .. i) end
-	for a = 7, #ARGV, 2 do redis.call('ZADD', set, ARGV[a + 1], ARGV[a]) end
-	if used < number then
-		give_back(number - used)
-		if redis.call('ZSCORE', tag .. ':w', tube) then let(tube) end
-	end
+	return settle()
+elseif what == 'free' or what == 'return' then
+	return free()
 elseif what == 'seed' then
-	for a = 5, #ARGV, 2 do redis.call('ZADD', set, ARGV[a + 1], ARGV[a]) end
-elseif what == 'touch' then
-	redis.call('ZADD', set, 'XX', ARGV[6], ARGV[5])
-elseif what == 'add' then
-	redis.call('ZADD', set, ARGV[6], ARGV[5])
-	if limit.interval then set_pace(tube, math.max(pace_of(tube), now) + limit.interval) end
+	for a = 5, #ARGV, 3 do
+		each_gate(ARGV[a + 2], function(gate) add(gate, ARGV[a], ARGV[a + 1]) end)
+	end
 else
-	local gone = 0
-	for a = 5, #ARGV do gone = gone + redis.call('ZREM', set, ARGV[a]) end
-	if what == 'return' and gone > 0 then give_back(gone) end
-	if gone > 0 and redis.call('ZSCORE', tag .. ':w', tube) then let(tube) end
+	each_gate(ARGV[7], function(gate)
+		add(gate, ARGV[5], ARGV[6])
+		if what == 'add' then count_starts(gate, 1) end
+	end)
 end
 return 0

@@ -1,4 +1,4 @@
--- Lease one job that waits or is buried. ARGV[3]: the id. Replies the lease, and whether its tube has a limit.
+-- Lease one job that waits or is buried. ARGV[3]: the id. Replies the lease, whether its tube has a limit, and its group.
 -- require part_shard
 -- require part_lease
 local id = ARGV[3]
@@ -15,4 +15,5 @@ count('r' .. job[TUBE], 1)
 store(id, job)
 ring(soonest)
 replies[#replies + 1] = head[9] and redis.call('HEXISTS', tag .. ':l', job[TUBE]) or 0
+replies[#replies + 1] = job[GROUP] or ''
 return replies

@@ -2,8 +2,8 @@
 -- ARGV[5]: the cursor to go on with. Without it, a shard with more tubes than that replies none yet: Redis runs scripts of
 -- all shards of a node one after the other, and meanwhile nothing else.
 -- Replies the shard's counters and the cursor, empty at the end, then for each tube, perhaps twice: name, jobs in all,
--- ready, urgent, reserved, buried, pause, time left of the pause, how long its first ready job has been due, and whether
--- it has a limit. stats.c has the same lists.
+-- ready, urgent, reserved, buried, pause, time left of the pause, how long its first ready job has been due, whether
+-- it has a limit, and the ready jobs of groups that are held. stats.c has the same lists.
 -- require part_shard
 local m = redis.call('HMGET', tag .. ':m', 'seq', 'ended', 'timeouts', 'late', 'late0', 'late1', 'late2', 'late3',
 	'late4', 'late5', 'late6')
@@ -13,15 +13,17 @@ replies[1][12] = redis.call('ZCARD', tag .. ':e')
 
 local function add(tube, all)
 	local ready = tag .. ':r:' .. tube
-	local first, age = redis.call('ZRANGE', ready, 0, 0)[1], 0
+	local first, age = first_of(tube, true), 0
+	local grouped = head[10] and redis.call('HMGET', tag .. ':c', 'g' .. tube, 'u' .. tube, 'h' .. tube) or {}
 	local job = first and read(redis.call('HGET', tag .. ':j', string.sub(first, 2)))
 	if job then age = now - job[DUE] end
 	local over, span = string.match(redis.call('HGET', tag .. ':p', tube) or '', '^(%d+) (%d+)$')
 	replies[#replies + 1] = {
-		tube, all, redis.call('ZCARD', ready), redis.call('ZCOUNT', ready, '-inf', '(1024'),
+		tube, all, redis.call('ZCARD', ready) + (grouped[1] or 0), redis.call('ZCOUNT', ready, '-inf', '(1024') + (grouped[2] or 0),
 		redis.call('HGET', tag .. ':c', 'r' .. tube) or '0', redis.call('ZCARD', tag .. ':b:' .. tube),
 		span or '0', over and string.format('%.0f', over - now) or '0', string.format('%.0f', age),
 		head[9] and redis.call('HEXISTS', tag .. ':l', tube) or 0,
+		grouped[3] or '0',
 	}
 end
 

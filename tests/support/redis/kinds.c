@@ -152,6 +152,36 @@ static int unpause(const struct ww_tube_stats *tube, void *context)
 	return tube->pause != 0;
 }
 
+struct found_limit {
+	struct ww_limit_info info;
+	char tube[WW_TUBE_MAX + 1];
+	char group[WW_JOB_GROUP_MAX];
+};
+
+static int note_limit(const struct ww_limit_info *info, void *context)
+{
+	struct found_limit *found = context;
+
+	found->info = *info;
+	(void)snprintf(found->tube, sizeof found->tube, "%s", info->ref.tube);
+	if (info->ref.group_length)
+		memcpy(found->group, info->ref.group, info->ref.group_length);
+	return 1;
+}
+
+static void clear_limits(struct world *world)
+{
+	struct ww_limit limit;
+	struct found_limit found;
+
+	OK(ww_jobs_limit_default(&limit));
+	while (ww_jobs_limit_list(world->jobs, NULL, note_limit, &found) == 1) {
+		found.info.ref.tube = found.tube;
+		found.info.ref.group = found.info.ref.group_length ? found.group : NULL;
+		OK(ww_jobs_limit_set(world->jobs, &found.info.ref, &limit));
+	}
+}
+
 static int note_one(const struct ww_job_info *info, void *context)
 {
 	*(struct ww_job_info *)context = *info;
@@ -178,6 +208,7 @@ static void cancel_all(struct world *world)
 
 	while (ww_jobs_tubes(world->jobs, unpause, tube) == 1)
 		OK(ww_jobs_pause(world->jobs, tube, 0));
+	clear_limits(world);
 	do {
 		found.count = 0;
 		OK(ww_jobs_list(
@@ -225,7 +256,7 @@ static void end(struct world *world)
 	free(world->own);
 }
 
-#define IN_REDIS (KIND_KEEPS | KIND_IN_REDIS | KIND_LIMITS)
+#define IN_REDIS (KIND_KEEPS | KIND_IN_REDIS | KIND_LIMITS | KIND_GROUPS)
 
 const struct kind kind_redis = {.name = "redis",
     .promises = IN_REDIS | KIND_ONE_ROW,

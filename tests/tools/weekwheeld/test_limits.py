@@ -185,6 +185,40 @@ class Shared(Case):
             equal(c.ask("release %s 0 0" % third), "RELEASED")
             assert c.ask("reserve").startswith("RESERVED ")
 
+    def test_groups_are_fair_and_limited_over_two_servers(self):
+        with Redis() as redis, Server("--store", redis.url, "--redis-shards", "4") as one, \
+                Server("--store", redis.url) as two, one.client() as a, two.client() as b:
+            run = one.program.run
+            for group, number in (("big", 40), ("small", 4)):
+                for _ in range(number):
+                    run(0, "put", "--group", group, group)
+            # Of each shard the first two are of both groups.
+            got = [a.ask("reserve") for _ in range(8)]
+            equal(sorted(text.split("|")[1] for text in got), ["big"] * 4 + ["small"] * 4)
+            ids = {text.split("|")[1]: text.split()[1] for text in got}
+            run(0, "limit", "default", "--group", "big", "--running", "4")
+            equal(objects(run(0, "limit", "--json").out), [
+                {"tube": "default", "group": "big", "each": False, "running": 4, "starts": 0, "per": 1, "burst": 1, "leases": 4, "held": 36, "left": 0}])
+            equal(b.ask("reserve-with-timeout 0"), "TIMED_OUT")
+            equal(b.numbers("stats-tube default")["current-jobs-held"], "36")
+            b.send("reserve\r\n")
+            b2 = two.client()
+            b2.until_waiting()
+            b2.close()
+            # The other group's end lets nothing start; that of this one does, at the other server.
+            equal(a.ask("delete " + ids["small"]), "DELETED")
+            equal(a.ask("delete " + ids["big"]), "DELETED")
+            matches(r"RESERVED \d+ 3\|big", b.answer())
+            equal(b.ask("reserve-with-timeout 0"), "TIMED_OUT")
+            # At its pace: Redis tells when a held group may go on.
+            run(0, "limit", "default", "--group", "big", "--rate", "1/300ms")
+            for _ in range(3):
+                assert b.ask("reserve").startswith("RESERVED ")
+            run(0, "limit", "default", "--group", "big", "--clear")
+            equal(run(0, "limit", "--json").out, "")
+            for _ in range(30):
+                assert b.ask("reserve-with-timeout 0").startswith("RESERVED ")
+
     def test_the_places_of_a_server_that_dies_are_free_again(self):
         with Redis() as redis, Server("--store", redis.url) as one, one.client() as a:
             with Server("--store", redis.url) as two, two.client() as b:

@@ -1,0 +1,342 @@
+/*
+ * Permits: a job of a tube with a limit starts by one of the tube's home, the shard that counts (lua/part_permit.lua):
+ *
+ *     reserve    take permits at home -> lease so many jobs in a shard -> settle at home: by which jobs, and until when
+ *     finish     end the lease in its shard -> free the permit at home, which tells those who were refused
+ *
+ * If groups have limits, the shard first says whose turn is next, and the permits are for these groups. What the home refuses
+ * a group, the shard is told with the reserve: it holds the group until then, and does not offer it again.
+ *
+ * If a process dies between, its permits end with the leases, or soon if there are none.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "lib/redis/redis_internal.h"
+
+/* The longest time that a tube is not asked for because it was refused: a message may be lost. */
+#define HOLD_MOST (5 * WW_SECOND)
+
+/* What the home replies before what it has for each group. */
+enum { GIVEN_NUMBER, GIVEN_FIRST, GIVEN_AGAIN, GIVEN_WORDS };
+
+uint32_t ww_redis_permit_home(const struct redis_store *store, const char *tube)
+{
+	return (uint32_t)(XXH64(tube, strlen(tube), 0) % store->shards);
+}
+
+/* ---- Hints */
+
+static void mark(struct redis_store *store, const char *name, int is_limited)
+{
+	pthread_mutex_lock(&store->lock);
+	struct tube_hints *tube = ww_redis_hint(store, name);
+	if (tube)
+		tube->is_limited = is_limited;
+	pthread_mutex_unlock(&store->lock);
+}
+
+static void hold(struct redis_store *store, const char *name, uint64_t until_us, uint64_t seen)
+{
+	uint64_t now = ww_redis_clock_now(store);
+	uint64_t span = until_us > now / 1000 ? until_us * 1000 - now : 0;
+
+	pthread_mutex_lock(&store->lock);
+	struct tube_hints *tube = ww_redis_hint(store, name);
+	if (tube && tube->let <= seen)
+		tube->held_until = time_now(CLOCK_BOOTTIME) + (span < HOLD_MOST ? span : HOLD_MOST);
+	pthread_mutex_unlock(&store->lock);
+}
+
+void ww_redis_permit_let(struct redis_store *store, const char *name)
+{
+	struct tube_hints *tube;
+
+	pthread_mutex_lock(&store->lock);
+	HASH_FIND(hh, store->tubes, name, (unsigned)strlen(name), tube);
+	store->readies++;
+	if (tube) {
+		tube->held_until = 0;
+		tube->let = store->readies;
+	}
+	pthread_cond_broadcast(&store->heard);
+	pthread_mutex_unlock(&store->lock);
+}
+
+/* ---- Taken */
+
+/* Ask the shard whose turn it is, for the tubes with limits of groups. */
+static int look_at_rows(struct redis_store *store, uint32_t shard, size_t most, struct redis_permits *permits,
+    size_t count, redisReply **reply)
+{
+	struct words *words;
+	size_t asked = 0;
+	size_t read = 0;
+
+	for (size_t i = 0; i < count; i++)
+		asked += permits[i].kind == LIMITED_GROUPS;
+	if (!asked)
+		return WW_OK;
+	words = ww_redis_words_many(store, 3 + asked);
+	if (!words)
+		return WW_ENOMEM;
+	ww_redis_words_number(words, most);
+	for (size_t i = 0; i < count; i++)
+		if (permits[i].kind == LIMITED_GROUPS)
+			ww_redis_words_text(words, permits[i].tube);
+	int error = ww_redis_call_list(
+	    store, &ww_redis_script_shard_row, shard, words, REDIS_CALL_AGAIN | REDIS_CALL_SOON, asked, reply);
+	ww_redis_words_free(store, words);
+	for (size_t i = 0; i < count && !error; i++) {
+		if (permits[i].kind != LIMITED_GROUPS)
+			continue;
+		permits[i].row = (*reply)->element[read++];
+		error = ww_redis_call_array(store, permits[i].row, 0);
+	}
+	return error;
+}
+
+static int take(struct redis_store *store, uint32_t shard, size_t most, uint64_t seen, struct redis_permits *permits)
+{
+	const redisReply *row = permits->row;
+	size_t groups = row ? row->elements / 2 : 0;
+	struct words *words;
+
+	/* Nothing is ready any more. */
+	if (row && !groups)
+		return WW_OK;
+	words = ww_redis_words_many(store, 9 + 2 * groups);
+	if (!words)
+		return WW_ENOMEM;
+	ww_redis_words_text(words, "take");
+	ww_redis_words_text(words, permits->tube);
+	ww_redis_words_number(words, most);
+	ww_redis_words_number(words, us_up(2 * store->config.timeout));
+	ww_redis_words_number(words, shard);
+	if (!row) {
+		ww_redis_words_text(words, "");
+		ww_redis_words_number(words, most);
+	}
+	for (size_t i = 0; i < 2 * groups; i += 2) {
+		ww_redis_words_bytes(words, row->element[i]->str, row->element[i]->len);
+		ww_redis_words_number(words, (uint64_t)ww_redis_call_value(row->element[i + 1]));
+	}
+	int error = ww_redis_call_list(store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, permits->tube),
+	    words, REDIS_CALL_SOON, GIVEN_WORDS, &permits->given);
+	ww_redis_words_free(store, words);
+	if (error)
+		return error;
+	redisReply *const *of = permits->given->element;
+	int64_t number = ww_redis_call_value(of[GIVEN_NUMBER]);
+	uint64_t again = (uint64_t)ww_redis_call_value(of[GIVEN_AGAIN]);
+	/* Without a limit nothing is counted. A shard that has not heard of that yet still wants permits. */
+	permits->number = number < 0 ? (uint32_t)most : (uint32_t)number;
+	permits->first = (uint64_t)ww_redis_call_value(of[GIVEN_FIRST]);
+	if (number < 0)
+		mark(store, permits->tube, LIMITED_NOT);
+	if (again) {
+		hold(store, permits->tube, again, seen);
+		permits->kind = -1;
+	}
+	return WW_OK;
+}
+
+int ww_redis_permit_take(struct redis_store *store, uint32_t shard, size_t most, uint64_t seen,
+    struct redis_permits *permits, size_t count, redisReply **row)
+{
+	int error = look_at_rows(store, shard, most, permits, count, row);
+
+	for (size_t i = 0; i < count && !error; i++)
+		if (permits[i].kind)
+			error = take(store, shard, most, seen, &permits[i]);
+	for (size_t i = 0; i < count; i++)
+		if (permits[i].kind < 0) {
+			ww_redis_call_free(permits[i].given);
+			permits[i].given = NULL;
+		}
+	return error;
+}
+
+void ww_redis_permit_free(struct redis_permits *permits, size_t count, redisReply *row)
+{
+	for (size_t i = 0; i < count; i++)
+		ww_redis_call_free(permits[i].given);
+	ww_redis_call_free(row);
+}
+
+/* ---- Said, and settled */
+
+static size_t groups_of(const struct redis_permits *permits)
+{
+	return permits->row ? permits->row->elements / 2 : 0;
+}
+
+/* How many permits group i has, and until when it is held, or 0. */
+static uint64_t number_of(const struct redis_permits *permits, size_t i, uint64_t *until)
+{
+	const redisReply *given = permits->given;
+	size_t at = GIVEN_WORDS + 2 * i;
+
+	*until = 0;
+	if (!permits->first && permits->number)
+		return (uint64_t)ww_redis_call_value(permits->row->element[2 * i + 1]);
+	if (!given || at + 1 >= given->elements)
+		return 0;
+	*until = (uint64_t)ww_redis_call_value(given->element[at + 1]);
+	return (uint64_t)ww_redis_call_value(given->element[at]);
+}
+
+size_t ww_redis_permit_words(const struct redis_permits *permits)
+{
+	return 3 * groups_of(permits);
+}
+
+void ww_redis_permit_say(struct words *words, const struct redis_permits *permits)
+{
+	for (size_t i = 0; i < groups_of(permits); i++) {
+		uint64_t until;
+		uint64_t number = number_of(permits, i, &until);
+		ww_redis_words_bytes(words, permits->row->element[2 * i]->str, permits->row->element[2 * i]->len);
+		ww_redis_words_number(words, number);
+		ww_redis_words_number(words, until);
+	}
+}
+
+/* Say a group, its permits and the leases that got them. `place`: of the group in the row from 1 on, or 0. */
+static void say_used(struct words *words, const redisReply *group, uint64_t first, uint64_t number, int64_t place,
+    const redisReply *used)
+{
+	size_t at = words->count + 3;
+
+	ww_redis_words_bytes(words, group ? group->str : "", group ? group->len : 0);
+	ww_redis_words_number(words, first);
+	ww_redis_words_number(words, number);
+	ww_redis_words_number(words, 0);
+	for (size_t i = 0; i + 2 < used->elements; i += 3) {
+		if (ww_redis_call_value(used->element[i]) != place)
+			continue;
+		ww_redis_words_bytes(words, used->element[i + 1]->str, used->element[i + 1]->len);
+		ww_redis_words_bytes(words, used->element[i + 2]->str, used->element[i + 2]->len);
+	}
+	size_t count = (words->count - at - 1) / 2;
+	words->lengths[at] = (size_t)snprintf(words->numbers[at], sizeof *words->numbers, "%zu", count);
+}
+
+void ww_redis_permit_settle(struct redis_store *store, const struct redis_permits *permits, const redisReply *used)
+{
+	uint64_t first = permits->first;
+	struct words *words;
+	uint64_t until;
+
+	if (!first || ww_redis_call_array(store, used, 0))
+		return;
+	words = ww_redis_words_many(store, 8 + 4 * groups_of(permits) + used->elements);
+	/* Without memory the permits end by themselves. */
+	if (!words)
+		return;
+	ww_redis_words_text(words, "settle");
+	ww_redis_words_text(words, permits->tube);
+	if (!permits->row)
+		say_used(words, NULL, first, permits->number, 0, used);
+	for (size_t i = 0; i < groups_of(permits); i++) {
+		uint64_t number = number_of(permits, i, &until);
+		if (number)
+			say_used(words, permits->row->element[2 * i], first, number, (int64_t)i + 1, used);
+		first += number;
+	}
+	(void)ww_redis_call_number(
+	    store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, permits->tube), words, REDIS_CALL_AGAIN);
+	ww_redis_words_free(store, words);
+}
+
+/* ---- Other leases, and their ends */
+
+/* Begin a call about a job's permit, or not if `of` is no tube. */
+static struct words *begin(struct redis_store *store, struct few_words *few, const char *what, const redisReply *of,
+    char tube[WW_TUBE_MAX + 1])
+{
+	if (of->type != REDIS_REPLY_STRING || of->len > WW_TUBE_MAX)
+		return NULL;
+	memcpy(tube, of->str, of->len);
+	tube[of->len] = 0;
+	struct words *words = ww_redis_words_few(store, few);
+	ww_redis_words_text(words, what);
+	ww_redis_words_text(words, tube);
+	return words;
+}
+
+static void say_group(struct words *words, const redisReply *group)
+{
+	const int is_text = group->type == REDIS_REPLY_STRING;
+
+	ww_redis_words_bytes(words, is_text ? group->str : "", is_text ? group->len : 0);
+}
+
+void ww_redis_permit_add(struct redis_store *store, const struct ww_lease *lease, const redisReply *group)
+{
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+
+	ww_redis_words_text(words, "add");
+	ww_redis_words_text(words, lease->tube);
+	ww_redis_words_number(words, lease->id);
+	ww_redis_words_number(words, lease->ends / 1000);
+	say_group(words, group);
+	(void)ww_redis_call_number(
+	    store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, lease->tube), words, 0);
+}
+
+/* A shard holds this group, which may go on. */
+static void let_group(struct redis_store *store, const char *tube, const redisReply *group, uint32_t shard)
+{
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+
+	if (shard >= store->shards)
+		return;
+	ww_redis_words_text(words, "let");
+	ww_redis_words_text(words, tube);
+	say_group(words, group);
+	(void)ww_redis_call_number(store, &ww_redis_script_shard_limit, shard, words, REDIS_CALL_AGAIN);
+	ww_redis_hint_made(store, tube, shard, HINT_PERHAPS);
+}
+
+void ww_redis_permit_end(
+    struct redis_store *store, const redisReply *of, const redisReply *group, uint64_t id, const char *what)
+{
+	char tube[WW_TUBE_MAX + 1];
+	struct few_words few;
+	struct words *words = begin(store, &few, what, of, tube);
+	redisReply *reply;
+
+	if (!words)
+		return;
+	ww_redis_words_number(words, id);
+	say_group(words, group);
+	if (ww_redis_call_list(store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube), words,
+	        REDIS_CALL_AGAIN, 0, &reply))
+		return;
+	for (size_t i = 0; i + 1 < reply->elements; i += 2)
+		let_group(store, tube, reply->element[i], (uint32_t)ww_redis_call_value(reply->element[i + 1]));
+	ww_redis_call_free(reply);
+	ww_redis_permit_let(store, tube);
+}
+
+void ww_redis_permit_touch(
+    struct redis_store *store, const redisReply *of, const redisReply *group, uint64_t id, uint64_t end_us)
+{
+	char tube[WW_TUBE_MAX + 1];
+	struct few_words few;
+	struct words *words = begin(store, &few, "touch", of, tube);
+
+	if (!words)
+		return;
+	ww_redis_words_number(words, id);
+	ww_redis_words_number(words, end_us);
+	say_group(words, group);
+	(void)ww_redis_call_number(
+	    store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube), words, REDIS_CALL_AGAIN);
+}
