@@ -64,6 +64,13 @@ class Web:
         check(status < 300, (method, path, status, said))
         return said
 
+    def text(self, path):
+        """What is not under /v1."""
+        self.http.request("GET", path, headers={"Authorization": "Bearer " + self.token})
+        answer = self.http.getresponse()
+        equal(answer.status, 200)
+        return answer.read().decode()
+
     def refused(self, status, field, method, path, body=None, **headers):
         got, said = self.ask(method, path, body, **headers)
         equal((got, said.get("field")), (status, field), said)

@@ -351,6 +351,7 @@ void auth_reload(struct server *server)
 		return;
 	}
 	server->auth.tokens = tokens;
+	events_reload(server);
 	for (connection = LIST_FIRST(&server->connections); connection; connection = next) {
 		const struct token *old = connection->auth.token;
 		const struct token *now = old ? tokens_find_hash(tokens, old->hash) : NULL;

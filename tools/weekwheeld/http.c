@@ -107,6 +107,11 @@ void http_owe(struct server *server, struct MHD_Connection *client, const struct
 	web_owe(server->http->web, client, buffer);
 }
 
+void http_note(struct server *server, struct MHD_Connection *client)
+{
+	visitors_note(web_visitors(server->http->web), reply_descriptor(client), 1, uv_now(&server->loop));
+}
+
 void http_resume(struct server *server, struct web_visit *visit)
 {
 	web_resume(server->http->web, visit);
@@ -339,7 +344,8 @@ int http_numbers(struct server *server, struct buffer *out, number_fn *add)
 	return add(out, "http-connections", 0, "Connections by HTTP.", visitors->count) ||
 	       add(out, "http-connections", 1, "Connections that came by HTTP.", visitors->total) ||
 	       add(out, "http-too-slow", 1, "Connections by HTTP closed because of their time.", visitors->slow) ||
-	       add(out, "http-replaced", 1, "Connections by HTTP closed for another.", visitors->replaced);
+	       add(out, "http-replaced", 1, "Connections by HTTP closed for another.", visitors->replaced) ||
+	       events_numbers(server, out, add);
 }
 
 /* ---- Beginning and end */
@@ -375,7 +381,8 @@ int http_start(struct server *server)
 	http = calloc(1, sizeof *http);
 	if (!http)
 		return message_error("no memory");
-	http->web = http_web(server);
+	if (events_start(server) == 0)
+		http->web = http_web(server);
 	if (!http->web) {
 		free(http);
 		return -1;
@@ -390,6 +397,7 @@ void http_stop(struct server *server)
 
 	if (!http)
 		return;
+	events_stop(server);
 	v1_stop(server);
 	web_stop(http->web);
 	relay_stop(server);

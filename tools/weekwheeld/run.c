@@ -275,12 +275,14 @@ static int run(struct server *server)
 		tasks_stop(server);
 		schedules_stop(server);
 		(void)store_stop(server);
+		events_free(server);
 		return 1;
 	}
 	tasks_loop(server);
 	push_stop(server);
 	schedules_stop(server);
 	error = store_stop(server);
+	events_free(server);
 	if (error != WW_OK)
 		message_error("the last changes could not be written: %s", ww_strerror(error));
 	time_stop(server);

@@ -140,6 +140,7 @@ struct server {
 
 	struct auth auth;
 	struct http *http;
+	struct events_feed *feed;                /* events; NULL: nobody is served by HTTP */
 	LIST_HEAD(v1_list, v1_request) v1_batch; /* requests that wait for the commit */
 	struct v1_list v1_waiting;               /* for a job */
 	LIST_HEAD(, relay) relays;               /* of connections by HTTP that have TLS */
@@ -282,6 +283,23 @@ void v1_wake(struct server *server);
 
 /* Answer all that wait. */
 void v1_stop(struct server *server);
+
+/* ---- v1/events.c: what becomes of jobs, for those who read /v1/events */
+
+/* Returns 0, or -1 after a message. */
+int events_start(struct server *server);
+/* End all streams. */
+void events_stop(struct server *server);
+/* The store is closed: nobody can be heard any more. */
+void events_free(struct server *server);
+
+/* The tokens have changed. */
+void events_reload(struct server *server);
+
+/* Of a shared store: jobs of a tube may be ready. Any thread. */
+void events_ready(struct server *server, const char *tube);
+
+int events_numbers(struct server *server, struct buffer *out, number_fn *add);
 
 /* Serve until a signal ends it. Returns the exit status of the program. */
 int server_run(const struct settings *settings);

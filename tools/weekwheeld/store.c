@@ -66,6 +66,8 @@ static void store_ready(const char *name, void *context)
 	struct server_tube *tube;
 
 	push_ready(server, name);
+	if (server->is_shared)
+		events_ready(server, name);
 	if (server->is_shared || !pthread_equal(pthread_self(), server->thread)) {
 		inbox_add(&server->inbox, name);
 		return;

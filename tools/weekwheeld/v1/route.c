@@ -10,7 +10,7 @@
 enum { SEGMENTS_MAX = 5, KEY_AT = 3 };
 
 static const struct v1_operation *const tables[] = {v1_put_operations, v1_job_operations, v1_lease_operations,
-    v1_look_operations, v1_limit_operations, v1_schedule_operations};
+    v1_look_operations, v1_limit_operations, v1_schedule_operations, v1_stream_operations};
 
 enum { TABLES = sizeof tables / sizeof *tables };
 
@@ -151,6 +151,16 @@ static int take_text(struct v1_request *request, const char *name, const char *v
 	return 0;
 }
 
+/* Several, for stream.c. */
+static int take_tubes(struct v1_request *request, const char *value)
+{
+	char names[V1_TUBES_MAX * 16];
+
+	if (take_text(request, "tube", value, names, sizeof names) != 0)
+		return -1;
+	return buffer_format(&request->in, "%s,", names) == 0 ? 0 : v1_failed(request, WW_ENOMEM);
+}
+
 static int take_state(struct v1_request *request, const char *value)
 {
 	for (int state = WW_JOB_DELAYED; state <= WW_JOB_BURIED; state++)
@@ -176,7 +186,9 @@ int v1_argument(struct v1_request *request, const char *name, const char *value)
 
 	if (!value)
 		value = "";
-	if (strcmp(name, "tube") == 0) {
+	if (strcmp(name, "tube") == 0 && request->operation->members & V1_OF_EVENTS) {
+		error = take_tubes(request, value);
+	} else if (strcmp(name, "tube") == 0) {
 		error = take_tube(request, (struct segment){value, strlen(value)});
 		request->filter.tube = request->tube;
 	} else if (strcmp(name, "prefix") == 0) {

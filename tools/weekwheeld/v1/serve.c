@@ -37,6 +37,8 @@ static enum MHD_Result reply(struct v1_request *request)
 	const char *name = NULL;
 	char value[32];
 
+	if (request->stream)
+		return v1_stream_reply(request);
 	if (!request->status)
 		lost(request);
 	if (request->etag) {
@@ -297,6 +299,7 @@ static enum MHD_Result go_on(struct web_visit *visit, const char *data, size_t *
 
 static void request_free(struct v1_request *request)
 {
+	v1_stream_end(request);
 	tokens_free(request->tokens);
 	buffer_free(&request->in);
 	buffer_free(&request->decoded);
@@ -367,6 +370,7 @@ static int take_headers(struct v1_request *request)
 		    "the body must be JSON");
 	request->is_new_only = header(request, MHD_HTTP_HEADER_IF_NONE_MATCH) != NULL;
 	request->idempotency = header(request, "Idempotency-Key");
+	request->last_event = header(request, "Last-Event-ID");
 	if (!match || strcmp(match, "*") == 0)
 		return 0;
 	if (length >= 2 && match[0] == '"' && match[length - 1] == '"') {

@@ -8,7 +8,7 @@
  *               collects its    which one     prepare (read.c),                 JSON      of the turn
  *               body            it is         then run, as a task
  *
- * The operations are in put.c, job.c, lease.c, look.c, limit.c and schedule.c, each with a table of its own.
+ * The operations are in put.c, job.c, lease.c, look.c, limit.c, schedule.c and stream.c, each with a table of its own.
  *
  * Ids and tokens are strings, because numbers of JavaScript end at 2^53. Lengths of time are seconds, or texts such as
  * "1.5h"; times are those of RFC 3339.
@@ -76,7 +76,8 @@ enum {
 	V1_OF_PAUSE = 32,
 	V1_OF_KICK = 64,
 	V1_OF_LIMIT = 128,
-	V1_OF_SCHEDULE = 256
+	V1_OF_SCHEDULE = 256,
+	V1_OF_EVENTS = 512 /* its query has several tubes */
 };
 
 struct v1_request {
@@ -101,6 +102,7 @@ struct v1_request {
 	uint64_t version;        /* of If-Match; 0: any */
 	int is_new_only;         /* If-None-Match: * */
 	const char *idempotency; /* Idempotency-Key, or NULL */
+	const char *last_event;  /* Last-Event-ID, or NULL */
 	struct ww_job_filter filter;
 	size_t limit;
 	int with_body;
@@ -122,6 +124,7 @@ struct v1_request {
 	ww_handle timer;
 	struct server_tube *watched[V1_TUBES_MAX];
 
+	struct events_stream *stream; /* its answer goes on (stream.c); or NULL */
 	unsigned status;
 	const char *type;
 	uint64_t etag; /* 0: none */
@@ -156,6 +159,13 @@ extern const struct v1_operation v1_lease_operations[];
 extern const struct v1_operation v1_look_operations[];
 extern const struct v1_operation v1_limit_operations[];
 extern const struct v1_operation v1_schedule_operations[];
+extern const struct v1_operation v1_stream_operations[];
+
+/* ---- stream.c */
+
+/* Begin to answer with its stream, and end that. */
+enum MHD_Result v1_stream_reply(struct v1_request *request);
+void v1_stream_end(struct v1_request *request);
 
 /* ---- job.c: what several operations need */
 
@@ -207,11 +217,14 @@ void v1_write_limit(struct v1_request *request, const struct ww_limit_info *info
 void v1_write_tube(struct v1_request *request, const struct ww_tube_stats *tube);
 void v1_write_stats(struct v1_request *request, const struct ww_jobs_stats *stats);
 
+/* Add a member to a buffer: text, or bytes in base64 under a name that says so; a time. Not 0: there is no memory. */
+int v1_json_bytes(struct buffer *out, const char *name, const void *bytes, size_t size);
+int v1_json_time(struct buffer *out, const char *name, uint64_t unix_ns);
+
 /* Add members to an object that has one: a length of time in seconds, and a time or null for 0. */
 void v1_add_seconds(struct v1_request *request, const char *name, uint64_t ns);
 void v1_add_time(struct v1_request *request, const char *name, uint64_t unix_ns);
 
-/* Text as it is; other bytes in base64, under a name that says so. */
 void v1_add_bytes_as(struct v1_request *request, const char *name, const void *bytes, size_t size);
 
 /* Add text to the answer. */

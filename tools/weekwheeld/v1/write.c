@@ -186,19 +186,15 @@ void v1_add_seconds(struct v1_request *request, const char *name, uint64_t ns)
 	v1_add(request, ",\"%s\":%s", name, duration_seconds(text, ns));
 }
 
-void v1_add_time(struct v1_request *request, const char *name, uint64_t unix_ns)
+int v1_json_time(struct buffer *out, const char *name, uint64_t unix_ns)
 {
 	time_t seconds = (time_t)(unix_ns / WW_SECOND);
 	struct tm utc;
 	char text[32];
 
-	if (!unix_ns) {
-		v1_add(request, ",\"%s\":null", name);
-		return;
-	}
-	if (!gmtime_r(&seconds, &utc) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc) == 0)
-		return;
-	v1_add(request, ",\"%s\":\"%s.%03uZ\"", name, text, (unsigned)(unix_ns % WW_SECOND / WW_MILLISECOND));
+	if (!unix_ns || !gmtime_r(&seconds, &utc) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc) == 0)
+		return buffer_format(out, "\"%s\":null", name);
+	return buffer_format(out, "\"%s\":\"%s.%03uZ\"", name, text, (unsigned)(unix_ns % WW_SECOND / WW_MILLISECOND));
 }
 
 /* NUL is no control character that programs expect in a text. */
@@ -213,22 +209,33 @@ static int is_text(const char *bytes, size_t size)
 	return 1;
 }
 
+int v1_json_bytes(struct buffer *out, const char *name, const void *bytes, size_t size)
+{
+	int is_plain = size == 0 || is_text(bytes, size);
+
+	if (buffer_format(out, is_plain ? "\"%s\":" : "\"%s_base64\":\"", name) != 0 ||
+	    buffer_reserve(out, is_plain ? JSON_QUOTED(size) : BASE64_SIZE(size) + 2) != 0)
+		return -1;
+	if (is_plain) {
+		out->size += json_quote(out->data + out->size, bytes, size);
+		return 0;
+	}
+	out->size += base64_encode(out->data + out->size, bytes, size);
+	return buffer_append(out, "\"", 1);
+}
+
+void v1_add_time(struct v1_request *request, const char *name, uint64_t unix_ns)
+{
+	v1_add(request, ",");
+	if (request->status && v1_json_time(&request->out, name, unix_ns) != 0)
+		lost(request);
+}
+
 void v1_add_bytes_as(struct v1_request *request, const char *name, const void *bytes, size_t size)
 {
-	if (size == 0 || is_text(bytes, size)) {
-		v1_add(request, ",\"%s\":", name);
-		add_quoted(request, bytes, size);
-		return;
-	}
-	v1_add(request, ",\"%s_base64\":\"", name);
-	if (!request->status)
-		return;
-	if (buffer_reserve(&request->out, BASE64_SIZE(size) + 1) != 0) {
+	v1_add(request, ",");
+	if (request->status && v1_json_bytes(&request->out, name, bytes, size) != 0)
 		lost(request);
-		return;
-	}
-	request->out.size += base64_encode(request->out.data + request->out.size, bytes, size);
-	v1_add(request, "\"");
 }
 
 void v1_moment_now(struct ww_jobs *jobs, struct v1_moment *moment)
