@@ -81,7 +81,6 @@ class Stores:
     """A case of each kind of store is this and a Case."""
 
     arguments = ()
-    has_groups = True
 
     def setUp(self):
         super().setUp()
@@ -104,8 +103,6 @@ class Stores:
 
 
 class ByRedis(Stores):
-    has_groups = False
-
     def setUp(self):
         super().setUp()
         self.redis = Redis()

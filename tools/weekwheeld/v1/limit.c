@@ -25,10 +25,7 @@ static void run_set(struct v1_request *request)
 	const struct ww_limit_ref ref = ref_of(request);
 	int error = ww_jobs_limit_set(v1_jobs(request), &ref, &request->fields->limit);
 
-	if (error == WW_EINVAL && request->task.server->is_shared && (ref.each || ref.group_length))
-		(void)v1_problem(
-		    request, 422, ref.each ? "each" : "group", "limit the tube", "Redis has no limits of groups");
-	else if (error == WW_EINVAL)
+	if (error == WW_EINVAL)
 		(void)v1_problem(request, 422, "starts", NULL,
 		    "at most a million starts a second, per from 0.001 s to 7 days, burst up to 1,000,000");
 	else
