@@ -1,12 +1,12 @@
 # The command line, weekwheel. It has the commands for jobs as far as their libraries are built.
 weekwheel_PROGRAM := weekwheel
-weekwheel_FOLDERS := tools/weekwheel $(addprefix tools/weekwheel/,input replay jobs moving $(if $(filter jobs,$(COMPONENTS)),store) $(if $(filter calendar,$(COMPONENTS)),calendar))
+weekwheel_FOLDERS := tools/weekwheel $(addprefix tools/weekwheel/,input replay jobs moving $(if $(filter redis,$(COMPONENTS)),sessions) $(if $(filter jobs,$(COMPONENTS)),store) $(if $(filter calendar,$(COMPONENTS)),calendar))
 # The rules for requests need no other library.
 weekwheel_ALSO := tools/common/tls/tls.c lib/callback/request.c lib/callback/text.c
 weekwheel_USES := core common
 weekwheel_MAY_USE := jobs redis calendar
 weekwheel_NEEDS := zlib=zlib1g-dev openssl=libssl-dev uthash.h=uthash-dev
-# It reads other programs' sorted sets.
+# It asks servers that speak the protocol of Redis, and reads sorted sets.
 weekwheel_LIBS += $(if $(filter redis,$(COMPONENTS)),$(redis_LIBS))
-weekwheel_TESTS := tests/tools/weekwheel $(addprefix tests/tools/weekwheel/,input replay jobs)
+weekwheel_TESTS := tests/tools/weekwheel $(addprefix tests/tools/weekwheel/,input replay jobs sessions)
 weekwheel_FUZZERS := csv log swf reply

@@ -36,6 +36,9 @@ static const struct {
     {"cron", &command_cron, "explain an expression of cron, and show its next times"},
     {"schedule", &command_schedule, "put jobs at the times of an expression of cron"},
 #endif
+#ifdef HAVE_REDIS
+    {"sessions", &command_sessions, "count the sessions of a server, by when they expire"},
+#endif
 #ifdef HAVE_JOBS
     {"fsck", &command_fsck, "check the jobs that a server keeps"},
     {"backup", &command_backup, "copy the jobs of a server that goes on"},
