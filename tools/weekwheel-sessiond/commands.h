@@ -10,6 +10,9 @@
 #include "tools/weekwheel-sessiond/reply.h"
 #include "tools/weekwheel-sessiond/server.h"
 
+/* What this server says it is, for clients that ask what Redis can do. */
+#define REDIS_VERSION "7.0.15"
+
 struct request {
 	struct conn *conn;
 	struct data *data;
@@ -31,7 +34,8 @@ enum {
 	COMMAND_ADMIN = 256,
 	COMMAND_NO_MULTI = 512,
 	COMMAND_LOADING = 1024,
-	COMMAND_STALE = 2048
+	COMMAND_STALE = 2048,
+	COMMAND_SUBCOMMANDS = 4096 /* the word behind its name is one of a table */
 };
 
 struct command_entry {
@@ -46,6 +50,8 @@ struct command_entry {
 	const char *summary;
 };
 
+/* Before all else. */
+void commands_start(void);
 /* Carry out a command, or queue it for EXEC. */
 void command_carry_out(struct conn *conn, const struct resp_arg *arg, size_t count);
 /* Find a command by its name in any case; NULL: there is none. */
@@ -71,6 +77,8 @@ int request_whole(struct request *request, size_t number, int64_t *value);
 /* Answer what data_set and its kin returned, if that is an error. Returns 1 if it is. */
 int request_failed(struct request *request, int error);
 void request_syntax_error(struct request *request);
+/* Answer the words that may stand behind the command's name. */
+void request_help(struct request *request);
 
 /* ---- The commands */
 
@@ -127,7 +135,10 @@ COMMAND(subscribe);
 COMMAND(unsubscribe);
 COMMAND(psubscribe);
 COMMAND(punsubscribe);
+COMMAND(ssubscribe);
+COMMAND(sunsubscribe);
 COMMAND(publish);
+COMMAND(spublish);
 COMMAND(pubsub);
 
 COMMAND(ping);
@@ -137,7 +148,7 @@ COMMAND(hello);
 COMMAND(auth);
 COMMAND(select);
 COMMAND(reset);
-COMMAND(conn);
+COMMAND(client);
 COMMAND(command);
 COMMAND(info);
 COMMAND(config);
@@ -146,6 +157,6 @@ COMMAND(save);
 COMMAND(bgsave);
 COMMAND(lastsave);
 COMMAND(shutdown);
-COMMAND(advance);
+COMMAND(step);
 
 #endif

@@ -47,10 +47,10 @@ void conn_close(struct conn *conn)
 	pthread_mutex_lock(&loop->lock);
 	if (conn->is_mailed)
 		SLIST_REMOVE(&loop->mailed, conn, conn, mailed);
+	LIST_REMOVE(conn, next);
 	pthread_mutex_unlock(&loop->lock);
 	if (conn->is_in_flush)
 		SLIST_REMOVE(&loop->flush, conn, conn, flush);
-	LIST_REMOVE(conn, next);
 	buffer_free(&conn->mail);
 	buffer_free(&conn->in);
 	buffer_free(&conn->out);
@@ -78,6 +78,19 @@ static int is_full(const struct conn *conn)
 	return conn->out.size > OUTPUT_HIGH;
 }
 
+/* Carry out the command that was parsed, and leave its answer out if the client wants none. */
+static void answer(struct conn *conn)
+{
+	size_t before = conn->out.size;
+	int skip = conn->reply_skip == 1;
+
+	command_carry_out(conn, conn->parser.arg, conn->parser.count);
+	if (conn->reply_off || skip)
+		conn->out.size = before;
+	if (conn->reply_skip > 0)
+		conn->reply_skip--;
+}
+
 /* Carry out the commands of these bytes. Returns how many bytes they took. */
 static size_t carry_out(struct conn *conn, const char *data, size_t size)
 {
@@ -97,7 +110,7 @@ static size_t carry_out(struct conn *conn, const char *data, size_t size)
 		}
 		used += parser->used;
 		if (parser->count > 0)
-			command_carry_out(conn, parser->arg, parser->count);
+			answer(conn);
 	}
 	return used;
 }
@@ -147,6 +160,7 @@ static void read_some(struct conn *conn)
 		return;
 	}
 	loop->bytes_in += (uint64_t)got;
+	atomic_store_explicit(&conn->last_ms, uv_now(&loop->uv), memory_order_relaxed);
 	if (in->size > 0) {
 		in->size += (size_t)got;
 		work(conn);
@@ -239,8 +253,11 @@ void conn_begin(struct loop *loop, int fd)
 	conn->protocol = 2;
 	conn->parser.bulk_max = server->settings->bulk_max;
 	conn->is_known = !server->settings->password;
-	conn->since_ms = conn->last_ms = (int64_t)(uv_now(&loop->uv));
-	LIST_INSERT_HEAD(&loop->clients, conn, next);
+	conn->since_ms = uv_now(&loop->uv);
+	conn->last_ms = conn->since_ms;
+	pthread_mutex_lock(&loop->lock);
+	LIST_INSERT_HEAD(&loop->conns, conn, next);
+	pthread_mutex_unlock(&loop->lock);
 	loop->client_count++;
 	wait_for(conn, UV_READABLE);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "tools/weekwheel-sessiond/data_internal.h"
 
@@ -55,6 +56,14 @@ static void gone(struct ww_session *session, const void *key, size_t length, voi
 	free(value);
 }
 
+/* Enough that threads seldom meet. With a bound each has an equal part of it, and must have room for large values. */
+static uint32_t shards_of(const struct data_config *config)
+{
+	uint64_t share = config->memory / config->databases / SHARD_BYTES;
+
+	return config->memory && share < SHARDS ? (uint32_t)share + 1 : SHARDS;
+}
+
 static int make_map(struct data *data, struct data_map *map)
 {
 	const struct data_config *from = &data->config;
@@ -66,12 +75,12 @@ static int make_map(struct data *data, struct data_map *map)
 	(void)ww_session_config_default(&config);
 	config.gone = gone;
 	config.user = map;
+	config.shards = data->shards;
 	config.lifetime = from->lifetime;
 	config.flags = from->has_lifetimes ? WW_SESSION_LIFETIMES : 0;
 	if (from->memory) {
 		config.weight_limit = share ? share : 1;
 		config.limit = share / ENTRY_BYTES + 1;
-		config.shards = share / SHARD_BYTES > SHARDS_MAX ? SHARDS_MAX : (uint32_t)(share / SHARD_BYTES) + 1;
 		config.flags |= from->policy == DATA_ALLKEYS_LRU ? WW_SESSION_ADMIT : 0;
 	}
 	error = ww_session_create(&session, data->driver, &config);
@@ -129,6 +138,7 @@ int data_open(struct data **made, const struct data_config *config)
 		return WW_ENOMEM;
 	memset(data, 0, sizeof *data);
 	data->config = *config;
+	data->shards = shards_of(config);
 	pthread_mutex_init(&data->lock, NULL);
 	for (size_t i = 0; i < DATA_STRIPES; i++)
 		pthread_mutex_init(&data->stripe[i].lock, NULL);
@@ -282,6 +292,16 @@ uint64_t data_count(struct data *data, unsigned database)
 	return stats.entries;
 }
 
+uint64_t data_cursor(struct data *data, unsigned database)
+{
+	uint64_t a_shard = data_count(data, database) / data->shards + 1;
+	uint64_t random = 0;
+
+	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
+		random = data_now(data);
+	return (random % data->shards << 32 | (random >> 32) % a_shard) + 1;
+}
+
 void data_stats(struct data *data, struct ww_session_stats *stats)
 {
 	*stats = (struct ww_session_stats){0};
@@ -315,7 +335,7 @@ static struct ww_session_order make_order(
 	else if (times->ttl >= WW_SESSION_TTL_MAX && !times->deadline)
 		order.deadline = data_now(data) + (times->ttl > DATA_LAST / 2 ? DATA_LAST / 2 : times->ttl);
 	if (order.ttl >= WW_SESSION_TTL_MAX)
-		order.ttl = is_forever ? WW_SESSION_TTL_MAX : WW_SESSION_TTL_MAX - 1;
+		order.ttl = is_forever ? WW_SESSION_TTL_MAX : WW_SESSION_TTL_MAX - WW_MICROSECOND;
 	if (data->config.has_lifetimes) {
 		if (times->end && times->end != DATA_NEVER)
 			order.end = times->end;
@@ -496,6 +516,22 @@ void data_commit(struct data *data)
 int data_settle(struct data *data)
 {
 	return data->keep ? data->keep->settle(data->keep->context) : WW_OK;
+}
+
+int data_save(struct data *data, int wait)
+{
+	return data->keep ? data->keep->save(data->keep->context, wait) : WW_ENOTFOUND;
+}
+
+int data_saving(const struct data *data, int64_t *last)
+{
+	return data->keep ? data->keep->saving(data->keep->context, last) : 0;
+}
+
+void data_keep_info(struct data *data, struct buffer *out)
+{
+	if (data->keep && data->keep->info)
+		data->keep->info(data->keep->context, out);
 }
 
 void data_erase_evicted(struct data *data, const struct data_evicted *key)

@@ -21,6 +21,7 @@
 
 enum { DATA_DATABASES_MAX = 64, DATA_STRIPES = 256 };
 
+struct buffer;
 struct data;
 
 /* ---- Values */
@@ -79,6 +80,12 @@ struct data_keep {
 	/* What comes from this thread between the two belongs together: all of it, or nothing, after a crash. */
 	void (*begin)(void *context);
 	void (*commit)(void *context);
+	/* Write all sessions to disk anew: within the call, or begin to. 0 or a WW_E*; WW_EBUSY: one is being written. */
+	int (*save)(void *context, int wait);
+	/* Return 1 while one is being written. *last gets when the last one was complete, in s of wall time. */
+	int (*saving)(void *context, int64_t *last);
+	/* Add lines for INFO, "name:value\r\n"; or NULL. */
+	void (*info)(void *context, struct buffer *out);
 	/* Before the answers of a turn are sent: wait until its changes are as stable as was asked. 0 or a WW_E*. */
 	int (*settle)(void *context);
 };
@@ -166,7 +173,8 @@ int data_inspect(
 /* Without being a use of the key. */
 int data_is_there(struct data *data, const struct data_key *key);
 uint64_t data_count(struct data *data, unsigned database);
-uint64_t data_bytes(struct data *data);
+/* Return a cursor of ww_session_scan, taken at random. */
+uint64_t data_cursor(struct data *data, unsigned database);
 void data_stats(struct data *data, struct ww_session_stats *stats);
 
 /* ---- Changing: the caller holds the key's stripe */
@@ -195,5 +203,9 @@ const char *data_refuses(const struct data *data);
 void data_begin(struct data *data);
 void data_commit(struct data *data);
 int data_settle(struct data *data);
+/* WW_ENOTFOUND: nothing keeps the sessions. */
+int data_save(struct data *data, int wait);
+int data_saving(const struct data *data, int64_t *last);
+void data_keep_info(struct data *data, struct buffer *out);
 
 #endif

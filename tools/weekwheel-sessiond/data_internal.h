@@ -9,7 +9,7 @@
 #include "tools/weekwheel-sessiond/data.h"
 
 /* With a bound of memory, a shard of a map has about as much; an entry may take all of it. */
-enum { SHARD_BYTES = 16 * 1024 * 1024, SHARDS_MAX = 64 };
+enum { SHARD_BYTES = 16 * 1024 * 1024, SHARDS = 32 };
 
 struct data_map {
 	struct ww_session *_Atomic session;
@@ -22,6 +22,7 @@ struct data_stripe {
 
 struct data {
 	struct data_config config;
+	uint32_t shards; /* of each map */
 	const struct data_keep *keep;
 	struct ww_driver *driver;
 	struct ww_clock *clock; /* virtual, or NULL */

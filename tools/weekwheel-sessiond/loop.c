@@ -33,18 +33,35 @@ void loop_hand_over(struct loop *loop, int fd)
 	uv_async_send(&loop->wake);
 }
 
-static void take_mail(struct loop *loop)
+void loop_mail(struct conn *conn)
+{
+	struct loop *loop = conn->loop;
+
+	if (conn->is_mailed)
+		return;
+	conn->is_mailed = 1;
+	SLIST_INSERT_HEAD(&loop->mailed, conn, mailed);
+	loop->has_mail = 1;
+	uv_async_send(&loop->wake);
+}
+
+void loop_take_mail(struct loop *loop)
 {
 	struct conn *conn;
 
+	if (!loop->has_mail)
+		return;
+	pthread_mutex_lock(&loop->lock);
+	loop->has_mail = 0;
 	while ((conn = SLIST_FIRST(&loop->mailed))) {
 		SLIST_REMOVE_HEAD(&loop->mailed, mailed);
 		conn->is_mailed = 0;
-		if (buffer_append(&conn->out, conn->mail.data, conn->mail.size) != 0)
+		if (conn->is_killed || buffer_append(&conn->out, conn->mail.data, conn->mail.size) != 0)
 			conn->is_dead = 1;
 		buffer_drop(&conn->mail, conn->mail.size);
 		conn_flush(conn);
 	}
+	pthread_mutex_unlock(&loop->lock);
 }
 
 static void close_any(uv_handle_t *handle, void *context)
@@ -64,7 +81,7 @@ static void stop_here(struct loop *loop)
 		http_stop(loop->server);
 		teller_stop();
 	}
-	while ((conn = LIST_FIRST(&loop->clients)))
+	while ((conn = LIST_FIRST(&loop->conns)))
 		conn_close(conn);
 	uv_walk(&loop->uv, close_any, NULL);
 }
@@ -74,8 +91,8 @@ static void woken(uv_async_t *async)
 	struct loop *loop = async->data;
 	int is_stopping;
 
+	loop_take_mail(loop);
 	pthread_mutex_lock(&loop->lock);
-	take_mail(loop);
 	while (loop->arrived_count > 0) {
 		int fd = loop->arrived[--loop->arrived_count];
 		pthread_mutex_unlock(&loop->lock);

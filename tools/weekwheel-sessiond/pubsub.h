@@ -1,10 +1,28 @@
 #ifndef TOOLS_WEEKWHEEL_SESSIOND_PUBSUB_H
 #define TOOLS_WEEKWHEEL_SESSIOND_PUBSUB_H
 
-/* Channels, and who hears them. */
+/*
+ * Channels, and who hears them. A message to a client of this thread's loop goes to its answers at once; to others by their
+ * loop's mail. What one thread publishes comes in order.
+ */
 
 #include "tools/weekwheel-sessiond/server.h"
 
-#define pubsub_leave(conn) ((void)(conn))
+enum { PUBSUB_MAIL_MAX = 32 * 1024 * 1024 }; /* a client that leaves so much unread is closed */
+
+enum pubsub_kind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_SHARD, PUBSUB_KINDS };
+
+/* Bytes that may be any. */
+struct pubsub_text {
+	const char *data;
+	size_t size;
+};
+
+/* Return how many clients get the message. */
+size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text channel, struct pubsub_text message);
+/* Return 0 if nobody has subscribed to anything. */
+int pubsub_has_listeners(void);
+/* Forget all subscriptions of the client. */
+void pubsub_leave(struct conn *conn);
 
 #endif

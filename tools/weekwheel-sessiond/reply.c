@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/message.h"
@@ -53,23 +54,32 @@ void reply_bytes(struct conn *conn, const void *bytes, size_t size)
 void reply_error(struct conn *conn, const char *format, ...)
 {
 	char text[1024];
+	char *whole = text;
 	va_list arguments;
 	int length;
 
 	va_start(arguments, format);
 	length = vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	if (length < 0)
-		length = 0;
-	if ((size_t)length >= sizeof text)
-		length = sizeof text - 1;
-	/* A client's word in the text must not end the line. */
+	/* A client's words may be long. */
+	if ((size_t)length >= sizeof text) {
+		va_start(arguments, format);
+		length = vasprintf(&whole, format, arguments);
+		va_end(arguments);
+	}
+	if (length < 0) {
+		conn->is_dead = 1;
+		return;
+	}
+	/* Nor must they end the line. */
 	for (int i = 0; i < length; i++)
-		if (text[i] == '\r' || text[i] == '\n')
-			text[i] = ' ';
+		if (whole[i] == '\r' || whole[i] == '\n')
+			whole[i] = ' ';
 	reply_bytes(conn, "-", 1);
-	reply_bytes(conn, text, (size_t)length);
+	reply_bytes(conn, whole, (size_t)length);
 	reply_bytes(conn, "\r\n", 2);
+	if (whole != text)
+		free(whole);
 }
 
 void reply_integer(struct conn *conn, int64_t number)

@@ -10,6 +10,8 @@
 #include "tools/service/address.h"
 #include "tools/service/notify.h"
 #include "tools/service/state.h"
+#include "tools/weekwheel-sessiond/commands.h"
+#include "tools/weekwheel-sessiond/events.h"
 #include "tools/weekwheel-sessiond/http.h"
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -40,7 +42,9 @@ static int start_data(struct sessiond *server)
 	    .has_lifetimes = settings->has_lifetimes,
 	    .memory = settings->memory,
 	    .policy = settings->policy,
-	    .is_virtual = settings->is_virtual};
+	    .is_virtual = settings->is_virtual,
+	    .gone = event_gone,
+	    .context = server};
 	int error = data_open(&server->data, &config);
 
 	return error == WW_OK ? 0 : message_error("cannot make the maps of sessions: %s", ww_strerror(error));
@@ -82,6 +86,7 @@ static int start(struct sessiond *server)
 	uint64_t random[3] = {0};
 
 	raise_limit();
+	commands_start();
 	(void)uv_random(NULL, NULL, random, sizeof random, 0, NULL);
 	(void)snprintf(server->run_id, sizeof server->run_id, "%016" PRIx64 "%016" PRIx64 "%08" PRIx32, random[0],
 	    random[1], (uint32_t)random[2]);

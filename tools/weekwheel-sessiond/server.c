@@ -1,26 +1,182 @@
-/* Commands about the connection and the server. */
+/* Commands about the connection. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tools/weekwheel-sessiond/commands.h"
-#include "weekwheel/version.h"
+#include "tools/weekwheel-sessiond/pubsub.h"
+#include "tools/weekwheel-sessiond/transaction.h"
+
+static int is_subscriber(const struct conn *conn)
+{
+	return conn->channels[PUBSUB_CHANNEL] + conn->channels[PUBSUB_PATTERN] + conn->channels[PUBSUB_SHARD] > 0;
+}
 
 void command_ping(struct request *request)
 {
-	if (request->count > 2)
-		reply_error(request->conn, "ERR wrong number of arguments for 'ping' command");
-	else if (request->count == 2)
-		reply_bulk(request->conn, request->arg[1].data, request->arg[1].size);
-	else
-		reply_text(request->conn, "+PONG\r\n");
+	struct conn *conn = request->conn;
+
+	if (request->count > 2) {
+		reply_error(conn, "ERR wrong number of arguments for 'ping' command");
+	} else if (conn->protocol == 2 && is_subscriber(conn)) {
+		reply_text(conn, "*2\r\n$4\r\npong\r\n");
+		reply_bulk(conn, request->count == 2 ? request->arg[1].data : "",
+		    request->count == 2 ? request->arg[1].size : 0);
+	} else if (request->count == 2) {
+		reply_bulk(conn, request->arg[1].data, request->arg[1].size);
+	} else {
+		reply_text(conn, "+PONG\r\n");
+	}
 }
 
-void command_info(struct request *request)
+void command_echo(struct request *request)
 {
-	struct buffer text = {0};
+	reply_bulk(request->conn, request->arg[1].data, request->arg[1].size);
+}
 
-	(void)buffer_format(&text, "# Server\r\nredis_version:7.0.15\r\nweekwheel_version:%s\r\n", ww_version());
-	(void)buffer_format(
-	    &text, "\r\n# Keyspace\r\ndb0:keys=%llu\r\n", (unsigned long long)data_count(request->data, 0));
-	reply_verbatim(request->conn, text.data, text.size);
-	buffer_free(&text);
+void command_quit(struct request *request)
+{
+	reply_ok(request->conn);
+	request->conn->is_ending = 1;
+}
+
+void command_select(struct request *request)
+{
+	int64_t number;
+
+	if (request_whole(request, 1, &number) != 0)
+		return;
+	if (number < 0 || (uint64_t)number >= data_databases(request->data)) {
+		reply_error(request->conn, "ERR DB index is out of range");
+		return;
+	}
+	request->conn->database = (unsigned)number;
+	reply_ok(request->conn);
+}
+
+void command_reset(struct request *request)
+{
+	struct conn *conn = request->conn;
+
+	transaction_leave(conn);
+	pubsub_leave(conn);
+	conn->database = 0;
+	conn->protocol = 2;
+	conn->reply_off = conn->reply_skip = 0;
+	conn_rename(conn, NULL, 0);
+	conn->is_known = !conn->loop->server->settings->password;
+	reply_text(conn, "+RESET\r\n");
+}
+
+/* ---- Who it is */
+
+/* Takes as long whatever the password is. */
+static int is_password(const struct conn *conn, const struct resp_arg *arg)
+{
+	const char *password = conn->loop->server->settings->password;
+	size_t size = strlen(password);
+	unsigned char differs = arg->size != size;
+
+	for (size_t i = 0; i < arg->size; i++)
+		differs |= (unsigned char)(arg->data[i] ^ password[size ? i % size : 0]);
+	return !differs;
+}
+
+/* Returns 0, or -1 after an answer. */
+static int log_in(struct request *request, const struct resp_arg *user, const struct resp_arg *password)
+{
+	struct conn *conn = request->conn;
+	int is_default = !user || (user->size == 7 && memcmp(user->data, "default", 7) == 0);
+
+	if (is_default && (!conn->loop->server->settings->password || is_password(conn, password))) {
+		conn->is_known = 1;
+		return 0;
+	}
+	reply_error(conn, "WRONGPASS invalid username-password pair or user is disabled.");
+	return -1;
+}
+
+void command_auth(struct request *request)
+{
+	struct conn *conn = request->conn;
+
+	if (request->count > 3)
+		request_syntax_error(request);
+	else if (request->count == 2 && !conn->loop->server->settings->password)
+		reply_error(conn, "ERR AUTH <password> called without any password configured for the default user. "
+		                  "Are you sure your configuration is correct?");
+	else if (log_in(request, request->count == 3 ? &request->arg[1] : NULL, &request->arg[request->count - 1]) == 0)
+		reply_ok(conn);
+}
+
+static void reply_hello(struct conn *conn)
+{
+	reply_map(conn, 7);
+	reply_string(conn, "server");
+	reply_string(conn, "redis");
+	reply_string(conn, "version");
+	reply_string(conn, REDIS_VERSION);
+	reply_string(conn, "proto");
+	reply_integer(conn, conn->protocol);
+	reply_string(conn, "id");
+	reply_integer(conn, (int64_t)conn->id);
+	reply_string(conn, "mode");
+	reply_string(conn, "standalone");
+	reply_string(conn, "role");
+	reply_string(conn, "master");
+	reply_string(conn, "modules");
+	reply_array(conn, 0);
+}
+
+/* Read the options of HELLO. Returns 0, or -1 after an answer. */
+static int read_hello(struct request *request, size_t *user, size_t *name)
+{
+	for (size_t i = 2; i < request->count; i++) {
+		size_t more = request->count - i - 1;
+		if (request_is(request, i, "AUTH") && more >= 2) {
+			*user = i + 1;
+			i += 2;
+		} else if (request_is(request, i, "SETNAME") && more >= 1) {
+			*name = ++i;
+		} else {
+			reply_error(request->conn, "ERR Syntax error in HELLO option '%.*s'", (int)request->arg[i].size,
+			    request->arg[i].data);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+void command_hello(struct request *request)
+{
+	struct conn *conn = request->conn;
+	int64_t version = conn->protocol;
+	size_t user = 0;
+	size_t name = 0;
+
+	if (request->count > 1 && resp_whole(request->arg[1].data, request->arg[1].size, &version) != 0) {
+		reply_error(conn, "ERR Protocol version is not an integer or out of range");
+		return;
+	}
+	if (version < 2 || version > 3) {
+		reply_error(conn, "NOPROTO unsupported protocol version");
+		return;
+	}
+	if (read_hello(request, &user, &name) != 0)
+		return;
+	if (user && log_in(request, &request->arg[user], &request->arg[user + 1]) != 0)
+		return;
+	if (!conn->is_known) {
+		reply_error(conn,
+		    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH "
+		    "<user> <pass> option can be used to authenticate the client and select the RESP protocol version at "
+		    "the same time");
+		return;
+	}
+	if (name && conn_rename(conn, request->arg[name].data, request->arg[name].size) != 0) {
+		reply_error(conn, "ERR Client names cannot contain spaces, newlines or special characters.");
+		return;
+	}
+	conn->protocol = (int)version;
+	reply_hello(conn);
 }

@@ -31,8 +31,9 @@ enum {
 
 struct sessiond;
 struct loop;
-struct queue;
+struct command_queue;
 struct subscription;
+struct watched;
 struct command_entry;
 
 struct conn {
@@ -48,27 +49,27 @@ struct conn {
 	struct buffer in;
 	size_t done; /* bytes of `in` that were carried out */
 	struct buffer out;
-	struct buffer mail; /* from other threads, under the loop's lock */
-	unsigned database;
-	_Atomic int protocol; /* 2 or 3 */
+	struct buffer mail;        /* from other threads, under the loop's lock */
+	_Atomic unsigned database; /* this and what else is atomic others read for CLIENT LIST */
+	_Atomic int protocol;      /* 2 or 3 */
 	int is_in_flush;
-	int is_mailed;           /* under the loop's lock */
-	int is_dead;             /* its output cannot be sent */
-	int is_ending;           /* it is closed when its answers are sent */
-	int is_known;            /* it has the password, or there is none */
-	int reply_off;           /* CLIENT REPLY */
-	int reply_skip;          /* answers to leave out: 2: of the next command */
-	struct queue *queue;     /* of MULTI, or NULL */
-	struct watched *watched; /* keys */
+	int is_mailed;               /* this and the next under the loop's lock */
+	int is_killed;               /* it is to be closed */
+	int is_dead;                 /* its output cannot be sent */
+	int is_ending;               /* it is closed when its answers are sent */
+	int is_known;                /* it has the password, or there is none */
+	int reply_off;               /* CLIENT REPLY */
+	int reply_skip;              /* answers to leave out: 2: of the next command */
+	struct command_queue *queue; /* of MULTI, or NULL */
+	struct watched *watched;     /* keys */
 	struct subscription *subscriptions;
-	unsigned channels; /* subscribed to */
-	unsigned patterns;
-	char *name; /* CLIENT SETNAME */
+	_Atomic unsigned channels[3]; /* subscribed to, by enum pubsub_kind */
+	char *name;                   /* CLIENT SETNAME */
 	char *library;
 	char *library_version;
-	int64_t since_ms;
-	int64_t last_ms;
-	const struct command_entry *last;
+	uint64_t since_ms;        /* of the monotonic clock */
+	_Atomic uint64_t last_ms; /* it sent something */
+	const struct command_entry *_Atomic last;
 };
 
 /* A loop's clients, and what other threads tell it. */
@@ -79,13 +80,14 @@ struct loop {
 	uv_loop_t uv;
 	uv_prepare_t prepare;
 	uv_async_t wake;
-	LIST_HEAD(, conn) clients;
+	LIST_HEAD(, conn) conns; /* changed under `lock` */
 	SLIST_HEAD(, conn) flush;
 	_Alignas(64) pthread_mutex_t lock;
 	int *arrived; /* descriptors of new clients */
 	size_t arrived_count;
 	size_t arrived_room;
 	SLIST_HEAD(, conn) mailed;
+	_Atomic int has_mail;
 	int is_stopping;
 	_Alignas(64) _Atomic uint64_t commands;
 	_Atomic uint64_t client_count;
@@ -131,6 +133,10 @@ void loop_run(struct loop *loop);
 void loop_free(struct loop *loop);
 /* Hand a new client's descriptor to the loop. Any thread. */
 void loop_hand_over(struct loop *loop, int fd);
+/* There is mail for the client, or it is to be closed. The loop's lock is held. */
+void loop_mail(struct conn *conn);
+/* Give this loop's clients their mail. */
+void loop_take_mail(struct loop *loop);
 /* The loop whose thread this is, or NULL. */
 struct loop *loop_here(void);
 
@@ -138,6 +144,8 @@ struct loop *loop_here(void);
 
 /* A client has come. Closes fd if there is no memory. */
 void conn_begin(struct loop *loop, int fd);
+/* Give it a name without blanks; of no bytes: none. Returns 0, or -1. */
+int conn_rename(struct conn *conn, const char *name, size_t size);
 /* Its answers are to be sent at the end of this turn. */
 void conn_flush(struct conn *conn);
 void conn_send_all(struct loop *loop);

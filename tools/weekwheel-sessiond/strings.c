@@ -93,7 +93,7 @@ void command_set(struct request *request)
 	struct data_entry entry;
 	int is_there = -1;
 
-	if (times_read(request, 3, TIMES_SET, &times) != 0)
+	if (times_find(request, 3, TIMES_SET, &times) != 0 || times_read(request, &times) != 0)
 		return;
 	if (times.flags & TIMES_GET)
 		is_there = reply_value(request, &key);
@@ -314,12 +314,14 @@ void command_getex(struct request *request)
 	struct times times;
 	struct data_entry entry;
 
-	if (times_read(request, 2, TIMES_GETEX, &times) != 0)
+	if (times_find(request, 2, TIMES_GETEX, &times) != 0)
 		return;
 	if (data_inspect(request->data, &key, &entry, NULL, NULL) != 1) {
 		reply_null(request->conn);
 		return;
 	}
+	if (times_read(request, &times) != 0)
+		return;
 	(void)reply_value(request, &key);
 	if (times.flags & TIMES_PERSIST)
 		(void)times_persist(request, &key, &entry);

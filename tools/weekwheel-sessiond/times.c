@@ -47,7 +47,7 @@ static const struct unit *unit_find(const struct request *request, size_t number
 static unsigned word_find(const struct request *request, size_t number, enum times_of of, unsigned given)
 {
 	if (of == TIMES_GETEX)
-		return request_is(request, number, "PERSIST") && !given ? TIMES_PERSIST : 0;
+		return request_is(request, number, "PERSIST") && !(given & TIMES_GIVEN) ? TIMES_PERSIST : 0;
 	if (request_is(request, number, "NX") && !(given & TIMES_XX))
 		return TIMES_NX;
 	if (request_is(request, number, "XX") && !(given & TIMES_NX))
@@ -74,34 +74,44 @@ static int read_lifetime(struct request *request, size_t number, struct times *t
 	return 0;
 }
 
-int times_read(struct request *request, size_t number, enum times_of of, struct times *times)
+/* One kind of deadline only; of that the last counts, as in Redis. */
+static int may_have(const struct times *times, const struct unit *unit)
 {
-	size_t deadline = 0;
-	size_t lifetime = 0;
-	const struct unit *unit = NULL;
+	if (times->flags & (TIMES_KEEPTTL | TIMES_PERSIST))
+		return 0;
+	return !(times->flags & TIMES_GIVEN) || (times->unit_ms == unit->ms && times->is_absolute == unit->is_absolute);
+}
 
+int times_find(struct request *request, size_t number, enum times_of of, struct times *times)
+{
 	*times = (struct times){.name = of == TIMES_SET ? "set" : "getex"};
 	for (; number < request->count; number++) {
-		const struct unit *found = unit_find(request, number);
+		const struct unit *unit = unit_find(request, number);
 		unsigned flag = word_find(request, number, of, times->flags);
+		int has_number = number + 1 < request->count;
 		if (flag) {
 			times->flags |= flag;
-		} else if (found && number + 1 < request->count &&
-		           !(times->flags & (TIMES_GIVEN | TIMES_KEEPTTL | TIMES_PERSIST))) {
-			unit = found;
-			deadline = ++number;
+		} else if (unit && has_number && may_have(times, unit)) {
+			times->unit_ms = unit->ms;
+			times->is_absolute = unit->is_absolute;
+			times->deadline = ++number;
 			times->flags |= TIMES_GIVEN;
-		} else if (of == TIMES_SET && !lifetime && number + 1 < request->count &&
-		           request_is(request, number, "LIFETIME")) {
-			lifetime = ++number;
+		} else if (of == TIMES_SET && !times->limit && has_number && request_is(request, number, "LIFETIME")) {
+			times->limit = ++number;
 		} else {
 			request_syntax_error(request);
 			return -1;
 		}
 	}
-	if (lifetime && read_lifetime(request, lifetime, times) != 0)
+	return 0;
+}
+
+int times_read(struct request *request, struct times *times)
+{
+	if (times->limit && read_lifetime(request, times->limit, times) != 0)
 		return -1;
-	return unit ? times_read_one(request, deadline, unit->ms, unit->is_absolute, times) : 0;
+	return times->deadline ? times_read_one(request, times->deadline, times->unit_ms, times->is_absolute, times)
+	                       : 0;
 }
 
 /* ns from now on, and the moment. */

@@ -20,13 +20,18 @@ enum times_of { TIMES_SET, TIMES_GETEX };
 struct times {
 	const char *name; /* the command's, for messages */
 	unsigned flags;
+	size_t deadline; /* the arguments with the times, or 0 */
+	size_t limit;
+	int64_t unit_ms;
 	int64_t ms; /* from now on, or wall time */
 	int is_absolute;
 	uint64_t lifetime; /* ns; 0: none */
 };
 
-/* Read the options of SET or GETEX from this argument on. Returns 0, or -1 after an answer. */
-int times_read(struct request *request, size_t number, enum times_of of, struct times *times);
+/* Find the options of SET or GETEX from this argument on. Returns 0, or -1 after an answer. */
+int times_find(struct request *request, size_t number, enum times_of of, struct times *times);
+/* Then read their numbers in the same way. */
+int times_read(struct request *request, struct times *times);
 /* Read one argument in this unit as a deadline. times->name is set. */
 int times_read_one(struct request *request, size_t number, int64_t unit_ms, int is_absolute, struct times *times);
 /* What they are for data_set. */

@@ -1,0 +1,311 @@
+/* CLIENT: what clients ask and say about themselves and others. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/service/address.h"
+#include "tools/weekwheel-sessiond/commands.h"
+#include "tools/weekwheel-sessiond/pubsub.h"
+
+/* ---- Names */
+
+/* Text without blanks and control characters, as lists of clients need it. */
+static int is_plain(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (text[i] < '!' || text[i] > '~')
+			return 0;
+	return 1;
+}
+
+static int replace(struct conn *conn, char **to, const char *text, size_t size)
+{
+	char *made = NULL;
+	char *old;
+
+	if (!is_plain(text, size))
+		return -1;
+	if (size > 0) {
+		made = malloc(size + 1);
+		if (!made)
+			return -1;
+		memcpy(made, text, size);
+		made[size] = 0;
+	}
+	/* Others may be reading the list. */
+	pthread_mutex_lock(&conn->loop->lock);
+	old = *to;
+	*to = made;
+	pthread_mutex_unlock(&conn->loop->lock);
+	free(old);
+	return 0;
+}
+
+int conn_rename(struct conn *conn, const char *name, size_t size)
+{
+	return replace(conn, &conn->name, name, size);
+}
+
+static void set_name(struct request *request)
+{
+	if (conn_rename(request->conn, request->arg[2].data, request->arg[2].size) == 0)
+		reply_ok(request->conn);
+	else
+		reply_error(request->conn, "ERR Client names cannot contain spaces, newlines or special characters.");
+}
+
+static void get_name(struct request *request)
+{
+	if (request->conn->name)
+		reply_string(request->conn, request->conn->name);
+	else
+		reply_null(request->conn);
+}
+
+static void set_info(struct request *request)
+{
+	struct conn *conn = request->conn;
+	const struct resp_arg *value = &request->arg[3];
+	char **to = request_is(request, 2, "LIB-NAME")  ? &conn->library
+	            : request_is(request, 2, "LIB-VER") ? &conn->library_version
+	                                                : NULL;
+
+	if (!to)
+		reply_error(conn, "ERR Unrecognized option '%.*s'", (int)request->arg[2].size, request->arg[2].data);
+	else if (replace(conn, to, value->data, value->size) != 0)
+		reply_error(conn, "ERR %s cannot contain spaces, newlines or special characters.",
+		    to == &conn->library ? "lib-name" : "lib-ver");
+	else
+		reply_ok(conn);
+}
+
+/* ---- Lists: the lock of the client's loop is held */
+
+static void address_of(int fd, int is_peer, char text[ADDRESS_TEXT])
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof address;
+
+	*text = 0;
+	if ((is_peer ? getpeername(fd, (struct sockaddr *)&address, &size)
+	             : getsockname(fd, (struct sockaddr *)&address, &size)) == 0 &&
+	    (address.ss_family == AF_INET || address.ss_family == AF_INET6))
+		(void)address_show((struct sockaddr *)&address, text);
+}
+
+static const char *kind_of(const struct conn *conn)
+{
+	return conn->channels[0] + conn->channels[1] + conn->channels[2] ? "pubsub" : "normal";
+}
+
+static int show(struct buffer *out, const struct conn *conn, uint64_t now_ms)
+{
+	char peer[ADDRESS_TEXT];
+	char local[ADDRESS_TEXT];
+	const struct command_entry *last = conn->last;
+
+	address_of(conn->fd, 1, peer);
+	address_of(conn->fd, 0, local);
+	return buffer_format(out,
+	    "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%u sub=%u psub=%u ssub=%u "
+	    "cmd=%s user=default resp=%d lib-name=%s lib-ver=%s\n",
+	    (unsigned long long)conn->id, peer, local, conn->fd, conn->name ? conn->name : "",
+	    (long long)(now_ms - conn->since_ms) / 1000, (long long)(now_ms - conn->last_ms) / 1000,
+	    *kind_of(conn) == 'p' ? "P" : "N", conn->database, conn->channels[PUBSUB_CHANNEL],
+	    conn->channels[PUBSUB_PATTERN], conn->channels[PUBSUB_SHARD], last ? last->name : "NULL", conn->protocol,
+	    conn->library ? conn->library : "", conn->library_version ? conn->library_version : "");
+}
+
+/* What LIST shows, or KILL ends. */
+struct filter {
+	struct request *request;
+	uint64_t id; /* 0: any */
+	const struct resp_arg *address;
+	const struct resp_arg *local;
+	const struct resp_arg *kind;
+	int skip_me;
+};
+
+static int is_text(const struct resp_arg *arg, const char *text)
+{
+	return !arg || (arg->size == strlen(text) && memcmp(arg->data, text, arg->size) == 0);
+}
+
+static int passes(const struct filter *filter, const struct conn *conn)
+{
+	char peer[ADDRESS_TEXT];
+	char local[ADDRESS_TEXT];
+
+	address_of(conn->fd, 1, peer);
+	address_of(conn->fd, 0, local);
+	return (!filter->id || filter->id == conn->id) && is_text(filter->address, peer) &&
+	       is_text(filter->local, local) && is_text(filter->kind, kind_of(conn)) &&
+	       !(filter->skip_me && conn == filter->request->conn);
+}
+
+typedef void each_fn(struct conn *conn, void *context);
+
+static void each(struct request *request, const struct filter *filter, each_fn *act, void *context)
+{
+	struct sessiond *server = request->conn->loop->server;
+
+	for (unsigned i = 0; i < server->loop_count; i++) {
+		struct loop *loop = &server->loop[i];
+		struct conn *conn;
+		pthread_mutex_lock(&loop->lock);
+		LIST_FOREACH(conn, &loop->conns, next)
+		if (passes(filter, conn))
+			act(conn, context);
+		pthread_mutex_unlock(&loop->lock);
+	}
+}
+
+struct listed {
+	struct buffer text;
+	uint64_t now_ms;
+};
+
+static void add_to_list(struct conn *conn, void *context)
+{
+	struct listed *listed = context;
+
+	(void)show(&listed->text, conn, listed->now_ms);
+}
+
+static void reply_list(struct request *request, const struct filter *filter)
+{
+	struct listed listed = {.now_ms = uv_hrtime() / 1000000};
+
+	each(request, filter, add_to_list, &listed);
+	reply_verbatim(request->conn, listed.text.data ? listed.text.data : "", listed.text.size);
+	buffer_free(&listed.text);
+}
+
+static void list(struct request *request)
+{
+	struct filter filter = {.request = request};
+	int64_t id;
+
+	if (request->count == 4 && request_is(request, 2, "TYPE"))
+		filter.kind = &request->arg[3];
+	else if (request->count == 4 && request_is(request, 2, "ID")) {
+		if (request_whole(request, 3, &id) != 0)
+			return;
+		filter.id = (uint64_t)id;
+	} else if (request->count != 2) {
+		request_syntax_error(request);
+		return;
+	}
+	reply_list(request, &filter);
+}
+
+static void info(struct request *request)
+{
+	struct filter filter = {.request = request, .id = request->conn->id};
+
+	reply_list(request, &filter);
+}
+
+static void kill_one(struct conn *conn, void *context)
+{
+	int64_t *count = context;
+
+	conn->is_killed = 1;
+	loop_mail(conn);
+	++*count;
+}
+
+/* Returns 0, or -1 after an answer. */
+static int read_kill(struct request *request, struct filter *filter)
+{
+	for (size_t i = 2; i + 1 < request->count; i += 2) {
+		const struct resp_arg *value = &request->arg[i + 1];
+		int64_t id;
+		if (request_is(request, i, "ADDR"))
+			filter->address = value;
+		else if (request_is(request, i, "LADDR"))
+			filter->local = value;
+		else if (request_is(request, i, "TYPE"))
+			filter->kind = value;
+		else if (request_is(request, i, "SKIPME"))
+			filter->skip_me = request_is(request, i + 1, "YES");
+		else if (request_is(request, i, "ID") && resp_whole(value->data, value->size, &id) == 0 && id > 0)
+			filter->id = (uint64_t)id;
+		else {
+			request_syntax_error(request);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void kill_some(struct request *request)
+{
+	struct filter filter = {.request = request, .skip_me = request->count > 3};
+	int64_t count = 0;
+
+	if (request->count == 3)
+		filter.address = &request->arg[2];
+	else if (request->count % 2 == 1) {
+		request_syntax_error(request);
+		return;
+	} else if (read_kill(request, &filter) != 0)
+		return;
+	each(request, &filter, kill_one, &count);
+	if (request->count > 3)
+		reply_integer(request->conn, count);
+	else if (count > 0)
+		reply_ok(request->conn);
+	else
+		reply_error(request->conn, "ERR No such client");
+}
+
+/* ---- The rest */
+
+static void get_id(struct request *request)
+{
+	reply_integer(request->conn, (int64_t)request->conn->id);
+}
+
+static void set_reply(struct request *request)
+{
+	struct conn *conn = request->conn;
+
+	if (request_is(request, 2, "ON")) {
+		conn->reply_off = conn->reply_skip = 0;
+		reply_ok(conn);
+	} else if (request_is(request, 2, "OFF")) {
+		conn->reply_off = 1;
+	} else if (request_is(request, 2, "SKIP")) {
+		conn->reply_skip = conn->reply_off ? 0 : 2;
+	} else {
+		request_syntax_error(request);
+	}
+}
+
+static void on_or_off(struct request *request)
+{
+	if (request_is(request, 2, "ON") || request_is(request, 2, "OFF"))
+		reply_ok(request->conn);
+	else
+		request_syntax_error(request);
+}
+
+static void get_redirection(struct request *request)
+{
+	reply_integer(request->conn, -1);
+}
+
+static const struct {
+	const char *name;
+	command_fn *run;
+} words[] = {{"ID", get_id}, {"GETNAME", get_name}, {"SETNAME", set_name}, {"SETINFO", set_info}, {"LIST", list},
+    {"INFO", info}, {"KILL", kill_some}, {"REPLY", set_reply}, {"NO-EVICT", on_or_off}, {"NO-TOUCH", on_or_off},
+    {"GETREDIR", get_redirection}, {"HELP", request_help}};
+
+void command_client(struct request *request)
+{
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (request_is(request, 1, words[i].name))
+			words[i].run(request);
+}

@@ -1,0 +1,77 @@
+/* Matches patterns. After a mismatch only the last star tries again: what an earlier one took need not change. */
+#include "tools/weekwheel-sessiond/glob.h"
+
+/* Behind "[": move *at behind the class and return whether it has the character. */
+static int class_has(const char **at, const char *end, unsigned char c)
+{
+	const char *p = *at;
+	int is_not = p < end && *p == '^';
+	int has = 0;
+
+	p += is_not;
+	for (; p < end && *p != ']'; p++) {
+		unsigned char low;
+		unsigned char high;
+		if (*p == '\\' && end - p >= 2) {
+			has |= (unsigned char)*++p == c;
+			continue;
+		}
+		low = high = (unsigned char)*p;
+		if (end - p >= 3 && p[1] == '-') {
+			high = (unsigned char)p[2];
+			p += 2;
+		}
+		if (low > high) {
+			unsigned char other = low;
+			low = high;
+			high = other;
+		}
+		has |= low <= c && c <= high;
+	}
+	*at = p < end ? p + 1 : p;
+	return has != is_not;
+}
+
+/* Match one character, and move *at behind what stands for it. */
+static int one_matches(const char **at, const char *end, char c)
+{
+	const char *p = (*at)++;
+
+	switch (*p) {
+	case '?':
+		return 1;
+	case '[':
+		return class_has(at, end, (unsigned char)c);
+	case '\\':
+		if (*at < end)
+			p = (*at)++;
+		return *p == c;
+	default:
+		return *p == c;
+	}
+}
+
+int glob_matches(const char *pattern, size_t pattern_size, const char *text, size_t text_size)
+{
+	const char *end = pattern + pattern_size;
+	const char *text_end = text + text_size;
+	const char *star = NULL; /* behind the last one */
+	const char *taken = NULL;
+
+	while (text < text_end) {
+		if (pattern < end && *pattern == '*') {
+			star = ++pattern;
+			taken = text;
+		} else if (pattern < end && one_matches(&pattern, end, *text)) {
+			text++;
+		} else if (star) {
+			pattern = star;
+			text = ++taken;
+		} else {
+			return 0;
+		}
+	}
+	while (pattern < end && *pattern == '*')
+		pattern++;
+	return pattern == end;
+}

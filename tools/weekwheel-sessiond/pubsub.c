@@ -1,0 +1,382 @@
+/* The table of channels, publishing, and the commands for both. */
+#include "tools/weekwheel-sessiond/pubsub.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Without memory uthash leaves the element out, and says so by its table. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "tools/weekwheel-sessiond/commands.h"
+#include "tools/weekwheel-sessiond/glob.h"
+
+/* A channel or pattern that somebody has subscribed to. */
+struct channel {
+	UT_hash_handle hh;
+	enum pubsub_kind kind;
+	size_t count;
+	LIST_HEAD(, subscription) subscriptions;
+	size_t length;
+	char name[];
+};
+
+struct subscription {
+	LIST_ENTRY(subscription) of_channel;
+	struct subscription *next; /* of its client */
+	struct channel *channel;
+	struct conn *conn;
+};
+
+/* Publishers read, subscribers write. A client stays as long as somebody reads who finds it here. */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct channel *channels[PUBSUB_KINDS];
+static _Atomic size_t listeners;
+
+static const struct kind {
+	const char *subscribe;
+	const char *unsubscribe;
+	const char *message;
+} kinds[] = {{"subscribe", "unsubscribe", "message"}, {"psubscribe", "punsubscribe", "pmessage"},
+    {"ssubscribe", "sunsubscribe", "smessage"}};
+
+int pubsub_has_listeners(void)
+{
+	return listeners != 0;
+}
+
+/* ---- Publishing */
+
+static void add_text(struct buffer *out, const char *text)
+{
+	(void)reply_add_bulk(out, text, strlen(text));
+}
+
+/* The message as clients get it. Its first byte is that of their protocol. */
+static struct buffer make_message(const struct channel *channel, struct pubsub_text name, struct pubsub_text message)
+{
+	struct buffer made = {0};
+	int is_pattern = channel->kind == PUBSUB_PATTERN;
+
+	(void)reply_add_header(&made, '*', is_pattern ? 4 : 3);
+	add_text(&made, kinds[channel->kind].message);
+	if (is_pattern)
+		(void)reply_add_bulk(&made, channel->name, channel->length);
+	(void)reply_add_bulk(&made, name.data, name.size);
+	if (reply_add_bulk(&made, message.data, message.size) != 0)
+		buffer_free(&made);
+	return made;
+}
+
+static void add_message(struct buffer *to, const struct buffer *message, int protocol, int *is_dead)
+{
+	size_t at = to->size;
+
+	if (message->size == 0 || at + message->size > PUBSUB_MAIL_MAX ||
+	    buffer_append(to, message->data, message->size) != 0)
+		*is_dead = 1;
+	else if (protocol == 3)
+		to->data[at] = '>';
+}
+
+static void post(struct conn *conn, const struct buffer *message)
+{
+	struct loop *loop = conn->loop;
+
+	if (loop == loop_here()) {
+		/* What others posted before comes first. */
+		loop_take_mail(loop);
+		add_message(&conn->out, message, conn->protocol, &conn->is_dead);
+		conn_flush(conn);
+		return;
+	}
+	pthread_mutex_lock(&loop->lock);
+	add_message(&conn->mail, message, conn->protocol, &conn->is_killed);
+	loop_mail(conn);
+	pthread_mutex_unlock(&loop->lock);
+}
+
+static size_t tell(const struct channel *channel, struct pubsub_text name, struct pubsub_text message)
+{
+	const struct subscription *subscription;
+	struct buffer made = make_message(channel, name, message);
+
+	LIST_FOREACH(subscription, &channel->subscriptions, of_channel)
+	post(subscription->conn, &made);
+	buffer_free(&made);
+	return channel->count;
+}
+
+size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message)
+{
+	struct channel *channel;
+	size_t told = 0;
+
+	if (!listeners)
+		return 0;
+	pthread_rwlock_rdlock(&lock);
+	HASH_FIND(hh, channels[kind], name.data, name.size, channel);
+	if (channel)
+		told += tell(channel, name, message);
+	if (kind == PUBSUB_CHANNEL)
+		for (channel = channels[PUBSUB_PATTERN]; channel; channel = channel->hh.next)
+			if (glob_matches(channel->name, channel->length, name.data, name.size))
+				told += tell(channel, name, message);
+	pthread_rwlock_unlock(&lock);
+	return told;
+}
+
+/* ---- Subscribing: the lock is held for writing */
+
+static struct channel *make_channel(enum pubsub_kind kind, struct pubsub_text name)
+{
+	struct channel *channel = calloc(1, sizeof *channel + name.size);
+
+	if (!channel)
+		return NULL;
+	channel->kind = kind;
+	channel->length = name.size;
+	memcpy(channel->name, name.data, name.size);
+	HASH_ADD_KEYPTR(hh, channels[kind], channel->name, channel->length, channel);
+	if (channel->hh.tbl)
+		return channel;
+	free(channel);
+	return NULL;
+}
+
+static struct subscription **find(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
+{
+	struct subscription **at = &conn->subscriptions;
+
+	while (*at && ((*at)->channel->kind != kind || (*at)->channel->length != name.size ||
+	                  memcmp((*at)->channel->name, name.data, name.size) != 0))
+		at = &(*at)->next;
+	return at;
+}
+
+static void add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
+{
+	struct subscription **at = find(conn, kind, name);
+	struct subscription *made;
+	struct channel *channel;
+
+	if (*at)
+		return;
+	HASH_FIND(hh, channels[kind], name.data, name.size, channel);
+	if (!channel)
+		channel = make_channel(kind, name);
+	made = channel ? calloc(1, sizeof *made) : NULL;
+	if (!made) {
+		conn->is_dead = 1;
+		return;
+	}
+	made->channel = channel;
+	made->conn = conn;
+	LIST_INSERT_HEAD(&channel->subscriptions, made, of_channel);
+	channel->count++;
+	*at = made;
+	conn->channels[kind]++;
+	listeners++;
+}
+
+static void drop_channel(struct channel *channel)
+{
+	if (channel->count > 0)
+		return;
+	HASH_DEL(channels[channel->kind], channel);
+	free(channel);
+}
+
+static void drop(struct conn *conn, struct subscription **at)
+{
+	struct subscription *old = *at;
+
+	*at = old->next;
+	LIST_REMOVE(old, of_channel);
+	old->channel->count--;
+	conn->channels[old->channel->kind]--;
+	listeners--;
+	drop_channel(old->channel);
+	free(old);
+}
+
+void pubsub_leave(struct conn *conn)
+{
+	if (!conn->subscriptions)
+		return;
+	pthread_rwlock_wrlock(&lock);
+	while (conn->subscriptions)
+		drop(conn, &conn->subscriptions);
+	pthread_rwlock_unlock(&lock);
+}
+
+/* ---- Commands */
+
+static void reply_state(struct conn *conn, enum pubsub_kind kind, const char *word, const struct pubsub_text *name)
+{
+	unsigned count = kind == PUBSUB_SHARD ? conn->channels[PUBSUB_SHARD]
+	                                      : conn->channels[PUBSUB_CHANNEL] + conn->channels[PUBSUB_PATTERN];
+
+	reply_push(conn, 3);
+	reply_string(conn, word);
+	if (name)
+		reply_bulk(conn, name->data, name->size);
+	else
+		reply_null(conn);
+	reply_integer(conn, count);
+}
+
+static void subscribe(struct request *request, enum pubsub_kind kind)
+{
+	for (size_t i = 1; i < request->count; i++) {
+		struct pubsub_text name = {request->arg[i].data, request->arg[i].size};
+		pthread_rwlock_wrlock(&lock);
+		add(request->conn, kind, name);
+		/* Under the lock: no message may come before. */
+		reply_state(request->conn, kind, kinds[kind].subscribe, &name);
+		pthread_rwlock_unlock(&lock);
+	}
+}
+
+/* The first subscription of the kind, or NULL at its end. */
+static struct subscription **first_of(struct conn *conn, enum pubsub_kind kind)
+{
+	struct subscription **at = &conn->subscriptions;
+
+	while (*at && (*at)->channel->kind != kind)
+		at = &(*at)->next;
+	return at;
+}
+
+static void unsubscribe_all(struct conn *conn, enum pubsub_kind kind)
+{
+	struct subscription **at = first_of(conn, kind);
+
+	if (!*at)
+		reply_state(conn, kind, kinds[kind].unsubscribe, NULL);
+	for (; *at; at = first_of(conn, kind)) {
+		struct channel *channel = (*at)->channel;
+		struct pubsub_text name = {channel->name, channel->length};
+		channel->count++;
+		drop(conn, at);
+		reply_state(conn, kind, kinds[kind].unsubscribe, &name);
+		channel->count--;
+		drop_channel(channel);
+	}
+}
+
+static void unsubscribe(struct request *request, enum pubsub_kind kind)
+{
+	struct conn *conn = request->conn;
+
+	pthread_rwlock_wrlock(&lock);
+	if (request->count == 1)
+		unsubscribe_all(conn, kind);
+	for (size_t i = 1; i < request->count; i++) {
+		struct pubsub_text name = {request->arg[i].data, request->arg[i].size};
+		struct subscription **at = find(conn, kind, name);
+		if (*at)
+			drop(conn, at);
+		reply_state(conn, kind, kinds[kind].unsubscribe, &name);
+	}
+	pthread_rwlock_unlock(&lock);
+}
+
+void command_subscribe(struct request *request)
+{
+	subscribe(request, PUBSUB_CHANNEL);
+}
+
+void command_psubscribe(struct request *request)
+{
+	subscribe(request, PUBSUB_PATTERN);
+}
+
+void command_ssubscribe(struct request *request)
+{
+	subscribe(request, PUBSUB_SHARD);
+}
+
+void command_unsubscribe(struct request *request)
+{
+	unsubscribe(request, PUBSUB_CHANNEL);
+}
+
+void command_punsubscribe(struct request *request)
+{
+	unsubscribe(request, PUBSUB_PATTERN);
+}
+
+void command_sunsubscribe(struct request *request)
+{
+	unsubscribe(request, PUBSUB_SHARD);
+}
+
+static void publish(struct request *request, enum pubsub_kind kind)
+{
+	struct pubsub_text name = {request->arg[1].data, request->arg[1].size};
+	struct pubsub_text message = {request->arg[2].data, request->arg[2].size};
+
+	reply_integer(request->conn, (int64_t)pubsub_publish(kind, name, message));
+}
+
+void command_publish(struct request *request)
+{
+	publish(request, PUBSUB_CHANNEL);
+}
+
+void command_spublish(struct request *request)
+{
+	publish(request, PUBSUB_SHARD);
+}
+
+/* ---- PUBSUB */
+
+static void reply_channels(struct request *request, enum pubsub_kind kind)
+{
+	const struct resp_arg *pattern = request->count > 2 ? &request->arg[2] : NULL;
+	struct buffer names = {0};
+	size_t count = 0;
+	int failed = 0;
+
+	for (struct channel *channel = channels[kind]; channel; channel = channel->hh.next) {
+		if (pattern && !glob_matches(pattern->data, pattern->size, channel->name, channel->length))
+			continue;
+		failed |= reply_add_bulk(&names, channel->name, channel->length);
+		count++;
+	}
+	reply_array(request->conn, count);
+	reply_bytes(request->conn, names.data, names.size);
+	request->conn->is_dead |= failed;
+	buffer_free(&names);
+}
+
+static void reply_numbers(struct request *request, enum pubsub_kind kind)
+{
+	reply_array(request->conn, 2 * (request->count - 2));
+	for (size_t i = 2; i < request->count; i++) {
+		struct channel *channel;
+		HASH_FIND(hh, channels[kind], request->arg[i].data, request->arg[i].size, channel);
+		reply_bulk(request->conn, request->arg[i].data, request->arg[i].size);
+		reply_integer(request->conn, channel ? (int64_t)channel->count : 0);
+	}
+}
+
+void command_pubsub(struct request *request)
+{
+	pthread_rwlock_rdlock(&lock);
+	if (request_is(request, 1, "CHANNELS"))
+		reply_channels(request, PUBSUB_CHANNEL);
+	else if (request_is(request, 1, "SHARDCHANNELS"))
+		reply_channels(request, PUBSUB_SHARD);
+	else if (request_is(request, 1, "NUMSUB"))
+		reply_numbers(request, PUBSUB_CHANNEL);
+	else if (request_is(request, 1, "SHARDNUMSUB"))
+		reply_numbers(request, PUBSUB_SHARD);
+	else if (request_is(request, 1, "NUMPAT"))
+		reply_integer(request->conn, HASH_COUNT(channels[PUBSUB_PATTERN]));
+	else
+		request_help(request);
+	pthread_rwlock_unlock(&lock);
+}
