@@ -55,9 +55,10 @@
  *   opened" count since it was made; puts and finished of a tube count this process alone.
  * - Limits of tubes hold over all processes. One shard counts for each such tube: a reserve asks it for permits first, and
  *   settles with it afterwards, so it takes two round trips more, and the end of a lease one. A process that dies in
- *   between leaves permits to jobs that do not run, for twice the timeout. Of a tube whose limit was reached a process
- *   hears by a message when jobs may start; if that is lost, it asks again after 5 s. A job that is replaced by its key
- *   while it runs gives its place back when that lease would have ended. Lateness up to 50 ms is made up, up to 10 ms of
+ *   between leaves permits to jobs that do not run, for twice the timeout. If the answer to an end is lost, or a job is
+ *   replaced by its key while it runs, the place is free once somebody is refused: then, every 5 s at most, up to 128 places
+ *   of that limit are compared with the shards. Of a tube whose limit was reached a process
+ *   hears by a message when jobs may start; if that is lost, it asks again after 5 s. Lateness up to 50 ms is made up, up to 10 ms of
  *   it. With limits of groups a reserve takes one round trip more, which tells whose turn it is.
  * - Groups take turns in each shard, and each process takes from the shards of such a tube in turn. So a group whose jobs
  *   wait comes once while the others come, in all, at most groups * shards times for each process that reserves. Among the

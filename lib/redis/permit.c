@@ -7,7 +7,8 @@
  * If groups have limits, the shard first says whose turn is next, and the permits are for these groups. What the home refuses
  * a group, the shard is told with the reserve: it holds the group until then, and does not offer it again.
  *
- * If a process dies between, its permits end with the leases, or soon if there are none.
+ * If a process dies between, its permits end with the leases, or soon if there are none. If the answer to an end is lost, the
+ * job's permit stays: so a home that has to refuse tells some permits now and then, and the shards say which jobs still run.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,12 +21,22 @@
 /* The longest time that a tube is not asked for because it was refused: a message may be lost. */
 #define HOLD_MOST (5 * WW_SECOND)
 
+/* Jobs of one call that are doubted to run. */
+enum { DOUBT_BATCH = 128 };
 /* What the home replies before what it has for each group. */
-enum { GIVEN_NUMBER, GIVEN_FIRST, GIVEN_AGAIN, GIVEN_WORDS };
+enum { GIVEN_NUMBER, GIVEN_FIRST, GIVEN_AGAIN, GIVEN_DOUBTS, GIVEN_WORDS };
 
 uint32_t ww_redis_permit_home(const struct redis_store *store, const char *tube)
 {
 	return (uint32_t)(XXH64(tube, strlen(tube), 0) % store->shards);
+}
+
+/* A word of a reply; anything else is none. */
+static void say_text(struct words *words, const redisReply *text)
+{
+	const int is_text = text->type == REDIS_REPLY_STRING;
+
+	ww_redis_words_bytes(words, is_text ? text->str : "", is_text ? text->len : 0);
 }
 
 /* ---- Hints */
@@ -64,6 +75,89 @@ void ww_redis_permit_let(struct redis_store *store, const char *name)
 	}
 	pthread_cond_broadcast(&store->heard);
 	pthread_mutex_unlock(&store->lock);
+}
+
+/* ---- Leases that have ended */
+
+/* A shard holds this group, which may go on. */
+static void let_group(struct redis_store *store, const char *tube, const redisReply *group, uint32_t shard)
+{
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+
+	if (shard >= store->shards)
+		return;
+	ww_redis_words_text(words, "let");
+	ww_redis_words_text(words, tube);
+	say_text(words, group);
+	(void)ww_redis_call_number(store, &ww_redis_script_shard_limit, shard, words, REDIS_CALL_AGAIN);
+	ww_redis_hint_made(store, tube, shard, HINT_PERHAPS);
+}
+
+/* Some permits of a tube have come free: these groups may go on in these shards. */
+static void let_groups(struct redis_store *store, const char *tube, const redisReply *reply)
+{
+	for (size_t i = 0; i + 1 < reply->elements; i += 2)
+		let_group(store, tube, reply->element[i], (uint32_t)ww_redis_call_value(reply->element[i + 1]));
+	ww_redis_permit_let(store, tube);
+}
+
+/* Tell the home which of the doubted leases have ended: those of jobs that no shard has as reserved. */
+static int tell_lost(
+    struct redis_store *store, const char *tube, redisReply *const *doubts, const struct gather *gather, size_t count)
+{
+	struct words *words = ww_redis_words_many(store, 5 + 2 * count);
+	redisReply *const *is_leased;
+	redisReply *reply;
+	size_t lost = 0;
+	int error = words ? WW_OK : WW_ENOMEM;
+
+	if (error)
+		return error;
+	ww_redis_words_text(words, "lost");
+	ww_redis_words_text(words, tube);
+	say_text(words, doubts[0]);
+	for (size_t i = 0; i < count; i++) {
+		if (ww_redis_gather_reply(gather, i, 1, &is_leased) || ww_redis_call_value(is_leased[0]))
+			continue;
+		lost++;
+		say_text(words, doubts[1 + 2 * i]);
+		say_text(words, doubts[2 + 2 * i]);
+	}
+	if (lost) {
+		error = ww_redis_call_list(store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube),
+		    words, REDIS_CALL_AGAIN, 0, &reply);
+		if (!error)
+			let_groups(store, tube, reply);
+		if (!error)
+			ww_redis_call_free(reply);
+	}
+	ww_redis_words_free(store, words);
+	return error;
+}
+
+/* The home has told some permits that may be of jobs which have ended. An error is no loss: they are doubted again. */
+static void clear_doubts(struct redis_store *store, const char *tube, const redisReply *reply)
+{
+	size_t count = reply->type == REDIS_REPLY_ARRAY ? reply->elements / 2 : 0;
+	struct gather gather;
+
+	if (!count)
+		return;
+	int error = ww_redis_gather_make(&gather, store, count, DOUBT_BATCH);
+	for (size_t i = 0; i < count && !error; i++) {
+		uint64_t id = (uint64_t)ww_redis_call_value(reply->element[1 + 2 * i]);
+		ww_redis_gather_add(&gather, i, shard_of(store, id), 0);
+	}
+	if (!error)
+		error = ww_redis_gather_begin(&gather, 1);
+	for (size_t i = 0; i < count && !error; i++)
+		say_text(ww_redis_gather_words(&gather, i), reply->element[1 + 2 * i]);
+	if (!error)
+		error = ww_redis_gather_run(&gather, &ww_redis_script_shard_leased, REDIS_CALL_AGAIN);
+	if (!error)
+		(void)tell_lost(store, tube, reply->element, &gather, count);
+	ww_redis_gather_free(&gather);
 }
 
 /* ---- Taken */
@@ -121,7 +215,7 @@ static int take(struct redis_store *store, uint32_t shard, size_t most, uint64_t
 		ww_redis_words_number(words, most);
 	}
 	for (size_t i = 0; i < 2 * groups; i += 2) {
-		ww_redis_words_bytes(words, row->element[i]->str, row->element[i]->len);
+		say_text(words, row->element[i]);
 		ww_redis_words_number(words, (uint64_t)ww_redis_call_value(row->element[i + 1]));
 	}
 	int error = ww_redis_call_list(store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, permits->tube),
@@ -141,6 +235,7 @@ static int take(struct redis_store *store, uint32_t shard, size_t most, uint64_t
 		hold(store, permits->tube, again, seen);
 		permits->kind = -1;
 	}
+	clear_doubts(store, permits->tube, of[GIVEN_DOUBTS]);
 	return WW_OK;
 }
 
@@ -199,7 +294,7 @@ void ww_redis_permit_say(struct words *words, const struct redis_permits *permit
 	for (size_t i = 0; i < groups_of(permits); i++) {
 		uint64_t until;
 		uint64_t number = number_of(permits, i, &until);
-		ww_redis_words_bytes(words, permits->row->element[2 * i]->str, permits->row->element[2 * i]->len);
+		say_text(words, permits->row->element[2 * i]);
 		ww_redis_words_number(words, number);
 		ww_redis_words_number(words, until);
 	}
@@ -218,8 +313,8 @@ static void say_used(struct words *words, const redisReply *group, uint64_t firs
 	for (size_t i = 0; i + 2 < used->elements; i += 3) {
 		if (ww_redis_call_value(used->element[i]) != place)
 			continue;
-		ww_redis_words_bytes(words, used->element[i + 1]->str, used->element[i + 1]->len);
-		ww_redis_words_bytes(words, used->element[i + 2]->str, used->element[i + 2]->len);
+		say_text(words, used->element[i + 1]);
+		say_text(words, used->element[i + 2]);
 	}
 	size_t count = (words->count - at - 1) / 2;
 	words->lengths[at] = (size_t)snprintf(words->numbers[at], sizeof *words->numbers, "%zu", count);
@@ -268,13 +363,6 @@ static struct words *begin(struct redis_store *store, struct few_words *few, con
 	return words;
 }
 
-static void say_group(struct words *words, const redisReply *group)
-{
-	const int is_text = group->type == REDIS_REPLY_STRING;
-
-	ww_redis_words_bytes(words, is_text ? group->str : "", is_text ? group->len : 0);
-}
-
 void ww_redis_permit_add(struct redis_store *store, const struct ww_lease *lease, const redisReply *group)
 {
 	struct few_words few;
@@ -284,24 +372,9 @@ void ww_redis_permit_add(struct redis_store *store, const struct ww_lease *lease
 	ww_redis_words_text(words, lease->tube);
 	ww_redis_words_number(words, lease->id);
 	ww_redis_words_number(words, lease->ends / 1000);
-	say_group(words, group);
+	say_text(words, group);
 	(void)ww_redis_call_number(
 	    store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, lease->tube), words, 0);
-}
-
-/* A shard holds this group, which may go on. */
-static void let_group(struct redis_store *store, const char *tube, const redisReply *group, uint32_t shard)
-{
-	struct few_words few;
-	struct words *words = ww_redis_words_few(store, &few);
-
-	if (shard >= store->shards)
-		return;
-	ww_redis_words_text(words, "let");
-	ww_redis_words_text(words, tube);
-	say_group(words, group);
-	(void)ww_redis_call_number(store, &ww_redis_script_shard_limit, shard, words, REDIS_CALL_AGAIN);
-	ww_redis_hint_made(store, tube, shard, HINT_PERHAPS);
 }
 
 void ww_redis_permit_end(
@@ -315,14 +388,12 @@ void ww_redis_permit_end(
 	if (!words)
 		return;
 	ww_redis_words_number(words, id);
-	say_group(words, group);
+	say_text(words, group);
 	if (ww_redis_call_list(store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube), words,
 	        REDIS_CALL_AGAIN, 0, &reply))
 		return;
-	for (size_t i = 0; i + 1 < reply->elements; i += 2)
-		let_group(store, tube, reply->element[i], (uint32_t)ww_redis_call_value(reply->element[i + 1]));
+	let_groups(store, tube, reply);
 	ww_redis_call_free(reply);
-	ww_redis_permit_let(store, tube);
 }
 
 void ww_redis_permit_touch(
@@ -336,7 +407,7 @@ void ww_redis_permit_touch(
 		return;
 	ww_redis_words_number(words, id);
 	ww_redis_words_number(words, end_us);
-	say_group(words, group);
+	say_text(words, group);
 	(void)ww_redis_call_number(
 	    store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube), words, REDIS_CALL_AGAIN);
 }

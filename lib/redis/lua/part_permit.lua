@@ -9,6 +9,8 @@
 local LATE, SLACK = 50000, 10000
 -- What a limit holds is looked at again after so many us, as a message may be lost.
 local HOLD = 5000000
+-- Permits of which the shards are asked whether their jobs still run.
+local DOUBTS = 128
 
 local function name_of(tube, group)
 	return group and tube .. '\0' .. group or tube
@@ -77,6 +79,19 @@ local function allow(gate, most)
 	return may
 end
 
+-- A gate is closed by jobs that run, or by permits of jobs that have ended without a word, as an answer was lost: some of
+-- them, once in a while. Appends the gate's group, then ids and ends of leases.
+local function doubt(gate, reply)
+	local field = '\0' .. gate.name
+	if tonumber(redis.call('HGET', tag .. ':g', field) or 0) > now - HOLD or #reply > 0 then return end
+	redis.call('HSET', tag .. ':g', field, string.format('%d', now))
+	reply[1] = gate.group or ''
+	local permits = redis.call('ZRANDMEMBER', gate.set, DOUBTS, 'WITHSCORES')
+	for i = 1, #permits, 2 do
+		if string.find(permits[i], '^%d') then reply[#reply + 1], reply[#reply + 2] = permits[i], permits[i + 1] end
+	end
+end
+
 local function count_starts(gate, number)
 	if gate.interval then set_pace(gate, base_of(gate, pace_of(gate)) + number * gate.interval) end
 end
@@ -97,7 +112,7 @@ end
 local function drop(tube, group)
 	local name = name_of(tube, group)
 	redis.call('DEL', tag .. ':q:' .. name, tag .. ':y:' .. name)
-	redis.call('HDEL', tag .. ':g', name)
+	redis.call('HDEL', tag .. ':g', name, '\0' .. name)
 	if group then redis.call('ZREM', tag .. ':i:' .. tube, group) end
 end
 

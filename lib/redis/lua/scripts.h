@@ -44,10 +44,11 @@
 
 extern const struct redis_script ww_redis_script_shard_buried, ww_redis_script_shard_cancel,
     ww_redis_script_shard_check, ww_redis_script_shard_delayed, ww_redis_script_shard_end, ww_redis_script_shard_finish,
-    ww_redis_script_shard_first, ww_redis_script_shard_forecast, ww_redis_script_shard_kick, ww_redis_script_shard_list,
-    ww_redis_script_shard_limit, ww_redis_script_shard_make, ww_redis_script_shard_move, ww_redis_script_shard_pause,
-    ww_redis_script_shard_permit, ww_redis_script_shard_peek, ww_redis_script_shard_put, ww_redis_script_shard_reserve,
-    ww_redis_script_shard_reserve_job, ww_redis_script_shard_row, ww_redis_script_shard_sweep,
-    ww_redis_script_shard_tubes, ww_redis_script_store_beat, ww_redis_script_store_make;
+    ww_redis_script_shard_first, ww_redis_script_shard_forecast, ww_redis_script_shard_leased,
+    ww_redis_script_shard_kick, ww_redis_script_shard_list, ww_redis_script_shard_limit, ww_redis_script_shard_make,
+    ww_redis_script_shard_move, ww_redis_script_shard_pause, ww_redis_script_shard_permit, ww_redis_script_shard_peek,
+    ww_redis_script_shard_put, ww_redis_script_shard_reserve, ww_redis_script_shard_reserve_job,
+    ww_redis_script_shard_row, ww_redis_script_shard_sweep, ww_redis_script_shard_tubes, ww_redis_script_store_beat,
+    ww_redis_script_store_make;
 
 #endif

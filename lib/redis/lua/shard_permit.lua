@@ -1,8 +1,8 @@
 -- Permits to start jobs of a tube with a limit, at its home. ARGV[4]: the tube. A group is '' if the job names none.
 -- ARGV[3]: 'take', ARGV[5]: how many at most, ARGV[6]: for how many us at first, ARGV[7]: the shard that has the jobs, or -1,
 -- ARGV[8...]: groups, and how many jobs of each are ready. Replies how many, or -1 if the tube has no limit, the first of
--- their consecutive numbers, and if the tube's own limit refuses, the time at which to try again, or 0; then for each group
--- how many, and if its limit refuses, that time, or 0.
+-- their consecutive numbers, if the tube's own limit refuses, the time at which to try again, or 0, and a list of doubts (see
+-- part_permit); then for each group how many, and if its limit refuses, that time, or 0.
 -- ARGV[3]: 'settle', ARGV[5...]: for each group its name, the first number, how many, how many of them were used, and of these
 -- the id of the job and the end of the lease. The others are given back. To say it twice does no harm. Replies 0.
 -- ARGV[3]: 'seed', ARGV[5...]: id, end of the lease and group of jobs that run already. Replies 0.
@@ -10,6 +10,8 @@
 -- none. Replies 0.
 -- ARGV[3]: 'free', or 'return' if they were no starts; ARGV[5...]: id and group of jobs whose leases have ended. Replies groups
 -- that may go on, and a shard that was refused for each.
+-- ARGV[3]: 'lost', ARGV[5]: the group of a gate, or '' for that of the tube, ARGV[6...]: id and end of leases that were doubted
+-- and have ended. Replies as 'free' does.
 -- require part_shard
 -- require part_permit
 local what, tube = ARGV[3], ARGV[4]
@@ -30,23 +32,28 @@ local function add(gate, id, ends)
 end
 
 local function take(most)
-	local again
+	local again, ending
+	local doubts = {}
 	forget_groups(tube)
-	if whole then most, again = allow(whole, most) end
+	if whole then most, again, ending = allow(whole, most) end
 	if most == 0 then
+		if ending then
+			doubt(whole, doubts)
+			again = math.min(again, now + HOLD)
+		end
 		redis.call('ZADD', tag .. ':w', string.format('%d', again), tube)
 		ring(again)
-		return {0, 0, again}
+		return {0, 0, again, doubts}
 	end
-	local groups, total, reply = {}, 0, {0, 0, 0}
+	local groups, total, reply = {}, 0, {0, 0, 0, doubts}
 	for a = 8, #ARGV, 2 do
 		local one = {gate = gate_of(tube, ARGV[a]), may = math.min(most, tonumber(ARGV[a + 1])), got = 0, again = 0}
 		if one.gate then
-			local ending
 			one.may, one.again, ending = allow(one.gate, one.may)
 			if ending then
 				redis.call('ZADD', tag .. ':y:' .. one.gate.name, now, ARGV[7])
 				one.again = math.min(one.again, now + HOLD)
+				doubt(one.gate, doubts)
 			end
 		end
 		groups[#groups + 1] = one
@@ -101,30 +108,50 @@ local function settle()
 	return 0
 end
 
+-- A permit of the gate is free.
+local function let_one(gate, reply)
+	if not gate.group then
+		if redis.call('ZSCORE', tag .. ':w', tube) then let(tube) end
+	elseif room_of(gate) > 0 then
+		local refused = redis.call('ZPOPMIN', tag .. ':y:' .. gate.name)
+		if refused[1] then reply[#reply + 1], reply[#reply + 2] = gate.group, tonumber(refused[1]) end
+	end
+end
+
 local function free()
 	local reply = {}
 	for a = 5, #ARGV, 2 do
 		each_gate(ARGV[a + 1], function(gate)
 			if redis.call('ZREM', gate.set, ARGV[a]) == 0 then return end
 			if what == 'return' then give_back(gate, 1) end
-			if not gate.group then
-				if redis.call('ZSCORE', tag .. ':w', tube) then let(tube) end
-			elseif room_of(gate) > 0 then
-				local refused = redis.call('ZPOPMIN', tag .. ':y:' .. gate.name)
-				if refused[1] then reply[#reply + 1], reply[#reply + 2] = gate.group, tonumber(refused[1]) end
-			end
+			let_one(gate, reply)
 		end)
 	end
 	return reply
 end
 
+-- A job that has been leased again since has another end.
+local function lost()
+	local gate, reply = gate_of(tube, ARGV[5] ~= '' and ARGV[5] or nil), {}
+	for a = 6, gate and #ARGV or 0, 2 do
+		if tonumber(redis.call('ZSCORE', gate.set, ARGV[a])) == tonumber(ARGV[a + 1]) then
+			redis.call('ZREM', gate.set, ARGV[a])
+			let_one(gate, reply)
+		end
+	end
+	if gate then note(gate) end
+	return reply
+end
+
 if what == 'take' then
-	if not limit_of(tube) then return {-1, 0, 0} end
+	if not limit_of(tube) then return {-1, 0, 0, {}} end
 	return take(tonumber(ARGV[5]))
 elseif what == 'settle' then
 	return settle()
 elseif what == 'free' or what == 'return' then
 	return free()
+elseif what == 'lost' then
+	return lost()
 elseif what == 'seed' then
 	for a = 5, #ARGV, 3 do
 		each_gate(ARGV[a + 2], function(gate) add(gate, ARGV[a], ARGV[a + 1]) end)
