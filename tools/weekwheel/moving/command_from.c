@@ -99,9 +99,10 @@ static int check(void *context, const struct options *options)
 
 void moving_body(struct moving_job *job, const void *body, size_t size)
 {
-	if (size > job->room) {
-		job->body = memory_resize(job->body, size, 1);
-		job->room = size;
+	/* An empty body has an address, too: C forbids even copying nothing from NULL. */
+	if (size >= job->room) {
+		job->body = memory_resize(job->body, size + 1, 1);
+		job->room = size + 1;
 	}
 	if (size)
 		memcpy(job->body, body, size);
