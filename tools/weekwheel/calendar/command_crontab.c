@@ -354,8 +354,9 @@ static int run(void *context)
 	free(crontab->names);
 	if (failed)
 		return -1;
-	message_line("%u schedules%s, %u lines left out. A worker runs their jobs: weekwheel work --tube %s -- sh",
-	    crontab->made, crontab->is_dry ? " would be made" : "", crontab->left_out, crontab->tube);
+	message_line("%u schedule%s%s, %u line%s left out. A worker runs their jobs: weekwheel work --tube %s -- sh",
+	    crontab->made, jobs_plural(crontab->made), crontab->is_dry ? " would be made" : "", crontab->left_out,
+	    jobs_plural(crontab->left_out), crontab->tube);
 	return crontab->left_out ? STATUS_FAILED : STATUS_OK;
 }
 
