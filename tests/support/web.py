@@ -1,8 +1,9 @@
-"""Servers with /v1 and a token, and clients of theirs."""
+"""Servers with /v1 and a token, and clients of theirs: of its objects, and of its events."""
 import http.client
 import json
 import os
 import re
+import socket
 
 from weekwheel import PATIENCE, Redis, Server, alone, check, equal
 
@@ -75,6 +76,57 @@ class Web:
         got, said = self.ask(method, path, body, **headers)
         equal((got, said.get("field")), (status, field), said)
         return said["detail"]
+
+
+class Events:
+    """Reads the stream of a server."""
+
+    def __init__(self, server, token, query="", last=None, room=None):
+        port = int(re.search(r"serving http://[0-9.]+:(\d+)/", server.said).group(1))
+        self.socket = socket.socket()
+        if room:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect(("127.0.0.1", port))
+        head = ["GET /v1/events%s HTTP/1.1" % query, "Host: 127.0.0.1:%d" % port]
+        head += ["Authorization: Bearer " + token] if token else []
+        head += ["Last-Event-ID: " + last] if last else []
+        self.socket.sendall(("\r\n".join(head) + "\r\n\r\n").encode())
+        self.answer = http.client.HTTPResponse(self.socket)
+        self.answer.begin()
+        self.status, self.last = self.answer.status, last
+        if self.status != 200:
+            self.problem = json.loads(self.answer.read())
+            return
+        equal(self.answer.getheader("Content-Type"), "text/event-stream")
+        name, self.begun = self.next()
+        equal(name, "begin")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.answer.close()
+        self.socket.close()
+
+    def next(self):
+        """Return the name and the data of the next event, or None at the end."""
+        name = data = None
+        while True:
+            line = self.answer.readline().decode().rstrip("\n")
+            if line.startswith("event: "):
+                name = line[7:]
+            elif line.startswith("data: "):
+                data = json.loads(line[6:])
+            elif line.startswith("id: "):
+                self.last = line[4:]
+            elif not line and name:
+                return name, data
+            elif not line and self.answer.isclosed():
+                return None
+
+    def names(self, count):
+        return [self.next()[0] for _ in range(count)]
 
 
 class Stores:

@@ -10,7 +10,8 @@ weekwheeld_FUZZERS := protocol
 weekwheeld_OBJECTS := $(B)/obj/gen/weekwheeld_files.o
 
 # What the server hands out as it is.
-$(B)/gen/weekwheeld_files.c: $(addprefix tools/weekwheeld/,v1/openapi.json page/page.html page/page.css page/page.js) \
+$(B)/gen/weekwheeld_files.c: $(addprefix tools/weekwheeld/,v1/openapi.json page/page.html page/page.css \
+		page/page.js page/schedules.js page/live.js) \
 		scripts/file-to-c $(B)/config.mk
 	@mkdir -p $(@D)
 	$(call quiet,FILE,$@)scripts/file-to-c tools/weekwheeld/files.h $(filter tools/weekwheeld/%,$^) >$@

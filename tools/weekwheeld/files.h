@@ -13,5 +13,9 @@ extern const char page_css[];
 extern const size_t page_css_size;
 extern const char page_js[];
 extern const size_t page_js_size;
+extern const char schedules_js[];
+extern const size_t schedules_js_size;
+extern const char live_js[];
+extern const size_t live_js_size;
 
 #endif

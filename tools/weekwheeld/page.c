@@ -19,6 +19,8 @@ static const struct {
     {"/", "text/html; charset=utf-8", page_html, &page_html_size},
     {"/page.css", "text/css; charset=utf-8", page_css, &page_css_size},
     {"/page.js", "text/javascript; charset=utf-8", page_js, &page_js_size},
+    {"/schedules.js", "text/javascript; charset=utf-8", schedules_js, &schedules_js_size},
+    {"/live.js", "text/javascript; charset=utf-8", live_js, &live_js_size},
 };
 
 int page_serves(struct MHD_Connection *client, const char *path, enum MHD_Result *result)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The page, in Chromium. WW_SCREENSHOTS=FOLDER keeps pictures of it."""
 import base64
+import contextlib
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import urllib.error
 import urllib.request
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from web import Events
 from weekwheel import PATIENCE, Case, Server, alone, check, equal, free_port, main, matches, until
 
 EVIL = "<img src=x onerror=document.title='evil'>"
@@ -88,6 +90,16 @@ class Browser:
     def type(self, selector, text):
         self.tell("element/%s/value" % self.find(selector), text=text)
 
+    def has_question(self):
+        try:
+            return bool(self.ask("GET", "/session/%s/alert/text" % self.session))
+        except AssertionError:
+            return False
+
+    def agree(self):
+        """To what the page asks."""
+        self.tell("alert/accept")
+
     def errors(self):
         return [entry["message"] for entry in self.tell("se/log", type="browser") if entry["level"] == "SEVERE"]
 
@@ -131,6 +143,8 @@ class Page(Case):
         client.send("put-key 0 0 60 %d %s\r\n%s\r\n" % (len(EVIL), "key%3Cb%3E", EVIL))
         number = client.line().split()[1]
         matches("RESERVED", client.ask("reserve-job " + number))
+        client.send("put-schedule 100 0 60 1 weekly cron=30%209%20%2A%20%2A%20fri%232 zone=America%2FNew_York\r\nx\r\n")
+        equal(client.line()[:9], "SCHEDULED")
         reason = "".join("%%%02x" % byte for byte in EVIL.encode())
         equal(client.ask("bury-job %s 0 %s" % (number, reason)), "BURIED")
         return number
@@ -188,6 +202,91 @@ class Page(Case):
             browser.until_text("#message", "every: this must be")
             equal([error for error in browser.errors() if "status of 4" not in error], [])
 
+    def test_schedules(self):
+        with self.server() as server, self.client(server) as a, Browser("--window-size=1200,2300") as browser:
+            self.fill(a)
+            self.open(browser, server)
+            browser.until_text("#schedules", "weekly")
+            # While it is typed, an expression is explained.
+            browser.click("#plan-part summary")
+            browser.type("#plan [name=name]", "night <b>")
+            browser.type("#plan [name=cron]", "0 25 * * *")
+            browser.until_text("#plan-means", "'25' is no hour")
+            browser.run("document.querySelector('#plan [name=cron]').value = document.querySelector('#plan [name=zone]').value = ''")
+            browser.type("#plan [name=zone]", "Europe/Berlin")
+            browser.type("#plan [name=cron]", "0 3 * * *")
+            browser.until_text("#plan-means", r"at 03:00 every day, time of Europe/Berlin. Next: .* 03:00:00 \+0[12]:00")
+            browser.type("#plan textarea", EVIL)
+            browser.picture("page-schedules")
+            browser.click("#plan > button")
+            browser.until_text("#plan-said", "is new")
+            browser.until_text("#schedules", "night <b>")
+            # Its times, and what becomes of it.
+            browser.click("[data-focus='show default night <b>']")
+            browser.until_text("#schedule", r"(?s)Next times.*03:00:00 \+0[12]:00.*onerror")
+            equal(browser.run("return document.title + document.querySelectorAll('main img, main b').length"), "weekwheel0")
+            browser.click("[data-focus='change']")
+            browser.run("document.querySelector('#plan [name=cron]').value = ''")
+            browser.type("#plan [name=cron]", "@every 90m")
+            browser.click("#plan > button")
+            browser.until_text("#plan-said", "is replaced")
+            browser.until_text("#schedules", "@every 90m")
+            equal(a.jobs("list-schedules tube=default name=night%20%3Cb%3E body=yes")[0]["body"],
+                  base64.b64encode(EVIL.encode()).decode())
+            browser.click("[data-focus='Run default night <b>']")
+            until(lambda: a.numbers("stats-tube default")["current-jobs-ready"] == "1", "its job", 0.05)
+            browser.click("[data-focus='Pause default night <b>']")
+            browser.until_text("#schedules", "paused")
+            browser.click("[data-focus='Resume default night <b>']")
+            until(lambda: "paused" not in browser.text("#schedules"), "it goes on", 0.05)
+            browser.run("setTimeout(() => document.querySelector(`[data-focus='Remove default night <b>']`).click())")
+            until(lambda: browser.has_question(), "a question", 0.05)
+            browser.agree()
+            until(lambda: "night" not in browser.text("#schedules"), "it is gone", 0.05)
+            equal([error for error in browser.errors() if "status of 4" not in error], [])
+
+    def test_live(self):
+        with self.server() as server, self.client(server) as a, contextlib.ExitStack() as stack:
+            browser = stack.enter_context(Browser("--window-size=1200,2300"))
+            self.open(browser, server)
+            browser.until_text("#live", "^live$")
+            # Nothing is asked for from time to time now.
+            browser.run("for (const part of PARTS) part.live = 1e6")
+            equal(a.ask("use mail"), "USING mail")
+            matches("INSERTED", a.put(EVIL.encode(), delay=1000))
+            browser.until_text("#events", "put")
+            browser.until_text("#state", "1 delayed")
+            browser.until_text("#tubes", "mail")
+            # A job that is shown goes on, and whoever is at its button stays there.
+            browser.click("#events button")
+            browser.until_text("#job", "delayed")
+            browser.run("document.querySelector('#job .actions button').focus()")
+            equal(a.ask("kick-job 1"), "KICKED")
+            browser.until_text("#job", "ready")
+            until(lambda: browser.run("return document.activeElement.dataset.focus !== undefined ||"
+                                      "document.activeElement === document.body"), "drawn", 0.05)
+            matches("RESERVED", a.ask("reserve-job 1"))
+            equal(a.ask("bury 1 0"), "BURIED")
+            browser.until_text("#buried", "mail")
+            browser.picture("page-live")
+            a.send("put-schedule 100 0 60 1 n cron=%40daily\r\nx\r\n")
+            browser.until_text("#schedules", "@daily")
+            equal(a.line()[:9], "SCHEDULED")
+            matches("RESERVED", a.ask("reserve-job 1"))
+            equal(a.ask("delete 1"), "DELETED")
+            browser.until_text("#job", "has ended")
+            equal([error for error in browser.errors() if "status of 4" not in error], [])
+
+    def test_without_events_it_asks(self):
+        with self.server() as server, self.client(server) as a, contextlib.ExitStack() as stack:
+            for _ in range(16):
+                stack.enter_context(Events(server, self.token))
+            browser = stack.enter_context(Browser("--window-size=1200,1500"))
+            self.open(browser, server)
+            browser.until_text("#live", "asking from time to time")
+            a.put(b"x", delay=1000)
+            browser.until_text("#state", "1 delayed")
+
     def test_dark_and_small(self):
         with self.server() as server, self.client(server) as a, \
                 Browser("--window-size=500,900", "--force-dark-mode", "--blink-settings=preferredColorScheme=0") as browser:
@@ -202,7 +301,8 @@ class Page(Case):
     def test_nothing_else_may_run_in_it(self):
         with self.server() as server:
             url = re.search(r"serving (http://[0-9.:]+)/metrics", server.said).group(1)
-            for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css")):
+            for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/schedules.js", "text/javascript"),
+                               ("/live.js", "text/javascript"), ("/page.css", "text/css")):
                 with urllib.request.urlopen(url + path, timeout=PATIENCE) as answer:
                     matches("default-src 'none'; script-src 'self'", answer.headers["Content-Security-Policy"])
                     equal(answer.headers["X-Content-Type-Options"], "nosniff")

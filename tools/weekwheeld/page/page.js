@@ -16,7 +16,13 @@ let chosenHour = null;
 
 // ---- Asking
 
-class Problem extends Error {}
+class Problem extends Error {
+	constructor(said) {
+		super((said.field ? said.field + ": " : "") + said.detail + (said.remedy ? " (" + said.remedy + ")" : ""));
+		this.field = said.field;
+		this.status = said.status;
+	}
+}
 
 async function ask(method, path, body, headers = {}) {
 	if (token)
@@ -28,7 +34,7 @@ async function ask(method, path, body, headers = {}) {
 		return null;
 	const said = await answer.json();
 	if (!answer.ok)
-		throw new Problem((said.field ? said.field + ": " : "") + said.detail + (said.remedy ? " (" + said.remedy + ")" : ""));
+		throw new Problem(said);
 	return said;
 }
 
@@ -48,6 +54,14 @@ async function attempt(work) {
 }
 
 // ---- Elements
+
+// Put new rows in place of others. Whoever is at a button stays there: buttons have names in data-focus.
+function replace(parent, ...children) {
+	const at = parent.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
+	parent.replaceChildren(...children);
+	if (at !== undefined)
+		parent.querySelector(`[data-focus="${CSS.escape(at)}"]`)?.focus();
+}
 
 function element(name, attributes = {}, ...children) {
 	const made = document.createElement(name);
@@ -149,7 +163,7 @@ function limitText(limits) {
 }
 
 function showTubes(tubes, limits) {
-	$("tubes").replaceChildren(...tubes.map((tube) => element("tr", {},
+	replace($("tubes"), ...tubes.map((tube) => element("tr", {},
 		element("th", {scope: "row"}, tube.name),
 		...["ready", "delayed", "reserved", "buried"].map((state) => element("td", {}, number(tube[state]))),
 		element("td", {}, limitText(limits.filter((limit) => limit.tube === tube.name))),
@@ -199,6 +213,7 @@ function showWeek(counts) {
 				"aria-label": `${number(counts[hour])} jobs in the hour from ${from.toLocaleString()}`,
 				title: `${from.toLocaleString()}: ${number(counts[hour])}`,
 				"data-hour": hour,
+				"data-focus": "hour " + hour,
 				onclick: () => attempt(() => askMinutes(hour)),
 			});
 			button.style.background = `rgba(var(--heat), ${strength(counts[hour], most)})`;
@@ -207,12 +222,9 @@ function showWeek(counts) {
 		rows.push(element("tr", {}, element("th", {scope: "row"},
 			new Date(begin + day * 86400000).toLocaleDateString([], {weekday: "short", day: "numeric"})), ...cells));
 	}
-	const focused = document.activeElement && document.activeElement.dataset.hour;
-	$("week").tBodies[0].replaceChildren(...rows);
+	replace($("week").tBodies[0], ...rows);
 	$("week").tHead.replaceChildren(element("tr", {}, element("th", {}), ...Array.from({length: 24}, (_, hour) =>
 		element("th", {scope: "col"}, hour % 6 ? "" : new Date(begin + hour * 3600000).getHours() + ":00"))));
-	if (focused !== undefined && focused !== null)
-		$("week").querySelector(`[data-hour="${focused}"]`).focus();
 }
 
 // Arrow keys go from hour to hour.
@@ -251,18 +263,25 @@ function actions(job, after) {
 		if (confirm(`Delete job ${job.id}?`))
 			await ask("DELETE", path, undefined, match(job));
 	};
+	const button = (text, work) => element("button", {"data-focus": text + " " + job.id, onclick: act(work)}, text);
 	const buttons = [];
 	if (job.state === "buried" || job.state === "delayed")
-		buttons.push(element("button", {onclick: act(() => ask("POST", path + "/kick", undefined, match(job)))}, "Kick"));
+		buttons.push(button("Kick", () => ask("POST", path + "/kick", undefined, match(job))));
 	if (job.state === "delayed" || job.state === "ready")
-		buttons.push(element("button", {onclick: act(move)}, "Move"));
-	buttons.push(element("button", {onclick: act(remove)}, "Delete"));
+		buttons.push(button("Move", move));
+	buttons.push(button("Delete", remove));
 	return element("span", {class: "actions"}, ...buttons);
 }
 
+// Shows a job, which is below.
+const jobButton = (id) => element("button", {"data-focus": "job " + id, onclick: () => attempt(async () => {
+	await askJob("jobs/" + id);
+	$("job-title").scrollIntoView({block: "nearest"});
+})}, id);
+
 function showBuried(jobs) {
-	$("buried").replaceChildren(...jobs.map((job) => element("tr", {},
-		element("td", {}, element("button", {onclick: () => attempt(() => askJob("jobs/" + job.id))}, job.id)),
+	replace($("buried"), ...jobs.map((job) => element("tr", {},
+		element("td", {}, jobButton(job.id)),
 		element("td", {}, job.tube), element("td", {}, name(job)), element("td", {}, job.error),
 		element("td", {}, number(job.reserves)), element("td", {}, actions(job, askBuried)))));
 	$("buried-none").hidden = jobs.length > 0;
@@ -285,16 +304,31 @@ function story(job) {
 	return lines.filter(([, value]) => value !== "" && value !== undefined && value !== "0");
 }
 
+// The job that is shown: its path, and what is known of it.
+let shown = null;
+
 async function askJob(path) {
 	const job = await ask("GET", path);
 	const body = job.body !== undefined ? job.body : job.body_base64;
-	$("job").replaceChildren(
+	shown = {path, job};
+	replace($("job"),
 		element("dl", {}, ...story(job).flatMap(([term, value]) => [element("dt", {}, term), element("dd", {}, value)])),
 		element("pre", {tabindex: 0}, body.slice(0, BODY_SHOWN)),
-		actions(job, async () => {
-			$("job").replaceChildren();
-			await refresh();
-		}));
+		actions(job, () => refresh()));
+}
+
+// It goes on while it is shown.
+async function askShown() {
+	if (!shown)
+		return;
+	try {
+		await askJob(shown.path);
+	} catch (error) {
+		if (!(error instanceof Problem) || error.status !== 404)
+			throw error;
+		replace($("job"), element("p", {class: "hint"}, `Job ${shown.job.id} has ended, or was deleted.`));
+		shown = null;
+	}
 }
 
 $("find").addEventListener("submit", (event) => {
@@ -330,16 +364,29 @@ $("login").addEventListener("submit", (event) => {
 	sessionStorage.setItem("token", token);
 	$("token").value = "";
 	refresh();
+	listenAgain();
 });
 
 // ---- Going on
 
+// What is shown, and how often it is asked for (s): without events, with them, and how soon at most after one.
+const PARTS = [
+	{ask: askNumbers, alone: 2, live: 15, soon: 1},
+	{ask: askWheels, alone: 3, live: 10, soon: 3},
+	{ask: askBuried, alone: 10, live: 60, soon: 1},
+	{ask: askWeek, alone: 30, live: 60, soon: 15},
+	{ask: askShown, alone: 10, live: 60, soon: 1},
+];
+let isLive = false;
+
 // A part that the token does not grant is left as it is, and the others are shown.
-async function refresh(parts = [askNumbers, askWheels, askWeek, askBuried]) {
+async function refresh(parts = PARTS) {
 	let problem = "";
 	for (const part of parts) {
+		part.at = Date.now();
+		part.isStale = false;
 		try {
-			await part();
+			await part.ask();
 		} catch (error) {
 			problem = error instanceof Problem ? error.message : "The server does not answer.";
 		}
@@ -348,22 +395,26 @@ async function refresh(parts = [askNumbers, askWheels, askWeek, askBuried]) {
 		$("state").textContent = problem;
 }
 
-function every(seconds, ...parts) {
-	let busy = false;
-	setInterval(async () => {
-		if (document.hidden || busy)
-			return;
-		busy = true;
-		await refresh(parts);
-		busy = false;
-	}, 1000 * seconds);
+// An event has changed what these show.
+function stale(...asks) {
+	for (const part of PARTS)
+		part.isStale ||= asks.includes(part.ask);
+}
+
+let isBusy = false;
+
+async function look() {
+	const now = Date.now();
+	const span = (part) => part.isStale ? part.soon : isLive ? part.live : part.alone;
+	const due = PARTS.filter((part) => now - part.at >= 1000 * span(part) - 100);
+	if (document.hidden || isBusy || due.length === 0)
+		return;
+	isBusy = true;
+	await refresh(due);
+	isBusy = false;
 }
 
 WHEELS.forEach(makeWheel);
 turnHands();
 setInterval(turnHands, 1000);
-refresh();
-every(2, askNumbers);
-every(3, askWheels);
-every(10, askBuried);
-every(30, askWeek);
+setInterval(look, 1000);

@@ -428,8 +428,8 @@ int events_join(struct server *server, struct events_stream *stream, const char 
 	}
 	listen_on(feed, 1);
 	is_lost = find_place(feed, stream, last);
-	if (buffer_format(&stream->out, "event: begin\nid: %s-%" PRIu64 "\ndata: {\"lost\":%s}\n\n", server->id,
-	        stream->number - 1, is_lost ? "true" : "false") != 0)
+	if (buffer_format(&stream->out, "event: begin\nid: %s-%" PRIu64 "\ndata: {\"lost\":%s,\"all\":%s}\n\n",
+	        server->id, stream->number - 1, is_lost ? "true" : "false", server->is_shared ? "false" : "true") != 0)
 		return -1;
 	stream->said = uv_now(&server->loop);
 	LIST_INSERT_HEAD(&feed->streams, stream, next);

@@ -1,0 +1,169 @@
+// The schedules of the page: a list with buttons, one with its times, and a form that says what an expression means.
+"use strict";
+
+const SCHEDULES = 50;
+const MEANS_AFTER_MS = 250;
+let scheduleLimit = SCHEDULES;
+
+const schedulePath = (one) => `tubes/${encodeURIComponent(one.tube)}/schedules/${encodeURIComponent(one.name)}`;
+
+// What a schedule's time is to its people: the clock of its zone, with its offset.
+const zoneText = (time) => time.replace("T", " ").replace(/([+-])/g, (sign, _, at) => at > 10 ? " " + sign : sign);
+
+function scheduleActions(one) {
+	const button = (text, work) => element("button", {"data-focus": `${text} ${one.tube} ${one.name}`,
+		onclick: () => attempt(async () => {
+			await work();
+			await askSchedules();
+		})}, text);
+	const post = (verb) => () => ask("POST", `${schedulePath(one)}/${verb}`);
+	const remove = async () => {
+		if (confirm(`Remove the schedule ${one.name} of ${one.tube}? Its jobs stay.`))
+			await ask("DELETE", schedulePath(one), undefined, match(one));
+	};
+	return element("span", {class: "actions"}, button("Run", post("run")),
+		one.paused ? button("Resume", post("resume")) : button("Pause", post("pause")), button("Remove", remove));
+}
+
+function nextText(one) {
+	if (one.paused)
+		return "paused";
+	if (!one.next)
+		return "none is left";
+	const left = (new Date(one.next) - Date.now()) / 1000;
+	return timeText(one.next) + (left > 0 ? `, in ${spanText(left)}` : "");
+}
+
+function showSchedules(schedules, isMore) {
+	schedules.sort((a, b) => (a.next ?? "z").localeCompare(b.next ?? "z"));
+	replace($("schedules"), ...schedules.map((one) => element("tr", {},
+		element("td", {}, element("button", {"data-focus": `show ${one.tube} ${one.name}`,
+			onclick: () => attempt(() => showSchedule(one))}, name({key: one.name, key_base64: one.name_base64}))),
+		element("td", {}, one.tube), element("td", {}, element("code", {}, one.cron)), element("td", {}, one.zone),
+		element("td", {}, nextText(one)),
+		element("td", {}, number(one.made) + (one.skipped ? `, ${number(one.skipped)} left out` : "")),
+		element("td", {}, scheduleActions(one)))));
+	$("schedules-none").hidden = schedules.length > 0;
+	$("schedules-more").hidden = !isMore;
+}
+
+async function askSchedules() {
+	try {
+		const page = await ask("GET", "schedules?limit=" + scheduleLimit);
+		showSchedules(page.schedules, page.next && scheduleLimit < 1000);
+	} catch (error) {
+		// A server may be built without schedules.
+		$("schedules-part").hidden = error instanceof Problem && error.status === 404;
+		if (!$("schedules-part").hidden)
+			throw error;
+	}
+}
+
+$("schedules-more").addEventListener("click", () => attempt(async () => {
+	scheduleLimit = Math.min(1000, scheduleLimit + SCHEDULES);
+	await askSchedules();
+}));
+
+const meaning = (cron, zone) => ask("GET", "cron?" + new URLSearchParams(zone ? {expression: cron, zone} : {expression: cron}));
+
+// ---- One
+
+async function showSchedule(listed) {
+	const one = await ask("GET", schedulePath(listed));
+	const said = await meaning(one.cron, one.zone);
+	const terms = [["Schedule", `${one.name} of ${one.tube}`], ["Means", said.words], ["If the former job has not ended", one.overlap],
+		["Missed times", one.missed], ["Spread", one.spread ? spanText(one.spread) : ""],
+		["From", one.start && timeText(one.start)], ["Until", one.end && timeText(one.end)],
+		["Last time", one.last && timeText(one.last)], ["Next times", one.times.map(zoneText).join("\n")]];
+	replace($("schedule"),
+		element("dl", {}, ...terms.filter(([, value]) => value).flatMap(([term, value]) =>
+			[element("dt", {}, term), element("dd", {}, value)])),
+		element("pre", {tabindex: 0}, (one.body ?? one.body_base64).slice(0, BODY_SHOWN)),
+		element("span", {class: "actions"},
+			element("button", {"data-focus": "change", onclick: () => change(one)}, "Change"),
+			element("button", {"data-focus": "close", onclick: () => $("schedule").replaceChildren()}, "Close")));
+}
+
+// ---- The form
+
+let changed = null; // the schedule that is in the form, as it was
+
+function change(one) {
+	const form = $("plan").elements;
+	changed = one;
+	for (const field of ["name", "tube", "cron", "zone", "overlap"])
+		form[field].value = one[field] ?? "";
+	form.missed.value = one.missed === "all" ? "all" : "once";
+	form.body.value = one.body ?? "";
+	form.attempts.value = one.attempts || "";
+	$("plan-part").open = true;
+	form.cron.focus();
+	explain();
+}
+
+// What the form does not have stays as it was.
+function planned(form) {
+	const plan = {cron: form.cron.value, zone: form.zone.value || "UTC", body: form.body.value, overlap: form.overlap.value,
+		missed: form.missed.value};
+	if (form.attempts.value)
+		plan.attempts = Number(form.attempts.value);
+	if (!changed || changed.name !== form.name.value || changed.tube !== form.tube.value)
+		return [plan, {}];
+	for (const field of ["spread", "start", "end", "priority", "run", "backoff", "backoff_max", "skip", "paused"])
+		plan[field] = changed[field];
+	if (changed.missed === "skip" && plan.missed === "once")
+		plan.missed = "skip";
+	if (changed.body_base64 !== undefined && !plan.body) {
+		plan.body_base64 = changed.body_base64;
+		delete plan.body;
+	}
+	return [plan, match(changed)];
+}
+
+$("plan").addEventListener("submit", (event) => {
+	const form = event.target.elements;
+	event.preventDefault();
+	attempt(async () => {
+		const [plan, headers] = planned(form);
+		const one = {tube: form.tube.value, name: form.name.value};
+		const made = await ask("PUT", schedulePath(one), plan, headers);
+		changed = null;
+		$("plan-said").textContent = `The schedule ${one.name} is ${made.result}.`;
+		$("schedule").replaceChildren();
+		await askSchedules();
+	});
+});
+
+let explained = 0;
+let waiting = 0;
+
+// Say what the expression means, or what is wrong with it. An answer that comes after a later question is not shown.
+async function explain() {
+	const form = $("plan").elements;
+	const asked = ++explained;
+	let text = "";
+	if (!form.cron.value)
+		return;
+	try {
+		const said = await meaning(form.cron.value, form.zone.value);
+		text = said.words + (said.times.length ? ". Next: " + said.times.slice(0, 3).map(zoneText).join(", ") : ". It never comes.");
+	} catch (error) {
+		text = error instanceof Problem ? error.message.replace(/ \(.*\)$/, "") : "The server does not answer.";
+	}
+	if (asked === explained)
+		$("plan-means").textContent = text;
+}
+
+for (const field of ["cron", "zone"])
+	$("plan").elements[field].addEventListener("input", () => {
+		clearTimeout(waiting);
+		waiting = setTimeout(explain, MEANS_AFTER_MS);
+	});
+
+$("plan").elements.zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+// Browsers without this list leave people to type.
+if (Intl.supportedValuesOf)
+	$("plan-part").addEventListener("toggle", () => $("zones").replaceChildren(
+		...Intl.supportedValuesOf("timeZone").map((zone) => element("option", {value: zone}))), {once: true});
+
+PARTS.push({ask: askSchedules, alone: 10, live: 60, soon: 1});
