@@ -30,8 +30,7 @@ static volatile sig_atomic_t ended;
 
 static void on_signal(int number)
 {
-	(void)number;
-	ended = 1;
+	ended |= number != SIGWINCH;
 }
 
 static int is_dumb(void)
@@ -53,11 +52,14 @@ static int is_utf8(void)
 	return !is_dumb() && setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-static int screen_rows(void)
+/* The size may change at any time. A terminal that does not know its own has 0 of both. */
+static void measure(struct top_look *look)
 {
 	struct winsize size;
+	int is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
 
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : TOP_ROWS;
+	look->rows = is_known && size.ws_row ? size.ws_row : TOP_ROWS;
+	look->columns = is_known && size.ws_col ? size.ws_col : TOP_COLUMNS;
 }
 
 /* Read single keys without echo. Returns 0 if standard input is no terminal. */
@@ -75,61 +77,95 @@ static int keys_begin(struct termios *before)
 }
 
 /*
- * Wait for a key that ends the program or for the next full second, when a hand may move. If that is less than 200 ms
- * away wait a second more, as rates need some time.
+ * Wait for a key or for the next full second, when a hand may move. If that is less than 200 ms away wait a second more,
+ * as rates need some time. Return the key, 0 for another size of the terminal, or -1 when the second is over.
  */
-static void pause_second(int keyboard)
+static int wait_key(int keyboard)
 {
 	struct pollfd keys = {keyboard ? STDIN_FILENO : -1, POLLIN, 0};
 	int past = (int)(time_now() % DURATION_SECOND / (DURATION_SECOND / 1000));
-	char key;
+	int ready = poll(&keys, 1, past > 800 ? 2000 - past : 1000 - past);
+	char typed[64]; /* a key such as an arrow is several bytes */
 
-	if (poll(&keys, 1, past > 800 ? 2000 - past : 1000 - past) <= 0)
-		return;
-	if (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q' || key == 3)
+	if (ready <= 0)
+		return ready < 0 ? 0 : -1;
+	if (read(STDIN_FILENO, typed, sizeof typed) <= 0 || *typed == 'q' || *typed == 'Q' || *typed == 3)
 		ended = 1;
+	return (unsigned char)*typed;
+}
+
+static int sample(struct top_view *view)
+{
+	return top_sample(view->jobs, &view->now, &view->wheels) || top_panels_read(view->jobs, &view->panels);
 }
 
 static int once(struct jobs *jobs)
 {
-	struct top_look look = {.rows = TOP_ROWS, .colour = wants_colour(), .utf8 = is_utf8()};
-	struct top_wheels wheels = {.now = 0};
-	struct top_sample sample;
-	int failed = top_sample(jobs, &sample, &wheels);
+	struct top_look look = {.colour = wants_colour(), .utf8 = is_utf8()};
+	struct top_view view = {.jobs = jobs};
+	int failed = sample(&view);
 
+	measure(&look);
+	look.rows = TOP_ROWS;
 	if (!failed)
-		top_frame(stdout, jobs, &sample, NULL, &wheels, &look);
-	top_sample_free(&sample);
+		top_frame(stdout, &view, &look);
+	top_sample_free(&view.now);
+	top_panels_free(&view.panels);
 	return failed;
+}
+
+/* Draw a frame or, if *page is not 0, a page of the help. What a terminal makes of lines when it is resized is cleared. */
+static void draw(const struct top_view *view, struct top_look *look, int *page)
+{
+	struct top_look former = *look;
+
+	measure(look);
+	if (look->cursor && (look->rows != former.rows || look->columns != former.columns))
+		fputs("\033[2J", stdout);
+	if (!*page || !top_help(stdout, *page, look)) {
+		*page = 0;
+		top_frame(stdout, view, look);
+	}
+}
+
+/* Draw again with each key and size, until the second is over. */
+static void show_second(const struct top_view *view, struct top_look *look, int *page, int keyboard)
+{
+	int key;
+
+	do {
+		draw(view, look, page);
+		key = ferror(stdout) ? -1 : wait_key(keyboard);
+		if (key > 0 && *page)
+			++*page;
+		else if (key == '?' || key == 'h' || key == 'H')
+			*page = 1;
+	} while (key >= 0 && !ended);
 }
 
 static int watch(struct jobs *jobs, int keyboard)
 {
 	struct top_look look = {.colour = wants_colour(), .cursor = !is_dumb(), .utf8 = is_utf8()};
-	struct top_sample previous = {.taken = 0}, now;
-	struct top_wheels wheels = {.now = 0};
-	int has_previous = 0;
-	int failed = 0;
+	struct top_view view = {.jobs = jobs};
+	int failed = 0, page = 0;
 
-	while (!ended) {
-		failed = top_sample(jobs, &now, &wheels);
-		look.rows = screen_rows();
+	while (!ended && !failed && !ferror(stdout)) {
+		failed = sample(&view);
 		if (!failed)
-			top_frame(stdout, jobs, &now, has_previous ? &previous : NULL, &wheels, &look);
-		top_sample_free(&previous);
-		previous = now;
-		has_previous = 1;
-		if (failed || ferror(stdout))
-			break;
-		pause_second(keyboard);
+			show_second(&view, &look, &page, keyboard);
+		top_sample_free(&view.previous);
+		view.previous = view.now;
+		view.has_previous = 1;
 	}
-	top_sample_free(&previous);
+	top_sample_free(&view.previous);
+	top_panels_free(&view.panels);
 	return failed;
 }
 
 /* Show frames, and restore the screen and the terminal whichever way this ends. */
 static int on_terminal(struct jobs *jobs)
 {
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
 	struct sigaction action = {.sa_handler = on_signal};
 	struct termios terminal;
 	int keyboard = keys_begin(&terminal);
@@ -137,15 +173,17 @@ static int on_terminal(struct jobs *jobs)
 	int failed;
 
 	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-	/* Switch to the second screen and hide the cursor. What was on the first comes back at the end. */
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+		sigaction(signals[i], &action, NULL);
+	/*
+	 * Switch to the second screen, hide the cursor, and cut long lines instead of wrapping them, which counts between a
+	 * change of size and the next frame. What was on the first screen comes back at the end.
+	 */
 	if (cursor)
-		fputs("\033[?1049h\033[?25l\033[2J", stdout);
+		fputs("\033[?1049h\033[?25l\033[?7l\033[2J", stdout);
 	failed = watch(jobs, keyboard);
 	if (cursor)
-		fputs("\033[?25h\033[?1049l", stdout);
+		fputs("\033[?7h\033[?25h\033[?1049l", stdout);
 	fflush(stdout);
 	if (keyboard)
 		tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
@@ -172,8 +210,9 @@ const struct jobs_command command_top = {
     .run = run,
     .usage = "Usage: weekwheel top [OPTION]...\n"
              "\n"
-             "Watch the tubes and four wheels of the jobs that become due, redrawn each second\n"
-             "on a terminal of 80 x 24 or larger; 'q' ends. A file or a pipe gets one frame.\n"
+             "Watch the tubes, limits and schedules, and four wheels of the jobs that become\n"
+             "due, redrawn each second on a terminal of any size; '?' helps, 'q' ends. What has\n"
+             "no room is left out. A file or a pipe gets one frame of 80 x 24.\n"
              "A wheel has a slot for each second, minute, hour or day, like a clock, and ^ is\n"
              "now: a job stays in its slot while the hand comes nearer. The fuller a slot, the\n"
              "higher its character, from . : - = + * # % to @, or blocks where the locale is\n"

@@ -6,7 +6,8 @@
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/tubes.h"
 
-enum { TOP_ROWS = 24 };
+/* The size of what is written to a file, and of a terminal that does not tell its own. */
+enum { TOP_ROWS = 24, TOP_COLUMNS = 80 };
 
 /*
  * The command top shows four wheels: seconds, minutes, hours and days. Each wheel has a slot for the jobs that become
@@ -75,14 +76,48 @@ struct top_sample {
 int top_sample(struct jobs *jobs, struct top_sample *sample, struct top_wheels *wheels);
 void top_sample_free(struct top_sample *sample);
 
+/* Limits and schedules, as text: a title, and rows in the order of their next times. */
+enum { TOP_LIMITS, TOP_SCHEDULES, TOP_PANELS };
+
+struct top_panel {
+	char *text; /* NULL: none */
+	size_t rows;
+	int has_more;   /* of the server's answer, which is a page */
+	int is_refused; /* the server does not tell */
+};
+
+struct top_panels {
+	struct top_panel at[TOP_PANELS];
+	int64_t asked; /* ms of clock_ms */
+	int is_asked;
+};
+
+/* Ask the server, unless it was asked in the last seconds. Zero is a valid start. Return 0, or -1 after a message. */
+int top_panels_read(struct jobs *jobs, struct top_panels *panels);
+void top_panels_free(struct top_panels *panels);
+
 /* What the terminal can do. */
 struct top_look {
-	int rows; /* at least TOP_ROWS are drawn */
+	int rows, columns;
 	int colour, cursor, utf8;
 };
 
-/* Write a frame of 80 columns. The rates are those since `previous`; NULL: there are none yet. */
-void top_frame(FILE *out, const struct jobs *jobs, const struct top_sample *now, const struct top_sample *previous,
-    const struct top_wheels *wheels, const struct top_look *look);
+/* What is drawn. */
+struct top_view {
+	struct jobs *jobs;
+	struct top_sample now, previous;
+	int has_previous; /* for rates */
+	struct top_wheels wheels;
+	struct top_panels panels;
+};
+
+/*
+ * Write a frame: rows - 1 lines of less than `columns` and, where there is a cursor, a last one. Parts that do not fit
+ * are left out.
+ */
+void top_frame(FILE *out, const struct top_view *view, const struct top_look *look);
+
+/* Write a page of the help instead, the first being 1. Return 0, having written nothing, if there is no such page. */
+int top_help(FILE *out, int page, const struct top_look *look);
 
 #endif

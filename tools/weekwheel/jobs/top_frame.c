@@ -1,222 +1,232 @@
-/* Draws a frame of the command top: text of 80 columns with a little colour. */
+/* Draws a frame of the command top: what fits into the terminal, the most important first. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/common/duration.h"
-#include "tools/weekwheel/jobs/top.h"
+#include "tools/weekwheel/jobs/top_screen.h"
 
-/* The rows of neither tubes nor wheels; and the rows of the wheels: a heading, and two for each. */
-enum { WIDTH = 80, LABEL = 5, FIXED_ROWS = 7, WHEEL_ROWS = 1 + 2 * TOP_WHEELS };
-
-struct frame {
-	FILE *out;
-	const struct top_look *look;
+/* Each part of a frame gets so many lines. */
+struct top_plan {
+	int head, title, tubes, panels[TOP_PANELS], dials;
+	int gap; /* between parts */
 };
 
-static const char *const bold = "1", *const warning = "33", *const bar = "36", *const reverse = "7", *const plain = "0";
+enum { HEAD = 3 };
 
-/* On a terminal, also clear what an earlier frame left to the right. */
-static void end_line(const struct frame *frame)
+/* Return how many of a part's lines are drawn: those left over, or its share where others need more. */
+static int share(const struct top_panel *panel, int all, int needed, int gap)
 {
-	fputs(frame->look->cursor ? "\033[K\r\n" : "\n", frame->out);
+	int wanted = panel->text ? gap + 1 + (int)(panel->rows < 1000 ? panel->rows : 1000) + panel->has_more : 0;
+	int given = all > needed ? all - needed : 0;
+
+	if (given < all / 4 && all >= 12)
+		given = all / 4;
+	given = given < wanted ? given : wanted;
+	return given < gap + 2 ? 0 : given;
 }
 
-/* Write a line in a colour, or in none for NULL. */
-__attribute__((format(printf, 3, 4))) static void line(
-    const struct frame *frame, const char *colour, const char *format, ...)
+static int dial_lines(const struct top_view *view, const struct screen *screen)
 {
-	char text[WIDTH * 4];
-	va_list arguments;
-	size_t i;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
-	va_end(arguments);
-	text[WIDTH - 1] = 0;
-	for (i = 0; text[i]; i++)
-		if ((unsigned char)text[i] < ' ' || (unsigned char)text[i] >= 0x7f)
-			text[i] = '?';
-	while (i && text[i - 1] == ' ')
-		text[--i] = 0;
-	if (colour && frame->look->colour && *text)
-		fprintf(frame->out, "\033[%sm%s\033[0m", colour, text);
-	else
-		fputs(text, frame->out);
-	end_line(frame);
+	if (!view->wheels.has_forecast || screen->width < DIALS_WIDTH)
+		return screen->left >= 8;
+	return screen->left >= HEAD + 5 + DIALS_FULL   ? DIALS_FULL
+	       : screen->left >= HEAD + 3 + DIALS_FLAT ? DIALS_FLAT
+	                                               : 0;
 }
 
-/* Write a count in at most 7 characters. */
-static const char *count(char text[12], uint64_t n)
+static struct top_plan plan_frame(const struct top_view *view, const struct screen *screen)
 {
-	if (n < 10000000)
-		snprintf(text, 12, "%" PRIu64, n);
-	else if (n < 10000000000)
-		snprintf(text, 12, "%" PRIu64 "M", n / 1000000);
+	int lines = screen->left;
+	struct top_plan plan = {.head = lines < 7 ? 2 : HEAD, .title = lines >= 5, .dials = dial_lines(view, screen)};
+	int needed = view->now.tubes.count < 1000 ? (int)view->now.tubes.count : 1000;
+
+	plan.gap = lines >= 15;
+	plan.tubes = lines - plan.head - plan.title - plan.dials - 2 * plan.gap;
+	for (size_t i = 0; i < TOP_PANELS; i++) {
+		plan.panels[i] = share(&view->panels.at[i], plan.tubes, needed, plan.gap);
+		plan.tubes -= plan.panels[i];
+	}
+	return plan;
+}
+
+/* ---- The head */
+
+static void server_line(struct screen *screen, const struct top_view *view)
+{
+	const struct top_sample *now = &view->now;
+	char date[DURATION_TEXT], up[DURATION_TEXT] = "?", text[4][200];
+	const char *server = view->jobs->server;
+
+	if (now->uptime < DURATION_MAX / DURATION_SECOND)
+		duration_format(up, now->uptime * DURATION_SECOND);
+	time_format(date, view->wheels.now);
+	snprintf(text[0], sizeof *text, "%s  %.30s  version %.12s  up %s", date, server, now->all.name, up);
+	snprintf(text[1], sizeof *text, "%s  %.30s  up %s", date, server, up);
+	snprintf(text[2], sizeof *text, "%s  up %s", date, up);
+	snprintf(text[3], sizeof *text, "%s", date);
+	screen_first(screen, screen_bold, (const char *const[]){text[0], text[1], text[2], text[3]}, 4);
+}
+
+static void jobs_line(struct screen *screen, const struct top_sample *now)
+{
+	const struct tube_row *all = &now->all;
+	char text[4][200], ready[12], buried[12];
+
+	snprintf(text[1], sizeof *text,
+	    "%" PRIu64 " ready, %" PRIu64 " delayed, %" PRIu64 " reserved, %" PRIu64 " buried", all->ready,
+	    all->delayed, all->reserved, all->buried);
+	snprintf(text[0], sizeof *text, "jobs: %.160s; %" PRIu64 " workers", text[1], now->workers);
+	screen_count(ready, all->ready);
+	screen_count(buried, all->buried);
+	snprintf(text[2], sizeof *text, "%s ready, %s buried", ready, buried);
+	snprintf(text[3], sizeof *text, "%s rdy %s bur", ready, buried);
+	screen_first(screen, NULL, (const char *const[]){text[0], text[1], text[2], text[3]}, 4);
+}
+
+static void oldest_line(struct screen *screen, const struct top_sample *now)
+{
+	char oldest[DURATION_TEXT], text[2][100];
+	struct duration_problem problem;
+	uint64_t ns = 0;
+	int known = duration_parse(now->oldest, &ns, &problem) == 0;
+
+	duration_format(oldest, ns);
+	snprintf(text[0], sizeof *text, "oldest overdue: %s", known ? oldest : "not known of this server");
+	snprintf(text[1], sizeof *text, "overdue: %s", known ? oldest : "?");
+	if (known && !ns)
+		screen_line(screen, NULL, "nothing is overdue");
 	else
-		snprintf(text, 12, "%.3gG", (double)n / 1e9);
-	return text;
+		screen_first(
+		    screen, ns >= DURATION_SECOND ? screen_warning : NULL, (const char *const[]){text[0], text[1]}, 2);
+}
+
+/* ---- Tubes */
+
+enum { NAME_LEAST = 10, NAME_USUAL = 24 };
+enum { READY, HELD, DELAYED, RESERVED, BURIED, PUTS, DONE, COLUMNS };
+
+static const struct {
+	const char *title;
+	int width; /* with a blank before it */
+} columns[COLUMNS] = {
+    {"READY", 8}, {"HELD", 8}, {"DELAYED", 9}, {"RESERVED", 9}, {"BURIED", 8}, {"PUTS/S", 9}, {"DONE/S", 9}};
+
+/* The columns of a frame, and the room for names. */
+struct columns {
+	int is_shown[COLUMNS], name;
+};
+
+/* Leave columns out until names have room. While no limit holds a job, no column says so. */
+static struct columns choose_columns(const struct top_sample *sample, int width)
+{
+	static const int dispensable[] = {PUTS, RESERVED, DONE, DELAYED, BURIED, HELD};
+	struct columns chosen = {.name = width};
+	int longest = NAME_USUAL;
+	uint64_t held = 0;
+
+	for (size_t i = 0; i < sample->tubes.count; i++) {
+		int length = (int)strlen(sample->tubes.at[i].name);
+
+		longest = length > longest ? length : longest;
+		held += sample->tubes.at[i].held;
+	}
+	for (int i = 0; i < COLUMNS; i++) {
+		chosen.is_shown[i] = i != HELD || held;
+		chosen.name -= chosen.is_shown[i] ? columns[i].width : 0;
+	}
+	for (size_t i = 0; chosen.name < NAME_LEAST && i < sizeof dispensable / sizeof *dispensable; i++) {
+		chosen.name += chosen.is_shown[dispensable[i]] ? columns[dispensable[i]].width : 0;
+		chosen.is_shown[dispensable[i]] = 0;
+	}
+	chosen.name = chosen.name < 1 ? 1 : chosen.name > longest ? longest : chosen.name;
+	return chosen;
 }
 
 /* Write what a counter gained each second, or "-" if the server was restarted, which counts from 0. */
 static const char *rate(char text[12], uint64_t now, uint64_t previous, int64_t ms)
 {
 	if (ms <= 0 || now < previous)
-		snprintf(text, 12, "-");
+		strcpy(text, "-");
+	else if (now - previous < 100)
+		snprintf(text, 12, "%.1f", (double)(now - previous) * 1000 / (double)ms);
 	else
-		snprintf(text, 12, "%.*f", now - previous < 100 ? 1 : 0, (double)(now - previous) * 1000 / (double)ms);
+		screen_count(text, (uint64_t)((double)(now - previous) * 1000 / (double)ms));
 	return text;
 }
 
-static const struct tube_row *find(const struct top_sample *sample, const char *name)
+static void row(struct screen *screen, const struct columns *chosen, const char *colour, const char *name,
+    const char *const cells[COLUMNS])
 {
+	char text[TOP_LINE_MAX];
+	int at = snprintf(text, sizeof text, "%-*.*s", chosen->name, chosen->name, name);
 
-	for (size_t i = 0; sample && i < sample->tubes.count; i++)
-		if (strcmp(sample->tubes.at[i].name, name) == 0)
-			return &sample->tubes.at[i];
+	for (int i = 0; i < COLUMNS; i++)
+		if (chosen->is_shown[i])
+			at += snprintf(text + at, sizeof text - (size_t)at, "%*s", columns[i].width, cells[i]);
+	screen_line(screen, colour, "%s", text);
+}
+
+static const struct tube_row *find(const struct top_view *view, const char *name)
+{
+	for (size_t i = 0; view->has_previous && i < view->previous.tubes.count; i++)
+		if (strcmp(view->previous.tubes.at[i].name, name) == 0)
+			return &view->previous.tubes.at[i];
 	return NULL;
 }
 
-static void head(const struct frame *frame, const struct jobs *jobs, const struct top_sample *now, uint64_t time)
+static void tube_line(struct screen *screen, const struct columns *chosen, const struct top_view *view, size_t i)
 {
-	char date[DURATION_TEXT], up[DURATION_TEXT] = "?", oldest[DURATION_TEXT];
-	struct duration_problem problem;
-	uint64_t ns = 0;
-	int known = duration_parse(now->oldest, &ns, &problem) == 0;
+	const struct tube_row *tube = &view->now.tubes.at[i], *former = find(view, tube->name);
+	int64_t ms = former ? view->now.taken - view->previous.taken : 0;
+	char text[COLUMNS][12];
+	const char *const cells[COLUMNS] = {screen_count(text[READY], tube->ready),
+	    screen_count(text[HELD], tube->held), screen_count(text[DELAYED], tube->delayed),
+	    screen_count(text[RESERVED], tube->reserved), screen_count(text[BURIED], tube->buried),
+	    rate(text[PUTS], tube->total, former ? former->total : 0, ms),
+	    rate(text[DONE], tube->deleted, former ? former->deleted : 0, ms)};
 
-	if (now->uptime < DURATION_MAX / DURATION_SECOND)
-		duration_format(up, now->uptime * DURATION_SECOND);
-	line(frame, bold, "%s  %.30s  version %.12s  up %s", time_format(date, time), jobs->server, now->all.name, up);
-	line(frame, NULL,
-	    "jobs: %" PRIu64 " ready, %" PRIu64 " delayed, %" PRIu64 " reserved, %" PRIu64 " buried; %" PRIu64
-	    " workers",
-	    now->all.ready, now->all.delayed, now->all.reserved, now->all.buried, now->workers);
-	if (known && ns)
-		line(frame, ns >= DURATION_SECOND ? warning : NULL, "oldest overdue: %s", duration_format(oldest, ns));
-	else
-		line(frame, NULL, known ? "nothing is overdue" : "oldest overdue: not known of this server");
+	row(screen, chosen, tube->buried ? screen_warning : NULL, tube->name, cells);
 }
 
-/* While limits hold jobs, a column more says so, and names have less room. */
-static uint64_t count_held(const struct top_sample *sample)
+static void tube_lines(struct screen *screen, const struct top_view *view, const struct top_plan *plan)
 {
-	uint64_t held = 0;
+	struct columns chosen = choose_columns(&view->now, screen->width);
+	size_t rows = plan->tubes > 0 ? (size_t)plan->tubes : 0;
+	size_t shown = view->now.tubes.count;
+	const char *titles[COLUMNS];
 
-	for (size_t i = 0; i < sample->tubes.count; i++)
-		held += sample->tubes.at[i].held;
-	return held;
+	for (int i = 0; i < COLUMNS; i++)
+		titles[i] = columns[i].title;
+	if (plan->title)
+		row(screen, &chosen, screen_bold, "TUBE", titles);
+	if (shown > rows)
+		shown = rows > 1 ? rows - 1 : rows;
+	for (size_t i = 0; i < shown; i++)
+		tube_line(screen, &chosen, view, i);
+	if (shown < view->now.tubes.count && shown < rows)
+		screen_line(screen, NULL, "... and %zu more", view->now.tubes.count - shown);
 }
 
-static void held_cell(char text[12], int is_shown, uint64_t held)
+/* ---- The frame */
+
+void top_frame(FILE *out, const struct top_view *view, const struct top_look *look)
 {
-	char number[12];
+	struct screen screen = screen_begin(out, look);
+	struct top_plan plan = plan_frame(view, &screen);
 
-	snprintf(text, 12, is_shown ? " %7s" : "%s", is_shown ? count(number, held) : "");
-}
-
-static void tube_line(
-    const struct frame *frame, const struct tube_row *tube, const struct tube_row *previous, int64_t ms, int shows_held)
-{
-	char held[12], ready[12], delayed[12], reserved[12], buried[12], puts[12], done[12];
-
-	held_cell(held, shows_held, tube->held);
-	line(frame, tube->buried ? warning : NULL, "%-*.*s %7s%s %8s %8s %7s %8s %8s", shows_held ? 16 : 24,
-	    shows_held ? 16 : 24, tube->name, count(ready, tube->ready), held, count(delayed, tube->delayed),
-	    count(reserved, tube->reserved), count(buried, tube->buried),
-	    rate(puts, tube->total, previous ? previous->total : 0, previous ? ms : 0),
-	    rate(done, tube->deleted, previous ? previous->deleted : 0, previous ? ms : 0));
-}
-
-static void tube_lines(
-    const struct frame *frame, const struct top_sample *now, const struct top_sample *previous, int rows)
-{
-	int64_t ms = previous ? now->taken - previous->taken : 0;
-	size_t shown = now->tubes.count;
-	size_t i;
-
-	int shows_held = count_held(now) > 0;
-
-	line(frame, bold, "%-*s %7s%s %8s %8s %7s %8s %8s", shows_held ? 16 : 24, "TUBE", "READY",
-	    shows_held ? "    HELD" : "", "DELAYED", "RESERVED", "BURIED", "PUTS/S", "DONE/S");
-	if (shown > (size_t)rows)
-		shown = (size_t)rows - 1;
-	for (i = 0; i < shown; i++)
-		tube_line(frame, &now->tubes.at[i], find(previous, now->tubes.at[i].name), ms, shows_held);
-	if (shown < now->tubes.count) {
-		line(frame, NULL, "... and %zu more", now->tubes.count - shown);
-		i++;
-	}
-	for (; i < (size_t)rows; i++)
-		line(frame, NULL, "%s", "");
-}
-
-static void paint(const struct frame *frame, const char *colour)
-{
-	if (frame->look->colour)
-		fprintf(frame->out, "\033[%sm", colour);
-}
-
-/* Draw one character for each slot, and the number that the highest stands for. */
-static void wheel_slots(const struct frame *frame, const struct top_wheel_kind *kind, const struct top_wheel *wheel)
-{
-	uint64_t most = top_wheel_most(wheel);
-	char text[12];
-
-	fprintf(frame->out, "%-*s", LABEL, kind->name);
-	paint(frame, bar);
-	for (size_t i = 0; i < kind->slots; i++) {
-		if (i == wheel->hand)
-			paint(frame, reverse);
-		fputs(top_wheel_cell(wheel->slots[i], most, frame->look->utf8), frame->out);
-		if (i == wheel->hand) {
-			paint(frame, plain);
-			paint(frame, bar);
+	server_line(&screen, view);
+	jobs_line(&screen, &view->now);
+	if (plan.head == HEAD)
+		oldest_line(&screen, &view->now);
+	screen_blank(&screen, plan.gap);
+	tube_lines(&screen, view, &plan);
+	for (size_t i = 0; i < TOP_PANELS; i++)
+		if (plan.panels[i]) {
+			screen_blank(&screen, plan.gap);
+			panel_draw(&screen, &view->panels.at[i], plan.panels[i] - plan.gap);
 		}
-	}
-	paint(frame, plain);
-	fprintf(frame->out, "%*s max %s", (int)(TOP_SLOTS - kind->slots), "", count(text, most));
-	end_line(frame);
-}
-
-static void wheel_hand(const struct frame *frame, const struct top_wheel_kind *kind, const struct top_wheel *wheel)
-{
-	line(frame, NULL, "%*s%.*s^%s", LABEL, "", (int)wheel->hand, kind->ruler, kind->ruler + wheel->hand + 1);
-}
-
-static void wheel_lines(const struct frame *frame, const struct top_wheels *wheels)
-{
-	char overdue[12], due[TOP_WHEELS][12];
-
-	if (!wheels->has_forecast) {
-		line(frame, bold, "No wheels: this server does not tell when its jobs are due");
-		return;
-	}
-	for (size_t i = 0; i < TOP_WHEELS; i++)
-		count(due[i], wheels->at[i].sum);
-	line(frame, bold, "Overdue %s; due in %s: %s, %s: %s, %s: %s, %s: %s", count(overdue, wheels->overdue),
-	    top_wheel_kinds[0].turn, due[0], top_wheel_kinds[1].turn, due[1], top_wheel_kinds[2].turn, due[2],
-	    top_wheel_kinds[3].turn, due[3]);
-	for (size_t i = 0; i < TOP_WHEELS; i++) {
-		wheel_slots(frame, &top_wheel_kinds[i], &wheels->at[i]);
-		wheel_hand(frame, &top_wheel_kinds[i], &wheels->at[i]);
-	}
-}
-
-void top_frame(FILE *out, const struct jobs *jobs, const struct top_sample *now, const struct top_sample *previous,
-    const struct top_wheels *wheels, const struct top_look *look)
-{
-	struct frame frame = {out, look};
-	int rows = look->rows < TOP_ROWS ? TOP_ROWS : look->rows;
-
-	if (look->cursor)
-		fputs("\033[H", out);
-	head(&frame, jobs, now, wheels->now);
-	line(&frame, NULL, "%s", "");
-	tube_lines(&frame, now, previous, rows - FIXED_ROWS - (wheels->has_forecast ? WHEEL_ROWS : 1));
-	line(&frame, NULL, "%s", "");
-	wheel_lines(&frame, wheels);
-	if (look->cursor)
-		fputs("q ends\033[J", out);
-	fflush(out);
+	screen_blank(&screen, screen.left - plan.dials);
+	dials_draw(&screen, &view->wheels, plan.dials);
+	screen_end(&screen, "? helps, q ends");
 }

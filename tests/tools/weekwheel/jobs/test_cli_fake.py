@@ -298,7 +298,8 @@ class FakeServers(Case):
             return b"OK %d\r\n%s\r\n" % (len(body), body)
         with Fake(answer) as fake:
             lines = fake.client.run(0, "top", "--once", LC_ALL="C").out.splitlines()
-            equal(fake.lines[-5:], ["advance 0", "forecast 0.1 600", "forecast 1 3600", "forecast 15 5760", "forecast 60 10080"])
+            equal(fake.lines[-7:], ["advance 0", "forecast 0.1 600", "forecast 1 3600", "forecast 15 5760", "forecast 60 10080",
+                                    "list-limits", "list-schedules"])
             equal(lines[0][:19], "2026-12-01 09:58:57")
             title = next(i for i, line in enumerate(lines) if line.startswith("Overdue"))
             equal(lines[title], "Overdue 3; due in 60 s: 7, 1 h: 5, 1 d: 13, 7 d: 13")

@@ -18,6 +18,13 @@ import termios
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import PATIENCE, WEEKWHEEL, Case, Server, check, equal, main, matches, objects, until
 
+# Of Debian's package python3-pyte, also for another Python than Debian's.
+sys.path.append("/usr/lib/python3/dist-packages")
+try:
+    import pyte
+except ImportError:
+    pyte = None
+
 
 @contextlib.contextmanager
 def serving(*options):
@@ -54,28 +61,65 @@ def wheel(frame, name):
 
 
 class Top:
-    """weekwheel top in a terminal of 80 x 24. Each frame must fit there."""
+    """weekwheel top in a terminal. Each frame must fill it and no more; pyte, if it is there, draws it as a terminal does."""
 
-    def __init__(self, client, **env):
+    def __init__(self, client, rows=24, columns=80, **env):
         self.leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.rows, self.columns = rows, columns
+        self.screen = pyte.Screen(columns, rows) if pyte else None
+        self.stream = pyte.ByteStream(self.screen) if pyte else None
+        self.drawn = 0
+        self.set_size()
         self.before = termios.tcgetattr(self.leader)
-        self.process = subprocess.Popen([WEEKWHEEL, "top"], stdin=follower, stdout=follower, stderr=follower,
-                                        env=client.environment(**env))
+        self.process = subprocess.Popen([WEEKWHEEL, "top"], stdin=follower, stdout=follower,
+                                        stderr=follower, env=client.environment(**env))
         os.close(follower)
         self.seen = b""
 
-    def wait(self, good):
-        """Read until a function accepts a whole frame, and return that frame."""
+    def set_size(self):
+        fcntl.ioctl(self.leader, termios.TIOCSWINSZ, struct.pack("HHHH", self.rows, self.columns, 0, 0))
+
+    def resize(self, rows, columns):
+        """Return the first frame that fits the new size."""
+        self.seen = self.seen.rsplit(b"\033[H", 1)[0]
+        self.drawn = min(self.drawn, len(self.seen))
+        if pyte:
+            self.screen.resize(rows, columns)
+        self.rows, self.columns = rows, columns
+        self.set_size()
+        before = len(self.seen)
+        self.process.send_signal(signal.SIGWINCH)
+        frame = self.wait(lambda frame: True, fits=False)
+        check(b"\033[2J\033[H" in self.seen[before:], "what the terminal made of the former lines is not cleared")
+        return frame
+
+    def fits(self, frame):
+        lines = frame.split("\n")
+        return len(lines) == self.rows and max(map(len, lines)) <= self.columns
+
+    def wait(self, good, fits=True):
+        """Read until a function accepts a whole frame, and return that frame. One of a former size may come first."""
         while True:
             frame = top_frame(self.seen.decode(errors="replace"))
-            if frame.endswith("q ends"):
-                equal(len(frame.splitlines()), 24)
-                check(max(map(len, frame.splitlines())) <= 80, frame)
-                if good(frame):
+            if self.seen.endswith(b"\033[J"):
+                check(self.fits(frame) or not fits, frame)
+                if self.fits(frame) and good(frame):
+                    self.check_screen(frame)
                     return frame
             check(select.select([self.leader], [], [], PATIENCE)[0], f"the screen stays {frame}")
             self.seen += os.read(self.leader, 65536)
+
+    def check_screen(self, frame):
+        """A terminal shows this frame and nothing else."""
+        if pyte:
+            self.stream.feed(self.seen[self.drawn:])
+            self.drawn = len(self.seen)
+            equal([line.rstrip() for line in self.screen.display], [line.rstrip() for line in frame.split("\n")])
+
+    def key(self, key):
+        self.seen = b""
+        self.drawn = 0
+        os.write(self.leader, key)
 
     def end(self, number=None):
         """End it with a signal or with q, and return all that it wrote."""
@@ -578,6 +622,52 @@ class JobCommands(Case):
                 top.seen += os.read(top.leader, 65536)
             text = top.end()
             check("\033" not in text and "\u2588" not in text, repr(text))
+
+    def test_top_in_any_size(self):
+        with serving() as client:
+            for i in range(12):
+                client.run(0, "put", "--tube", f"tube{i:02}", "x")
+            client.run(0, "put", "--tube", "a-long-name" * 12, "--in", "1d", "x")
+            client.run(0, "limit", "mail", "--running", "2", "--rate", "100/1m")
+            client.run(0, "schedule", "add", "t\u00e4glich", "0 3 * * *", "--tz", "Europe/Berlin", "--tube", "nightly")
+            client.run(0, "schedule", "add", "hourly", "@hourly", "--tz", "UTC")
+            top = Top(client, 5, 20, LC_ALL="C.UTF-8")
+            frame = top.wait(lambda frame: True)
+            matches(r"^\d{4}-\d\d-\d\d [0-9:]{8}\n12 ready, 0 buried\na-long-name +0\n\.\.\. and 13 more\n\? helps, q ends$", frame)
+            frame = top.resize(12, 40)
+            matches(r"^TUBE +READY +DELAYED +BURIED$", frame)
+            matches(r"^sec  .{30}$", frame)
+            check("SCHEDULE" not in frame and "^" not in frame, frame)
+            frame = top.resize(40, 100)
+            matches(r"^mail +- +0 +2 +100 in 1 min +0$", frame)
+            matches(r"^hourly  +20.*\nt\u00e4glich +20\d\d-\d\d-\d\d [0-9:]+ +nightly +0 3 \* \* \* +Europe/Berlin$", frame)
+            matches("^tube11 ", top.resize(100, 300))
+            matches("^" + "a-long-name" * 12 + " ", top.resize(24, 300))
+            for rows, columns in ((1, 1), (2, 10), (6, 20), (24, 79), (5, 300), (100, 20), (24, 80)):
+                top.resize(rows, columns)
+            top.end()
+
+    def test_top_helps(self):
+        with serving() as client:
+            top = Top(client, 9, 20)
+            top.wait(lambda frame: "ready" in frame)
+            top.key(b"?")
+            matches(r"^q or Ctrl-C ends. \?\nshows this help;\n", top.wait(lambda frame: "any key" in frame))
+            # An arrow is several bytes and still one key.
+            top.key(b"\033[B")
+            pages = 2
+            while "any key" in top.wait(lambda frame: "q or Ctrl-C" not in frame):
+                page = top_frame(top.seen.decode())
+                top.key(b" ")
+                top.wait(lambda frame, page=page: frame != page)
+                pages += 1
+            check(3 < pages < 9, pages)
+            top.resize(24, 80)
+            top.key(b"h")
+            matches(r"^BURIED jobs failed: 'weekwheel peek' tells why", top.wait(lambda frame: "any key" in frame))
+            top.key(b"x")
+            top.wait(lambda frame: "ready" in frame)
+            top.end()
 
     def test_top_ends_with_a_signal(self):
         with serving() as client:

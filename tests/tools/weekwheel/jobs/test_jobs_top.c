@@ -1,4 +1,5 @@
 /* Tests of the wheels of top: the slot of a job, how full a slot looks, and a frame with known counts. */
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,30 +147,37 @@ END_TEST
 static char *draw(const struct top_wheels *wheels, const struct top_look *look, uint64_t n)
 {
 	struct jobs jobs = {.server = "a server whose name is long enough to be cut off somewhere"};
-	struct tube_row tube = {
-	    .name = "a tube", .ready = n, .delayed = n, .reserved = n, .buried = n, .total = n, .deleted = n};
-	struct top_sample before = {.taken = 1},
-	                  now = {.taken = 1001, .tubes = {&tube, 1, 1}, .all = tube, .workers = n};
+	struct tube_row tubes[] = {
+	    {.name = "a tube", .ready = n, .delayed = n, .reserved = n, .buried = n, .total = n, .deleted = n},
+	    {.name = "a tube whose name is longer than that"}, {.name = "c"}};
+	char limits[] = "LIMIT  GROUP\nmail   each\n",
+	     schedules[] = "SCHEDULE  NEXT\nbackup    paused\nt\xc3\xa4glich   ended\n";
+	struct top_view view = {.jobs = &jobs,
+	    .previous = {.taken = 1},
+	    .now = {.taken = 1001, .tubes = {tubes, 3, 3}, .all = tubes[0], .workers = n},
+	    .has_previous = 1,
+	    .wheels = *wheels,
+	    .panels = {.at = {{.text = limits, .rows = 1}, {.text = schedules, .rows = 2}}}};
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	ck_assert_ptr_nonnull(out);
-	top_frame(out, &jobs, &now, &before, wheels, look);
+	top_frame(out, &view, look);
 	fclose(out);
 	return text;
 }
 
-/* Count the lines, none of which may be wider than the screen. A block is one character of three bytes. */
-static size_t lines(const char *text)
+/* Count the lines, none of which may reach the end of the screen. A block is one character of three bytes. */
+static int lines(const char *text, int columns)
 {
-	size_t count = 0, width = 0;
+	int count = 0, width = 0;
 
-	for (; *text; text++) {
-		width += ((unsigned char)*text & 0xc0) != 0x80;
-		if (*text != '\n')
+	for (const char *at = text; *at; at++) {
+		width += ((unsigned char)*at & 0xc0) != 0x80 && *at != '\n';
+		ck_assert_msg(width < columns || !width, "wider than %d:\n%s", columns, text);
+		if (*at != '\n')
 			continue;
-		ck_assert_uint_le(width, 80);
 		count++;
 		width = 0;
 	}
@@ -178,7 +186,7 @@ static size_t lines(const char *text)
 
 START_TEST(a_frame_shows_known_counts)
 {
-	struct top_look look = {.rows = 24};
+	struct top_look look = {.rows = 24, .columns = 80};
 	struct top_wheels wheels = {.overdue = 12, .is_asked = 1, .has_forecast = 1};
 	char *text;
 
@@ -187,7 +195,7 @@ START_TEST(a_frame_shows_known_counts)
 	fill(&wheels.at[TOP_DAYS], TOP_DAYS, tuesday, (const int[]){1, 900, 900, -1});
 	top_wheels_turn(&wheels, tuesday);
 	text = draw(&wheels, &look, 3);
-	ck_assert_uint_eq(lines(text), 23);
+	ck_assert_int_eq(lines(text, 80), 23);
 	ck_assert_ptr_nonnull(strstr(text, "2026-12-01 09:58:57  a server"));
 	ck_assert_ptr_nonnull(strstr(text, "\nOverdue 12; due in 60 s: 4, 1 h: 0, 1 d: 0, 7 d: 3\n"));
 	ck_assert_ptr_nonnull(strstr(text, "\nsec   +                                                        +@ max 2\n"
@@ -195,46 +203,114 @@ START_TEST(a_frame_shows_known_counts)
 	ck_assert_ptr_nonnull(strstr(text, "\nhour                                                              max 0\n"
 	                                   "     0     6  ^  12    18\nday   +@"));
 	ck_assert_ptr_nonnull(strstr(text, " max 2\n     M^WTFSS\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\n\nLIMIT  GROUP\nmail   each\n\n"));
 	free(text);
 	look.utf8 = 1;
 	text = draw(&wheels, &look, 3);
 	ck_assert_ptr_nonnull(strstr(text, "\nday   \xe2\x96\x84\xe2\x96\x88 "));
-	ck_assert_uint_eq(lines(text), 23);
+	ck_assert_int_eq(lines(text, 80), 23);
 	free(text);
+}
+END_TEST
+
+START_TEST(what_is_narrow_has_slots_together)
+{
+	struct top_look look = {.rows = 20, .columns = 20};
+	struct top_wheels wheels = {.overdue = 12, .is_asked = 1, .has_forecast = 1};
+	char *text;
+
+	zone("UTC0");
+	fill(&wheels.at[TOP_SECONDS], TOP_SECONDS, tuesday, (const int[]){15, 25, 25, 40, -1});
+	top_wheels_turn(&wheels, tuesday);
+	text = draw(&wheels, &look, 3);
+	/* Three are due in the last five seconds of the minute, and one in the first five of the next. */
+	ck_assert_ptr_nonnull(strstr(text, "\nsec  -          @\n     0  15 30 45^\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\n     0  6^ 12 18\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\n3 ready, 3 buried\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\nTUBE          READY\na tube            3\n"));
+	free(text);
+	look.columns = 40;
+	text = draw(&wheels, &look, 3);
+	ck_assert_ptr_nonnull(strstr(text, "\n     0    10   20   30   40   50 ^\n"));
+	free(text);
+}
+END_TEST
+
+START_TEST(a_higher_screen_has_limits_and_schedules)
+{
+	struct top_look look = {.rows = 40, .columns = 80};
+	struct top_wheels wheels = {.is_asked = 1, .has_forecast = 1};
+	char *text = draw(&wheels, &look, 3);
+
+	ck_assert_ptr_nonnull(
+	    strstr(text, "\n\nLIMIT  GROUP\nmail   each\n\nSCHEDULE  NEXT\nbackup    paused\nt?glich   ended\n"));
+	ck_assert_int_eq(lines(text, 80), 39);
+	free(text);
+	ck_assert_ptr_nonnull(setlocale(LC_CTYPE, "C.UTF-8"));
+	look.utf8 = 1;
+	text = draw(&wheels, &look, 3);
+	ck_assert_ptr_nonnull(strstr(text, "\nt\xc3\xa4glich   ended\n"));
+	free(text);
+	/* Rows that have no room are counted. */
+	for (look.rows = 24; look.rows < 40; look.rows++) {
+		text = draw(&wheels, &look, 3);
+		ck_assert_msg(!strstr(text, "SCHEDULE") || strstr(text, "glich") ||
+		                  strstr(text, "\n... and 2 more\n") || strstr(text, "\n... and 1 more\n"),
+		    "%s", text);
+		free(text);
+	}
 }
 END_TEST
 
 START_TEST(a_frame_fits_whatever_the_numbers)
 {
-	struct top_look look = {.rows = 1, .utf8 = 1};
+	struct top_look look = {.utf8 = 1};
 	struct top_wheels wheels = {.overdue = UINT64_MAX, .is_asked = 1, .has_forecast = 1};
-	char *text;
-	size_t i, j;
+	static const uint64_t numbers[] = {0, 7, UINT64_MAX};
 
-	for (i = 0; i < TOP_WHEELS; i++) {
-		for (j = 0; j < top_wheel_kinds[i].slots; j++)
-			wheels.at[i].slots[j] = UINT64_MAX - j;
+	for (size_t i = 0; i < TOP_WHEELS; i++) {
+		for (size_t j = 0; j < top_wheel_kinds[i].slots; j++)
+			wheels.at[i].slots[j] = UINT64_MAX / 64 - j;
 		wheels.at[i].sum = UINT64_MAX;
 	}
-	text = draw(&wheels, &look, UINT64_MAX);
-	ck_assert_uint_eq(lines(text), 23);
-	free(text);
-	look.rows = 50;
-	text = draw(&wheels, &look, UINT64_MAX);
-	ck_assert_uint_eq(lines(text), 49);
-	free(text);
-	wheels.has_forecast = 0;
-	text = draw(&wheels, &look, 0);
-	ck_assert_uint_eq(lines(text), 49);
-	ck_assert_ptr_nonnull(strstr(text, "\nNo wheels: "));
-	ck_assert_ptr_null(strstr(text, "max"));
-	free(text);
+	for (int i = 0; i < 2; i++, wheels.has_forecast = 0)
+		for (look.rows = 1; look.rows <= 100; look.rows += look.rows < 30 ? 1 : 14)
+			for (look.columns = 1; look.columns <= 310; look.columns += look.columns < 90 ? 1 : 44) {
+				char *text = draw(&wheels, &look, numbers[(look.rows + look.columns) % 3]);
+
+				ck_assert_int_eq(lines(text, look.columns), look.rows - 1);
+				ck_assert_int_eq(strstr(text, "No wheels") != NULL,
+				    !wheels.has_forecast && look.rows > 8 && look.columns > 9);
+				free(text);
+			}
+}
+END_TEST
+
+START_TEST(the_help_has_as_many_pages_as_it_needs)
+{
+	struct top_look look = {.rows = 1, .columns = 20};
+
+	for (; look.rows <= 60; look.rows++) {
+		char *text = NULL;
+		size_t size = 0;
+		FILE *out = open_memstream(&text, &size);
+		int pages = 0;
+
+		ck_assert_ptr_nonnull(out);
+		while (top_help(out, pages + 1, &look))
+			pages++;
+		fclose(out);
+		ck_assert_int_eq(lines(text, 20), pages * (look.rows - 1));
+		if (look.rows > 1)
+			ck_assert_ptr_nonnull(strstr(text, "columns.\n"));
+		free(text);
+	}
 }
 END_TEST
 
 START_TEST(colour_is_where_it_is_wanted)
 {
-	struct top_look look = {.rows = 24, .colour = 1};
+	struct top_look look = {.rows = 24, .columns = 80, .colour = 1};
 	struct top_wheels wheels = {.is_asked = 1, .has_forecast = 1};
 	char *text;
 
@@ -252,4 +328,5 @@ END_TEST
 
 TEST_MAIN("weekwheel/jobs_top", spans_are_sorted_into_slots, a_job_keeps_its_slot_while_the_hand_comes_nearer,
     a_day_of_25_hours_is_one_slot, a_slot_is_as_high_as_it_is_full, a_frame_shows_known_counts,
-    a_frame_fits_whatever_the_numbers, colour_is_where_it_is_wanted)
+    what_is_narrow_has_slots_together, a_higher_screen_has_limits_and_schedules, a_frame_fits_whatever_the_numbers,
+    the_help_has_as_many_pages_as_it_needs, colour_is_where_it_is_wanted)
