@@ -12,12 +12,12 @@ static const char *const paragraphs[] = {
     "BURIED jobs failed: 'weekwheel peek' tells why, 'weekwheel kick' tries again.",
     "PUTS/S, DONE/S: jobs put and finished a second.",
     "",
-    "A wheel has a slot for each second, minute, hour or day, and ^ is now. A job stays in its slot while the hand comes "
-    "nearer. The fuller the slot, the higher its character; max is the fullest. In a narrow terminal a character stands "
-    "for several slots.",
+    "A wheel has a slot for each second, minute, hour or day, and ^ is now. A job stays in its slot while time passes.",
+    "The fuller the slot, the higher its character; max is the fullest.",
+    "In a narrow terminal a character stands for several slots.",
     "",
-    "A higher terminal shows limits and schedules, too, if there are any; 'weekwheel limit' and 'weekwheel schedule list' "
-    "show all. A wider one shows more columns.",
+    "A higher terminal shows limits and schedules, too, if there are any.",
+    "A wider one shows more columns.",
 };
 
 /* Return how much of the text goes on a line: whole words, or a part of one that is longer than the line. */
