@@ -389,13 +389,13 @@ class Beanstalkd:
 
 
 class Relay:
-    """Stands between a client and its server, and calls `before` ahead of the first lines that begin with `word`.
+    """Stands between a client and its server, and calls `before` ahead of the first data that begin with `word`.
 
-    If it returns "stop", they and all that follows are not passed on.
+    If it returns "stop", they and all that follows are not passed on. `change` is what becomes of answers.
     """
 
-    def __init__(self, port, word, before, port_here=0):
-        self.port, self.word, self.before = port, word, before
+    def __init__(self, port, word, before, change=None, port_here=0):
+        self.port, self.word, self.before, self.change = port, word, before, change
         self.listener = socket.create_server(("127.0.0.1", port_here))
         self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
         threading.Thread(target=self.serve, daemon=True).start()
@@ -409,16 +409,21 @@ class Relay:
     def serve(self):
         near, _ = self.listener.accept()
         far = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
-        threading.Thread(target=self.copy, args=(far, near), daemon=True).start()
-        self.copy(near, far, self.word)
+        threading.Thread(target=self.copy, args=(far, near, self.change), daemon=True).start()
+        self.copy(near, far, self.look)
 
-    def copy(self, source, to, word=None):
+    def look(self, data):
+        if self.word and data.startswith(self.word) and self.before:
+            before, self.before = self.before, None
+            return data if before() != "stop" else None
+        return data
+
+    def copy(self, source, to, change):
         try:
             while data := source.recv(1 << 20):
-                if word and data.startswith(word) and self.before:
-                    before, self.before = self.before, None
-                    if before() == "stop":
-                        break
+                data = change(data) if change else data
+                if data is None:
+                    break
                 to.sendall(data)
             to.shutdown(socket.SHUT_RDWR)
         except OSError:

@@ -19,6 +19,9 @@
 /* So many bytes may the bodies of a batch have together. */
 enum { BATCH_BYTES = 8 << 20 };
 
+/* The tube that an import watches at the source. */
+static const char sign[] = "weekwheel-import";
+
 struct beanstalkd {
 	struct jobs jobs; /* a connection like that to weekwheeld */
 	char address[CLIENT_HOST_MAX + 10];
@@ -47,6 +50,35 @@ static int read_address(struct moving *moving, struct beanstalkd *own)
 	return 0;
 }
 
+/*
+ * What one import takes back, another must not have seen and deleted at the source. Who is at work is seen by what it
+ * watches, which ends with its connection, however that ends.
+ */
+static int be_alone(struct beanstalkd *own)
+{
+	struct client *client = &own->jobs.client;
+	struct reply reply;
+
+	if (client_expect(client, &reply, "WATCHING", sign, "watch %s", sign) ||
+	    client_expect(client, &reply, "OK", sign, "stats-tube %s", sign))
+		return -1;
+	if (field_whole(reply.body, reply.body_size, "current-watching") == 1)
+		return 0;
+	return message_error("%s: another import takes its jobs now: end that one, or wait for it", own->address);
+}
+
+static int check_kind(struct beanstalkd *own)
+{
+	int is_weekwheeld = jobs_has_own_verbs(&own->jobs);
+
+	if (is_weekwheeld > 0)
+		message_warning(
+		    "%s is a weekwheeld: keys, periods, attempts and backoffs do not come along; 'weekwheel "
+		    "export' and 'weekwheel import' carry them over",
+		    own->address);
+	return is_weekwheeld < 0;
+}
+
 static int open_source(struct moving *moving)
 {
 	struct beanstalkd *own = moving->state = memory_zeroed(1, sizeof *own);
@@ -73,7 +105,7 @@ static int open_source(struct moving *moving)
 	if (strcmp(own->run, target) == 0)
 		return message_error("%s is %s: jobs cannot move to where they are; name the target with --server",
 		    own->address, moving->jobs.server);
-	return tubes_known(&own->jobs);
+	return tubes_known(&own->jobs) || check_kind(own) || (!moving->dry_run && be_alone(own)) ? -1 : 0;
 }
 
 static void close_source(struct moving *moving)
@@ -349,28 +381,22 @@ static int take(struct moving *moving)
 /* ---- Dropping */
 
 /*
- * A job could not be deleted. If a worker of the source has it now, it is the source's again. If it is gone, it may have been
- * done: taking it back from the target then could lose it, so it may be done twice.
+ * A job could not be deleted: a worker of the source has it, or has done it, or somebody has deleted it. It is the source's,
+ * and what waits of it at the target is taken back.
  */
 static int settle(struct moving *moving, const struct moving_job *job)
 {
 	struct beanstalkd *own = moving->state;
 	struct reply reply;
 	char state[20];
-	int is_back = 0;
 
 	if (client_ask(&own->jobs.client, &reply, "stats-job %" PRIu64, job->id))
 		return -1;
-	if (reply_is(&reply, "OK")) {
-		field_text(reply.body, reply.body_size, "state", state, sizeof state);
-		/* Whatever waits again is moved next time, when its key is known. */
-		if (strcmp(state, "reserved") != 0)
-			return 0;
-		is_back = job->result == MOVING_PUT ? target_take_back(moving, job) : 0;
-	}
-	moving->back += is_back > 0;
-	moving->doubled += is_back == 0;
-	return is_back < 0 ? -1 : 0;
+	field_text(reply.body, reply.body_size, "state", state, sizeof state);
+	/* Whatever waits again is moved next time, when its key is known. */
+	if (reply_is(&reply, "OK") && strcmp(state, "reserved") != 0)
+		return 0;
+	return target_take_back(moving, job);
 }
 
 static int drop(struct moving *moving)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/clock.h"
 #include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
@@ -28,7 +29,7 @@ static const struct option table[] = {
     {JOBS_FLAG(struct moving, dry_run), 0, "dry-run", NULL, "only count what would be moved"},
     {UNIT, 'u', "unit", "UNIT", "of the scores of a sorted set: s or ms (default s)"},
     {RUN, 'r', "run", "TIME", "of Redis: how long a worker may take (default 60s)"},
-    {JOBS_FLAG(struct moving, dead), 0, "dead", NULL, "of Sidekiq: bury what is in its set of dead jobs"},
+    {JOBS_FLAG(struct moving, dead), 0, "dead", NULL, "of Sidekiq: instead, bury its dead jobs"},
     JOBS_OPTIONS,
 };
 
@@ -146,6 +147,14 @@ static int move_batch(struct moving *moving, size_t *count)
 	return failed;
 }
 
+/* Wait before looking again: for a tenth of a second, or longer where a look takes long, so that it costs little. */
+static void rest(int64_t began)
+{
+	const int64_t took = clock_ms() - began;
+
+	poll(NULL, 0, took > PAUSE_MS / 10 ? (int)(10 * took) : PAUSE_MS);
+}
+
 static int move_all(struct moving *moving, struct moving_left *left)
 {
 	uint64_t total;
@@ -155,6 +164,8 @@ static int move_all(struct moving *moving, struct moving_left *left)
 		return -1;
 	total = left->waiting;
 	while (!is_stopped) {
+		const int64_t began = clock_ms();
+
 		if (move_batch(moving, &count))
 			return -1;
 		progress_show(moving->read, moving->follow ? 0 : total > moving->read ? total : moving->read);
@@ -164,7 +175,7 @@ static int move_all(struct moving *moving, struct moving_left *left)
 			return -1;
 		if (!moving->follow && !left->waiting && !(moving->wait && left->reserved))
 			return 0;
-		poll(NULL, 0, PAUSE_MS);
+		rest(began);
 	}
 	return 0;
 }
@@ -206,7 +217,9 @@ static void explain(const struct moving *moving, const struct moving_left *left)
 		             "again later",
 		    left->reserved, left->reserved == 1 ? " is" : "s are");
 	if (moving->doubled)
-		message_warning("%" PRIu64 " job%s may be done twice: workers of the source took %s at that moment",
+		message_warning("%" PRIu64
+		                " job%s may be done twice: a worker of the source took %s at the moment when one "
+		                "here did",
 		    moving->doubled, jobs_plural(moving->doubled), moving->doubled == 1 ? "it" : "them");
 }
 

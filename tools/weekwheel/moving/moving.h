@@ -62,7 +62,7 @@ struct moving {
 /* A kind of source. Each function returns 0, or -1 after a message. */
 struct moving_source {
 	const char *scheme; /* of its URL */
-	/* Connect, and check that moving->from is what its scheme says. */
+	/* Connect, and check that moving->from is what its scheme says, and that no other import is at work there. */
 	int (*open)(struct moving *moving);
 	/* Fill the batch with the next jobs, as many as come easily. moving->count remains 0 if there are none now. */
 	int (*take)(struct moving *moving);
@@ -91,7 +91,7 @@ int target_open(struct moving *moving, char *id, size_t room);
  */
 int target_put(struct moving *moving);
 
-/* Delete a job again that was put. Returns 1, 0 if a worker has it or it has ended, or -1 after a message. */
+/* Delete a job again that the source has kept. If a worker has it or it has ended, it is counted as doubled. */
 int target_take_back(struct moving *moving, const struct moving_job *job);
 
 /* Pause a tube for so many seconds, and keep it while the connection lasts. */

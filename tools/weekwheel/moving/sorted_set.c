@@ -22,7 +22,7 @@
 #include "tools/common/number.h"
 #include "tools/common/percent.h"
 
-enum { PRIORITY = 1024, SETS_MAX = 3, SCORE_TEXT = 40, JID_MAX = 60, HASHED = 16 };
+enum { PRIORITY = 1024, SETS_MAX = 2, SCORE_TEXT = 40, JID_MAX = 60, HASHED = 16 };
 
 /* A Unix time in seconds from the year 5138 on is meant in milliseconds; and below, from 2001 on, the other way round. */
 #define SECONDS_MOST 1e11
@@ -63,8 +63,8 @@ static const char *read_host(struct sorted_sets *own, const char *text, const ch
 	const char *colon;
 	uint64_t port = 6379;
 
-	for (const char *sign = text; sign < end; sign++)
-		at = *sign == '@' ? sign + 1 : at;
+	for (const char *c = text; c < end; c++)
+		at = *c == '@' ? c + 1 : at;
 	if (at > text) {
 		colon = memchr(text, ':', (size_t)(at - text));
 		if (!colon)
@@ -171,6 +171,35 @@ static int check_set(const struct moving *moving)
 	return is_missing ? message_error("%s: there is no sorted set '%s', or it is empty", own->name, own->key) : 0;
 }
 
+/*
+ * What one import takes back, another must not have seen and removed at the source. Who is at work with the same sets is
+ * seen by the name of its connection.
+ */
+static int be_alone(const struct sorted_sets *own)
+{
+	static const char label[] = "name=";
+	char name[sizeof label + 40 + 3 * sizeof own->key];
+	size_t length = (size_t)snprintf(name, sizeof name, "%sweekwheel-import-%" PRIu64 "-", label, own->db);
+	redisReply *reply;
+	int imports = 0;
+
+	(void)percent_encode(own->sets[0], strlen(own->sets[0]), name + length, sizeof name - length);
+	if (done(ASK(own, "CLIENT", "SETNAME", name + strlen(label))))
+		return -1;
+	/* Another field follows. */
+	length = strlen(name);
+	name[length] = ' ';
+	name[length + 1] = 0;
+	reply = ASK(own, "CLIENT", "LIST");
+	for (const char *at = reply ? reply->str : ""; (at = strstr(at, name)); at++)
+		imports++;
+	if (done(reply))
+		return -1;
+	return imports > 1
+	           ? message_error("%s: another import takes its jobs now: end that one, or wait for it", own->name)
+	           : 0;
+}
+
 static int open_source(struct moving *moving)
 {
 	struct sorted_sets *own = moving->state = memory_zeroed(1, sizeof *own);
@@ -181,11 +210,11 @@ static int open_source(struct moving *moving)
 		return -1;
 	if (moving->source == &moving_redis) {
 		own->sets[own->count++] = own->key;
+	} else if (moving->dead) {
+		own->sets[own->count++] = "dead";
 	} else {
 		own->sets[own->count++] = "schedule";
 		own->sets[own->count++] = "retry";
-		if (moving->dead)
-			own->sets[own->count++] = "dead";
 	}
 	own->redis = redisConnectWithTimeout(own->host, own->port, timeout);
 	if (!own->redis)
@@ -197,7 +226,9 @@ static int open_source(struct moving *moving)
 		return -1;
 	if (!*own->user && *own->password && done(ASK(own, "AUTH", own->password)))
 		return -1;
-	return done(ASK(own, "SELECT", db)) || check_set(moving) ? -1 : 0;
+	if (done(ASK(own, "SELECT", db)) || check_set(moving))
+		return -1;
+	return moving->dry_run ? 0 : be_alone(own);
 }
 
 static void close_source(struct moving *moving)
@@ -312,6 +343,7 @@ static int take(struct moving *moving)
 static int drop(struct moving *moving)
 {
 	struct sorted_sets *own = moving->state;
+	int is_gone[MOVING_BATCH] = {0};
 
 	for (size_t i = 0; i < moving->count; i++) {
 		const struct moving_job *job = &moving->batch[i];
@@ -328,11 +360,14 @@ static int drop(struct moving *moving)
 			continue;
 		if (!reply)
 			return -1;
-		/* Who took it meanwhile does it, too: nobody knows whether that was another import. */
+		is_gone[i] = reply->integer != 1;
 		moving->dropped += reply->integer == 1;
-		moving->doubled += reply->integer != 1;
 		freeReplyObject(reply);
 	}
+	/* What a program of the source has taken meanwhile is its own. */
+	for (size_t i = 0; i < moving->count; i++)
+		if (is_gone[i] && target_take_back(moving, &moving->batch[i]))
+			return -1;
 	return 0;
 }
 

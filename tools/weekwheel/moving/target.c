@@ -205,7 +205,9 @@ int target_take_back(struct moving *moving, const struct moving_job *job)
 		return -1;
 	if (!reply_is(&reply, "DELETED") && !reply_is(&reply, "NOT_FOUND"))
 		return reply_refused(client, &reply, "delete");
-	return reply_is(&reply, "DELETED");
+	moving->back += reply_is(&reply, "DELETED") ? 1 : 0;
+	moving->doubled += reply_is(&reply, "DELETED") ? 0 : 1;
+	return 0;
 }
 
 int target_pause(struct moving *moving, const char *tube, uint64_t seconds)

@@ -2,7 +2,9 @@
 """weekwheel import --from beanstalkd://: every job of a beanstalkd comes to weekwheeld once, whatever happens meanwhile."""
 import base64
 import collections
+import os
 import random
+import re
 import signal
 import socket
 import sys
@@ -232,12 +234,74 @@ class Moving(Case):
         equal(self.move(0)["put"], 1)
         equal(self.there(), {"x": 1})
 
-    def test_a_job_that_may_be_done_twice_is_counted(self):
+    def test_a_job_that_the_source_has_done_meanwhile_is_taken_back(self):
         self.client.put(b"x", delay=1000, tube="t")
         with Relay(self.source.port, b"delete ", lambda: self.client.ask("delete 1")) as relay:
+            counts = self.move(0, url="beanstalkd://" + relay.address)
+        equal((counts["returned"], counts["doubled"], self.there()), (1, 0, {}))
+
+    def test_a_job_that_may_be_done_twice_is_counted(self):
+        self.client.put(b"x", delay=1000, tube="t")
+        worker = self.enter(self.server.client())
+
+        def take():
+            matches("^RESERVED 1", worker.ask("reserve-job 1"))
+            equal(self.client.ask("delete 1"), "DELETED")
+
+        with Relay(self.source.port, b"delete ", take) as relay:
             ended = self.server.program.run(0, "import", "--from", "beanstalkd://" + relay.address)
         matches("1 job may be done twice", ended.err)
         equal(self.there(), {"x": 1})
+
+    def test_one_import_at_a_time(self):
+        follow = self.server.program.start("import", "--from", self.url, "--follow")
+        until(lambda: "weekwheel-import" in self.client.ask("list-tubes"), "it is at work")
+        matches("another import takes its jobs now", self.server.program.run(1, "import", "--from", self.url).err)
+        self.server.program.run(0, "import", "--from", self.url, "--dry-run")
+        follow.kill()
+        follow.communicate()
+        until(lambda: "weekwheel-import" not in self.client.ask("list-tubes"), "it is gone")
+        self.move(0)
+
+    def test_a_weekwheeld_as_a_source(self):
+        with Server() as source:
+            source.program.run(0, "put", "--key", "a", "--tube", "t", "x")
+            ended = self.server.program.run(0, "import", "--from", "beanstalkd://" + source.address)
+        matches("is a weekwheeld: keys, periods, .*'weekwheel export'", ended.err)
+        equal(self.there(), {"x": 1})
+
+    def test_a_token(self):
+        self.client.put(b"x", tube="t")
+        with open("tokens", "w", encoding="utf-8") as file:
+            for name, right in (("putter", "put:t"), ("other", "put:u")):
+                file.write(self.server.program.run(0, "token", "--token-file", name, name, right).out)
+        os.chmod("tokens", 0o600)
+        with Server("--auth-file", "tokens") as server:
+            for arguments, why in (((), "the server wants a token"), (("--token-file", "other"), "needs the right put")):
+                matches(why, server.program.run(1, "import", "--from", self.url, *arguments).err)
+            equal(self.client.numbers("stats-tube t")["current-jobs-ready"], "1")
+            matches("^1 job read, 1 put, 1 deleted",
+                    server.program.run(0, "import", "--from", self.url, "--token-file", "putter").out)
+
+    def test_a_server_that_counts_less_than_it_says(self):
+        """The counts of both sides are compared at the end."""
+        self.client.put(b"x", tube="t")
+        with Relay(self.server.port, None, None, lambda data: re.sub(rb"(total-jobs: )\d", rb"\g<1>1", data)) as relay:
+            ended = self.server.program.run(1, "import", "--from", self.url, "--server", relay.address)
+        matches("counts 0 new jobs, but has acknowledged 1; compare 'weekwheel stats'", ended.err)
+
+    def test_times_to_run_of_a_second_and_large_bodies(self):
+        source = self.enter(Beanstalkd("-z", "6000000"))
+        server = self.enter(Server("--max-job-size", "6000000"))
+        client = self.enter(source.client())
+        for number in range(50):
+            client.put(b"%d" % number, ttr=1)
+        for number in range(3):
+            client.put(b"%d" % number + 5000000 * b"x", delay=1000 * (number % 2))
+        ended = server.program.run(0, "import", "--from", "beanstalkd://127.0.0.1:%d" % source.port)
+        equal(ended.out, "53 jobs read, 53 put, 53 deleted at the source; 0 left there\n")
+        with server.client() as client:
+            equal(sorted(job["length"] for job in client.all_jobs())[-3:], 3 * [5000001])
 
     def test_jobs_that_workers_run_are_waited_for(self):
         self.client.put(b"x")

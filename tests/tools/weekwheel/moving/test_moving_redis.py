@@ -73,8 +73,8 @@ class Moving(Case):
         self.add("retry", (FAR + 60.5, again))
         self.add("dead", (1700000000.25, item("d4", "default", retry_count=25)))
         url = "sidekiq://" + self.address
-        dry = self.server.program.run(0, "import", "--from", url, "--dry-run", "--dead", "--json").out
-        equal(objects(dry), [{"set": "schedule", "jobs": 2}, {"set": "retry", "jobs": 1}, {"set": "dead", "jobs": 1}])
+        dry = self.server.program.run(0, "import", "--from", url, "--dry-run", "--json").out
+        equal(objects(dry), [{"set": "schedule", "jobs": 2}, {"set": "retry", "jobs": 1}])
         equal(self.move(0, url)["put"], 3)
         jobs = {job["key"]: (job["tube"], job["state"], job["due"], body) for body, job in self.jobs().items()}
         equal(jobs[f"sidekiq-a1-{FAR}.5".replace(str(FAR), str(FAR + 60))], ("mailers", "delayed", f"{FAR + 60}.5", again))
@@ -120,11 +120,30 @@ class Moving(Case):
         equal(len(self.jobs()), 302)
 
     def test_a_poller_is_faster(self):
-        self.add("mails", (FAR, "x"), (FAR, "y"))
-        with Relay(self.redis.port, ZREM, lambda: self.redis.ask("ZREM", "mails", "x") and None) as relay:
+        """It takes two jobs after they were put here: one is taken back, the other is with a worker by then."""
+        self.add("mails", (FAR, "x"), (FAR + 1, "y"), (FAR + 2, "z"))
+        worker = self.enter(self.server.client())
+
+        def take():
+            equal(self.redis.ask("ZREM", "mails", "x", "z"), 2)
+            matches("^RESERVED 3 ", worker.ask("reserve-job 3"))
+
+        with Relay(self.redis.port, ZREM, take) as relay:
             ended = self.server.program.run(0, "import", "--from", self.set(address=relay.address), "-t", "m", "--json")
         matches("1 job may be done twice", ended.err)
-        equal((objects(ended.out)[0]["deleted"], objects(ended.out)[0]["doubled"]), (1, 1))
+        counts = objects(ended.out)[0]
+        equal((counts["put"], counts["deleted"], counts["returned"], counts["doubled"]), (3, 1, 1, 1))
+        equal(set(self.jobs()), {"y", "z"})
+
+    def test_one_import_at_a_time(self):
+        follow = self.server.program.start("import", "--from", self.set(), "-t", "mail", "--follow")
+        until(lambda: "name=weekwheel-import" in self.redis.ask("CLIENT", "LIST"), "it is at work")
+        self.fails("another import takes its jobs now", self.set("0/mails"), "-t", "mail", "--follow")
+        equal(self.move(0, "sidekiq://" + self.address)["read"], 0)
+        follow.send_signal(signal.SIGINT)
+        follow.communicate(timeout=PATIENCE)
+        self.add("mails", (FAR, "x"))
+        equal(self.move(0, self.set(), "-t", "mail")["read"], 1)
 
     def test_while_producers_add(self):
         dice, number = random.Random(seed()), 3000
