@@ -140,6 +140,12 @@ class Moving(Case):
         producer.start()
         worker.start()
         follow = self.server.program.start("import", "--from", self.url, "--follow", "--json")
+        until(lambda: len(self.there()) > 500, "some have moved")
+        follow.kill()
+        follow.communicate()
+        until(lambda: "weekwheel-import" not in self.client.ask("list-tubes"), "it is gone")
+        before = sum(self.there().values())
+        follow = self.server.program.start("import", "--from", self.url, "--follow", "--json")
         producer.join()
         until(lambda: self.idle(), "the source has no job that waits")
         ended.set()
@@ -148,12 +154,12 @@ class Moving(Case):
         out, err = follow.communicate(timeout=PATIENCE)
         equal(follow.returncode, 0, err)
         counts = objects(out)[0]
-        check(counts["put"] > 500 and sum(done.values()) > 0, (counts, done))
+        check(before + counts["put"] > 1000 and sum(done.values()) > 0, (counts, done))
         equal(counts["read"], counts["deleted"] + counts["returned"] + counts["doubled"])
         jobs = self.there() + done
-        # Only those that it counts may have been done twice.
         equal(set(jobs), {str(i) for i in range(number)})
-        check(sum(jobs.values()) - number <= counts["doubled"], (counts, jobs.most_common(3)))
+        # Only those that it counts may have been done twice, and the 128 that were at both when it was killed.
+        check(sum(jobs.values()) - number <= counts["doubled"] + 128, (counts, jobs.most_common(3)))
 
     def idle(self):
         with self.source.connect() as client:
