@@ -5,3 +5,4 @@ sessiond_ALSO := $(addprefix tools/service/,address.c buffer.c gate.c metric.c n
 sessiond_USES := core common
 sessiond_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev uthash.h=uthash-dev
 sessiond_TESTS := tests/tools/weekwheel-sessiond tests/tools/weekwheel-sessiond/protocol
+sessiond_FUZZERS := resp
