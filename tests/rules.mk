@@ -38,6 +38,9 @@ $(SMALL): $(weekwheeld_OBJECTS) $(call objects,$(weekwheeld_ALSO) tests/tools/we
 		$(call each,archive,$(call built,callback redis schedule jobs calendar core))
 	$(link) $(ALL_LIBS)
 
+# The whole server, whose functions stand before those of other programs.
+$(filter %/test_sessiond_threads,$(TESTS)): $(filter-out %/main.o,$(sessiond_OBJECTS)) $(call objects,$(sessiond_ALSO))
+
 # Let these tests make what the library calls for memory fail, the one in a process with jemalloc, the other without.
 $(B)/tests/test_allocator $(B)/tests/test_allocator_malloc: LDFLAGS += $(addprefix -Xlinker --wrap=,\
 	aligned_alloc free pthread_mutex_init $(if $(JEMALLOC_LIBS),mallocx sdallocx mallctl))

@@ -163,8 +163,9 @@ void data_close(struct data *data)
 {
 	if (!data)
 		return;
-	data->config.gone = NULL;
 	(void)ww_driver_stop(data->driver, NULL, NULL, NULL);
+	/* What is cleared now is told to nobody. */
+	data->config.gone = NULL;
 	for (unsigned i = 0; i < DATA_DATABASES_MAX; i++)
 		(void)ww_session_destroy(data->map[i].session);
 	(void)ww_driver_destroy(data->driver);
