@@ -123,6 +123,11 @@ struct ww_jobs_config {
 	 * forgotten before it is: their keys are free again.
 	 */
 	uint64_t ended_max;
+	/*
+	 * How many runs are kept in all (ww_jobs_history); 10,000, 0: none. Beyond it the oldest are forgotten before
+	 * their time. Each takes some 100 bytes, and its report.
+	 */
+	uint64_t history_max;
 	uint32_t flags; /* WW_JOBS_* */
 	/*
 	 * Called when jobs of a tube may have become ready. The thread that made them ready calls it with the store
@@ -194,6 +199,7 @@ struct ww_job_spec {
 	uint64_t backoff;     /* delay after the first failed attempt; doubles with each; 0: none */
 	uint64_t backoff_max; /* 1 h */
 	uint64_t version;     /* with a key and WW_KEY_REPLACE: replace only this version, put no new job; 0: any */
+	uint64_t keep;        /* how long what became of its runs is kept (ww_jobs_history); 0: not at all */
 	uint64_t key_span;    /* with WW_KEY_DEBOUNCE and WW_KEY_UNIQUE, at least 1 ms; otherwise 0 */
 	uint32_t priority;    /* lower is delivered first; 1024 */
 	uint32_t attempts;    /* deliveries until it is buried; 0: no limit */
@@ -244,6 +250,7 @@ struct ww_job_info {
 	uint64_t backoff;
 	uint64_t backoff_max;
 	uint64_t hold;     /* how long its key stays taken after its end (WW_KEY_UNIQUE); 0: not at all */
+	uint64_t keep;     /* how long what became of its runs is kept */
 	uint64_t debounce; /* the time since its first put (WW_KEY_DEBOUNCE); 0: not debounced */
 	enum ww_missed missed;
 	uint64_t token; /* of the current lease; 0: none */
@@ -600,6 +607,59 @@ typedef void ww_jobs_listen_fn(const struct ww_job_event *event, void *context);
  * a listener nothing.
  */
 WW_API int ww_jobs_listen(struct ww_jobs *jobs, ww_jobs_listen_fn *fn, void *context);
+
+/* ---- History ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * What became of the runs of jobs that ask for it (spec.keep). A run begins with a lease and ends with it: each attempt
+ * is one, and so is each delivery of a periodic job. A lease that is returned was none.
+ */
+struct ww_job_run {
+	uint64_t number;            /* grows with each run of the store */
+	uint64_t job;               /* its id, also when it is gone */
+	enum ww_event_kind outcome; /* WW_EVENT_FINISHED, _RELEASED, _TIMED_OUT or _BURIED */
+	uint32_t attempt;           /* 1 with the first */
+	uint64_t ended;             /* Unix time */
+	const char *tube;
+	const void *key;
+	size_t key_length;  /* 0: none */
+	const char *error;  /* why it was released, timed out or buried; "" */
+	const void *report; /* what the worker said of it */
+	size_t report_length;
+};
+
+/* The most bytes of a report. */
+#define WW_JOB_REPORT_MAX 4096
+
+/*
+ * Say something of the run under way: its result, the end of its output. Any bytes. It is kept with the run when that
+ * ends, however that happens; another report replaces it. It is in memory until then.
+ * Complexity: O(length). Errors: WW_EINVAL: length is over WW_JOB_REPORT_MAX. WW_ESTALE: there is no such lease.
+ * WW_ENOMEM.
+ */
+WW_API int ww_jobs_report(struct ww_jobs *jobs, uint64_t id, uint64_t token, const void *report, size_t length);
+
+/* Which runs to tell. All zero: all. */
+struct ww_run_filter {
+	const char *tube;   /* NULL: of all */
+	uint64_t job;       /* 0: of all */
+	const void *prefix; /* of the key: the runs of a schedule have its name and '@' */
+	size_t prefix_length;
+	uint64_t before; /* only runs with lower numbers; 0: all */
+};
+
+/* Return 0 to go on. Any other number ends the call, which returns it. The store is locked: do not call it. */
+typedef int ww_run_fn(const struct ww_job_run *run, void *context);
+
+/*
+ * Call fn for up to `limit` kept runs, the last one first. filter NULL: all. Store in *next, unless that is NULL, the
+ * `before` with which the next call goes on, or 0 after the oldest. A run that cannot be read is left out. In a batch
+ * (ww_jobs_begin), runs that ended in it are not told yet.
+ * What is kept is not part of the promise of a job: on a full disk, or without memory, a run leaves nothing.
+ * Complexity: O(runs that are kept, up to the last one that is told). Errors: WW_EINVAL: fn is NULL or limit is 0.
+ */
+WW_API int ww_jobs_history(struct ww_jobs *jobs, const struct ww_run_filter *filter, size_t limit, ww_run_fn *fn,
+    void *context, uint64_t *next);
 
 /* ---- Limits ------------------------------------------------------------------------------------------------------ */
 

@@ -40,6 +40,8 @@ enum jobs_op {
 	JOBS_RETURN,
 	JOBS_BURY,
 	JOBS_TOUCH,
+	JOBS_REPORT,
+	JOBS_HISTORY,
 	JOBS_KICK,
 	JOBS_KICK_JOB,
 	JOBS_PAUSE,
@@ -79,6 +81,9 @@ struct jobs_call {
 	const struct ww_limit_ref *ref;
 	const struct ww_limit *limit;
 	ww_limit_fn *limit_fn;
+	const void *report; /* of `count` bytes */
+	const struct ww_run_filter *runs;
+	ww_run_fn *run_fn;
 	ww_jobs_problem_fn *problem;
 	void *context;
 

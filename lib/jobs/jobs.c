@@ -50,8 +50,8 @@ static int check_spec(const struct ww_job_spec *spec)
 		return WW_EINVAL;
 	if (spec->run < WW_SECOND || spec->run > WW_DRIVER_TIME_MAX || (spec->period && spec->period < WW_MILLISECOND))
 		return WW_EINVAL;
-	if (spec->period > WW_DRIVER_TIME_MAX || spec->backoff > WW_DRIVER_TIME_MAX ||
-	    spec->backoff_max > WW_DRIVER_TIME_MAX)
+	if (spec->keep > WW_DRIVER_TIME_MAX || spec->period > WW_DRIVER_TIME_MAX ||
+	    spec->backoff > WW_DRIVER_TIME_MAX || spec->backoff_max > WW_DRIVER_TIME_MAX)
 		return WW_EINVAL;
 	if (spec->flags & ~(WW_JOB_WALL | WW_JOB_AT | WW_JOB_FUTURE) || spec->missed > WW_MISSED_SKIP)
 		return WW_EINVAL;
@@ -266,6 +266,24 @@ int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 }
 
 /* ---- Limits */
+
+int ww_jobs_report(struct ww_jobs *jobs, uint64_t id, uint64_t token, const void *report, size_t length)
+{
+	if (!jobs || (length && !report) || length > WW_JOB_REPORT_MAX)
+		return WW_EINVAL;
+	return ask(jobs, (struct jobs_call){JOBS_REPORT, .id = id, .token = token, .report = report, .count = length});
+}
+
+int ww_jobs_history(struct ww_jobs *jobs, const struct ww_run_filter *filter, size_t limit, ww_run_fn *fn,
+    void *context, uint64_t *next)
+{
+	static const struct ww_run_filter all = {.tube = NULL};
+
+	if (!jobs || !fn || limit == 0 || (filter && filter->prefix_length && !filter->prefix))
+		return WW_EINVAL;
+	return ask(jobs, (struct jobs_call){JOBS_HISTORY, .runs = filter ? filter : &all, .most = limit, .run_fn = fn,
+	                     .context = context, .answer = next});
+}
 
 int ww_jobs_limit_default(struct ww_limit *limit)
 {

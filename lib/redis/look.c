@@ -14,7 +14,7 @@ enum {
 	SHOW_ID, SHOW_NOW, SHOW_STATE, SHOW_VERSION, SHOW_FLAGS, SHOW_PRIORITY, SHOW_DUE, SHOW_BASE, SHOW_CREATED,
 	SHOW_DELAY, SHOW_RUN, SHOW_PERIOD, SHOW_MISSED, SHOW_SKIP, SHOW_BACKOFF, SHOW_BACKOFF_MAX, SHOW_ATTEMPTS,
 	SHOW_TRIES, SHOW_RESERVES, SHOW_TIMEOUTS, SHOW_RELEASES, SHOW_BURIES, SHOW_KICKS, SHOW_TOKEN, SHOW_ENDS,
-	SHOW_FIRST, SHOW_HOLD, SHOW_TUBE, SHOW_KEY, SHOW_GROUP, SHOW_REASON, SHOW_BODY_LENGTH, SHOW_BODY, SHOW_WORDS
+	SHOW_FIRST, SHOW_HOLD, SHOW_KEEP, SHOW_TUBE, SHOW_KEY, SHOW_GROUP, SHOW_REASON, SHOW_BODY_LENGTH, SHOW_BODY, SHOW_WORDS
 };
 /* clang-format on */
 
@@ -62,6 +62,7 @@ static int read_info(struct redis_store *store, const redisReply *reply, struct 
 	    .backoff = number_of(of, SHOW_BACKOFF) * 1000,
 	    .backoff_max = number_of(of, SHOW_BACKOFF_MAX) * 1000,
 	    .hold = number_of(of, SHOW_HOLD) * 1000,
+	    .keep = number_of(of, SHOW_KEEP) * 1000,
 	    .debounce = first && now > first ? (now - first) * 1000 : 0,
 	    .missed = (enum ww_missed)number_of(of, SHOW_MISSED),
 	    .token = state == WW_JOB_RESERVED ? number_of(of, SHOW_TOKEN) : 0,

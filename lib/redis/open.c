@@ -268,6 +268,11 @@ static int call_store(struct ww_jobs *jobs, struct jobs_call *call)
 		return ww_redis_kick_job(jobs, call->id);
 	case JOBS_PAUSE:
 		return ww_redis_kick_pause(jobs, call->tube, call->ns);
+	case JOBS_REPORT:
+		return ww_redis_history_report(jobs, call->id, call->token, call->report, call->count);
+	case JOBS_HISTORY:
+		return ww_redis_history_list(
+		    jobs, call->runs, (size_t)call->most, call->run_fn, call->context, call->answer);
 	case JOBS_LIMIT_SET:
 		return ww_redis_limit_set(jobs, call->ref, call->limit);
 	case JOBS_LIMIT_GET:

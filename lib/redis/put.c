@@ -66,7 +66,10 @@ static void say(struct words *words, const struct ww_job_spec *spec)
 	ww_redis_words_number(words, us_up(spec->backoff));
 	ww_redis_words_number(words, us_up(spec->backoff_max));
 	ww_redis_words_number(words, spec->attempts);
-	ww_redis_words_number(words, spec->flags & WW_JOB_WALL);
+	if (spec->keep)
+		ww_redis_words_joined(words, spec->flags & WW_JOB_WALL ? "1k" : "0k", us_up(spec->keep));
+	else
+		ww_redis_words_number(words, spec->flags & WW_JOB_WALL);
 	ww_redis_words_number(words, spec->version);
 	if (spec->group_length)
 		ww_redis_words_bytes(words, spec->group, spec->group_length);

@@ -357,6 +357,12 @@ int ww_redis_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *ref, con
 int ww_redis_limit_get(struct ww_jobs *jobs, const struct ww_limit_ref *ref, struct ww_limit_info *info);
 int ww_redis_limit_list(struct ww_jobs *jobs, const char *tube, ww_limit_fn *fn, void *context);
 
+/* ---- history.c */
+
+int ww_redis_history_report(struct ww_jobs *jobs, uint64_t id, uint64_t token, const void *report, size_t length);
+int ww_redis_history_list(struct ww_jobs *jobs, const struct ww_run_filter *filter, size_t limit, ww_run_fn *fn,
+    void *context, uint64_t *next);
+
 /* ---- worker.c */
 
 int ww_redis_worker_start(struct redis_store *store);

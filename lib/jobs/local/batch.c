@@ -158,6 +158,8 @@ int ww_jobs_local_call(struct ww_jobs *handle, struct jobs_call *call)
 	    [JOBS_KICK] = ww_jobs_local_kick,
 	    [JOBS_KICK_JOB] = ww_jobs_local_kick_job,
 	    [JOBS_PAUSE] = ww_jobs_local_pause,
+	    [JOBS_REPORT] = ww_jobs_local_report,
+	    [JOBS_HISTORY] = ww_jobs_local_history,
 	    [JOBS_LIMIT_SET] = ww_jobs_local_limit_set,
 	    [JOBS_LIMIT_GET] = ww_jobs_local_limit_get,
 	    [JOBS_LIMIT_LIST] = ww_jobs_local_limit_list,
@@ -291,6 +293,8 @@ static int store_batch(struct jobs_local *jobs)
 	if (!error)
 		error = ww_jobs_counts_store(jobs);
 	if (!error)
+		error = ww_jobs_history_store(jobs);
+	if (!error)
 		error = ww_jobs_meta_write(jobs);
 	if (error) {
 		jobs->store.ops->abort(jobs->store.self);
@@ -338,6 +342,7 @@ int ww_jobs_commit_batch(struct jobs_local *jobs)
 		take_back(jobs);
 	ww_jobs_counts_settle(jobs, error);
 	jobs->undo_count = 0;
+	jobs->runs.size = 0;
 	jobs->meta_before = jobs->meta;
 	jobs->store.ops->tell_time(jobs->store.self, ww_jobs_time(&jobs->elapsed), ww_jobs_time(&jobs->wall));
 	ww_jobs_load(&jobs->elapsed);

@@ -35,16 +35,25 @@ static void set_reason(struct job_record *record, const char *error)
 		record->error = (struct store_bytes){error, strnlen(error, WW_JOB_ERROR_MAX)};
 }
 
-static int bury_job(
-    struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record, uint64_t attempt)
+/* The lease of an entry ends like this. */
+static void end_run(struct jobs_local *jobs, enum ww_event_kind outcome, const struct entry *entry,
+    const struct job_record *record, uint64_t attempt)
+{
+	const struct ended_run run = {outcome, entry->id, entry->is.token, attempt, record};
+
+	ww_jobs_end_run(jobs, &run);
+}
+
+static int bury_job(struct jobs_local *jobs, const struct entry *entry, const struct job_record *old,
+    struct job_record *record, uint64_t attempt)
 {
 	int error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), -1, 1, 0, 0);
 
 	record->buried = ++jobs->meta.burials;
 	record->buries++;
 	record->version++;
-	ww_jobs_tell(jobs, WW_EVENT_BURIED, id, record, attempt);
-	return error ? error : ww_jobs_settle(jobs, id, old, record);
+	end_run(jobs, WW_EVENT_BURIED, entry, record, attempt);
+	return error ? error : ww_jobs_settle(jobs, entry->id, old, record);
 }
 
 int ww_jobs_local_finish(struct jobs_local *jobs, struct jobs_call *call)
@@ -65,11 +74,11 @@ int ww_jobs_local_finish(struct jobs_local *jobs, struct jobs_call *call)
 		record.tries = 0;
 		record.error.size = 0;
 		record.version++;
-		ww_jobs_tell(jobs, WW_EVENT_FINISHED, call->id, &record, old.tries + entry->is.tries + 1);
+		end_run(jobs, WW_EVENT_FINISHED, entry, &record, old.tries + entry->is.tries + 1);
 		return ww_jobs_settle(jobs, call->id, &old, &record);
 	}
 	jobs->meta.ended++;
-	ww_jobs_tell(jobs, WW_EVENT_FINISHED, call->id, &old, record.tries + 1);
+	end_run(jobs, WW_EVENT_FINISHED, entry, &old, record.tries + 1);
 	error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old.tube), -1, 0, 0, 1);
 	if (!error)
 		error = old.hold ? ww_jobs_keep(jobs, call->id, &old) : ww_jobs_erase(jobs, call->id, &old);
@@ -101,30 +110,33 @@ static uint64_t backoff_of(struct jobs_local *jobs, const struct job_record *rec
 }
 
 /* The job is due again after the delay, because of what the event says. */
-static int delay_job(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record,
-    uint64_t delay, enum ww_event_kind event)
+static int delay_job(struct jobs_local *jobs, const struct entry *entry, const struct job_record *old,
+    struct job_record *record, uint64_t delay, enum ww_event_kind event)
 {
 	record->delay = delay;
 	record->due = time_after(ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0)), delay);
 	record->version++;
-	ww_jobs_tell(jobs, event, id, record, record->tries);
-	return ww_jobs_settle(jobs, id, old, record);
+	if (event == WW_EVENT_RETURNED)
+		ww_jobs_tell(jobs, event, entry->id, record, record->tries);
+	else
+		end_run(jobs, event, entry, record, record->tries);
+	return ww_jobs_settle(jobs, entry->id, old, record);
 }
 
 /* An attempt has failed: the job is due again after the delay or, after its last attempt, buried. Returns 1 then. */
-static int try_again(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record,
-    uint64_t delay, enum ww_event_kind event)
+static int try_again(struct jobs_local *jobs, const struct entry *entry, const struct job_record *old,
+    struct job_record *record, uint64_t delay, enum ww_event_kind event)
 {
 	int error;
 
 	record->tries++;
 	if (record->attempts && record->tries >= record->attempts) {
-		error = bury_job(jobs, id, old, record, record->tries);
+		error = bury_job(jobs, entry, old, record, record->tries);
 		return error ? error : 1;
 	}
 	if (delay == WW_JOB_BACKOFF)
 		delay = backoff_of(jobs, record);
-	return delay_job(jobs, id, old, record, delay, event);
+	return delay_job(jobs, entry, old, record, delay, event);
 }
 
 /* Release and bury: the attempt has failed. */
@@ -142,9 +154,9 @@ int ww_jobs_local_fail(struct jobs_local *jobs, struct jobs_call *call)
 	set_reason(&record, call->error);
 	record.priority = call->priority;
 	if (call->op == JOBS_BURY)
-		return bury_job(jobs, call->id, &old, &record, record.tries + 1);
+		return bury_job(jobs, entry, &old, &record, record.tries + 1);
 	record.releases++;
-	return try_again(jobs, call->id, &old, &record, call->ns, WW_EVENT_RELEASED);
+	return try_again(jobs, entry, &old, &record, call->ns, WW_EVENT_RELEASED);
 }
 
 static int return_later(struct jobs_local *jobs, const struct jobs_call *call)
@@ -160,7 +172,7 @@ static int return_later(struct jobs_local *jobs, const struct jobs_call *call)
 		return error;
 	if (entry->is.tube->limits)
 		ww_jobs_limit_return(&entry->is);
-	return delay_job(jobs, call->id, &old, &record, call->ns, WW_EVENT_RETURNED);
+	return delay_job(jobs, entry, &old, &record, call->ns, WW_EVENT_RETURNED);
 }
 
 /* Without a delay nothing is written: only memory knows of the lease, and the stored job is one that waits. */
@@ -210,7 +222,7 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 	jobs->timeouts++;
 	image.timeouts++;
 	/* Without a limit of attempts and a backoff there is nothing to write: the stored job is one that waits. */
-	if (error || (!old.attempts && !old.backoff)) {
+	if (error || (!old.attempts && !old.backoff && !old.keep)) {
 		image.state = WW_JOB_READY;
 		image.token = 0;
 		image.tries++;
@@ -225,6 +237,6 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 	ww_jobs_merge(&record, entry);
 	record.timeouts++;
 	set_reason(&record, "the time to run was up");
-	error = try_again(jobs, entry->id, &old, &record, WW_JOB_BACKOFF, WW_EVENT_TIMED_OUT);
+	error = try_again(jobs, entry, &old, &record, WW_JOB_BACKOFF, WW_EVENT_TIMED_OUT);
 	return error < 0 ? error : WW_OK;
 }

@@ -36,10 +36,16 @@ static int find_first(struct jobs_local *jobs, uint64_t *id, struct job_record *
 	store_write32(from, ALL_TUBES);
 	int error = jobs->store.ops->seek(
 	    jobs->store.self, STORE_BURIED, (struct store_bytes){from, sizeof from}, &key, &value);
-	if (error)
-		return error;
-	error = ww_jobs_read_pair(STORE_BURIED, key, value, id, record);
-	return error || record->ended ? error : WW_ECORRUPT;
+	while (!error) {
+		error = ww_jobs_read_pair(STORE_BURIED, key, value, id, record);
+		/* A damaged one does not keep the others from being forgotten. */
+		if (!error && record->ended)
+			return WW_OK;
+		if (error && error != WW_ECORRUPT)
+			return error;
+		error = jobs->store.ops->next(jobs->store.self, STORE_BURIED, &key, &value);
+	}
+	return error;
 }
 
 static int forget_first(struct jobs_local *jobs)
@@ -69,6 +75,9 @@ int ww_jobs_keep(struct jobs_local *jobs, uint64_t id, const struct job_record *
 		error = ww_jobs_write(jobs, id, old, &record);
 	if (!error && jobs->all.kept > jobs->config.ended_max)
 		error = forget_first(jobs);
+	/* If only damaged ones are left, this one is kept all the same. */
+	if (error == WW_ENOTFOUND)
+		error = WW_OK;
 	if (!error)
 		ww_jobs_plan_forget(jobs, record.ended);
 	return error;

@@ -260,6 +260,16 @@ struct meta {
 	uint64_t wall;    /* the same moment on the wall clock */
 	uint64_t secret;  /* seed of the hashes of keys: nobody can choose keys that collide */
 	unsigned char boot_id[16];
+	/* Only in memory: the runs that are kept; last_run + 1 == first_run: none. */
+	uint64_t first_run;
+	uint64_t last_run;
+};
+
+/* Runs that ended in this batch, each behind its size (history.c). */
+struct ended_runs {
+	unsigned char *bytes;
+	size_t size;
+	size_t room;
 };
 
 struct jobs_local {
@@ -310,6 +320,10 @@ struct jobs_local {
 	uint32_t free_number;   /* no tube's; lower ones are taken */
 	uint64_t limit_numbers; /* the greatest that a limit had */
 	struct idle_groups idle_groups;
+	struct ended_runs runs;     /* of this batch */
+	struct run_report *reports; /* of leases, hashed by id (history.c) */
+	unsigned report_count;
+	unsigned reports_swept; /* how many were left by the last sweep */
 	struct totals all;
 	struct counts counts;
 	uint64_t taken_back; /* batches */
@@ -340,6 +354,7 @@ typedef int call_fn(struct jobs_local *jobs, struct jobs_call *call);
 call_fn ww_jobs_local_put, ww_jobs_local_put_many, ww_jobs_local_move, ww_jobs_local_cancel;
 call_fn ww_jobs_local_reserve, ww_jobs_local_reserve_job;
 call_fn ww_jobs_local_finish, ww_jobs_local_finish_many, ww_jobs_local_fail, ww_jobs_local_return, ww_jobs_local_touch;
+call_fn ww_jobs_local_report, ww_jobs_local_history;
 call_fn ww_jobs_local_kick, ww_jobs_local_kick_job, ww_jobs_local_pause;
 call_fn ww_jobs_local_limit_set, ww_jobs_local_limit_get, ww_jobs_local_limit_list;
 call_fn ww_jobs_local_peek, ww_jobs_local_peek_next, ww_jobs_local_state, ww_jobs_local_list, ww_jobs_local_forecast;
@@ -597,6 +612,29 @@ int ww_jobs_meta_write(struct jobs_local *jobs);
 struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *record);
 /* Add the counts that only memory knows. The entry may be NULL. */
 void ww_jobs_merge(struct job_record *record, const struct entry *entry);
+
+/* ---- history.c: what became of runs */
+
+#define RUN_KEY "run" /* the keys of runs in META begin so */
+
+/* A lease that ends. */
+struct ended_run {
+	enum ww_event_kind outcome;
+	uint64_t id;
+	uint64_t token;
+	uint64_t attempt;
+	const struct job_record *record; /* as it becomes */
+};
+
+/* Tell how a lease ends, and let that be kept for as long as the job asks for. */
+void ww_jobs_end_run(struct jobs_local *jobs, const struct ended_run *run);
+/* Find the first and the last. */
+int ww_jobs_history_open(struct jobs_local *jobs);
+/* Put what this batch has ended. */
+int ww_jobs_history_store(struct jobs_local *jobs);
+void ww_jobs_history_close(struct jobs_local *jobs);
+/* Whether a pair of META is a run. */
+int ww_jobs_is_run(struct store_bytes key);
 
 /* ---- ended.c: jobs that have ended, and are kept for their keys */
 

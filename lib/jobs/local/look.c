@@ -38,6 +38,7 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	    .backoff = record->backoff,
 	    .backoff_max = record->backoff_max,
 	    .hold = record->hold,
+	    .keep = record->keep,
 	    .debounce = record->first ? now_of - record->first : 0,
 	    .missed = (enum ww_missed)record->missed,
 	    .token = image.state == WW_JOB_RESERVED ? image.token : 0,

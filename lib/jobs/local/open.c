@@ -20,7 +20,8 @@ int ww_jobs_config_default(struct ww_jobs_config *config)
 	    .window_jobs = 100000,
 	    .body_max = 65535,
 	    .downtime_max = 30 * 24 * 3600 * WW_SECOND,
-	    .ended_max = 1000000};
+	    .ended_max = 1000000,
+	    .history_max = 10000};
 	return WW_OK;
 }
 
@@ -59,6 +60,7 @@ static int make_locks(struct jobs_local *jobs)
 static void free_all(struct jobs_local *jobs)
 {
 	ww_jobs_tubes_close(jobs);
+	ww_jobs_history_close(jobs);
 	ww_jobs_give(jobs, jobs->undo, jobs->undo_room * sizeof *jobs->undo);
 	ww_jobs_give(jobs, jobs->told, jobs->told_room);
 	ww_jobs_give(jobs, jobs->buffer, jobs->buffer_size);
@@ -157,6 +159,8 @@ static int read_all(struct jobs_local *jobs)
 		ww_jobs_time_open(jobs, is_new);
 	if (!error)
 		error = ww_jobs_rules_open(jobs);
+	if (!error)
+		error = ww_jobs_history_open(jobs);
 	jobs->meta_before = jobs->meta;
 	jobs->store.ops->rest(jobs->store.self);
 	if (!error)

@@ -39,6 +39,7 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 	    .backoff_max = spec->backoff_max,
 	    .attempts = spec->attempts,
 	    .hold = spec->key_mode == WW_KEY_UNIQUE ? spec->key_span : 0,
+	    .keep = spec->keep,
 	    .key = {spec->key, spec->key_length},
 	    .body = {spec->body, spec->body_length},
 	    .group = {spec->group, spec->group_length}};

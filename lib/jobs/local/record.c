@@ -17,9 +17,9 @@ static const size_t fields[] = {AT(run), AT(body.size), AT(delay), AT(created), 
     AT(base), AT(version), AT(period), AT(flags), AT(attempts), AT(backoff), AT(backoff_max), AT(missed), AT(skip),
     AT(tries), AT(reserves), AT(timeouts), AT(releases), AT(buries), AT(kicks), AT(buried), AT(due), AT(error.size),
     /* JOB_RECORD_EXTENDED */
-    AT(first), AT(hold), AT(ended), AT(group.size)};
+    AT(first), AT(hold), AT(ended), AT(group.size), AT(keep)};
 
-enum { FIELDS = sizeof fields / sizeof *fields, FIELDS_EXTENDED = 4 };
+enum { FIELDS = sizeof fields / sizeof *fields, FIELDS_EXTENDED = 5 };
 
 _Static_assert(sizeof(size_t) == sizeof(uint64_t), "lengths are read and written like numbers");
 
@@ -67,6 +67,7 @@ static void pack(struct job_record *record)
 	record->period = pack_span(record->period);
 	record->version--;
 	record->hold = pack_span(record->hold);
+	record->keep = pack_span(record->keep);
 	if (job_record_waits(record))
 		record->due = 0;
 }
@@ -75,6 +76,7 @@ static void unpack(struct job_record *record)
 {
 	record->version++;
 	record->hold = unpack_span(record->hold);
+	record->keep = unpack_span(record->keep);
 	record->period = unpack_span(record->period);
 	record->delay = unpack_span(record->delay);
 	record->run = unpack_span(record->run);

@@ -80,7 +80,7 @@ static int take_meta(struct recovery *recovery, struct store_bytes key, struct s
 {
 	int is_fixed = key.size == 4;
 
-	if (ww_jobs_is_limit(key))
+	if (ww_jobs_is_limit(key) || ww_jobs_is_run(key))
 		return take_limit(recovery, key, value);
 	if (ww_jobs_meta_take(&recovery->meta, key, value))
 		return WW_OK;

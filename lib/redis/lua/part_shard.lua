@@ -35,7 +35,7 @@ local VERSION, STATE, FLAGS, PRIORITY, DUE, BASE, CREATED, DELAY, RUN, PERIOD = 
 local MISSED, SKIP, BACKOFF, BACKOFF_MAX, ATTEMPTS, TRIES, RESERVES, TIMEOUTS = 11, 12, 13, 14, 15, 16, 17, 18
 local RELEASES, BURIES, KICKS, TOKEN, PASSED, ENDS, TUBE, KEY, REASON, BODY = 19, 20, 21, 22, 23, 24, 25, 26, 27, 28
 -- Few jobs have these. Without, they are nil, and cost nothing.
-local GROUP, FIRST, HOLD = 29, 30, 31
+local GROUP, FIRST, HOLD, KEEP = 29, 30, 31, 32
 -- States. A waiting job is ready once it is in its tube's ready zset, and delayed before.
 local WAITING, RESERVED, BURIED, ENDED = 1, 3, 4, 5
 
@@ -66,7 +66,7 @@ end
 local USUAL = {
 	1, WAITING, 0, 1024, 0, 0, 0, 0, 60000000, 0, 0, 0, 0, 3600000000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', '',
 }
-local RARE = {[GROUP] = 'string', [FIRST] = 'number', [HOLD] = 'number'}
+local RARE = {[GROUP] = 'string', [FIRST] = 'number', [HOLD] = 'number', [KEEP] = 'number'}
 
 -- A job that was read has its unusual values itself.
 local LIKE = {__index = USUAL}
@@ -75,7 +75,7 @@ local layouts = {}
 local function layout(others)
 	if others ~= others then return false end
 	local fields, left, i = {}, others, 1
-	while left > 0 and i <= HOLD do
+	while left > 0 and i <= KEEP do
 		local bit = left % 2
 		if bit == 1 then fields[#fields + 1] = i end
 		left, i = (left - bit) / 2, i + 1
@@ -282,8 +282,30 @@ local function displace(id, job)
 	return false
 end
 
+-- What a worker has said of a run is of no use any more.
+local function drop_report(id, job)
+	if job[KEEP] then redis.call('HDEL', tag .. ':n', id) end
+end
+
+-- Keep how the lease of a job has ended (a number of enum ww_event_kind), if the job asks for it, and what the worker has
+-- said of it.
+local function end_run(id, job, outcome, attempt)
+	if not job[KEEP] then return end
+	local list, meta = tag .. ':x', tag .. ':m'
+	local report = redis.call('HGET', tag .. ':n', id) or ''
+	local order = math.max(now, (redis.call('HGET', meta, 'run') or 0) + 1)
+	redis.call('HSET', meta, 'run', string.format('%d', order))
+	drop_report(id, job)
+	redis.call('RPUSH', list, cmsgpack.pack({order, now + job[KEEP], id, outcome, attempt, job[TUBE], job[KEY],
+		outcome == 5 and '' or job[REASON], report}))
+	redis.call('LTRIM', list, -math.ceil(10000 / head[5]), -1)
+	local first = cmsgpack.unpack(redis.call('LINDEX', list, 0))
+	if first[2] <= now then redis.call('LPOP', list) end
+end
+
 -- Bury a job as of that moment, which gives the order; jobs of one moment keep the order of the calls.
-local function bury(id, job, moment)
+local function bury(id, job, moment, attempt)
+	end_run(id, job, 9, attempt)
 	local order = math.max(moment, (redis.call('HGET', tag .. ':m', 'burial') or 0) + 1)
 	redis.call('HSET', tag .. ':m', 'burial', order)
 	job[STATE] = BURIED
@@ -295,12 +317,13 @@ end
 
 -- An attempt has failed, and the job is in no set. Try again after a delay (below 0: its own backoff, less up to a
 -- quarter by chance from 0 to 1), or bury it as of that moment after its last attempt. Returns 1 if it is buried.
-local function try_again(id, job, delay, chance, moment)
+local function try_again(id, job, delay, chance, moment, outcome)
 	job[TRIES] = job[TRIES] + 1
 	if job[ATTEMPTS] > 0 and job[TRIES] >= job[ATTEMPTS] then
-		bury(id, job, moment)
+		bury(id, job, moment, job[TRIES])
 		return 1
 	end
+	end_run(id, job, outcome, job[TRIES])
 	if delay < 0 then
 		delay = job[BACKOFF]
 		for _ = 2, job[TRIES] do
@@ -331,14 +354,14 @@ local function reap()
 			local ended = job[ENDS]
 			displace(id, job)
 			job[TIMEOUTS] = job[TIMEOUTS] + 1
-			if job[ATTEMPTS] == 0 and job[BACKOFF] == 0 then
+			if job[ATTEMPTS] == 0 and job[BACKOFF] == 0 and not job[KEEP] then
 				job[TRIES] = job[TRIES] + 1
 				place(id, job)
 				store(id, job)
 			else
 				job[REASON] = 'the time to run was up'
 				-- Random enough to separate jobs that run out together.
-				try_again(id, job, -1, (now + i * 61) % 101 / 100, ended)
+				try_again(id, job, -1, (now + i * 61) % 101 / 100, ended, 7)
 			end
 		else
 			redis.call('ZREM', tag .. ':f', id)

@@ -10,6 +10,7 @@ local function show(id, job, with_body)
 	text[#text + 1] = string.format('%.0f', job[ENDS])
 	text[#text + 1] = string.format('%.0f', job[FIRST] or 0)
 	text[#text + 1] = string.format('%.0f', job[HOLD] or 0)
+	text[#text + 1] = string.format('%.0f', job[KEEP] or 0)
 	text[#text + 1] = job[TUBE]
 	text[#text + 1] = job[KEY]
 	text[#text + 1] = job[GROUP] or ''

@@ -20,6 +20,7 @@
  *     {P:S}:f          zset    end of lease -> id         jobs in flight
  *     {P:S}:b:<tube>   zset    order of burying -> id     buried jobs
  *     {P:S}:e          zset    when to forget -> id       jobs that have ended and are kept for their keys
+ *     {P:S}:x          list    runs that are kept (ww_jobs_history), and {P:S}:n, a hash: id -> report of a run under way
  *     {P:S}:c          hash    t<tube>, r<tube>           a tube's jobs in all, and its reserved ones
  *                              g<tube>, u<tube>, h<tube>  of its groups: ready jobs, urgent ones, and those of held groups
  *     {P:S}:p          hash    tube -> end, span          pauses
@@ -37,18 +38,18 @@
  *                              "l tube": its limit may let another job start
  *                              "w name": a worker came or went
  *
- * A key is gone with its last job, except m and store, which stay.
+ * A key is gone with its last job, except m, x and store, which stay.
  */
 
 #include "lib/redis/link/link.h"
 
 extern const struct redis_script ww_redis_script_shard_buried, ww_redis_script_shard_cancel,
     ww_redis_script_shard_check, ww_redis_script_shard_delayed, ww_redis_script_shard_end, ww_redis_script_shard_finish,
-    ww_redis_script_shard_first, ww_redis_script_shard_forecast, ww_redis_script_shard_leased,
-    ww_redis_script_shard_kick, ww_redis_script_shard_list, ww_redis_script_shard_limit, ww_redis_script_shard_make,
-    ww_redis_script_shard_move, ww_redis_script_shard_pause, ww_redis_script_shard_permit, ww_redis_script_shard_peek,
-    ww_redis_script_shard_put, ww_redis_script_shard_reserve, ww_redis_script_shard_reserve_job,
-    ww_redis_script_shard_row, ww_redis_script_shard_sweep, ww_redis_script_shard_tubes, ww_redis_script_store_beat,
-    ww_redis_script_store_make;
+    ww_redis_script_shard_first, ww_redis_script_shard_forecast, ww_redis_script_shard_history,
+    ww_redis_script_shard_leased, ww_redis_script_shard_report, ww_redis_script_shard_kick, ww_redis_script_shard_list,
+    ww_redis_script_shard_limit, ww_redis_script_shard_make, ww_redis_script_shard_move, ww_redis_script_shard_pause,
+    ww_redis_script_shard_permit, ww_redis_script_shard_peek, ww_redis_script_shard_put, ww_redis_script_shard_reserve,
+    ww_redis_script_shard_reserve_job, ww_redis_script_shard_row, ww_redis_script_shard_sweep,
+    ww_redis_script_shard_tubes, ww_redis_script_store_beat, ww_redis_script_store_make;
 
 #endif

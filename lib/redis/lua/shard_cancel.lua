@@ -14,5 +14,6 @@ end
 -- require part_erase
 local in_time = job[STATE] ~= RESERVED
 displace(id, job)
+drop_report(id, job)
 erase(id, job)
 return {in_time and 1 or 0, job[TUBE], id, head[9] and redis.call('HEXISTS', tag .. ':l', job[TUBE]) or 0, job[GROUP] or ''}

@@ -20,6 +20,7 @@ if what == 'touch' then
 end
 displace(id, job)
 if what == 'return' then
+	drop_report(id, job)
 	local delay = tonumber(ARGV[7])
 	if delay > 0 then
 		job[DELAY], job[DUE], job[VERSION] = delay, now + delay, job[VERSION] + 1
@@ -31,8 +32,8 @@ end
 if ARGV[9] then job[REASON] = ARGV[9] end
 job[PRIORITY] = tonumber(ARGV[6])
 if what == 'bury' then
-	bury(id, job, now)
+	bury(id, job, now, job[TRIES] + 1)
 	return reply(0)
 end
 job[RELEASES] = job[RELEASES] + 1
-return reply(try_again(id, job, tonumber(ARGV[7]), tonumber(ARGV[8]), now))
+return reply(try_again(id, job, tonumber(ARGV[7]), tonumber(ARGV[8]), now, 6))

@@ -23,6 +23,7 @@ local function keep(id, job)
 end
 
 local function finish(id, job)
+	end_run(id, job, 5, job[TRIES] + 1)
 	if job[HOLD] then return keep(id, job) end
 	if job[PERIOD] == 0 then
 		gone[#gone + 1], flight[#flight + 1] = id, id

@@ -1,6 +1,6 @@
 -- Put jobs. ARGV[3...]: 15 arguments for each. Replies the result, id and version of each.
 -- What a due time means is one letter, behind which a mode of the key may stand, and its span in us. If the letter is a
--- capital, the job's group is one more argument.
+-- capital, the job's group is one more argument. Behind the flags k may stand, and how long its runs are kept in us.
 -- Out of memory, Redis still runs a script whose first write needs none, and what is due may write such things first.
 -- Therefore this script begins with a write that needs memory in Redis's eyes, and changes nothing: it is refused then.
 redis.call('SETRANGE', KEYS[1], 0, '')
@@ -26,6 +26,7 @@ local function put(a, group)
 	local kind, due = string.lower(ARGV[a + 3]), tonumber(ARGV[a + 4])
 	local period = tonumber(ARGV[a + 7])
 	local mode, span, first, kept
+	local flags, keep = string.match(ARGV[a + 13], '^(%d+)k?(%d*)$')
 	if #kind > 1 then
 		mode, span, kind = tonumber(string.sub(kind, 2, 2)), tonumber(string.sub(kind, 3)), string.sub(kind, 1, 1)
 	end
@@ -59,13 +60,15 @@ local function put(a, group)
 		if kept then return 2, id, old[VERSION] end
 	end
 	local job = {
-		1, WAITING, tonumber(ARGV[a + 13]), tonumber(ARGV[a + 5]), due, period > 0 and due or 0, now, due - now,
+		1, WAITING, tonumber(flags), tonumber(ARGV[a + 5]), due, period > 0 and due or 0, now, due - now,
 		tonumber(ARGV[a + 6]), period, tonumber(ARGV[a + 8]), tonumber(ARGV[a + 9]), tonumber(ARGV[a + 10]),
 		tonumber(ARGV[a + 11]), tonumber(ARGV[a + 12]), 0, 0, 0, 0, 0, 0, 0, 0, 0, tube, key, '', ARGV[a + 2],
 	}
 	job[GROUP], job[FIRST], job[HOLD] = group or nil, first, mode == 5 and span or nil
+	job[KEEP] = tonumber(keep)
 	if old then
 		displace(id, old)
+		drop_report(id, old)
 		job[VERSION] = old[VERSION] + 1
 	else
 		seq, fresh = seq + 1, fresh + 1

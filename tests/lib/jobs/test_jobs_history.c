@@ -1,0 +1,285 @@
+/* What became of runs: each end of a lease of a job that asks for it, what the worker said of it, and when it is forgotten. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/lib/jobs/fixture.h"
+
+enum { MOST = 64 };
+
+#define DAY (86400 * WW_SECOND)
+
+static struct world world;
+
+/* ---- What the history told, as a line each */
+
+static char told[4096];
+static size_t calls;
+static size_t stop_at; /* 0: never */
+static uint64_t last_number;
+
+static int tell(const struct ww_job_run *run, void *context)
+{
+	static const char *const words[] = {[WW_EVENT_FINISHED] = "finished",
+	    [WW_EVENT_RELEASED] = "released",
+	    [WW_EVENT_TIMED_OUT] = "timed out",
+	    [WW_EVENT_BURIED] = "buried"};
+	size_t length = strlen(told);
+
+	ck_assert_ptr_eq(context, &world);
+	ck_assert(last_number == 0 || run->number < last_number);
+	last_number = run->number;
+	(void)snprintf(told + length, sizeof told - length, "%s %.*s %u %s (%s) %.*s\n", run->tube,
+	    (int)run->key_length, (const char *)run->key, (unsigned)run->attempt, words[run->outcome], run->error,
+	    (int)run->report_length, (const char *)run->report);
+	return ++calls == stop_at ? 7 : 0;
+}
+
+static uint64_t ask(const struct ww_run_filter *filter, size_t limit)
+{
+	uint64_t next = 99;
+
+	told[0] = 0;
+	calls = 0;
+	last_number = 0;
+	ck_assert_int_eq(ww_jobs_history(world.jobs, filter, limit, tell, &world, &next), stop_at ? 7 : 0);
+	return next;
+}
+
+static void expect(const struct ww_run_filter *filter, const char *lines)
+{
+	ck_assert_uint_eq(ask(filter, MOST), 0);
+	ck_assert_str_eq(told, lines);
+}
+
+/* ---- Jobs */
+
+static struct ww_job_spec kept(const char *key)
+{
+	struct ww_job_spec spec = spec_of("x");
+
+	spec.keep = DAY;
+	spec.key = key;
+	spec.key_length = strlen(key);
+	return spec;
+}
+
+static void finish(const struct ww_lease *lease, const char *report)
+{
+	if (report)
+		OK(ww_jobs_report(world.jobs, lease->id, lease->token, report, strlen(report)));
+	OK(ww_jobs_finish(world.jobs, lease->id, lease->token));
+}
+
+static void run(const char *key, const char *report)
+{
+	struct ww_job_spec spec = kept(key);
+	struct ww_lease lease;
+
+	(void)put_job(&world, &spec);
+	lease = reserve_job(&world);
+	finish(&lease, report);
+}
+
+START_TEST(each_attempt_is_told)
+{
+	struct ww_job_spec spec = kept("k");
+	struct ww_lease lease;
+	struct ww_run_filter filter = {.tube = NULL};
+
+	world_make(&world, _i);
+	filter.job = put_job(&world, &spec);
+	ck_assert_uint_eq(info_of(&world, filter.job).keep, DAY);
+	lease = reserve_job(&world);
+	OK(ww_jobs_report(world.jobs, lease.id, lease.token, "status 1", 8));
+	OK(ww_jobs_release(world.jobs, lease.id, lease.token, 5, 0, "it failed"));
+	lease = reserve_job(&world);
+	world_pass(&world, spec.run);
+	lease = reserve_job(&world);
+	OK(ww_jobs_report(world.jobs, lease.id, lease.token, "not this", 8));
+	OK(ww_jobs_return(world.jobs, lease.id, lease.token));
+	lease = reserve_job(&world);
+	OK(ww_jobs_bury(world.jobs, lease.id, lease.token, 5, "enough"));
+	OK(ww_jobs_kick_job(world.jobs, lease.id));
+	lease = reserve_job(&world);
+	OK(ww_jobs_report(world.jobs, lease.id, lease.token, "first", 5));
+	finish(&lease, "status 0");
+	expect(&filter, "default k 1 finished () status 0\n"
+	                "default k 3 buried (enough) \n"
+	                "default k 2 timed out (the time to run was up) \n"
+	                "default k 1 released (it failed) status 1\n");
+	ck_assert_int_eq(ww_jobs_report(world.jobs, lease.id, lease.token, "x", 1), WW_ESTALE);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_periodic_job_tells_each_delivery)
+{
+	struct ww_job_spec spec = kept("p");
+	struct ww_lease lease;
+
+	world_make(&world, _i);
+	spec.period = 10 * WW_SECOND;
+	(void)put_job(&world, &spec);
+	for (int i = 0; i < 3; i++) {
+		char report[2] = {(char)('a' + i), 0};
+		lease = reserve_job(&world);
+		finish(&lease, report);
+		world_pass(&world, 10 * WW_SECOND);
+	}
+	expect(NULL, "default p 1 finished () c\ndefault p 1 finished () b\ndefault p 1 finished () a\n");
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(runs_are_told_by_tube_key_and_page)
+{
+	struct ww_run_filter filter = {.tube = "other"};
+	uint64_t next;
+
+	world_make(&world, _i);
+	run("night@1", NULL);
+	world_pass(&world, MS);
+	run("day@1", NULL);
+	world_pass(&world, MS);
+	run("night@2", NULL);
+	expect(&filter, "");
+	filter = (struct ww_run_filter){.tube = WW_TUBE_DEFAULT, .prefix = "night@", .prefix_length = 6};
+	expect(&filter, "default night@2 1 finished () \ndefault night@1 1 finished () \n");
+	next = ask(&filter, 1);
+	ck_assert_str_eq(told, "default night@2 1 finished () \n");
+	ck_assert_uint_ne(next, 0);
+	filter.before = next;
+	expect(&filter, "default night@1 1 finished () \n");
+	stop_at = 2;
+	next = ask(NULL, MOST);
+	ck_assert_str_eq(told, "default night@2 1 finished () \ndefault day@1 1 finished () \n");
+	stop_at = 0;
+	filter = (struct ww_run_filter){.before = next};
+	expect(&filter, "default night@1 1 finished () \n");
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(runs_are_forgotten_in_time)
+{
+	struct ww_job_spec spec = spec_of("x");
+	struct ww_lease lease;
+
+	world_make(&world, _i);
+	(void)put_job(&world, &spec);
+	lease = reserve_job(&world);
+	finish(&lease, "nobody asked for it");
+	expect(NULL, "");
+	run("old", "o");
+	world_pass(&world, DAY / 2);
+	run("new", "n");
+	world_pass(&world, DAY / 2 - WW_SECOND);
+	expect(NULL, "default new 1 finished () n\ndefault old 1 finished () o\n");
+	world_pass(&world, 2 * WW_SECOND);
+	expect(NULL, "default new 1 finished () n\n");
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(runs_outlast_the_store)
+{
+	NEEDS(KIND_KEEPS);
+	world_make(&world, _i);
+	run("a", "1");
+	world_reopen(&world);
+	expect(NULL, "default a 1 finished () 1\n");
+	world_pass(&world, MS);
+	run("b", "2");
+	world_reopen(&world);
+	expect(NULL, "default b 1 finished () 2\ndefault a 1 finished () 1\n");
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(only_so_many_are_kept)
+{
+	NEEDS(KIND_IN_PROCESS);
+	world_make(&world, _i);
+	local_of(world.jobs)->config.history_max = 3;
+	for (int i = 0; i < 10; i++) {
+		char key[2] = {(char)('a' + i), 0};
+		run(key, NULL);
+	}
+	expect(NULL, "default j 1 finished () \ndefault i 1 finished () \ndefault h 1 finished () \n");
+	local_of(world.jobs)->config.history_max = 0;
+	run("z", NULL);
+	expect(NULL, "default j 1 finished () \ndefault i 1 finished () \ndefault h 1 finished () \n");
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(what_fails_was_no_run)
+{
+	struct ww_job_spec spec = kept("k");
+	struct ww_lease lease;
+
+	NEEDS(KIND_BATCHES);
+	world_make(&world, _i);
+	run("before", NULL);
+	(void)put_job(&world, &spec);
+	lease = reserve_job(&world);
+	OK(ww_jobs_report(world.jobs, lease.id, lease.token, "r", 1));
+	world_fail(&world, FAIL_COMMIT);
+	ck_assert_int_lt(ww_jobs_finish(world.jobs, lease.id, lease.token), 0);
+	world_fail(&world, FAIL_NOTHING);
+	expect(NULL, "default before 1 finished () \n");
+	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+	expect(NULL, "default k 1 finished () r\ndefault before 1 finished () \n");
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(reports_of_leases_that_are_gone_take_no_memory)
+{
+	struct ww_job_spec spec = spec_of("x");
+
+	NEEDS(KIND_IN_PROCESS);
+	world_make(&world, _i);
+	spec.keep = DAY;
+	for (int i = 0; i < 1000; i++) {
+		struct ww_job_ref ref = {.id = put_job(&world, &spec)};
+		struct ww_lease lease = reserve_job(&world);
+		OK(ww_jobs_report(world.jobs, lease.id, lease.token, "report", 6));
+		OK(ww_jobs_cancel(world.jobs, &ref));
+	}
+	ck_assert_uint_le(local_of(world.jobs)->report_count, 130);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(wrong_calls_are_refused)
+{
+	static const char much[WW_JOB_REPORT_MAX + 1];
+	struct ww_job_spec spec = kept("k");
+	struct ww_run_filter filter = {.prefix_length = 1};
+	struct ww_lease lease;
+
+	world_make(&world, _i);
+	ck_assert_int_eq(ww_jobs_history(NULL, NULL, 1, tell, NULL, NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_history(world.jobs, NULL, 0, tell, NULL, NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_history(world.jobs, NULL, 1, NULL, NULL, NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_history(world.jobs, &filter, 1, tell, NULL, NULL), WW_EINVAL);
+	spec.keep = WW_DRIVER_TIME_MAX + 1;
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EINVAL);
+	spec.keep = DAY;
+	(void)put_job(&world, &spec);
+	lease = reserve_job(&world);
+	ck_assert_int_eq(ww_jobs_report(NULL, lease.id, lease.token, "", 0), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_report(world.jobs, lease.id, lease.token, NULL, 1), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_report(world.jobs, lease.id, lease.token, much, sizeof much), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_report(world.jobs, lease.id, lease.token + 1, "x", 1), WW_ESTALE);
+	OK(ww_jobs_report(world.jobs, lease.id, lease.token, much, WW_JOB_REPORT_MAX));
+	finish(&lease, NULL);
+	ck_assert_uint_eq(ask(NULL, 2), 0);
+	world_end(&world);
+}
+END_TEST
+
+KINDS_MAIN("jobs/history", each_attempt_is_told, a_periodic_job_tells_each_delivery, runs_are_told_by_tube_key_and_page,
+    runs_are_forgotten_in_time, runs_outlast_the_store, only_so_many_are_kept, what_fails_was_no_run,
+    reports_of_leases_that_are_gone_take_no_memory, wrong_calls_are_refused)
