@@ -457,8 +457,13 @@ static int run(void *context)
 static int check(void *context, const struct options *options)
 {
 	struct import *import = context;
-	int wrong = place_complete(&import->place, options, &import->file);
+	const char *first = import->place.count ? import->place.operands[0] : "";
+	int wrong;
 
+	if (strncmp(first, "beanstalkd://", 13) == 0 || strncmp(first, "sidekiq://", 10) == 0)
+		return options_fail(
+		    options, "'%s': 'weekwheel import --from %s' moves its jobs to a server", first, first);
+	wrong = place_complete(&import->place, options, &import->file);
 	if (!import->file)
 		import->file = "-";
 	return wrong;

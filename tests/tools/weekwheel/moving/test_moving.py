@@ -334,6 +334,8 @@ class Moving(Case):
         fails("no keys, .*name a weekwheeld", "--server", "127.0.0.1:%d" % self.source.port)
         fails("jobs cannot move to where they are", url="beanstalkd://127.0.0.1:%d" % self.server.port)
         fails("no operand is expected.*\n.*Try 'weekwheel import --from URL --help'", "x", status=2)
+        matches("'weekwheel import --from beanstalkd://x' moves its jobs",
+                self.server.program.run(2, "import", "beanstalkd://x").err)
         matches("^Usage: weekwheel import --from", self.server.program.run(0, "import", "--from", "URL", "--help").out)
         matches("--from URL ", self.server.program.run(0, "import", "--help").out)
         with socket.create_server(("127.0.0.1", 0)) as other:

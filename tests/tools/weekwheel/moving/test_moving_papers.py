@@ -26,7 +26,7 @@ PROGRAMS = {
     "beanstalkd": "exec " + BEANSTALKD + ' "$@"',
     "redis-cli": 'exec /usr/bin/redis-cli -p 6379 "$@"',
     "old": "exec " + sys.executable + " -c 'import socket, sys; s = socket.create_connection((\"127.0.0.1\", 11300)); "
-           "s.sendall(sys.stdin.buffer.read()); s.recv(9)'",
+           "s.sendall(sys.stdin.buffer.read()); [0 for _ in iter(lambda: s.recv(99), b\"\")]'",
 }
 # Behind a line that starts a server.
 UP = "until weekwheel stats >/dev/null 2>&1; do sleep 0.02; done\n"

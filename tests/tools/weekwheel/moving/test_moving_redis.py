@@ -84,6 +84,16 @@ class Moving(Case):
         dead = self.jobs()[item("d4", "default", retry_count=25)]
         equal((dead["tube"], dead["state"]), ("graves", "buried"))
 
+    def test_into_a_store_in_redis(self):
+        """The source and the store may be one Redis."""
+        self.add("schedule", (FAR, item("b2", "default")))
+        self.add("dead", (1, item("d4", "default")))
+        with self.redis.server() as server:
+            for arguments in ((), ("--dead",)):
+                server.program.run(0, "import", "--from", "sidekiq://" + self.address, *arguments)
+            with server.client() as client:
+                equal(sorted(job["state"] for job in client.all_jobs()), ["buried", "delayed"])
+
     def test_a_member_with_another_score_is_another_job(self):
         for count in (1, 2):
             self.add("retry", (count, item("a1", "default", retry_count=1)))
