@@ -40,7 +40,7 @@ extern "C" {
 /* Bytes of a name. With its tube it has at most 199. */
 #define WW_SCHEDULE_NAME_MAX 150
 /* Bytes that a schedule's definition takes beside the body of its jobs, at most; both are below config.body_max. */
-#define WW_SCHEDULE_RECORD_MAX 1024
+#define WW_SCHEDULE_RECORD_MAX 1152
 
 /* All schedules of a store. */
 struct ww_schedule;
@@ -64,6 +64,7 @@ struct ww_schedule_spec {
 	uint64_t run;
 	uint64_t backoff;
 	uint64_t backoff_max;
+	uint64_t keep; /* how long what became of their runs is kept: ww_jobs_history, with the prefix NAME@ */
 	uint32_t priority;
 	uint32_t attempts;
 	/* Times that passed while nothing worked: one job for the first of them, each, or none older than `skip`. */

@@ -51,6 +51,7 @@ static const struct number numbers[] = {
     NUMBER("backoff", spec.backoff),
     NUMBER("backoff-max", spec.backoff_max),
     NUMBER("priority", spec.priority),
+    NUMBER("keep", spec.keep),
     NUMBER("attempts", spec.attempts),
     NUMBER("skip", spec.skip),
     NUMBER("spread", spec.spread),

@@ -209,6 +209,7 @@ int ww_schedule_make(struct ww_schedule *schedule, const struct schedule_record 
 	spec.backoff_max = record->spec.backoff_max;
 	spec.priority = record->spec.priority;
 	spec.attempts = record->spec.attempts;
+	spec.keep = record->spec.keep;
 	return put_job(schedule, &spec, id);
 }
 

@@ -24,6 +24,7 @@ static void spec_own(struct ww_job_spec *spec, const struct command_own *own)
 		spec->backoff_max = own->backoff_max;
 	spec->version = own->version;
 	spec->attempts = own->attempts;
+	spec->keep = own->keep;
 	spec->missed = own->missed;
 	spec->key_mode = own->key_mode;
 	spec->key_span = own->key_span;
@@ -551,6 +552,8 @@ const struct steps command_steps[VERBS] = {
     [VERB_ADVANCE] = {advance, NULL, NULL, NULL},
     [VERB_AUTH] = {login, NULL, NULL, NULL},
     [VERB_LIMIT_TUBE] = {NULL, limits_set_run, limits_set_answer, NULL},
+    [VERB_REPORT] = {lease_prepare, history_report_run, history_report_answer, NULL},
+    [VERB_HISTORY] = {NULL, history_list_run, history_list_answer, NULL},
     [VERB_LIST_LIMITS] = {NULL, limits_list_run, limits_list_answer, NULL},
 #ifdef HAVE_SCHEDULE
     [VERB_PUT_SCHEDULE] = {schedules_put_prepare, schedules_put_run, schedules_put_answer, NULL},

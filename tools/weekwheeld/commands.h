@@ -116,6 +116,16 @@ void limits_list_answer(struct call *call);
 /* Write the limits of a tube, or of all for NULL, as lines of JSON. Returns 0 or a WW_E*. */
 int limits_list(struct server *server, const char *tube, struct buffer *out);
 
+/* ---- history.c: the steps of its verbs */
+
+void history_report_run(struct call *call);
+void history_report_answer(struct call *call);
+void history_list_run(struct call *call);
+void history_list_answer(struct call *call);
+
+/* Write runs as lines of JSON, as list_jobs does with jobs. Returns 0 or a WW_E*. */
+int history_list(struct server *server, const struct command *command, struct buffer *out);
+
 /* ---- health.c */
 
 /*

@@ -89,6 +89,8 @@ static int list_job(const struct ww_job_info *info, void *context)
 	bad |= add_seconds(out, ",\"backoff\":", info->backoff, "");
 	if (info->hold)
 		bad |= add_seconds(out, ",\"unique\":", info->hold, "");
+	if (info->keep)
+		bad |= add_seconds(out, ",\"keep\":", info->keep, "");
 	if (info->debounce)
 		bad |= add_seconds(out, ",\"debounced\":", info->debounce, "");
 	bad |= buffer_format(out,

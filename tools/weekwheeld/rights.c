@@ -65,6 +65,8 @@ static const struct {
     [VERB_RESUME_SCHEDULE] = {RIGHT_PUT, USED},
     [VERB_RUN_SCHEDULE] = {RIGHT_PUT, USED},
     [VERB_LIST_SCHEDULES] = {RIGHT_READ, NAMED},
+    [VERB_REPORT] = {RIGHT_WORK, OF_JOB},
+    [VERB_HISTORY] = {RIGHT_READ, NAMED},
 };
 
 /* Waiting for jobs of several tubes needs the right in each of them. */

@@ -231,6 +231,7 @@ void schedules_put_run(struct call *call)
 		spec.backoff_max = own->backoff_max;
 	spec.priority = command->priority;
 	spec.attempts = own->attempts;
+	spec.keep = own->keep;
 	spec.missed = own->missed;
 	spec.skip = own->skip;
 	spec.overlap = (enum ww_overlap)own->overlap;

@@ -44,6 +44,7 @@ enum word {
 	OPTION_MODE,
 	OPTION_DEBOUNCE,
 	OPTION_UNIQUE,
+	OPTION_KEEP,
 	OPTION_GROUP,
 	OPTION_EACH,
 	OPTION_AT,
@@ -104,6 +105,7 @@ static const struct {
     [OPTION_MODE] = {AS_ITSELF, 0, 0, 0, 0, "mode"},
     [OPTION_DEBOUNCE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.key_span), "debounce"},
     [OPTION_UNIQUE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.key_span), "unique"},
+    [OPTION_KEEP] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.keep), "keep"},
     [OPTION_GROUP] = {AS_ITSELF, 0, 0, 0, 0, "group"},
     [OPTION_EACH] = {AS_ITSELF, 0, 0, 0, 0, "each"},
     [OPTION_AT] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), "at"},
@@ -135,7 +137,7 @@ enum { WORDS_MAX = 20 };
 
 #define PUT_OPTIONS                                                                                                    \
 	OPTION_EVERY, OPTION_SKIP, OPTION_BACKOFF, OPTION_BACKOFF_MAX, OPTION_MISSED, OPTION_ATTEMPTS, OPTION_VERSION, \
-	    OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_GROUP
+	    OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_KEEP, OPTION_GROUP
 
 /*
  * beanstalkd finds a verb by the beginning of the line. The text of a verb with arguments ends with a space, therefore
@@ -191,12 +193,15 @@ static const struct {
     {"list-limits", VERB_LIST_LIMITS, {OPTION_TUBE}},
     {"put-schedule ", VERB_PUT_SCHEDULE,
         {PRIORITY, DELAY, RUN, BYTES, KEY, OPTION_CRON, OPTION_ZONE, OPTION_MISSED, OPTION_SKIP, OPTION_OVERLAP,
-            OPTION_START, OPTION_END, OPTION_ATTEMPTS, OPTION_BACKOFF, OPTION_BACKOFF_MAX, OPTION_MODE, OPTION_PAUSED}},
+            OPTION_START, OPTION_END, OPTION_ATTEMPTS, OPTION_BACKOFF, OPTION_BACKOFF_MAX, OPTION_MODE, OPTION_PAUSED,
+            OPTION_KEEP}},
     {"delete-schedule ", VERB_DELETE_SCHEDULE, {KEY}},
     {"pause-schedule ", VERB_PAUSE_SCHEDULE, {KEY}},
     {"resume-schedule ", VERB_RESUME_SCHEDULE, {KEY}},
     {"run-schedule ", VERB_RUN_SCHEDULE, {KEY}},
     {"list-schedules", VERB_LIST_SCHEDULES, {OPTION_TUBE, OPTION_NAME, OPTION_AFTER, OPTION_LIMIT, OPTION_BODY}},
+    {"report ", VERB_REPORT, {ID, BYTES}},
+    {"history", VERB_HISTORY, {OPTION_TUBE, OPTION_PREFIX, OPTION_ID, OPTION_AFTER, OPTION_LIMIT, OPTION_BODY}},
 };
 
 enum { VERB_TEXTS = sizeof verbs / sizeof *verbs };
@@ -457,7 +462,7 @@ static int read_own(struct command *command, const enum word *what, struct span 
 	command->own.at = command->verb == VERB_PUT_AT;
 	/* A verb that may stand alone has its space among the words. */
 	if ((command->verb == VERB_LIST_DELAYED || command->verb == VERB_LIST_LIMITS ||
-	        command->verb == VERB_LIST_SCHEDULES) &&
+	        command->verb == VERB_LIST_SCHEDULES || command->verb == VERB_HISTORY) &&
 	    line.at < line.end && *line.at == ' ')
 		line.at++;
 	count = line.at == line.end ? 0 : words_split(line, words, WORDS_MAX);
@@ -510,11 +515,13 @@ int protocol_foreign(const char *data, size_t size)
 
 int protocol_has_body(enum verb verb)
 {
-	return verb == VERB_PUT || verb == VERB_PUT_KEY || verb == VERB_PUT_AT || verb == VERB_PUT_SCHEDULE;
+	return verb == VERB_PUT || verb == VERB_PUT_KEY || verb == VERB_PUT_AT || verb == VERB_PUT_SCHEDULE ||
+	       verb == VERB_REPORT;
 }
 
 /*
- * Find out how long the body is that the client of a refused put sends all the same: the fourth word says it. However
+ * Find out how long the body is that the client of a refused put sends all the same: the fourth word says it, or the second of
+ * a report. However
  * large the number is, what follows is no command.
  */
 static enum line refuse_put(struct command *command, struct span line)
@@ -522,7 +529,7 @@ static enum line refuse_put(struct command *command, struct span line)
 	struct span bytes;
 	uint64_t number;
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < (command->verb == VERB_REPORT ? 1 : 3); i++)
 		(void)words_next(&line);
 	bytes = words_next(&line);
 	if (bytes.at == bytes.end)

@@ -70,6 +70,8 @@ enum verb {
 	VERB_RESUME_SCHEDULE,
 	VERB_RUN_SCHEDULE,
 	VERB_LIST_SCHEDULES,
+	VERB_REPORT,
+	VERB_HISTORY,
 	VERBS
 };
 
@@ -107,6 +109,7 @@ struct command_own {
 	uint64_t backoff;
 	uint64_t backoff_max; /* 0: the default */
 	uint64_t key_span;
+	uint64_t keep;
 	uint32_t attempts;
 	enum ww_missed missed;
 	enum ww_key_mode key_mode;

@@ -117,6 +117,10 @@ START_TEST(own_verbs_are_understood)
 	is("delete-schedule n\r\n", VERB_DELETE_SCHEDULE);
 	is("run-schedule n\r\n", VERB_RUN_SCHEDULE);
 	is("list-schedules\r\n", VERB_LIST_SCHEDULES);
+	is("report 7 2\r\nab\r\n", VERB_REPORT);
+	is("history\r\n", VERB_HISTORY);
+	is("history tube=t prefix=night%40 id=7 after=9 limit=5 body=yes\r\n", VERB_HISTORY);
+	is("put-key 0 0 60 1 k keep=604800\r\nx\r\n", VERB_PUT_KEY);
 	is("list-schedules tube=t name=n%20m after=7 limit=5 body=yes\r\n", VERB_LIST_SCHEDULES);
 	is("advance 604800\r\n", VERB_ADVANCE);
 }
@@ -177,12 +181,13 @@ START_TEST(body_of_a_refused_put_is_no_command)
 {
 	static const char text[] =
 	    "put 4294967296 0 0 7\r\ndelete1\r\nput 0 -1 0 6\r\nquit\r\n\r\nput 0 0 0 5 x\r\nquit1\r\n"
-	    "put-key 0 0 0 4 a b=c\r\nquit\r\nstats\r\n";
+	    "put-key 0 0 0 4 a b=c\r\nquit\r\nreport x 6\r\nquit\r\n\r\nstats\r\n";
 	char *said = transcript(text, sizeof text - 1, BODY_MAX, transcript_whole, NULL);
 	char expected[200];
 
-	(void)snprintf(expected, sizeof expected, "%d refused 1\n%d refused 1\n%d refused 1\n%d refused 1\n%d\n",
-	    VERB_PUT, VERB_PUT, VERB_PUT, VERB_PUT_KEY, VERB_STATS);
+	(void)snprintf(expected, sizeof expected,
+	    "%d refused 1\n%d refused 1\n%d refused 1\n%d refused 1\n%d refused 1\n%d\n", VERB_PUT, VERB_PUT, VERB_PUT,
+	    VERB_PUT_KEY, VERB_REPORT, VERB_STATS);
 	ck_assert_str_eq(said, expected);
 	free(said);
 }

@@ -1,0 +1,96 @@
+/* The verbs of history: what a worker reports of a run, and the list of runs. */
+#include <inttypes.h>
+
+#include "tools/common/base64.h"
+#include "tools/common/duration.h"
+#include "tools/common/percent.h"
+#include "tools/weekwheeld/commands.h"
+
+static const char *const outcomes[] = {[WW_EVENT_FINISHED] = "finished",
+    [WW_EVENT_RELEASED] = "released",
+    [WW_EVENT_TIMED_OUT] = "timed-out",
+    [WW_EVENT_BURIED] = "buried"};
+
+/* ---- report */
+
+void history_report_run(struct call *call)
+{
+	const struct command *command = call->command;
+
+	call->result = WW_ESTALE;
+	if (call->token && command->body_length <= WW_JOB_REPORT_MAX)
+		call->result =
+		    ww_jobs_report(call_jobs(call), command->id, call->token, command->body, command->body_length);
+}
+
+void history_report_answer(struct call *call)
+{
+	if (call->command->body_length > WW_JOB_REPORT_MAX)
+		answer_text(call->connection, "JOB_TOO_BIG\r\n");
+	else
+		answer_result(
+		    call->connection, call->result == WW_ESTALE ? WW_ENOTFOUND : call->result, "REPORTED\r\n");
+}
+
+/* ---- history */
+
+struct history {
+	struct buffer *out;
+	int with_report;
+	int bad;
+};
+
+static int add_report(struct buffer *out, const struct ww_job_run *run)
+{
+	if (buffer_format(out, ",\"report\":\"") != 0 || buffer_reserve(out, BASE64_SIZE(run->report_length) + 1) != 0)
+		return -1;
+	out->size += base64_encode(out->data + out->size, run->report, run->report_length);
+	return buffer_append(out, "\"", 1);
+}
+
+static int add_run(const struct ww_job_run *run, void *context)
+{
+	struct history *history = context;
+	struct buffer *out = history->out;
+	char key[3 * WW_JOB_KEY_MAX + 1];
+	char ended[DURATION_TEXT];
+
+	(void)percent_encode(run->key, run->key_length, key, sizeof key);
+	history->bad |=
+	    buffer_format(out, "%s{\"run\":%" PRIu64 ",\"id\":%" PRIu64 ",\"tube\":", out->size ? "\n" : "",
+	        run->number, run->job) ||
+	    list_string(out, run->tube) ||
+	    buffer_format(out, run->key_length ? ",\"key\":\"%s\"" : ",\"key\":null", key) ||
+	    buffer_format(out, ",\"outcome\":\"%s\",\"attempt\":%u,\"ended\":\"%s\",\"error\":", outcomes[run->outcome],
+	        run->attempt, duration_seconds(ended, run->ended)) ||
+	    list_string(out, run->error) || buffer_format(out, ",\"length\":%zu", run->report_length) ||
+	    (history->with_report && add_report(out, run)) || buffer_append(out, "}", 1);
+	return history->bad ? 1 : 0;
+}
+
+int history_list(struct server *server, const struct command *command, struct buffer *out)
+{
+	const struct command_own *own = &command->own;
+	struct history history = {.out = out, .with_report = own->with_body};
+	const struct ww_run_filter filter = {.tube = own->has_tube ? command->tube : NULL,
+	    .job = command->id,
+	    .prefix = own->key,
+	    .prefix_length = own->key_length,
+	    .before = own->after};
+	uint64_t next = 0;
+	int error = ww_jobs_history(server->jobs, &filter, (size_t)command->bound, add_run, &history, &next);
+
+	if (history.bad || (next && buffer_format(out, "%s{\"next\":%" PRIu64 "}", out->size ? "\n" : "", next) != 0))
+		return WW_ENOMEM;
+	return error;
+}
+
+void history_list_run(struct call *call)
+{
+	call->result = history_list(call->connection->server, call->command, &call->made);
+}
+
+void history_list_answer(struct call *call)
+{
+	answer_block(call->connection, call->result, &call->made);
+}
