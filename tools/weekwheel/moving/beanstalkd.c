@@ -92,7 +92,6 @@ static int open_source(struct moving *moving)
 	    .timeout_ms = moving->jobs.timeout_ms,
 	    .remedy = "is beanstalkd running there?",
 	    .client = {.fd = -1}};
-	own->ready = own->near = 8;
 	if (target_open(moving, target, sizeof target) || read_address(moving, own) || jobs_connect(&own->jobs) ||
 	    client_expect(client, &reply, "OK", own->address, "stats"))
 		return -1;
@@ -100,6 +99,7 @@ static int open_source(struct moving *moving)
 	size = field_whole(reply.body, reply.body_size, "max-job-size");
 	own->most = size > BATCH_BYTES / MOVING_BATCH ? BATCH_BYTES / size : MOVING_BATCH;
 	own->most = own->most ? own->most : 1;
+	own->ready = own->near = own->most < 8 ? own->most : 8;
 	if (!*own->run || strspn(own->run, "0123456789abcdef") != strlen(own->run))
 		return message_error("%s: its stats have no id; it may be older than beanstalkd 1.6", own->address);
 	if (strcmp(own->run, target) == 0)

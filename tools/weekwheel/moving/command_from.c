@@ -226,15 +226,16 @@ static void explain(const struct moving *moving, const struct moving_left *left)
 /* The target has counted at least what it has acknowledged. */
 static int verify(struct moving *moving, uint64_t before)
 {
-	uint64_t after;
+	uint64_t after, grown;
 
 	if (target_total(moving, &after))
 		return -1;
-	if (!after || after - before >= moving->put)
+	grown = after > before ? after - before : 0;
+	if (!after || grown >= moving->put)
 		return 0;
 	return message_error("%s: the server counts %" PRIu64 " new jobs, but has acknowledged %" PRIu64
 	                     "; compare 'weekwheel stats' with what the source had",
-	    moving->jobs.server, after - before, moving->put);
+	    moving->jobs.server, grown, moving->put);
 }
 
 static int finish(struct moving *moving, int failed, uint64_t before)

@@ -17,7 +17,7 @@
 
 #include "tools/weekwheel/jobs/jobs.h"
 
-enum { MOVING_BATCH = 128 };
+enum { MOVING_BATCH = 128, MOVING_MARK = 40 };
 
 /* What has become of a job at the target. */
 enum moving_result {
@@ -28,7 +28,8 @@ enum moving_result {
 };
 
 struct moving_job {
-	uint64_t id; /* at the source, which may use it as it likes */
+	uint64_t id; /* at the source, which may use this and the mark as it likes */
+	char mark[MOVING_MARK + 1];
 	char tube[JOBS_TUBE_MAX + 1];
 	char key[JOBS_KEY_TEXT]; /* percent-encoded */
 	uint64_t priority;

@@ -22,7 +22,7 @@
 #include "tools/common/number.h"
 #include "tools/common/percent.h"
 
-enum { PRIORITY = 1024, SETS_MAX = 2, SCORE_TEXT = 40, JID_MAX = 60, HASHED = 16 };
+enum { PRIORITY = 1024, SETS_MAX = 2, JID_MAX = 60, HASHED = 16 };
 
 /* A Unix time in seconds from the year 5138 on is meant in milliseconds; and below, from 2001 on, the other way round. */
 #define SECONDS_MOST 1e11
@@ -270,7 +270,7 @@ static int read_score(const struct moving *moving, const char *score, uint64_t *
 static void make_key(const struct sorted_sets *own, struct moving_job *job, const char *jid, const char *score)
 {
 	unsigned char hash[SHA256_DIGEST_LENGTH];
-	char text[sizeof own->name + sizeof own->key + SCORE_TEXT];
+	char text[sizeof own->name + sizeof own->key + MOVING_MARK];
 	size_t length;
 	char *all;
 
@@ -300,6 +300,7 @@ static int add(struct moving *moving, const redisReply *member, const redisReply
 	const char *tube;
 
 	job->id = own->at;
+	snprintf(job->mark, sizeof job->mark, "%s", score->str);
 	job->priority = PRIORITY;
 	job->run = moving->run;
 	job->is_wall = 1;
@@ -340,19 +341,30 @@ static int take(struct moving *moving)
 
 /* ---- Dropping */
 
+/*
+ * Remove a member unless its score has changed: then it is another job, which is moved with its new time. Whatever has
+ * become of it, the answer 1 says that it was removed now.
+ */
+static const char remove_script[] = "return redis.call('ZSCORE', KEYS[1], ARGV[1]) == ARGV[2]"
+                                    " and redis.call('ZREM', KEYS[1], ARGV[1]) or 0";
+
+static int send_remove(const struct sorted_sets *own, const struct moving_job *job)
+{
+	const char *set = own->sets[job->id];
+	const char *words[] = {"EVAL", remove_script, "1", set, job->body, job->mark};
+	const size_t sizes[] = {4, strlen(remove_script), 1, strlen(set), job->size, strlen(job->mark)};
+
+	return redisAppendCommandArgv(own->redis, (int)(sizeof words / sizeof *words), words, sizes);
+}
+
 static int drop(struct moving *moving)
 {
 	struct sorted_sets *own = moving->state;
 	int is_gone[MOVING_BATCH] = {0};
 
-	for (size_t i = 0; i < moving->count; i++) {
-		const struct moving_job *job = &moving->batch[i];
-		const char *words[] = {"ZREM", own->sets[job->id], job->body};
-		const size_t sizes[] = {4, strlen(own->sets[job->id]), job->size};
-
-		if (job->result && redisAppendCommandArgv(own->redis, 3, words, sizes))
+	for (size_t i = 0; i < moving->count; i++)
+		if (moving->batch[i].result && send_remove(own, &moving->batch[i]))
 			memory_exhausted();
-	}
 	for (size_t i = 0; i < moving->count; i++) {
 		redisReply *reply = moving->batch[i].result ? answer(own) : NULL;
 
@@ -364,7 +376,7 @@ static int drop(struct moving *moving)
 		moving->dropped += reply->integer == 1;
 		freeReplyObject(reply);
 	}
-	/* What a program of the source has taken meanwhile is its own. */
+	/* What a program of the source has taken or changed meanwhile is its own. */
 	for (size_t i = 0; i < moving->count; i++)
 		if (is_gone[i] && target_take_back(moving, &moving->batch[i]))
 			return -1;

@@ -129,55 +129,56 @@ static int put_tube(struct moving *moving, size_t first)
 	return refused;
 }
 
-static int is_to_bury(const struct moving_job *job)
+/* ---- Buried jobs */
+
+/* Until they are buried, the source must not lose them. Notes in former[] what was known of them. */
+static void hold(struct moving *moving, enum moving_result *former)
 {
-	return job->is_buried && (job->result == MOVING_PUT || job->result == MOVING_KEPT);
+	for (size_t i = 0; i < moving->count; i++) {
+		struct moving_job *job = &moving->batch[i];
+
+		former[i] = MOVING_REFUSED;
+		if (!job->is_buried || (job->result != MOVING_PUT && job->result != MOVING_KEPT))
+			continue;
+		former[i] = job->result;
+		job->result = MOVING_REFUSED;
+	}
 }
 
 /*
- * Only who has a job reserved may bury it. One that was kept may be buried already, which changes nothing. What a worker
- * or a person has taken meanwhile is theirs.
+ * Only who has a job reserved may bury it. Both commands go together: a connection that ends between them would make the job
+ * ready. One that was kept may be buried already, which changes nothing; one that a worker or a person has taken meanwhile
+ * is theirs.
  */
-static int bury(struct moving *moving)
+static int bury(struct moving *moving, const enum moving_result *former)
 {
 	struct client *client = &moving->jobs.client;
-	int is_reserved[MOVING_BATCH] = {0};
 	struct reply reply;
+	int failed = 0;
 
 	for (size_t i = 0; i < moving->count; i++)
-		if (is_to_bury(&moving->batch[i]))
-			client_line(client, "reserve-job %" PRIu64, moving->batch[i].target);
+		if (former[i])
+			client_line(client,
+			    "reserve-job %" PRIu64 "\r\nbury-job %" PRIu64 " %" PRIu64 " buried%%20at%%20the%%20source",
+			    moving->batch[i].target, moving->batch[i].target, moving->batch[i].priority);
 	if (client_flush(client))
 		return -1;
 	for (size_t i = 0; i < moving->count; i++) {
-		if (!is_to_bury(&moving->batch[i]))
+		if (!former[i])
 			continue;
-		if (client_read(client, &reply))
+		if (client_read(client, &reply) || client_read(client, &reply))
 			return -1;
-		is_reserved[i] = reply_is(&reply, "RESERVED");
-		if (!is_reserved[i] && !reply_is(&reply, "NOT_FOUND"))
-			moving->batch[i].result = MOVING_REFUSED;
-		if (is_reserved[i])
-			client_line(client, "bury-job %" PRIu64 " %" PRIu64 " buried%%20at%%20the%%20source",
-			    moving->batch[i].target, moving->batch[i].priority);
+		if (reply_is(&reply, "BURIED") || reply_is(&reply, "NOT_FOUND"))
+			moving->batch[i].result = former[i];
+		else
+			failed = failed ? -1 : reply_refused(client, &reply, "bury");
 	}
-	if (client_flush(client))
-		return -1;
-	for (size_t i = 0; i < moving->count; i++)
-		if (is_reserved[i]) {
-			if (client_read(client, &reply))
-				return -1;
-			if (!reply_is(&reply, "BURIED"))
-				moving->batch[i].result = MOVING_REFUSED;
-		}
-	for (size_t i = 0; i < moving->count; i++)
-		if (moving->batch[i].is_buried && moving->batch[i].result == MOVING_REFUSED)
-			return reply_refused(client, &reply, "bury");
-	return 0;
+	return failed;
 }
 
 int target_put(struct moving *moving)
 {
+	enum moving_result former[MOVING_BATCH];
 	int failed = 0;
 
 	for (size_t i = 0; i < moving->count && failed >= 0; i++) {
@@ -191,7 +192,8 @@ int target_put(struct moving *moving)
 			failed = refused ? refused : failed;
 		}
 	}
-	if (failed >= 0 && bury(moving))
+	hold(moving, former);
+	if (failed >= 0 && bury(moving, former))
 		failed = -1;
 	return failed ? -1 : 0;
 }

@@ -259,6 +259,20 @@ class Moving(Case):
         matches("1 job may be done twice", ended.err)
         equal(self.there(), {"x": 1})
 
+    def test_a_job_is_buried_before_the_source_loses_it(self):
+        self.client.put(b"x", tube="t")
+        self.client.ask("watch t")
+        equal(self.client.ask("bury %s 5" % self.client.ask("reserve").split()[1]), "BURIED")
+        with Relay(self.server.port, b"reserve-job", lambda: "stop") as relay:
+            ended = self.server.program.run(1, "import", "--from", self.url, "--server", relay.address)
+        matches("connection was lost", ended.err)
+        equal(self.client.numbers("stats-tube t")["current-jobs-buried"], "1")
+        with self.server.client() as client:
+            equal(client.numbers("stats-tube t")["current-jobs-delayed"], "1")
+        equal(self.move(0)["kept"], 1)
+        with self.server.client() as client:
+            equal([(job["state"], job["priority"]) for job in client.all_jobs()], [("buried", 5)])
+
     def test_one_import_at_a_time(self):
         follow = self.server.program.start("import", "--from", self.url, "--follow")
         until(lambda: "weekwheel-import" in self.client.ask("list-tubes"), "it is at work")

@@ -12,7 +12,8 @@ sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import PATIENCE, Case, Redis, Relay, Server, check, equal, main, matches, objects, seed, until
 
 FAR = 4000000000
-ZREM = b"*3\r\n$4\r\nZREM"
+# How members are removed.
+REMOVE = b"*6\r\n$4\r\nEVAL"
 
 
 def item(jid, queue, **more):
@@ -114,7 +115,7 @@ class Moving(Case):
             killed.set()
             return "stop"
 
-        with Relay(self.redis.port, ZREM, kill) as relay:
+        with Relay(self.redis.port, REMOVE, kill) as relay:
             started.append(self.server.program.start("import", "--from", self.set(address=relay.address), "-t", "mail"))
             check(killed.wait(PATIENCE), "it was killed")
             started[0].communicate()
@@ -124,7 +125,7 @@ class Moving(Case):
             client.ask("watch mail")
             equal(client.ask("delete " + client.ask("reserve").split()[1]), "DELETED")
         # By the name that the source had before.
-        with Relay(self.redis.port, ZREM, lambda: None, port_here=int(address.split(":")[1])):
+        with Relay(self.redis.port, REMOVE, lambda: None, port_here=int(address.split(":")[1])):
             counts = self.move(0, self.set(address=address), "--tube", "mail")
         equal((counts["put"], counts["kept"], counts["deleted"]), (175, 128, 303))
         equal(len(self.jobs()), 302)
@@ -138,12 +139,19 @@ class Moving(Case):
             equal(self.redis.ask("ZREM", "mails", "x", "z"), 2)
             matches("^RESERVED 3 ", worker.ask("reserve-job 3"))
 
-        with Relay(self.redis.port, ZREM, take) as relay:
+        with Relay(self.redis.port, REMOVE, take) as relay:
             ended = self.server.program.run(0, "import", "--from", self.set(address=relay.address), "-t", "m", "--json")
         matches("1 job may be done twice", ended.err)
         counts = objects(ended.out)[0]
         equal((counts["put"], counts["deleted"], counts["returned"], counts["doubled"]), (3, 1, 1, 1))
         equal(set(self.jobs()), {"y", "z"})
+
+    def test_a_member_that_gets_another_score_meanwhile(self):
+        self.add("mails", (FAR, "x"))
+        with Relay(self.redis.port, REMOVE, lambda: self.redis.ask("ZADD", "mails", FAR + 7, "x")) as relay:
+            counts = self.move(0, self.set(address=relay.address), "-t", "mail")
+        equal((counts["put"], counts["deleted"], counts["returned"]), (2, 1, 1))
+        equal(self.jobs()["x"]["due"], str(FAR + 7))
 
     def test_one_import_at_a_time(self):
         follow = self.server.program.start("import", "--from", self.set(), "-t", "mail", "--follow")
