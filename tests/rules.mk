@@ -86,6 +86,7 @@ need-check:
 
 check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST_SCRIPTS),$(RUN)) $(ACTOR) \
 		$(if $(filter %/test_crash.py %/test_faults.py %/test_kill.py,$(RUN)),$(SMALL)) \
+		$(if $(filter %/test_examples.py,$(RUN)),$(filter %/sessions,$(EXAMPLES))) \
 		$(if $(filter %/test_simulate.sh,$(RUN)),$(SIMULATE))
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
 		WRAP='$(WRAP)' scripts/run-tests $(RUN)
