@@ -25,7 +25,7 @@ static const struct option table[] = {
     {JOBS_FLAG(struct moving, wait), 'w', "wait", NULL,
         "go on until its workers have ended the jobs that they\nrun, and nothing is left"},
     {JOBS_FLAG(struct moving, follow), 'f', "follow", NULL,
-        "then go on, and move what producers put, until Ctrl-C\nor SIGTERM"},
+        "go on, and move what producers put, until Ctrl-C or\nSIGTERM"},
     {JOBS_FLAG(struct moving, dry_run), 0, "dry-run", NULL, "only count what would be moved"},
     {UNIT, 'u', "unit", "UNIT", "of the scores of a sorted set: s or ms (default s)"},
     {RUN, 'r', "run", "TIME", "of Redis: how long a worker may take (default 60s)"},

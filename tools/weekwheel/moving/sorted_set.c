@@ -420,7 +420,7 @@ static int show(struct moving *moving)
 			json_write_string(stdout, own->sets[i], strlen(own->sets[i]));
 			printf(", \"jobs\": %" PRIu64 "}\n", members);
 		} else {
-			printf("%s: %" PRIu64 " jobs\n", own->sets[i], members);
+			printf("%s: %" PRIu64 " job%s\n", own->sets[i], members, jobs_plural(members));
 		}
 	}
 	return 0;
