@@ -92,6 +92,7 @@ MADE = {
     "weekwheel backup": STORE,
     "weekwheel export": STOPPED,
     "weekwheel import": STOPPED + "weekwheel export jobs --output jobs.json; rm -r jobs\n",
+    "weekwheel import --from URL": SERVER + BEANSTALK + "redis-cli ZADD delayed 1796115600000 x\n",
     "weekwheel advance": SERVER.replace("--memory", "--memory --clock virtual"),
     "weekwheel cron": "",
     "weekwheel token": SERVER + "touch tokens\n",
@@ -282,7 +283,7 @@ MANUALS = sorted(glob.glob(os.path.join(ROOT, "man", "*.1")))
 HELPS = [[program] for program in (os.path.join(BUILD, "bin", name) for name in ("weekwheeld", "weekwheel-sessiond", "weekwheel-bench"))
          if os.access(program, os.X_OK)]
 if os.access(WEEKWHEEL, os.X_OK):
-    HELPS += [[WEEKWHEEL, command] for command in commands()]
+    HELPS += [[WEEKWHEEL, command] for command in commands()] + [[WEEKWHEEL, "import", "--from", "URL"]]
 
 
 def add_test(name, parts):

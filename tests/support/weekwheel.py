@@ -151,8 +151,8 @@ class Program:
         return run(status, WEEKWHEEL, *arguments, stdin=stdin, **self.environment(**env))
 
     def start(self, *arguments, **more):
-        return subprocess.Popen([WEEKWHEEL, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                stdin=subprocess.DEVNULL, env=self.environment(), text=True, **more)
+        return subprocess.Popen([WEEKWHEEL, *arguments], **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
+                                stdin=subprocess.DEVNULL, env=self.environment(), text=True)
 
 
 # For commands that need no server.

@@ -305,7 +305,7 @@ const struct jobs_command command_from = {
                 "REDISCLI_AUTH.\n"
                 "\n"
                 "Examples, the first to see what there is:\n"
-                "  weekwheel import --from beanstalkd://old:11300 --dry-run\n"
-                "  weekwheel import --from beanstalkd://old:11300 --wait\n"
-                "  weekwheel import --from redis://127.0.0.1/delayed --tube mail --unit ms\n",
+                "  weekwheel import --from beanstalkd://127.0.0.1:11301 --dry-run\n"
+                "  weekwheel import --from beanstalkd://127.0.0.1:11301 --wait\n"
+                "  weekwheel import --from redis://127.0.0.1:6379/delayed --tube mail --unit ms\n",
 };

@@ -2,6 +2,7 @@
 """weekwheel import --from beanstalkd://: every job of a beanstalkd comes to weekwheeld once, whatever happens meanwhile."""
 import base64
 import collections
+import contextlib
 import os
 import random
 import re
@@ -334,6 +335,20 @@ class Moving(Case):
         equal(self.client.ask("release 1 0 0"), "RELEASED")
         out, _ = waiting.communicate(timeout=PATIENCE)
         equal((waiting.returncode, objects(out)[0]["put"]), (0, 1))
+
+    def test_a_bar_shows_how_far_it_is(self):
+        self.put_many(str(i) for i in range(300))
+        terminal, other = os.openpty()
+        with open(terminal, "rb") as shown:
+            started = self.server.program.start("import", "--from", self.url, stderr=other)
+            os.close(other)
+            text = b""
+            with contextlib.suppress(OSError):  # its end
+                while more := os.read(shown.fileno(), 4096):
+                    text += more
+            out, _ = started.communicate(timeout=PATIENCE)
+        matches(r"moving \[#+\.+\]  *\d+ %", text.decode())
+        matches("^300 jobs read, 300 put", out)
 
     def test_errors_say_what_to_do(self):
         def fails(pattern, *arguments, url=self.url, status=1):
