@@ -72,11 +72,15 @@ class RedisServer:
         def answers():
             try:
                 with Client(self.port) as client:
-                    return client.ask("PING") == b"+PONG\r\n"
+                    return client.ask("PING").startswith((b"+PONG", b"-NOAUTH"))
             except OSError:
                 return False
 
-        until(answers, "Redis answers")
+        try:
+            until(answers, "Redis answers")
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __enter__(self):
         return self

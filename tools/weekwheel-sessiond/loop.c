@@ -56,7 +56,8 @@ void loop_take_mail(struct loop *loop)
 	while ((conn = SLIST_FIRST(&loop->mailed))) {
 		SLIST_REMOVE_HEAD(&loop->mailed, mailed);
 		conn->is_mailed = 0;
-		if (conn->is_killed || buffer_append(&conn->out, conn->mail.data, conn->mail.size) != 0)
+		if (conn->is_killed || conn->out.size + conn->mail.size > MAIL_MAX ||
+		    buffer_append(&conn->out, conn->mail.data, conn->mail.size) != 0)
 			conn->is_dead = 1;
 		buffer_drop(&conn->mail, conn->mail.size);
 		conn_flush(conn);

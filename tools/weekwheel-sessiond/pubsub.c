@@ -73,8 +73,7 @@ static void add_message(struct buffer *to, const struct buffer *message, int pro
 {
 	size_t at = to->size;
 
-	if (message->size == 0 || at + message->size > PUBSUB_MAIL_MAX ||
-	    buffer_append(to, message->data, message->size) != 0)
+	if (message->size == 0 || at + message->size > MAIL_MAX || buffer_append(to, message->data, message->size) != 0)
 		*is_dead = 1;
 	else if (protocol == 3)
 		to->data[at] = '>';

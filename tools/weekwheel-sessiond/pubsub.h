@@ -8,8 +8,6 @@
 
 #include "tools/weekwheel-sessiond/server.h"
 
-enum { PUBSUB_MAIL_MAX = 32 * 1024 * 1024 }; /* a client that leaves so much unread is closed */
-
 enum pubsub_kind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_SHARD, PUBSUB_KINDS };
 
 /* Bytes that may be any. */

@@ -168,9 +168,8 @@ void command_hello(struct request *request)
 		return;
 	if (!conn->is_known) {
 		reply_error(conn,
-		    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH "
-		    "<user> <pass> option can be used to authenticate the client and select the RESP protocol version at "
-		    "the same time");
+		    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> "
+		    "option can be used to authenticate the client and select the RESP protocol version at the same time");
 		return;
 	}
 	if (name && conn_rename(conn, request->arg[name].data, request->arg[name].size) != 0) {

@@ -25,7 +25,8 @@
 
 enum {
 	INPUT_SIZE = 65536,
-	OUTPUT_HIGH = 1024 * 1024, /* a client that leaves so much unread is not read until it has read */
+	MAIL_MAX = 32 * 1024 * 1024, /* a client that leaves so much of channels unread is closed */
+	OUTPUT_HIGH = 1024 * 1024,   /* a client that leaves so much unread is not read until it has read */
 	NAME_MAX_SIZE = 64
 };
 

@@ -225,9 +225,14 @@ static int is_over(const struct session_shard *shard)
 	return session->shard_weight_limit && weight > session->shard_weight_limit;
 }
 
+/* By number, or by weight: where entries are large, few fill the map. */
 static int is_window_full(const struct session_shard *shard)
 {
-	return shard->list[LIST_WINDOW].count > shard->session->shard_limit / 100 + 1;
+	const struct use_list *window = &shard->list[LIST_WINDOW];
+	const struct ww_session *session = shard->session;
+
+	return window->count > session->shard_limit / 100 + 1 ||
+	       (session->at_weight && window->count > 1 && window->weight > session->shard_weight_limit / 100);
 }
 
 /* The oldest of the window has been there long enough. */

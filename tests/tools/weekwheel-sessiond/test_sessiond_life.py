@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""weekwheel-sessiond: deadlines and lifetimes on a virtual clock, the bound of memory, passwords, clients of all kinds."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from sessiond import SESSIOND, RedisServer, Sessiond, encoded
+from weekwheel import Case, equal, main, matches, run, until
+
+HOUR = 3600
+OK = b"+OK\r\n"
+NULL = b"$-1\r\n"
+
+
+def bulk(text):
+    return b"$%d\r\n%s\r\n" % (len(text), text.encode())
+
+
+def number(answer):
+    assert answer[:1] == b":", answer
+    return int(answer[1:])
+
+
+def advance(client, seconds):
+    equal(client.ask("ADVANCE", int(seconds * 1000)), OK)
+
+
+def message(channel, text, pattern=None):
+    words = ["pmessage", pattern, channel, text] if pattern else ["message", channel, text]
+    return b"*%d\r\n" % len(words) + b"".join(bulk(word) for word in words)
+
+
+class Deadlines(Case):
+    def test_expiry_is_told_in_its_millisecond_with_the_value(self):
+        with Sessiond("--clock", "virtual") as server, server.client() as a, server.client() as b:
+            equal(a.ask("CONFIG", "SET", "notify-keyspace-events", "KEx"), OK)
+            for pattern in ("__keyspace*", "__keyevent*", "__expired*"):
+                b.ask("PSUBSCRIBE", pattern)
+            equal(a.ask("SELECT", 3) + a.ask("SET", "a", "cart", "PX", 1000), OK + OK)
+            advance(a, 0.999)
+            equal(number(a.ask("PTTL", "a")), 1)
+            advance(a, 0.001)
+            # What b is asked comes behind what it was told before.
+            b.send(encoded("PING"))
+            told = [b.answer() for _ in range(4)]
+            equal(told[:3], [message("__keyspace@3__:a", "expired", "__keyspace*"),
+                             message("__keyevent@3__:expired", "a", "__keyevent*"),
+                             message("__expired@3__:a", "cart", "__expired*")])
+            equal(a.ask("GET", "a"), NULL)
+
+    def test_a_thousand_of_one_deadline_beside_others(self):
+        with Sessiond("--clock", "virtual") as server, server.client() as a, server.client() as b:
+            equal(a.ask("CONFIG", "SET", "notify-keyspace-events", "Ex"), OK)
+            b.ask("SUBSCRIBE", "__keyevent@0__:expired")
+            for first in range(0, 10000, 1000):
+                a.send(b"".join(encoded("SET", f"other:{i}", "x", "EX", 1000 + i) for i in range(first, first + 1000)))
+                equal({a.answer() for _ in range(1000)}, {OK})
+            a.send(b"".join(encoded("SET", f"same:{i}", "x", "EX", 60) for i in range(1000)))
+            equal({a.answer() for _ in range(1000)}, {OK})
+            advance(a, 60)
+            told = {b.answer() for _ in range(1000)}
+            equal(told, {message("__keyevent@0__:expired", f"same:{i}") for i in range(1000)})
+            equal(number(a.ask("DBSIZE")), 10000)
+
+    def test_keys_without_a_deadline_stay(self):
+        with Sessiond("--clock", "virtual") as server, server.client() as a:
+            a.ask("SET", "a", "x")
+            a.ask("SET", "b", "x", "EX", 40 * 365 * 86400)
+            a.ask("SET", "c", "x", "EX", 40 * 365 * 86400)
+            equal(a.ask("PERSIST", "c"), b":1\r\n")
+            advance(a, 39 * 365 * 86400)
+            equal([number(a.ask("TTL", key)) for key in "abc"], [-1, 365 * 86400, -1])
+            advance(a, 366 * 86400)
+            equal([number(a.ask("TTL", key)) for key in "abc"], [-1, -2, -1])
+
+
+class Lifetimes(Case):
+    def test_touches_move_the_idle_deadline_only(self):
+        with Sessiond("--clock", "virtual", "--lifetime", "1h") as server, server.client() as a:
+            equal(a.ask("SET", "a", "1", "EX", 1800), OK)
+            advance(a, 1700)
+            equal(a.ask("EXPIRE", "a", 1800), b":1\r\n")
+            equal(number(a.ask("TTL", "a")), 1800)
+            advance(a, 1700)
+            equal(a.ask("GETEX", "a", "EX", 1800), bulk("1"))
+            equal(number(a.ask("TTL", "a")), 200)
+            equal(a.ask("INCR", "a") + a.ask("APPEND", "a", "5") + a.ask("SET", "a", "7", "KEEPTTL"), b":2\r\n:2\r\n" + OK)
+            equal(a.ask("RENAME", "a", "b") + a.ask("PEXPIRE", "b", 10 ** 9), OK + b":1\r\n")
+            advance(a, 199)
+            equal(a.ask("GET", "b"), bulk("7"))
+            advance(a, 1)
+            equal(a.ask("GET", "b"), NULL)
+
+    def test_a_set_begins_a_lifetime(self):
+        with Sessiond("--clock", "virtual", "--lifetime", "1h") as server, server.client() as a:
+            a.ask("SET", "a", "1", "EX", 7200)
+            a.ask("SET", "b", "1")
+            a.ask("SET", "c", "1", "EX", 7200, "LIFETIME", 9000)
+            a.ask("SET", "d", "1", "LIFETIME", 60)
+            equal([number(a.ask("TTL", key)) for key in "abcd"], [3600, -1, 7200, 60])
+            advance(a, 59)
+            a.ask("SET", "a", "2", "EX", 7200)
+            equal(a.ask("EXPIRE", "d", 100), b":1\r\n")
+            equal([number(a.ask("TTL", key)) for key in "abcd"], [3600, -1, 7141, 1])
+            equal(a.ask("EXPIRE", "c", 20000) + a.ask("PERSIST", "d"), b":1\r\n:1\r\n")
+            equal([number(a.ask("TTL", key)) for key in "cd"], [8941, 1])
+
+    def test_without_lifetimes_one_is_refused(self):
+        with Sessiond() as server, server.client() as a:
+            equal(a.ask("SET", "a", "1", "LIFETIME", 60),
+                  b"-ERR LIFETIME needs a server with --lifetime or --lifetimes\r\n")
+            equal(a.ask("ADVANCE", 1)[:5], b"-ERR ")
+        with Sessiond("--lifetimes") as server, server.client() as a:
+            equal(a.ask("SET", "a", "1", "EX", 100) + a.ask("TTL", "a"), OK + b":100\r\n")
+            equal(a.ask("SET", "a", "1", "EX", 100, "LIFETIME", 60) + a.ask("TTL", "a"), OK + b":60\r\n")
+
+
+class Bound(Case):
+    SIZE = 20000
+
+    def fill(self, client, count, *options):
+        """Return the answers that are no OK."""
+        client.send(b"".join(encoded("SET", f"key:{i}", self.SIZE * "x", *options) for i in range(count)))
+        return [answer for answer in (client.answer() for _ in range(count)) if answer != OK]
+
+    def test_noeviction_refuses(self):
+        with Sessiond("--maxmemory", "4M") as server, server.client() as a:
+            refused = self.fill(a, 300, "EX", "1000")
+            equal(set(refused), {b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"})
+            kept = number(a.ask("DBSIZE"))
+            assert 180 < kept < 215 and kept + len(refused) == 300, kept
+            equal(a.ask("GET", "key:0"), bulk(self.SIZE * "x"))
+            equal(a.ask("DEL", "key:0") + a.ask("SET", "key:0", "y"), b":1\r\n" + OK)
+
+    def test_allkeys_lru_evicts_what_is_used_least(self):
+        with Sessiond("--maxmemory", "4M", "--maxmemory-policy", "allkeys-lru") as server, server.client() as a, \
+                server.client() as b:
+            equal(a.ask("CONFIG", "SET", "notify-keyspace-events", "Ee"), OK)
+            b.ask("SUBSCRIBE", "__keyevent@0__:evicted")
+            equal(a.ask("SET", "used", "often"), OK)
+            for _ in range(20):
+                a.ask("GET", "used")
+            equal(self.fill(a, 600), [])
+            equal(a.ask("GET", "used"), bulk("often"))
+            kept = number(a.ask("DBSIZE"))
+            assert 150 < kept < 215, kept
+            equal(len({b.answer() for _ in range(601 - kept)}), 601 - kept)
+
+    def test_volatile_lru_evicts_no_key_without_a_deadline(self):
+        with Sessiond("--maxmemory", "4M", "--maxmemory-policy", "volatile-lru") as server, server.client() as a:
+            equal(a.ask("SET", "stays", "x"), OK)
+            equal(self.fill(a, 300, "EX", "1000"), [])
+            equal(a.ask("GET", "stays"), bulk("x"))
+            equal(a.ask("PERSIST", "key:299"), b":1\r\n")
+            equal(set(self.fill(a, 600)), {b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"})
+            equal(a.ask("EXISTS", "key:299", "stays"), b":2\r\n")
+
+
+class Conversations(Case):
+    """Scripted ones, at Redis too."""
+
+    def both(self, *conversation, ours=(), theirs=()):
+        with RedisServer(*theirs) as redis, Sessiond(*ours) as server:
+            for protocol in (2, 3):
+                said = []
+                for one in (redis, server):
+                    with one.client() as client, one.client() as other:
+                        client.ask("HELLO", protocol)
+                        # They count their clients each for itself.
+                        said.append([re.sub(rb"id\r\n:\d+", b"id", answer)
+                                     for answer in self.talk(client, other, conversation)])
+                equal(*said)
+
+    def talk(self, client, other, conversation):
+        """A word "other" before a command sends it by the other client; "+N" waits for so many more answers."""
+        heard = []
+        for line in conversation:
+            words = line.split(" ")
+            if words[0].startswith("+"):
+                heard += [client.answer() for _ in range(int(words[0]))]
+            elif words[0] == "other":
+                heard.append(other.ask(*words[1:]))
+            else:
+                heard.append(client.ask(*words))
+        return heard
+
+    def test_channels(self):
+        self.both("SUBSCRIBE a", "SUBSCRIBE a", "PSUBSCRIBE a*", "SSUBSCRIBE s", "other PUBLISH a hello", "+2",
+                  "other PUBLISH ab hello", "+1", "other PUBLISH b hello", "other SPUBLISH s x", "+1",
+                  "other PUBSUB CHANNELS", "other PUBSUB NUMSUB a b", "other PUBSUB NUMPAT", "other PUBSUB SHARDNUMSUB s",
+                  "other PUBSUB CHANNELS b*", "PING", "PING x", "GET a", "UNSUBSCRIBE b", "UNSUBSCRIBE", "UNSUBSCRIBE",
+                  "PUNSUBSCRIBE a*", "SUNSUBSCRIBE", "PUNSUBSCRIBE", "PING", "SET a b", "SUBSCRIBE c", "RESET", "PING")
+
+    def test_a_password(self):
+        with open("password", "w", encoding="utf-8") as file:
+            file.write("secret\nmore\n")
+        os.chmod("password", 0o600)
+        self.both("GET a", "HELLO", "AUTH wrong", "AUTH you secret", "PING", "NOPE", "GET", "AUTH a b c",
+                  "HELLO 3 AUTH default wrong", "AUTH secret", "PING", "HELLO 2 AUTH default secret SETNAME me",
+                  "CLIENT GETNAME", "RESET", "PING", "AUTH default secret", "ECHO x",
+                  ours=("--requirepass-file", "password"), theirs=("--requirepass", "secret"))
+
+    def test_replies_off(self):
+        with Sessiond() as server, server.client() as a:
+            a.send(encoded("CLIENT", "REPLY", "OFF") + encoded("SET", "a", "b") + encoded("NOPE") +
+                   encoded("CLIENT", "REPLY", "ON") + encoded("CLIENT", "REPLY", "SKIP") + encoded("GET", "a") +
+                   encoded("GET", "a"))
+            equal(a.answer() + a.answer(), OK + bulk("b"))
+
+    def test_what_redis_has_and_this_has_not(self):
+        with Sessiond() as server, server.client() as a:
+            equal(a.ask("hset", "a", "b", "c"),
+                  b"-ERR unknown command 'hset': weekwheel-sessiond keeps values with deadlines (strings); lists, hashes, "
+                  b"sets, streams and scripts are not there\r\n")
+            equal(a.ask("MULTI") + a.ask("LPUSH", "a", "b")[:4] + a.ask("EXEC")[:10], OK + b"-ERR-EXECABORT")
+
+    def test_clients(self):
+        with Sessiond("--threads", "3") as server, server.client() as a, server.client() as b, server.client() as c:
+            equal(a.ask("CLIENT", "SETNAME", "first") + b.ask("CLIENT", "SETINFO", "lib-name", "x"), OK + OK)
+            c.ask("SUBSCRIBE", "x")
+            text = a.ask("CLIENT", "LIST").decode()
+            matches(r"name=first .* cmd=client ", text)
+            matches(r" lib-name=x ", text)
+            matches(r" flags=P .* sub=1 ", text)
+            equal(text.count("addr=127.0.0.1:"), 2 * 3)
+            equal(number(a.ask("CLIENT", "KILL", "ID", number(b.ask("CLIENT", "ID")))), 1)
+            equal(b.rest(), b"")
+            equal(number(a.ask("CLIENT", "KILL", "TYPE", "pubsub")), 1)
+            equal(c.rest(), b"")
+            until(lambda: a.ask("CLIENT", "LIST").count(b"id=") == 1, "they are gone")
+
+    def test_clients_that_do_not_read(self):
+        """Answers wait with the commands; a listener is closed."""
+        with Sessiond("--threads", "2") as server, server.client() as a, server.client() as b:
+            a.ask("SET", "large", 100000 * "x")
+            b.ask("SUBSCRIBE", "news")
+            a.send(100 * encoded("GET", "large"))
+            equal({a.answer() for _ in range(100)}, {bulk(100000 * "x")})
+            a.send(100 * encoded("GET", "large"))
+            with server.client() as c:
+                for _ in range(60):
+                    c.send(10 * encoded("PUBLISH", "news", 100000 * "x"))
+                    for _ in range(10):
+                        c.answer()
+                until(lambda: c.ask("PUBSUB", "NUMSUB", "news") == b"*2\r\n$4\r\nnews\r\n:0\r\n", "the listener is gone")
+            equal({a.answer() for _ in range(100)}, {bulk(100000 * "x")})
+
+    def test_a_large_value_comes_slowly(self):
+        with Sessiond() as server, server.client() as a, server.client() as b:
+            command = encoded("SET", "a", 3000000 * "y") + encoded("STRLEN", "a")
+            for at in range(0, len(command), 250007):
+                a.send(command[at:at + 250007])
+                equal(b.ask("PING"), b"+PONG\r\n")
+            equal(a.answer() + a.answer(), OK + b":3000000\r\n")
+
+    def test_errors_of_the_protocol_close(self):
+        for data in (b"*1\r\n+PING\r\n", b"*x\r\n", b"GET \"a\r\n", b"*1\r\n$-1\r\n"):
+            said = []
+            with RedisServer() as redis, Sessiond() as server:
+                for one in (redis, server):
+                    with one.client() as client:
+                        client.send(encoded("PING") + data)
+                        said.append(client.rest())
+            equal(*said)
+
+    def test_shutdown(self):
+        with Sessiond() as server, server.client() as a:
+            equal(a.ask("SHUTDOWN", "NOPE"), b"-ERR syntax error\r\n")
+            a.send(encoded("SHUTDOWN", "NOSAVE"))
+            equal((a.rest(), server.ended()), (b"", 0))
+
+    def test_scan_meets_each_once(self):
+        with Sessiond() as server, server.client() as a:
+            for first in range(0, 5000, 1000):
+                a.send(b"".join(encoded("SET", f"key:{i}", "x") for i in range(first, first + 1000)))
+                equal({a.answer() for _ in range(1000)}, {OK})
+            met, cursor = [], b"0"
+            while True:
+                answer = a.ask("SCAN", cursor, "COUNT", 100, "MATCH", "key:*")
+                cursor, *keys = [line for line in answer.split(b"\r\n") if line and line[:1] not in b"*$"]
+                met += keys
+                a.ask("SET", f"other:{len(met)}", "x")
+                a.ask("DEL", f"other:{len(met) - 500}")
+                if cursor == b"0":
+                    break
+            equal(sorted(met), sorted(b"key:%d" % i for i in range(5000)))
+            keys = {a.ask("RANDOMKEY") for _ in range(300)}
+            assert len(keys) > 200, len(keys)
+
+
+class Options(Case):
+    def test_wrong_ones_are_refused(self):
+        if not os.access(SESSIOND, os.X_OK):
+            raise unittest.SkipTest(f"there is no {SESSIOND}")
+        for option, expected in (("--maxmemory=1", "at least 1M"), ("--lifetime=0", "a length of time"),
+                                 ("--listen=nowhere", "HOST:PORT"), ("--databases=0", "1 to 64"), ("--clock=x", "virtual"),
+                                 ("--maxmemory-policy=volatile-lru", "needs --maxmemory"), ("x", "only options"),
+                                 ("--maxmemory-policy=x", "noeviction"), ("--requirepass-file=none", "No such file")):
+            matches(expected, run(2, SESSIOND, option).err)
+        for name in ("--lifetime", "--maxmemory", "--requirepass-file", "redis-cli -p 6380"):
+            matches(name, run(0, SESSIOND, "--help").out)
+
+
+class Programs(Case):
+    def test_redis_cli(self):
+        if not shutil.which("redis-cli"):
+            raise unittest.SkipTest("redis-cli is not installed")
+        with Sessiond() as server:
+            cli = lambda *words: subprocess.run(["redis-cli", "-p", str(server.port), *words], capture_output=True,
+                                                text=True, check=True, timeout=60).stdout
+            equal(cli("-3", "set", "a", "b", "EX", "100") + cli("get", "a"), "OK\nb\n")
+            matches("redis_version:7", cli("info", "server"))
+            equal(cli("--scan"), "a\n")
+            matches("keys=1", cli("info"))
+
+    def test_redis_py(self):
+        """By a Python that has it, and away from the folder "redis" of the tests."""
+        for python in (sys.executable, "/usr/bin/python3"):
+            if run(None, python, "-I", "-c", "import redis; redis.Redis").status == 0:
+                with Sessiond() as server:
+                    run(0, python, "-I", os.path.join(os.path.dirname(os.path.abspath(__file__)), "redis_py.py"),
+                        str(server.port))
+                return
+        raise unittest.SkipTest("python3-redis is not installed")
+
+
+if __name__ == "__main__":
+    main()
