@@ -26,6 +26,7 @@ static const struct {
     {"pause", &command_pause, "let a tube deliver no jobs for a time"},
     {"resume", &command_resume, "end the pause of a tube"},
     {"limit", &command_limit, "limit how many jobs of a tube run, and how often they start"},
+    {"history", &command_history, "show how the last runs of jobs ended"},
     {"stats", &command_stats, "count the jobs of each tube"},
     {"forecast", &command_forecast, "count the jobs of the next hour, day and week"},
     {"work", &command_work, "run a command for each job"},

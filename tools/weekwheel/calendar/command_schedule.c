@@ -15,7 +15,22 @@
 #include "tools/weekwheel/calendar/zone.h"
 #include "tools/weekwheel/jobs/put.h"
 
-enum { ZONE = 1, BODY_FILE, MISSED, SKIP, OVERLAP, SPREAD, START, END, RUN, PRIORITY, ATTEMPTS, BACKOFF, PAGE = 100 };
+enum {
+	ZONE = 1,
+	BODY_FILE,
+	MISSED,
+	SKIP,
+	OVERLAP,
+	SPREAD,
+	START,
+	END,
+	RUN,
+	PRIORITY,
+	ATTEMPTS,
+	BACKOFF,
+	KEEP,
+	PAGE = 100
+};
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("of the schedule's jobs (default \"default\"; list: all)"),
@@ -31,6 +46,7 @@ static const struct option table[] = {
     {RUN, 'r', "run", "TIME", "how long a worker may take (default 60s)"},
     {PRIORITY, 'p', "priority", "N", "lower is delivered first (default 1024)"},
     {ATTEMPTS, 0, "attempts", "N", "bury a job after N failed attempts"},
+    {KEEP, 0, "keep", "TIME", "keep how each run ended for TIME; 'weekwheel history'\nshows it"},
     {BACKOFF, 0, "backoff", "TIME", "the delay after a failed attempt; doubles with each"},
     {JOBS_FLAG(struct schedule_command, is_paused), 0, "paused", NULL, "add it paused"},
     {JOBS_FLAG(struct schedule_command, if_absent), 0, "if-absent", NULL, "keep a schedule of that name as it is"},
@@ -126,6 +142,8 @@ static int take(void *context, struct options *options, int id)
 		    options, "priority", 0, UINT32_MAX, &command->priority, "a whole number up to 4294967295");
 	case ATTEMPTS:
 		return jobs_whole(options, "attempts", 1, UINT32_MAX, &command->attempts, "a whole number from 1");
+	case KEEP:
+		return jobs_duration(options, "keep", DURATION_SECOND, DURATION_MAX, &command->keep);
 	case BACKOFF:
 		return jobs_duration(options, "backoff", 0, DURATION_MAX, &command->backoff);
 	default:
@@ -183,6 +201,7 @@ static void send_schedule(struct schedule_command *command, const char *zone, co
 	add_time(words, sizeof words, "start", command->start);
 	add_time(words, sizeof words, "end", command->end);
 	add_time(words, sizeof words, "backoff", command->backoff);
+	add_time(words, sizeof words, "keep", command->keep);
 	if (command->attempts)
 		jobs_add_number(words, sizeof words, "attempts", command->attempts);
 	jobs_add(words, sizeof words, "paused", command->is_paused ? "yes" : NULL);

@@ -11,7 +11,7 @@ struct schedule_command {
 	int action; /* -1: none yet */
 	const char *name, *expression, *zone, *body, *file;
 	const char *missed, *overlap; /* NULL: as the server has it */
-	uint64_t skip, spread, start, end, run, priority, attempts, backoff;
+	uint64_t skip, spread, start, end, run, priority, attempts, backoff, keep;
 	int is_paused, if_absent;
 };
 

@@ -14,6 +14,7 @@ enum {
 	RUN,
 	ATTEMPTS,
 	BACKOFF,
+	KEEP,
 	BACKOFF_MAX,
 	MISSED,
 	SKIP,
@@ -50,6 +51,7 @@ static const struct option table[] = {
     {RUN, 'r', "run", "TIME", "how long a worker may take (default 60s)"},
     {ATTEMPTS, 'n', "attempts", "N", "bury it after N deliveries (default 0: never)"},
     {BACKOFF, 'b', "backoff", "TIME", "delay after the first failure; doubles with each"},
+    {KEEP, 0, "keep", "TIME", "keep how each run ended for TIME; 'weekwheel history'\nshows it"},
     {BACKOFF_MAX, 0, "backoff-max", "TIME", "the longest such delay (default 1h)"},
     {MISSED, 0, "missed", "WHICH", "with --every: deliver what was missed once, all of it,\nor skip it (default once)"},
     {SKIP, 0, "skip", "TIME", "with --missed skip: not those later than TIME"},
@@ -147,6 +149,8 @@ static int take_option(void *context, struct options *options, int id)
 	case BACKOFF:
 		put->has_backoff = 1;
 		return jobs_duration(options, "backoff", 0, DURATION_MAX, &put->backoff);
+	case KEEP:
+		return jobs_duration(options, "keep", DURATION_SECOND, DURATION_MAX, &put->keep);
 	case BACKOFF_MAX:
 		put->has_backoff_max = 1;
 		return jobs_duration(options, "backoff-max", 0, DURATION_MAX, &put->backoff_max);

@@ -31,6 +31,8 @@ static const struct option table[] = {
     {KILL_AFTER, 'k', "kill-after", "TIME", "and SIGKILL so much later (default 10s)"},
     {JOBS_FLAG(struct work, log), 'l', "log", NULL,
         "write what commands say to standard error, each line\nwith the job's id"},
+    {JOBS_FLAG(struct work, history), 0, "history", NULL,
+        "tell the server how long each run took, and the end\nof what it wrote; for jobs with --keep"},
     {JOBS_FLAG(struct work, drain), 'D', "drain", NULL, "end when no job is ready, instead of waiting"},
     {JOBS_FLAG(struct work, verbose), 'v', "verbose", NULL, "also report the jobs that succeeded"},
     JOBS_OPTIONS,
@@ -229,6 +231,14 @@ static int loop(struct work *work, struct runner *runners, struct pollfd *fds)
 	return -1;
 }
 
+static void name_worker(struct work *work)
+{
+	char host[60] = "";
+
+	(void)gethostname(host, sizeof host - 1);
+	snprintf(work->name, sizeof work->name, "%s:%ld", host, (long)getpid());
+}
+
 static int run(void *context)
 {
 	struct work *work = context;
@@ -241,6 +251,9 @@ static int run(void *context)
 		    "work: '%s' is no command that can be run; look at its name and at PATH", work->command[0]);
 	if (look_at_server(work))
 		return -1;
+	if (work->history && !work->own)
+		return message_error("work: %s keeps no history: it is no weekwheeld", work->jobs.server);
+	name_worker(work);
 	if (catch_signals())
 		return message_error("work: signals cannot be caught: %s", strerror(errno));
 	work->seed = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;

@@ -93,9 +93,9 @@ struct jobs_command {
 /* Set the defaults of the struct jobs, read the command line, run the command and disconnect. Return the exit status. */
 int jobs_command(const struct jobs_command *command, char **arguments);
 
-extern const struct jobs_command command_advance, command_bury, command_cancel, command_forecast, command_kick,
-    command_limit, command_list, command_move, command_pause, command_peek, command_purge, command_put, command_resume,
-    command_replay, command_stats, command_token, command_top, command_work;
+extern const struct jobs_command command_advance, command_bury, command_cancel, command_forecast, command_history,
+    command_kick, command_limit, command_list, command_move, command_pause, command_peek, command_purge, command_put,
+    command_resume, command_replay, command_stats, command_token, command_top, command_work;
 /* import with --from. */
 extern const struct jobs_command command_from;
 /* These exist only if the library of calendars is built. */

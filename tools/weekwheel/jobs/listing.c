@@ -57,10 +57,13 @@ static int ask(const struct listing *listing, struct client *client, uint64_t li
 	jobs_add(filter, sizeof filter, "tube", listing->tube);
 	jobs_add(filter, sizeof filter, "state", listing->states);
 	jobs_add(filter, sizeof filter, "prefix", listing->prefix);
+	if (listing->id)
+		jobs_add_number(filter, sizeof filter, "id", listing->id);
 	if (listing->next)
 		jobs_add_number(filter, sizeof filter, "after", listing->next);
 	jobs_add_number(filter, sizeof filter, "limit", limit < LISTING_PAGE ? limit : LISTING_PAGE);
-	return client_expect(client, reply, "OK", "list", "list-delayed%s", filter);
+	return client_expect(
+	    client, reply, "OK", "list", "%s%s", listing->verb ? listing->verb : "list-delayed", filter);
 }
 
 int listing_page(struct listing *listing, struct client *client, uint64_t limit, listing_fn *fn, void *context)

@@ -1,11 +1,13 @@
 #ifndef TOOLS_WEEKWHEEL_JOBS_LISTING_H
 #define TOOLS_WEEKWHEEL_JOBS_LISTING_H
 
-/* Reads the jobs that match some conditions, page by page, as lines of JSON. For list, and for cancel and purge. */
+/* Reads the jobs, or runs of jobs, that match some conditions, page by page, as lines of JSON. For list, and for cancel and purge. */
 
 #include "tools/weekwheel/jobs/jobs.h"
 
 struct listing {
+	const char *verb;           /* NULL: list-delayed */
+	uint64_t id;                /* of this job only; 0: all */
 	const char *tube;           /* NULL: all */
 	const char *states;         /* with commas; NULL: all */
 	char prefix[JOBS_KEY_TEXT]; /* of the key, percent-encoded; "": any */

@@ -11,7 +11,7 @@
 
 struct put_options {
 	struct jobs jobs;
-	uint64_t delay, at, period, run, backoff, backoff_max, skip;
+	uint64_t delay, at, period, run, backoff, backoff_max, keep, skip;
 	uint64_t priority, attempts, version;
 	const char *missed;
 	char group[JOBS_KEY_TEXT]; /* percent-encoded; "": none */

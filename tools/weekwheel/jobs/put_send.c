@@ -14,8 +14,8 @@
 static int is_own(const struct put_options *put)
 {
 	return *put->jobs.key || *put->group || put->has_at || put->period || put->has_attempts || put->has_backoff ||
-	       put->has_backoff_max || put->delay % DURATION_SECOND || put->delay > UINT32_MAX * DURATION_SECOND ||
-	       put->run % DURATION_SECOND;
+	       put->has_backoff_max || put->keep || put->delay % DURATION_SECOND ||
+	       put->delay > UINT32_MAX * DURATION_SECOND || put->run % DURATION_SECOND;
 }
 
 static void add_time(struct put_options *put, const char *name, uint64_t ns)
@@ -55,6 +55,8 @@ static void compose(struct put_options *put)
 		add_time(put, "backoff", put->backoff);
 	if (put->has_backoff_max)
 		add_time(put, "backoff-max", put->backoff_max);
+	if (put->keep)
+		add_time(put, "keep", put->keep);
 	jobs_add(put->behind, sizeof put->behind, "missed", put->missed);
 	if (put->has_skip)
 		add_time(put, "skip", put->skip);

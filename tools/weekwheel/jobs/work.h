@@ -18,7 +18,7 @@
 
 #include "tools/weekwheel/jobs/jobs.h"
 
-enum { WORK_RUNNERS_MAX = 256, WORK_ERROR_MAX = 255, WORK_TUBES_MAX = 64 };
+enum { WORK_RUNNERS_MAX = 256, WORK_ERROR_MAX = 255, WORK_TUBES_MAX = 64, WORK_TAIL = 2048 };
 
 struct work_tube {
 	char name[JOBS_TUBE_MAX + 1];
@@ -39,10 +39,12 @@ struct work {
 	uint64_t release_delay;
 	int has_release_delay;
 	int drain, verbose;
-	int own;       /* the server knows weekwheeld's own verbs */
-	int stopping;  /* how many signals asked to stop */
-	int refused;   /* the server does not let it take jobs */
-	int lost_told; /* how often a lost connection was reported since the last good one */
+	int history;    /* each run is reported before it ends */
+	char name[100]; /* of this worker: its host and process */
+	int own;        /* the server knows weekwheeld's own verbs */
+	int stopping;   /* how many signals asked to stop */
+	int refused;    /* the server does not let it take jobs */
+	int lost_told;  /* how often a lost connection was reported since the last good one */
 	uint64_t seed;
 	uint64_t ended, failed; /* jobs */
 };
@@ -77,8 +79,11 @@ struct runner {
 	char line[1024];
 	size_t line_size;
 	char last[WORK_ERROR_MAX + 1]; /* the last line with text */
-	const char *told;              /* what the server was told, for messages */
-	char again[64];                /* when a released job is due again */
+	int reported;                  /* the answer to its report is missing */
+	char tail[WORK_TAIL + 1];      /* of what it wrote, from tail_at on if that is full */
+	size_t tail_size;
+	const char *told; /* what the server was told, for messages */
+	char again[64];   /* when a released job is due again */
 	char error[WORK_ERROR_MAX + 1];
 };
 

@@ -73,6 +73,7 @@ int work_start(const struct work *work, struct runner *runner)
 	close(ends[1]);
 	runner->output = ends[0];
 	runner->line_size = 0;
+	runner->tail_size = 0;
 	runner->last[0] = 0;
 	runner->logs = work->log;
 	if (runner->pid > 0) {
@@ -87,6 +88,18 @@ int work_start(const struct work *work, struct runner *runner)
 	return -1;
 }
 
+/* The end of what it writes, for its report. */
+static void keep_tail(struct runner *runner)
+{
+	size_t over = runner->tail_size + runner->line_size;
+
+	over = over > WORK_TAIL ? over - WORK_TAIL : 0;
+	memmove(runner->tail, runner->tail + over, runner->tail_size - over);
+	runner->tail_size -= over;
+	memcpy(runner->tail + runner->tail_size, runner->line, runner->line_size);
+	runner->tail_size += runner->line_size;
+}
+
 static void keep_line(struct runner *runner)
 {
 	size_t size = runner->line_size;
@@ -99,6 +112,7 @@ static void keep_line(struct runner *runner)
 			runner->last[i] = runner->line[i] ? runner->line[i] : '?';
 		runner->last[i] = 0;
 	}
+	keep_tail(runner);
 	if (runner->logs)
 		fprintf(stderr, "job %" PRIu64 ": ", runner->id);
 	fwrite(runner->line, 1, runner->line_size, stderr);

@@ -15,7 +15,14 @@
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/work.h"
 
-enum { RETRY_FIRST_MS = 1000, RETRY_MAX_MS = 30000, BACKOFF_FIRST_S = 1, BACKOFF_MAX_S = 3600, LAST_WORDS_MS = 2000 };
+enum {
+	RETRY_FIRST_MS = 1000,
+	RETRY_MAX_MS = 30000,
+	BACKOFF_FIRST_S = 1,
+	BACKOFF_MAX_S = 3600,
+	LAST_WORDS_MS = 2000,
+	REPORT_MAX = 4096
+};
 
 static int work_is_ending(const struct work *work)
 {
@@ -28,6 +35,7 @@ static void runner_lost(struct work *work, struct runner *runner)
 	if (runner->state == RUNNER_DONE)
 		return;
 	runner->answer_by = 0;
+	runner->reported = 0;
 	if (runner->state == RUNNER_ENDING)
 		message_error("job %" PRIu64
 		              ": the connection to %s was lost before it was %s; it will be delivered again",
@@ -249,6 +257,12 @@ static void take_end(struct work *work, struct runner *runner, const struct repl
 {
 	int good = strcmp(runner->told, "deleted") == 0;
 
+	if (runner->reported) {
+		/* Whatever it is, the next answer says more. */
+		runner->reported = 0;
+		expect_answer(work, runner);
+		return;
+	}
 	if (reply_is(reply, "NOT_FOUND")) {
 		message_error("job %" PRIu64
 		              ": it was %s, but the server does not have it reserved here any more: it was "
@@ -338,6 +352,30 @@ static void queue_release(struct work *work, struct runner *runner, const char *
 	runner->told = "released";
 }
 
+/* Queue what the history is to have of this run, before the command that ends it. */
+static void queue_report(const struct work *work, struct runner *runner)
+{
+	static char text[JSON_QUOTED(WORK_TAIL) + JSON_QUOTED(sizeof work->name) + 200];
+	uint64_t ms = (uint64_t)(clock_ms() - runner->began);
+	size_t cut = 0;
+	size_t size;
+
+	/* What has to be escaped may take too much: then the beginning is left out. */
+	do {
+		size = (size_t)sprintf(text, "{\"worker\":");
+		size += json_quote(text + size, work->name, strlen(work->name));
+		size += (size_t)sprintf(text + size, ",\"seconds\":%" PRIu64 ".%03u,\"%s\":%d,\"output\":", ms / 1000,
+		    (unsigned)(ms % 1000), WIFSIGNALED(runner->status) ? "signal" : "status",
+		    WIFSIGNALED(runner->status) ? WTERMSIG(runner->status) : WEXITSTATUS(runner->status));
+		size += json_quote(text + size, runner->tail + cut, runner->tail_size - cut);
+		text[size++] = '}';
+		cut += 256;
+	} while (size > REPORT_MAX && cut <= runner->tail_size);
+	client_line(&runner->client, "report %" PRIu64 " %zu", runner->id, size);
+	client_body(&runner->client, text, size);
+	runner->reported = 1;
+}
+
 static void report_end(struct work *work, struct runner *runner)
 {
 	/* A job's own limit is up to the server, where a kick starts the count again. */
@@ -345,6 +383,8 @@ static void report_end(struct work *work, struct runner *runner)
 	char error[3 * WORK_ERROR_MAX + 1];
 
 	work_describe(runner);
+	if (work->history)
+		queue_report(work, runner);
 	(void)percent_encode(runner->error, strlen(runner->error), error, sizeof error);
 	if (WIFEXITED(runner->status) && WEXITSTATUS(runner->status) == 0) {
 		client_line(&runner->client, "delete %" PRIu64, runner->id);

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""weekwheel history: how runs ended, as people see it."""
+import base64
+import json
+import sys
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import Beanstalkd, Case, Program, Server, equal, main, matches, objects
+
+FAILS = "echo first >&2; printf 'a\\tline' >&2; exit 3"
+
+
+class History(Case):
+    def test_a_worker_tells_of_its_runs(self):
+        with Server() as server:
+            cli = Program(server.address)
+            cli.run(0, "put", "--keep", "1d", "--key", "k", "--attempts", "1", "x")
+            cli.run(0, "put", "--keep", "1d", "y")
+            cli.run(0, "put", "y")
+            said = cli.run(0, "work", "--history", "--drain", "--", "sh", "-c", "[ $(cat) = y ] || { %s; }" % FAILS).err
+            matches("exit status 3: a.line'; buried", said)
+            first, second = objects(cli.run(0, "history", "--json").out)
+            equal((first["outcome"], first["key"], second["outcome"], second["key"]), ("finished", None, "buried", "k"))
+            report = json.loads(base64.b64decode(second["report"]))
+            equal((report["status"], report["output"]), (3, "first\na\tline"))
+            assert 0 <= report["seconds"] < 60, report
+            shown = cli.run(0, "history", "--output").out
+            matches(r"\d\d:\d\d:\d\d  finished   attempt 1  default  job 2 .* by .*:\d+\n", shown)
+            matches(r"buried     attempt 1  default k  job 1 .*\n    exit status 3: a.line\n    first\n    a\tline\n$", shown)
+            equal(cli.run(0, "history", "--output", "1").out, shown.split("\n", 1)[1])
+            matches("^No run is kept", cli.run(0, "history", "--key", "z").err)
+            equal(len(cli.run(0, "history", "--limit", "1").out.splitlines()), 1)
+
+    def test_output_that_is_long_or_no_text(self):
+        with Server() as server:
+            cli = Program(server.address)
+            cli.run(0, "put", "--keep", "1d", "x")
+            cli.run(0, "work", "--history", "--drain", "--", "sh", "-c",
+                    "for i in 1 2 3; do head -c 1500 /dev/zero >&2; echo >&2; done; echo end >&2")
+            run, = objects(cli.run(0, "history", "--json").out)
+            report = base64.b64decode(run["report"])
+            assert len(report) <= 4096, len(report)
+            assert json.loads(report)["output"].endswith("\nend\n"), report
+
+    def test_runs_of_a_schedule(self):
+        with Server("--clock", "virtual") as server, server.client() as a:
+            cli = Program(server.address)
+            cli.run(0, "schedule", "add", "--keep", "7d", "night", "0 3 * * *", "x")
+            for _ in range(2):
+                matches("ADVANCED", a.ask("advance 86400"))
+                cli.run(0, "work", "--history", "--drain", "--", "true")
+            equal(len(cli.run(0, "history", "--schedule", "night").out.splitlines()), 2)
+            matches("^No run is kept", cli.run(0, "history", "--schedule", "nigh").err)
+
+    def test_without_weekwheeld(self):
+        with Beanstalkd() as other:
+            cli = Program("127.0.0.1:%d" % other.port)
+            matches("keeps no history", cli.run(1, "history").err)
+            matches("keeps no history", cli.run(1, "work", "--history", "--drain", "--", "true").err)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+/* The command history: how the last runs of jobs ended, and what their workers said. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/common/base64.h"
+#include "tools/common/duration.h"
+#include "tools/common/json.h"
+#include "tools/common/message.h"
+#include "tools/common/percent.h"
+#include "tools/weekwheel/jobs/listing.h"
+
+enum { SCHEDULE = 1, LIMIT, REPORT_MAX = 4096 };
+
+struct history_command {
+	struct jobs jobs;
+	struct listing listing;
+	uint64_t id;
+	uint64_t limit;
+	uint64_t shown;
+	int output;
+};
+
+static const struct option table[] = {
+    JOBS_TUBE_OPTION("of this tube only"),
+    JOBS_KEY_OPTION("of jobs with this key, or one that begins so"),
+    {SCHEDULE, 0, "schedule", "NAME", "of the jobs of this schedule"},
+    {LIMIT, 'n', "limit", "N", "the last N (default 20)"},
+    {JOBS_FLAG(struct history_command, output), 'o', "output", NULL, "show all that is kept of their output"},
+    JOBS_OPTIONS,
+};
+
+/* The jobs of a schedule have its name and '@' before their keys. */
+static int take_schedule(struct history_command *history, const struct options *options)
+{
+	char text[JOBS_KEY_MAX + 2];
+	size_t length = strlen(options->value);
+
+	if (length == 0 || length > JOBS_KEY_MAX - 1)
+		return options_bad_value(options, "schedule", "the name of a schedule");
+	memcpy(text, options->value, length);
+	text[length] = '@';
+	(void)percent_encode(text, length + 1, history->listing.prefix, sizeof history->listing.prefix);
+	return 0;
+}
+
+static int take_option(void *context, struct options *options, int id)
+{
+	struct history_command *history = context;
+
+	if (id == SCHEDULE)
+		return take_schedule(history, options);
+	if (id == LIMIT)
+		return jobs_whole(options, "limit", 1, UINT32_MAX, &history->limit, "a whole number from 1");
+	return jobs_id(options, &history->id);
+}
+
+/* ---- A run */
+
+/* What weekwheel work reports is JSON; others may report anything. */
+struct worked {
+	char bytes[REPORT_MAX + 1];
+	size_t size;
+	int is_object;
+	char worker[100];
+	char seconds[DURATION_TEXT];
+	char output[REPORT_MAX + 1];
+};
+
+static void read_report(struct worked *worked, const char *line, size_t size)
+{
+	struct json_value report = json_member(line, size, "report");
+	struct json_value output;
+	struct duration_problem problem;
+	uint64_t ns;
+	long length = report.kind == JSON_STRING && report.size <= 4 * (REPORT_MAX / 3 + 1)
+	                  ? base64_decode(worked->bytes, report.text, report.size)
+	                  : 0;
+
+	worked->size = length > 0 ? (size_t)length : 0;
+	worked->bytes[worked->size] = 0;
+	output = json_member(worked->bytes, worked->size, "output");
+	worked->is_object = output.kind == JSON_STRING;
+	*worked->worker = *worked->seconds = *worked->output = 0;
+	if (!worked->is_object)
+		return;
+	(void)json_decode(output, worked->output, sizeof worked->output);
+	(void)json_text(worked->bytes, worked->size, "worker", worked->worker, sizeof worked->worker);
+	(void)json_text(worked->bytes, worked->size, "seconds", worked->seconds, sizeof worked->seconds);
+	if (duration_parse(worked->seconds, &ns, &problem) == 0)
+		(void)duration_format(worked->seconds, ns);
+}
+
+/* On a terminal, '.' replaces bytes that could control it. */
+static void write_lines(const char *text)
+{
+	const int is_terminal = isatty(STDOUT_FILENO);
+
+	for (int at_begin = 1; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (at_begin)
+			fputs("    ", stdout);
+		putchar(is_terminal && (c == 0x7f || (c < ' ' && c != '\n' && c != '\t')) ? '.' : c);
+		at_begin = c == '\n';
+		if (!text[1] && !at_begin)
+			putchar('\n');
+	}
+}
+
+static void write_run(const struct history_command *history, const char *line, size_t size, const struct worked *worked)
+{
+	char outcome[20], ended[40], when[DURATION_TEXT], tube[JOBS_TUBE_MAX + 1];
+	char key[JOBS_KEY_TEXT], shown[JOBS_KEY_MAX + 4], error[800];
+	struct duration_problem problem;
+	uint64_t ns = 0;
+
+	(void)duration_parse(json_text(line, size, "ended", ended, sizeof ended), &ns, &problem);
+	printf("%s  %-9s  attempt %" PRIu64 "  %s", time_format(when, ns),
+	    json_text(line, size, "outcome", outcome, sizeof outcome), json_whole(line, size, "attempt"),
+	    json_text(line, size, "tube", tube, sizeof tube));
+	if (*json_text(line, size, "key", key, sizeof key))
+		printf(" %s", jobs_key_show(key, shown, sizeof shown));
+	printf("  job %" PRIu64, json_whole(line, size, "id"));
+	if (*worked->seconds)
+		printf("  %s", worked->seconds);
+	if (*worked->worker)
+		printf("  by %s", worked->worker);
+	putchar('\n');
+	if (*json_text(line, size, "error", error, sizeof error))
+		write_lines(error);
+	if (history->output)
+		write_lines(worked->is_object ? worked->output : worked->bytes);
+}
+
+static void take_run(void *context, const char *line, size_t size)
+{
+	struct history_command *history = context;
+	struct worked worked;
+
+	if (history->shown >= history->limit)
+		return;
+	history->shown++;
+	if (history->jobs.json) {
+		fwrite(line, 1, size, stdout);
+		putchar('\n');
+		return;
+	}
+	read_report(&worked, line, size);
+	write_run(history, line, size, &worked);
+}
+
+static int run(void *context)
+{
+	struct history_command *history = context;
+	struct jobs *jobs = &history->jobs;
+	int own = jobs_has_own_verbs(jobs);
+
+	if (own <= 0)
+		return own < 0 ? -1 : message_error("%s keeps no history: it is no weekwheeld", jobs->server);
+	history->listing.verb = "history body=yes";
+	history->listing.tube = jobs->tube;
+	history->listing.id = history->id;
+	if (*jobs->key)
+		snprintf(history->listing.prefix, sizeof history->listing.prefix, "%s", jobs->key);
+	do
+		if (listing_page(&history->listing, &jobs->client, history->limit - history->shown, take_run, history))
+			return -1;
+	while (history->listing.next && history->shown < history->limit && !ferror(stdout));
+	if (history->shown == 0 && !jobs->json)
+		message_line(
+		    "No run is kept. Jobs ask for it with --keep TIME, and 'weekwheel work --history' says more "
+		    "of each.");
+	return 0;
+}
+
+const struct jobs_command command_history = {
+    .name = "weekwheel history",
+    JOBS_TABLE(table),
+    .context = &(struct history_command){.limit = 20},
+    .server = JOBS_CONNECTED,
+    .needs = {"read", "all tubes"},
+    .take = take_option,
+    .run = run,
+    .usage = "Usage: weekwheel history [OPTION]... [ID]\n"
+             "\n"
+             "Show how the last runs of jobs ended, the last one first: of those that were put, or\n"
+             "scheduled, with --keep. A run is one attempt.\n",
+    .examples = "Example:\n"
+                "  weekwheel history --schedule backup --output\n",
+};
