@@ -101,7 +101,10 @@ static int open_source(struct moving *moving)
 	own->most = own->most ? own->most : 1;
 	own->ready = own->near = own->most < 8 ? own->most : 8;
 	if (!*own->run || strspn(own->run, "0123456789abcdef") != strlen(own->run))
-		return message_error("%s: its stats have no id; it may be older than beanstalkd 1.6", own->address);
+		return message_error(
+		    "%s: its stats have no id, by which its jobs are named; it may be a very old beanstalkd: run a newer one "
+		    "on its files (-b)",
+		    own->address);
 	if (strcmp(own->run, target) == 0)
 		return message_error("%s is %s: jobs cannot move to where they are; name the target with --server",
 		    own->address, moving->jobs.server);
@@ -133,7 +136,7 @@ static int pass_pause(struct moving *moving, const struct tube_row *tube)
 			return 0;
 	if (target_pause(moving, tube->name, tube->pause))
 		return -1;
-	message_line("tube %s is paused for another %" PRIu64 " s, now here, too", tube->name, tube->pause);
+	message_line("tube %s is paused for another %" PRIu64 " s, and now here, too", tube->name, tube->pause);
 	paused->at = memory_grow(paused->at, &paused->capacity, paused->count, sizeof *paused->at);
 	paused->at[paused->count++] = *tube;
 	return 0;

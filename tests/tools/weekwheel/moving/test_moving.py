@@ -63,6 +63,7 @@ class Moving(Case):
         self.client.put(b"later", tube="paused")
         equal(self.client.ask("pause-tube paused 5000"), "PAUSED")
         dry = self.server.program.run(0, "import", "--from", self.url, "--dry-run")
+        equal(dry.err, "")
         matches("^bad: 0 ready, 0 delayed, 3 buried, 0 run", dry.out)
         matches("^paused: 1 ready, .* paused for [45]... s$", dry.out)
         equal(self.there(), {})
@@ -367,6 +368,8 @@ class Moving(Case):
                 self.server.program.run(2, "import", "beanstalkd://x").err)
         matches("^Usage: weekwheel import --from", self.server.program.run(0, "import", "--from", "URL", "--help").out)
         matches("--from URL ", self.server.program.run(0, "import", "--help").out)
+        with Relay(self.source.port, None, None, lambda data: data.replace(b"\nid: ", b"\nno: ")) as relay:
+            fails("its stats have no id, .*very old", url="beanstalkd://" + relay.address)
         with socket.create_server(("127.0.0.1", 0)) as other:
             def answer():
                 with other.accept()[0] as connection:
