@@ -100,10 +100,10 @@ class Command(Case):
             start(a)
             ww = server.program
             out = ww.run(0, "schedule", "add", "backup", "0 3 * * *", "--tz", "Europe/Berlin", "--tube", "nightly").out
-            assert out.startswith("backup: next at 2027-03-27 0"), out
+            assert out.startswith("backup: next at 2027-03-27 03:00:00+01:00, in "), out
             ww.run(0, "schedule", "add", "my report", "*/5 9-17 * * mon-fri", "hello", "--overlap", "skip", "--paused")
             rows = ww.run(0, "schedule", "list").out.splitlines()
-            assert re.match(r"backup +nightly +0 3 \* \* \* +Europe/Berlin +2027-03-27", rows[1]), rows
+            assert re.match(r"backup +nightly +0 3 \* \* \* +Europe/Berlin +2027-03-27 03:00:00\+01:00 +-", rows[1]), rows
             assert re.match(r"my report +default .* paused +- +0 +0$", rows[2]), rows
             shown = ww.run(0, "schedule", "show", "backup", "--tube", "nightly").out
             assert "  Sat  2027-03-27 03:00:00 +01:00\n  Sun  2027-03-28 03:00:00 +02:00\n" in shown, shown

@@ -229,7 +229,7 @@ static int answer_add(const struct schedule_command *command, const char *zone, 
 {
 	struct duration_problem problem;
 	uint64_t next = 0;
-	char time[DURATION_TEXT], in[DURATION_TEXT];
+	char time[ZONE_TIME_TEXT], in[DURATION_TEXT];
 
 	if (reply_is(reply, "BAD_SCHEDULE"))
 		return schedule_refuse(command, zone, reply);
@@ -242,7 +242,7 @@ static int answer_add(const struct schedule_command *command, const char *zone, 
 	else if (reply_is(reply, "KEPT"))
 		printf("%s: there is such a schedule already; it is kept\n", command->name);
 	else if (next)
-		printf("%s: next at %s, in %s\n", command->name, time_format(time, next),
+		printf("%s: next at %s, in %s\n", command->name, zone_clock(time, next, zone),
 		    duration_format(in, next > time_now() ? next - time_now() : 0));
 	else
 		printf("%s: no next time\n", command->name);
@@ -308,16 +308,17 @@ static void add_row(struct text_table *rows, const char *line, size_t size)
 {
 	static const char *const names[] = {"name", "tube", "cron", "zone"};
 	uint64_t next = time_of(line, size, "next"), last = time_of(line, size, "last");
-	char text[DURATION_TEXT];
+	char text[ZONE_TIME_TEXT], zone[CLIENT_LINE];
 
 	for (int i = 0; i < 4; i++)
 		add_cell(rows, line, size, names[i]);
+	json_text(line, size, "zone", zone, sizeof zone);
 	if (next)
-		table_cell(rows, "%s", time_format(text, next));
+		table_cell(rows, "%s", zone_clock(text, next, zone));
 	else
 		table_cell(rows, memmem(line, size, "\"paused\":true", 13) ? "paused" : "ended");
 	if (last)
-		table_cell(rows, "%s", time_format(text, last));
+		table_cell(rows, "%s", zone_clock(text, last, zone));
 	else
 		table_cell(rows, "-");
 	table_cell(rows, "%" PRIu64, json_whole(line, size, "made"));

@@ -42,6 +42,29 @@ const char *zone_time(char text[ZONE_TIME_TEXT], uint64_t ns, int32_t offset)
 	return text;
 }
 
+/* The last zone is kept, since the lines of a list often have the same one. */
+const char *zone_clock(char text[ZONE_TIME_TEXT], uint64_t ns, const char *zone)
+{
+	static struct ww_calendar *calendar;
+	static char name[WW_CALENDAR_MAX + 1];
+	char long_text[ZONE_TIME_TEXT];
+	int32_t offset = 0;
+
+	if (!calendar || strcmp(name, zone) != 0) {
+		ww_calendar_close(calendar);
+		if (ww_calendar_open(
+		        &calendar, &(struct ww_calendar_spec){.expression = "@daily", .zone = zone}, NULL) != WW_OK)
+			calendar = NULL;
+		snprintf(name, sizeof name, "%s", zone);
+	}
+	/* A zone that only the server knows. */
+	if (!calendar || ww_calendar_offset(calendar, ns, &offset) != WW_OK)
+		return time_format_zone(text, ns);
+	zone_time(long_text, ns, offset);
+	snprintf(text, ZONE_TIME_TEXT, "%.19s%s", long_text + 5, long_text + 25);
+	return text;
+}
+
 void zone_refuse(
     const char *command, const char *expression, const char *zone, const struct ww_calendar_problem *problem)
 {

@@ -73,7 +73,7 @@ static void schedule_row(struct text_table *rows, const struct item *item)
 
 	table_cell(rows, "%s", name_of(item, "name", text));
 	table_cell(rows, "%s",
-	    item->time != UINT64_MAX ? time_format(text, item->time)
+	    item->time != UINT64_MAX ? time_format_zone(text, item->time)
 	    : is_paused              ? "paused"
 	                             : "ended");
 	table_cell(rows, "%s", name_of(item, "tube", text));

@@ -30,7 +30,7 @@ static const struct option table[] = {
         "clients need a token, and this says what each may do; lines are made\nby \"weekwheel token\"; read again on SIGHUP"},
     {OPTION_INSECURE, 0, "insecure", NULL, "let other machines reach this server without TLS or without tokens"},
     {OPTION_HTTP, 0, "http", "HOST:PORT",
-        "serve /metrics, /livez, /readyz, /list and /forecast;\ntls:HOST:PORT with TLS"},
+        "a page for a browser, the jobs as JSON under /v1/,\n/metrics, /livez, /readyz; tls:HOST:PORT with TLS"},
     {OPTION_HTTP_HOST, 0, "http-host", "NAME",
         "a name by which --http is reached, such as jobs.example.org;\ncan be given several times"},
     {OPTION_SYNC, 0, "sync", "WHEN",

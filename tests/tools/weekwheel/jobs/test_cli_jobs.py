@@ -640,7 +640,7 @@ class JobCommands(Case):
             check("SCHEDULE" not in frame and "^" not in frame, frame)
             frame = top.resize(40, 100)
             matches(r"^mail +- +0 +2 +100 in 1 min +0$", frame)
-            matches(r"^hourly  +20.*\nt\u00e4glich +20\d\d-\d\d-\d\d [0-9:]+ +nightly +0 3 \* \* \* +Europe/Berlin$", frame)
+            matches(r"^hourly  +20.*\nt\u00e4glich +20\d\d-\d\d-\d\d [0-9:]+\+00:00 +nightly +0 3 \* \* \* +Europe/Berlin$", frame)
             matches("^tube11 ", top.resize(100, 300))
             matches("^" + "a-long-name" * 12 + " ", top.resize(24, 300))
             for rows, columns in ((1, 1), (2, 10), (6, 20), (24, 79), (5, 300), (100, 20), (24, 80)):
