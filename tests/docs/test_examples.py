@@ -36,7 +36,7 @@ NOT_RUN = {
 }
 # Programs on the ports of the test. A worker of an example ends when nothing is due.
 PROGRAMS = {
-    "weekwheeld": 'case "$*" in *--listen*) ;; *--memory*) set -- --listen 127.0.0.1:11300 "$@" ;;\n'
+    "weekwheeld": 'case "$*" in *--listen*) ;; *--memory*|*--http*) set -- --listen 127.0.0.1:11300 "$@" ;;\n'
                   '*) set -- --listen 127.0.0.1:11300 --http 127.0.0.1:11301 "$@" ;; esac\n'
                   'exec ' + WEEKWHEELD + ' "$@" 2>>log',
     "weekwheel-sessiond": "exec " + os.path.join(BUILD, "bin", "weekwheel-sessiond") + ' --listen 127.0.0.1:6380 "$@" 2>>log',
@@ -58,7 +58,7 @@ PROGRAMS = {
 }
 # Before a line that starts a server, and behind it.
 ALONE = '[ -z "$server" ] || { kill $server; wait $server || true; }\n'
-UP = 'server=$!\nwhile [ "$(grep -c listening log)" = "$up" ]; do sleep 0.02; done; up=$(grep -c listening log)\n'
+UP = 'server=$!\nwhile [ "$(grep -c listening log)" = "$up" ]; do kill -0 $server; sleep 0.02; done; up=$(grep -c listening log)\n'
 SERVER = "weekwheeld --memory &\n" + UP
 JOBS = SERVER + """for i in $(seq 16); do weekwheel put --in 1d $i; done
 weekwheel put --key refresh --in 1h refresh
@@ -80,7 +80,7 @@ CRONTAB = "echo '0 3 * * * ./backup' >mine\n"
 # What a reader has before the examples: by the name of the paper, of the manual or of the command whose help it is.
 MADE = {
     "guide.md": LOGS,
-    "weekwheel.1": LOGS,
+    "weekwheel.1": LOGS, "README.md": CRONTAB,
     "weekwheel-jobs.1": SERVER + BEANSTALK + CRONTAB + "touch a.jpg b.jpg; mkdir small\n",
     "weekwheel-store.1": STORE,
     "weekwheel replay": LOGS,
@@ -198,7 +198,7 @@ class Examples(Case):
         for program in ("openssl", "curl", "sqlite3", "jq", "beanstalkd", "redis-cli"):
             if re.search(rf"\b{program} ", text) and not shutil.which(program):
                 self.skipTest(f"there is no {program}")
-        ports = {"6380": free_port(), "11300": free_port(), "11301": free_port(), "6379": free_port()}
+        ports = {"6380": free_port(), "11300": free_port(), "11301": free_port(), "6379": free_port(), "8080": free_port()}
         with contextlib.ExitStack() as stack:
             if re.search("redis://|redis-cli|sidekiq://", text):
                 ports["6379"] = stack.enter_context(Redis()).port
