@@ -173,7 +173,7 @@ bench: all
 	[ $$status != 2 ] || exit 2; \
 	scripts/bench-plots --html '$(B)/bench.html' '$(B)/bench.json' && printf '\nThe plots: %s\n' '$(B)/bench.html' && exit $$status
 
-bench-instructions bench-jobs bench-redis bench-schedules bench-sessions: all
+bench-instructions bench-jobs bench-limits bench-redis bench-schedules bench-sessions: all
 	@B='$(abspath $(B))' CC='$(CC)' JSON='$(JSON)' scripts/$(@:bench-instructions=count-instructions) $(JOBS)
 
 # ---- Tests ------------------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all amalgamation configure dist demo demo-cluster crash-test simulate soak failovers bench bench-jobs bench-redis bench-schedules bench-sessions bench-instructions check need-check memcheck fuzz \
+.PHONY: all amalgamation configure dist demo demo-cluster crash-test simulate soak failovers bench bench-jobs bench-limits bench-redis bench-schedules bench-sessions bench-instructions check need-check memcheck fuzz \
 	run-fuzzers lint format install uninstall deps clean distclean help FORCE
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
