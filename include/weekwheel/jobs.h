@@ -669,8 +669,10 @@ WW_API int ww_jobs_history(struct ww_jobs *jobs, const struct ww_run_filter *fil
  * hear of it as of a job that came due (ww_jobs_wait, config.ready).
  *
  * The rate is kept by the generic cell rate algorithm of ATM (ITU-T I.371): starts are per / starts apart, and after a
- * rest `burst` of them may come at once. So in any span of `per` there are at most starts + burst - 1. While jobs wait, a
- * start that is up to 10 ms late, by the driver's tick or a busy caller, does not make the next one late.
+ * rest `burst` of them may come at once. So in any span of `per` there are at most starts + burst - 1, and 1 % more while
+ * lost time is made up: while jobs wait, starts that are late by up to 10 ms, by the driver's tick or a busy caller, do not
+ * make the next one late. If starts are at most 50 ms apart, up to 100 ms of lateness, but no more than `per`, is made
+ * up, at twice the pace.
  *
  * A lease that is returned (ww_jobs_return) counts as no start. ww_jobs_reserve_job is never held, but what it leases
  * counts.

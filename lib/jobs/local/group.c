@@ -29,6 +29,7 @@ static void give_group(struct jobs_local *jobs, struct group *group)
 		return;
 	if (group->is_idle)
 		STAILQ_REMOVE(&jobs->idle_groups, group, group, in_idle);
+	ww_jobs_gate_forget(&group->gate);
 	ww_jobs_give(jobs, group->own.at, group->own.room * sizeof(struct entry *));
 	ww_jobs_give(jobs, group, sizeof *group + group->length);
 }
@@ -72,6 +73,7 @@ void ww_jobs_limits_free(struct tube *tube)
 		give_group(jobs, group);
 	}
 	give_group(jobs, limits->none);
+	ww_jobs_gate_forget(&limits->whole);
 	ww_jobs_give(jobs, limits->numbered, limits->numbered_room * sizeof *limits->numbered);
 	ww_jobs_give(jobs, limits, sizeof *limits);
 }

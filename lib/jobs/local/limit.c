@@ -1,8 +1,13 @@
 /* Gates: how many jobs of a tube or a group run at once, and how often one starts. */
 #include "lib/jobs/local/local_internal.h"
 
-/* So much lateness of a start is made up while jobs wait. */
+/*
+ * So much lateness of a start is made up at once while jobs wait. Of a limit whose starts are at most so far apart more is made
+ * up, for so long, at twice the pace, as long as no span has too many.
+ */
 #define SLACK (10 * WW_MILLISECOND)
+#define QUICK (50 * WW_MILLISECOND)
+#define DEBT_MOST (100 * WW_MILLISECOND)
 
 /* ---- The rate */
 
@@ -21,6 +26,16 @@ static uint64_t interval_of(const struct ww_limit *limit)
 	return limit->starts ? (limit->per + limit->starts - 1) / limit->starts : 0;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 uint64_t ww_jobs_gate_allows(const struct gate *gate)
 {
 	const struct ww_limit *limit = limit_of(gate);
@@ -28,13 +43,26 @@ uint64_t ww_jobs_gate_allows(const struct gate *gate)
 	if (!limit->starts)
 		return 0;
 	uint64_t early = (limit->burst - 1) * interval_of(limit);
-	return gate->even > early ? gate->even - early : 0;
+	uint64_t time = larger(less(gate->even, early), less(gate->brisk, early / 2));
+	if (!gate->window)
+		return time;
+	/* The slices are one more than the span, and have as many more, or a little over. */
+	uint64_t most = limit->starts + limit->starts / 100 + limit->burst - 1;
+	return larger(time, ww_jobs_window_below(gate->window, most));
+}
+
+void ww_jobs_gate_forget(struct gate *gate)
+{
+	ww_jobs_window_free(gate->tube->jobs, gate->window);
+	gate->window = NULL;
+	gate->brisk = 0;
 }
 
 void ww_jobs_gate_use_up(struct gate *gate, uint64_t time)
 {
 	const struct ww_limit *limit = limit_of(gate);
 
+	ww_jobs_gate_forget(gate);
 	gate->even = time && limit->starts ? time + limit->burst * interval_of(limit) : 0;
 	gate->waits = 0;
 }
@@ -44,13 +72,36 @@ int ww_jobs_gate_is_rested(const struct gate *gate)
 	return !limit_of(gate)->starts || gate->even <= ww_jobs_time(&gate->tube->jobs->elapsed);
 }
 
+/* The time of a start that counts as so late at most. */
+static uint64_t since(const struct gate *gate, uint64_t now, uint64_t late)
+{
+	return gate->waits ? less(now, late) : now;
+}
+
+/* Returns whether starts are counted, so that lost time can be made up. */
+static int count_in_window(struct gate *gate, const struct ww_limit *limit, uint64_t now)
+{
+	if (interval_of(limit) > QUICK)
+		return 0;
+	if (!gate->window)
+		gate->window = ww_jobs_window_make(gate->tube->jobs, limit->per);
+	if (gate->window)
+		ww_jobs_window_add(gate->window, now);
+	return gate->window != NULL;
+}
+
 static void count_start(struct gate *gate, uint64_t now, int is_last)
 {
-	uint64_t from = gate->waits && now > SLACK ? now - SLACK : now;
-	uint64_t interval = interval_of(limit_of(gate));
+	const struct ww_limit *limit = limit_of(gate);
+	uint64_t interval = interval_of(limit);
+	uint64_t debt = limit->per < DEBT_MOST ? limit->per : DEBT_MOST;
 
-	if (interval)
-		gate->even = (gate->even > from ? gate->even : from) + interval;
+	if (interval && count_in_window(gate, limit, now)) {
+		gate->brisk = larger(gate->brisk, since(gate, now, SLACK / 2)) + interval / 2;
+		gate->even = larger(gate->even, since(gate, now, debt)) + interval;
+	} else if (interval) {
+		gate->even = larger(gate->even, since(gate, now, SLACK)) + interval;
+	}
 	if (is_last)
 		gate->waits = 0;
 }
@@ -61,6 +112,10 @@ static void count_return(struct gate *gate)
 
 	if (gate->even > interval)
 		gate->even -= interval;
+	if (gate->window) {
+		gate->brisk = less(gate->brisk, interval / 2);
+		ww_jobs_window_take(gate->window);
+	}
 }
 
 /* ---- Holding jobs */

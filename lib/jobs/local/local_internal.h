@@ -112,14 +112,25 @@ struct rule {
 	uint64_t number; /* of its pair in META; 0: it never had one */
 };
 
+/* How many starts there were in each of the last slices of time (window.c). */
+enum { WINDOW_SLICES = 128 };
+struct window {
+	uint64_t slice; /* ns */
+	uint64_t last;  /* the number of the latest slice */
+	uint64_t total;
+	uint32_t counts[WINDOW_SLICES + 1]; /* by number modulo */
+};
+
 /* Lets the jobs of a tube or of a group start as its limit says (limit.c). */
 struct gate {
 	struct tube *tube;
 	struct group *group; /* NULL: the whole tube's */
 	struct rule rule;
-	uint64_t even;   /* when the next start comes at an even pace: the theoretical arrival time of GCRA */
-	ww_handle timer; /* of the moment when the next start is allowed, once a caller wants it */
-	int waits;       /* jobs wait for that moment: lateness is made up */
+	uint64_t even;         /* when the next start comes at an even pace: the theoretical arrival time of GCRA */
+	uint64_t brisk;        /* the same at twice the pace, at which lost time is made up */
+	struct window *window; /* the starts of late; NULL: not counted */
+	ww_handle timer;       /* of the moment when the next start is allowed, once a caller wants it */
+	int waits;             /* jobs wait for that moment: lateness is made up */
 };
 
 /*
@@ -500,6 +511,17 @@ void ww_jobs_group_idle(struct group *group);
 /* After a batch: forget some groups of which nothing is left. */
 void ww_jobs_groups_settle(struct jobs_local *jobs);
 
+/* ---- window.c */
+
+/* For spans of that many ns. NULL: no memory. */
+struct window *ww_jobs_window_make(struct jobs_local *jobs, uint64_t per);
+void ww_jobs_window_free(struct jobs_local *jobs, struct window *window);
+void ww_jobs_window_add(struct window *window, uint64_t now);
+/* One start was none. */
+void ww_jobs_window_take(struct window *window);
+/* From when on there are at most so many in the last span. */
+uint64_t ww_jobs_window_below(const struct window *window, uint64_t most);
+
 /* ---- limit.c */
 
 /* Whether nothing may start now; 0 for a tube without limits. */
@@ -508,6 +530,8 @@ int ww_jobs_gate_holds(const struct gate *gate);
 int ww_jobs_gate_hold(struct gate *gate);
 /* A limit that now holds, or from now on, has its burst used up as of that time; 0: it has not. */
 void ww_jobs_gate_use_up(struct gate *gate, uint64_t time);
+/* What it counts is forgotten. */
+void ww_jobs_gate_forget(struct gate *gate);
 /* A timer is not needed any more. */
 void ww_jobs_gate_cancel(struct gate *gate);
 /* When the next start is allowed. */

@@ -533,6 +533,14 @@ static void fill(int64_t *bucket, uint64_t ns, int64_t room)
 	*bucket = *bucket + (int64_t)ns < room ? *bucket + (int64_t)ns : room;
 }
 
+/* So much lateness may be made up. */
+static uint64_t made_up_of(const struct ww_limit *limit)
+{
+	if (limit->per > limit->starts * 50 * MS)
+		return 10 * MS;
+	return limit->per < 100 * MS ? limit->per : 100 * MS;
+}
+
 static void model_pass(uint64_t ns)
 {
 	world_pass(&world, ns);
@@ -540,7 +548,7 @@ static void model_pass(uint64_t ns)
 		struct model_group *group = &model.groups[i];
 		int64_t room = (int64_t)(group->limit.burst * group->interval);
 		fill(&group->least, ns, room);
-		fill(&group->most, ns, room + 10 * (int64_t)MS);
+		fill(&group->most, ns, room + (int64_t)made_up_of(&group->limit));
 	}
 }
 

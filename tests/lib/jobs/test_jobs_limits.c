@@ -200,8 +200,9 @@ START_TEST(lateness_is_made_up_while_jobs_wait)
 	/* Up to 10 ms. */
 	world_pass(&world, 500 * MS);
 	ck_assert_uint_eq(run_all(), 11);
+	/* The rest at twice the pace. */
 	world_pass(&world, 3 * MS);
-	ck_assert_uint_eq(run_all(), 3);
+	ck_assert_uint_eq(run_all(), 6);
 	while (run_all() || world_now(&world) % 7)
 		world_pass(&world, 1 * MS);
 	ck_assert_uint_eq(run_all(), 0);
@@ -211,6 +212,53 @@ START_TEST(lateness_is_made_up_while_jobs_wait)
 	ck_assert_uint_eq(run_all(), 1);
 	clear_limit();
 	(void)run_all();
+	world_end(&world);
+}
+END_TEST
+
+/* How many starts there were in the last ns, of those at these times. */
+static unsigned starts_since(const uint64_t *times, unsigned count, uint64_t from)
+{
+	unsigned found = 0;
+
+	while (found < count && times[count - 1 - found] > from)
+		found++;
+	return found;
+}
+
+/* A server that was not run for a while makes it up, but nobody who counts finds more in any second than was promised. */
+START_TEST(a_stall_is_made_up_within_the_second)
+{
+	enum { SECONDS = 4, BURST = 20 };
+	static uint64_t times[SECONDS * 1010 + BURST];
+	unsigned in_each[SECONDS] = {0};
+	unsigned count = 0;
+
+	NEEDS(KIND_IN_PROCESS);
+	world_make(&world, _i);
+	set_limit(0, 1000, WW_SECOND, BURST);
+	put_some(sizeof times / sizeof *times);
+	for (unsigned ms = 0; ms < SECONDS * 1000; ms++) {
+		world_pass(&world, MS);
+		/* For 90 ms of each second, nobody is there. */
+		if (ms % 1000 >= 300 && ms % 1000 < 390)
+			continue;
+		unsigned got = run_all();
+		for (unsigned i = 0; i < got; i++)
+			times[count++] = world_now(&world);
+		in_each[ms / 1000] += got;
+		ck_assert_uint_le(starts_since(times, count, world_now(&world) - WW_SECOND), 1010 + BURST);
+		/* Not all at once. */
+		ck_assert_uint_le(starts_since(times, count, world_now(&world) - MS), ms ? 11 + BURST : BURST);
+	}
+	ck_assert_uint_ge(in_each[0], 1000);
+	for (unsigned i = 1; i < SECONDS; i++) {
+		ck_assert_uint_ge(in_each[i], 990);
+		ck_assert_uint_le(in_each[i], 1010);
+	}
+	clear_limit();
+	while (run_all())
+		;
 	world_end(&world);
 }
 END_TEST
@@ -485,7 +533,25 @@ static struct model {
 	unsigned running;
 	unsigned ready;
 	struct ww_lease leases[MOST];
+	uint64_t times[20000]; /* of starts since the limit was set */
+	unsigned count;
 } model;
+
+/* So much lateness may be made up. */
+static uint64_t made_up_of(const struct ww_limit *limit)
+{
+	if (limit->per > limit->starts * 50 * MS)
+		return 10 * MS;
+	return limit->per < 100 * MS ? limit->per : 100 * MS;
+}
+
+/* However much is made up, no span has more than was promised. */
+static void check_span(void)
+{
+	unsigned found = starts_since(model.times, model.count, world_now(&world) - model.limit.per);
+
+	ck_assert_uint_le(found, model.limit.starts + model.limit.starts / 100 + model.limit.burst + 1);
+}
 
 static void model_pass(uint64_t ns)
 {
@@ -493,7 +559,7 @@ static void model_pass(uint64_t ns)
 
 	world_pass(&world, ns);
 	model.least = model.least + (int64_t)ns < room ? model.least + (int64_t)ns : room;
-	room += 10 * (int64_t)MS;
+	room += (int64_t)made_up_of(&model.limit);
 	model.most = model.most + (int64_t)ns < room ? model.most + (int64_t)ns : room;
 }
 
@@ -502,6 +568,7 @@ static void model_limit(void)
 	struct ww_limit *limit = &model.limit;
 	uint64_t had = limit->starts;
 
+	model.count = 0;
 	*limit = (struct ww_limit){seed_below(&state, 8), seed_below(&state, 50), (1 + seed_below(&state, 1000)) * MS,
 	    1 + seed_below(&state, 5)};
 	model.interval = limit->starts ? (limit->per + limit->starts - 1) / limit->starts : 0;
@@ -532,6 +599,9 @@ static void model_start(void)
 	model.ready--;
 	model.least -= interval;
 	model.most -= interval;
+	model.times[model.count++] = world_now(&world);
+	if (model.limit.starts)
+		check_span();
 }
 
 static void model_end(void)
@@ -600,6 +670,7 @@ START_TEST(limits_are_as_in_the_model)
 END_TEST
 
 KINDS_MAIN("jobs/limits", only_so_many_run_at_once, a_lower_limit_lets_those_that_run_go_on,
-    starts_keep_the_rate_and_their_order, lateness_is_made_up_while_jobs_wait, a_returned_lease_is_no_start,
-    callers_hear_when_the_next_may_start, other_tubes_go_on, limits_are_stored, after_a_crash_the_burst_is_used_up,
-    a_limit_that_cannot_be_written_is_not_set, limits_out_of_range_are_refused, limits_are_as_in_the_model)
+    starts_keep_the_rate_and_their_order, lateness_is_made_up_while_jobs_wait, a_stall_is_made_up_within_the_second,
+    a_returned_lease_is_no_start, callers_hear_when_the_next_may_start, other_tubes_go_on, limits_are_stored,
+    after_a_crash_the_burst_is_used_up, a_limit_that_cannot_be_written_is_not_set, limits_out_of_range_are_refused,
+    limits_are_as_in_the_model)
