@@ -331,6 +331,7 @@ struct ww_jobs_stats {
 	uint64_t timeouts;              /* leases that expired since the store was opened */
 	uint64_t accepted;              /* jobs put since the store was made */
 	uint64_t kept;                  /* of those that ended, how many are known for their keys (WW_KEY_UNIQUE) */
+	uint64_t runs;                  /* that are kept (ww_jobs_history), with some whose time is over */
 	uint64_t ended;                 /* jobs finished or cancelled since then; accepted - ended are in the store */
 	uint64_t last_id;               /* the greatest that was given; 0: none, or in Redis, where ids have no order */
 	uint64_t loaded;                /* jobs in memory: delayed ones of the near future, ready and reserved ones */

@@ -11,7 +11,7 @@ enum {
 };
 enum {
 	SUM_ACCEPTED, SUM_ENDED, SUM_TIMEOUTS, SUM_LATE, SUM_LATE_CLASSES,
-	SUM_KEPT = SUM_LATE_CLASSES + WW_LATE_CLASSES, SUM_WORDS,
+	SUM_KEPT = SUM_LATE_CLASSES + WW_LATE_CLASSES, SUM_RUNS, SUM_WORDS,
 	SUM_CURSOR = SUM_WORDS, SUM_REPLIES
 };
 /* clang-format on */
@@ -309,6 +309,7 @@ int ww_redis_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
 	*stats = (struct ww_jobs_stats){.timeouts = sums.words[SUM_TIMEOUTS],
 	    .accepted = sums.words[SUM_ACCEPTED],
 	    .kept = sums.words[SUM_KEPT],
+	    .runs = sums.words[SUM_RUNS],
 	    .ended = sums.words[SUM_ENDED],
 	    .late_ns = sums.words[SUM_LATE] * 1000};
 	memcpy(stats->late, &sums.words[SUM_LATE_CLASSES], sizeof stats->late);

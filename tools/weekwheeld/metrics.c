@@ -109,6 +109,7 @@ static int add_store(struct buffer *out, const struct ww_jobs_stats *stats)
 	return add(out, "jobs-put", 1, "Jobs put since the start.", stats->all.puts) ||
 	       add(out, "jobs-ended", 1, "Jobs deleted since the start.", stats->all.finished) ||
 	       add(out, "jobs-ended-kept", 0, "Ended jobs whose keys are not free yet.", stats->kept) ||
+	       add(out, "history-runs", 0, "Runs of jobs that are kept.", stats->runs) ||
 	       add(out, "job-timeouts", 1, "Leases that ran out since the start.", stats->timeouts) ||
 	       add(out, "commits", 1, "Writes of the store.", stats->commits) ||
 	       add(out, "syncs", 1, "Syncs of the store.", stats->syncs) ||

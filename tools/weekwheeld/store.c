@@ -216,6 +216,7 @@ static int open_local(struct server *server)
 	config.sync_ns = settings->sync_ns;
 	config.body_max = (size_t)settings->max_job_size;
 	config.max_disk = settings->max_disk;
+	config.history_max = settings->max_history;
 	/* Virtual time stands still while the server is down. */
 	config.downtime_max = settings->is_virtual ? 0 : settings->max_downtime;
 	config.flags = settings->is_memory ? WW_JOBS_MEMORY : 0;

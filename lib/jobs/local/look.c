@@ -257,6 +257,7 @@ int ww_jobs_local_stats(struct jobs_local *jobs, struct jobs_call *call)
 
 	*stats = (struct ww_jobs_stats){.timeouts = jobs->timeouts,
 	    .kept = jobs->all.kept,
+	    .runs = jobs->meta.last_run + 1 - jobs->meta.first_run,
 	    .accepted = jobs->meta.accepted,
 	    .last_id = jobs->meta.next_id - 1,
 	    .ended = jobs->meta.ended,

@@ -10,6 +10,7 @@ local m = redis.call('HMGET', tag .. ':m', 'seq', 'ended', 'timeouts', 'late', '
 local replies = {{}}
 for i = 1, 11 do replies[1][i] = m[i] or '0' end
 replies[1][12] = redis.call('ZCARD', tag .. ':e')
+replies[1][13] = redis.call('LLEN', tag .. ':x')
 
 local function add(tube, all)
 	local ready = tag .. ':r:' .. tube
@@ -27,7 +28,7 @@ local function add(tube, all)
 	}
 end
 
-replies[1][13] = ''
+replies[1][14] = ''
 
 -- HSCAN ends a packed hash in one go, of 512 fields as a rule: there the cursor is the last name. Others begin with HSCAN.
 local PACKED = 512
@@ -39,18 +40,18 @@ local function add_after(name, most)
 	end
 	table.sort(names)
 	for i = 1, math.min(most, #names) do add(names[i], counts[names[i]]) end
-	if #names > most then replies[1][13] = '>' .. names[most] end
+	if #names > most then replies[1][14] = '>' .. names[most] end
 end
 
 if ARGV[3] ~= '' then
 	add(ARGV[3], redis.call('HGET', tag .. ':c', 't' .. ARGV[3]) or '0')
 elseif not ARGV[5] and redis.call('HLEN', tag .. ':c') > tonumber(ARGV[4]) then
-	replies[1][13] = redis.call('HLEN', tag .. ':c') > PACKED and '0' or '>'
+	replies[1][14] = redis.call('HLEN', tag .. ':c') > PACKED and '0' or '>'
 elseif not ARGV[5] or string.sub(ARGV[5], 1, 1) == '>' then
 	add_after(string.sub(ARGV[5] or '>', 2), tonumber(ARGV[4]))
 else
 	local found = redis.call('HSCAN', tag .. ':c', ARGV[5], 'MATCH', 't*', 'COUNT', ARGV[4])
 	for i = 1, #found[2], 2 do add(string.sub(found[2][i], 2), found[2][i + 1]) end
-	if found[1] ~= '0' then replies[1][13] = found[1] end
+	if found[1] ~= '0' then replies[1][14] = found[1] end
 end
 return replies

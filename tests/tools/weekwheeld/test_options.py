@@ -72,6 +72,7 @@ class Options(Case):
         assert "'jobs': expected only options" in refused("jobs")
         assert "--data needs a value: DIR" in refused("--data")
         assert "is for --data and --memory" in refused("--store", "redis://127.0.0.1:1/", "--max-jobs", "5")
+        assert "keeps 10,000 runs" in refused("--store", "redis://127.0.0.1:1/", "--max-history", "5")
         assert "--max-tubes is given twice" in refused("--memory", "--max-tubes", "5", "--max-tubes=6")
         # The hints know the end of the table, too.
         assert "did you mean '--verbose'?" in refused("--memory", "--verbos")

@@ -62,6 +62,15 @@ class History(Case):
         with Server("--data", "data", "--clock", "virtual") as server, server.client() as a:
             equal(len(runs(a, "prefix=night%40")), 3)
 
+    def test_only_so_many_are_kept(self):
+        with Server("--max-history", "2", "--http", "127.0.0.1:0") as server, server.client() as a:
+            for key in "abc":
+                job = int(a.ask("put-key 0 0 60 1 %s %s\r\nx" % (key, DAY)).split()[1])
+                matches("RESERVED", a.ask("reserve"))
+                equal(a.ask("delete %d" % job), "DELETED")
+            equal([run[1] for run in runs(a)], ["c", "b"])
+            matches("\nweekwheeld_history_runs 2\n", server.get("/metrics")[1])
+
     def test_over_redis(self):
         need_redis()
         with Redis() as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:

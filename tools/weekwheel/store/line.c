@@ -212,6 +212,7 @@ static const struct {
     {"backoff", take_span, span_expected, FIELD(backoff)},
     {"backoff_max", take_span, span_expected, FIELD(backoff_max)},
     {"unique", take_span, span_expected, FIELD(key_span)},
+    {"keep", take_span, span_expected, FIELD(keep)},
     {"delay", take_nothing, number_expected, 0},
     {"created", take_nothing, number_expected, 0},
     {"version", take_nothing, number_expected, 0},
@@ -381,6 +382,8 @@ void line_write(FILE *out, const struct ww_job_info *info, int64_t shift)
 	write_seconds(out, "backoff_max", info->backoff_max);
 	if (info->hold)
 		write_seconds(out, "unique", info->hold);
+	if (info->keep)
+		write_seconds(out, "keep", info->keep);
 	write_seconds(out, "delay", info->delay);
 	write_seconds(out, "created", info->created);
 	write_count(out, "version", info->version);

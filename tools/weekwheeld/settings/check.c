@@ -21,6 +21,8 @@ static const struct {
         "is for --data: Redis has its own limit (maxmemory), and --memory writes nothing; leave it out"},
     {OPTION_JOBS, OPTION_TUBE_JOBS, OWN_STORE,
         "is for --data and --memory: other servers put into Redis, too, and its own limit is maxmemory; leave it out"},
+    {OPTION_HISTORY, OPTION_HISTORY, OWN_STORE,
+        "is for --data and --memory: a store in Redis keeps 10,000 runs; leave it out"},
     {OPTION_HTTP, OPTION_HTTP, CERTIFICATE, "tls:HOST:PORT needs a certificate: give --tls-cert FILE, too"},
     {OPTION_LISTEN, OPTION_LISTEN, CERTIFICATE, "tls:HOST:PORT needs a certificate: give --tls-cert FILE, too"},
     {OPTION_TLS_CERT, OPTION_TLS_CLIENT_CA, TLS,

@@ -49,6 +49,8 @@ static const struct option table[] = {
     {OPTION_TUBES, 0, "max-tubes", "N", "the most tubes in all (100000)"},
     {OPTION_JOBS, 0, "max-jobs", "N", "refuse new jobs when there are so many: 1000000 (0: any number)"},
     {OPTION_TUBE_JOBS, 0, "max-tube-jobs", "N", "refuse new jobs of a tube that has so many (0: any number)"},
+    {OPTION_HISTORY, 0, "max-history", "N",
+        "keep so many runs of jobs that ask for it, then forget the oldest\n(10000); 0: none"},
     {OPTION_OUTPUT, 0, "max-output", "BYTES", "the most answers a client may leave unread (4194304)"},
     {OPTION_REDIS_PREFIX, 0, "redis-prefix", "NAME", "the beginning of each key in Redis (weekwheel)"},
     {OPTION_REDIS_SHARDS, 0, "redis-shards", "N", "the number of parts of a new store (16)"},

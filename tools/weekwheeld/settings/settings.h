@@ -64,6 +64,7 @@ struct settings {
 	uint64_t max_watched;     /* tubes that a client watches */
 	uint64_t max_tubes;
 	uint64_t max_jobs;      /* in all; 0: any */
+	uint64_t max_history;   /* runs that are kept */
 	uint64_t max_tube_jobs; /* of a tube; 0: any */
 	uint64_t max_output;    /* how many bytes of answers a client may leave unread */
 	uint64_t ahead;         /* with virtual clocks: ns that have passed before the start */

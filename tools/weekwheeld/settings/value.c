@@ -59,6 +59,7 @@ static const struct number {
     {OPTION_TUBES, WHOLE, 1, 10000000, 100000, MEMBER(max_tubes)},
     {OPTION_JOBS, WHOLE, 0, UINT64_C(1) << 50, 0, MEMBER(max_jobs)},
     {OPTION_TUBE_JOBS, WHOLE, 0, UINT64_C(1) << 50, 0, MEMBER(max_tube_jobs)},
+    {OPTION_HISTORY, WHOLE, 0, 10000000, 10000, MEMBER(max_history)},
     {OPTION_OUTPUT, BYTES, 4096, WW_JOB_BODY_MAX, 4 << 20, MEMBER(max_output)},
     {OPTION_REDIS_SHARDS, WHOLE, 1, WW_REDIS_SHARDS_MAX, 0, MEMBER(redis.shards)},
     {OPTION_REDIS_REPLICAS, WHOLE, 0, WW_REDIS_REPLICAS_MAX, 0, MEMBER(redis.replicas)},

@@ -24,7 +24,7 @@ from weekwheel import exact_objects as objects
 
 # What an import keeps of a job.
 KEPT = ("tube", "key", "group", "state", "clock", "due", "period", "missed", "skip", "priority", "run", "attempts", "backoff",
-        "backoff_max", "unique", "body")
+        "backoff_max", "unique", "keep", "body")
 SOON = 4102444800  # 2100
 
 
@@ -67,7 +67,7 @@ def variety():
            "due": SOON}
     yield {"body": "eA==", "state": "buried", "error": "\u00e4 \"quote\"\n", "key": encoded(b"b"), "attempts": 3}
     yield {"body": "eA==", "state": "buried", "clock": "wall", "tube": "t"}
-    yield {"body": "eA==", "key": encoded(b"u"), "unique": 86400.5, "due": SOON}
+    yield {"body": "eA==", "key": encoded(b"u"), "unique": 86400.5, "keep": 604800.25, "due": SOON}
 
 
 def bytes_of(folder):
