@@ -141,7 +141,7 @@ class Script:
         """Servers are waited for, workers end, and what goes on forever is ended."""
         text = re.sub(r"\bbuild/bin/", "", text).replace("build/examples", os.path.join(BUILD, "examples"))
         text = re.sub(r"^(weekwheeld .*(?:\\\n.*)?&(?: *#.*)?\n(?:export .*\n)?)", ALONE + r"\1" + UP, text, flags=re.M)
-        text = re.sub(r"^(weekwheel-sessiond .*&\n)", ALONE + r"\1" + UP, text, flags=re.M)
+        text = re.sub(r"^(weekwheel-sessiond .*&(?: *#.*)?\n)", r"\1" + UP.replace("server", "sessions"), text, flags=re.M)
         text = re.sub(r"\bweekwheel work\b(?!.*--drain)(?!.*&(?: *#.*)?$)", "weekwheel work --drain", text, flags=re.M)
         text = re.sub(r"^(weekwheel import .*--follow)$", r"timeout --preserve-status 0.5 \1", text, flags=re.M)
         text = text.replace("put 0 3 60", "put 0 0 60")

@@ -316,6 +316,11 @@ static void refuse_unknown(struct conn *conn, const struct resp_arg *arg, size_t
 	size_t size = 0;
 	int length = arg[0].size > 128 ? 128 : (int)arg[0].size;
 
+	/* A web page can make its reader's browser send any body to this port: nothing behind it may be carried out. */
+	if (is_name("post", &arg[0]) || is_name("host:", &arg[0])) {
+		conn->is_dead = 1;
+		return;
+	}
 	if (is_absent(&arg[0])) {
 		reply_error(conn,
 		    "ERR unknown command '%.*s': weekwheel-sessiond keeps values with deadlines (strings); lists, hashes, "

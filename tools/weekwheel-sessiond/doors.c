@@ -109,6 +109,18 @@ static socklen_t size_of(const struct sockaddr_storage *address)
 	return address->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 }
 
+/* What has no TLS is for this machine. */
+static int let_in(const struct sessiond *server, const struct sockaddr_storage *address)
+{
+	char text[ADDRESS_TEXT];
+
+	if (address_show((const struct sockaddr *)address, text) || server->settings->is_insecure)
+		return 0;
+	return message_error("--listen %s: other machines could reach it, and there is no TLS: put a tunnel before a "
+	                     "loopback address, or give --insecure in a network that you trust",
+	    text);
+}
+
 static int listen_tcp(struct sessiond *server, const char *where)
 {
 	struct sockaddr_storage address;
@@ -116,7 +128,7 @@ static int listen_tcp(struct sessiond *server, const char *where)
 	int on = 1;
 	int fd;
 
-	if (address_read("--listen", where, &address) != 0)
+	if (address_read("--listen", where, &address) != 0 || let_in(server, &address) != 0)
 		return -1;
 	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)

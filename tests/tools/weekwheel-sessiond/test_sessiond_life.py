@@ -267,6 +267,18 @@ class Conversations(Case):
                         said.append(client.rest())
             equal(*said)
 
+    def test_a_browser_cannot_write(self):
+        with Sessiond() as server:
+            for head in (b"POST / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n"):
+                with server.client() as client:
+                    client.send(head + b"\r\nSET a b\r\n")
+                    try:
+                        client.rest()
+                    except ConnectionResetError:
+                        pass
+            with server.client() as client:
+                equal(client.ask("GET", "a"), NULL)
+
     def test_shutdown(self):
         with Sessiond() as server, server.client() as a:
             equal(a.ask("SHUTDOWN", "NOPE"), b"-ERR syntax error\r\n")
@@ -301,6 +313,7 @@ class Options(Case):
                                  ("--maxmemory-policy=volatile-lru", "needs --maxmemory"), ("x", "only options"),
                                  ("--maxmemory-policy=x", "noeviction"), ("--requirepass-file=none", "No such file")):
             matches(expected, run(2, SESSIOND, option).err)
+        matches("no TLS", run(1, SESSIOND, "--listen", "0.0.0.0:0").err)
         for name in ("--lifetime", "--maxmemory", "--requirepass-file", "redis-cli -p 6380"):
             matches(name, run(0, SESSIOND, "--help").out)
 
