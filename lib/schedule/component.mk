@@ -4,3 +4,4 @@ schedule_FOLDERS := lib/schedule
 schedule_HEADERS := schedule
 schedule_USES := jobs calendar
 schedule_TESTS := tests/lib/schedule
+schedule_FUZZERS := schedule

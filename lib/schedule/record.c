@@ -182,7 +182,7 @@ int ww_schedule_read(
 	int error = WW_OK;
 
 	memset(record, 0, sizeof *record);
-	if (!text || length < sizeof head || memcmp(text, head, sizeof head - 1) != 0)
+	if (!text || length < sizeof head + 1 || memcmp(text, head, sizeof head - 1) != 0)
 		return WW_ECORRUPT;
 	if (text[sizeof head - 1] != '0' + VERSION || text[sizeof head] != '\n')
 		return WW_EVERSION;
