@@ -40,7 +40,7 @@ extern "C" {
 /* Bytes of a name. With its tube it has at most 199. */
 #define WW_SCHEDULE_NAME_MAX 150
 /* Bytes that a schedule's definition takes beside the body of its jobs, at most; both are below config.body_max. */
-#define WW_SCHEDULE_RECORD_MAX 1152
+#define WW_SCHEDULE_RECORD_MAX 1600
 
 /* All schedules of a store. */
 struct ww_schedule;
@@ -61,6 +61,8 @@ struct ww_schedule_spec {
 	const void *body;       /* of the jobs */
 	size_t body_length;
 	/* Of the jobs, as in struct ww_job_spec. */
+	const void *group; /* whose limits hold for the jobs, too */
+	size_t group_length;
 	uint64_t run;
 	uint64_t backoff;
 	uint64_t backoff_max;

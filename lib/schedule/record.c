@@ -90,6 +90,40 @@ static int set(struct schedule_record *record, const struct number *number, cons
 	return WW_OK;
 }
 
+/* A group is any bytes, so it is written in hexadecimal digits. */
+static size_t write_group(const struct ww_schedule_spec *spec, char *text)
+{
+	size_t at = (size_t)sprintf(text, "group ");
+
+	for (size_t i = 0; i < spec->group_length; i++)
+		at += (size_t)sprintf(text + at, "%02x", ((const unsigned char *)spec->group)[i]);
+	text[at++] = '\n';
+	return at;
+}
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int take_group(struct schedule_record *record, const char *value)
+{
+	size_t length = strlen(value);
+
+	if (length == 0 || length % 2 || length / 2 > sizeof record->group || record->spec.group_length)
+		return WW_ECORRUPT;
+	for (size_t i = 0; i < length / 2; i++) {
+		int high = digit(value[2 * i]), low = digit(value[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return WW_ECORRUPT;
+		record->group[i] = (unsigned char)(high << 4 | low);
+	}
+	record->spec.group = record->group;
+	record->spec.group_length = length / 2;
+	return WW_OK;
+}
+
 size_t ww_schedule_write(const struct schedule_record *record, char *text)
 {
 	const struct ww_schedule_spec *spec = &record->spec;
@@ -100,6 +134,8 @@ size_t ww_schedule_write(const struct schedule_record *record, char *text)
 	for (int i = 0; i < NUMBERS; i++)
 		if (get(record, &numbers[i]))
 			at += (size_t)sprintf(text + at, "%s %" PRIu64 "\n", numbers[i].word, get(record, &numbers[i]));
+	if (spec->group_length)
+		at += write_group(spec, text + at);
 	text[at++] = '\n';
 	return at;
 }
@@ -130,6 +166,8 @@ static int take(struct schedule_record *record, const char *word, const char *va
 		record->spec.overlap = (enum ww_overlap)(found < 0 ? 0 : found);
 		return found < 0 ? WW_ECORRUPT : WW_OK;
 	}
+	if (strcmp(word, "group") == 0)
+		return take_group(record, value);
 	for (int i = 0; i < NUMBERS; i++)
 		if (strcmp(word, numbers[i].word) == 0)
 			return set(record, &numbers[i], value);

@@ -210,6 +210,8 @@ int ww_schedule_make(struct ww_schedule *schedule, const struct schedule_record 
 	spec.priority = record->spec.priority;
 	spec.attempts = record->spec.attempts;
 	spec.keep = record->spec.keep;
+	spec.group = record->spec.group;
+	spec.group_length = record->spec.group_length;
 	return put_job(schedule, &spec, id);
 }
 
@@ -317,6 +319,7 @@ static int check_spec(const struct ww_schedule_spec *spec)
 	struct schedule_key key;
 
 	if (!spec->expression || !spec->zone || (!spec->body && spec->body_length) ||
+	    (!spec->group && spec->group_length) || spec->group_length > WW_JOB_GROUP_MAX ||
 	    spec->body_length > WW_JOB_BODY_MAX || (unsigned)spec->missed > WW_MISSED_SKIP ||
 	    (unsigned)spec->overlap > WW_OVERLAP_WAIT || spec->run < WW_SECOND || strpbrk(spec->expression, "\n\r"))
 		return WW_EINVAL;

@@ -40,6 +40,7 @@ struct schedule_record {
 	uint64_t last, made, skipped;
 	char expression[WW_CALENDAR_MAX + 1], zone[WW_CALENDAR_MAX + 1];
 	char tube[WW_TUBE_MAX + 1], name[WW_SCHEDULE_NAME_MAX + 1];
+	unsigned char group[WW_JOB_GROUP_MAX];
 };
 
 /* ---- record.c */

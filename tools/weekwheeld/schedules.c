@@ -232,6 +232,8 @@ void schedules_put_run(struct call *call)
 	spec.priority = command->priority;
 	spec.attempts = own->attempts;
 	spec.keep = own->keep;
+	spec.group = own->group;
+	spec.group_length = own->group_length;
 	spec.missed = own->missed;
 	spec.skip = own->skip;
 	spec.overlap = (enum ww_overlap)own->overlap;
@@ -331,9 +333,11 @@ static int add_definition(struct buffer *out, const struct ww_schedule_spec *spe
 	    [WW_MISSED_ONCE] = "once", [WW_MISSED_ALL] = "all", [WW_MISSED_SKIP] = "skip"};
 	static const char *const overlap[] = {
 	    [WW_OVERLAP_ALLOW] = "allow", [WW_OVERLAP_SKIP] = "skip", [WW_OVERLAP_WAIT] = "wait"};
-	char name[3 * WW_SCHEDULE_NAME_MAX + 1];
+	char name[3 * WW_SCHEDULE_NAME_MAX + 1], group[3 * WW_JOB_GROUP_MAX + 1];
+	const char *quote = spec->group_length ? "\"" : "";
 
 	(void)percent_encode(spec->name, strlen(spec->name), name, sizeof name);
+	(void)percent_encode(spec->group, spec->group_length, group, sizeof group);
 	return buffer_format(out, "{\"tube\":") || list_string(out, spec->tube) ||
 	       buffer_format(out, ",\"name\":\"%s\",\"cron\":", name) || list_string(out, spec->expression) ||
 	       buffer_format(out, ",\"zone\":") || list_string(out, spec->zone) ||
@@ -343,7 +347,8 @@ static int add_definition(struct buffer *out, const struct ww_schedule_spec *spe
 	       add_time(out, "start", spec->start) || add_time(out, "end", spec->end) ||
 	       buffer_format(out, ",\"priority\":%" PRIu32 ",\"attempts\":%" PRIu32, spec->priority, spec->attempts) ||
 	       add_seconds(out, "run", spec->run) || add_seconds(out, "backoff", spec->backoff) ||
-	       add_seconds(out, "backoff_max", spec->backoff_max);
+	       add_seconds(out, "backoff_max", spec->backoff_max) ||
+	       buffer_format(out, ",\"group\":%s%s%s", quote, *quote ? group : "null", quote);
 }
 
 static int add_body(struct buffer *out, const struct ww_schedule_spec *spec)

@@ -410,6 +410,38 @@ START_TEST(pause_and_run_now)
 }
 END_TEST
 
+START_TEST(jobs_have_the_group)
+{
+	const struct ww_limit_ref group = {.tube = "default", .group = "a\nb", .group_length = 3};
+	struct ww_limit limit;
+	struct ww_lease lease;
+
+	begin(_i);
+	spec.expression = "@every 1h";
+	spec.group = "a\nb";
+	spec.group_length = 3;
+	put(WW_PUT_NEW);
+	/* What is kept is read again. */
+	ck_assert_int_eq(ww_schedule_pause(schedules, "default", "backup", 1), 0);
+	ck_assert_int_eq(ww_schedule_pause(schedules, "default", "backup", 0), 0);
+	ck_assert_uint_eq(look()->spec.group_length, 3);
+	ck_assert_mem_eq(look()->spec.group, "a\nb", 3);
+	OK(ww_jobs_limit_default(&limit));
+	limit.running = 1;
+	OK(ww_jobs_limit_set(world.jobs, &group, &limit));
+	pass_to(look()->next);
+	pass_to(look()->next);
+	lease = reserve_job(&world);
+	expect_none(&world);
+	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+	lease = reserve_job(&world);
+	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+	spec.group_length = WW_JOB_GROUP_MAX + 1;
+	ck_assert_int_eq(ww_schedule_put(schedules, &spec, NULL, NULL), WW_EINVAL);
+	end();
+}
+END_TEST
+
 START_TEST(start_end_and_spread)
 {
 	uint64_t next;
@@ -548,5 +580,5 @@ END_TEST
 
 KINDS_MAIN("schedule", a_night_in_berlin, a_killed_scheduler_makes_no_second_job, a_killed_scheduler_loses_no_time,
     a_change_beside_work_stays, a_change_is_not_undone, a_version_that_has_gone, missed_times, overlapping_times,
-    a_job_waits_for_the_former_one, pause_and_run_now, start_end_and_spread, many_are_listed_and_spread, refusals,
-    a_strange_record_is_buried)
+    a_job_waits_for_the_former_one, pause_and_run_now, start_end_and_spread, jobs_have_the_group,
+    many_are_listed_and_spread, refusals, a_strange_record_is_buried)

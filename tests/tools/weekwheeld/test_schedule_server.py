@@ -10,7 +10,7 @@ import time
 from urllib.parse import quote, unquote
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Redis, Server, conversation, equal, main, seed, until
+from weekwheel import Case, Redis, Server, conversation, equal, main, matches, objects, seed, until
 
 BEGIN = 1806105600  # 2027-03-27T00:00:00Z, a day before Berlin's clocks go forward
 
@@ -111,6 +111,12 @@ class Command(Case):
             equal(ww.run(0, "schedule", "resume", "my report").out, "my report: resumed\n")
             equal(ww.run(0, "schedule", "pause", "my report").out, "my report: paused\n")
             equal(ww.run(0, "schedule", "remove", "my report").out, "my report: removed\n")
+            ww.run(0, "schedule", "add", "fair", "@hourly", "--group", "ada b", "--tube", "fair")
+            matches("^group +ada b$", ww.run(0, "schedule", "show", "fair", "--tube", "fair").out)
+            equal([s["group"] for s in objects(ww.run(0, "schedule", "list", "--json").out)], [None, "ada%20b"])
+            ww.run(0, "schedule", "run", "fair", "--tube", "fair")
+            equal(a.jobs("list-delayed tube=fair")[0]["group"], "ada%20b")
+            ww.run(0, "schedule", "remove", "fair", "--tube", "fair")
             assert "there is no schedule 'my report' in the tube default" in ww.run(1, "schedule", "remove", "my report").err
             err = ww.run(2, "schedule", "add", "x", "0 25 * * *").err
             equal(err, "weekwheel: schedule: '25' is no hour: expected 0 to 23 or *\n  0 25 * * *\n    ^\n")

@@ -29,6 +29,7 @@ enum {
 	ATTEMPTS,
 	BACKOFF,
 	KEEP,
+	GROUP,
 	PAGE = 100
 };
 
@@ -46,6 +47,7 @@ static const struct option table[] = {
     {RUN, 'r', "run", "TIME", "how long a worker may take (default 60s)"},
     {PRIORITY, 'p', "priority", "N", "lower is delivered first (default 1024)"},
     {ATTEMPTS, 0, "attempts", "N", "bury a job after N failed attempts"},
+    {GROUP, 'g', "group", "GROUP", "of the jobs; it may have limits (see weekwheel limit)"},
     {KEEP, 0, "keep", "TIME", "keep how each run ended for TIME; 'weekwheel history'\nshows it"},
     {BACKOFF, 0, "backoff", "TIME", "the delay after a failed attempt; doubles with each"},
     {JOBS_FLAG(struct schedule_command, is_paused), 0, "paused", NULL, "add it paused"},
@@ -142,6 +144,8 @@ static int take(void *context, struct options *options, int id)
 		    options, "priority", 0, UINT32_MAX, &command->priority, "a whole number up to 4294967295");
 	case ATTEMPTS:
 		return jobs_whole(options, "attempts", 1, UINT32_MAX, &command->attempts, "a whole number from 1");
+	case GROUP:
+		return jobs_key(options, "group", command->group);
 	case KEEP:
 		return jobs_duration(options, "keep", DURATION_SECOND, DURATION_MAX, &command->keep);
 	case BACKOFF:
@@ -202,6 +206,7 @@ static void send_schedule(struct schedule_command *command, const char *zone, co
 	add_time(words, sizeof words, "end", command->end);
 	add_time(words, sizeof words, "backoff", command->backoff);
 	add_time(words, sizeof words, "keep", command->keep);
+	jobs_add(words, sizeof words, "group", command->group);
 	if (command->attempts)
 		jobs_add_number(words, sizeof words, "attempts", command->attempts);
 	jobs_add(words, sizeof words, "paused", command->is_paused ? "yes" : NULL);
@@ -399,13 +404,13 @@ static void show_times(const char *line, size_t size)
 static void show_fields(const char *line, size_t size)
 {
 	static const char *const names[] = {"name", "tube", "cron", "zone", "missed", "overlap", "spread", "run",
-	    "priority", "attempts", "made", "skipped", "length"};
+	    "priority", "attempts", "group", "made", "skipped", "length"};
 	char text[CLIENT_LINE];
 	char key[JOBS_KEY_TEXT];
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		json_text(line, size, names[i], text, sizeof text);
-		printf("%-9s %s\n", names[i], i == 0 ? jobs_key_show(text, key, sizeof key) : text);
+		printf("%-9s %s\n", names[i], i == 0 || *names[i] == 'g' ? jobs_key_show(text, key, sizeof key) : text);
 	}
 	if (memmem(line, size, "\"paused\":true", 13))
 		puts("paused    yes");

@@ -13,6 +13,7 @@ struct schedule_command {
 	const char *missed, *overlap; /* NULL: as the server has it */
 	uint64_t skip, spread, start, end, run, priority, attempts, backoff, keep;
 	int is_paused, if_absent;
+	char group[JOBS_KEY_TEXT]; /* percent-encoded; "": none */
 };
 
 /* Put the schedule, and wait for the answer. Return 0, or -1 after a message. */
