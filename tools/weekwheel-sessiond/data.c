@@ -221,7 +221,7 @@ struct looking {
 	void *context;
 };
 
-static void fill_entry(struct data_entry *entry, const struct ww_session_found *found)
+void data_entry_fill(struct data_entry *entry, const struct ww_session_found *found)
 {
 	const struct value *value = found->value;
 
@@ -240,7 +240,7 @@ static int look(const void *key, size_t length, const struct ww_session_found *f
 	(void)key;
 	(void)length;
 	if (looking->entry)
-		fill_entry(looking->entry, found);
+		data_entry_fill(looking->entry, found);
 	if (looking->fn)
 		looking->fn(found->value, looking->context);
 	return 0;
@@ -366,7 +366,7 @@ static int tell(const void *key, size_t length, const struct ww_session_found *f
 	struct data_entry entry;
 	struct data_record record;
 
-	fill_entry(&entry, found);
+	data_entry_fill(&entry, found);
 	record = (struct data_record){
 	    telling->key->database, key, length, found->value, entry.ttl, entry.deadline, entry.end};
 	if (telling->from)

@@ -165,6 +165,9 @@ struct data_entry {
 	size_t size;
 };
 
+/* What a map has found. */
+void data_entry_fill(struct data_entry *entry, const struct ww_session_found *found);
+
 /* Call fn with the value: it must be short, and may not call back. Returns 1, 0 if there is none, or a WW_E*. */
 int data_read(struct data *data, const struct data_key *key, ww_look_fn *fn, void *context);
 /* The same, with all that is known. fn may be NULL. Without an entry, entry->version is 0. */

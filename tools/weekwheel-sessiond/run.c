@@ -13,6 +13,7 @@
 #include "tools/weekwheel-sessiond/commands.h"
 #include "tools/weekwheel-sessiond/events.h"
 #include "tools/weekwheel-sessiond/http.h"
+#include "tools/weekwheel-sessiond/keep.h"
 
 static void on_signal(uv_signal_t *handle, int number)
 {
@@ -48,6 +49,16 @@ static int start_data(struct sessiond *server)
 	int error = data_open(&server->data, &config);
 
 	return error == WW_OK ? 0 : message_error("cannot make the maps of sessions: %s", ww_strerror(error));
+}
+
+static int start_keep(struct sessiond *server)
+{
+	const struct sessiond_settings *settings = server->settings;
+
+	if (!settings->folder)
+		return 0;
+	server->keep = keep_open(server->data, settings->folder, settings->save_every);
+	return server->keep ? 0 : -1;
 }
 
 static int start_loops(struct sessiond *server)
@@ -90,7 +101,7 @@ static int start(struct sessiond *server)
 	(void)uv_random(NULL, NULL, random, sizeof random, 0, NULL);
 	(void)snprintf(server->run_id, sizeof server->run_id, "%016" PRIx64 "%016" PRIx64 "%08" PRIx32, random[0],
 	    random[1], (uint32_t)random[2]);
-	if (start_data(server) != 0 || start_loops(server) != 0 ||
+	if (start_data(server) != 0 || start_keep(server) != 0 || start_loops(server) != 0 ||
 	    teller_start(&server->teller, &server->loop[0].uv) != 0 || http_start(server) != 0 ||
 	    doors_start(server) != 0)
 		return -1;
@@ -135,6 +146,8 @@ int sessiond_run(const struct sessiond_settings *settings)
 	server->settings = settings;
 	if (start(server) == 0)
 		status = run(server);
+	if (keep_close(server->keep) != 0)
+		status = 1;
 	state_finish();
 	data_close(server->data);
 	for (unsigned i = 0; i < server->loop_count; i++)

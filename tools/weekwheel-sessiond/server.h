@@ -101,6 +101,7 @@ struct sessiond {
 	const struct sessiond_settings *settings;
 	struct web *web; /* NULL: no HTTP */
 	struct data *data;
+	struct keep *keep; /* NULL: nothing outlasts the server */
 	struct loop *loop;
 	unsigned loop_count;
 	int *listener;

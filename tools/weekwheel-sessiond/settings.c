@@ -27,6 +27,8 @@ enum {
 	OPTION_POLICY,
 	OPTION_BULK,
 	OPTION_CLIENTS,
+	OPTION_DATA,
+	OPTION_SAVE_EVERY,
 	OPTION_PASSWORD,
 	OPTION_INSECURE,
 	OPTION_CLOCK,
@@ -55,6 +57,9 @@ static const struct option table[] = {
         "at that bound: noeviction refuses sets (the default), allkeys-lru evicts\nwhat is used least, volatile-lru only keys with deadlines"},
     {OPTION_BULK, 0, "proto-max-bulk-len", "BYTES", "the longest value (512M)"},
     {OPTION_CLIENTS, 0, "maxclients", "N", "the most clients at a time (10000)"},
+    {OPTION_DATA, 'd', "data", "DIR", "keep sessions in this directory over a restart"},
+    {OPTION_SAVE_EVERY, 0, "save-every", "TIME",
+        "with --data: write changed sessions so often (60s), and at the end. A\ncrash loses what has changed since"},
     {OPTION_PASSWORD, 0, "requirepass-file", "FILE", "clients must say the password in the first line of this file"},
     {OPTION_INSECURE, 0, "insecure", NULL, "let other machines reach this server, which has no TLS"},
     {OPTION_CLOCK, 0, "clock", "CLOCK",
@@ -217,6 +222,16 @@ static int read_lifetime(struct sessiond_settings *settings, const struct option
 	return 0;
 }
 
+static int read_save_every(struct sessiond_settings *settings, const struct options *options)
+{
+	struct duration_problem problem;
+
+	if (duration_parse(options->value, &settings->save_every, &problem) != 0 ||
+	    settings->save_every < DURATION_SECOND / 10)
+		return bad(options, OPTION_SAVE_EVERY, "a length of time from 100ms on, such as 60s");
+	return 0;
+}
+
 static int read_listen(struct sessiond_settings *settings, const struct options *options)
 {
 	const char *expected = address_check(options->value);
@@ -248,6 +263,11 @@ static int read_other(struct sessiond_settings *settings, const struct options *
 			return bad(options, id, "at most 16 names");
 		settings->http_hosts[settings->http_host_count++] = options->value;
 		return 0;
+	case OPTION_DATA:
+		settings->folder = options->value;
+		return *options->value ? 0 : bad(options, id, "a directory");
+	case OPTION_SAVE_EVERY:
+		return read_save_every(settings, options);
 	case OPTION_LIFETIME:
 		return read_lifetime(settings, options);
 	case OPTION_LIFETIMES:
@@ -291,6 +311,10 @@ static int check(struct sessiond_settings *settings)
 {
 	if (settings->given >> OPTION_POLICY & 1 && !settings->memory)
 		return message_error("--maxmemory-policy needs --maxmemory");
+	if (settings->save_every && !settings->folder)
+		return message_error("--save-every needs --data");
+	if (!settings->save_every)
+		settings->save_every = 60 * DURATION_SECOND;
 	if (!settings->databases)
 		settings->databases = settings->memory ? 1 : 16;
 	if (!settings->listen_count && !settings->unix_path)

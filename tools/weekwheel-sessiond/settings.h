@@ -25,6 +25,8 @@ struct sessiond_settings {
 	enum data_policy policy;
 	uint64_t bulk_max;
 	uint64_t clients_max;
+	const char *folder;   /* NULL: nothing outlasts the server */
+	uint64_t save_every;  /* ns */
 	const char *password; /* NULL: none */
 	unsigned events;      /* EVENTS_... of the start */
 	int is_insecure;
