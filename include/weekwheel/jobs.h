@@ -676,7 +676,7 @@ WW_API int ww_jobs_history(struct ww_jobs *jobs, const struct ww_run_filter *fil
  * up, at twice the pace.
  *
  * A lease that is returned (ww_jobs_return) counts as no start. ww_jobs_reserve_job is never held, but what it leases
- * counts.
+ * counts: it is how a person or a tool gets hold of one job, for instance to bury it, and workers have no use for it.
  */
 struct ww_limit {
 	uint64_t running; /* leases at once; 0: any number */

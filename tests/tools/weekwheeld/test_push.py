@@ -111,6 +111,31 @@ def tried_again(redis):
             matches(r"of the tube push, key '%s' is buried \(deliveries: %d\): %s" % (key, count, error), server.said)
 
 
+def keeps_limits(redis):
+    with Receiver() as receiver, pushing(redis=redis) as server, server.client() as a:
+        conversation(a, ("use push", "USING push"), ("limit-tube push running=2", "LIMITED"))
+        for _ in range(5):
+            assert a.put(request(receiver.url + "/slow")).startswith("INSERTED ")
+        receiver.wait(2)
+        a.until_stats("current-jobs-held", 3, "stats-tube push")
+        equal(a.numbers("stats-tube push")["current-jobs-reserved"], "2")
+        equal(len(receiver.got), 2)
+        receiver.go.set()
+        a.until_stats("push-finished", 5)
+        equal(len(receiver.got), 5)
+        # One at a time of each group, which take turns.
+        receiver.go.clear()
+        conversation(a, ("limit-tube push", "LIMITED"), ("limit-tube push running=1 each=yes", "LIMITED"))
+        for group in "aaab":
+            text = request(receiver.url + "/slow", group.encode())
+            assert a.ask(b"put-key 0 0 60 %d - group=%s\r\n%s\r\n" % (len(text), group.encode(), text)).startswith("INSERTED ")
+        receiver.wait(7)
+        a.until_stats("current-jobs-held", 2, "stats-tube push")
+        equal(sorted(body for _, _, _, body in receiver.got[5:]), [b"a", b"b"])
+        receiver.go.set()
+        a.until_stats("push-finished", 9)
+
+
 def refuses_other_bodies(redis):
     with Receiver() as receiver, pushing("--http", "127.0.0.1:0", redis=redis) as server, server.client() as a:
         conversation(a, ("use other", "USING other"))
@@ -134,6 +159,7 @@ def can_connect(server):
 class Pushes(Case):
     test_delivered = with_each_store(delivered)
     test_failures_are_tried_again_and_buried = with_each_store(tried_again)
+    test_limits_are_kept = with_each_store(keeps_limits)
     test_a_body_that_is_no_request_is_refused = with_each_store(refuses_other_bodies)
 
     def test_a_private_address_is_refused(self):

@@ -1,4 +1,4 @@
-/* The command export: writes all jobs of a store as lines of JSON. */
+/* The command export: writes all jobs and limits of a store as lines of JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
 #include "tools/weekwheel/jobs/jobs.h"
+#include "tools/weekwheel/store/limit_line.h"
 #include "tools/weekwheel/store/line.h"
 #include "tools/weekwheel/store/store.h"
 
@@ -52,6 +53,14 @@ static int write_job(const struct ww_job_info *info, void *context)
 		return ferror(export->out) != 0;
 	if (++export->written % 1000 == 0)
 		progress_show(export->written, export->total);
+	return ferror(export->out) != 0;
+}
+
+static int write_limit(const struct ww_limit_info *info, void *context)
+{
+	const struct export *export = context;
+
+	limit_line_write(export->out, info);
 	return ferror(export->out) != 0;
 }
 
@@ -183,6 +192,9 @@ static int run(void *context)
 	}
 	progress_begin("exporting");
 	error = export_open(export, &store);
+	/* First, so that a shared store keeps them while its jobs come. */
+	if (!error)
+		error = ww_jobs_limit_list(store.jobs, NULL, write_limit, export);
 	if (!error)
 		error = store_each(&store, EVERY_STATE, write_job, export);
 	progress_clear();
@@ -215,8 +227,8 @@ const struct jobs_command command_export = {
     .run = run,
     .usage = "Usage: weekwheel export [OPTION]... DIR|URL\n"
              "\n"
-             "Write every job that weekwheeld keeps in DIR as a line of JSON, all as they are at\n"
-             "one moment. A server may use the directory at the same time. Jobs in Redis are read\n"
+             "Write every job and limit that weekwheeld keeps in DIR as a line of JSON, all as they\n"
+             "are at one moment. A server may use the directory at the same time. Jobs in Redis are read\n"
              "one by one in no order, while servers go on.\n",
     .examples = "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
                 "\n"

@@ -11,6 +11,7 @@
 #include "tools/weekwheel/input/input.h"
 #include "tools/weekwheel/input/keys.h"
 #include "tools/weekwheel/jobs/jobs.h"
+#include "tools/weekwheel/store/limit_line.h"
 #include "tools/weekwheel/store/line.h"
 #include "tools/weekwheel/store/store.h"
 
@@ -44,6 +45,9 @@ struct import {
 	uint64_t added, substitute; /* committed: new jobs, and jobs in place of others */
 	uint64_t first, last;       /* new ids */
 	uint64_t left_out;
+	struct limit_line *limits; /* to be set */
+	size_t limit_count, limit_room;
+	uint64_t limits_set;
 };
 
 /* main hands the command line to another command if it has --from, which is only here for the help. */
@@ -215,6 +219,42 @@ static int end_batch(struct import *import)
 	return 0;
 }
 
+/* ---- Limits */
+
+/*
+ * In a shared store they hold while the jobs come. In a directory they are set at the end: to bury a job counts as its start.
+ */
+static int set_limits(struct import *import)
+{
+	for (size_t i = 0; i < import->limit_count; i++) {
+		const struct limit_line *line = &import->limits[i];
+		const struct ww_limit_ref ref = {.tube = line->tube,
+		    .group = line->group_length ? line->group : NULL,
+		    .group_length = line->group_length,
+		    .each = line->is_each};
+		int error = ww_jobs_limit_set(import->store.jobs, &ref, &line->limit);
+		if (error) {
+			import->begun = 0;
+			return stop(import, error);
+		}
+		import->limits_set++;
+	}
+	import->limit_count = 0;
+	return 0;
+}
+
+static int take_limit(struct import *import, const char *text, size_t size)
+{
+	struct limit_line line;
+	const char *problem = limit_line_read(&line, text, size);
+
+	if (problem)
+		return leave_out(import, import->number, "%s", problem);
+	import->limits = memory_grow(import->limits, &import->limit_room, import->limit_count, sizeof line);
+	import->limits[import->limit_count++] = line;
+	return import->store.is_shared ? set_limits(import) : 0;
+}
+
 /* ---- A line */
 
 /*
@@ -318,6 +358,8 @@ static int take_line(struct import *import, const char *text, size_t size)
 
 	if (strspn(text, " \t") >= size)
 		return 0;
+	if (limit_line_is(text, size))
+		return take_limit(import, text, size);
 	if (!entry)
 		entry = import->entries[place] = memory_zeroed(1, sizeof *entry);
 	entry->number = import->number;
@@ -363,7 +405,7 @@ static int read_all(struct import *import)
 	while ((result = input_line(&import->input, &text, &size)) == INPUT_LINE || result == INPUT_LONG)
 		if (step(import, result, text, size))
 			return -1;
-	if (end_batch(import))
+	if (end_batch(import) || set_limits(import))
 		return -1;
 	if (result == INPUT_END)
 		return 0;
@@ -387,6 +429,8 @@ static void say_result(const struct import *import)
 		    import->substitute, import->left_out);
 		if (import->added && !is_shared)
 			printf(", \"first\": %" PRIu64 ", \"last\": %" PRIu64, import->first, import->last);
+		if (import->limits_set)
+			printf(", \"limits\": %" PRIu64, import->limits_set);
 		puts("}");
 		return;
 	}
@@ -397,6 +441,8 @@ static void say_result(const struct import *import)
 		printf(", %" PRIu64 " in place of others", import->substitute);
 	if (import->left_out)
 		printf(", %" PRIu64 " left out", import->left_out);
+	if (import->limits_set)
+		printf("; %" PRIu64 " limit%s set", import->limits_set, jobs_plural(import->limits_set));
 	putchar('\n');
 }
 
@@ -409,6 +455,7 @@ static void free_entries(struct import *import)
 	}
 	free(import->entries);
 	free(import->puts);
+	free(import->limits);
 }
 
 /* An existing store keeps its number of shards. */

@@ -122,6 +122,29 @@ class Stores(StoreCase):
             equal(said, {"sound": True, "problems": [], "jobs": 9, "delayed": 5, "ready": 2, "buried": 2, "tubes": 3,
                          "accepted": 9, "ended": 0, "disk": size_of(folder)})
 
+    def test_limits_are_exported_and_imported(self):
+        limits = (("mail", "running=5"), ("mail", "starts=100 per=60 burst=20 each=yes"), ("mail", "running=1 group=%00b"), ("other", "starts=7 per=0.5"))
+        with Server("--data", "one") as server, server.client() as client:
+            for tube, numbers in limits:
+                equal(client.ask("limit-tube %s %s" % (tube, numbers)), "LIMITED")
+        with Server("--data", "one") as server, server.client() as client:
+            before = client.jobs("list-limits")
+        equal(len(before), 4)
+        text = alone.run(0, "export", "one").raw
+        job = b'{"body": "", "state": "buried"}\n'
+        equal(alone.run(0, "import", "two", stdin=text + job).out, "1 job put, with new ids from 1 to 1; 4 limits set\n")
+        equal(objects(alone.run(0, "import", "--json", "two", stdin=text).out), [{"put": 0, "replaced": 0, "left_out": 0, "limits": 4}])
+        with Server("--data", "two") as server, server.client() as client:
+            equal([{name: value for name, value in limit.items() if name != "left"} for limit in client.jobs("list-limits")],
+                  [{name: value for name, value in limit.items() if name != "left"} for limit in before])
+        for line, said in ((b'{"limit": "all", "tube": "a"}', "expected .tube., .each. or .group."),
+                           (b'{"limit": "tube", "running": 1}', "the name of a tube"),
+                           (b'{"limit": "group", "tube": "a", "running": 1}', "as 'group' of a limit"),
+                           (b'{"limit": "tube", "tube": "a", "running": -1}', "whole numbers"),
+                           (b'{"limit": "tube", "tube": "a", "starts": 1, "per": "x"}', "as 'per'"),
+                           (b'{"limit": "tube", "tube": "a", "starts": 9, "per": 0.0001}', "at most a million")):
+            matches("standard input:1: .*" + said, alone.run(1, "import", "two", stdin=line).err)
+
     def test_texts_are_any_characters(self):
         """Escaped or not, as surrogate pairs or not, an error comes back unchanged. One that is too long is cut off."""
         texts = ["\U0001f600", "\u20ac\u00e4\U0010ffff", "\\/\b\f\t\x7f", "x" * 254 + "\u00e4", "\ufffd" * 255]

@@ -57,6 +57,16 @@ class StoresInRedis(Case):
         need_redis()
         super().setUp()
 
+    def test_limits_go_to_redis_and_back(self):
+        limits = b"".join(b'{"limit": "%s", "tube": "mail"%s, "running": %d, "starts": 100, "per": 60, "burst": 20}\n' % one for one in (
+            (b"tube", b"", 5), (b"each", b"", 0), (b"group", b', "group": "AGI="', 1)))
+        with Redis() as redis:
+            equal(alone.run(0, "import", redis.url, stdin=limits).out, "0 jobs put; 3 limits set\n")
+            text = alone.run(0, "export", redis.url).raw
+        equal(sorted(text.splitlines()), sorted(limits.splitlines()))
+        equal(alone.run(0, "import", "back", stdin=text).out, "0 jobs put; 3 limits set\n")
+        equal(alone.run(0, "export", "back").raw, limits)
+
     def test_jobs_go_to_redis_and_back(self):
         jobs = list(variety(random.Random(seed()), 2500))
         put("one", *jobs)
