@@ -114,8 +114,8 @@ static int connect_as(const struct jobs_command *command, struct jobs *jobs)
 
 /* What people know from elsewhere. */
 static const char *const hints[] = {"delay", "--in TIME puts it off, and --at WHEN names a time", "cron",
-    "--every TIME repeats a job after elapsed time; 'weekwheel --help' shows what there is for calendars", "tz",
-    "write the offset into the time, as in --at 2026-12-01T09:00+02:00, or set TZ in the environment", "timezone",
+    "'weekwheel schedule add NAME EXPRESSION BODY' puts a job at each time of cron, and --every TIME after elapsed time",
+    "tz", "write the offset into the time, as in --at 2026-12-01T09:00+02:00, or set TZ in the environment", "timezone",
     "write the offset into the time, as in --at 2026-12-01T09:00+02:00, or set TZ in the environment", "ttr",
     "--run TIME is how long a worker may take", "pri", "--priority N", "retries", "--attempts N", "queue",
     "--tube TUBE", "host", "--server HOST:PORT", "port", "--server HOST:PORT", NULL};

@@ -697,7 +697,7 @@ class JobCommands(Case):
                 ("put", "--lines", "--key", "k"): "would replace",
                 ("put", "--prioritty", "1", "x"): "did you mean '--priority'",
                 ("put", "--delay", "1", "x"): "--in TIME puts it off",
-                ("put", "--cron", "0 3 * * *", "x"): "--every TIME repeats",
+                ("put", "--cron", "0 3 * * *", "x"): "'weekwheel schedule add NAME EXPRESSION BODY' puts a job at each time",
                 ("put", "--tz", "UTC", "x"): "2026-12-01T09:00.02:00, or set TZ",
                 ("work", "-t", "a", "--tube=a", "x"): "--tube 'a' is given twice",
                 ("work", "-t", "a=0", "x"): "one with a weight from 1 on",
