@@ -654,10 +654,11 @@ typedef int ww_run_fn(const struct ww_job_run *run, void *context);
 
 /*
  * Call fn for up to `limit` kept runs, the last one first. filter NULL: all. Store in *next, unless that is NULL, the
- * `before` with which the next call goes on, or 0 after the oldest. A run that cannot be read is left out. In a batch
+ * `before` with which the next call goes on, or 0 after the oldest. A call looks at 1,000 runs, or in Redis at all of them,
+ * so it may tell fewer than `limit` although there are more. A run that cannot be read is left out. In a batch
  * (ww_jobs_begin), runs that ended in it are not told yet.
  * What is kept is not part of the promise of a job: on a full disk, or without memory, a run leaves nothing.
- * Complexity: O(runs that are kept, up to the last one that is told). Errors: WW_EINVAL: fn is NULL or limit is 0.
+ * Complexity: O(runs it looks at). Errors: WW_EINVAL: fn is NULL or limit is 0.
  */
 WW_API int ww_jobs_history(struct ww_jobs *jobs, const struct ww_run_filter *filter, size_t limit, ww_run_fn *fn,
     void *context, uint64_t *next);

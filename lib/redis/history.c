@@ -31,11 +31,21 @@ struct shard_runs {
 	const redisReply *runs;
 };
 
+static int is_outcome(const redisReply *reply)
+{
+	uint64_t kind = (uint64_t)ww_redis_call_value(reply);
+
+	return kind == WW_EVENT_FINISHED || kind == WW_EVENT_RELEASED || kind == WW_EVENT_TIMED_OUT ||
+	       kind == WW_EVENT_BURIED;
+}
+
+/* The number of a run. What cannot be read ends its row. */
 static uint64_t number_at(const struct shard_runs *row)
 {
 	const redisReply *run = row->at < row->runs->elements ? row->runs->element[row->at] : NULL;
 
-	if (!run || run->type != REDIS_REPLY_ARRAY || run->elements != RUN_WORDS)
+	if (!run || run->type != REDIS_REPLY_ARRAY || run->elements != RUN_WORDS ||
+	    !is_outcome(run->element[RUN_OUTCOME]))
 		return 0;
 	return (uint64_t)ww_redis_call_value(run->element[RUN_TIME]) * NUMBER_SHARDS + row->shard;
 }

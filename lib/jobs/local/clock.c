@@ -54,7 +54,7 @@ static int is_same_boot(const unsigned char one[16], const unsigned char other[1
 	return memcmp(one, other, 16) == 0 && memcmp(one, unknown, 16) != 0;
 }
 
-static uint64_t wall_now(const struct jobs_local *jobs)
+uint64_t ww_jobs_clock_wall(const struct jobs_local *jobs)
 {
 	uint64_t now;
 
@@ -80,7 +80,7 @@ static uint64_t time_off(struct jobs_local *jobs, uint64_t wall)
 static void set_offset(struct jobs_local *jobs, int is_new)
 {
 	struct timeline *line = &jobs->elapsed;
-	uint64_t wall = wall_now(jobs);
+	uint64_t wall = ww_jobs_clock_wall(jobs);
 	uint64_t now = ww_jobs_time(line);
 	uint64_t then = jobs->meta.elapsed;
 	unsigned char boot_id[16] = {0};
@@ -124,7 +124,7 @@ static int save(struct jobs_local *jobs, struct jobs_call *firing)
 void ww_jobs_clock_save(struct jobs_local *jobs)
 {
 	jobs->meta.elapsed = ww_jobs_time(&jobs->elapsed);
-	jobs->meta.wall = wall_now(jobs);
+	jobs->meta.wall = ww_jobs_clock_wall(jobs);
 }
 
 void ww_jobs_clock_open(struct jobs_local *jobs, int is_new)

@@ -15,6 +15,7 @@
 #include "lib/jobs/local/local_internal.h"
 
 enum {
+	LOOK_MAX = 1000, /* in one call: the store is locked meanwhile */
 	FORMAT = 1,
 	PREFIX = sizeof RUN_KEY - 1,
 	KEY_SIZE = PREFIX + 8,
@@ -118,7 +119,7 @@ static size_t write_run(struct jobs_local *jobs, const struct ended_run *run, un
 	const struct job_record *record = run->record;
 	const struct tube *tube = ww_jobs_tube_number(jobs, record->tube);
 	uint64_t now = ww_jobs_time(&jobs->elapsed);
-	const uint64_t numbers[] = {run->id, run->attempt, time_now(CLOCK_REALTIME), time_after(now, record->keep)};
+	const uint64_t numbers[] = {run->id, run->attempt, ww_jobs_clock_wall(jobs), time_after(now, record->keep)};
 	struct store_bytes error = {"", 0};
 	struct run_report *report;
 	unsigned char *at = to;
@@ -142,6 +143,12 @@ static size_t write_run(struct jobs_local *jobs, const struct ended_run *run, un
 	return (size_t)(at - to);
 }
 
+static int is_outcome(unsigned char kind)
+{
+	return kind == WW_EVENT_FINISHED || kind == WW_EVENT_RELEASED || kind == WW_EVENT_TIMED_OUT ||
+	       kind == WW_EVENT_BURIED;
+}
+
 /* What a pair says; `until` is when it is forgotten. */
 static int read_run(struct store_bytes key, struct store_bytes value, struct ww_job_run *run, uint64_t *until,
     char tube[WW_TUBE_MAX + 1], char error[WW_JOB_ERROR_MAX + 1])
@@ -150,7 +157,7 @@ static int read_run(struct store_bytes key, struct store_bytes value, struct ww_
 	size_t lengths[3];
 	uint64_t numbers[4];
 
-	if (value.size < HEAD || value.size > VALUE_MAX || at[0] != FORMAT)
+	if (value.size < HEAD || value.size > VALUE_MAX || at[0] != FORMAT || !is_outcome(at[1]))
 		return WW_ECORRUPT;
 	*run = (struct ww_job_run){
 	    .number = number_of(key), .outcome = (enum ww_event_kind)at[1], .tube = tube, .error = error};
@@ -301,7 +308,7 @@ int ww_jobs_local_history(struct jobs_local *jobs, struct jobs_call *call)
 	uint64_t next = 0;
 	int result = 0;
 
-	while (!result && told < call->most) {
+	for (int looks = 0; !result && told < call->most && looks < LOOK_MAX; looks++) {
 		char tube[WW_TUBE_MAX + 1];
 		char error_text[WW_JOB_ERROR_MAX + 1];
 		unsigned char from[KEY_SIZE];
@@ -316,7 +323,8 @@ int ww_jobs_local_history(struct jobs_local *jobs, struct jobs_call *call)
 			next = 0;
 			break;
 		}
-		next = before = number_of(key);
+		before = number_of(key);
+		next = before > jobs->meta.first_run ? before : 0;
 		if (read_run(key, value, &run, &until, tube, error_text) || until <= ww_jobs_time(&jobs->elapsed) ||
 		    !is_meant(filter, &run))
 			continue;

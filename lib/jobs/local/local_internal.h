@@ -457,6 +457,8 @@ void ww_jobs_time_open(struct jobs_local *jobs, int is_new);
 void ww_jobs_clock_open(struct jobs_local *jobs, int is_new);
 /* Note both clocks for the next opening. */
 void ww_jobs_clock_save(struct jobs_local *jobs);
+/* Unix time now; 0: an elapsed clock that is virtual is alone. */
+uint64_t ww_jobs_clock_wall(const struct jobs_local *jobs);
 
 /* ---- tube.c */
 

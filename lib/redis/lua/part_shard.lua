@@ -293,9 +293,10 @@ local function end_run(id, job, outcome, attempt)
 	if not job[KEEP] then return end
 	local list, meta = tag .. ':x', tag .. ':m'
 	local report = redis.call('HGET', tag .. ':n', id) or ''
+	-- Out of memory, Redis refuses what needs some as the first write of a script: this one needs none.
+	drop_report(id, job)
 	local order = math.max(now, (redis.call('HGET', meta, 'run') or 0) + 1)
 	redis.call('HSET', meta, 'run', string.format('%d', order))
-	drop_report(id, job)
 	redis.call('RPUSH', list, cmsgpack.pack({order, now + job[KEEP], id, outcome, attempt, job[TUBE], job[KEY],
 		outcome == 5 and '' or job[REASON], report}))
 	redis.call('LTRIM', list, -math.ceil(10000 / head[5]), -1)

@@ -16,6 +16,7 @@ static char told[4096];
 static size_t calls;
 static size_t stop_at; /* 0: never */
 static uint64_t last_number;
+static uint64_t last_ended;
 
 static int tell(const struct ww_job_run *run, void *context)
 {
@@ -28,6 +29,7 @@ static int tell(const struct ww_job_run *run, void *context)
 	ck_assert_ptr_eq(context, &world);
 	ck_assert(last_number == 0 || run->number < last_number);
 	last_number = run->number;
+	last_ended = run->ended;
 	(void)snprintf(told + length, sizeof told - length, "%s %.*s %u %s (%s) %.*s\n", run->tube,
 	    (int)run->key_length, (const char *)run->key, (unsigned)run->attempt, words[run->outcome], run->error,
 	    (int)run->report_length, (const char *)run->report);
@@ -181,6 +183,44 @@ START_TEST(runs_are_forgotten_in_time)
 }
 END_TEST
 
+START_TEST(a_run_ended_by_the_clock_of_the_store)
+{
+	struct ww_run_filter first = {.prefix = "a", .prefix_length = 1};
+	uint64_t before;
+
+	world_make(&world, _i);
+	run("a", NULL);
+	world_pass(&world, 3600 * WW_SECOND);
+	run("b", NULL);
+	expect(&first, "default a 1 finished () \n");
+	before = last_ended;
+	(void)ask(NULL, 1);
+	ck_assert_uint_ge(last_ended, before + 3600 * WW_SECOND);
+	ck_assert_uint_lt(last_ended, before + 4000 * WW_SECOND);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_call_looks_at_so_many_and_says_where_it_goes_on)
+{
+	struct ww_run_filter filter = {.prefix = "first", .prefix_length = 5};
+	int asked = 0;
+
+	NEEDS(KIND_IN_PROCESS);
+	world_make(&world, _i);
+	run("first", NULL);
+	for (int i = 0; i < 2500; i++)
+		run("other", NULL);
+	do {
+		filter.before = ask(&filter, MOST);
+		asked++;
+	} while (filter.before);
+	ck_assert_str_eq(told, "default first 1 finished () \n");
+	ck_assert_int_eq(asked, 3);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(runs_outlast_the_store)
 {
 	NEEDS(KIND_KEEPS);
@@ -281,5 +321,6 @@ START_TEST(wrong_calls_are_refused)
 END_TEST
 
 KINDS_MAIN("jobs/history", each_attempt_is_told, a_periodic_job_tells_each_delivery, runs_are_told_by_tube_key_and_page,
-    runs_are_forgotten_in_time, runs_outlast_the_store, only_so_many_are_kept, what_fails_was_no_run,
-    reports_of_leases_that_are_gone_take_no_memory, wrong_calls_are_refused)
+    runs_are_forgotten_in_time, a_run_ended_by_the_clock_of_the_store,
+    a_call_looks_at_so_many_and_says_where_it_goes_on, runs_outlast_the_store, only_so_many_are_kept,
+    what_fails_was_no_run, reports_of_leases_that_are_gone_take_no_memory, wrong_calls_are_refused)

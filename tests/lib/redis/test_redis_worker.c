@@ -521,6 +521,31 @@ START_TEST(without_memory_nothing_is_put_and_stored_jobs_can_be_finished)
 }
 END_TEST
 
+START_TEST(a_job_with_a_history_ends_in_a_full_redis)
+{
+	struct ww_job_spec spec = store_spec("t", "x");
+	struct ww_lease leases[3];
+
+	NEEDS_SINGLE;
+	if (!store_rig_make(&rig, _i, NULL))
+		return;
+	rig.config.shards = 1;
+	store_rig_open(&rig);
+	spec.keep = 3600 * WW_SECOND;
+	for (int i = 0; i < 3; i++)
+		(void)store_put(&rig, &spec);
+	for (int i = 0; i < 3; i++)
+		leases[i] = store_take(&rig, "t", NULL);
+	redis_server_tell(&rig.servers.servers[0], "CONFIG SET maxmemory 1");
+	finish(&leases[0]);
+	OK(ww_jobs_release(rig.jobs, leases[1].id, leases[1].token, 0, 0, "later"));
+	OK(ww_jobs_bury(rig.jobs, leases[2].id, leases[2].token, 0, "never"));
+	redis_server_tell(&rig.servers.servers[0], "CONFIG SET maxmemory 0");
+	store_rig_check(&rig);
+	store_rig_end(&rig);
+}
+END_TEST
+
 START_TEST(a_replica_is_denied_until_it_is_a_primary)
 {
 	struct ww_job_spec spec;
@@ -679,6 +704,6 @@ STORE_MAIN("redis/worker", an_idle_worker_sends_only_its_heartbeats,
     no_wakeup_is_lost_among_threads_and_processes_that_wait_and_put, the_end_of_a_pause_wakes_a_wait,
     workers_wait_for_a_killed_redis_and_leases_go_on, an_emptied_redis_is_filled_again_and_that_is_reported,
     tokens_grow_even_after_redis_was_restored_from_an_older_copy,
-    without_memory_nothing_is_put_and_stored_jobs_can_be_finished, a_replica_is_denied_until_it_is_a_primary,
-    a_primary_that_dies_is_replaced_and_jobs_go_on, a_lost_node_delays_no_jobs_of_other_nodes,
-    slots_move_while_jobs_flow)
+    without_memory_nothing_is_put_and_stored_jobs_can_be_finished, a_job_with_a_history_ends_in_a_full_redis,
+    a_replica_is_denied_until_it_is_a_primary, a_primary_that_dies_is_replaced_and_jobs_go_on,
+    a_lost_node_delays_no_jobs_of_other_nodes, slots_move_while_jobs_flow)

@@ -12,7 +12,8 @@
 #include "tools/common/percent.h"
 #include "tools/weekwheel/jobs/listing.h"
 
-enum { SCHEDULE = 1, LIMIT, REPORT_MAX = 4096 };
+/* Base64 is decoded three bytes at a time. */
+enum { SCHEDULE = 1, LIMIT, REPORT_MAX = 4096, REPORT_ROOM = (REPORT_MAX / 3 + 1) * 3 };
 
 struct history_command {
 	struct jobs jobs;
@@ -61,12 +62,12 @@ static int take_option(void *context, struct options *options, int id)
 
 /* What weekwheel work reports is JSON; others may report anything. */
 struct worked {
-	char bytes[REPORT_MAX + 1];
+	char bytes[REPORT_ROOM + 1];
 	size_t size;
 	int is_object;
 	char worker[100];
 	char seconds[DURATION_TEXT];
-	char output[REPORT_MAX + 1];
+	char output[REPORT_ROOM + 1];
 };
 
 static void read_report(struct worked *worked, const char *line, size_t size)
@@ -75,7 +76,7 @@ static void read_report(struct worked *worked, const char *line, size_t size)
 	struct json_value output;
 	struct duration_problem problem;
 	uint64_t ns;
-	long length = report.kind == JSON_STRING && report.size <= 4 * (REPORT_MAX / 3 + 1)
+	long length = report.kind == JSON_STRING && report.size <= BASE64_SIZE(REPORT_ROOM)
 	                  ? base64_decode(worked->bytes, report.text, report.size)
 	                  : 0;
 
@@ -94,17 +95,21 @@ static void read_report(struct worked *worked, const char *line, size_t size)
 }
 
 /* On a terminal, '.' replaces bytes that could control it. */
+static void write_byte(char byte)
+{
+	unsigned char c = (unsigned char)byte;
+	int controls = c == 0x7f || (c < ' ' && c != '\n' && c != '\t');
+
+	putchar(controls && isatty(STDOUT_FILENO) ? '.' : c);
+}
+
 static void write_lines(const char *text)
 {
-	const int is_terminal = isatty(STDOUT_FILENO);
-
 	for (int at_begin = 1; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
 		if (at_begin)
 			fputs("    ", stdout);
-		putchar(is_terminal && (c == 0x7f || (c < ' ' && c != '\n' && c != '\t')) ? '.' : c);
-		at_begin = c == '\n';
+		write_byte(*text);
+		at_begin = *text == '\n';
 		if (!text[1] && !at_begin)
 			putchar('\n');
 	}
@@ -127,7 +132,9 @@ static void write_run(const struct history_command *history, const char *line, s
 	if (*worked->seconds)
 		printf("  %s", worked->seconds);
 	if (*worked->worker)
-		printf("  by %s", worked->worker);
+		fputs("  by ", stdout);
+	for (const char *at = worked->worker; *at; at++)
+		write_byte(*at == '\n' ? '.' : *at);
 	putchar('\n');
 	if (*json_text(line, size, "error", error, sizeof error))
 		write_lines(error);

@@ -88,8 +88,8 @@ int listing_page(struct listing *listing, struct client *client, uint64_t limit,
 		else if (size)
 			listing->next = json_whole(line, size, "next");
 	}
-	/* A page that led back would never end. */
-	if (listing->next <= previous)
+	/* A page that led back would never end. Jobs have growing numbers, and the runs of a history falling ones. */
+	if (listing->verb ? previous && listing->next >= previous : listing->next <= previous)
 		listing->next = 0;
 	return 0;
 }

@@ -2,10 +2,13 @@
 """weekwheel history: how runs ended, as people see it."""
 import base64
 import json
+import os
+import pty
+import subprocess
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Beanstalkd, Case, Program, Server, equal, main, matches, objects
+from weekwheel import WEEKWHEEL, Beanstalkd, Case, Program, Server, equal, main, matches, objects
 
 FAILS = "echo first >&2; printf 'a\\tline' >&2; exit 3"
 
@@ -51,6 +54,34 @@ class History(Case):
                 cli.run(0, "work", "--history", "--drain", "--", "true")
             equal(len(cli.run(0, "history", "--schedule", "night").out.splitlines()), 2)
             matches("^No run is kept", cli.run(0, "history", "--schedule", "nigh").err)
+
+    def test_many_pages(self):
+        with Server() as server, server.client() as a:
+            a.send(b"".join(b"put-key 0 0 60 1 - keep=86400\r\nx\r\n" for _ in range(2500)))
+            for _ in range(2500):
+                matches("INSERTED", a.line())
+            for _ in range(2500):
+                job = int(a.ask("reserve").split()[1])
+                equal(a.ask("delete %d" % job), "DELETED")
+            cli = Program(server.address)
+            equal([run["id"] for run in objects(cli.run(0, "history", "--json", "--limit", "9999").out)],
+                  list(range(2500, 0, -1)))
+            equal(len(cli.run(0, "history", "--limit", "2300").out.splitlines()), 2300)
+
+    def test_reports_do_not_control_a_terminal(self):
+        with Server() as server, server.client() as a:
+            a.ask("put-key 0 0 60 1 - keep=86400\r\nx")
+            a.ask("reserve")
+            said = json.dumps({"worker": "w\x1b]0;x\x07", "seconds": 1, "output": "\x1b[2Jtext\nmore"})
+            equal(a.ask("report 1 %d\r\n%s" % (len(said), said)), "REPORTED")
+            equal(a.ask("delete 1"), "DELETED")
+            leader, follower = pty.openpty()
+            cli = Program(server.address)
+            subprocess.run([WEEKWHEEL, "history", "--output"], stdout=follower, env=cli.environment(), check=True)
+            os.close(follower)
+            shown = os.read(leader, 65536)
+            os.close(leader)
+            assert b"\x1b" not in shown and b"\x07" not in shown and b"text" in shown, shown
 
     def test_without_weekwheeld(self):
         with Beanstalkd() as other:
