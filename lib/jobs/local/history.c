@@ -83,11 +83,16 @@ static void sweep_reports(struct jobs_local *jobs)
 
 int ww_jobs_local_report(struct jobs_local *jobs, struct jobs_call *call)
 {
+	struct job_record record;
 	struct run_report *former;
 	struct run_report *report;
+	int error;
 
 	if (!has_lease(jobs, call->id, call->token))
 		return WW_ESTALE;
+	error = ww_jobs_read(jobs, call->id, &record);
+	if (error || !record.keep)
+		return error;
 	sweep_reports(jobs);
 	report = ww_jobs_resize(jobs, NULL, 0, sizeof *report + call->count);
 	if (!report)

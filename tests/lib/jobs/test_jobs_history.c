@@ -288,6 +288,12 @@ START_TEST(reports_of_leases_that_are_gone_take_no_memory)
 		OK(ww_jobs_cancel(world.jobs, &ref));
 	}
 	ck_assert_uint_le(local_of(world.jobs)->report_count, 130);
+	const unsigned before = local_of(world.jobs)->report_count;
+	spec.keep = 0;
+	(void)put_job(&world, &spec);
+	const struct ww_lease lease = reserve_job(&world);
+	OK(ww_jobs_report(world.jobs, lease.id, lease.token, "nobody asked", 12));
+	ck_assert_uint_eq(local_of(world.jobs)->report_count, before);
 	world_end(&world);
 }
 END_TEST

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What became of runs, by the protocol: what workers report, and how a schedule's jobs went."""
 import base64
+import signal
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Redis, Server, conversation, equal, main, matches, need_redis
+from weekwheel import Case, Redis, Server, alone, conversation, equal, main, matches, need_redis
 
 DAY = "keep=86400"
 
@@ -70,6 +71,24 @@ class History(Case):
                 equal(a.ask("delete %d" % job), "DELETED")
             equal([run[1] for run in runs(a)], ["c", "b"])
             matches("\nweekwheeld_history_runs 2\n", server.get("/metrics")[1])
+
+    def test_after_a_kill_and_in_copies(self):
+        with Server("--data", "data") as server, server.client() as a:
+            for key in "ab":
+                job = int(a.ask("put-key 0 0 60 1 %s %s\r\nx" % (key, DAY)).split()[1])
+                matches("RESERVED", a.ask("reserve"))
+                equal(report(a, job, "said"), "REPORTED")
+                equal(a.ask("delete %d" % job), "DELETED")
+            server.stop(signal.SIGKILL)
+        expected = [("default", key, "finished", 1, "", "said") for key in "ba"]
+        with Server("--data", "data") as server, server.client() as a:
+            equal(runs(a), expected)
+            server.program.run(0, "backup", "data", "copy")
+        alone.run(0, "recover", "data", "saved")
+        for folder in ("data", "copy", "saved"):
+            matches("sound", alone.run(0, "fsck", folder).out)
+            with Server("--data", folder) as server, server.client() as a:
+                equal(runs(a), expected)
 
     def test_over_redis(self):
         need_redis()
