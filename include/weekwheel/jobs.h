@@ -634,7 +634,8 @@ struct ww_job_run {
 
 /*
  * Say something of the run under way: its result, the end of its output. Any bytes. It is kept with the run when that
- * ends, however that happens; another report replaces it. It is in memory until then.
+ * ends, however that happens; another report replaces it. It is in memory until
+ * then, and not kept at all for a job without spec.keep.
  * Complexity: O(length). Errors: WW_EINVAL: length is over WW_JOB_REPORT_MAX. WW_ESTALE: there is no such lease.
  * WW_ENOMEM.
  */
