@@ -320,7 +320,8 @@ static struct value *make_value(const void *bytes, size_t size)
 		return NULL;
 	value->disk[0] = value->disk[1] = 0;
 	value->size = (uint32_t)size;
-	memcpy(value->bytes, bytes, size);
+	if (size > 0)
+		memcpy(value->bytes, bytes, size);
 	return value;
 }
 
