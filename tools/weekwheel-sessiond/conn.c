@@ -160,6 +160,8 @@ static void read_some(struct conn *conn)
 		return;
 	}
 	loop->bytes_in += (uint64_t)got;
+	/* What channels said before this was sent comes before its answer. */
+	loop_take_mail(loop);
 	atomic_store_explicit(&conn->last_ms, uv_now(&loop->uv), memory_order_relaxed);
 	if (in->size > 0) {
 		in->size += (size_t)got;
