@@ -297,6 +297,31 @@ class Embedded(Interface, Stores, Case):
                                   ("Meaning", web.good("GET", "cron?expression=@daily"))):
                 check(set(object_) <= set(schemas[kind]["properties"]), (kind, object_))
 
+    def test_history(self):
+        with self.server() as server, Web(server, self.token) as web:
+            made = web.good("POST", "jobs", {"tube": "api", "key": "k", "body": "x", "keep": "7d", "attempts": 2})
+            web.good("POST", "jobs", {"tube": "other", "body": "y", "keep": 60})
+            job = "jobs/%s/" % made["id"]
+            lease = web.good("POST", "leases", {"tubes": ["api"]})["leases"][0]
+            web.good("POST", job + "report", {"token": lease["token"], "body": "status 1"})
+            web.refused(422, "body", "POST", job + "report", {"token": lease["token"], "body": "x" * 4097})
+            web.refused(422, "token", "POST", job + "report", {"body": "x"})
+            web.good("POST", job + "release", {"token": lease["token"], "error": "no", "delay": 0})
+            lease = web.good("POST", "leases", {"tubes": ["api"]})["leases"][0]
+            web.good("POST", job + "finish", {"token": lease["token"]})
+            lease = web.good("POST", "leases", {"tubes": ["other"]})["leases"][0]
+            web.good("POST", "jobs/%s/finish" % lease["id"], {"token": lease["token"]})
+            runs = web.good("GET", job + "history")
+            equal([(run["outcome"], run["attempt"], run["error"], run["report"], run["key"]) for run in runs["runs"]],
+                  [("finished", 2, "", "", "k"), ("released", 1, "no", "status 1", "k")])
+            equal(runs["next"], None)
+            schemas = web.good("GET", "openapi.json")["components"]["schemas"]
+            check(set(runs["runs"][0]) <= set(schemas["Run"]["properties"]), runs)
+            equal(len(web.good("GET", "history")["runs"]), 3)
+            equal(len(web.good("GET", "history?tube=api&prefix=k")["runs"]), 2)
+            page = web.good("GET", "history?limit=2")
+            equal(len(web.good("GET", "history?after=" + page["next"])["runs"]), 1)
+
     def test_a_schedule_is_no_job(self):
         with self.server() as server, Web(server, self.token) as web, server.client() as a:
             matches("SCHEDULED", a.ask(b"put-schedule 100 0 60 1 n cron=%40daily\r\nx\r\n"))

@@ -10,7 +10,7 @@
 enum { SEGMENTS_MAX = 5, KEY_AT = 3 };
 
 static const struct v1_operation *const tables[] = {v1_put_operations, v1_job_operations, v1_lease_operations,
-    v1_look_operations, v1_limit_operations, v1_schedule_operations, v1_stream_operations};
+    v1_look_operations, v1_limit_operations, v1_schedule_operations, v1_history_operations, v1_stream_operations};
 
 enum { TABLES = sizeof tables / sizeof *tables };
 

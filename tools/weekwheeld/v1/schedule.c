@@ -200,6 +200,7 @@ static void fill(const struct v1_request *request, struct ww_schedule_spec *spec
 	spec->backoff_max = job->backoff_max;
 	spec->priority = job->priority;
 	spec->attempts = job->attempts;
+	spec->keep = job->keep;
 	spec->missed = job->missed;
 	spec->skip = job->skip;
 	spec->overlap = (enum ww_overlap)plan->overlap;

@@ -8,7 +8,7 @@
  *               collects its    which one     prepare (read.c),                 JSON      of the turn
  *               body            it is         then run, as a task
  *
- * The operations are in put.c, job.c, lease.c, look.c, limit.c, schedule.c and stream.c, each with a table of its own.
+ * The operations are in put.c, job.c, lease.c, look.c, limit.c, schedule.c, history.c and stream.c, each with a table of its own.
  *
  * Ids and tokens are strings, because numbers of JavaScript end at 2^53. Lengths of time are seconds, or texts such as
  * "1.5h"; times are those of RFC 3339.
@@ -77,6 +77,7 @@ enum {
 	V1_OF_KICK = 64,
 	V1_OF_LIMIT = 128,
 	V1_OF_SCHEDULE = 256,
+	V1_OF_REPORT = 1024,
 	V1_OF_EVENTS = 512 /* its query has several tubes */
 };
 
@@ -159,6 +160,7 @@ extern const struct v1_operation v1_lease_operations[];
 extern const struct v1_operation v1_look_operations[];
 extern const struct v1_operation v1_limit_operations[];
 extern const struct v1_operation v1_schedule_operations[];
+extern const struct v1_operation v1_history_operations[];
 extern const struct v1_operation v1_stream_operations[];
 
 /* ---- stream.c */

@@ -1,0 +1,94 @@
+/* What became of runs, and what workers report of them. */
+#include <inttypes.h>
+
+#include "tools/weekwheeld/v1/v1.h"
+
+enum { LIMIT = 100 };
+
+struct v1_runs {
+	struct v1_request *request;
+	size_t count;
+};
+
+static int add_one(const struct ww_job_run *run, void *context)
+{
+	static const char *const outcomes[] = {[WW_EVENT_FINISHED] = "finished",
+	    [WW_EVENT_RELEASED] = "released",
+	    [WW_EVENT_TIMED_OUT] = "timed-out",
+	    [WW_EVENT_BURIED] = "buried"};
+	struct v1_runs *runs = context;
+	struct v1_request *request = runs->request;
+
+	if (!v1_may(request, run->tube))
+		return 0;
+	v1_add(request, "%s{\"run\":\"%" PRIu64 "\",\"id\":\"%" PRIu64 "\",\"tube\":", runs->count++ ? "," : "",
+	    run->number, run->job);
+	v1_add_string(request, run->tube);
+	if (run->key_length > 0)
+		v1_add_bytes_as(request, "key", run->key, run->key_length);
+	else
+		v1_add(request, ",\"key\":null");
+	v1_add(request, ",\"outcome\":\"%s\",\"attempt\":%" PRIu32, outcomes[run->outcome], run->attempt);
+	v1_add_time(request, "ended", run->ended);
+	v1_add(request, ",\"error\":");
+	v1_add_string(request, run->error);
+	v1_add_bytes_as(request, "report", run->report, run->report_length);
+	v1_add(request, "}");
+	return !request->status;
+}
+
+static int prepare_list(struct v1_request *request)
+{
+	if (!request->filter.tube)
+		return 0;
+	return v1_may(request, request->filter.tube) ? 0 : v1_refuse_tube(request, request->filter.tube);
+}
+
+/* The runs of a job, or of all. The job may be gone: then its runs say which tube it had. */
+static void run_list(struct v1_request *request)
+{
+	const struct ww_run_filter filter = {.tube = request->filter.tube,
+	    .job = request->id,
+	    .prefix = request->filter.prefix,
+	    .prefix_length = request->filter.prefix_length,
+	    .before = request->filter.after};
+	struct v1_runs runs = {request, 0};
+	uint64_t next = 0;
+	int error;
+
+	v1_add(request, "{\"runs\":[");
+	error =
+	    ww_jobs_history(v1_jobs(request), &filter, request->limit ? request->limit : LIMIT, add_one, &runs, &next);
+	if (error < 0)
+		(void)v1_failed(request, error);
+	else
+		v1_add(request, next ? "],\"next\":\"%" PRIu64 "\"}" : "],\"next\":null}", next);
+}
+
+static int prepare_report(struct v1_request *request)
+{
+	if (v1_read(request, 0) != 0)
+		return -1;
+	if (request->fields->token == 0)
+		return v1_problem(request, 422, "token", NULL, "give the token of the lease");
+	if (request->fields->spec.body_length > WW_JOB_REPORT_MAX)
+		return v1_problem(
+		    request, 422, "body", "send the end of it", "a report has %d bytes at most", WW_JOB_REPORT_MAX);
+	return 0;
+}
+
+static void run_report(struct v1_request *request)
+{
+	const struct v1_fields *fields = request->fields;
+
+	if (v1_may_job(request))
+		v1_end(request, ww_jobs_report(v1_jobs(request), request->id, fields->token, fields->spec.body,
+		                    fields->spec.body_length));
+}
+
+const struct v1_operation v1_history_operations[] = {
+    {"GET", "history", RIGHT_READ, 0, 0, prepare_list, run_list},
+    {"GET", "jobs/*/history", RIGHT_READ, 0, 0, NULL, run_list},
+    {"POST", "jobs/*/report", RIGHT_WORK, V1_OF_REPORT, 1, prepare_report, run_report},
+    {NULL, NULL, 0, 0, 0, NULL, NULL},
+};
