@@ -169,6 +169,14 @@ class Crontab(Case):
         with open("system", "w", encoding="utf-8") as file:
             file.write("17 * * * * root cd / && run-parts\n@hourly www-data tidy\n5 5 * * * root\n")
         with Server("--clock", "virtual") as server:
+            with open("wrong", "w", encoding="ascii") as file:
+                file.write("15 25 * * * x\n0 0 31 2 * y\n0 3 * * * good\n")
+            dry = server.program.run(1, "import", "crontab", "--dry-run", "wrong")
+            equal(len(dry.out.splitlines()), 1)
+            matches("1 schedule would be made, 2 lines left out", dry.err)
+            real = server.program.run(1, "import", "crontab", "wrong")
+            equal((real.out, real.err.splitlines()[:-1]), (dry.out, dry.err.splitlines()[:-1]))
+            equal(server.program.run(0, "schedule", "remove", "good", "--tube", "cron").status, 0)
             ended = server.program.run(1, "import", "crontab", "--system", "--tz", "UTC", "--dry-run", "system")
             equal(ended.out.splitlines(), ["cron.root\tcd-run-parts\t17 * * * *\tUTC", "cron.www-data\ttidy\t@hourly\tUTC"])
             assert "system:3: expected five fields or @daily, a user and a command" in ended.err, ended.err

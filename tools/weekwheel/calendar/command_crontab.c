@@ -243,6 +243,22 @@ static void make_name(struct crontab *crontab, const char *command, char name[NA
 		snprintf(crontab->names[crontab->name_count++], NAME_MAX_TEXT, "%s", name);
 }
 
+/* Whether a server would take it. */
+static int is_sound(struct crontab *crontab, const char *expression, const char *zone)
+{
+	const struct ww_calendar_spec spec = {.expression = expression, .zone = zone};
+	struct ww_calendar_problem problem = {0};
+	struct ww_calendar *calendar = NULL;
+	int error = ww_calendar_open(&calendar, &spec, &problem);
+
+	ww_calendar_close(calendar);
+	if (error != WW_EINVAL)
+		return 1;
+	leave_out(crontab, "this line is not carried over:");
+	zone_refuse("schedule", expression, zone, &problem);
+	return 0;
+}
+
 static int put_schedule(struct crontab *crontab, const char *expression, const char *name, const char *script)
 {
 	struct schedule_command *schedule = &crontab->schedule;
@@ -252,6 +268,8 @@ static int put_schedule(struct crontab *crontab, const char *expression, const c
 	struct reply reply;
 
 	if (crontab->is_dry) {
+		if (!is_sound(crontab, expression, zone))
+			return 0;
 		printf("%s\t%s\t%s\t%s\n", crontab->tube, name, expression, zone);
 		crontab->made++;
 		return 0;

@@ -252,7 +252,8 @@ static int run(void *context)
 	struct list_command *list = context;
 	int failed;
 
-	if (tubes_known(&list->jobs))
+	/* Jobs that have ended outlast their tube. */
+	if (!(list->listing.states && strstr(list->listing.states, "ended")) && tubes_known(&list->jobs))
 		return -1;
 	list->listing.tube = list->jobs.tube;
 	table_begin(&list->table, columns, sizeof columns / sizeof *columns);
