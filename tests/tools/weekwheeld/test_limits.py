@@ -16,6 +16,15 @@ def put(client, count, tube="mail"):
 
 
 class Limits(Case):
+    def test_a_worker_that_drains_leaves_nothing_that_a_limit_held(self):
+        with Server() as server, server.client() as a:
+            a.ask("use t")
+            for _ in range(8):
+                a.put()
+            server.program.run(0, "limit", "t", "--rate", "50/1s")
+            server.program.run(0, "work", "--tube", "t", "--jobs", "2", "--drain", "--", "true")
+            equal(a.ask("stats-tube t").count("current-jobs-ready: 0"), 1)
+
     def test_a_worker_that_waits_gets_a_job_when_one_may_start(self):
         with Server("--clock", "virtual") as server, server.client() as a, server.client() as b:
             conversation(a, ("watch mail", "WATCHING 2"), ("limit-tube mail running=2 starts=1 per=0.5", "LIMITED"))
