@@ -176,7 +176,16 @@ class Crontab(Case):
             matches("1 schedule would be made, 2 lines left out", dry.err)
             real = server.program.run(1, "import", "crontab", "wrong")
             equal((real.out, real.err.splitlines()[:-1]), (dry.out, dry.err.splitlines()[:-1]))
-            equal(server.program.run(0, "schedule", "remove", "good", "--tube", "cron").status, 0)
+            # What is not in it any more goes on, and is named.
+            with open("wrong", "w", encoding="ascii") as file:
+                file.write("0 4 *\t*  * root better\n")
+            again = server.program.run(0, "import", "crontab", "--tz", "UTC", "wrong")
+            equal(again.out, "cron\troot-better\t0 4 * * *\tUTC\n")
+            matches("wrong: the schedule 'good' is not in it, and goes on; .*remove good --tube cron", again.err)
+            matches("wrong:1: the command begins with 'root', a user: .*--system", again.err)
+            matches("weekwheel work --jobs 20 --tube cron -- sh", again.err)
+            server.program.run(0, "schedule", "remove", "good", "--tube", "cron")
+            server.program.run(0, "schedule", "remove", "root-better", "--tube", "cron")
             ended = server.program.run(1, "import", "crontab", "--system", "--tz", "UTC", "--dry-run", "system")
             equal(ended.out.splitlines(), ["cron.root\tcd-run-parts\t17 * * * *\tUTC", "cron.www-data\ttidy\t@hourly\tUTC"])
             assert "system:3: expected five fields or @daily, a user and a command" in ended.err, ended.err

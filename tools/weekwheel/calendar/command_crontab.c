@@ -5,18 +5,20 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/command.h"
 #include "tools/common/duration.h"
+#include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/calendar/schedule.h"
 #include "tools/weekwheel/calendar/zone.h"
 #include "tools/weekwheel/jobs/put.h"
 
-enum { ZONE = 1, RUN, NAMES_MAX = 10000, NAME_MAX_TEXT = 60, ENVIRONMENT_MAX = 8192 };
+enum { ZONE = 1, RUN, TUBES_MAX = 64, LEFT_MAX = 10, NAMES_MAX = 10000, NAME_MAX_TEXT = 60, ENVIRONMENT_MAX = 8192 };
 
 struct crontab {
 	struct schedule_command schedule; /* begins with the struct jobs */
@@ -28,7 +30,9 @@ struct crontab {
 	char environment[ENVIRONMENT_MAX]; /* lines of shell that the jobs begin with */
 	char tube[JOBS_TUBE_MAX + 1];
 	unsigned made, left_out;
-	char (*names)[NAME_MAX_TEXT]; /* tube and name */
+	char tubes[TUBES_MAX][JOBS_TUBE_MAX + 1]; /* that have got a schedule */
+	size_t tube_count;
+	char (*names)[NAME_MAX_TEXT];
 	size_t name_count;
 };
 
@@ -243,6 +247,15 @@ static void make_name(struct crontab *crontab, const char *command, char name[NA
 		snprintf(crontab->names[crontab->name_count++], NAME_MAX_TEXT, "%s", name);
 }
 
+static void note_tube(struct crontab *crontab)
+{
+	for (size_t i = 0; i < crontab->tube_count; i++)
+		if (strcmp(crontab->tubes[i], crontab->tube) == 0)
+			return;
+	if (crontab->tube_count < TUBES_MAX)
+		strcpy(crontab->tubes[crontab->tube_count++], crontab->tube);
+}
+
 /* Whether a server would take it. */
 static int is_sound(struct crontab *crontab, const char *expression, const char *zone)
 {
@@ -267,6 +280,7 @@ static int put_schedule(struct crontab *crontab, const char *expression, const c
 	struct client *client = &schedule->jobs.client;
 	struct reply reply;
 
+	note_tube(crontab);
 	if (crontab->is_dry) {
 		if (!is_sound(crontab, expression, zone))
 			return 0;
@@ -291,6 +305,33 @@ static int put_schedule(struct crontab *crontab, const char *expression, const c
 	return 0;
 }
 
+/* One blank between two fields, as expressions are shown. */
+static void join_fields(char *line)
+{
+	char *to = line;
+
+	for (const char *from = line; *from; from++)
+		if (*from != ' ' && *from != '\t')
+			*to++ = *from;
+		else if (to > line && to[-1] != ' ')
+			*to++ = ' ';
+	*to = 0;
+}
+
+/* Of a crontab of the system without --system, the users would become commands. */
+static void warn_of_user(const struct crontab *crontab, const char *command)
+{
+	char user[64];
+	size_t length = strcspn(command, " \t");
+
+	if (crontab->is_system || length == 0 || length >= sizeof user || !command[length])
+		return;
+	memcpy(user, command, length);
+	user[length] = 0;
+	if (getpwnam(user))
+		note(crontab, "the command begins with '%s', a user: what names users needs --system", user);
+}
+
 static int take_times(struct crontab *crontab, char *line)
 {
 	char name[NAME_MAX_TEXT];
@@ -298,6 +339,7 @@ static int take_times(struct crontab *crontab, char *line)
 	char *script;
 	int failed;
 
+	join_fields(line);
 	if (strncmp(line, "@reboot", 7) == 0) {
 		leave_out(crontab, "@reboot is not carried over: let a unit of systemd start it");
 		return 0;
@@ -314,6 +356,7 @@ static int take_times(struct crontab *crontab, char *line)
 		                                      : "expected five fields or @daily, and a command");
 		return 0;
 	}
+	warn_of_user(crontab, command);
 	make_name(crontab, command, name);
 	script = make_script(crontab, command);
 	failed = script ? put_schedule(crontab, line, name, script) : message_error("no memory");
@@ -342,6 +385,67 @@ static int take_line(struct crontab *crontab, char *line)
 	return take_times(crontab, line);
 }
 
+/* ---- What is there, and is not in the crontab: of a former one, perhaps */
+
+static int is_named(const struct crontab *crontab, const char *name)
+{
+	for (size_t i = 0; i < crontab->name_count; i++)
+		if (strcmp(crontab->names[i], name) == 0)
+			return 1;
+	return 0;
+}
+
+static void tell_left(const struct crontab *crontab, const char *tube, const char *line, size_t size, unsigned *left)
+{
+	char encoded[JOBS_KEY_TEXT], name[JOBS_KEY_MAX + 4];
+
+	if (!*json_text(line, size, "name", encoded, sizeof encoded))
+		return;
+	jobs_key_show(encoded, name, sizeof name);
+	if (is_named(crontab, name) || ++*left > LEFT_MAX)
+		return;
+	message_warning(
+	    "%s: the schedule '%s' is not in it, and goes on; to end it: weekwheel schedule remove %s --tube %s",
+	    crontab->file, name, name, tube);
+}
+
+static int look_for_left(struct crontab *crontab)
+{
+	struct client *client = &crontab->schedule.jobs.client;
+	unsigned left = 0;
+	struct reply reply;
+
+	for (size_t i = 0; i < crontab->tube_count; i++) {
+		if (client_expect(client, &reply, "OK", "list", "list-schedules tube=%s limit=1000", crontab->tubes[i]))
+			return -1;
+		for (size_t at = 0; at < reply.body_size;) {
+			const char *line = reply.body + at;
+			const char *end = memchr(line, '\n', reply.body_size - at);
+			size_t size = end ? (size_t)(end - line) : reply.body_size - at;
+
+			tell_left(crontab, crontab->tubes[i], line, size, &left);
+			at += size + (end != NULL);
+		}
+	}
+	if (left > LEFT_MAX)
+		message_warning("%s: and %u more are not in it; 'weekwheel schedule list' shows all", crontab->file,
+		    left - LEFT_MAX);
+	return 0;
+}
+
+/* cron runs all at once, a worker as many as it is told. */
+static void write_hint(const struct crontab *crontab)
+{
+	char tubes[1000] = "";
+	size_t length = 0;
+
+	for (size_t i = 0; i < crontab->tube_count && length + JOBS_TUBE_MAX + 10 < sizeof tubes; i++)
+		length += (size_t)sprintf(tubes + length, " --tube %s", crontab->tubes[i]);
+	message_line("%u schedule%s%s, %u line%s left out. A worker runs their jobs: weekwheel work --jobs 20%s -- sh",
+	    crontab->made, jobs_plural(crontab->made), crontab->is_dry ? " would be made" : "", crontab->left_out,
+	    jobs_plural(crontab->left_out), *tubes ? tubes : " --tube cron");
+}
+
 static int run(void *context)
 {
 	struct crontab *crontab = context;
@@ -368,13 +472,13 @@ static int run(void *context)
 		crontab->line++;
 		failed = take_line(crontab, line);
 	}
+	if (!failed && !crontab->is_dry)
+		failed = look_for_left(crontab);
 	free(text);
 	free(crontab->names);
 	if (failed)
 		return -1;
-	message_line("%u schedule%s%s, %u line%s left out. A worker runs their jobs: weekwheel work --tube %s -- sh",
-	    crontab->made, jobs_plural(crontab->made), crontab->is_dry ? " would be made" : "", crontab->left_out,
-	    jobs_plural(crontab->left_out), crontab->tube);
+	write_hint(crontab);
 	return crontab->left_out ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -391,9 +495,10 @@ const struct jobs_command command_crontab = {
              "\n"
              "Make a schedule of each line of a crontab. A job's body is a script for sh, with\n"
              "the crontab's variables; its command is tried once, and buried if it fails. What\n"
-             "does not carry over is said. Doing it again replaces the schedules.\n",
+             "does not carry over is said. Doing it again replaces the schedules; those of lines that\n"
+             "are gone go on, and are named.\n",
     .examples = "Examples:\n"
                 "  crontab -l | weekwheel import crontab -\n"
-                "  weekwheel work --tube cron -- sh\n"
+                "  weekwheel work --jobs 20 --tube cron -- sh\n"
                 "  weekwheel import crontab --system --dry-run /etc/crontab\n",
 };
