@@ -116,6 +116,7 @@ function makeWheel(wheel) {
 	for (let index = 0; index < wheel.count; index++) {
 		const slot = drawn("path", {class: "slot", d: slotPath(index, wheel.count)});
 		slot.append(drawn("title", {}));
+		slot.style.fillOpacity = strength(0, 1);
 		wheel.slots.push(slot);
 		picture.append(slot);
 	}
@@ -224,7 +225,8 @@ function showWeek(counts) {
 	}
 	replace($("week").tBodies[0], ...rows);
 	$("week").tHead.replaceChildren(element("tr", {}, element("th", {}), ...Array.from({length: 24}, (_, hour) =>
-		element("th", {scope: "col"}, hour % 6 ? "" : new Date(begin + hour * 3600000).getHours() + ":00"))));
+		element("th", {scope: "col"}, hour % 6 ? "" :
+			new Date(begin + hour * 3600000).toLocaleTimeString([], {hour: "numeric", minute: "2-digit"})))));
 }
 
 // Arrow keys go from hour to hour.
