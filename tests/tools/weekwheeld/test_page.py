@@ -253,7 +253,7 @@ class Page(Case):
             # Nothing is asked for from time to time now.
             browser.run("for (const part of PARTS) part.live = 1e6")
             equal(a.ask("use mail"), "USING mail")
-            matches("INSERTED", a.put(EVIL.encode(), delay=1000))
+            matches("INSERTED", a.ask(b"put-key 0 1000 60 %d - keep=86400\r\n%s\r\n" % (len(EVIL), EVIL.encode())))
             browser.until_text("#events", "put")
             browser.until_text("#state", "1 delayed")
             browser.until_text("#tubes", "mail")
@@ -266,15 +266,18 @@ class Page(Case):
             until(lambda: browser.run("return document.activeElement.dataset.focus !== undefined ||"
                                       "document.activeElement === document.body"), "drawn", 0.05)
             matches("RESERVED", a.ask("reserve-job 1"))
+            equal(a.ask("report 1 %d\r\n%s" % (len(EVIL), EVIL)), "REPORTED")
             equal(a.ask("bury 1 0"), "BURIED")
             browser.until_text("#buried", "mail")
+            browser.until_text("#job", "(?s)Runs.*buried, attempt 1.*onerror")
             browser.picture("page-live")
             a.send("put-schedule 100 0 60 1 n cron=%40daily\r\nx\r\n")
             browser.until_text("#schedules", "@daily")
             equal(a.line()[:9], "SCHEDULED")
             matches("RESERVED", a.ask("reserve-job 1"))
             equal(a.ask("delete 1"), "DELETED")
-            browser.until_text("#job", "has ended")
+            browser.until_text("#job", "(?s)has ended.*finished, attempt [12].*buried, attempt 1")
+            equal(browser.run("return document.title + document.querySelectorAll('#job img').length"), "weekwheel0")
             equal([error for error in browser.errors() if "status of 4" not in error], [])
 
     def test_without_events_it_asks(self):

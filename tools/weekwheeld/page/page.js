@@ -306,16 +306,25 @@ function story(job) {
 	return lines.filter(([, value]) => value !== "" && value !== undefined && value !== "0");
 }
 
+// How the last runs ended, of what was put with "keep".
+async function runsOf(query) {
+	const {runs} = await ask("GET", query + "limit=10");
+	return runs.length === 0 ? [] : [element("h3", {}, "Runs"), element("ol", {class: "runs"}, ...runs.map((run) =>
+		element("li", {}, `${run.outcome}, attempt ${run.attempt}, ${timeText(run.ended)}${run.error ? ": " + run.error : ""}`,
+			...(run.report ? [element("pre", {tabindex: 0}, run.report)] : []))))];
+}
+
 // The job that is shown: its path, and what is known of it.
 let shown = null;
 
 async function askJob(path) {
 	const job = await ask("GET", path);
 	const body = job.body !== undefined ? job.body : job.body_base64;
+	const runs = await runsOf(`jobs/${job.id}/history?`);
 	shown = {path, job};
 	replace($("job"),
 		element("dl", {}, ...story(job).flatMap(([term, value]) => [element("dt", {}, term), element("dd", {}, value)])),
-		element("pre", {tabindex: 0}, body.slice(0, BODY_SHOWN)),
+		element("pre", {tabindex: 0}, body.slice(0, BODY_SHOWN)), ...runs,
 		actions(job, () => refresh()));
 }
 
@@ -328,7 +337,8 @@ async function askShown() {
 	} catch (error) {
 		if (!(error instanceof Problem) || error.status !== 404)
 			throw error;
-		replace($("job"), element("p", {class: "hint"}, `Job ${shown.job.id} has ended, or was deleted.`));
+		replace($("job"), element("p", {class: "hint"}, `Job ${shown.job.id} has ended, or was deleted.`),
+			...await runsOf(`jobs/${shown.job.id}/history?`));
 		shown = null;
 	}
 }
