@@ -13,8 +13,12 @@ static int take_tubes(struct v1_request *request)
 {
 	char name[WW_TUBE_MAX + 1];
 	char *at = request->in.data;
-	char *end = at + request->in.size;
+	char *end;
 
+	/* Without names it has no memory either. */
+	if (request->in.size == 0)
+		return 0;
+	end = at + request->in.size;
 	for (; at < end; at += strlen(at) + 1) {
 		char *comma = memchr(at, ',', (size_t)(end - at));
 
