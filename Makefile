@@ -14,7 +14,7 @@ FORCE:
 LISTS := $(wildcard lib/*/component.mk tools/*/component.mk tools/bench/*/component.mk tests/component.mk)
 # The goals that promise to work on a bare Debian, after the group of packages.txt that each needs.
 GOALS := ci:lint ci:run-fuzzers $(if $(WRAP),ci,check):check bench:bench bench:bench-jobs bench:bench-redis \
-	demo:demo-cluster build:demo
+	demo:demo-cluster demo:demo-sessions build:demo
 GROUP := $(firstword $(foreach group,ci check bench demo build,\
 	$(if $(filter $(addprefix $(group):,$(MAKECMDGOALS)),$(GOALS)),$(group))))
 
@@ -70,7 +70,7 @@ BINARIES := $(call each,program,$(PROGRAMS))
 INSTALLED := $(call each,program,$(call built,weekwheel weekwheeld sessiond))
 
 HEADERS := $(patsubst %,include/weekwheel/%.h,$(sort $(foreach name,$(LIBRARIES),$($(name)_HEADERS))))
-MAN1 := $(sort $(wildcard man/*.1))
+MAN1 := $(sort $(wildcard man/*.[17]))
 # One page a header, but for the two that declare nothing.
 MAN3 := $(patsubst include/weekwheel/%.h,$(B)/man/weekwheel_%.3,$(filter-out %/export.h %/weekwheel.h,\
 	$(if $(PYTHON),$(HEADERS))))
@@ -146,8 +146,8 @@ $(foreach name,$(PROGRAMS),$(eval $(call program_rule,$(name))))
 $(B)/lib/base.a: $(base_OBJECTS)
 $(B)/lib/common.a: $(common_OBJECTS)
 
-# A page tells the version and names the other pages.
-$(B)/man/weekwheel_%.3: include/weekwheel/%.h $(HEADERS) scripts/header-to-man
+# A page tells the version, names the other pages and shows a program.
+$(B)/man/weekwheel_%.3: include/weekwheel/%.h $(HEADERS) scripts/header-to-man $(wildcard tools/examples/*.c)
 	@mkdir -p $(@D)
 	$(call quiet,MAN,$@)scripts/header-to-man $< >$@
 
@@ -157,6 +157,9 @@ demo: all
 
 demo-cluster: all
 	@B='$(B)' scripts/demo-cluster
+
+demo-sessions: all
+	@B='$(B)' scripts/demo-sessions $(JOBS)
 
 # ---- Speed ------------------------------------------------------------------------------------------------------
 
@@ -185,7 +188,7 @@ endif
 # jemalloc would hide from valgrind what becomes of a block. tests/slow-memcheck.txt names what is left out, and why.
 memcheck:
 	+@$(MAKE) --no-print-directory check B=$(B)/memcheck CONFIGURE_FLAGS=--without-jemalloc \
-		WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} SKIP="$$(grep -v '^#' tests/slow-memcheck.txt | tr '\n' ' ')" \
+		WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} WW_STORE_ROUNDS=200 WW_SHARE=10 SKIP="$$(grep -v '^#' tests/slow-memcheck.txt | tr '\n' ' ')" \
 		WRAP='valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite'
 
 FUZZ_SECONDS ?= 20
@@ -234,10 +237,23 @@ ROUNDS ?= 10
 failovers: all
 	@B='$(abspath $(B))' CC='$(CC)' WW_ROUNDS='$(ROUNDS)' WW_PUTS=6000 tests/tools/weekwheeld/test_failover.py
 
+# ---- The documentation as a site --------------------------------------------------------------------------------
+
+site: $(MAN3)
+	@B='$(abspath $(B))' scripts/make-site
+
 # ---- A release ----------------------------------------------------------------------------------------------------
 
 dist: $(B)/configure
 	@B='$(abspath $(B))' VERSION='$(VERSION)' scripts/make-dist
+
+# The packages of Debian.
+deb: $(B)/configure
+	@B='$(abspath $(B))' VERSION='$(VERSION)' scripts/make-deb
+
+# The interface that later versions are compared with.
+abi: all
+	@B='$(abspath $(B))' CC='$(CC)' scripts/check-abi --write
 
 # ---- The library in two files ------------------------------------------------------------------------------------
 
@@ -257,6 +273,12 @@ FOLDERS = DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' prefix='$(prefix)' bindir='$
 install: all
 	@$(FOLDERS) scripts/install-files '$(INSTALLED)' '$(STATIC)' '$(SHARED)' '$(HEADERS)' '$(MAN1) $(MAN3)'
 
+# Where this interpreter looks for packages, or in pythondir. pip writes beside what it installs, so that gets a copy.
+install-python: $(B)/config.mk
+	@rm -rf '$(B)/python' && mkdir -p '$(B)/python' && cp -r lib/bindings/python/[!_]* '$(B)/python'
+	$(or $(PYTHON),python3) -m pip install --quiet --no-index --no-build-isolation --no-deps --root-user-action=ignore \
+		--break-system-packages $(if $(pythondir),--target='$(DESTDIR)$(pythondir)',$(DESTDIR:%=--root='%')) '$(abspath $(B))/python'
+
 uninstall: $(B)/config.mk
 	@$(FOLDERS) scripts/install-files --remove
 
@@ -272,7 +294,7 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all amalgamation configure dist demo demo-cluster crash-test simulate soak failovers bench bench-jobs bench-limits bench-redis bench-schedules bench-sessions bench-instructions check need-check memcheck fuzz \
-	run-fuzzers lint format install uninstall deps clean distclean help FORCE
+.PHONY: all abi amalgamation configure deb dist site demo demo-cluster demo-sessions crash-test simulate soak failovers bench bench-jobs bench-limits bench-redis bench-schedules bench-sessions bench-instructions check need-check memcheck fuzz \
+	run-fuzzers lint format install install-python uninstall deps clean distclean help FORCE
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -5,10 +5,12 @@ TESTS := $(call named,tests,$(TEST_SRC))
 TEST_SCRIPTS := $(shell find tests -name 'test_*.sh' -o -name 'test_*.py' | sort)
 FUZZ_SRC := $(foreach name,$(COMPONENTS),$($(name)_FUZZERS:%=tests/fuzz/fuzz_%.c))
 FUZZERS := $(call named,fuzz,$(FUZZ_SRC))
-EXAMPLE_SRC := $(filter-out $(if $(call built,jobs),,%/jobs.c),$(call sources,tools/examples,*.c))
+# The program of a header that this build does not have is left out.
+EXAMPLE_SRC := $(filter-out $(patsubst include/weekwheel/%.h,tools/examples/%.c,$(filter-out $(HEADERS),$(wildcard include/weekwheel/*.h))),\
+	$(call sources,tools/examples,*.c))
 EXAMPLES := $(call named,examples,$(EXAMPLE_SRC))
 # Those that a script compiles by itself are no helpers.
-HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/fault_memory.c %/known.c %/small.c %/shifted_clock.c,\
+HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/fault_memory.c %/known.c %/small.c %/shifted_clock.c %/shifted_wall.c,\
 	$(call sources,$(foreach name,$(COMPONENTS),$($(name)_TESTS) $($(name)_HELPERS)),*.c)) \
 	$(if $(FUZZ),,tests/fuzz/main.c)
 
@@ -21,7 +23,7 @@ $(filter %/test_jobs_each_fault,$(TESTS)): $(call objects,tests/lib/jobs/fault_m
 # Each test program takes from these archives what it names: the tests' helpers, the programs without their main.
 $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
 $(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(filter-out bench,$(PROGRAMS)) $(call built,common),$($(name)_OBJECTS)) \
-	$(call objects,$(weekwheel_ALSO)))
+	$(if $(call built,weekwheel),$(call objects,$(weekwheel_ALSO))))
 ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(call each,archive,$(call built,callback redis schedule jobs calendar core))
 ALL_LIBS = $(tests_LIBS) $(foreach name,$(COMPONENTS),$($(name)_LIBS)) $(JEMALLOC_LIBS) -lm
 # Tests that play functions of the C library define them, which its own checked ones would stand before.
@@ -57,8 +59,9 @@ $(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c)) $(filter
 	$(link) $(ALL_LIBS)
 
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call objects,$(source))))
-$(EXAMPLES): $(call each,shared,$(call built,jobs core))
-	$(link) $(RPATH) $(bench_LIBS) $(JEMALLOC_LIBS)
+# The path serves the libraries that a library needs, too.
+$(EXAMPLES): $(call each,shared,$(call built,schedule calendar callback redis jobs core))
+	$(link) $(RPATH) -Wl,--disable-new-dtags $(bench_LIBS) $(JEMALLOC_LIBS)
 
 # With libFuzzer's own main (FUZZ=-fsanitize=fuzzer) a target searches. Otherwise tests/fuzz/main.c replays its corpus.
 $(FUZZERS): LDFLAGS += $(FUZZ)
@@ -86,7 +89,8 @@ need-check:
 
 check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST_SCRIPTS),$(RUN)) $(ACTOR) \
 		$(if $(filter %/test_crash.py %/test_faults.py %/test_kill.py,$(RUN)),$(SMALL)) \
-		$(if $(filter %/test_examples.py,$(RUN)),$(filter %/sessions,$(EXAMPLES))) \
+		$(if $(filter %/test_examples.py,$(RUN)),$(filter %/sessions %/jobs_redis,$(EXAMPLES))) \
+		$(if $(filter %/test_keepalive.sh,$(RUN)),$(filter %/keepalive %/keepalive_load,$(EXAMPLES))) \
 		$(if $(filter %/test_simulate.sh,$(RUN)),$(SIMULATE))
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
 		WRAP='$(WRAP)' scripts/run-tests $(RUN)

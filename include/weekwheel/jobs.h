@@ -38,7 +38,7 @@
  * that were reserved are ready again.
  *
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed, on
- * disk or in memory. Some errors are not repeated below. Every function that writes answers WW_EFULL if the disk is
+ * disk or in memory. Functions do not repeat these. Every function that writes answers WW_EFULL if the disk is
  * full, WW_EIO if writing fails, and WW_ENOMEM. Every function answers WW_EINVAL to NULL where it needs an object and
  * to a tube's name that is empty or too long, and WW_ECORRUPT to a record that cannot be read.
  *

@@ -112,6 +112,13 @@ enum ww_gone {
 typedef void ww_gone_fn(
     struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, void *user);
 
+/*
+ * In gone, for a value that has expired or was evicted: store when it expired, or would have, in ns of the driver's clock:
+ * the end of its TTL or of its lifetime, before rounding to a tick. Complexity: O(1). Errors: WW_EINVAL: ns is NULL.
+ * WW_ENOTFOUND: gone is not running in this thread, or the value has left the map for another reason.
+ */
+WW_API int ww_session_gone_deadline(uint64_t *ns);
+
 /* Flags of a configuration. */
 #define WW_SESSION_RENEW 1u     /* get, find, look and take start the TTL of what they find anew, as refresh does */
 #define WW_SESSION_LIFETIMES 2u /* entries may have lifetimes of their own, though `lifetime` is 0 */

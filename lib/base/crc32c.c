@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 #include <string.h>
-#if defined __aarch64__
+#if defined __linux__ && defined __aarch64__
 #include <sys/auxv.h>
 #endif
 
@@ -66,7 +66,7 @@ STEPS static inline uint32_t step_one(uint32_t sum, unsigned char one)
 	return __builtin_ia32_crc32qi(sum, one);
 }
 
-#elif defined __aarch64__ && defined __AARCH64EL__
+#elif defined __linux__ && defined __aarch64__ && defined __AARCH64EL__
 
 #define HAVE_STEPS
 #define STEPS

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/random.h>
 #include <unistd.h>
+#if defined __linux__
+#include <sys/random.h>
+#endif
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -33,13 +35,17 @@ static int fill_from_file(unsigned char *bytes, size_t size)
 
 static int fill(unsigned char *bytes, size_t size)
 {
+#if defined __linux__
 	ssize_t got;
 
 	/* Up to 256 bytes come whole, and no signal interrupts that once there are random numbers at all. */
 	do
 		got = getrandom(bytes, size, 0);
 	while (got < 0 && errno == EINTR);
-	return got == (ssize_t)size ? WW_OK : fill_from_file(bytes, size);
+	if (got == (ssize_t)size)
+		return WW_OK;
+#endif
+	return fill_from_file(bytes, size);
 }
 
 int ww_hash_secret_make(struct hash_secret *secret)

@@ -28,6 +28,16 @@ static inline int thread_start(pthread_t *thread, void *(*run)(void *), void *ar
 	return error;
 }
 
+/* Tell debuggers and top the calling thread's name, where the system can. */
+static inline void thread_name(const char *name)
+{
+#if defined __linux__
+	(void)pthread_setname_np(pthread_self(), name);
+#else
+	(void)name;
+#endif
+}
+
 /* Wait for a thread's end. No point of cancellation: the caller could not tell whether the thread was joined. */
 static inline void thread_join(pthread_t thread)
 {

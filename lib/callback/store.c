@@ -308,8 +308,11 @@ static int tell_others(struct ww_callback *callback, uint64_t now)
 	int failed = WW_OK;
 	int error = ww_jobs_begin(callback->config.jobs);
 
-	if (ww_callback_store_failed(callback, error, now) || error)
+	/* That a write begins and ends well says nothing: a store may fail in between only. */
+	if (error) {
+		(void)ww_callback_store_failed(callback, error, now);
 		return 0;
+	}
 	for (; delivery && count < TELL_BATCH && !failed; delivery = delivery->next) {
 		int result = tell_one(delivery);
 		if (result < 0 && !is_final(result)) {
@@ -320,7 +323,7 @@ static int tell_others(struct ww_callback *callback, uint64_t now)
 		results[count++] = result;
 	}
 	error = ww_jobs_commit(callback->config.jobs);
-	if (ww_callback_store_failed(callback, error, now))
+	if (error && ww_callback_store_failed(callback, error, now))
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		settle(told[i], results[i]);

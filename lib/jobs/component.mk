@@ -1,6 +1,6 @@
 # The library weekwheel_jobs: jobs that outlive the process, in a directory or in memory.
 jobs_LIBRARY := weekwheel_jobs
-jobs_FOLDERS := lib/jobs lib/jobs/local lib/jobs/store
+jobs_FOLDERS := lib/jobs lib/jobs/local lib/jobs/store lib/journal
 jobs_HEADERS := jobs
 jobs_USES := core
 jobs_NEEDS := sqlite3=libsqlite3-dev uthash.h=uthash-dev

@@ -12,27 +12,34 @@ import contextlib
 import glob
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import (BEANSTALKD, BUILD, PATIENCE, ROOT, WEEKWHEEL, WEEKWHEELD, Case, Redis, environment, equal, free_port,
-                       main, need_server)
+                       main, need_program, need_server)
 
 # What begins with these words does not run here.
 NOT_RUN = {
+    "session.save_handler": "lines of php.ini",
     "make demo": "takes minutes; CI runs it as a step",
     "make && sudo make install": "needs root; test_install has it, and compiles a program by pkg-config",
     "make install prefix=": "test_install has it, with another folder",
     "cc program.c": "test_install compiles with these flags",
-    "   a delay of": "a drawing",
     "systemctl stop": "needs systemd and root; test_unit has what it says of files and users",
     "weekwheel replay --sessions 1000000": "a million sessions take long in a sanitizer's build; test_cli has fewer",
     "weekwheel-bench": "measures for minutes; test_bench_cli has its options",
+    "weekwheel sessions --token-file token": "another machine with TLS; test_sessiond_auth has it",
     "echo 'redis://:PASSWORD": "two machines; test_failover has two servers, test_redis the file",
     "put-key 0 86400": "lines of the protocol, not of a shell",
+    "make amalgamation": "test_amalgamation runs it",
+    "cc -O2 -c weekwheel.c": "test_amalgamation compiles so, by several compilers",
+    "make deb": "test_packages runs it",
+    "cd build/deb": "needs root and a clean Debian; test_packages installs them in one",
+    "docker ": "needs a daemon; test_packages builds the images and starts them",
+    "systemctl enable": "needs systemd and root; test_unit has the units",
+    "cc app.c": "test_install compiles with these flags",
 }
 # Programs on the ports of the test. A worker of an example ends when nothing is due.
 PROGRAMS = {
@@ -80,6 +87,7 @@ CRONTAB = "echo '0 3 * * * ./backup' >mine\n"
 # What a reader has before the examples: by the name of the paper, of the manual or of the command whose help it is.
 MADE = {
     "guide.md": LOGS,
+    "installing.md": SERVER + "weekwheel-sessiond &\n" + UP.replace("server", "sessions"),
     "weekwheel.1": LOGS, "README.md": CRONTAB,
     "weekwheel-jobs.1": SERVER + BEANSTALK + CRONTAB + "touch a.jpg b.jpg; mkdir small\n",
     "weekwheel-store.1": STORE,
@@ -96,8 +104,10 @@ MADE = {
     "weekwheel advance": SERVER.replace("--memory", "--memory --clock virtual"),
     "weekwheel cron": "",
     "weekwheel token": SERVER + "touch tokens\n",
-    "weekwheeld": "", "weekwheel-sessiond": "", "weekwheel-bench": "", "weekwheeld.1": "",
+    "weekwheeld": "", "weekwheel-sessiond": "", "weekwheel-bench": "", "weekwheeld.1": "", "weekwheel-sessiond.1": "", "weekwheel.7": "",
 }
+# Languages that other tests run: scripts/check-readme and tests/install/test_embed.sh.
+OTHERS = ("c", "cmake", "meson")
 PART = re.compile(r"^<!-- test:\n(?P<test>.*?)^-->$|^( *)```(?P<language>\w*)\n(?P<text>.*?)^ *```$", re.M | re.S)
 
 
@@ -140,7 +150,9 @@ class Script:
     def command(self, text):
         """Servers are waited for, workers end, and what goes on forever is ended."""
         text = re.sub(r"\bbuild/bin/", "", text).replace("build/examples", os.path.join(BUILD, "examples"))
-        text = re.sub(r"^(weekwheeld .*(?:\\\n.*)?&(?: *#.*)?\n(?:export .*\n)?)", ALONE + r"\1" + UP, text, flags=re.M)
+        # Those that share a store go on side by side.
+        text = re.sub(r"^(weekwheeld .*(?:\\\n.*)?&(?: *#.*)?\n(?:export .*\n)?)",
+                      lambda found: ("" if "redis://" in found[1] else ALONE) + found[1] + UP, text, flags=re.M)
         text = re.sub(r"^(weekwheel-sessiond .*&(?: *#.*)?\n)", r"\1" + UP.replace("server", "sessions"), text, flags=re.M)
         text = re.sub(r"\bweekwheel work\b(?!.*--drain)(?!.*&(?: *#.*)?$)", "weekwheel work --drain", text, flags=re.M)
         text = re.sub(r"^(weekwheel import .*--follow)$", r"timeout --preserve-status 0.5 \1", text, flags=re.M)
@@ -156,11 +168,11 @@ def paper(text):
             script.append(("test", part["test"]))
             continue
         block = re.sub("^  ", "", part["text"], flags=re.M) if part[2] else part["text"]
-        if part["language"] == "" and former == "c":
+        if part["language"] == "" and former in OTHERS:
             former = None
             continue
         former = part["language"]
-        if former != "c" and is_run(block):
+        if former not in OTHERS and is_run(block):
             script.append((former, block))
     return script
 
@@ -196,8 +208,8 @@ class Examples(Case):
         need_server()
         text = "\n".join(part for _, part in parts) + made(name)
         for program in ("openssl", "curl", "sqlite3", "jq", "beanstalkd", "redis-cli"):
-            if re.search(rf"\b{program} ", text) and not shutil.which(program):
-                self.skipTest(f"there is no {program}")
+            if re.search(rf"\b{program} ", text):
+                need_program(program)
         ports = {"6380": free_port(), "11300": free_port(), "11301": free_port(), "6379": free_port(), "8080": free_port()}
         with contextlib.ExitStack() as stack:
             if re.search("redis://|redis-cli|sidekiq://", text):
@@ -214,6 +226,8 @@ class Examples(Case):
                 script.command(text)
             elif kind == "python":
                 script.add(f"{sys.executable} - <<'PYTHON'\n{text}PYTHON")
+            elif kind == "js":
+                script.add(f"if command -v node; then node --check --input-type=module <<'MODULE'\n{text}MODULE\nfi")
             elif kind == "":
                 script.shown[script.blocks] = text
             else:
@@ -279,7 +293,7 @@ class Examples(Case):
 
 
 PAPERS = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))]
-MANUALS = sorted(glob.glob(os.path.join(ROOT, "man", "*.1")))
+MANUALS = sorted(glob.glob(os.path.join(ROOT, "man", "*.[17]")))
 HELPS = [[program] for program in (os.path.join(BUILD, "bin", name) for name in ("weekwheeld", "weekwheel-sessiond", "weekwheel-bench"))
          if os.access(program, os.X_OK)]
 if os.access(WEEKWHEEL, os.X_OK):

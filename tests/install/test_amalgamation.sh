@@ -27,7 +27,7 @@ for part in wheel core; do
 		if command -v "${words[0]}" >/dev/null; then
 			expect "$part by $compiler" "${words[@]}" -std=c11 "${warnings[@]}" -c "$made/$part/weekwheel.c" -o "$work/$part.o"
 		else
-			skip "$part by $compiler: it is not here"
+			skip "$part by $compiler: Debian has it in the package of that name"
 		fi
 	done
 	"${cc[@]}" -std=c11 "${warnings[@]}" -c "$made/$part/weekwheel.c" -o "$work/$part.o"

@@ -174,6 +174,21 @@ if [ -f "$B/lib/libweekwheel_jobs.a" ]; then
 	expect 'the installed program checks a directory of jobs' jobs_are_checked
 fi
 
+# Other libraries as archives, with what pkg-config says that they need. That of curl needs more than Debian installs with it.
+links_archive() { # NAME FUNCTION
+	local flags
+	read -ra flags < <(package_of "weekwheel-$1" --static --cflags --libs)
+	flags=("${flags[@]/%-lweekwheel/-l:libweekwheel.a}")
+	for library in redis callback jobs calendar schedule; do
+		flags=("${flags[@]/#-lweekwheel_$library/-l:libweekwheel_$library.a}")
+	done
+	printf 'int %s(void);\nint main(void) { return %s(); }\n' "$2" "$2" | "${cc[@]}" -x c - -o "$root/archive" -x none "${flags[@]}"
+}
+for name in redis:ww_jobs_redis_open calendar:ww_calendar_open schedule:ww_schedule_open; do
+	[ ! -f "$B/lib/libweekwheel_${name%%:*}.a" ] ||
+		expect "libweekwheel_${name%%:*}.a links with what pkg-config says" links_archive "${name%%:*}" "${name#*:}"
+done
+
 # The server, where it was built: it needs libuv, too.
 if [ -x "$B/bin/weekwheeld" ]; then
 	unit=$root/opt/ww/lib/systemd/system/weekwheeld.service
@@ -186,19 +201,29 @@ if [ -x "$B/bin/weekwheeld" ]; then
 	expect 'the unit of its socket is installed' socket_is_there
 	expect 'nothing else of the unit is changed but how it is installed' only_that_differs
 fi
+if [ -x "$B/bin/weekwheel-sessiond" ]; then
+	sessiond_runs() { (cd / && "$root/opt/ww/bin/weekwheel-sessiond" --version >/dev/null); }
+	expect 'the installed server of sessions runs' sessiond_runs
+	expect 'its unit names it' grep -q '^ExecStart=/opt/ww/bin/weekwheel-sessiond --data ' \
+		"$root/opt/ww/lib/systemd/system/weekwheel-sessiond.service"
+fi
 
 man=$root/opt/ww/share/man
-for page in man/*.1; do
-	expect "$page is installed" cmp -s "$page" "$man/man1/${page##*/}"
+for page in man/*.[17]; do
+	expect "$page is installed" cmp -s "$page" "$man/man${page##*.}/${page##*/}"
 done
 
-# The page as a reader sees it, below FUNCTIONS.
+# The page as a reader sees it, below FUNCTIONS. Each function leads to it.
 tells_of_all() { # HEADER PAGE
 	local name text status=0
 	text=$(LC_ALL=C MANWIDTH=80 man -l "$2" | sed '1,/^FUNCTIONS$/d')
 	while read -r name; do
 		if ! grep -q "^ .*[ *]$name(" <<<"$text"; then
 			echo "$name is missing"
+			status=1
+		fi
+		if [ "$(cat "$man/man3/$name.3")" != ".so man3/${2##*/}" ]; then
+			echo "man 3 $name does not lead to the page"
 			status=1
 		fi
 	done < <(sed -n 's/^WW_API [^(]*\(ww_[a-z0-9_]*\)(.*/\1/p' "$1")
@@ -213,6 +238,11 @@ for header in $(headers | sed 's|^|include/weekwheel/|'); do
 		expect "weekwheel_$name(3) tells of every function" tells_of_all "$header" "$page"
 	fi
 done
+
+if command -v man >/dev/null; then
+	leads_to_its_page() { LC_ALL=C man -M "$man" 3 ww_wheel_schedule | grep -q '^WEEKWHEEL_WHEEL(3)'; }
+	expect 'man 3 ww_wheel_schedule shows its page' leads_to_its_page
+fi
 
 expect 'make uninstall' make_quietly uninstall
 nothing_is_left() { [ -z "$(find "$root/opt" ! -type d)" ]; }

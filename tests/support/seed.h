@@ -50,4 +50,13 @@ static inline uint64_t seed_of_run(const char *program)
 	return seed;
 }
 
+/* So many rounds of a random test, or with WW_SHARE=N in the environment an Nth: what is slow says as much with fewer. */
+static inline int seed_rounds(int rounds)
+{
+	const char *share = getenv("WW_SHARE");
+	int part = share ? atoi(share) : 1;
+
+	return part > 1 ? (rounds + part - 1) / part : rounds;
+}
+
 #endif

@@ -1,7 +1,6 @@
 """What tests of weekwheel-sessiond share: the server, Redis beside it, and clients that see each byte."""
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -9,21 +8,26 @@ import tempfile
 import threading
 import unittest
 
-from weekwheel import BUILD, PATIENCE, environment, free_port, until
+from weekwheel import BUILD, PATIENCE, environment, free_port, get_from, need_program, until
 
 SESSIOND = os.path.abspath(os.environ.get("SESSIOND") or os.path.join(BUILD, "bin", "weekwheel-sessiond"))
 
 
-class Sessiond:
-    """weekwheel-sessiond on a free port. `said` is what it said until it listened, and all of it after its end."""
+# ThreadSanitizer looks for deadlocks among 64 locks that a thread holds, and ends the program when there are more: all
+# stripes, for FLUSHALL. They are taken in ascending order.
+os.environ["TSAN_OPTIONS"] = os.environ.get("TSAN_OPTIONS", "") + ":detect_deadlocks=0"
 
-    def __init__(self, *arguments, **env):
+
+class Sessiond:
+    """weekwheel-sessiond on a free port, or on `port`. `said` is what it said until it listened, and all of it after its end."""
+
+    def __init__(self, *arguments, port=0, preexec=None, **env):
         if not os.access(SESSIOND, os.X_OK):
-            raise unittest.SkipTest(f"there is no {SESSIOND}; it needs libuv and uthash")
+            raise unittest.SkipTest("this build has no weekwheel-sessiond: configure says what it lacks")
         # pylint: disable=consider-using-with
-        self.process = subprocess.Popen([SESSIOND, "--listen", "127.0.0.1:0", *arguments], env=environment(**env),
+        self.process = subprocess.Popen([SESSIOND, "--listen", f"127.0.0.1:{port}", *arguments], env=environment(**env),
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                        text=True)
+                                        text=True, preexec_fn=preexec)
         self.said = ""
         while not (found := re.search(r"listening on 127\.0\.0\.1:(\d+)", self.said)):
             line = self.process.stderr.readline()
@@ -40,6 +44,10 @@ class Sessiond:
 
     def client(self):
         return Client(self.port)
+
+    def get(self, path):
+        """The status and the text of an answer by HTTP."""
+        return get_from(self, path)
 
     def stop(self, number=signal.SIGTERM):
         """Send a signal, read what the server still says, and return its status. One that does not end is killed."""
@@ -60,8 +68,7 @@ class RedisServer:
     """redis-server on a free port, with nothing on disk."""
 
     def __init__(self, *arguments):
-        if not shutil.which("redis-server"):
-            raise unittest.SkipTest("redis-server is not installed")
+        need_program("redis-server")
         # pylint: disable=consider-using-with
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.port = free_port()

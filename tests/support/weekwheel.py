@@ -174,9 +174,23 @@ def refused(*arguments, status=2, **env):
     return ended.err
 
 
+# Debian's packages of programs that are named otherwise.
+PACKAGES = {"node": "nodejs", "php": "php-cli", "redis-cli": "redis-tools", "systemd-analyze": "systemd"}
+
+
+def lack(name):
+    """What a test says that is skipped without the program."""
+    return f"there is no {name}: Debian has it in the package {PACKAGES.get(name, name)}"
+
+
+def need_program(name):
+    if not shutil.which(name):
+        raise unittest.SkipTest(lack(name))
+
+
 def need_server():
     if not os.access(WEEKWHEELD, os.X_OK):
-        raise unittest.SkipTest(f"there is no {WEEKWHEELD}; it needs SQLite and libuv")
+        raise unittest.SkipTest("this build has no weekwheeld: configure says what it lacks")
 
 
 class Server:
@@ -229,12 +243,7 @@ class Server:
 
     def get(self, path, method="GET"):
         """The status and the text of an answer by HTTP."""
-        url = re.search(r"serving (http://[0-9.:]+)/metrics", self.said).group(1) + path
-        try:
-            with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=PATIENCE) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+        return get_from(self, path, method)
 
     def metrics(self):
         """The lines of its metrics, in the format of Prometheus."""
@@ -244,6 +253,16 @@ class Server:
             assert re.match(r"# (HELP|TYPE) weekwheeld_\w+ .+$|"
                             r'weekwheeld_\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? [0-9.]+$', line), line
         return text.splitlines()
+
+
+def get_from(server, path, method="GET"):
+    """The status and the text of an answer by HTTP, of a server that has said where it serves /metrics."""
+    url = re.search(r"serving (http://[0-9.:]+)/metrics", server.said).group(1) + path
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
 
 
 @contextlib.contextmanager
@@ -358,7 +377,7 @@ class Beanstalkd:
 
     def __init__(self, *arguments):
         if not os.access(BEANSTALKD, os.X_OK):
-            raise unittest.SkipTest("there is no " + BEANSTALKD)
+            raise unittest.SkipTest(lack("beanstalkd"))
         for _ in range(10):
             self.port = free_port()
             self.process = subprocess.Popen([BEANSTALKD, "-l", "127.0.0.1", "-p", str(self.port), *arguments],
@@ -453,8 +472,7 @@ class Fsck:
 def need_redis():
     if not os.path.exists(os.path.join(BUILD, "lib", "libweekwheel_redis.a")):
         raise unittest.SkipTest("this build has no jobs in Redis")
-    if not shutil.which("redis-server"):
-        raise unittest.SkipTest("redis-server is not installed")
+    need_program("redis-server")
 
 
 class Redis:

@@ -209,8 +209,12 @@ int time_parse_from(const char *text, uint64_t now, uint64_t *ns, struct duratio
 
 	if (*text == '@' || strpbrk(text, "-:"))
 		return time_parse(text, ns, problem);
-	if (duration_parse(text, &delay, problem))
+	if (duration_parse(text, &delay, problem)) {
+		if (problem->at == 0)
+			snprintf(problem->expected, sizeof problem->expected,
+			    "a time such as '2026-12-01 09:00', or one from now such as 90 or 1.5h");
 		return -1;
+	}
 	*ns = now + delay;
 	return 0;
 }

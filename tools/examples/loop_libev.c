@@ -34,6 +34,6 @@ int main(void)
 
 int main(void)
 {
-	return puts("skipped: built without libev"), 77;
+	return puts("skipped: built without libev: Debian has it in the package libev-dev"), 77;
 }
 #endif

@@ -118,3 +118,26 @@ void address_announce(const struct sockaddr *address, const char *before, const 
 		message_warning("other machines can reach %s, and %s", text, risk);
 	message_info("%s%s%s", before, text, after);
 }
+
+int address_is_tls(const char *text)
+{
+	return strncmp(text, "tls:", ADDRESS_TLS_PREFIX) == 0;
+}
+
+int address_let_in(const struct sockaddr *address, int is_tls, int has_tokens, int has_trusted, const char *what)
+{
+	int has_identity = has_tokens || (is_tls && has_trusted);
+	char text[ADDRESS_TEXT];
+
+	if ((is_tls && has_identity) || address_show(address, text))
+		return 0;
+	if (is_tls)
+		return message_error("other machines can reach %s, and no client needs a token or a certificate: give "
+		                     "--auth-file or --tls-client-ca; or let in whoever reaches it, with --insecure",
+		    text);
+	return message_error(
+	    "other machines can reach %s, and %s%s: listen on 127.0.0.1, or on tls:HOST:PORT with --tls-cert "
+	    "and --auth-file; or let in whoever reaches it, with --insecure",
+	    text, has_identity ? what : "everybody could use it, unencrypted",
+	    has_identity ? " would pass unencrypted" : "");
+}

@@ -22,6 +22,16 @@ int address_range(const char *text, char *right);
 /* Write HOST:PORT. Returns 1 if only this machine can reach the address. */
 int address_show(const struct sockaddr *address, char text[ADDRESS_TEXT]);
 
+/* "tls:HOST:PORT" is an address with TLS. */
+enum { ADDRESS_TLS_PREFIX = 4 };
+int address_is_tls(const char *text);
+
+/*
+ * Whether a server may listen there: only this machine can reach it, or it has TLS and knows its clients, by tokens or by
+ * certificates (`has_tokens`, `has_trusted`). `what` is what would pass unencrypted. Returns 0, or -1 after a message.
+ */
+int address_let_in(const struct sockaddr *address, int is_tls, int has_tokens, int has_trusted, const char *what);
+
 /* Say `before`, the address and `after`. If other machines can reach it, warn of the risk first, unless that is NULL. */
 void address_announce(const struct sockaddr *address, const char *before, const char *after, const char *risk);
 

@@ -27,6 +27,16 @@ void buffer_count_out(size_t bytes)
 	all -= bytes;
 }
 
+static void close_gap(struct buffer *buffer)
+{
+	char *begin = buffer->data - buffer->dropped;
+
+	memmove(begin, buffer->data, buffer->size);
+	buffer->data = begin;
+	buffer->capacity += buffer->dropped;
+	buffer->dropped = 0;
+}
+
 int buffer_reserve(struct buffer *buffer, size_t more)
 {
 	size_t capacity = buffer->capacity;
@@ -36,6 +46,14 @@ int buffer_reserve(struct buffer *buffer, size_t more)
 		return -1;
 	if (buffer->size + more <= capacity)
 		return 0;
+	if (buffer->dropped > 0) {
+		/* Who often moves much for little room grows instead. */
+		int is_worth_it = buffer->dropped >= buffer->size / 2;
+		close_gap(buffer);
+		capacity = buffer->capacity;
+		if (is_worth_it && buffer->size + more <= capacity)
+			return 0;
+	}
 	if (capacity < BUFFER_LEAST)
 		capacity = BUFFER_LEAST;
 	while (capacity < buffer->size + more)
@@ -86,15 +104,22 @@ int buffer_format(struct buffer *buffer, const char *format, ...)
 void buffer_drop(struct buffer *buffer, size_t size)
 {
 	buffer->size -= size;
-	if (buffer->size > 0)
-		memmove(buffer->data, buffer->data + size, buffer->size);
-	else if (buffer->capacity > BUFFER_KEPT)
+	if (size == 0)
+		return;
+	buffer->data += size;
+	buffer->capacity -= size;
+	buffer->dropped += size;
+	/* What stays is moved when it is no more than what went. */
+	if (buffer->size == 0 && buffer->dropped + buffer->capacity > BUFFER_KEPT)
 		buffer_free(buffer);
+	else if (buffer->size <= buffer->dropped)
+		close_gap(buffer);
 }
 
 void buffer_free(struct buffer *buffer)
 {
-	all -= buffer->capacity;
-	free(buffer->data);
+	all -= buffer->dropped + buffer->capacity;
+	if (buffer->data)
+		free(buffer->data - buffer->dropped);
 	*buffer = (struct buffer){0};
 }

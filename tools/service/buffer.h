@@ -8,8 +8,15 @@
 struct buffer {
 	char *data;
 	size_t size;
-	size_t capacity;
+	size_t capacity; /* from data on */
+	size_t dropped;  /* bytes before data that were dropped, and whose memory is not used yet */
 };
+
+/* Return how many bytes of memory it has. */
+static inline size_t buffer_takes(const struct buffer *buffer)
+{
+	return buffer->dropped + buffer->capacity;
+}
 
 /* Return how many bytes all buffers take, whichever thread has them. */
 size_t buffer_all(void);
@@ -25,7 +32,7 @@ int buffer_append(struct buffer *buffer, const void *data, size_t size);
 
 int buffer_format(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Drop the first `size` bytes. An empty buffer gives much memory back. */
+/* Drop the first `size` bytes: O(size), however many stay. An empty buffer gives much memory back. */
 void buffer_drop(struct buffer *buffer, size_t size);
 
 /* Free the memory; the buffer is empty then. */

@@ -60,7 +60,7 @@ static unsigned read_rights(const char *at, const char *end)
 	static const struct {
 		const char *name;
 		unsigned right;
-	} names[] = {{"read", RIGHT_READ}, {"put", RIGHT_PUT}, {"work", RIGHT_WORK},
+	} names[] = {{"read", RIGHT_READ}, {"put", RIGHT_PUT}, {"write", RIGHT_PUT}, {"work", RIGHT_WORK},
 	    {"admin", RIGHT_READ | RIGHT_PUT | RIGHT_WORK | RIGHT_ADMIN}};
 	unsigned rights = 0;
 
@@ -82,7 +82,7 @@ static unsigned read_rights(const char *at, const char *end)
 static int patterns_are_right(const char *at)
 {
 	for (;; at++) {
-		size_t length = strspn(at, TUBE_BYTES "*");
+		size_t length = strspn(at, TUBE_BYTES ":@*");
 
 		if (length == 0 || length > WW_TUBE_MAX || (at[length] && at[length] != ','))
 			return 0;
@@ -98,12 +98,14 @@ static int read_grant(const char *word, struct grant *grant, char why[TOKEN_WHY]
 
 	grant->rights = colon ? read_rights(word, colon) : 0;
 	if (!grant->rights)
-		return refuse(
-		    why, "'%.40s' does not begin with rights, which are read, put, work, admin, and a colon", word);
+		return refuse(why,
+		    "'%.40s' does not begin with rights, which are read, put (or write), work, admin, and a colon",
+		    word);
 	grant->patterns = colon + 1;
 	if (!patterns_are_right(grant->patterns))
 		return refuse(why,
-		    "'%.40s' has to end in names of tubes with commas between, where * stands for any bytes", word);
+		    "'%.40s' has to end in names of tubes or keys with commas between, where * stands for any bytes",
+		    word);
 	return 0;
 }
 
@@ -344,4 +346,14 @@ int token_may(const struct token *token, unsigned rights, const char *tube)
 		if (token->grants[i].rights & rights && grant_covers(&token->grants[i], tube))
 			return 1;
 	return 0;
+}
+
+const char *tokens_right_name(unsigned rights)
+{
+	static const char *const names[] = {"read", "put", "work", "admin"};
+	unsigned first = 0;
+
+	while (first < 3 && !(rights >> first & 1))
+		first++;
+	return names[first];
 }

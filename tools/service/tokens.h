@@ -7,14 +7,14 @@
  *     NAME sha256:HEX RIGHT[,RIGHT...]:PATTERN[,PATTERN...] ...
  *     mailer sha256:9f86d0... work:mail,mail.* put:results
  *
- * A pattern is the name of a tube in which "*" stands for any bytes. Empty lines and those that begin with # say nothing.
+ * A pattern is the name of a tube, or for weekwheel-sessiond of a key, in which "*" stands for any bytes. Empty lines and those that begin with # say nothing.
  */
 
 #include <stddef.h>
 
 enum right {
-	RIGHT_READ = 1, /* look at jobs, with their bodies, and at numbers */
-	RIGHT_PUT = 2,  /* put jobs, and move or delete them by their keys */
+	RIGHT_READ = 1, /* look at jobs, with their bodies, or sessions, and at numbers */
+	RIGHT_PUT = 2,  /* put jobs, and move or delete them by their keys; or as "write", change sessions */
 	RIGHT_WORK = 4, /* reserve, end, delete, move and kick jobs */
 	RIGHT_ADMIN = 8 /* pause tubes; has all other rights, too */
 };
@@ -59,5 +59,8 @@ const struct token *tokens_find_hash(const struct tokens *tokens, const unsigned
 
 /* Return 1 if the token has one of the rights in this tube; with NULL, in every tube; with "", in any. */
 int token_may(const struct token *token, unsigned rights, const char *tube);
+
+/* The name of a right, or of the first of several: what a token's line lacks. */
+const char *tokens_right_name(unsigned rights);
 
 #endif

@@ -102,7 +102,7 @@ static int web_enter(struct web *web, int fd, const struct sockaddr *address, so
 
 void web_owe(struct web *web, struct MHD_Connection *client, const struct buffer *buffer)
 {
-	visitors_owe(&web->visitors, reply_descriptor(client), buffer->capacity);
+	visitors_owe(&web->visitors, reply_descriptor(client), buffer_takes(buffer));
 }
 
 struct visitors *web_visitors(struct web *web)

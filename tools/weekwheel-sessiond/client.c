@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/service/address.h"
+#include "tools/weekwheel-sessiond/bounds.h"
 #include "tools/weekwheel-sessiond/commands.h"
 #include "tools/weekwheel-sessiond/pubsub.h"
 
@@ -37,8 +38,17 @@ static int replace(struct conn *conn, char **to, const char *text, size_t size)
 	old = *to;
 	*to = made;
 	pthread_mutex_unlock(&conn->loop->lock);
+	bounds_count(conn, size);
+	bounds_count_out(conn, old ? strlen(old) : 0);
 	free(old);
 	return 0;
+}
+
+void conn_forget_names(struct conn *conn)
+{
+	(void)replace(conn, &conn->name, NULL, 0);
+	(void)replace(conn, &conn->library, NULL, 0);
+	(void)replace(conn, &conn->library_version, NULL, 0);
 }
 
 int conn_rename(struct conn *conn, const char *name, size_t size)
@@ -138,9 +148,10 @@ static int passes(const struct filter *filter, const struct conn *conn)
 
 	address_of(conn->fd, 1, peer);
 	address_of(conn->fd, 0, local);
-	return (!filter->id || filter->id == conn->id) && is_text(filter->address, peer) &&
-	       is_text(filter->local, local) && is_text(filter->kind, kind_of(conn)) &&
-	       !(filter->skip_me && conn == filter->request->conn);
+	/* Who was killed is gone at once for everybody else, though the own loop closes it a moment later. */
+	return !(conn->is_killed && conn != filter->request->conn) && (!filter->id || filter->id == conn->id) &&
+	       is_text(filter->address, peer) && is_text(filter->local, local) &&
+	       is_text(filter->kind, kind_of(conn)) && !(filter->skip_me && conn == filter->request->conn);
 }
 
 typedef void each_fn(struct conn *conn, void *context);

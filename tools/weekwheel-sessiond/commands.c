@@ -310,6 +310,11 @@ static int is_absent(const struct resp_arg *name)
 	return 0;
 }
 
+int command_is_short(const struct command_entry *command)
+{
+	return command->first == 1 && command->last == 1 && command->run != command_append;
+}
+
 static void refuse_unknown(struct conn *conn, const struct resp_arg *arg, size_t count)
 {
 	char text[256] = "";
@@ -353,6 +358,8 @@ static int refuse(struct conn *conn, const struct command_entry *command, const 
 		reply_error(conn, "ERR wrong number of arguments for '%s' command", command->name);
 	else if (!conn->is_known && !(command->flags & COMMAND_NO_AUTH))
 		reply_text(conn, "-NOAUTH Authentication required.\r\n");
+	else if ((why = auth_refuses(conn, command, arg, count)))
+		reply_error(conn, "%s", why);
 	else if (conn->queue && command->flags & COMMAND_NO_MULTI)
 		reply_error(conn, "ERR Command not allowed inside a transaction");
 	else if (command->flags & COMMAND_WRITE && (why = data_refuses(conn->loop->server->data)))
@@ -386,11 +393,14 @@ void command_carry_out(struct conn *conn, const struct resp_arg *arg, size_t cou
 
 /* ---- What the files of commands share */
 
+int request_is_word(const struct resp_arg *arg, const char *word)
+{
+	return strncasecmp(arg->data, word, arg->size) == 0 && word[arg->size] == 0;
+}
+
 int request_is(const struct request *request, size_t number, const char *word)
 {
-	const struct resp_arg *arg = &request->arg[number];
-
-	return strncasecmp(arg->data, word, arg->size) == 0 && word[arg->size] == 0;
+	return request_is_word(&request->arg[number], word);
 }
 
 int request_whole(struct request *request, size_t number, int64_t *value)

@@ -60,6 +60,8 @@ const struct command_entry *command_at(size_t number); /* NULL: beyond the last 
 /* Add the stripes of the command's keys. */
 void command_stripes(
     const struct command_entry *command, const struct resp_arg *arg, size_t count, struct data_stripes *stripes);
+/* Whether it is about one key, and does not copy its value within the server. */
+int command_is_short(const struct command_entry *command);
 /* Run it; stripes are held. */
 void command_call(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count);
 
@@ -72,6 +74,7 @@ static inline struct data_key request_key(const struct request *request, size_t 
 
 /* Return 1 if the argument is this word, which is in upper case. */
 int request_is(const struct request *request, size_t number, const char *word);
+int request_is_word(const struct resp_arg *arg, const char *word);
 /* Read an argument as a whole number. Returns 0, or -1 after an answer. */
 int request_whole(struct request *request, size_t number, int64_t *value);
 /* Answer what data_set and its kin returned, if that is an error. Returns 1 if it is. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "tools/weekwheel-sessiond/data_internal.h"
 
@@ -125,7 +126,9 @@ static int start_time(struct data *data)
 		error = ww_clock_now(config.clock, &now);
 	if (error == WW_OK)
 		error = ww_driver_create(&data->driver, &config);
-	data->offset = wall - wall % WW_MILLISECOND - now;
+	/* Whole ms of wall time are ticks of the driver: a deadline is no tick later than it must be, and none too early. */
+	data->offset = wall - now;
+	data->offset -= data->offset % WW_MILLISECOND;
 	return error;
 }
 
@@ -191,6 +194,14 @@ int64_t data_to_wall_ms(const struct data *data, uint64_t ns)
 	return (int64_t)((ns + data->offset) / WW_MILLISECOND);
 }
 
+int64_t data_gone_ms(const struct data *data)
+{
+	uint64_t deadline = FOREVER;
+
+	(void)ww_session_gone_deadline(&deadline);
+	return deadline >= FOREVER ? INT64_MAX : data_to_wall_ms(data, deadline);
+}
+
 int64_t data_wall_ms(const struct data *data)
 {
 	return data_to_wall_ms(data, data_now(data));
@@ -210,6 +221,21 @@ int data_advance(struct data *data, uint64_t ns)
 	int error = data->clock ? ww_clock_virtual_advance(data->clock, ns) : WW_EINVAL;
 
 	return error == WW_OK ? ww_driver_settle(data->driver) : error;
+}
+
+/*
+ * Whoever holds stripes calls gone for what they put out, and the driver for what expires: in the tick behind the deadline,
+ * and from the deadline on a walk does not see the entry.
+ */
+void data_settle_gone(struct data *data)
+{
+	const struct timespec tick = {0, WW_MILLISECOND};
+	uint64_t since = data_now(data);
+
+	data_pass(data);
+	while (!data->clock && data_now(data) < since + WW_MILLISECOND)
+		(void)nanosleep(&tick, NULL);
+	(void)ww_driver_settle(data->driver);
 }
 
 /* ---- Reading */
@@ -343,6 +369,8 @@ static struct ww_session_order make_order(
 			order.end = times->end;
 		if (times->end || is_forever)
 			order.lifetime = WW_SESSION_NO_END;
+		else if (data->config.keeps_lifetimes)
+			order.flags |= WW_SESSION_KEEP_END;
 	}
 	if (data->config.memory) {
 		order.weight = ENTRY_BYTES + key->length + size;
@@ -357,6 +385,7 @@ struct telling {
 	struct data *data;
 	const struct data_key *key;
 	const struct data_key *from; /* its name before, or NULL */
+	int is_new;
 	void (*tell)(void *context, const struct data_record *record);
 };
 
@@ -369,7 +398,7 @@ static int tell(const void *key, size_t length, const struct ww_session_found *f
 
 	data_entry_fill(&entry, found);
 	record = (struct data_record){
-	    telling->key->database, key, length, found->value, entry.ttl, entry.deadline, entry.end};
+	    telling->key->database, key, length, found->value, entry.ttl, entry.deadline, entry.end, telling->is_new};
 	if (telling->from)
 		keep->rename(keep->context, &record, telling->from->bytes, telling->from->length);
 	else
@@ -378,14 +407,16 @@ static int tell(const void *key, size_t length, const struct ww_session_found *f
 }
 
 /* The value cannot leave the map while it is told. If it has done so already, there is nothing to come back to. */
-static void tell_keep(struct data *data, const struct data_key *key, const struct data_key *from,
+static void tell_keep(struct data *data, const struct data_key *key, const struct data_key *from, int is_new,
     void (*how)(void *context, const struct data_record *record))
 {
-	struct telling telling = {data, key, from, how};
+	struct telling telling = {.data = data, .key = key, .from = from, .is_new = is_new, .tell = how};
 
 	if (ww_session_inspect(data_map(data, key->database), key->bytes, key->length, tell, &telling) == 1)
 		return;
-	data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
+	/* Of what had expired before, the journal may not have heard yet that it is to be told. */
+	if (!is_new)
+		data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
 	if (from)
 		data->keep->erase(data->keep->context, from->database, from->bytes, from->length);
 }
@@ -399,12 +430,14 @@ static int put(struct data *data, const struct data_key *key, struct value *valu
 	return session ? ww_session_put(session, key->bytes, key->length, value, order, NULL, former) : WW_ENOMEM;
 }
 
-static int set(struct data *data, const struct data_key *key, struct value *value, const struct data_times *times)
+static int set(
+    struct data *data, const struct data_key *key, struct value *value, const struct data_times *times, int *is_new)
 {
 	struct ww_session_order order = make_order(data, key, value->size, times);
 	void *former;
 	int error = put(data, key, value, &order, &former);
 
+	*is_new = !former;
 	free(error == WW_OK ? former : value);
 	return error;
 }
@@ -413,10 +446,11 @@ int data_set(
     struct data *data, const struct data_key *key, const void *bytes, size_t size, const struct data_times *times)
 {
 	struct value *value = make_value(bytes, size);
-	int error = value ? set(data, key, value, times) : WW_ENOMEM;
+	int is_new;
+	int error = value ? set(data, key, value, times, &is_new) : WW_ENOMEM;
 
 	if (error == WW_OK && data->keep)
-		tell_keep(data, key, NULL, data->keep->set);
+		tell_keep(data, key, NULL, is_new, data->keep->set);
 	return error;
 }
 
@@ -425,12 +459,13 @@ int data_restore(struct data *data, const struct data_record *record, const void
 	struct data_key key = {record->database, record->key, record->length};
 	struct data_times times = {record->ttl, record->deadline, record->end};
 	struct value *value = make_value(bytes, size);
+	int is_new;
 
 	if (!value)
 		return WW_ENOMEM;
 	if (record->value)
 		value_set_disk(value, value_disk(record->value));
-	return set(data, &key, value, &times);
+	return set(data, &key, value, &times, &is_new);
 }
 
 /* The map may only be asked for it while the entry is there: then its value stays. */
@@ -451,7 +486,7 @@ int data_touch(
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep)
-		tell_keep(data, key, NULL, data->keep->touch);
+		tell_keep(data, key, NULL, 0, data->keep->touch);
 	return 1;
 }
 
@@ -478,11 +513,11 @@ int data_rename(struct data *data, const struct data_key *key, const struct data
 	if (!session)
 		return 0;
 	error = ww_session_rename(session, key->bytes, key->length, to->bytes, to->length, &order, NULL, &former);
-	free(former);
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep)
-		tell_keep(data, to, key, NULL);
+		tell_keep(data, to, key, !former, NULL);
+	free(former);
 	return 1;
 }
 

@@ -61,6 +61,7 @@ struct data_record {
 	uint64_t ttl;        /* ns that a touch without a time starts anew; DATA_NEVER: no deadline */
 	uint64_t deadline;   /* when the key expires, unless it is touched; DATA_NEVER */
 	uint64_t end;        /* of its lifetime, which no touch moves; DATA_NEVER */
+	int is_new;          /* of a set or rename: the key had no entry, or it had expired */
 };
 
 /*
@@ -102,6 +103,7 @@ struct data_config {
 	unsigned databases;      /* 1 to DATA_DATABASES_MAX */
 	uint64_t lifetime;       /* ns; 0: none */
 	int has_lifetimes;       /* keys may have lifetimes of their own, though `lifetime` is 0 */
+	int keeps_lifetimes;     /* a set of a key that is there goes on with its lifetime, unless it says another */
 	uint64_t memory;         /* bytes; 0: no bound */
 	enum data_policy policy; /* what happens at the bound */
 	int is_virtual;          /* time stands still until data_advance */
@@ -127,9 +129,14 @@ uint64_t data_now(const struct data *data);
 int64_t data_wall_ms(const struct data *data);
 /* A moment of one in the other. What was before the driver's time becomes 1, what is too late DATA_LAST. */
 int64_t data_to_wall_ms(const struct data *data, uint64_t ns);
+/* In config's gone: the deadline of that key by the wall clock; INT64_MAX: it had none. */
+int64_t data_gone_ms(const struct data *data);
 uint64_t data_from_wall_ms(const struct data *data, int64_t ms);
 /* Step the virtual clock, and wait until what has expired by then was told. WW_EINVAL: time is real. */
 int data_advance(struct data *data, uint64_t ns);
+
+/* Wait until gone was called for all that has left the maps by now. The caller holds no stripe. */
+void data_settle_gone(struct data *data);
 
 /* ---- Stripes */
 
@@ -142,7 +149,9 @@ void data_stripes_all(struct data_stripes *stripes);
 /* For the keys of one command that writes, or for several commands. */
 void data_lock(struct data *data, const struct data_stripes *stripes);
 void data_unlock(struct data *data, const struct data_stripes *stripes);
-/* The same for one key. */
+/* Return when all that hold stripes now have given them back. */
+void data_pass(struct data *data);
+/* The same as data_lock and data_unlock for one key. */
 unsigned data_lock_key(struct data *data, const void *key, size_t length);
 void data_unlock_key(struct data *data, unsigned stripe);
 /* For a reader of one key. Returns what data_read_end takes. */

@@ -36,33 +36,53 @@ static void rest(struct sessiond *server)
 	uv_timer_start(&server->accept_again, again, ACCEPT_AGAIN_MS, 0);
 }
 
-static void hand_on(struct sessiond *server, int fd)
+/* Returns 0, or -1 if there are too many clients, or too many of its address. */
+static int let_in(struct sessiond *server, const struct sockaddr *peer, struct crowd_address **place)
 {
+	if (server->clients >= server->settings->clients_max || crowd_enter(&server->crowd, peer, place) != 0)
+		return -1;
+	server->clients++;
+	server->clients_total++;
+	return 0;
+}
+
+void doors_let_out(struct sessiond *server, int fd, struct crowd_address *place)
+{
+	(void)close(fd);
+	crowd_leave(&server->crowd, place);
+	server->clients--;
+}
+
+static void hand_on(struct sessiond *server, int fd, const struct sockaddr *peer, int is_tls)
+{
+	struct arrival arrival = {.fd = fd, .is_tls = is_tls};
 	int on = 1;
 
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-	if (server->clients >= server->settings->clients_max) {
-		server->refused++;
-		(void)!write(fd, too_many, sizeof too_many - 1);
-		(void)close(fd);
+	if (let_in(server, peer, &arrival.place) == 0) {
+		loop_hand_over(&server->loop[server->next_loop++ % server->loop_count], &arrival);
 		return;
 	}
-	server->clients++;
-	server->clients_total++;
-	loop_hand_over(&server->loop[server->next_loop++ % server->loop_count], fd);
+	server->refused++;
+	if (!is_tls)
+		(void)!write(fd, too_many, sizeof too_many - 1);
+	(void)close(fd);
 }
 
 static void came(uv_poll_t *poll, int status, int events)
 {
 	struct sessiond *server = poll->data;
-	int listener = server->listener[poll - server->listener_poll];
+	size_t number = (size_t)(poll - server->listener_poll);
+	int listener = server->listener[number];
 
 	(void)events;
 	for (int i = 0; status == 0 && i < BACKLOG; i++) {
-		int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct sockaddr_storage peer = {0};
+		socklen_t size = sizeof peer;
+		int fd = accept4(listener, (struct sockaddr *)&peer, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
-			hand_on(server, fd);
+			hand_on(server, fd, (struct sockaddr *)&peer, server->listener_is_tls[number]);
 		else if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return;
 		else {
@@ -89,7 +109,7 @@ static int failed(const char *where, int fd)
 	return message_error("cannot listen on %s: %s", where, strerror(error));
 }
 
-static int watch(struct sessiond *server, int fd)
+static int watch(struct sessiond *server, int fd, int is_tls)
 {
 	unsigned number = server->listener_count;
 
@@ -98,6 +118,7 @@ static int watch(struct sessiond *server, int fd)
 		return message_error("no memory to listen");
 	}
 	server->listener[number] = fd;
+	server->listener_is_tls[number] = is_tls;
 	server->listener_poll[number].data = server;
 	server->listener_count++;
 	uv_poll_start(&server->listener_poll[number], UV_READABLE, came);
@@ -109,26 +130,18 @@ static socklen_t size_of(const struct sockaddr_storage *address)
 	return address->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 }
 
-/* What has no TLS is for this machine. */
-static int let_in(const struct sessiond *server, const struct sockaddr_storage *address)
-{
-	char text[ADDRESS_TEXT];
-
-	if (address_show((const struct sockaddr *)address, text) || server->settings->is_insecure)
-		return 0;
-	return message_error("--listen %s: other machines could reach it, and there is no TLS: put a tunnel before a "
-	                     "loopback address, or give --insecure in a network that you trust",
-	    text);
-}
-
 static int listen_tcp(struct sessiond *server, const char *where)
 {
+	int is_tls = address_is_tls(where);
 	struct sockaddr_storage address;
 	socklen_t size = sizeof address;
 	int on = 1;
 	int fd;
 
-	if (address_read("--listen", where, &address) != 0 || let_in(server, &address) != 0)
+	if (address_read("--listen", where + (is_tls ? ADDRESS_TLS_PREFIX : 0), &address) != 0 ||
+	    (!server->settings->is_insecure &&
+	        address_let_in((struct sockaddr *)&address, is_tls, auth_is_needed(server),
+	            server->settings->tls.trusted != NULL, "tokens and sessions") != 0))
 		return -1;
 	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -139,9 +152,9 @@ static int listen_tcp(struct sessiond *server, const char *where)
 	(void)getsockname(fd, (struct sockaddr *)&address, &size);
 	if (!server->port)
 		server->port = ntohs(((struct sockaddr_in *)(void *)&address)->sin_port);
-	address_announce((struct sockaddr *)&address, "listening on ", "",
+	address_announce((struct sockaddr *)&address, is_tls ? "listening on tls:" : "listening on ", "",
 	    server->settings->is_insecure ? "--insecure lets them in" : NULL);
-	return watch(server, fd);
+	return watch(server, fd, is_tls);
 }
 
 /* Remove a socket that a killed server has left. Nobody listens on it. */
@@ -173,7 +186,7 @@ static int listen_unix(struct sessiond *server, const char *path)
 	if (bad || listen(fd, BACKLOG) != 0)
 		return failed(path, fd);
 	message_info("listening on %s", path);
-	return watch(server, fd);
+	return watch(server, fd, 0);
 }
 
 int doors_start(struct sessiond *server)
@@ -182,7 +195,8 @@ int doors_start(struct sessiond *server)
 
 	server->listener = calloc(SETTINGS_LISTEN_MAX + 1, sizeof *server->listener);
 	server->listener_poll = calloc(SETTINGS_LISTEN_MAX + 1, sizeof *server->listener_poll);
-	if (!server->listener || !server->listener_poll)
+	server->listener_is_tls = calloc(SETTINGS_LISTEN_MAX + 1, sizeof *server->listener_is_tls);
+	if (!server->listener || !server->listener_poll || !server->listener_is_tls)
 		return message_error("no memory to listen");
 	uv_timer_init(&server->loop[0].uv, &server->accept_again);
 	server->accept_again.data = server;

@@ -54,19 +54,32 @@ void events_show(unsigned events, char text[EVENTS_TEXT])
 
 /* ---- Telling */
 
-/* A channel is this word, the database, and a name. */
+static char *put(char *at, const void *bytes, size_t size)
+{
+	memcpy(at, bytes, size);
+	return at + size;
+}
+
+/* A channel is this word, the database, and a name: "__word@0__:name". printf would take half of the time of an expiry. */
 static void publish(const char *word, unsigned database, struct pubsub_text name, struct pubsub_text message)
 {
 	char room[256];
 	size_t size = strlen(word) + 16 + name.size;
 	char *channel = size <= sizeof room ? room : malloc(size);
-	int length;
+	char *at;
 
+	_Static_assert(DATA_DATABASES_MAX <= 100, "two digits are enough");
 	if (!channel)
 		return;
-	length = snprintf(channel, size, "__%s@%u__:", word, database);
-	memcpy(channel + length, name.data, name.size);
-	(void)pubsub_publish(PUBSUB_CHANNEL, (struct pubsub_text){channel, (size_t)length + name.size}, message);
+	at = put(channel, "__", 2);
+	at = put(at, word, strlen(word));
+	*at++ = '@';
+	if (database >= 10)
+		*at++ = (char)('0' + database / 10);
+	*at++ = (char)('0' + database % 10);
+	at = put(at, "__:", 3);
+	at = put(at, name.data, name.size);
+	(void)pubsub_publish(PUBSUB_CHANNEL, (struct pubsub_text){channel, (size_t)(at - channel)}, message);
 	if (channel != room)
 		free(channel);
 }
@@ -91,12 +104,30 @@ void event_tell(const struct request *request, unsigned class, const char *event
 		tell(class, event, key->database, (struct pubsub_text){key->bytes, key->length});
 }
 
+/* It becomes a job at another server. */
+static void keep_for_telling(const struct sessiond *server, unsigned database, struct pubsub_text key,
+    const struct value *value, enum ww_gone why)
+{
+	struct outbox_item item = {.why = why,
+	    .database = database,
+	    .deadline_ms = data_gone_ms(server->data),
+	    .key = key.data,
+	    .length = key.size,
+	    .value = value->bytes,
+	    .size = value->size};
+
+	item.since_ms = why == WW_GONE_EXPIRED ? item.deadline_ms : data_wall_ms(server->data);
+	(void)outbox_add(server->outbox, &item);
+}
+
 void event_gone(
     void *context, unsigned database, const void *key, size_t length, const struct value *value, enum ww_gone why)
 {
+	const struct sessiond *server = context;
 	struct pubsub_text name = {key, length};
 
-	(void)context;
+	if (server->settings->is_telling)
+		keep_for_telling(server, database, name, value, why);
 	if (!pubsub_has_listeners())
 		return;
 	if (why == WW_GONE_EXPIRED) {

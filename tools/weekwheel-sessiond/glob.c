@@ -1,6 +1,9 @@
 /* Matches patterns. After a mismatch only the last star tries again: what an earlier one took need not change. */
 #include "tools/weekwheel-sessiond/glob.h"
 
+/* Nobody may let others wait with a pattern: one that is longer, or takes more steps, matches nothing. */
+enum { PATTERN_MOST = 4096, STEPS_A_BYTE = 16, TEXT_MOST = 65536 };
+
 /* Behind "[": move *at behind the class and return whether it has the character. */
 static int class_has(const char **at, const char *end, unsigned char c)
 {
@@ -57,19 +60,28 @@ int glob_matches(const char *pattern, size_t pattern_size, const char *text, siz
 	const char *text_end = text + text_size;
 	const char *star = NULL; /* behind the last one */
 	const char *taken = NULL;
+	size_t steps = PATTERN_MOST + STEPS_A_BYTE * (text_size < TEXT_MOST ? text_size : TEXT_MOST);
 
-	while (text < text_end) {
+	if (pattern_size > PATTERN_MOST)
+		return 0;
+	/* What is behind a star at the end matches. */
+	while (text < text_end && !(star && star == end)) {
+		const char *from = pattern;
+		size_t taken_steps;
+		int is_match;
+
 		if (pattern < end && *pattern == '*') {
 			star = ++pattern;
 			taken = text;
-		} else if (pattern < end && one_matches(&pattern, end, *text)) {
-			text++;
-		} else if (star) {
-			pattern = star;
-			text = ++taken;
-		} else {
-			return 0;
+			continue;
 		}
+		is_match = pattern < end && one_matches(&pattern, end, *text);
+		taken_steps = 1 + (size_t)(pattern - from);
+		if ((!is_match && !star) || taken_steps > steps)
+			return 0;
+		steps -= taken_steps;
+		text = is_match ? text + 1 : ++taken;
+		pattern = is_match ? pattern : star;
 	}
 	while (pattern < end && *pattern == '*')
 		pattern++;

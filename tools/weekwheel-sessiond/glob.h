@@ -7,7 +7,8 @@
 
 /*
  * Return 1 if all of the text matches: "*" any bytes, "?" one, "[a-c]" and "[^a-c]" one of these or none of them, "\" takes
- * away the meaning of what follows. O(pattern x text), whatever the pattern.
+ * away the meaning of what follows. O(pattern + text): a pattern longer than 4096 bytes, and one that would take more than
+ * some steps for each byte of the text, matches nothing.
  */
 int glob_matches(const char *pattern, size_t pattern_size, const char *text, size_t text_size);
 

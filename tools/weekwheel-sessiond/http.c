@@ -1,4 +1,4 @@
-/* Serves HTTP in loop 0: the server's health, and numbers for Prometheus. */
+/* Serves HTTP in loop 0: the server's health, numbers for Prometheus, and the page. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "tools/service/state.h"
 #include "tools/service/web.h"
 #include "tools/weekwheel-sessiond/http.h"
+#include "tools/weekwheel-sessiond/view.h"
 #include "weekwheel/error.h"
 
 static const char prefix[] = "weekwheel_sessiond";
@@ -106,6 +107,25 @@ static int add_data(const struct sessiond *server, struct buffer *out)
 	       add(out, "evicted", 1, "Sessions put out at the bound of memory.", stats.evicted);
 }
 
+static int add_outbox(const struct sessiond *server, struct buffer *out)
+{
+	struct outbox_stats stats;
+	int64_t age;
+
+	if (!server->settings->is_telling)
+		return 0;
+	outbox_stats(server->outbox, &stats);
+	age = stats.waiting ? data_wall_ms(server->data) - stats.oldest_ms : 0;
+	return add(out, "expired-to-waiting", 0, "Expiries that wait to be told by --expired-to.", stats.waiting) ||
+	       add(out, "expired-to-bytes", 0, "What they take.", stats.bytes) ||
+	       metric_add_seconds(out, prefix, "expired-to-oldest-seconds", 0, "Since the oldest of them has expired.",
+	           age > 0 ? (uint64_t)age * WW_MILLISECOND : 0) ||
+	       add(out, "expired-to-told", 1, "Expiries that the other server has.", stats.told) ||
+	       add(out, "expired-to-shortened", 1, "Those without their values.", stats.shortened) ||
+	       add(out, "expired-to-refused", 1, "Those that it takes in no form.", stats.given_up) ||
+	       add(out, "expired-to-dropped", 1, "Those dropped at --expired-max.", stats.dropped);
+}
+
 static enum MHD_Result serve_metrics(const struct sessiond *server, struct MHD_Connection *client)
 {
 	const struct visitors *visitors = web_visitors(server->web);
@@ -114,8 +134,8 @@ static enum MHD_Result serve_metrics(const struct sessiond *server, struct MHD_C
 
 	if (metric_build(&out, prefix) ||
 	    metric_add_seconds(&out, prefix, "uptime-seconds", 0, "Time since the start.", up * WW_MILLISECOND) ||
-	    add_clients(server, &out) || add_data(server, &out) || metric_states(&out, prefix) ||
-	    add(&out, "http-connections", 0, "Connections by HTTP.", visitors->count) ||
+	    add_clients(server, &out) || add_data(server, &out) || add_outbox(server, &out) ||
+	    metric_states(&out, prefix) || add(&out, "http-connections", 0, "Connections by HTTP.", visitors->count) ||
 	    add(&out, "http-connections", 1, "Connections that came by HTTP.", visitors->total)) {
 		buffer_free(&out);
 		return reply_text(client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(WW_ENOMEM));
@@ -125,21 +145,50 @@ static enum MHD_Result serve_metrics(const struct sessiond *server, struct MHD_C
 
 /* ---- Requests */
 
+/* What tells something of sessions needs a token where clients need one. Returns 1 if it was refused. */
+static int refuses(struct sessiond *server, struct MHD_Connection *client, enum MHD_Result *result)
+{
+	const char *field = MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+	const union MHD_ConnectionInfo *from = MHD_get_connection_info(client, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+	switch (auth_http(server, from->client_addr, field)) {
+	case MHD_HTTP_TOO_MANY_REQUESTS:
+		*result = reply_later(client, 1, "a wrong token came from your address: try again later\n");
+		return 1;
+	case MHD_HTTP_FORBIDDEN:
+		*result = reply_text(client, MHD_HTTP_FORBIDDEN,
+		    "the token may not look at all keys: use one whose line has read:*, which --auth-file gives\n");
+		return 1;
+	case MHD_HTTP_UNAUTHORIZED:
+		*result = reply_text(client, MHD_HTTP_UNAUTHORIZED,
+		    "this needs a token that the server knows, in a field \"Authorization: Bearer TOKEN\": \"weekwheel token\" makes "
+		    "one and its line for the file of --auth-file\n");
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 static enum MHD_Result begin(void *context, struct MHD_Connection *client, const char *path, const char *method,
     size_t size, struct web_visit **visit)
 {
-	const struct sessiond *server = context;
+	struct sessiond *server = context;
+	enum MHD_Result result;
 
-	(void)visit;
 	if (size > 0 || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
 		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this interface is read-only\n");
 	if (strcmp(path, "/livez") == 0)
 		return reply_text(client, MHD_HTTP_OK, "ok\n");
 	if (strcmp(path, "/readyz") == 0 || strcmp(path, "/healthz") == 0)
 		return serve_health(client);
+	if ((strcmp(path, "/metrics") == 0 || strncmp(path, "/v1/", 4) == 0) && refuses(server, client, &result))
+		return result;
 	if (strcmp(path, "/metrics") == 0)
 		return serve_metrics(server, client);
-	return reply_text(client, MHD_HTTP_NOT_FOUND, "there are /metrics, /livez, /readyz and /healthz\n");
+	if (view_serves(server->view, client, path, visit, &result))
+		return result;
+	return reply_text(client, MHD_HTTP_NOT_FOUND,
+	    "there are /, /metrics, /livez, /readyz, /healthz, /v1/stats, /v1/forecast and /v1/sessions\n");
 }
 
 int http_start(struct sessiond *server)
@@ -155,13 +204,19 @@ int http_start(struct sessiond *server)
 
 	if (!settings->http)
 		return 0;
-	server->web = web_start(&server->loop[0].uv, &config);
+	server->view = view_start(server);
+	if (server->view)
+		server->web = web_start(&server->loop[0].uv, &config);
 	return server->web ? 0 : -1;
 }
 
 void http_stop(struct sessiond *server)
 {
-	if (server->web)
+	if (server->web) {
+		view_stop(server->view);
 		web_stop(server->web);
+	}
+	view_free(server->view);
 	server->web = NULL;
+	server->view = NULL;
 }

@@ -37,6 +37,7 @@ static void about_server(struct request *request, struct buffer *out)
 	    "redis_version:%s\r\nredis_mode:standalone\r\nweekwheel_version:%s\r\nmultiplexing_api:epoll\r\n"
 	    "run_id:%s\r\n",
 	    REDIS_VERSION, ww_version(), server->run_id);
+	line(out, "arch_bits", 8 * sizeof(void *));
 	line(out, "process_id", (uint64_t)getpid());
 	line(out, "tcp_port", (uint64_t)server->port);
 	line(out, "uptime_in_seconds", uptime);
@@ -77,7 +78,12 @@ static void about_persistence(struct request *request, struct buffer *out)
 	data_keep_info(request->data, out);
 }
 
-static void about_stats(struct request *request, struct buffer *out)
+static const char *const counts[SESSIOND_COUNTS] = {"total_connections_received", "total_commands_processed",
+    "total_net_input_bytes", "total_net_output_bytes", "rejected_connections", "expired_keys", "evicted_keys",
+    "keyspace_hits", "keyspace_misses"};
+
+/* Since the start, in the order of their names. */
+static void count(struct request *request, uint64_t now[SESSIOND_COUNTS])
 {
 	const struct sessiond *server = server_of(request);
 	struct ww_session_stats stats;
@@ -91,21 +97,41 @@ static void about_stats(struct request *request, struct buffer *out)
 		sent += server->loop[i].bytes_out;
 	}
 	data_stats(request->data, &stats);
-	line(out, "total_connections_received", server->clients_total);
-	line(out, "total_commands_processed", commands);
-	line(out, "total_net_input_bytes", in);
-	line(out, "total_net_output_bytes", sent);
-	line(out, "rejected_connections", server->refused);
-	line(out, "expired_keys", stats.expired);
-	line(out, "evicted_keys", stats.evicted);
-	line(out, "keyspace_hits", stats.hits);
-	line(out, "keyspace_misses", stats.misses);
+	const uint64_t all[SESSIOND_COUNTS] = {server->clients_total, commands, in, sent, server->refused,
+	    stats.expired, stats.evicted, stats.hits, stats.misses};
+	memcpy(now, all, sizeof all);
+}
+
+static void about_stats(struct request *request, struct buffer *out)
+{
+	const struct sessiond *server = server_of(request);
+	uint64_t now[SESSIOND_COUNTS];
+
+	count(request, now);
+	for (size_t i = 0; i < SESSIOND_COUNTS; i++)
+		line(out, counts[i], now[i] - server->forgotten[i]);
+}
+
+static void forget_counts(struct request *request)
+{
+	uint64_t now[SESSIOND_COUNTS];
+
+	count(request, now);
+	for (size_t i = 0; i < SESSIOND_COUNTS; i++)
+		server_of(request)->forgotten[i] = now[i];
+	reply_ok(request->conn);
 }
 
 static void about_replication(struct request *request, struct buffer *out)
 {
 	(void)request;
 	(void)buffer_format(out, "role:master\r\nconnected_slaves:0\r\n");
+}
+
+static void about_cluster(struct request *request, struct buffer *out)
+{
+	(void)request;
+	line(out, "cluster_enabled", 0);
 }
 
 static void about_keys(struct request *request, struct buffer *out)
@@ -128,6 +154,7 @@ static const struct {
     {"Persistence", about_persistence},
     {"Stats", about_stats},
     {"Replication", about_replication},
+    {"Cluster", about_cluster},
     {"Keyspace", about_keys},
 };
 
@@ -289,7 +316,7 @@ void command_config(struct request *request)
 	else if (request_is(request, 1, "SET"))
 		set_parameters(request);
 	else if (request_is(request, 1, "RESETSTAT"))
-		reply_ok(request->conn);
+		forget_counts(request);
 	else if (request_is(request, 1, "REWRITE"))
 		reply_error(request->conn, "ERR The server is running without a config file");
 	else

@@ -8,20 +8,31 @@ static const struct {
 	unsigned flag;
 	const char *name;
 } flags[] = {{COMMAND_WRITE, "write"}, {COMMAND_READONLY, "readonly"}, {COMMAND_DENYOOM, "denyoom"},
-    {COMMAND_ADMIN, "admin"}, {COMMAND_NO_MULTI, "no_multi"}, {COMMAND_LOADING, "loading"}, {COMMAND_STALE, "stale"},
-    {COMMAND_FAST, "fast"}, {COMMAND_NO_AUTH, "no_auth"}};
+    {COMMAND_ADMIN, "admin"}, {COMMAND_PUBSUB, "pubsub"}, {COMMAND_NO_MULTI, "no_multi"}, {COMMAND_LOADING, "loading"},
+    {COMMAND_STALE, "stale"}, {COMMAND_FAST, "fast"}, {COMMAND_NO_AUTH, "no_auth"}};
 
 enum { FLAGS = sizeof flags / sizeof *flags };
 
+/* To Redis "pubsub" is what the command is about; libraries look for their channels by it. */
+static unsigned told_flags(const struct command_entry *command)
+{
+	unsigned told = command->flags & ~(unsigned)COMMAND_PUBSUB;
+
+	if (strcmp(command->group, "pubsub") == 0 && !(command->flags & COMMAND_SUBCOMMANDS))
+		told |= COMMAND_PUBSUB;
+	return told;
+}
+
 static void reply_flags(struct conn *conn, const struct command_entry *command)
 {
+	unsigned told = told_flags(command);
 	size_t count = 0;
 
 	for (size_t i = 0; i < FLAGS; i++)
-		count += (command->flags & flags[i].flag) != 0;
+		count += (told & flags[i].flag) != 0;
 	reply_set(conn, count);
 	for (size_t i = 0; i < FLAGS; i++) {
-		if (!(command->flags & flags[i].flag))
+		if (!(told & flags[i].flag))
 			continue;
 		reply_bytes(conn, "+", 1);
 		reply_bytes(conn, flags[i].name, strlen(flags[i].name));
@@ -33,7 +44,7 @@ static void reply_flags(struct conn *conn, const struct command_entry *command)
 static void reply_info(struct conn *conn, const struct command_entry *command)
 {
 	if (!command) {
-		reply_null_array(conn);
+		reply_null(conn);
 		return;
 	}
 	reply_array(conn, 10);

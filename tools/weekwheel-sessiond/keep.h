@@ -2,35 +2,55 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_KEEP_H
 
 /*
- * Sessions over a restart: a folder has a snapshot of all of them, and a thread writes it anew from time to time, when
- * somebody asks for it, and at the end.
+ * Sessions over a restart, in a folder.
  *
- *     sessions   head | block | block | ... | an empty block
- *     head       magic 8 | version 4 | 0 4 | sum 8
- *     block      size of its records 8 | their sum 8, which goes on from the one before | records
- *     record     database 1 | 0 1 | size of the key 2 | of the value 4 | TTL 8, ns | deadline 8 | end 8 | key | value
+ *     sessions     an image of all of them, as they were some time ago
+ *     journal.N    what has changed since (lib/journal/journal.h); there is at least one
  *
- * Numbers are little-endian. Deadlines are wall time in ms, so the time between two runs counts. A snapshot is written
- * beside the old one, synced, and renamed: a crash leaves the one or the other. It is made by walking the maps, some
- * entries at a time, and holds nobody up. Each key is in it as it is at one moment, and all between its beginning and end.
+ * The changes of a turn are in the journal before its answers are sent: a killed server loses nothing that was
+ * acknowledged. When they survive a power failure, too, `sync` says.
  *
- * What has changed since the last snapshot is lost by a crash.
+ * A touch only moves a deadline. It is written only if the deadline on disk is older by a sixteenth of the lifetime. After
+ * a crash entries therefore get that much more time: none ends early, and none later than that. Whoever ends in order
+ * writes an image with the deadlines as they are.
+ *
+ * An image is written by walking the maps, some entries at a time. It holds nobody up, and needs no second copy of memory
+ * as a fork would. keep_format.h has the bytes of both.
  */
 
 #include <stdint.h>
 
 #include "tools/weekwheel-sessiond/data.h"
+#include "tools/weekwheel-sessiond/outbox.h"
 
 struct keep;
 
-/*
- * Take the folder, which is made if its parent exists; load what it has; write it anew `every` ns while something has
- * changed. Returns NULL after a message: the folder is another server's, what it has is damaged, or the system refuses.
- */
-struct keep *keep_open(struct data *data, const char *folder, uint64_t every);
+enum keep_sync {
+	KEEP_ALWAYS,   /* an answer means stable storage */
+	KEEP_INTERVAL, /* a power failure loses the changes of one interval */
+	KEEP_SYSTEM    /* of as long as the system keeps them, half a minute by default */
+};
 
-/* Write all sessions once more, and give the folder up. Nobody changes them any more. NULL is harmless. 0, or -1 after a
- * message. */
+struct keep_config {
+	const char *folder;
+	enum keep_sync sync;
+	uint64_t interval;     /* ns */
+	uint64_t grows;        /* bytes of journal after which an image is written, if the image is not larger */
+	struct outbox *outbox; /* what has to be told is kept, too */
+	int tells;             /* what has expired while nobody served goes there */
+	int recovers;          /* read what is whole, if something is damaged; its files are kept in FOLDER/damaged */
+};
+
+/*
+ * Take the folder, which is made if its parent exists; load what it has; keep what changes. Returns NULL after a message:
+ * the folder is another server's, what it has is damaged, or the system refuses.
+ */
+struct keep *keep_open(struct data *data, const struct keep_config *config);
+
+/*
+ * Write an image, and give the folder up. Nobody changes sessions any more. NULL is harmless. Returns 0, or -1 after a
+ * message: then the journal has what it has.
+ */
 int keep_close(struct keep *keep);
 
 #endif

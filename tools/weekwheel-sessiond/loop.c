@@ -1,9 +1,13 @@
 /* A loop: its turns, and what other threads tell it. */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "tools/common/message.h"
+#include "tools/service/state.h"
+#include "tools/weekwheel-sessiond/bounds.h"
 #include "tools/weekwheel-sessiond/http.h"
+
+/* A client without a token may stay so long; this is looked at so often. */
+enum { LOGIN_MS = 30000, SWEEP_MS = 2000 };
 
 static _Thread_local struct loop *here;
 
@@ -14,21 +18,21 @@ struct loop *loop_here(void)
 
 /* ---- What other threads tell */
 
-void loop_hand_over(struct loop *loop, int fd)
+void loop_hand_over(struct loop *loop, const struct arrival *arrival)
 {
 	pthread_mutex_lock(&loop->lock);
 	if (loop->arrived_count == loop->arrived_room) {
 		size_t room = loop->arrived_room ? 2 * loop->arrived_room : 64;
-		int *arrived = realloc(loop->arrived, room * sizeof *arrived);
+		struct arrival *arrived = realloc(loop->arrived, room * sizeof *arrived);
 		if (arrived) {
 			loop->arrived = arrived;
 			loop->arrived_room = room;
 		}
 	}
 	if (loop->arrived_count < loop->arrived_room && !loop->is_stopping)
-		loop->arrived[loop->arrived_count++] = fd;
+		loop->arrived[loop->arrived_count++] = *arrival;
 	else
-		(void)close(fd);
+		doors_let_out(loop->server, arrival->fd, arrival->place);
 	pthread_mutex_unlock(&loop->lock);
 	uv_async_send(&loop->wake);
 }
@@ -56,7 +60,7 @@ void loop_take_mail(struct loop *loop)
 	while ((conn = SLIST_FIRST(&loop->mailed))) {
 		SLIST_REMOVE_HEAD(&loop->mailed, mailed);
 		conn->is_mailed = 0;
-		if (conn->is_killed || conn->out.size + conn->mail.size > MAIL_MAX ||
+		if (conn->is_killed || conn->is_dead || conn->out.size + conn->mail.size > MAIL_MAX ||
 		    buffer_append(&conn->out, conn->mail.data, conn->mail.size) != 0)
 			conn->is_dead = 1;
 		buffer_drop(&conn->mail, conn->mail.size);
@@ -76,6 +80,7 @@ static void stop_here(struct loop *loop)
 {
 	struct conn *conn;
 
+	loop->is_over = 1;
 	conn_send_all(loop);
 	if (loop->number == 0) {
 		doors_stop(loop->server);
@@ -91,19 +96,35 @@ static void woken(uv_async_t *async)
 {
 	struct loop *loop = async->data;
 	int is_stopping;
+	int is_to_check;
 
 	loop_take_mail(loop);
 	pthread_mutex_lock(&loop->lock);
 	while (loop->arrived_count > 0) {
-		int fd = loop->arrived[--loop->arrived_count];
+		struct arrival arrival = loop->arrived[--loop->arrived_count];
 		pthread_mutex_unlock(&loop->lock);
-		conn_begin(loop, fd);
+		conn_begin(loop, &arrival);
 		pthread_mutex_lock(&loop->lock);
 	}
 	is_stopping = loop->is_stopping;
+	is_to_check = loop->is_to_check;
+	loop->is_to_check = 0;
 	pthread_mutex_unlock(&loop->lock);
+	if (is_to_check)
+		auth_check_all(loop);
 	if (is_stopping)
 		stop_here(loop);
+}
+
+void loop_check_all(struct sessiond *server)
+{
+	for (unsigned i = 0; i < server->loop_count; i++) {
+		struct loop *loop = &server->loop[i];
+		pthread_mutex_lock(&loop->lock);
+		loop->is_to_check = 1;
+		pthread_mutex_unlock(&loop->lock);
+		uv_async_send(&loop->wake);
+	}
 }
 
 void sessiond_stop(struct sessiond *server)
@@ -123,8 +144,36 @@ static void turn_end(uv_prepare_t *prepare)
 {
 	struct loop *loop = prepare->data;
 
+	shake_turn(&loop->shakes);
 	if (!SLIST_EMPTY(&loop->flush))
 		conn_send_all(loop);
+	bounds_keep(loop);
+}
+
+static void take_another_turn(void *context)
+{
+	struct loop *loop = context;
+
+	uv_async_send(&loop->wake);
+}
+
+/* Whoever says no token, or does not finish the handshake of TLS. */
+static void sweep(uv_timer_t *timer)
+{
+	struct loop *loop = timer->data;
+	uint64_t now = uv_now(&loop->uv);
+	struct conn *next;
+
+	for (struct conn *conn = LIST_FIRST(&loop->conns); conn; conn = next) {
+		int is_in = conn->is_known && (!conn->tls || tls_is_ready(conn->tls));
+		next = LIST_NEXT(conn, next);
+		if (is_in || now - conn->since_ms < LOGIN_MS)
+			continue;
+		state_seen("tokens",
+		    "clients that say no token, or do not finish the handshake of TLS, for %d s are closed",
+		    LOGIN_MS / 1000);
+		conn_close(conn);
+	}
 }
 
 int loop_start(struct sessiond *server, struct loop *loop, unsigned number)
@@ -136,7 +185,14 @@ int loop_start(struct sessiond *server, struct loop *loop, unsigned number)
 		return message_error("no event loop: the limit of open files (\"ulimit -n\") may be reached");
 	uv_prepare_init(&loop->uv, &loop->prepare);
 	uv_prepare_start(&loop->prepare, turn_end);
-	loop->prepare.data = loop->wake.data = loop;
+	loop->prepare.data = loop->wake.data = loop->sweep.data = loop;
+	TAILQ_INIT(&loop->walks);
+	uv_idle_init(&loop->uv, &loop->more);
+	loop->more.data = loop;
+	shakes_begin(&loop->shakes, take_another_turn, loop);
+	uv_timer_init(&loop->uv, &loop->sweep);
+	if (auth_is_needed(server) || server->settings->tls.certificate)
+		uv_timer_start(&loop->sweep, sweep, SWEEP_MS, SWEEP_MS);
 	return 0;
 }
 

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without memory uthash leaves the element out, and says so by its table. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "lib/base/seeded.h"
+#include "tools/weekwheel-sessiond/bounds.h"
 #include "tools/weekwheel-sessiond/commands.h"
 #include "tools/weekwheel-sessiond/glob.h"
+
+/* So many subscriptions end at a time. */
+enum { PIECE = 1000 };
 
 /* A channel or pattern that somebody has subscribed to. */
 struct channel {
@@ -24,7 +25,7 @@ struct channel {
 
 struct subscription {
 	LIST_ENTRY(subscription) of_channel;
-	struct subscription *next; /* of its client */
+	UT_hash_handle hh; /* of its client's, by the channel, and in their order */
 	struct channel *channel;
 	struct conn *conn;
 };
@@ -69,13 +70,16 @@ static struct buffer make_message(const struct channel *channel, struct pubsub_t
 	return made;
 }
 
-static void add_message(struct buffer *to, const struct buffer *message, int protocol, int *is_dead)
+/* One message to many clients may take more than there is: those that it has no room for are closed. */
+static void add_message(struct conn *conn, struct buffer *to, const struct buffer *message, int *is_dead)
 {
 	size_t at = to->size;
 
-	if (message->size == 0 || at + message->size > MAIL_MAX || buffer_append(to, message->data, message->size) != 0)
+	if (message->size == 0 || at + message->size > MAIL_MAX ||
+	    bounds_are_passed(conn->loop->server, message->size) ||
+	    buffer_append(to, message->data, message->size) != 0)
 		*is_dead = 1;
-	else if (protocol == 3)
+	else if (conn->protocol == 3)
 		to->data[at] = '>';
 }
 
@@ -86,12 +90,13 @@ static void post(struct conn *conn, const struct buffer *message)
 	if (loop == loop_here()) {
 		/* What others posted before comes first. */
 		loop_take_mail(loop);
-		add_message(&conn->out, message, conn->protocol, &conn->is_dead);
+		if (!conn->is_dead)
+			add_message(conn, &conn->out, message, &conn->is_dead);
 		conn_flush(conn);
 		return;
 	}
 	pthread_mutex_lock(&loop->lock);
-	add_message(&conn->mail, message, conn->protocol, &conn->is_killed);
+	add_message(conn, &conn->mail, message, &conn->is_killed);
 	loop_mail(conn);
 	pthread_mutex_unlock(&loop->lock);
 }
@@ -144,39 +149,28 @@ static struct channel *make_channel(enum pubsub_kind kind, struct pubsub_text na
 	return NULL;
 }
 
-static struct subscription **find(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
+static struct channel *find_channel(enum pubsub_kind kind, struct pubsub_text name)
 {
-	struct subscription **at = &conn->subscriptions;
-
-	while (*at && ((*at)->channel->kind != kind || (*at)->channel->length != name.size ||
-	                  memcmp((*at)->channel->name, name.data, name.size) != 0))
-		at = &(*at)->next;
-	return at;
-}
-
-static void add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
-{
-	struct subscription **at = find(conn, kind, name);
-	struct subscription *made;
 	struct channel *channel;
 
-	if (*at)
-		return;
 	HASH_FIND(hh, channels[kind], name.data, name.size, channel);
-	if (!channel)
-		channel = make_channel(kind, name);
-	made = channel ? calloc(1, sizeof *made) : NULL;
-	if (!made) {
-		conn->is_dead = 1;
-		return;
-	}
-	made->channel = channel;
-	made->conn = conn;
-	LIST_INSERT_HEAD(&channel->subscriptions, made, of_channel);
-	channel->count++;
-	*at = made;
-	conn->channels[kind]++;
-	listeners++;
+	return channel;
+}
+
+static struct subscription *find(const struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
+{
+	struct channel *channel = find_channel(kind, name);
+	struct subscription *found = NULL;
+
+	if (channel)
+		HASH_FIND_PTR(conn->subscriptions, &channel, found);
+	return found;
+}
+
+/* Each subscriber counts the channel as its own: it may be the only one. */
+static size_t size_of(const struct channel *channel)
+{
+	return sizeof(struct subscription) + sizeof *channel + channel->length;
 }
 
 static void drop_channel(struct channel *channel)
@@ -187,11 +181,49 @@ static void drop_channel(struct channel *channel)
 	free(channel);
 }
 
-static void drop(struct conn *conn, struct subscription **at)
+/* Returns NULL without memory. */
+static struct subscription *make_subscription(struct conn *conn, struct channel *channel)
 {
-	struct subscription *old = *at;
+	struct subscription *made = calloc(1, sizeof *made);
 
-	*at = old->next;
+	if (!made)
+		return NULL;
+	made->channel = channel;
+	made->conn = conn;
+	HASH_ADD_PTR(conn->subscriptions, channel, made);
+	if (made->hh.tbl)
+		return made;
+	free(made);
+	return NULL;
+}
+
+static void add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
+{
+	struct channel *channel = find_channel(kind, name);
+	struct subscription *made;
+
+	if (find(conn, kind, name))
+		return;
+	if (!channel)
+		channel = make_channel(kind, name);
+	made = channel ? make_subscription(conn, channel) : NULL;
+	if (!made) {
+		conn->is_dead = 1;
+		if (channel)
+			drop_channel(channel);
+		return;
+	}
+	LIST_INSERT_HEAD(&channel->subscriptions, made, of_channel);
+	channel->count++;
+	conn->channels[kind]++;
+	bounds_count(conn, size_of(channel));
+	listeners++;
+}
+
+static void drop(struct conn *conn, struct subscription *old)
+{
+	HASH_DEL(conn->subscriptions, old);
+	bounds_count_out(conn, size_of(old->channel));
 	LIST_REMOVE(old, of_channel);
 	old->channel->count--;
 	conn->channels[old->channel->kind]--;
@@ -200,14 +232,15 @@ static void drop(struct conn *conn, struct subscription **at)
 	free(old);
 }
 
-void pubsub_leave(struct conn *conn)
+int pubsub_leave_some(struct conn *conn)
 {
 	if (!conn->subscriptions)
-		return;
+		return 0;
 	pthread_rwlock_wrlock(&lock);
-	while (conn->subscriptions)
-		drop(conn, &conn->subscriptions);
+	for (int i = 0; conn->subscriptions && i < PIECE; i++)
+		drop(conn, conn->subscriptions);
 	pthread_rwlock_unlock(&lock);
+	return conn->subscriptions != NULL;
 }
 
 /* ---- Commands */
@@ -238,27 +271,26 @@ static void subscribe(struct request *request, enum pubsub_kind kind)
 	}
 }
 
-/* The first subscription of the kind, or NULL at its end. */
-static struct subscription **first_of(struct conn *conn, enum pubsub_kind kind)
-{
-	struct subscription **at = &conn->subscriptions;
-
-	while (*at && (*at)->channel->kind != kind)
-		at = &(*at)->next;
-	return at;
-}
-
+/* Many take several turns, but for those in a transaction. */
 static void unsubscribe_all(struct conn *conn, enum pubsub_kind kind)
 {
-	struct subscription **at = first_of(conn, kind);
+	struct subscription *next;
+	int left = PIECE;
 
-	if (!*at)
+	if (conn->channels[kind] == 0)
 		reply_state(conn, kind, kinds[kind].unsubscribe, NULL);
-	for (; *at; at = first_of(conn, kind)) {
-		struct channel *channel = (*at)->channel;
+	for (struct subscription *one = conn->subscriptions; one; one = next) {
+		struct channel *channel = one->channel;
 		struct pubsub_text name = {channel->name, channel->length};
+		next = one->hh.next;
+		if (channel->kind != kind)
+			continue;
+		if (left-- == 0 && !conn->is_in_exec) {
+			conn->is_again = 1;
+			return;
+		}
 		channel->count++;
-		drop(conn, at);
+		drop(conn, one);
 		reply_state(conn, kind, kinds[kind].unsubscribe, &name);
 		channel->count--;
 		drop_channel(channel);
@@ -274,9 +306,9 @@ static void unsubscribe(struct request *request, enum pubsub_kind kind)
 		unsubscribe_all(conn, kind);
 	for (size_t i = 1; i < request->count; i++) {
 		struct pubsub_text name = {request->arg[i].data, request->arg[i].size};
-		struct subscription **at = find(conn, kind, name);
-		if (*at)
-			drop(conn, at);
+		struct subscription *found = find(conn, kind, name);
+		if (found)
+			drop(conn, found);
 		reply_state(conn, kind, kinds[kind].unsubscribe, &name);
 	}
 	pthread_rwlock_unlock(&lock);

@@ -20,7 +20,7 @@ struct pubsub_text {
 size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text channel, struct pubsub_text message);
 /* Return 0 if nobody has subscribed to anything. */
 int pubsub_has_listeners(void);
-/* Forget all subscriptions of the client. */
-void pubsub_leave(struct conn *conn);
+/* Forget subscriptions of the client. Returns 1 if it has more. */
+int pubsub_leave_some(struct conn *conn);
 
 #endif

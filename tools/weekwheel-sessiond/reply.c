@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/common/message.h"
+#include "tools/weekwheel-sessiond/bounds.h"
 
 /* The digits of a number, right-aligned. Returns where they begin. */
 static char *digits(char *end, uint64_t number)
@@ -46,9 +47,18 @@ static void check(struct conn *conn, int failed)
 		conn->is_dead = 1;
 }
 
+/* One command may ask for a large value a thousand times: its client is closed before others are for it. */
+static int has_no_room(struct conn *conn, size_t size)
+{
+	if (conn->out.size > OUTPUT_HIGH && bounds_are_passed(conn->loop->server, size))
+		conn->is_dead = 1;
+	return conn->is_dead;
+}
+
 void reply_bytes(struct conn *conn, const void *bytes, size_t size)
 {
-	check(conn, buffer_append(&conn->out, bytes, size));
+	if (!has_no_room(conn, size))
+		check(conn, buffer_append(&conn->out, bytes, size));
 }
 
 void reply_error(struct conn *conn, const char *format, ...)
@@ -94,7 +104,8 @@ void reply_integer(struct conn *conn, int64_t number)
 
 void reply_bulk(struct conn *conn, const void *bytes, size_t size)
 {
-	check(conn, reply_add_bulk(&conn->out, bytes, size));
+	if (!has_no_room(conn, size))
+		check(conn, reply_add_bulk(&conn->out, bytes, size));
 }
 
 void reply_string(struct conn *conn, const char *text)

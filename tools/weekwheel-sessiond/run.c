@@ -14,19 +14,27 @@
 #include "tools/weekwheel-sessiond/events.h"
 #include "tools/weekwheel-sessiond/http.h"
 #include "tools/weekwheel-sessiond/keep.h"
+#include "tools/weekwheel-sessiond/secure.h"
+
+/* An image is written when the journal has become so large, and larger than the image. */
+#define GROWS (UINT64_C(64) << 20)
 
 static void on_signal(uv_signal_t *handle, int number)
 {
 	struct sessiond *server = handle->data;
 
-	(void)number;
+	if (number == SIGHUP) {
+		secure_reload(server);
+		auth_reload(server);
+		return;
+	}
 	notify_stop();
 	sessiond_stop(server);
 }
 
 static void start_signals(struct sessiond *server)
 {
-	static const int numbers[] = {SIGTERM, SIGINT};
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
 
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		uv_signal_init(&server->loop[0].uv, &server->signals[i]);
@@ -41,6 +49,7 @@ static int start_data(struct sessiond *server)
 	struct data_config config = {.databases = (unsigned)settings->databases,
 	    .lifetime = settings->lifetime,
 	    .has_lifetimes = settings->has_lifetimes,
+	    .keeps_lifetimes = settings->keeps_lifetimes,
 	    .memory = settings->memory,
 	    .policy = settings->policy,
 	    .is_virtual = settings->is_virtual,
@@ -51,13 +60,36 @@ static int start_data(struct sessiond *server)
 	return error == WW_OK ? 0 : message_error("cannot make the maps of sessions: %s", ww_strerror(error));
 }
 
+static int start_outbox(struct sessiond *server)
+{
+	/* Without --expired-to it has what an earlier server could not tell. */
+	server->outbox = outbox_open(server->settings->outbox_max);
+	return server->outbox ? 0 : message_error("no memory");
+}
+
+static int start_courier(struct sessiond *server)
+{
+	if (!server->settings->is_telling)
+		return 0;
+	server->courier = courier_start(server->outbox, &server->settings->courier);
+	return server->courier ? 0 : -1;
+}
+
 static int start_keep(struct sessiond *server)
 {
 	const struct sessiond_settings *settings = server->settings;
 
+	const struct keep_config config = {.folder = settings->folder,
+	    .sync = settings->sync,
+	    .interval = settings->sync_interval,
+	    .grows = GROWS,
+	    .outbox = server->outbox,
+	    .tells = settings->is_telling,
+	    .recovers = settings->recovers};
+
 	if (!settings->folder)
 		return 0;
-	server->keep = keep_open(server->data, settings->folder, settings->save_every);
+	server->keep = keep_open(server->data, &config);
 	return server->keep ? 0 : -1;
 }
 
@@ -101,12 +133,17 @@ static int start(struct sessiond *server)
 	(void)uv_random(NULL, NULL, random, sizeof random, 0, NULL);
 	(void)snprintf(server->run_id, sizeof server->run_id, "%016" PRIx64 "%016" PRIx64 "%08" PRIx32, random[0],
 	    random[1], (uint32_t)random[2]);
-	if (start_data(server) != 0 || start_keep(server) != 0 || start_loops(server) != 0 ||
-	    teller_start(&server->teller, &server->loop[0].uv) != 0 || http_start(server) != 0 ||
+	auth_start(server);
+	crowd_begin(&server->crowd, "max-connections-per-address", server->settings->per_address_max);
+	if (secure_start(server) != 0 || start_outbox(server) != 0 || start_data(server) != 0 ||
+	    start_keep(server) != 0 || start_courier(server) != 0 || start_loops(server) != 0)
+		return -1;
+	/* Who reads that it listens may end it at once. */
+	start_signals(server);
+	if (teller_start(&server->teller, &server->loop[0].uv) != 0 || http_start(server) != 0 ||
 	    doors_start(server) != 0)
 		return -1;
 	server->started_ms = data_wall_ms(server->data);
-	start_signals(server);
 	notify_start(&server->loop[0].uv, &server->watchdog);
 	return 0;
 }
@@ -146,14 +183,19 @@ int sessiond_run(const struct sessiond_settings *settings)
 	server->settings = settings;
 	if (start(server) == 0)
 		status = run(server);
+	courier_stop(server->courier);
 	if (keep_close(server->keep) != 0)
 		status = 1;
 	state_finish();
 	data_close(server->data);
+	outbox_close(server->outbox);
 	for (unsigned i = 0; i < server->loop_count; i++)
 		loop_free(&server->loop[i]);
 	free(server->loop);
+	secure_stop(server);
+	auth_stop(server);
 	free(server->listener);
+	free(server->listener_is_tls);
 	free(server->listener_poll);
 	free(server);
 	return status;

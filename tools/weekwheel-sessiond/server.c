@@ -59,41 +59,29 @@ void command_reset(struct request *request)
 	struct conn *conn = request->conn;
 
 	transaction_leave(conn);
-	pubsub_leave(conn);
+	if (pubsub_leave_some(conn)) {
+		conn->is_again = 1;
+		return;
+	}
 	conn->database = 0;
 	conn->protocol = 2;
 	conn->reply_off = conn->reply_skip = 0;
 	conn_rename(conn, NULL, 0);
-	conn->is_known = !conn->loop->server->settings->password;
+	auth_begin(conn);
 	reply_text(conn, "+RESET\r\n");
 }
 
 /* ---- Who it is */
 
-/* Takes as long whatever the password is. */
-static int is_password(const struct conn *conn, const struct resp_arg *arg)
+/* Returns 0, or -1 after an answer, or if there is to be none yet. */
+static int log_in(struct request *request, const struct resp_arg *user, const struct resp_arg *secret)
 {
-	const char *password = conn->loop->server->settings->password;
-	size_t size = strlen(password);
-	unsigned char differs = arg->size != size;
+	enum auth_answer answer = auth_login(request->conn, user, secret);
 
-	for (size_t i = 0; i < arg->size; i++)
-		differs |= (unsigned char)(arg->data[i] ^ password[size ? i % size : 0]);
-	return !differs;
-}
-
-/* Returns 0, or -1 after an answer. */
-static int log_in(struct request *request, const struct resp_arg *user, const struct resp_arg *password)
-{
-	struct conn *conn = request->conn;
-	int is_default = !user || (user->size == 7 && memcmp(user->data, "default", 7) == 0);
-
-	if (is_default && (!conn->loop->server->settings->password || is_password(conn, password))) {
-		conn->is_known = 1;
-		return 0;
-	}
-	reply_error(conn, "WRONGPASS invalid username-password pair or user is disabled.");
-	return -1;
+	if (answer == AUTH_WRONG)
+		reply_error(request->conn, "WRONGPASS invalid username-password pair or user is disabled.");
+	request->conn->is_again = answer == AUTH_LATER;
+	return answer == AUTH_RIGHT ? 0 : -1;
 }
 
 void command_auth(struct request *request)
@@ -102,7 +90,7 @@ void command_auth(struct request *request)
 
 	if (request->count > 3)
 		request_syntax_error(request);
-	else if (request->count == 2 && !conn->loop->server->settings->password)
+	else if (request->count == 2 && !auth_is_needed(conn->loop->server))
 		reply_error(conn, "ERR AUTH <password> called without any password configured for the default user. "
 		                  "Are you sure your configuration is correct?");
 	else if (log_in(request, request->count == 3 ? &request->arg[1] : NULL, &request->arg[request->count - 1]) == 0)

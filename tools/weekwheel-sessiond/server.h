@@ -17,8 +17,13 @@
 #include <sys/queue.h>
 #include <uv.h>
 
+#include "tools/common/tls/tls.h"
 #include "tools/service/buffer.h"
+#include "tools/service/crowd.h"
+#include "tools/service/shake.h"
 #include "tools/service/teller.h"
+#include "tools/weekwheel-sessiond/auth.h"
+#include "tools/weekwheel-sessiond/courier.h"
 #include "tools/weekwheel-sessiond/data.h"
 #include "tools/weekwheel-sessiond/protocol/resp.h"
 #include "tools/weekwheel-sessiond/settings.h"
@@ -26,14 +31,15 @@
 enum {
 	INPUT_SIZE = 65536,
 	MAIL_MAX = 32 * 1024 * 1024, /* a client that leaves so much of channels unread is closed */
-	OUTPUT_HIGH = 1024 * 1024,   /* a client that leaves so much unread is not read until it has read */
-	NAME_MAX_SIZE = 64
+	OUTPUT_HIGH = 1024 * 1024    /* a client that leaves so much unread is not read until it has read */
 };
 
 struct sessiond;
 struct loop;
+struct viewer;
 struct command_queue;
 struct subscription;
+struct key_walk;
 struct watched;
 struct command_entry;
 
@@ -44,25 +50,38 @@ struct conn {
 	struct loop *loop;
 	uv_poll_t poll;
 	int fd;
+	struct crowd_address *place;
 	int events; /* that poll waits for */
 	uint64_t id;
 	struct resp_parser parser;
 	struct buffer in;
 	size_t done; /* bytes of `in` that were carried out */
 	struct buffer out;
+	struct buffer aside;   /* what `walk` has found */
+	struct key_walk *walk; /* a command under way: no other is carried out */
+	struct tls_link *tls;  /* NULL: it has none */
+	struct shake shake;
+	struct buffer sealed; /* answers that are enciphered */
+	struct known_client auth;
+	uv_timer_t *hold;          /* while it runs, no command is carried out, and no answer sent */
 	struct buffer mail;        /* from other threads, under the loop's lock */
 	_Atomic unsigned database; /* this and what else is atomic others read for CLIENT LIST */
 	_Atomic int protocol;      /* 2 or 3 */
 	int is_in_flush;
-	int is_mailed;               /* this and the next under the loop's lock */
-	int is_killed;               /* it is to be closed */
-	int is_dead;                 /* its output cannot be sent */
-	int is_ending;               /* it is closed when its answers are sent */
-	int is_known;                /* it has the password, or there is none */
+	int is_mailed;  /* this and the next under the loop's lock */
+	int is_killed;  /* it is to be closed */
+	int is_dead;    /* its output cannot be sent */
+	int is_leaving; /* and this takes several turns */
+	int is_ending;  /* it is closed when its answers are sent */
+	int is_known;   /* it has said a token or the password, or there is none */
+	int is_in_exec;
+	int is_again;                /* the command of now is to be carried out again later */
 	int reply_off;               /* CLIENT REPLY */
 	int reply_skip;              /* answers to leave out: 2: of the next command */
+	int is_skipped;              /* the answer of the command of now is left out */
 	struct command_queue *queue; /* of MULTI, or NULL */
 	struct watched *watched;     /* keys */
+	size_t kept;                 /* bytes of these, and of subscriptions */
 	struct subscription *subscriptions;
 	_Atomic unsigned channels[3]; /* subscribed to, by enum pubsub_kind */
 	char *name;                   /* CLIENT SETNAME */
@@ -71,6 +90,12 @@ struct conn {
 	uint64_t since_ms;        /* of the monotonic clock */
 	_Atomic uint64_t last_ms; /* it sent something */
 	const struct command_entry *_Atomic last;
+};
+
+struct arrival {
+	int fd;
+	int is_tls;
+	struct crowd_address *place; /* among the clients of its address, or NULL */
 };
 
 /* A loop's clients, and what other threads tell it. */
@@ -83,13 +108,20 @@ struct loop {
 	uv_async_t wake;
 	LIST_HEAD(, conn) conns; /* changed under `lock` */
 	SLIST_HEAD(, conn) flush;
+	TAILQ_HEAD(, key_walk) walks;
+	uv_idle_t more; /* runs while there are walks */
+	struct shakes shakes;
+	uv_timer_t sweep; /* closes who does not say a token */
 	_Alignas(64) pthread_mutex_t lock;
-	int *arrived; /* descriptors of new clients */
+	struct arrival *arrived; /* new clients */
 	size_t arrived_count;
 	size_t arrived_room;
 	SLIST_HEAD(, conn) mailed;
 	_Atomic int has_mail;
 	int is_stopping;
+	int is_over;          /* no turn follows */
+	int is_to_check;      /* the tokens have changed */
+	uint64_t told_bounds; /* ms: when it told other loops that there is too much */
 	_Alignas(64) _Atomic uint64_t commands;
 	_Atomic uint64_t client_count;
 	_Atomic uint64_t bytes_in;
@@ -97,17 +129,27 @@ struct loop {
 	char input[INPUT_SIZE];
 };
 
+/* How many numbers INFO tells that CONFIG RESETSTAT sets to 0. */
+enum { SESSIOND_COUNTS = 9 };
+
 struct sessiond {
 	const struct sessiond_settings *settings;
 	struct web *web; /* NULL: no HTTP */
+	struct viewer *view;
 	struct data *data;
-	struct keep *keep; /* NULL: nothing outlasts the server */
+	struct keep *keep;     /* NULL: nothing outlasts the server */
+	struct outbox *outbox; /* filled with --expired-to */
+	struct courier *courier;
 	struct loop *loop;
 	unsigned loop_count;
+	struct admission auth;
+	struct tls *tls; /* NULL: none; changed under tls_lock */
+	pthread_mutex_t tls_lock;
 	int *listener;
+	int *listener_is_tls;
 	uv_poll_t *listener_poll;
 	unsigned listener_count;
-	uv_signal_t signals[2];
+	uv_signal_t signals[3];
 	uv_timer_t watchdog;
 	struct teller teller;
 	uv_timer_t accept_again;
@@ -115,7 +157,9 @@ struct sessiond {
 	_Atomic uint64_t clients;
 	_Atomic uint64_t clients_total;
 	_Atomic uint64_t refused;
-	_Atomic uint64_t saved; /* s: when it was saved last */
+	struct crowd crowd;
+	_Atomic uint64_t forgotten[SESSIOND_COUNTS]; /* what they were at the last CONFIG RESETSTAT */
+	_Atomic uint64_t saved;                      /* s: when it was saved last */
 	unsigned next_loop;
 	int64_t started_ms; /* wall */
 	char run_id[41];
@@ -133,8 +177,10 @@ void sessiond_stop(struct sessiond *server);
 int loop_start(struct sessiond *server, struct loop *loop, unsigned number);
 void loop_run(struct loop *loop);
 void loop_free(struct loop *loop);
-/* Hand a new client's descriptor to the loop. Any thread. */
-void loop_hand_over(struct loop *loop, int fd);
+/* Hand a new client to the loop. Any thread. */
+void loop_hand_over(struct loop *loop, const struct arrival *arrival);
+/* Let each loop look at the tokens of its clients. */
+void loop_check_all(struct sessiond *server);
 /* There is mail for the client, or it is to be closed. The loop's lock is held. */
 void loop_mail(struct conn *conn);
 /* Give this loop's clients their mail. */
@@ -144,10 +190,18 @@ struct loop *loop_here(void);
 
 /* ---- conn.c */
 
-/* A client has come. Closes fd if there is no memory. */
-void conn_begin(struct loop *loop, int fd);
+/* A client has come. It is turned away if there is no memory. */
+void conn_begin(struct loop *loop, const struct arrival *arrival);
+/* Carry out no command for so long, and send no answer. */
+void conn_hold(struct conn *conn, uint64_t ms);
+/* What kept its next commands waiting is over. */
+void conn_go_on(struct conn *conn);
+/* It has sent these bytes, in clear. */
+void conn_input(struct conn *conn, const char *data, size_t size);
 /* Give it a name without blanks; of no bytes: none. Returns 0, or -1. */
 int conn_rename(struct conn *conn, const char *name, size_t size);
+/* And its library's. */
+void conn_forget_names(struct conn *conn);
 /* Its answers are to be sent at the end of this turn. */
 void conn_flush(struct conn *conn);
 void conn_send_all(struct loop *loop);
@@ -157,5 +211,7 @@ void conn_close(struct conn *conn);
 
 int doors_start(struct sessiond *server);
 void doors_stop(struct sessiond *server);
+/* A client that is counted goes: close its descriptor. Any thread. */
+void doors_let_out(struct sessiond *server, int fd, struct crowd_address *place);
 
 #endif

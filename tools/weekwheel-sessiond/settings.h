@@ -6,7 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/common/tls/tls.h"
+#include "tools/service/tokens.h"
+#include "tools/weekwheel-sessiond/courier.h"
 #include "tools/weekwheel-sessiond/data.h"
+#include "tools/weekwheel-sessiond/keep.h"
 
 enum { SETTINGS_LISTEN_MAX = 16, LOOPS_MAX = 256 };
 
@@ -21,14 +25,26 @@ struct sessiond_settings {
 	uint64_t databases;
 	uint64_t lifetime; /* ns; 0: none */
 	int has_lifetimes;
+	int keeps_lifetimes;
 	uint64_t memory; /* bytes; 0: any */
 	enum data_policy policy;
 	uint64_t bulk_max;
 	uint64_t clients_max;
-	const char *folder;   /* NULL: nothing outlasts the server */
-	uint64_t save_every;  /* ns */
-	const char *password; /* NULL: none */
-	unsigned events;      /* EVENTS_... of the start */
+	uint64_t per_address_max; /* 0: any number */
+	uint64_t buffers_max;     /* bytes */
+	const char *folder;       /* NULL: nothing outlasts the server */
+	enum keep_sync sync;
+	uint64_t sync_interval; /* ns */
+	int recovers;
+	const char *password;  /* NULL: none */
+	const char *auth_file; /* NULL: none */
+	struct tokens *tokens; /* of that; the server's from its start */
+	struct tls_files tls;
+	int has_tls_listener;
+	int is_telling; /* --expired-to */
+	struct courier_config courier;
+	uint64_t outbox_max; /* bytes */
+	unsigned events;     /* EVENTS_... of the start */
 	int is_insecure;
 	int is_virtual;
 	uint64_t given; /* 1 << OPTION_... */

@@ -69,6 +69,14 @@ void data_unlock(struct data *data, const struct data_stripes *stripes)
 	settle_evicted(data);
 }
 
+void data_pass(struct data *data)
+{
+	for (size_t i = 0; i < DATA_STRIPES; i++) {
+		pthread_mutex_lock(&data->stripe[i].lock);
+		pthread_mutex_unlock(&data->stripe[i].lock);
+	}
+}
+
 unsigned data_lock_key(struct data *data, const void *key, size_t length)
 {
 	unsigned stripe = stripe_of(key, length);

@@ -7,10 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/weekwheel-sessiond/bounds.h"
+
+/* So many of the keys watched last are looked at before another is added. */
+enum { LOOKED_AT = 16 };
+
 /* A command with copies of its arguments, in one block. */
 struct queued_command {
 	struct queued_command *next;
 	const struct command_entry *command;
+	size_t size; /* of the block */
 	size_t count;
 	struct resp_arg arg[];
 };
@@ -44,6 +50,7 @@ static struct queued_command *copy_command(
 	if (!queued)
 		return NULL;
 	queued->next = NULL;
+	queued->size = size;
 	queued->command = command;
 	queued->count = count;
 	to = (char *)(queued->arg + count);
@@ -67,6 +74,7 @@ void transaction_queue(struct conn *conn, const struct command_entry *command, c
 		*queue->end = queued;
 		queue->end = &queued->next;
 		queue->count++;
+		bounds_count(conn, queued->size);
 	}
 	reply_text(conn, "+QUEUED\r\n");
 }
@@ -87,6 +95,7 @@ static void drop_queue(struct conn *conn)
 		return;
 	for (struct queued_command *queued = queue->first; queued; queued = next) {
 		next = queued->next;
+		bounds_count_out(conn, queued->size);
 		free(queued);
 	}
 	free(queue);
@@ -98,6 +107,7 @@ static void unwatch(struct conn *conn)
 
 	for (struct watched *watched = conn->watched; watched; watched = next) {
 		next = watched->next;
+		bounds_count_out(conn, sizeof *watched + watched->key.length);
 		free(watched);
 	}
 	conn->watched = NULL;
@@ -145,9 +155,12 @@ static uint64_t version_of(struct data *data, const struct data_key *key)
 	return data_inspect(data, key, &entry, NULL, NULL) == 1 ? entry.version : 0;
 }
 
+/* A key may be watched twice: then both versions have to be that of EXEC. Only a loop over a few keys must not add up. */
 static int is_watched(const struct conn *conn, const struct data_key *key)
 {
-	for (const struct watched *watched = conn->watched; watched; watched = watched->next)
+	const struct watched *watched = conn->watched;
+
+	for (int i = 0; watched && i < LOOKED_AT; watched = watched->next, i++)
 		if (watched->key.database == key->database && watched->key.length == key->length &&
 		    memcmp(watched->bytes, key->bytes, key->length) == 0)
 			return 1;
@@ -168,6 +181,7 @@ static int watch(struct request *request, const struct data_key *key)
 	watched->version = version_of(request->data, key);
 	watched->next = request->conn->watched;
 	request->conn->watched = watched;
+	bounds_count(request->conn, sizeof *watched + key->length);
 	return 0;
 }
 
@@ -217,9 +231,11 @@ static void run_queue(struct conn *conn)
 	struct command_queue *queue = conn->queue;
 
 	conn->queue = NULL;
+	conn->is_in_exec = 1;
 	reply_array(conn, queue->count);
 	for (const struct queued_command *queued = queue->first; queued; queued = queued->next)
 		command_call(conn, queued->command, queued->arg, queued->count);
+	conn->is_in_exec = 0;
 	conn->queue = queue;
 }
 

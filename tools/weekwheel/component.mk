@@ -2,7 +2,7 @@
 weekwheel_PROGRAM := weekwheel
 weekwheel_FOLDERS := tools/weekwheel $(addprefix tools/weekwheel/,input replay jobs moving $(if $(filter redis,$(COMPONENTS)),sessions) $(if $(filter jobs,$(COMPONENTS)),store) $(if $(filter calendar,$(COMPONENTS)),calendar))
 # The rules for requests need no other library.
-weekwheel_ALSO := tools/common/tls/tls.c lib/callback/request.c lib/callback/text.c
+weekwheel_ALSO := tools/common/tls/tls.c tools/common/tls/handshake.c lib/callback/request.c lib/callback/text.c
 weekwheel_USES := core common
 weekwheel_MAY_USE := jobs redis calendar
 weekwheel_NEEDS := zlib=zlib1g-dev openssl=libssl-dev uthash.h=uthash-dev

@@ -45,7 +45,7 @@ static const struct {
     {"backup", &command_backup, "copy the jobs of a server that goes on"},
     {"recover", &command_recover, "save what a damaged directory still has"},
     {"export", &command_export, "write all jobs of a server as lines of JSON"},
-    {"import", &command_import, "put such lines into a directory or Redis; move in"},
+    {"import", &command_import, "put such lines into a store; move in a crontab or a queue"},
 #endif
 };
 

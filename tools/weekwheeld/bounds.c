@@ -38,6 +38,7 @@ void bounds_start(struct server *server)
 	if (bounds->buffers_most > bounds->memory_most / 2)
 		bounds->buffers_most = bounds->memory_most / 2;
 	bounds->before = buffer_all();
+	crowd_begin(&server->crowd, "max-connections-per-address", settings->max_per_address);
 }
 
 /* What buffers take. */
@@ -208,57 +209,11 @@ int bounds_call(struct server *server, size_t size)
 	return 0;
 }
 
-/* ---- Clients of one address */
-
-int bounds_client(struct connection *connection)
-{
-	struct server *server = connection->server;
-	uint64_t most = server->settings->max_per_address;
-	struct bounds_address *found;
-
-	if (most == 0 || connection->io.handle.type != UV_TCP)
-		return 1;
-	HASH_FIND(hh, server->bounds.addresses, &connection->from, sizeof connection->from, found);
-	if (!found) {
-		found = calloc(1, sizeof *found);
-		if (!found)
-			return 0;
-		found->from = connection->from;
-		HASH_ADD(hh, server->bounds.addresses, from, sizeof found->from, found);
-		if (!found->hh.tbl) {
-			free(found);
-			return 0;
-		}
-	}
-	if (found->count >= most) {
-		server->bounds.turned_away++;
-		state_seen("address",
-		    "one address has %llu clients, as many as --max-connections-per-address allows: more of "
-		    "it are turned away",
-		    (unsigned long long)most);
-		return 0;
-	}
-	found->count++;
-	connection->address = found;
-	return 1;
-}
-
-void bounds_client_gone(struct connection *connection)
-{
-	struct bounds_address *address = connection->address;
-
-	connection->address = NULL;
-	if (!address || --address->count > 0)
-		return;
-	HASH_DEL(connection->server->bounds.addresses, address);
-	free(address);
-}
-
 /* ---- At the bound */
 
 static size_t taken_by(const struct connection *connection)
 {
-	return connection->in.capacity + connection->out.capacity + connection->sending.capacity;
+	return buffer_takes(&connection->in) + buffer_takes(&connection->out) + buffer_takes(&connection->sending);
 }
 
 /* Close the connection. What libuv still sends is freed after this turn: add that to *going. */
@@ -267,7 +222,7 @@ static void end_client(struct connection *connection, uint64_t *going)
 	connection_close(connection);
 	buffer_free(&connection->in);
 	buffer_free(&connection->out);
-	*going += connection->sending.capacity;
+	*going += buffer_takes(&connection->sending);
 }
 
 /* Take away what the connection with the most has. Returns 0 if none has much. */
@@ -295,7 +250,7 @@ static int end_worst(struct server *server, const struct connection *spared, uin
 		*going += most;
 		return 1;
 	}
-	if (!worst->is_busy && worst->in.capacity > worst->out.capacity + worst->sending.capacity &&
+	if (!worst->is_busy && buffer_takes(&worst->in) > buffer_takes(&worst->out) + buffer_takes(&worst->sending) &&
 	    protocol_drop(&worst->protocol, worst->in.size))
 		buffer_free(&worst->in);
 	else
@@ -341,7 +296,7 @@ int bounds_numbers(struct server *server, struct buffer *out, number_fn *add)
 	       add(out, "bound-refusals", 1, "Commands refused at a bound of memory or tubes.", bounds->refused) ||
 	       add(out, "quota-refusals", 1, "Jobs refused at --max-jobs or --max-tube-jobs.", bounds->over_quota) ||
 	       add(out, "bound-clients-refused", 1, "Clients turned away at the bound of their address.",
-	           bounds->turned_away) ||
+	           server->crowd.turned_away) ||
 	       add(out, "bound-clients-ended", 1, "Clients that lost a body or their connection at a bound.",
 	           bounds->ended);
 }

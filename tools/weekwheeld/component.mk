@@ -7,11 +7,16 @@ weekwheeld_MAY_USE := redis callback schedule
 weekwheeld_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
 weekwheeld_TESTS := tests/tools/service tests/tools/weekwheeld tests/tools/weekwheeld/protocol
 weekwheeld_FUZZERS := protocol
-weekwheeld_OBJECTS := $(B)/obj/gen/weekwheeld_files.o
+weekwheeld_OBJECTS := $(addprefix $(B)/obj/gen/,weekwheeld_files.o service_files.o)
 
 # What the server hands out as it is.
-$(B)/gen/weekwheeld_files.c: $(addprefix tools/weekwheeld/,v1/openapi.json page/page.html page/page.css \
-		page/page.js page/schedules.js page/live.js) \
+$(B)/gen/weekwheeld_files.c: $(addprefix tools/weekwheeld/,v1/openapi.json page/page.html page/page.js page/schedules.js \
+		page/live.js) \
 		scripts/file-to-c $(B)/config.mk
 	@mkdir -p $(@D)
 	$(call quiet,FILE,$@)scripts/file-to-c tools/weekwheeld/files.h $(filter tools/weekwheeld/%,$^) >$@
+
+# What the pages of both servers share.
+$(B)/gen/service_files.c: tools/service/page/page.css tools/service/page/common.js scripts/file-to-c $(B)/config.mk
+	@mkdir -p $(@D)
+	$(call quiet,FILE,$@)scripts/file-to-c tools/service/files.h $(filter tools/service/%,$^) >$@

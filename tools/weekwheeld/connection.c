@@ -385,7 +385,7 @@ void connection_close(struct connection *connection)
 	connection->kick.is_begun = 0;
 	lease_disown(connection);
 	connection_leave(connection);
-	bounds_client_gone(connection);
+	crowd_leave(&connection->server->crowd, connection->place);
 	LIST_REMOVE(connection, next);
 	server->connections_now--;
 	server->producers -= connection->is_producer;
@@ -402,14 +402,17 @@ static void connection_refused(uv_handle_t *handle)
 	free(handle->data);
 }
 
-static void note_address(struct connection *connection)
+/* Returns 0, or -1 if its address has too many. */
+static int note_address(struct connection *connection)
 {
 	struct sockaddr_storage address;
 	int size = sizeof address;
 
-	if (connection->io.handle.type == UV_TCP &&
-	    uv_tcp_getpeername(&connection->io.tcp, (struct sockaddr *)&address, &size) == 0)
-		connection->from = address_key((struct sockaddr *)&address);
+	if (connection->io.handle.type != UV_TCP ||
+	    uv_tcp_getpeername(&connection->io.tcp, (struct sockaddr *)&address, &size) != 0)
+		return 0;
+	connection->from = address_key((struct sockaddr *)&address);
+	return crowd_enter(&connection->server->crowd, (struct sockaddr *)&address, &connection->place);
 }
 
 static int connection_open(struct connection *connection)
@@ -420,11 +423,10 @@ static int connection_open(struct connection *connection)
 	connection->used = server->default_tube;
 	connection->used->users++;
 	protocol_init(&connection->protocol, (size_t)server->settings->max_job_size);
-	note_address(connection);
 	LIST_INSERT_HEAD(&server->connections, connection, next);
 	server->connections_now++;
 	server->connections_total++;
-	if (!bounds_client(connection) || tube_watch(connection, server->default_tube) != 0 ||
+	if (note_address(connection) != 0 || tube_watch(connection, server->default_tube) != 0 ||
 	    auth_open(connection) != 0)
 		return -1;
 	/* Answers leave at once. A client whose machine died does not hold its jobs for ever. */

@@ -9,10 +9,10 @@
 
 #include "lib/base/address.h"
 #include "tools/service/buffer.h"
+#include "tools/service/shake.h"
 #include "tools/weekwheeld/auth.h"
 #include "tools/weekwheeld/counts.h"
 #include "tools/weekwheeld/protocol/protocol.h"
-#include "tools/weekwheeld/shake.h"
 #include "weekwheel/driver.h"
 #include "weekwheel/jobs.h"
 
@@ -28,6 +28,7 @@ struct server_tube {
 	unsigned watchers;
 	unsigned waiters;
 	unsigned pollers;            /* requests over HTTP that wait for its jobs */
+	int calls_pollers;           /* it may have jobs for them */
 	unsigned wanted;             /* of a shared store: how many of those that wait are to ask it in this turn */
 	uint64_t events;             /* how often it may have become ready */
 	TAILQ_HEAD(, watch) waiting; /* in order of arrival */
@@ -72,13 +73,6 @@ struct answer {
 
 #define WAIT_FOREVER UINT64_MAX
 
-/* How many clients an address has (bounds.c). */
-struct bounds_address {
-	UT_hash_handle hh;
-	uint64_t count;
-	struct address_key from;
-};
-
 /* What a connection may still do in a turn (budget.c). */
 struct share {
 	uint64_t turn;
@@ -119,7 +113,7 @@ struct connection {
 
 	struct share share;
 	struct address_key from;
-	struct bounds_address *address; /* NULL: it is not counted */
+	struct crowd_address *place; /* among the clients of its address, or NULL */
 	struct kick kick;
 	struct protocol protocol;
 	struct buffer in;      /* bytes that were received and not parsed yet */
@@ -219,12 +213,6 @@ void budget_note(struct server *server, uint64_t *since);
 
 /* The connections have used up the turn. */
 int budget_is_spent(const struct server *server);
-
-/* ---- bounds.c: of memory, and of clients */
-
-/* Count a client of its address. Returns 0 if that has too many. */
-int bounds_client(struct connection *connection);
-void bounds_client_gone(struct connection *connection);
 
 /* ---- kick.c */
 

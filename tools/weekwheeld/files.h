@@ -9,8 +9,6 @@ extern const char openapi_json[];
 extern const size_t openapi_json_size;
 extern const char page_html[];
 extern const size_t page_html_size;
-extern const char page_css[];
-extern const size_t page_css_size;
 extern const char page_js[];
 extern const size_t page_js_size;
 extern const char schedules_js[];

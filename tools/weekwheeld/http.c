@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/common/percent.h"
+#include "tools/service/address.h"
 #include "tools/service/gate.h"
 #include "tools/service/reply.h"
 #include "tools/service/web.h"
@@ -358,8 +359,8 @@ static int http_enter(void *context, int fd)
 static struct web *http_web(struct server *server)
 {
 	const struct settings *settings = server->settings;
-	int is_tls = settings_is_tls(settings->http);
-	struct web_config config = {.where = settings->http + (is_tls ? SETTINGS_TLS_PREFIX : 0),
+	int is_tls = address_is_tls(settings->http);
+	struct web_config config = {.where = settings->http + (is_tls ? ADDRESS_TLS_PREFIX : 0),
 	    .option = "--http",
 	    .risk = settings->is_insecure ? "--insecure shows them keys and bodies" : NULL,
 	    .is_tls = is_tls,
@@ -378,6 +379,8 @@ int http_start(struct server *server)
 
 	if (!server->settings->http)
 		return 0;
+	TAILQ_INIT(&server->v1_batch);
+	TAILQ_INIT(&server->v1_waiting);
 	http = calloc(1, sizeof *http);
 	if (!http)
 		return message_error("no memory");

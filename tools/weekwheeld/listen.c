@@ -97,10 +97,10 @@ static int listen_tcp(struct server *server, const char *where)
 {
 	struct sockaddr_storage address;
 	struct listener *listener;
-	int is_tls = settings_is_tls(where);
+	int is_tls = address_is_tls(where);
 	int error;
 
-	if (address_read("--listen", is_tls ? where + SETTINGS_TLS_PREFIX : where, &address) != 0)
+	if (address_read("--listen", is_tls ? where + ADDRESS_TLS_PREFIX : where, &address) != 0)
 		return -1;
 	listener = listener_make(server, 0);
 	if (!listener)

@@ -57,7 +57,7 @@ static void relay_close(struct relay *relay)
 	if (relay->is_closed)
 		return;
 	relay->is_closed = 1;
-	shake_leave(relay->server, &relay->shake);
+	shake_leave(&relay->server->shakes, &relay->shake);
 	LIST_REMOVE(relay, next);
 	uv_close((uv_handle_t *)&relay->outer, relay_closed);
 	uv_close((uv_handle_t *)&relay->inner, relay_closed);
@@ -210,7 +210,7 @@ static void outer_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
 	if (size > 0)
 		state = tls_feed(relay->tls, bytes->base, (size_t)size);
 	if (state == TLS_OK && !tls_is_ready(relay->tls)) {
-		shake_wait(relay->server, &relay->shake);
+		shake_wait(&relay->server->shakes, &relay->shake);
 		relay_settle(relay);
 	} else {
 		relay_read(relay, state);

@@ -236,6 +236,11 @@ static int time_passed(struct server *server)
 	return message_error("the virtual clock cannot be set ahead so far");
 }
 
+static void take_another_turn(void *context)
+{
+	turn_again(context);
+}
+
 static int server_start(struct server *server)
 {
 	uint64_t id = 0;
@@ -244,7 +249,7 @@ static int server_start(struct server *server)
 	STAILQ_INIT(&server->ready);
 	STAILQ_INIT(&server->resume);
 	STAILQ_INIT(&server->fresh);
-	STAILQ_INIT(&server->shakes);
+	shakes_begin(&server->shakes, take_another_turn, server);
 	server->connections_max = connections_limit(server->settings);
 	if (secure_start(server) != 0)
 		return -1;
@@ -302,6 +307,7 @@ int server_run(const struct settings *settings)
 	auth_start(server);
 	status = run(server);
 	tube_drop_all(server);
+	v1_held_free(server);
 	counts_free(&server->counts);
 	auth_stop(server);
 	secure_stop(server);

@@ -12,6 +12,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/percent.h"
 #include "tools/weekwheeld/commands.h"
+#include "weekwheel/schedule.h"
 
 int schedules_is_hidden(const char *tube)
 {
@@ -19,8 +20,29 @@ int schedules_is_hidden(const char *tube)
 	return *tube == '-';
 }
 
+/* Between two calls of a shared store, others may change it. */
+static void take_off(uint64_t *number, uint64_t part)
+{
+	*number -= part < *number ? part : *number;
+}
+
+int schedules_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
+{
+	int error = ww_jobs_stats(jobs, stats);
+	struct ww_tube_stats hidden;
+
+	if (error || ww_jobs_tube(jobs, WW_SCHEDULE_TUBE, &hidden) != WW_OK)
+		return error;
+	take_off(&stats->all.delayed, hidden.delayed);
+	take_off(&stats->all.ready, hidden.ready);
+	take_off(&stats->all.urgent, hidden.urgent);
+	take_off(&stats->all.reserved, hidden.reserved);
+	take_off(&stats->all.buried, hidden.buried);
+	take_off(&stats->tubes, hidden.delayed + hidden.ready + hidden.reserved + hidden.buried > 0);
+	return error;
+}
+
 #ifdef HAVE_SCHEDULE
-#include "weekwheel/schedule.h"
 
 /* How many are worked at in a turn or by a task, and how long to wait after a failure. */
 enum { WORK_MOST = 50, AGAIN_MS = 1000, TIMES_MOST = 10 };
@@ -209,6 +231,12 @@ static int tell_problem(struct buffer *out, const struct ww_calendar_problem *pr
 	    out, "BAD_SCHEDULE %s %zu %s\r\n", problem->in_zone ? "zone" : "cron", problem->at, encoded);
 }
 
+static int note_pause(const struct ww_schedule_info *info, void *context)
+{
+	*(int *)context = info->spec.is_paused;
+	return 0;
+}
+
 void schedules_put_run(struct call *call)
 {
 	const struct command *command = call->command;
@@ -216,6 +244,7 @@ void schedules_put_run(struct call *call)
 	struct ww_calendar_problem problem = {0};
 	struct ww_schedule_spec spec;
 	char name[WW_JOB_KEY_MAX + 1];
+	int was_paused = 0;
 
 	(void)ww_schedule_spec_default(&spec);
 	spec.tube = call->used;
@@ -243,9 +272,14 @@ void schedules_put_run(struct call *call)
 	spec.is_paused = own->is_paused;
 	spec.if_absent = own->key_mode == WW_KEY_IF_ABSENT;
 	call->result = call_begin(call);
-	if (call->result == WW_OK)
+	if (call->result == WW_OK) {
+		(void)ww_schedule_peek(all_of(call), spec.tube, spec.name, note_pause, &was_paused);
 		call->result = ww_schedule_put(all_of(call), &spec, &call->number, &problem);
+	}
 	if (call->result == WW_EINVAL && tell_problem(&call->made, &problem))
+		call->result = WW_ENOMEM;
+	if (call->result == WW_PUT_REPLACED &&
+	    buffer_format(&call->made, was_paused && !spec.is_paused ? " resumed" : " replaced") != 0)
 		call->result = WW_ENOMEM;
 }
 
@@ -259,8 +293,9 @@ void schedules_put_answer(struct call *call)
 	else if (call->result < 0)
 		answer_result(connection, call->result, NULL);
 	else
-		answer_format(connection, "%s %s\r\n", call->result == WW_PUT_KEPT ? "KEPT" : "SCHEDULED",
-		    duration_seconds(next, call->number));
+		answer_format(connection, "%s %s%.*s\r\n", call->result == WW_PUT_KEPT ? "KEPT" : "SCHEDULED",
+		    duration_seconds(next, call->number), (int)call->made.size,
+		    call->made.data ? (const char *)call->made.data : "");
 	buffer_free(&call->made);
 	call->made = (struct buffer){0};
 }

@@ -21,6 +21,9 @@ void schedules_turn(struct server *server);
 /* Return 1 if a tube is not shown to clients: that of the schedules. */
 int schedules_is_hidden(const char *tube);
 
+/* Statistics of all jobs, without what keeps schedules. Returns as ww_jobs_stats. */
+int schedules_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
+
 struct ww_schedule;
 struct ww_schedule_info;
 

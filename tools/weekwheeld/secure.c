@@ -6,83 +6,29 @@
 
 #include "tools/common/tls/tls.h"
 
-#include <stdio.h>
-#include <time.h>
-
+#include "tools/service/certificate.h"
 #include "tools/weekwheeld/server.h"
 
 /* What one record of TLS holds. */
 enum { SEAL_PIECE = 16384 };
 
-/* A certificate that runs out stops all clients at once, and nobody looks at it before. */
-enum { WARN_DAYS = 14, DATE_TEXT = 40 };
-
-static const char *date(char text[DATE_TEXT], int64_t seconds)
-{
-	time_t time = (time_t)seconds;
-	struct tm tm;
-
-	if (!gmtime_r(&time, &tm) || !strftime(text, DATE_TEXT, "%Y-%m-%d %H:%M:%S UTC", &tm))
-		snprintf(text, DATE_TEXT, "@%lld", (long long)seconds);
-	return text;
-}
-
-/* OpenSSL and the clients go by the system's clock, also where the server's is virtual. */
-static void warn_of_time(const struct tls *tls, const char *file)
-{
-	int64_t now = (int64_t)time(NULL);
-	int64_t from, until;
-	char when[DATE_TEXT];
-
-	tls_validity(tls, &from, &until);
-	if (until <= now)
-		message_warning("%s: a certificate in it expired at %s, so clients refuse this server: put a new one "
-		                "there, and send SIGHUP",
-		    file, date(when, until));
-	else if (from > now)
-		message_warning("%s: a certificate in it is valid only from %s on, so clients refuse this server: put "
-		                "another one there and send SIGHUP, or set the clock",
-		    file, date(when, from));
-	else if (until - now < WARN_DAYS * 86400)
-		message_warning("%s: a certificate in it expires at %s; put a new one there before, and send SIGHUP",
-		    file, date(when, until));
-}
-
-static struct tls *secure_make(const struct settings *settings)
-{
-	char reason[TLS_REASON];
-	struct tls *made = tls_server(&settings->tls, reason);
-
-	if (made)
-		warn_of_time(made, settings->tls.certificate);
-	else
-		message_error("%s", reason);
-	return made;
-}
-
 int secure_start(struct server *server)
 {
 	if (!server->settings->tls.certificate)
 		return 0;
-	server->tls = secure_make(server->settings);
+	server->tls = certificate_read(&server->settings->tls);
 	return server->tls ? 0 : -1;
 }
 
 void secure_reload(struct server *server)
 {
-	struct tls *made;
+	struct tls *made = server->tls ? certificate_again(&server->settings->tls) : NULL;
 
-	if (!server->tls)
+	if (!made)
 		return;
-	made = secure_make(server->settings);
-	if (!made) {
-		message_warning("the certificate of before stays in use");
-		return;
-	}
 	/* Connections that are open have what they need. */
 	tls_free(server->tls);
 	server->tls = made;
-	message_info("the certificate was read again");
 }
 
 void secure_stop(struct server *server)
@@ -152,7 +98,7 @@ void secure_input(struct connection *connection, const char *data, size_t size)
 	else if (tls_is_ready(connection->tls))
 		secure_read(connection);
 	else
-		shake_wait(connection->server, &connection->shake);
+		shake_wait(&connection->server->shakes, &connection->shake);
 }
 
 /* Append what TLS has to send. Returns -1 without memory. */
@@ -197,7 +143,7 @@ void secure_close(struct connection *connection)
 	char alert[256];
 	uv_buf_t bytes;
 
-	shake_leave(connection->server, &connection->shake);
+	shake_leave(&connection->server->shakes, &connection->shake);
 	tls_end(connection->tls);
 	if (connection->sending.size == 0 && connection->out.size == 0) {
 		bytes = uv_buf_init(alert, (unsigned)tls_drain(connection->tls, alert, sizeof alert));

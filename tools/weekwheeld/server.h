@@ -19,6 +19,7 @@
 #include <pthread.h>
 
 #include "tools/common/message.h"
+#include "tools/service/crowd.h"
 #include "tools/service/state.h"
 #include "tools/service/teller.h"
 #include "tools/weekwheeld/auth.h"
@@ -54,9 +55,7 @@ struct bounds {
 	uint64_t call_bytes; /* of commands that wait for a shared store; buffers have them, too */
 	uint64_t refused;
 	uint64_t over_quota; /* jobs refused */
-	uint64_t turned_away;
 	uint64_t ended;
-	struct bounds_address *addresses; /* hashed; only if they are bounded */
 };
 
 /* What a shared store said last to clients that asked about all tubes (stats.c). Of the task that does so. */
@@ -112,10 +111,11 @@ struct server {
 	SLIST_HEAD(, connection) flush;   /* they have answers to send */
 	STAILQ_HEAD(, connection) resume; /* they have commands left, or are being closed */
 	STAILQ_HEAD(, connection) fresh;  /* they have begun to wait in this turn */
-	STAILQ_HEAD(, shake) shakes;
+	struct shakes shakes;
 	SLIST_HEAD(, connection) batch; /* they have answers that wait for the commit */
 
 	struct bounds bounds;
+	struct crowd crowd;
 	struct job_counts counts;
 	uint64_t turn;       /* its number */
 	uint64_t turn_spent; /* ns of it that connections took */
@@ -140,11 +140,12 @@ struct server {
 
 	struct auth auth;
 	struct http *http;
-	struct events_feed *feed;                /* events; NULL: nobody is served by HTTP */
-	LIST_HEAD(v1_list, v1_request) v1_batch; /* requests that wait for the commit */
-	struct v1_list v1_waiting;               /* for a job */
-	LIST_HEAD(, relay) relays;               /* of connections by HTTP that have TLS */
-	char input[65536];                       /* what any connection has just read */
+	struct events_feed *feed;                 /* events; NULL: nobody is served by HTTP */
+	TAILQ_HEAD(v1_list, v1_request) v1_batch; /* requests that wait for the commit */
+	struct v1_list v1_waiting;                /* for a job, in order of arrival */
+	struct v1_held *v1_held;                  /* leases by id */
+	LIST_HEAD(, relay) relays;                /* of connections by HTTP that have TLS */
+	char input[65536];                        /* what any connection has just read */
 };
 
 /* ---- bounds.c: how much memory there is */
@@ -283,6 +284,9 @@ void v1_wake(struct server *server);
 
 /* Answer all that wait. */
 void v1_stop(struct server *server);
+
+/* held.c: forget all leases. */
+void v1_held_free(struct server *server);
 
 /* ---- v1/events.c: what becomes of jobs, for those who read /v1/events */
 

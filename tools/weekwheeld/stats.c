@@ -110,12 +110,12 @@ static void ask_stats(struct call *call)
 	uint64_t now = uv_hrtime();
 
 	if (!call->connection->server->is_shared) {
-		call->result = ww_jobs_stats(call_jobs(call), &call->stats);
+		call->result = schedules_stats(call_jobs(call), &call->stats);
 		return;
 	}
 	call->result = WW_OK;
 	if (heard->stats_at < call->task.begun) {
-		call->result = ww_jobs_stats(call_jobs(call), &heard->stats);
+		call->result = schedules_stats(call_jobs(call), &heard->stats);
 		heard->stats_at = call->result < 0 ? 0 : now;
 	}
 	call->stats = heard->stats;

@@ -190,7 +190,8 @@ static void serve_tubes(struct server *server)
 			while (
 			    !TAILQ_EMPTY(&tube->waiting) && waiting_try(TAILQ_FIRST(&tube->waiting)->connection) == 1)
 				;
-		is_polled |= tube->pollers > 0;
+		tube->calls_pollers = tube->pollers > 0;
+		is_polled |= tube->calls_pollers;
 		tube_drop(server, tube);
 	}
 	if (is_polled)

@@ -1,9 +1,8 @@
 /* Clocks: the real ones, virtual ones with their alarms, and reading any. */
 
-#include <unistd.h>
-
 #include "lib/base/time.h"
 #include "lib/core/clock/clock_internal.h"
+#include "lib/core/clock/descriptor.h"
 
 struct ww_clock *ww_clock_elapsed(void)
 {
@@ -42,8 +41,8 @@ int ww_clock_now(struct ww_clock *clock, uint64_t *ns)
 /* ---- The lock of a virtual clock -------------------------------------------------------------------------------- */
 
 /*
- * read and write are cancellation points: a thread that was cancelled there would leave the lock taken. While a thread
- * holds the lock, it is not cancelled. *state is for leave.
+ * Descriptors are raised and cleared at cancellation points: a thread that was cancelled there would leave the lock
+ * taken. While a thread holds the lock, it is not cancelled. *state is for leave.
  */
 static void enter(struct ww_clock *clock, int *state)
 {
@@ -61,22 +60,18 @@ static void leave(struct ww_clock *clock, int state)
 
 static void go_off(struct ww_alarm *alarm)
 {
-	const uint64_t one = 1;
-
 	alarm->when = NEVER;
 	if (!alarm->went_off)
-		alarm->went_off = write(alarm->fd, &one, sizeof one) == (ssize_t)sizeof one;
+		alarm->went_off = ww_descriptor_raise(alarm->fd);
 }
 
 /* Let it not have gone off. Returns whether it had. */
 static int take_back(struct ww_alarm *alarm)
 {
-	uint64_t count;
-
 	if (!alarm->went_off)
 		return 0;
 	alarm->went_off = 0;
-	return read(alarm->fd, &count, sizeof count) == (ssize_t)sizeof count;
+	return ww_descriptor_clear(alarm->fd);
 }
 
 /* After a step backwards every alarm goes off: waiting threads have computed with a time that is wrong now. */

@@ -4,10 +4,9 @@
 /*
  * What clocks and alarms are made of.
  *
- * An alarm of a real clock is a timerfd. Set and clear are one system call each, which is atomic: no lock is needed.
+ * An alarm of a real clock is its descriptor (descriptor.h), whose calls are atomic: no lock is needed.
  *
- * An alarm of a virtual clock is an eventfd, whose counter is 1 while the alarm has gone off and 0 otherwise. The clock
- * has a list of its alarms. Its lock covers the list, the alarms' settings and counters, and every change of its time:
+ * The descriptor of a virtual clock's alarm is readable while the alarm has gone off. The clock has a list of its alarms. Its lock covers the list, the alarms' settings and counters, and every change of its time:
  * a thread that sets an alarm sees the new time, or the thread that brings that time sees the alarm. The time itself is
  * atomic, and is read without the lock.
  */
@@ -37,7 +36,7 @@ struct ww_alarm {
 	const struct ww_allocator *allocator;
 	/* All below is for a virtual clock, under its lock. */
 	uint64_t when;
-	int went_off; /* the eventfd's counter */
+	int went_off; /* the descriptor is readable */
 	struct ww_alarm *next;
 	struct ww_alarm **pprev;
 };

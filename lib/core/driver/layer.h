@@ -190,6 +190,8 @@ void ww_source_cancel(struct timer_source *source, struct ww_timer *timer);
  * due.
  */
 struct ww_timer *ww_source_take_due(struct timer_source *source, uint64_t now);
+/* In expire and drop, and behind ww_source_take_due: the deadline of that timer, in ticks. */
+uint64_t ww_source_met(const struct timer_source *source);
 /* Take up to SOURCE_BATCH pending timers out of the wheel. Returns their number, 0 when none is left. */
 size_t ww_source_drain(struct timer_source *source, struct ww_expiry *batch);
 

@@ -71,6 +71,7 @@ static void fire_batch(
 
 	for (size_t i = 0; i < count; i++) {
 		struct firing *firing;
+		source->met = batch[i].deadline;
 		if (queued >= room)
 			firing = group->ops->drop(source->shard, batch[i].timer);
 		else

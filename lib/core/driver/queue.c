@@ -3,10 +3,10 @@
 #include "lib/core/driver/queue.h"
 
 #include <stddef.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/thread.h"
+#include "lib/base/time.h"
 #include "lib/core/driver/source.h"
 
 /* How long a worker idles until it is patient. */
@@ -25,15 +25,10 @@ static uint32_t processors(void)
 /* The conditions of workers tell time by the monotonic clock. */
 static void init_workers(struct queue *queue)
 {
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	for (uint32_t i = 0; i < queue->workers; i++) {
 		queue->worker[i] = (struct worker){.queue = queue};
-		pthread_cond_init(&queue->worker[i].woken, &attributes);
+		(void)time_cond_init(&queue->worker[i].woken);
 	}
-	pthread_condattr_destroy(&attributes);
 }
 
 int ww_queue_create(
@@ -125,16 +120,12 @@ static void leave_asleep(struct queue *queue, const struct worker *worker)
 /* Sleep for NAP_NS if nobody wakes the worker. */
 static void nap(struct queue *queue, struct worker *worker)
 {
-	struct timespec until;
+	uint64_t until = time_now(CLOCK_MONOTONIC) + NAP_NS;
 	int error = 0;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += NAP_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	queue->napping++;
 	while (!worker->is_woken && !queue->ended && !error)
-		error = pthread_cond_timedwait(&worker->woken, &queue->lock, &until);
+		error = time_wait(&worker->woken, &queue->lock, until);
 	queue->napping--;
 	worker->is_patient = error != 0;
 }

@@ -173,7 +173,15 @@ struct ww_timer *ww_source_take_due(struct timer_source *source, uint64_t now)
 	/* Before the wheel's time, after a step back, this refuses. */
 	(void)ww_wheel_advance_batch(source->wheel, ww_driver_time(driver) / driver->tick_ns, &due, 1, &count);
 	note_event(source);
-	return count ? due.timer : NULL;
+	if (!count)
+		return NULL;
+	source->met = due.deadline;
+	return due.timer;
+}
+
+uint64_t ww_source_met(const struct timer_source *source)
+{
+	return source->met;
 }
 
 size_t ww_source_drain(struct timer_source *source, struct ww_expiry *batch)

@@ -27,6 +27,7 @@ struct timer_source {
 	};
 	struct timer_source *parent; /* on a list: the one before */
 	uint64_t done;               /* the last pass that let all expire that was due; the driver's alone */
+	uint64_t met;                /* see ww_source_met */
 	void *shard;                 /* the layer's */
 };
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "lib/base/thread.h"
 #include "lib/core/driver/queue.h"
 
 void ww_thread_enter(struct thread_here *here, const struct thread_hooks *hooks, int worker)
@@ -14,7 +15,7 @@ void ww_thread_enter(struct thread_here *here, const struct thread_hooks *hooks,
 		(void)snprintf(here->name, sizeof here->name, "ww-tick");
 	else
 		(void)snprintf(here->name, sizeof here->name, "ww-worker-%u", (unsigned)worker % 1000);
-	(void)pthread_setname_np(pthread_self(), here->name);
+	thread_name(here->name);
 	here->told = (struct ww_driver_thread){here->name, worker};
 	if (hooks->begin)
 		hooks->begin(&here->told, hooks->user);

@@ -211,7 +211,7 @@ int ww_session_delete_if(struct ww_session *session, const void *key, size_t len
 	if (found > 0 && value)
 		*value = taken;
 	else if (found > 0)
-		ww_session_tell(session, sought.key, length, taken, WW_GONE_DELETED);
+		ww_session_tell(session, sought.key, length, taken, WW_GONE_DELETED, 0);
 	return found;
 }
 

@@ -27,7 +27,7 @@ static size_t tell(struct ww_session *session, const struct firing *chain)
 
 	for (; chain; chain = chain->next, count++) {
 		const struct session_entry *entry = (const struct session_entry *)(const void *)chain;
-		ww_session_tell(session, entry_key(entry), entry->length, entry_value(entry), WW_GONE_CLEARED);
+		ww_session_tell(session, entry_key(entry), entry->length, entry_value(entry), WW_GONE_CLEARED, 0);
 	}
 	return count;
 }

@@ -282,8 +282,10 @@ static int put_out(const struct session_sought *sought, struct taken_out *out)
 
 	if (!entry)
 		return 0;
-	int expired = due || entry_deadline(shard, entry) <= sought->now;
+	uint64_t deadline = due ? entry_met(shard, entry) : entry_deadline(shard, entry);
+	int expired = due || deadline <= sought->now;
 	ww_session_entry_remove(shard, entry, !due);
+	*entry_gone_deadline(entry) = deadline;
 	shard->stats.expired += (uint64_t)expired;
 	shard->stats.evicted += (uint64_t)!expired;
 	entry->as.firing = (struct firing){.next = out->evicted, .since = expired ? WW_GONE_EXPIRED : WW_GONE_EVICTED};

@@ -187,9 +187,11 @@ static uint64_t end_of(
 }
 
 /* Hand the value to gone. */
-static struct taken_out hand_back(void *value, enum ww_gone why)
+static struct taken_out hand_back(const struct session_content *content, enum ww_gone why)
 {
-	return (struct taken_out){.value = value, .why = why, .is = 1};
+	uint64_t end = content->end < content->deadline ? content->end : content->deadline;
+
+	return (struct taken_out){.value = content->value, .why = why, .deadline = end, .is = 1};
 }
 
 /*
@@ -211,23 +213,23 @@ static int store(struct loading *loading, const struct session_sought *sought, c
 
 	if (entry && !(entry_version(entry) & VERSION_LOADED) && entry_deadline(sought->shard, entry) > sought->now) {
 		loading->loaded.present++;
-		*out = hand_back(value, WW_GONE_REPLACED);
+		*out = hand_back(&content, WW_GONE_REPLACED);
 		return WW_OK;
 	}
 	if (content.deadline <= sought->now || content.end <= sought->now) {
 		loading->loaded.expired++;
-		*out = hand_back(value, WW_GONE_EXPIRED);
+		*out = hand_back(&content, WW_GONE_EXPIRED);
 		return WW_OK;
 	}
 	/* No reason to lose all others. */
 	if (sought->shard->session->at_use && ww_session_limit_refuses(sought->shard, entry, &content)) {
 		loading->loaded.left_out++;
-		*out = hand_back(value, WW_GONE_EVICTED);
+		*out = hand_back(&content, WW_GONE_EVICTED);
 		return WW_OK;
 	}
 	entry = ww_session_overfill(sought, entry, &content, NULL, out);
 	if (!entry) {
-		*out = hand_back(value, WW_GONE_REPLACED);
+		*out = hand_back(&content, WW_GONE_REPLACED);
 		return WW_ENOMEM;
 	}
 	entry->as.timer.ww_period |= VERSION_LOADED;
@@ -262,7 +264,7 @@ static int load_record(struct loading *loading, const struct saved_entry *record
 	}
 	answer = ww_session_enter(loading->session, record->key, record->length, &sought);
 	if (answer) {
-		ww_session_tell(loading->session, record->key, record->length, value, WW_GONE_REPLACED);
+		ww_session_tell(loading->session, record->key, record->length, value, WW_GONE_REPLACED, 0);
 		return answer;
 	}
 	answer = store(loading, &sought, record, value, &out);

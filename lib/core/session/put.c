@@ -12,6 +12,7 @@ static void replace(
 	*out = (struct taken_out){
 	    .value = entry_value(entry),
 	    .why = expired ? WW_GONE_EXPIRED : WW_GONE_REPLACED,
+	    .deadline = expired ? entry_deadline(shard, entry) : 0,
 	    .is = expired || !former,
 	};
 	shard->stats.expired += (uint64_t)expired;
@@ -81,12 +82,12 @@ void ww_session_tell_taken(const struct session_sought *sought, const struct tak
 	struct firing *next;
 
 	if (out->is)
-		ww_session_tell(shard->session, sought->key, sought->length, out->value, out->why);
+		ww_session_tell(shard->session, sought->key, sought->length, out->value, out->why, out->deadline);
 	for (struct firing *firing = out->evicted; firing; firing = next) {
 		struct session_entry *entry = (struct session_entry *)(void *)firing;
 		next = firing->next;
-		ww_session_tell(
-		    shard->session, entry_key(entry), entry->length, entry_value(entry), (enum ww_gone)firing->since);
+		ww_session_tell(shard->session, entry_key(entry), entry->length, entry_value(entry),
+		    (enum ww_gone)firing->since, *entry_gone_deadline(entry));
 		ww_source_lock(shard->source);
 		ww_session_entry_free(shard, entry);
 		ww_source_unlock(shard->source);

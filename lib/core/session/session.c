@@ -74,8 +74,23 @@ int ww_session_refuses(const struct ww_session *session)
 	return looking ? WW_EBUSY : ww_driver_refuses(session->driver);
 }
 
-void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why)
+/* Of the value that gone is told of in this thread; 0: none. */
+static _Thread_local uint64_t gone_deadline;
+
+int ww_session_gone_deadline(uint64_t *ns)
 {
+	if (!ns)
+		return WW_EINVAL;
+	if (!gone_deadline)
+		return WW_ENOTFOUND;
+	*ns = gone_deadline;
+	return WW_OK;
+}
+
+void ww_session_tell(
+    struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, uint64_t deadline)
+{
+	uint64_t outer = gone_deadline;
 	struct inside here;
 	int cancel;
 
@@ -84,7 +99,9 @@ void ww_session_tell(struct ww_session *session, const void *key, size_t length,
 	ww_inside_enter(&here, session);
 	/* If the thread were cancelled in gone, the value and the memory of its key would be lost. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	gone_deadline = deadline;
 	session->config.gone(session, key, length, value, why, session->config.user);
+	gone_deadline = outer;
 	(void)pthread_setcancelstate(cancel, &cancel);
 	ww_inside_leave(&here);
 }
@@ -99,6 +116,7 @@ static struct firing *expire(void *of, struct ww_timer *timer)
 	if (ww_session_take_expires(shard, timer))
 		return NULL;
 	ww_session_entry_remove(shard, entry, 0);
+	*entry_gone_deadline(entry) = entry_met(shard, entry);
 	shard->stats.expired++;
 	if (shard->session->config.gone)
 		return &entry->as.firing;
@@ -121,7 +139,8 @@ static void run(void *owner, struct firing *firing)
 	struct session_shard *shard = shard_of_entry(session, entry);
 	int due = slab_returns_due(&shard->told, 0);
 
-	ww_session_tell(session, entry_key(entry), entry->length, entry_value(entry), WW_GONE_EXPIRED);
+	ww_session_tell(
+	    session, entry_key(entry), entry->length, entry_value(entry), WW_GONE_EXPIRED, *entry_gone_deadline(entry));
 	ww_session_entry_free_block(session, entry);
 	slab_return(&shard->told, entry);
 	if (!due)

@@ -218,6 +218,16 @@ static inline uint64_t entry_deadline(const struct session_shard *shard, const s
 {
 	return pending_deadline(&entry->as.timer) * shard->session->tick_ns - entry->early;
 }
+/* When one expired that was just taken out of the wheel. */
+static inline uint64_t entry_met(const struct session_shard *shard, const struct session_entry *entry)
+{
+	return ww_source_met(shard->source) * shard->session->tick_ns - entry->early;
+}
+/* When one that is a firing expired, or would have: what has left the map has no version any more. */
+static inline uint64_t *entry_gone_deadline(struct session_entry *entry)
+{
+	return &entry->as.timer.ww_period;
+}
 /* The entry of a key if it has not expired, or NULL. */
 static inline struct session_entry *entry_live(const struct session_sought *sought)
 {
@@ -280,8 +290,9 @@ int ww_session_refuses(const struct ww_session *session);
 void ww_session_set_looking(int is);
 /* Call the look. The lock is held. */
 void ww_session_call_look(ww_look_fn *look, void *value, void *context);
-/* Hand a value that has left the map to gone. No lock is held. */
-void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why);
+/* Hand a value that has left the map to gone, with when it expired or would have; 0: gone cannot ask. No lock is held. */
+void ww_session_tell(
+    struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, uint64_t deadline);
 
 /* ---- call.c: the shard's lock is held */
 
@@ -316,6 +327,7 @@ struct session_content {
 struct taken_out {
 	void *value; /* of the same key */
 	enum ww_gone why;
+	uint64_t deadline;      /* its own */
 	int is;                 /* whether there is one that the caller was not handed */
 	struct firing *evicted; /* a chain of entries; why each is told is in its `since` */
 };

@@ -1,6 +1,7 @@
 /* A connection to SQLite. */
 
 #include "lib/jobs/store/connection.h"
+#include "lib/base/system.h"
 
 #include "lib/jobs/store/files.h"
 #include "lib/jobs/store/pages.h"
@@ -22,7 +23,7 @@ static int error_of_system(sqlite3 *connection, int usual)
 {
 	int code = sqlite3_extended_errcode(connection);
 	int reason = code == SQLITE_IOERR_WRITE ? errno_of_log(connection) : sqlite3_system_errno(connection);
-	int error = reason ? ww_store_files_error(reason) : usual;
+	int error = reason ? error_of_errno(reason) : usual;
 
 	if (code == SQLITE_IOERR_NOMEM)
 		return WW_ENOMEM;

@@ -1,6 +1,8 @@
 /* Copies the files of a store while a server writes to them. */
 
 #include "lib/jobs/store/copy.h"
+#include "lib/base/system.h"
+#include "lib/journal/names.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -55,7 +57,7 @@ static int write_at(int fd, const unsigned char *bytes, size_t size, off_t at)
 	for (size_t done = 0; done < size; done += (size_t)put) {
 		put = pwrite(fd, bytes + done, size - done, at + (off_t)done);
 		if (put <= 0)
-			return put ? ww_store_files_error(errno) : WW_EFULL;
+			return put ? error_of_errno(errno) : WW_EFULL;
 	}
 	return WW_OK;
 }
@@ -70,13 +72,13 @@ static int copy_bytes(const struct copy *copy, int in, int out)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return ww_store_files_error(errno);
+			return error_of_errno(errno);
 		int error = write_at(out, copy->piece, (size_t)got, at);
 		if (error)
 			return error;
 		at += got;
 	}
-	return fsync(out) ? ww_store_files_error(errno) : WW_OK;
+	return fsync(out) ? error_of_errno(errno) : WW_OK;
 }
 
 /* A page as it was at one moment: it is read again until nothing has changed. Returns its bytes, or an error. */
@@ -89,7 +91,7 @@ static int read_page(const struct copy *copy, int in, off_t at)
 		got = pread(in, copy->piece, PAGE, at);
 		more = pread(in, again, PAGE, at);
 		if (got < 0 || more < 0)
-			return ww_store_files_error(errno);
+			return error_of_errno(errno);
 	} while (got != more || memcmp(copy->piece, again, (size_t)got) != 0);
 	return (int)got;
 }
@@ -104,7 +106,7 @@ static int copy_back(const struct copy *copy, int in, int out)
 	struct stat status;
 
 	if (fstat(in, &status) || ftruncate(out, status.st_size))
-		return ww_store_files_error(errno);
+		return error_of_errno(errno);
 	for (off_t at = (status.st_size + PAGE - 1) / PAGE * PAGE - PAGE; at >= 0; at -= PAGE) {
 		int got = read_page(copy, in, at);
 		if (got < 0)
@@ -114,7 +116,7 @@ static int copy_back(const struct copy *copy, int in, int out)
 		if (error)
 			return error;
 	}
-	return fsync(out) ? ww_store_files_error(errno) : WW_OK;
+	return fsync(out) ? error_of_errno(errno) : WW_OK;
 }
 
 /* A file that is missing is left out. */
@@ -125,10 +127,10 @@ static int copy_file(const struct copy *copy, const char *name, copy_fn *bytes)
 	int out;
 
 	if (in < 0)
-		return errno == ENOENT ? WW_OK : ww_store_files_error(errno);
+		return errno == ENOENT ? WW_OK : error_of_errno(errno);
 	out = openat(copy->to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (out < 0)
-		error = ww_store_files_error(errno);
+		error = error_of_errno(errno);
 	else
 		error = bytes(copy, in, out);
 	if (out >= 0)
@@ -145,9 +147,9 @@ static int read_salt(const struct copy *copy, unsigned char salt[SALT_SIZE])
 
 	memset(salt, 0, SALT_SIZE);
 	if (fd < 0)
-		return errno == ENOENT ? WW_OK : ww_store_files_error(errno);
+		return errno == ENOENT ? WW_OK : error_of_errno(errno);
 	if (pread(fd, salt, SALT_SIZE, SALT_AT) < 0)
-		error = ww_store_files_error(errno);
+		error = error_of_errno(errno);
 	close(fd);
 	return error;
 }
@@ -171,7 +173,7 @@ static int copy_journal(const struct copy *copy)
 	int error = WW_OK;
 
 	while (!error) {
-		int count = ww_store_files_numbers(copy->from, ".", numbers, FILES_MAX);
+		int count = ww_journal_numbers(copy->from, ".", numbers, FILES_MAX);
 		if (count <= 0 || numbers[count - 1] == last)
 			return count < 0 ? count : WW_OK;
 		for (int i = 0; i < count && !error; i++)
@@ -189,7 +191,7 @@ static int copy_once(const struct copy *copy)
 {
 	uint64_t before[FILES_MAX], after[FILES_MAX];
 	unsigned char salt[SALT_SIZE], salt_after[SALT_SIZE];
-	int count = ww_store_files_numbers(copy->from, ".", before, FILES_MAX);
+	int count = ww_journal_numbers(copy->from, ".", before, FILES_MAX);
 	int error = count < 0 ? count : read_salt(copy, salt);
 
 	if (!error)
@@ -205,7 +207,7 @@ static int copy_once(const struct copy *copy)
 	if (error)
 		return error;
 	/* Files are cut in order. If the first is there, all of them were. */
-	int count_after = ww_store_files_numbers(copy->from, ".", after, FILES_MAX);
+	int count_after = ww_journal_numbers(copy->from, ".", after, FILES_MAX);
 	if (count_after < 0)
 		return count_after;
 	return (count > 0) == (count_after > 0) && (!count || before[0] == after[0]);
@@ -236,7 +238,7 @@ static int check_empty(int fd)
 
 	while (folder && (entry = readdir(folder)))
 		others += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-	int error = !folder ? ww_store_files_error(errno) : others ? WW_EINUSE : WW_OK;
+	int error = !folder ? error_of_errno(errno) : others ? WW_EINUSE : WW_OK;
 	if (folder)
 		closedir(folder);
 	else if (again >= 0)
@@ -266,7 +268,7 @@ static int sync_names(int to)
 
 	if (parent >= 0)
 		close(parent);
-	return failed ? ww_store_files_error(error) : WW_OK;
+	return failed ? error_of_errno(error) : WW_OK;
 }
 
 static int copy_folders(struct copy *copy)
@@ -298,7 +300,7 @@ static int check_outside(int folder, int other)
 {
 	int at = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat status, above, forbidden;
-	int error = at < 0 || fstat(other, &forbidden) || fstat(at, &above) ? ww_store_files_error(errno) : WW_OK;
+	int error = at < 0 || fstat(other, &forbidden) || fstat(at, &above) ? error_of_errno(errno) : WW_OK;
 
 	while (!error) {
 		status = above;
@@ -310,7 +312,7 @@ static int check_outside(int folder, int other)
 		close(at);
 		at = parent;
 		if (at < 0 || fstat(at, &above))
-			error = ww_store_files_error(errno);
+			error = error_of_errno(errno);
 		else if (above.st_dev == status.st_dev && above.st_ino == status.st_ino)
 			break;
 	}
@@ -333,15 +335,15 @@ int ww_store_copy(const char *from, const char *to)
 {
 	struct copy copy = {.from = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .to = -1};
 	int made = 0;
-	int error = copy.from < 0 ? ww_store_files_error(errno) : WW_OK;
+	int error = copy.from < 0 ? error_of_errno(errno) : WW_OK;
 
 	if (!error && mkdir(to, 0700) == 0)
 		made = 1;
 	else if (!error && errno != EEXIST)
-		error = ww_store_files_error(errno);
+		error = error_of_errno(errno);
 	if (!error) {
 		copy.to = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		error = copy.to < 0 ? ww_store_files_error(errno) : check_outside(copy.to, copy.from);
+		error = copy.to < 0 ? error_of_errno(errno) : check_outside(copy.to, copy.from);
 	}
 	if (!error)
 		error = copy_folders(&copy);

@@ -44,7 +44,7 @@ static int is_fresh(const struct disk *disk, enum store_table table, struct stor
 static int begin(void *self)
 {
 	struct disk *disk = self;
-	int error = ww_store_fault_tell(&disk->fault, NULL);
+	int error = ww_fault_tell(&disk->fault, NULL);
 
 	if (error && error != WW_EFULL)
 		return error;
@@ -279,7 +279,7 @@ static int take_over_all(struct disk *disk, int is_last)
 		error = ww_store_disk_take_over(disk, &disk->frozen, disk->cut, disk->record);
 	if (!error)
 		error = ww_store_disk_take_over(disk, &disk->active, cut, record);
-	if (!error && !ww_store_fault_is_final(&disk->fault))
+	if (!error && !ww_fault_is_final(&disk->fault))
 		error = ww_journal_cut(&disk->journal, cut);
 	return error;
 }
@@ -306,7 +306,7 @@ static void free_disk(struct disk *disk)
 	ww_sqlite_close(&disk->index);
 	memory_give(disk->allocator, disk->round, disk->round_room);
 	ww_store_files_unlock(&disk->files);
-	ww_store_fault_destroy(&disk->fault);
+	ww_fault_destroy(&disk->fault);
 	pthread_cond_destroy(&disk->taken);
 	pthread_cond_destroy(&disk->wake);
 	pthread_mutex_destroy(&disk->mutex);
@@ -324,11 +324,11 @@ static int close_store(void *self)
 		end_threads(disk);
 		ww_sqlite_rest(&disk->index);
 		/* If the index cannot take it over, the journal has it, and the next opening tries again. */
-		if (!error && !ww_store_fault_final(&disk->fault)) {
+		if (!error && !ww_fault_final(&disk->fault)) {
 			int taken = take_over_all(disk, 1);
 			if (taken == WW_EFULL && ww_store_disk_spend(disk))
 				taken = take_over_all(disk, 1);
-			disk->index.is_ended = taken == WW_OK && !ww_store_fault_is_final(&disk->fault);
+			disk->index.is_ended = taken == WW_OK && !ww_fault_is_final(&disk->fault);
 		}
 	}
 	free_disk(disk);
@@ -342,6 +342,8 @@ static uint64_t disk_bytes(void *self)
 	return ww_store_files_bytes(disk->path) + ww_journal_bytes(&disk->journal);
 }
 
+_Static_assert(FAULT_TEXT == WW_FAULT_MAX, "a fault's text is handed on whole");
+
 static int fault(void *self, char text[WW_FAULT_MAX])
 {
 	struct disk *disk = self;
@@ -349,7 +351,7 @@ static int fault(void *self, char text[WW_FAULT_MAX])
 	/* There may be room by now. */
 	if (text && disk->fault.error == WW_EFULL && !ww_store_disk_has_times(disk, 4))
 		(void)room(disk, 0);
-	return ww_store_fault_tell(&disk->fault, text);
+	return ww_fault_tell(&disk->fault, text);
 }
 
 static const struct store_ops disk_ops = {begin, commit, abort_write, rest, ww_store_disk_get, room, put, remove_pair,
@@ -470,7 +472,7 @@ int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config)
 	disk->allocator = config->allocator;
 	disk->config = *config;
 	disk->files.lock = -1;
-	ww_store_fault_init(&disk->fault);
+	ww_fault_init(&disk->fault);
 	pthread_mutex_init(&disk->mutex, NULL);
 	pthread_cond_init(&disk->taken, NULL);
 	(void)time_cond_init(&disk->wake);

@@ -33,7 +33,7 @@ int ww_store_disk_take_over(struct disk *disk, const struct store *layer, uint64
 	 * Not after a failed sync: another one would succeed without what the system has dropped. Nor after damage: pages
 	 * are written because of what others say.
 	 */
-	int error = ww_store_fault_final(&disk->fault);
+	int error = ww_fault_final(&disk->fault);
 
 	if (error)
 		return error;
@@ -144,8 +144,8 @@ void *ww_store_disk_run_indexer(void *argument)
 
 	pthread_mutex_lock(&disk->mutex);
 	while (!disk->ended) {
-		if (ww_store_fault_final(&disk->fault)) {
-			disk->failed = ww_store_fault_final(&disk->fault);
+		if (ww_fault_final(&disk->fault)) {
+			disk->failed = ww_fault_final(&disk->fault);
 			pthread_cond_broadcast(&disk->taken);
 			wait_until_woken(disk);
 			continue;
@@ -166,7 +166,7 @@ void *ww_store_disk_run_indexer(void *argument)
 		pthread_mutex_unlock(&disk->mutex);
 		if (error == WW_EFULL && ww_store_disk_spend(disk))
 			error = ww_store_disk_take_over(disk, &disk->frozen, disk->cut, disk->record);
-		if (!error && !ww_store_fault_final(&disk->fault))
+		if (!error && !ww_fault_final(&disk->fault))
 			cut(disk);
 		if (!error)
 			ww_store_disk_make_room(disk);

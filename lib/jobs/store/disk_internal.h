@@ -20,9 +20,9 @@
 
 #include "lib/jobs/store/changes.h"
 #include "lib/jobs/store/files.h"
-#include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/room.h"
 #include "lib/jobs/store/sqlite.h"
+#include "lib/journal/journal.h"
 
 enum { ACTIVE, FROZEN, INDEX, LAYERS };
 
@@ -40,7 +40,7 @@ struct disk {
 	struct ww_jobs_config config;
 	char *path;
 	struct store_files files;
-	struct store_fault fault;
+	struct journal_fault fault;
 	struct store_room room;
 	struct journal journal;
 	struct sqlite index;

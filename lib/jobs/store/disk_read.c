@@ -5,7 +5,7 @@
 int ww_store_disk_judge(struct disk *disk, int error, sqlite3 *connection)
 {
 	if (error == WW_ECORRUPT && connection && (sqlite3_errcode(connection) & 0xff) == SQLITE_CORRUPT)
-		return ww_store_fault_damage(&disk->fault, disk->path);
+		return ww_sqlite_damage(&disk->fault, disk->path);
 	return error;
 }
 

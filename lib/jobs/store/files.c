@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/system.h"
 #include "lib/jobs/store/pages.h"
+#include "lib/journal/names.h"
 
 int ww_store_files_refuse(const struct ww_jobs_config *config, int error, const char *format, ...)
 {
@@ -30,72 +31,11 @@ int ww_store_files_refuse(const struct ww_jobs_config *config, int error, const 
 	return error;
 }
 
-int ww_store_files_error(int error)
-{
-	switch (error) {
-	case ENOENT:
-	case ENOTDIR:
-	case EACCES:
-	case EPERM:
-	case EROFS:
-	case ELOOP:
-		return WW_EDENIED;
-	case ENOSPC:
-	case EDQUOT:
-	case EFBIG:
-		return WW_EFULL;
-	case ENOMEM:
-		return WW_ENOMEM;
-	default:
-		return WW_EIO;
-	}
-}
-
 static int refuse_system(const struct ww_jobs_config *config, const char *path)
 {
 	int reason = errno;
 
-	return ww_store_files_refuse(config, ww_store_files_error(reason), "%s: %s", path, strerror(reason));
-}
-
-/* ---- The journal's files */
-
-int ww_store_files_number(const char *name, uint64_t *number)
-{
-	char again[64];
-
-	if (sscanf(name, "journal.%" SCNu64, number) != 1)
-		return 0;
-	/* A copy that somebody keeps beside it has more in its name. */
-	(void)snprintf(again, sizeof again, "journal.%" PRIu64, *number);
-	return strcmp(name, again) == 0;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-
-	return (one > other) - (one < other);
-}
-
-int ww_store_files_numbers(int at, const char *folder, uint64_t *numbers, int most)
-{
-	int fd = openat(at, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *opened = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-	int count = 0;
-
-	if (!opened) {
-		int error = ww_store_files_error(errno);
-		if (fd >= 0)
-			close(fd);
-		return error;
-	}
-	while (count < most && (entry = readdir(opened)))
-		count += ww_store_files_number(entry->d_name, &numbers[count]);
-	closedir(opened);
-	qsort(numbers, (size_t)count, sizeof *numbers, by_number);
-	return count;
+	return ww_store_files_refuse(config, error_of_errno(reason), "%s: %s", path, strerror(reason));
 }
 
 /* ---- What is in the folder */
@@ -107,7 +47,7 @@ static int is_ours(const char *name)
 	uint64_t number;
 	size_t i = 0;
 
-	if (ww_store_files_number(name, &number))
+	if (ww_journal_number(name, &number))
 		return 1;
 	while (i < sizeof known / sizeof *known && strcmp(name, known[i]) != 0)
 		i++;
@@ -136,7 +76,7 @@ static int look_at(struct store_files *files, const struct ww_jobs_config *confi
 		files->has_index = status.st_size >= PAGES_SIZE;
 	else if (strcmp(name, "index.db-wal") == 0)
 		files->has_log = 1;
-	else if (ww_store_files_number(name, &number))
+	else if (ww_journal_number(name, &number))
 		files->has_journal = 1;
 	return error;
 }

@@ -24,8 +24,6 @@ struct store_files {
 	int has_journal;
 };
 
-/* The error of error.h for an errno. */
-int ww_store_files_error(int error);
 /* Tell the one who opens the store what is wrong with it. Returns the error. */
 __attribute__((format(printf, 3, 4))) int ww_store_files_refuse(
     const struct ww_jobs_config *config, int error, const char *format, ...);
@@ -41,10 +39,6 @@ int ww_store_files_look(struct store_files *files, const struct ww_jobs_config *
 void ww_store_files_unlock(struct store_files *files);
 /* Whether a process has the folder locked. */
 int ww_store_files_used(const char *path);
-/* Whether it is the name of a file of the journal; its number. */
-int ww_store_files_number(const char *name, uint64_t *number);
-/* The numbers of the journal's files in a folder, in order, `most` at most. Returns how many, or an error. */
-int ww_store_files_numbers(int at, const char *folder, uint64_t *numbers, int most);
 /* Bytes of the index and the reserve. */
 uint64_t ww_store_files_bytes(const char *path);
 

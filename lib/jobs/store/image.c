@@ -1,6 +1,7 @@
 /* The pages of an index, read without SQLite. */
 
 #include "lib/jobs/store/image.h"
+#include "lib/base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@ static int open_file(const char *folder, const char *name, int *fd)
 	*fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (*fd >= 0 || errno == ENOENT)
 		return WW_OK;
-	return ww_store_files_error(errno);
+	return error_of_errno(errno);
 }
 
 static int read_at(int fd, void *to, size_t size, uint64_t offset)

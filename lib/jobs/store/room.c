@@ -21,7 +21,7 @@ static void path_of(const struct store_room *room, char *path, size_t size)
 	(void)snprintf(path, size, "%s/reserve", room->folder);
 }
 
-void ww_store_room_init(struct store_room *room, const char *folder, uint64_t most, struct store_fault *fault)
+void ww_store_room_init(struct store_room *room, const char *folder, uint64_t most, struct journal_fault *fault)
 {
 	*room = (struct store_room){.folder = folder, .most = most, .fault = fault, .has_reserve = 1};
 	(void)ww_store_room_spend(room);
@@ -76,7 +76,7 @@ static int is_short(struct store_room *room, uint64_t size, uint64_t memory)
 
 int ww_store_room_ask(struct store_room *room, uint64_t size, uint64_t journal, uint64_t memory, int error)
 {
-	char text[WW_FAULT_MAX];
+	char text[FAULT_TEXT];
 
 	if (error && error != WW_EFULL)
 		return error;
@@ -86,9 +86,9 @@ int ww_store_room_ask(struct store_room *room, uint64_t size, uint64_t journal, 
 		(void)snprintf(text, sizeof text, "%.150s takes the %llu bytes that it may take", room->folder,
 		    (unsigned long long)room->most);
 	} else {
-		ww_store_fault_full(room->fault, NULL);
+		ww_fault_full(room->fault, NULL);
 		return WW_OK;
 	}
-	ww_store_fault_full(room->fault, text);
+	ww_fault_full(room->fault, text);
 	return WW_EFULL;
 }

@@ -11,12 +11,12 @@
 
 #include <stdint.h>
 
-#include "lib/jobs/store/fault.h"
+#include "lib/journal/fault.h"
 
 struct store_room {
-	const char *folder;        /* the caller's */
-	struct store_fault *fault; /* the caller's */
-	uint64_t most;             /* bytes that the files may take; 0: any */
+	const char *folder;          /* the caller's */
+	struct journal_fault *fault; /* the caller's */
+	uint64_t most;               /* bytes that the files may take; 0: any */
 	_Atomic int has_reserve;
 	_Atomic uint64_t used;   /* bytes that the index takes, without its free pages */
 	_Atomic uint64_t unused; /* bytes of those, which the index uses before it grows */
@@ -25,7 +25,7 @@ struct store_room {
 };
 
 /* A reserve of before may be used for opening. */
-void ww_store_room_init(struct store_room *room, const char *folder, uint64_t most, struct store_fault *fault);
+void ww_store_room_init(struct store_room *room, const char *folder, uint64_t most, struct journal_fault *fault);
 /* Make the reserve if it is missing. */
 void ww_store_room_keep(struct store_room *room);
 /* Remove the reserve. Returns whether there was one. */

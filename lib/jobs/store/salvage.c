@@ -8,10 +8,10 @@
 #include "lib/base/memory.h"
 #include "lib/jobs/store/changes.h"
 #include "lib/jobs/store/files.h"
-#include "lib/jobs/store/replay.h"
 #include "lib/jobs/store/rows.h"
 #include "lib/jobs/store/sqlite.h"
 #include "lib/jobs/store/whole.h"
+#include "lib/journal/replay.h"
 
 struct salvage {
 	struct pages_image image;

@@ -1,6 +1,7 @@
 /* The index in SQLite. */
 
 #include "lib/jobs/store/sqlite.h"
+#include "lib/base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ static int note_sync(struct sqlite *sqlite, int error, const char *file)
 	if (!error || (code != SQLITE_IOERR_FSYNC && code != SQLITE_IOERR_DIR_FSYNC))
 		return error;
 	(void)snprintf(path, sizeof path, "%s%s", sqlite3_db_filename(sqlite->writer, "main"), file);
-	return ww_store_fault_sync(sqlite->fault, path, reason ? reason : EIO);
+	return ww_fault_sync(sqlite->fault, path, reason ? reason : EIO);
 }
 
 static int count_pages(void *context, sqlite3 *connection, const char *name, int pages)
@@ -218,13 +219,13 @@ static int make_file(const char *path)
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0)
-		return errno == EEXIST ? WW_OK : ww_store_files_error(errno);
+		return errno == EEXIST ? WW_OK : error_of_errno(errno);
 	close(fd);
 	return WW_OK;
 }
 
-int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, struct store_fault *fault, uint64_t *cut,
-    uint64_t *record)
+int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, struct journal_fault *fault,
+    uint64_t *cut, uint64_t *record)
 {
 	int read_only = (config->flags & WW_JOBS_READONLY) != 0;
 	char path[4096];
@@ -562,11 +563,19 @@ int ww_sqlite_end(struct sqlite *sqlite, int error)
 	return error;
 }
 
+int ww_sqlite_damage(struct journal_fault *fault, const char *folder)
+{
+	char text[FAULT_TEXT];
+
+	(void)snprintf(text, sizeof text, "%s/index.db has a damaged page", folder);
+	return ww_fault_damage(fault, text);
+}
+
 int ww_sqlite_abort(struct sqlite *sqlite, int error)
 {
 	/* What SQLite had found, statements since then may have hidden. */
 	if (error == WW_ECORRUPT)
-		(void)ww_store_fault_damage(sqlite->fault, sqlite->folder);
+		(void)ww_sqlite_damage(sqlite->fault, sqlite->folder);
 	if (!sqlite3_get_autocommit(sqlite->writer))
 		(void)ww_connection_run(sqlite->writer, "rollback");
 	/* Edges that the disk does not have would make jobs unseen: until they are read again, nothing is written. */

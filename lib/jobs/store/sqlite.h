@@ -8,9 +8,9 @@
  */
 
 #include "lib/jobs/store/connection.h"
-#include "lib/jobs/store/fault.h"
 #include "lib/jobs/store/slots.h"
 #include "lib/jobs/store/store.h"
+#include "lib/journal/fault.h"
 
 struct sqlite_table {
 	sqlite3_stmt *get;
@@ -31,18 +31,18 @@ struct sqlite {
 	sqlite3 *file;   /* the index itself, if the reader reads a copy; or NULL */
 	struct sqlite_table table[STORE_TABLES];
 	struct slots slots;
-	int reading;               /* a read transaction is open */
-	int pages;                 /* of the log, after the last commit */
-	int is_ended;              /* the store was closed in order */
-	int is_stale;              /* slots could not be read again after an error */
-	const char *folder;        /* the caller's */
-	struct store_fault *fault; /* the caller's; a failed sync is noted there */
+	int reading;                 /* a read transaction is open */
+	int pages;                   /* of the log, after the last commit */
+	int is_ended;                /* the store was closed in order */
+	int is_stale;                /* slots could not be read again after an error */
+	const char *folder;          /* the caller's */
+	struct journal_fault *fault; /* the caller's; a failed sync is noted there */
 	struct sqlite_block *blocks;
 };
 
 /* Open it, and make it if it is missing. *cut and *record: up to where it has taken over the journal. */
-int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, struct store_fault *fault, uint64_t *cut,
-    uint64_t *record);
+int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, struct journal_fault *fault,
+    uint64_t *cut, uint64_t *record);
 /*
  * Of one that only reads: go on with a copy, so that the log need not be kept for it. A damaged index cannot be copied,
  * and is read itself.
@@ -76,6 +76,8 @@ int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_by
 int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store_bytes key);
 /* Commit, and copy the log into the database when it is long. On error nothing was written. */
 int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record);
+/* A page of the index is damaged: note it. Returns WW_ECORRUPT. */
+int ww_sqlite_damage(struct journal_fault *fault, const char *folder);
 /* After an error, which it returns, or a more exact one. */
 int ww_sqlite_abort(struct sqlite *sqlite, int error);
 /* Nothing is to be done for a while: give the space of the log back, unless others read it. */

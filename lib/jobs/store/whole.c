@@ -2,7 +2,7 @@
 
 #include "lib/jobs/store/whole.h"
 
-#include "lib/jobs/store/journal.h"
+#include "lib/journal/journal.h"
 
 int ww_store_whole_advise(const struct ww_jobs_config *config, int error)
 {
@@ -31,7 +31,7 @@ static int is_unmade(const struct ww_jobs_config *config)
 }
 
 /* The journal comes first, so that an index without one is known to have lost it. */
-static int make_journal(const struct ww_jobs_config *config, struct store_fault *fault)
+static int make_journal(const struct ww_jobs_config *config, struct journal_fault *fault)
 {
 	struct journal journal;
 	int error;
@@ -53,7 +53,7 @@ static int check_log(const struct store_files *files, const struct ww_jobs_confi
 }
 
 int ww_store_whole_before(
-    const struct store_files *files, const struct ww_jobs_config *config, struct store_fault *fault)
+    const struct store_files *files, const struct ww_jobs_config *config, struct journal_fault *fault)
 {
 	const char *missing = files->has_index ? "its journal is missing" : "index.db is missing or cut off";
 

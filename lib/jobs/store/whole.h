@@ -3,9 +3,9 @@
 
 /* Whether a store has all its files, and what to do if not. SQLite alone would make those that are missing. */
 
-#include "lib/jobs/store/fault.h"
 #include "lib/jobs/store/files.h"
-#include "lib/jobs/store/replay.h"
+#include "lib/journal/fault.h"
+#include "lib/journal/replay.h"
 
 #define WHOLE_NO_LOG "%s/index.db-wal is missing: it had what was not in index.db yet"
 
@@ -14,7 +14,7 @@
  * missing; WW_EDENIED: to be read, and nothing is there yet; those of ww_journal_turn.
  */
 int ww_store_whole_before(
-    const struct store_files *files, const struct ww_jobs_config *config, struct store_fault *fault);
+    const struct store_files *files, const struct ww_jobs_config *config, struct journal_fault *fault);
 /* Say what to do about a damaged store. Returns the error. */
 int ww_store_whole_advise(const struct ww_jobs_config *config, int error);
 

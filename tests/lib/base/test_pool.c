@@ -119,7 +119,7 @@ START_TEST(random_pieces_without_memory_at_times)
 
 	test_memory_init(&memory, 0);
 	ww_pool_init(&pool, &memory.table);
-	for (uint32_t step = 0; step < 40000; step++) {
+	for (uint32_t step = 0; step < (uint32_t)seed_rounds(40000); step++) {
 		struct held *one = &held[seed_below(&state, HELD)];
 		if (one->piece) {
 			ck_assert(
@@ -160,9 +160,9 @@ START_TEST(a_child_frees_a_pool_that_grows)
 	ww_pool_init(&pool, &memory.table);
 	memory.free_all = end_in_child;
 	memory.context = &pool;
-	for (uint32_t i = 0; i < 100; i++)
+	for (int i = 0; i < seed_rounds(100); i++)
 		ck_assert_ptr_nonnull(take(&pool, POOL_PIECE_MAX));
-	ck_assert_uint_gt(memory.forks, 100);
+	ck_assert_uint_gt(memory.forks, (unsigned)seed_rounds(100));
 	memory.free_all = NULL;
 	end_in_child(&pool);
 	ck_assert_uint_eq(memory.count, 0);
@@ -179,7 +179,7 @@ static void *use(void *context)
 	char *piece[64] = {0};
 	uint64_t state = (uint64_t)mine;
 
-	for (uint32_t step = 0; step < 20000; step++) {
+	for (uint32_t step = 0; step < (uint32_t)seed_rounds(20000); step++) {
 		char **one = &piece[seed_below(&state, 64)];
 		if (*one) {
 			ck_assert(**one == (char)mine);

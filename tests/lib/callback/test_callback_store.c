@@ -128,6 +128,25 @@ START_TEST(results_are_kept_and_stored_when_the_store_is_back)
 }
 END_TEST
 
+/* Such results are told in one write, which a store may begin although it fails. */
+START_TEST(a_loss_is_reported_once_if_no_request_succeeded)
+{
+	start();
+	uint64_t again = pushing_post(&pushing, "/", "Answer-Do: wait\nAnswer-Status: 503 Busy\n");
+	receiver_wait(pushing.receiver, 1);
+	flaky.error = WW_EIO;
+	receiver_open(pushing.receiver);
+	pushing_wait(&pushing, "untold", 1);
+	wait_for_refusals(4);
+	flaky.error = 0;
+	expect_backoff(&pushing, again, "HTTP 503");
+	expect_finished(&pushing, pushing_post(&pushing, "/", ""));
+	ck_assert_int_eq(lost_reports, 1);
+	ck_assert_int_eq(back_reports, 1);
+	pushing_end(&pushing);
+}
+END_TEST
+
 START_TEST(as_many_results_are_kept_as_requests_may_be_under_way)
 {
 	uint64_t ids[6];
@@ -279,6 +298,6 @@ START_TEST(results_are_on_disk)
 END_TEST
 
 TEST_MAIN("callback/store", results_are_on_disk, results_are_kept_and_stored_when_the_store_is_back,
-    as_many_results_are_kept_as_requests_may_be_under_way, a_lease_that_ended_meanwhile_is_stale,
-    jobs_that_wait_for_their_host_outlast_the_loss, an_end_without_the_store_reports_the_lost_results,
-    a_result_that_the_store_refuses_for_good_is_dropped)
+    a_loss_is_reported_once_if_no_request_succeeded, as_many_results_are_kept_as_requests_may_be_under_way,
+    a_lease_that_ended_meanwhile_is_stale, jobs_that_wait_for_their_host_outlast_the_loss,
+    an_end_without_the_store_reports_the_lost_results, a_result_that_the_store_refuses_for_good_is_dropped)

@@ -12,10 +12,10 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/jobs/store/disk_internal.h"
-#include "lib/jobs/store/format.h"
-#include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/pages.h"
-#include "lib/jobs/store/replay.h"
+#include "lib/journal/format.h"
+#include "lib/journal/journal.h"
+#include "lib/journal/replay.h"
 #include "tests/lib/jobs/fixture.h"
 #include "tests/support/seed.h"
 
@@ -368,11 +368,11 @@ static void empty_folder(void)
 /* Files with records of random bytes. The last one may lack its last record, and then is not synced. */
 static void write_journal(uint64_t *random, size_t used[FILES + 1], uint64_t *bytes)
 {
-	struct store_fault fault;
+	struct journal_fault fault;
 	struct journal journal;
 	unsigned char record[3000];
 
-	ww_store_fault_init(&fault);
+	ww_fault_init(&fault);
 	ww_journal_open(&journal, world.path, &fault, 0, 1);
 	for (int file = 1; file <= FILES; file++) {
 		OK(ww_journal_turn(&journal, 0));
@@ -388,7 +388,7 @@ static void write_journal(uint64_t *random, size_t used[FILES + 1], uint64_t *by
 		used[file] = journal.offset;
 	}
 	ww_journal_close(&journal);
-	ww_store_fault_destroy(&fault);
+	ww_fault_destroy(&fault);
 }
 
 START_TEST(each_flipped_bit_of_a_journal_is_found)

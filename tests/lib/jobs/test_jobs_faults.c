@@ -11,6 +11,7 @@
 
 #include "tests/lib/jobs/faults.h"
 #include "tests/lib/jobs/fixture.h"
+#include "tests/support/seed.h"
 
 static struct world world;
 
@@ -194,7 +195,7 @@ START_TEST(a_full_disk_refuses_new_jobs_and_lets_others_end)
 		ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EFULL);
 		ck_assert_uint_eq(count_ready(), accepted);
 		/* Refused ones take nothing of what is kept for ends. */
-		for (int refused = 0; refused < 10000; refused++)
+		for (int refused = 0; refused < seed_rounds(10000); refused++)
 			ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EFULL);
 		uint64_t gone = finish(50);
 		if (files[i / 2] == NULL || strcmp(files[i / 2], "/journal.") != 0)

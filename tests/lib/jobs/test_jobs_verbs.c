@@ -565,7 +565,7 @@ START_TEST(what_comes_next_is_what_a_list_says)
 
 	state = seed_of_run("test_jobs_verbs");
 	world_make(&world, _i);
-	for (int round = 0; round < 1200; round++) {
+	for (int round = 0; round < seed_rounds(1200); round++) {
 		struct ww_jobs_stats stats;
 		for (uint64_t i = seed_below(&state, 5); i > 0; i--)
 			change(last);

@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import WEEKWHEEL, Actor, Case, Redis, equal, free_port, main, matches, run
+from weekwheel import WEEKWHEEL, Actor, Case, Redis, equal, free_port, lack, main, matches, run
 
 JOBS, BODY = 60, 30_000
 
@@ -27,7 +27,7 @@ def opened(url):
         return actor.process.stdout.readline().strip()
 
 
-@unittest.skipUnless(shutil.which("openssl"), "there is no openssl to make certificates")
+@unittest.skipUnless(shutil.which("openssl"), lack("openssl"))
 class Tls(Case):
     def test_both_sides_show_certificates(self):
         for name, signer in (("ca", None), ("server", "ca"), ("client", "ca"), ("stranger", None)):

@@ -42,7 +42,7 @@ int redis_server_is_there(void)
 	}
 	free(path);
 	if (!is_there)
-		printf("skipped: redis-server is not installed\n");
+		printf("skipped: there is no redis-server: Debian has it in the package redis-server\n");
 	return is_there;
 }
 

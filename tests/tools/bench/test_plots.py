@@ -309,5 +309,5 @@ bench_plots = importlib.util.module_from_spec(importlib.util.spec_from_loader("b
 try:
     loader.exec_module(bench_plots)
 except SystemExit:
-    Plots = unittest.skip("there is no matplotlib")(Plots)
+    Plots = unittest.skip("there is no matplotlib: Debian has it in the package python3-matplotlib")(Plots)
 main()

@@ -82,7 +82,7 @@ if command -v python3 >/dev/null; then
 	if python3 -c 'import json, sys
 assert json.load(sys.stdin)["late_most_ms"] is None' <out 2>err; then ok; else fail "$what: not JSON"; fi
 else
-	skip 'no python3 to read JSON with'
+	skip 'no python3 to read JSON with: Debian has it in the package python3'
 fi
 
 # A server that was stopped for longer than the timeout finds every timeout over and all heartbeats unread. With more
@@ -127,7 +127,7 @@ if command -v prlimit >/dev/null; then
 	pauses=$(server_says 'pauses in accepting')
 	if [ "$pauses" -gt 0 ] && [ "$pauses" -lt 1000 ]; then ok; else fail "$what: $pauses pauses"; fi
 else
-	skip 'no prlimit to take descriptors away with'
+	skip 'no prlimit to take descriptors away with: Debian has it in the package util-linux'
 fi
 
 for program in 'keepalive --port 0' 'keepalive_load --port 9 --timeout 1'; do

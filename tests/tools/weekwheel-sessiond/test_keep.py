@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond --data: sessions over a restart, a crash, and with a damaged file."""
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import SESSIOND, Sessiond
@@ -24,6 +27,11 @@ def size_of(server, database=0):
     with server.client() as a:
         equal(a.ask("SELECT", database), OK)
         return int(a.ask("DBSIZE")[1:-2])
+
+
+def limit_files(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
 class Keep(Case):
@@ -54,26 +62,74 @@ class Keep(Case):
             equal(a.ask("EXISTS", "soon"), b":0\r\n")
             equal(size_of(server, 3), 1)
 
-    def test_a_crash_loses_what_was_not_saved(self):
-        with Sessiond("--data", "data", "--save-every", "1h") as server, server.client() as a:
+    def test_over_a_kill(self):
+        with Sessiond("--data", "data") as server, server.client() as a:
             before = int(a.ask("LASTSAVE")[1:-2])
-            equal(a.ask("SET", "a", "1", "EX", 100), OK)
+            equal(a.ask("SET", "a", "1", "EX", 1000), OK)
+            equal(a.ask("SET", "renamed", "x", "EX", 1000), OK)
             equal(a.ask("SAVE"), OK)
             assert int(a.ask("LASTSAVE")[1:-2]) >= before
-            equal(a.ask("SET", "b", "2", "EX", 100), OK)
+            equal(a.ask("SET", "b", "2"), OK)
+            equal(a.ask("DEL", "a"), b":1\r\n")
+            equal(a.ask("RENAME", "renamed", "c"), OK)
+            equal(a.ask("SELECT", 5), OK)
+            equal(a.ask("SET", "d", "4"), OK)
+            equal(a.ask("FLUSHDB"), OK)
+            equal(a.ask("SET", "e", "5"), OK)
             server.stop(signal.SIGKILL)
         with Sessiond("--data", "data") as server, server.client() as a:
-            equal((a.ask("GET", "a"), a.ask("GET", "b")), (b"$1\r\n1\r\n", b"$-1\r\n"))
+            matches("3 sessions are back", server.said)
+            equal((a.ask("GET", "a"), a.ask("GET", "b"), a.ask("GET", "c")), (b"$-1\r\n", b"$1\r\n2\r\n", b"$1\r\nx\r\n"))
+            equal((size_of(server, 0), size_of(server, 5)), (2, 1))
 
-    def test_what_has_changed_is_written_from_time_to_time(self):
-        with Sessiond("--data", "data", "--save-every", "100ms") as server, server.client() as a:
-            equal(a.ask("SET", "a", "1", "EX", 100), OK)
-            until(lambda: os.path.exists("data/sessions"), "it is written")
-            until(lambda: a.ask("BGSAVE") == b"+Background saving started\r\n", "it is written when asked")
-            until(lambda: a.ask("BGSAVE") == b"+Background saving started\r\n", "it has been written again")
+    def test_a_touch_is_written_when_a_sixteenth_is_missing(self):
+        with Sessiond("--data", "data", "--clock", "virtual", "--sync", "always") as server, server.client() as a:
+            grown = lambda: int(re.search(rb"journal_since_image:(\d+)", a.ask("INFO", "persistence"))[1])
+            equal(a.ask("SET", "a", "1", "EX", 16000), OK)
+            size = grown()
+            equal(a.ask("ADVANCE", 900000), OK)
+            equal(a.ask("EXPIRE", "a", 16000), b":1\r\n")
+            equal(grown(), size)
+            equal(a.ask("ADVANCE", 200000), OK)
+            equal(a.ask("EXPIRE", "a", 16000), b":1\r\n")
+            assert grown() > size
+            size = grown()
+            equal(a.ask("EXPIRE", "a", 15000), b":1\r\n")
+            assert grown() > size, "a deadline that is earlier is written"
+            equal(a.ask("PERSIST", "a"), b":1\r\n")
             server.stop(signal.SIGKILL)
-        with Sessiond("--data", "data") as server:
-            equal(size_of(server), 1)
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal(a.ask("TTL", "a"), b":-1\r\n")
+
+    def test_after_a_crash_a_sixteenth_is_added_once(self):
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal(a.ask("SET", "idle", "1", "EX", 1600), OK)
+            server.stop(signal.SIGKILL)
+        for end in (signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
+            with Sessiond("--data", "data") as server, server.client() as a:
+                left = int(a.ask("TTL", "idle")[1:-2])
+                assert 1690 <= left <= 1700, left
+                server.stop(end)
+
+    def test_expired_meanwhile(self):
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal(a.ask("SET", "short", "1", "PX", 20), OK)
+            equal(a.ask("SET", "long", "1", "PX", 20), OK)
+            equal(a.ask("PEXPIRE", "long", 10**6), b":1\r\n")
+            server.stop(signal.SIGKILL)
+        until(lambda: time.time_ns() // 10**6 > int(os.stat("data").st_mtime * 1000) + 100, "it is over")
+        with Sessiond("--data", "data") as server, server.client() as a:
+            matches("1 sessions are back from data; 1 have expired", server.said)
+            equal((a.ask("EXISTS", "short"), a.ask("EXISTS", "long")), (b":0\r\n", b":1\r\n"))
+
+    def test_images_are_written_when_asked(self):
+        with Sessiond("--data", "data") as server, server.client() as a:
+            for number in range(1, 4):
+                equal(a.ask("SET", "a", number), OK)
+                until(lambda: a.ask("BGSAVE") == b"+Background saving started\r\n", "an image is begun")
+                until(lambda: b"in_progress:0" in a.ask("INFO", "persistence"), "it is complete")
+                assert os.path.exists("data/sessions")
+            equal(len([name for name in os.listdir("data") if name.startswith("journal.")]), 1)
 
     def test_what_cannot_be_read_is_refused_and_stays(self):
         with Sessiond("--data", "data") as server, server.client() as a:
@@ -83,10 +139,10 @@ class Keep(Case):
         with open("data/sessions", "rb") as file:
             good = file.read()
         for bad in (good[:-1], good[:10], b"", good[:200] + b"\x01" + good[201:], good[:9] + b"\x07" + good[10:],
-                    good[:24] + b"\xff" * 8 + good[32:]):
+                    good[:24] + b"\xff" * 8 + good[32:], good[:40] + b"\xff" * 8 + good[48:]):
             with open("data/sessions", "wb") as file:
                 file.write(bad)
-            matches("data/sessions is damaged at byte .* move it away", refused("--data", "data"))
+            matches("data/sessions (is damaged at byte .*\n.*--recover|has another format)", refused("--data", "data"))
             with open("data/sessions", "rb") as file:
                 equal(file.read(), bad)
         with open("data/sessions", "wb") as file:
@@ -94,9 +150,74 @@ class Keep(Case):
         with Sessiond("--data", "data") as server:
             equal(size_of(server), 100)
 
+    def test_a_missing_file_is_missed(self):
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal(a.ask("SET", "a", 1), OK)
+            equal(a.ask("SAVE"), OK)
+            server.stop(signal.SIGKILL)
+        os.rename("data/sessions", "kept")
+        matches("data/sessions is missing", refused("--data", "data"))
+        os.rename("kept", "data/sessions")
+        journal, = (name for name in os.listdir("data") if name.startswith("journal."))
+        os.rename("data/" + journal, "kept")
+        matches("data/" + journal + " is missing", refused("--data", "data"))
+
+    def test_what_is_whole_is_recovered(self):
+        with Sessiond("--data", "data") as server, server.client() as a:
+            for number in range(3000):
+                equal(a.ask("SET", "k%d" % number, "v" * 100, "EX", 1000), OK)
+            equal(a.ask("SAVE"), OK)
+            equal(a.ask("SET", "later", 1), OK)
+            server.stop(signal.SIGKILL)
+        with open("data/sessions", "r+b") as file:
+            file.seek(1000)
+            file.write(b"damage")
+        matches("--recover", refused("--data", "data"))
+        with Sessiond("--data", "data", "--recover") as server, server.client() as a:
+            matches("damaged at byte", server.said)
+            left = size_of(server)
+            assert 2000 < left < 3000, left
+            equal(a.ask("EXISTS", "later"), b":1\r\n")
+            equal(a.ask("SET", "new", 1), OK)
+            server.stop(signal.SIGKILL)
+        equal(sorted(os.listdir("data/damaged"))[-1], "sessions")
+        with Sessiond("--data", "data") as server:
+            equal(size_of(server), left + 1)
+        matches("move it away", refused("--data", "data", "--recover"))
+
+    def test_a_disk_that_cannot_be_written(self):
+        """Nobody hears that what is not kept is; what is there can be read."""
+        with Sessiond("--data", "data", preexec=lambda: limit_files(3 << 20)) as server, server.client() as a:
+            kept = 0
+            while (answer := a.ask("SET", "k%d" % kept, "v" * 10000)) == OK:
+                kept += 1
+            matches("MISCONF The disk has no room", answer.decode())
+            assert kept > 100, kept
+            equal(a.ask("EXISTS", "k0"), b":1\r\n")
+            matches("MISCONF", a.ask("DEL", "k0").decode())
+            server.stop(signal.SIGKILL)
+            matches("cannot grow: .*until there is room", server.said)
+        with Sessiond("--data", "data") as server:
+            equal(size_of(server), kept)
+
+    def test_a_transaction_is_kept_as_a_whole(self):
+        """More than is gathered in memory; the disk has room for the first two of the three, and not for all."""
+        with Sessiond("--data", "data", preexec=lambda: limit_files(24 << 20)) as server, server.client() as a:
+            equal(a.ask("SET", "before", 1), OK)
+            equal(a.ask("MULTI"), OK)
+            for key in "abc":
+                equal(a.ask("SET", key, "v" * (9 << 20)), b"+QUEUED\r\n")
+            with self.assertRaises(ConnectionError):
+                a.ask("EXEC")
+            server.stop(signal.SIGKILL)
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal(a.ask("EXISTS", "before", "a", "b", "c"), b":1\r\n")
+
     def test_wrong_words(self):
-        matches("--save-every needs --data", refused("--save-every", "1s"))
-        matches("from 100ms on", refused("--data", "data", "--save-every", "1ms"))
+        matches("need --data", refused("--sync", "always"))
+        matches("from 1ms to 1h", refused("--data", "data", "--sync-interval", "1us"))
+        matches("is for --sync interval", refused("--data", "data", "--sync", "system", "--sync-interval", "1s"))
+        matches("always, interval or system", refused("--data", "data", "--sync", "often"))
         matches("No such file", refused("--data", "nix/nix"))
         with Sessiond() as server, server.client() as a:
             matches("start the server with --data DIR", a.ask("SAVE").decode())

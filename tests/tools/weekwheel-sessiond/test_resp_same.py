@@ -31,6 +31,7 @@ class Words:
     def __init__(self, rng):
         self.rng = rng
         self.now = int(time.time())
+        self.compared = 0
 
     def key(self):
         return self.rng.choice(KEYS)
@@ -65,6 +66,14 @@ class Words:
     def expire_options(self):
         return [self.cased(self.rng.choice(["NX", "XX", "GT", "LT", "NX", "XX", "GT", "LT", "ZZ"]))
                 for _ in range(self.rng.choice([0, 0, 0, 1, 1, 2]))]
+
+    def expiry(self, ms):
+        """A time that is compared with another is never the same: a ms between the two servers would decide."""
+        time_left, options = self.ttl(ms), self.expire_options()
+        if time_left in TTLS[:4] + [value + "000" for value in TTLS[:4]] and options:
+            self.compared += 1
+            time_left = str(int(time_left) + self.compared * (1000 if ms else 1))
+        return [time_left] + options
 
     def keys(self):
         return [self.key() for _ in range(self.rng.randrange(1, 5))]
@@ -134,8 +143,8 @@ COMMANDS = {
     "RENAME": lambda w: [w.key(), w.key()],
     "RENAMENX": lambda w: [w.key(), w.key()],
     "PERSIST": lambda w: [w.key()],
-    "EXPIRE": lambda w: [w.key(), w.ttl(False)] + w.expire_options(),
-    "PEXPIRE": lambda w: [w.key(), w.ttl(True)] + w.expire_options(),
+    "EXPIRE": lambda w: [w.key()] + w.expiry(False),
+    "PEXPIRE": lambda w: [w.key()] + w.expiry(True),
     "EXPIREAT": lambda w: [w.key(), w.moment(False)] + w.expire_options(),
     "PEXPIREAT": lambda w: [w.key(), w.moment(True)] + w.expire_options(),
     "TTL": lambda w: [w.key()],

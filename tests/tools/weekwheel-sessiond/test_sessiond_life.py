@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
-"""weekwheel-sessiond: deadlines and lifetimes on a virtual clock, the bound of memory, passwords, clients of all kinds."""
+"""weekwheel-sessiond: deadlines and lifetimes on a virtual clock, the bound of memory, passwords."""
 import os
 import re
-import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import SESSIOND, RedisServer, Sessiond, encoded
-from weekwheel import Case, equal, main, matches, run, until
+from weekwheel import Case, check, equal, main, matches, need_program, run, until
 
 HOUR = 3600
 OK = b"+OK\r\n"
@@ -108,6 +106,26 @@ class Lifetimes(Case):
             equal([number(a.ask("TTL", key)) for key in "abcd"], [3600, -1, 7141, 1])
             equal(a.ask("EXPIRE", "c", 20000) + a.ask("PERSIST", "d"), b":1\r\n:1\r\n")
             equal([number(a.ask("TTL", key)) for key in "cd"], [8941, 1])
+
+    def test_a_set_may_keep_a_lifetime(self):
+        with Sessiond("--clock", "virtual", "--lifetime", "1h", "--keep-lifetimes") as server, server.client() as a:
+            a.ask("SET", "a", "1", "EX", 1800)
+            a.ask("SETEX", "b", 1800, "1")
+            a.ask("SET", "c", "1", "EX", 1800)
+            a.ask("SET", "d", "1")
+            advance(a, 1700)
+            a.ask("SET", "a", "2", "EX", 1800)
+            a.ask("SETEX", "b", 1800, "2")
+            advance(a, 1700)
+            a.ask("SET", "a", "3", "EX", 1800)
+            a.ask("SETEX", "b", 1800, "3")
+            # One that is new, one that has no lifetime, one that gets its own.
+            a.ask("SET", "c", "1", "EX", 1800)
+            a.ask("SET", "d", "1", "EX", 7200)
+            equal([number(a.ask("TTL", key)) for key in "abcd"], [200, 200, 1800, 7200])
+            a.ask("SET", "a", "4", "EX", 1800, "LIFETIME", 900)
+            a.ask("SET", "b", "4")
+            equal([number(a.ask("TTL", key)) for key in "ab"], [900, -1])
 
     def test_without_lifetimes_one_is_refused(self):
         with Sessiond() as server, server.client() as a:
@@ -230,8 +248,36 @@ class Conversations(Case):
             equal(number(a.ask("CLIENT", "KILL", "ID", number(b.ask("CLIENT", "ID")))), 1)
             equal(b.rest(), b"")
             equal(number(a.ask("CLIENT", "KILL", "TYPE", "pubsub")), 1)
+            equal(a.ask("CLIENT", "LIST").count(b"id="), 1)
             equal(c.rest(), b"")
-            until(lambda: a.ask("CLIENT", "LIST").count(b"id=") == 1, "they are gone")
+
+    def test_clients_that_were_killed_are_gone_at_once(self):
+        with Sessiond("--threads", "3") as server, server.client() as a:
+            for _ in range(30):
+                with server.client() as b:
+                    equal(number(a.ask("CLIENT", "KILL", "ID", number(b.ask("CLIENT", "ID")))), 1)
+                    equal(a.ask("CLIENT", "LIST").count(b"id="), 1)
+
+    def test_what_libraries_ask_of_the_server(self):
+        with Sessiond() as server, server.client() as a:
+            about = dict(line.split(":", 1) for line in a.ask("INFO").decode().splitlines() if ":" in line)
+            check(about["arch_bits"] in ("32", "64"), about)
+            equal([about[name] for name in ("cluster_enabled", "redis_mode", "loading", "role")],
+                  ["0", "standalone", "0", "master"])
+            equal(a.ask("SUBSCRIBE", "a") + a.ask("UNSUBSCRIBE"), b"*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"
+                  b"*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n")
+            matches(r"\+pubsub\r\n\+loading\r\n\+stale\r\n\+fast", a.ask("COMMAND", "INFO", "PUBLISH").decode())
+            check(b"+pubsub" not in a.ask("COMMAND", "INFO", "PING", "PUBSUB"), "flags")
+
+    def test_numbers_that_begin_again(self):
+        commands = lambda: int(re.search(rb"total_commands_processed:(\d+)", a.ask("INFO", "stats"))[1])
+        with Sessiond() as server, server.client() as a:
+            for _ in range(10):
+                a.ask("GET", "a")
+            before = commands()
+            equal(a.ask("CONFIG", "RESETSTAT"), OK)
+            check(before >= 10 > commands(), "commands are counted from 0")
+            matches(r"keyspace_misses:0\r", a.ask("INFO", "stats").decode())
 
     def test_clients_that_do_not_read(self):
         """Answers wait with the commands; a listener is closed."""
@@ -307,38 +353,15 @@ class Conversations(Case):
 class Options(Case):
     def test_wrong_ones_are_refused(self):
         if not os.access(SESSIOND, os.X_OK):
-            raise unittest.SkipTest(f"there is no {SESSIOND}")
+            raise unittest.SkipTest("this build has no weekwheel-sessiond: configure says what it lacks")
         for option, expected in (("--maxmemory=1", "at least 1M"), ("--lifetime=0", "a length of time"),
                                  ("--listen=nowhere", "HOST:PORT"), ("--databases=0", "1 to 64"), ("--clock=x", "virtual"),
                                  ("--maxmemory-policy=volatile-lru", "needs --maxmemory"), ("x", "only options"),
                                  ("--maxmemory-policy=x", "noeviction"), ("--requirepass-file=none", "No such file")):
             matches(expected, run(2, SESSIOND, option).err)
-        matches("no TLS", run(1, SESSIOND, "--listen", "0.0.0.0:0").err)
+        matches("everybody could use it, unencrypted", run(1, SESSIOND, "--listen", "0.0.0.0:0").err)
         for name in ("--lifetime", "--maxmemory", "--requirepass-file", "redis-cli -p 6380"):
             matches(name, run(0, SESSIOND, "--help").out)
-
-
-class Programs(Case):
-    def test_redis_cli(self):
-        if not shutil.which("redis-cli"):
-            raise unittest.SkipTest("redis-cli is not installed")
-        with Sessiond() as server:
-            cli = lambda *words: subprocess.run(["redis-cli", "-p", str(server.port), *words], capture_output=True,
-                                                text=True, check=True, timeout=60).stdout
-            equal(cli("-3", "set", "a", "b", "EX", "100") + cli("get", "a"), "OK\nb\n")
-            matches("redis_version:7", cli("info", "server"))
-            equal(cli("--scan"), "a\n")
-            matches("keys=1", cli("info"))
-
-    def test_redis_py(self):
-        """By a Python that has it, and away from the folder "redis" of the tests."""
-        for python in (sys.executable, "/usr/bin/python3"):
-            if run(None, python, "-I", "-c", "import redis; redis.Redis").status == 0:
-                with Sessiond() as server:
-                    run(0, python, "-I", os.path.join(os.path.dirname(os.path.abspath(__file__)), "redis_py.py"),
-                        str(server.port))
-                return
-        raise unittest.SkipTest("python3-redis is not installed")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../../.." || exit 1
 weekwheel=$(realpath "${WEEKWHEEL:-${B:-build}/bin/weekwheel}")
 program=$weekwheel
-traces=$PWD/../shared/traces
+traces=${WW_TRACES:-$PWD/../shared/traces}
 source tests/support/cli.sh
 
 # json KEY: print the value of the key in the summary in the file out
@@ -127,7 +127,7 @@ assert list(json.load(sys.stdin.buffer))[:len(keys)] == keys' <out; then
 		fi
 	done
 else
-	skip 'no python3 to read JSON with'
+	skip 'no python3 to read JSON with: Debian has it in the package python3'
 fi
 
 summary() { # ARGUMENT...: print what must survive a round trip
@@ -231,6 +231,7 @@ says err 'damaged.gz: the gzip data'
 # ---- The command line --------------------------------------------------------------------------------------------
 
 run 0 --help
+says out "move in a crontab"
 says out 'weekwheel replay --verify'
 run 0 --version
 says out '^weekwheel [0-9]'
@@ -340,7 +341,7 @@ fi
 
 for file in hpc2n.swf LCG.swf.gz access-elastic.log; do
 	if [ ! -f "$traces/$file" ]; then
-		skip "no $traces/$file"
+		skip "$file: WW_TRACES names no folder that has it"
 		continue
 	fi
 	run 0 replay --json --verify "$traces/$file"

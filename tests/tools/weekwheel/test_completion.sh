@@ -101,6 +101,19 @@ if [ -x "$server" ]; then
 	_weekwheeld
 	equal '--sync' "${COMPREPLY[*]}" 'always interval system'
 fi
+sessions=$(realpath -q "${SESSIOND:-${B:-build}/bin/weekwheel-sessiond}")
+if [ -x "$sessions" ]; then
+	# shellcheck source=/dev/null
+	source tools/weekwheel/completion/weekwheeld.bash
+	COMP_WORDS=("$sessions" --maxmem)
+	COMP_CWORD=1
+	_weekwheeld
+	equal 'options of weekwheel-sessiond' "$(printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd' ')" '--maxmemory --maxmemory-policy'
+	COMP_WORDS=("$sessions" --maxmemory-policy v)
+	COMP_CWORD=2
+	_weekwheeld
+	equal '--maxmemory-policy' "${COMPREPLY[*]}" volatile-lru
+fi
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -10,7 +10,8 @@ import sys
 import unittest
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, ROOT, WEEKWHEEL, WEEKWHEELD, Case, Server, check, environment, equal, main, need_server, run
+from sessiond import SESSIOND
+from weekwheel import PATIENCE, ROOT, WEEKWHEEL, WEEKWHEELD, Case, Server, check, environment, equal, lack, main, need_server, run
 
 # What Tab finds goes to a file, with a line "." behind it. zsh adds matches by compadd; with -O, -A or -D it only filters.
 SETUP = r"""
@@ -84,7 +85,7 @@ def options(*command):
     return sorted(set(re.findall(r"^ +(?:-., )?(--[a-z-]+)", run(0, *command, "--help").out, re.M)))
 
 
-@unittest.skipUnless(shutil.which("zsh"), "there is no zsh")
+@unittest.skipUnless(shutil.which("zsh"), lack("zsh"))
 class Completion(Case):
     def test_words_of_the_help(self):
         commands = re.findall(r"^  ([a-z]+)  ", run(0, WEEKWHEEL, "--help").out, re.M)
@@ -127,6 +128,8 @@ class Completion(Case):
             equal(zsh.offered("weekwheeld -"), options(WEEKWHEELD))
             equal(zsh.offered("weekwheeld --sync "), ["always", "interval", "system"])
             equal(zsh.offered("weekwheeld --log-format t"), ["text"])
+            if os.access(SESSIOND, os.X_OK):
+                equal(zsh.offered("weekwheel-sessiond -"), options(SESSIOND))
 
 
 if __name__ == "__main__":

@@ -395,7 +395,7 @@ class Commands(Case):
         for arguments, remedy in ((("a", "read:*"), "--token-file FILE is missing"), (("--token-file", "b", "a"), "what it may do are missing"),
                                   (("--token-file", "b", "a", "read"), "expected rights and tubes"),
                                   (("--token-file", "b", "a b", "read:*"), "'a b': expected a name of up to 64 letters"),
-                                  (("--token-file", "b", "a", "wrok:*"), "'wrok' is no right; .* read, put, work and admin; did you mean 'work'"),
+                                  (("--token-file", "b", "a", "wrok:*"), "'wrok' is no right; .* read, put or write, work and admin; did you mean 'work'"),
                                   (("--token-file", "b", "a", "read,:*"), "'' is no right"),
                                   (("--token-file", "b", "a", "put:"), "expected names of tubes"),
                                   (("--token-file", "b", "a", "put:x", "put:a,b c"), "'put:a,b c': expected names of tubes")):

@@ -11,10 +11,9 @@ skip() { # WHY
 	exit 77
 }
 
-[ -x "$weekwheeld" ] || skip "there is no $weekwheeld; it needs SQLite and libuv"
-for program in node npm; do
-	command -v $program >/dev/null || skip "there is no $program"
-done
+[ -x "$weekwheeld" ] || skip 'this build has no weekwheeld: configure says what it lacks'
+command -v node >/dev/null || skip 'there is no node: Debian has it in the package nodejs'
+command -v npm >/dev/null || skip 'there is no npm: Debian has it in the package npm'
 
 folder=$(mktemp -d)
 server=

@@ -71,8 +71,10 @@ class Limits(Case):
     def test_the_command(self):
         with Server("--data", "data", "--clock", "virtual:0", "--http", "127.0.0.1:0") as server, server.client() as a:
             run = server.program.run
-            equal(run(0, "limit", "mail", "--running", "5", "--rate", "100/1m", "--burst", "2").out, "")
-            equal(run(0, "limit", "web", "--rate", "5/s").out, "")
+            equal(run(0, "limit", "--tube", "mail", "--running", "5", "--rate", "100/1m", "--burst", "2").out,
+                  "mail: at most 5 run at once, at most 100 start in 1 min, after a rest 2 at once\n")
+            matches("the tube is given twice", run(2, "limit", "-t", "mail", "mail").err)
+            equal(run(0, "limit", "web", "--rate", "5/s").out, "web: at most 5 start in 1 s, after a rest 1 at once\n")
             a.ask("watch mail")
             put(a, 4)
             conversation(a, ("reserve", "RESERVED 1 1|x"), ("reserve", "RESERVED 2 1|x"), ("reserve-with-timeout 0", "TIMED_OUT"))
@@ -85,7 +87,7 @@ class Limits(Case):
             matches(r"^mail .* 2$", run(0, "stats").out)
             matches(r"^mail +2 +2 ", run(0, "top", "--once").out)
             assert 'weekwheeld_tube_jobs{tube="mail",state="held"} 2' in server.metrics()
-            equal(run(0, "limit", "web", "--clear").out, "")
+            equal(run(0, "limit", "web", "--clear").out, "web: no limit\n")
             equal(server.stop(), 0)
         # It is stored. A server whose time stands still has started both jobs just now.
         with Server("--data", "data") as server:
@@ -175,7 +177,7 @@ class Shared(Case):
     def test_two_servers_run_so_many_together_and_hear_of_each_other(self):
         with Redis() as redis, Server("--store", redis.url) as one, Server("--store", redis.url) as two, \
                 one.client() as a, two.client() as b, two.client() as c:
-            equal(one.program.run(0, "limit", "mail", "--running", "2").out, "")
+            equal(one.program.run(0, "limit", "mail", "--running", "2").out, "mail: at most 2 run at once\n")
             for client in (a, b, c):
                 equal(client.ask("watch mail"), "WATCHING 2")
             put(a, 5)

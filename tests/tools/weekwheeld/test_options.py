@@ -139,7 +139,7 @@ class Options(Case):
         with open(path, "w", encoding="ascii") as file:
             file.write("memory\npush = a\npush-networks = loopback,lan\n")
         said = refused("--config", path)
-        assert "--push-networks 'lan': expected " in said and "line 3 of " + path in said, said
+        assert "--push-networks 'lan': expected " in said and "line 3 of " + path + ", where options have no dashes" in said, said
         equal(refused("--config", path).count("\n"), 3)
 
 

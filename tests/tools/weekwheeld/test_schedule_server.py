@@ -10,7 +10,7 @@ import time
 from urllib.parse import quote, unquote
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Redis, Server, conversation, equal, main, matches, objects, seed, until
+from weekwheel import Case, Redis, Server, alone, conversation, equal, main, matches, objects, seed, until
 
 BEGIN = 1806105600  # 2027-03-27T00:00:00Z, a day before Berlin's clocks go forward
 
@@ -41,6 +41,7 @@ class Verbs(Case):
             ahead = start(a)
             equal(schedule(a, "backup", "0 3 * * *", "zone=Europe%2FBerlin"), "SCHEDULED %d" % (BEGIN + 7200))
             equal(a.ask("list-tubes"), "OK 14|---\n- default\n")
+            equal(a.numbers("stats")["current-jobs-delayed"], "0")
             equal(a.jobs("list-delayed"), [])
             a.ask("advance 7199")
             equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
@@ -55,6 +56,7 @@ class Verbs(Case):
             equal((one["name"], one["cron"], one["zone"], one["next"], one["made"], one["tube"]),
                   ("backup", "0 3 * * *", "Europe/Berlin", str(BEGIN + 25 * 3600), 1, "default"))
             server.stop()
+        matches("^0 jobs in 0 tubes: 0 delayed, 0 ready, 0 buried; 1 schedule$", alone.run(0, "fsck", "data").out)
         # What was missed is made up for once.
         with Server("--data", "data", "--clock", "virtual:%d" % (ahead + 80 * 3600)) as server, server.client() as a:
             answer = a.ask("reserve-with-timeout 0")
@@ -100,15 +102,31 @@ class Command(Case):
             start(a)
             ww = server.program
             out = ww.run(0, "schedule", "add", "backup", "0 3 * * *", "--tz", "Europe/Berlin", "--tube", "nightly").out
-            assert out.startswith("backup: next at 2027-03-27 03:00:00+01:00, in "), out
+            equal(out, "backup: next at 2027-03-27 03:00:00+01:00, in 2 h\n")
             ww.run(0, "schedule", "add", "my report", "*/5 9-17 * * mon-fri", "hello", "--overlap", "skip", "--paused")
             rows = ww.run(0, "schedule", "list").out.splitlines()
             assert re.match(r"backup +nightly +0 3 \* \* \* +Europe/Berlin +2027-03-27 03:00:00\+01:00 +-", rows[1]), rows
             assert re.match(r"my report +default .* paused +- +0 +0$", rows[2]), rows
             shown = ww.run(0, "schedule", "show", "backup", "--tube", "nightly").out
+            matches("^run +1 min$", shown)
+            equal(ww.run(0, "schedule", "show", "my report", "--body").out, "hello")
+            ww.run(2, "schedule", "show", "my report", "--body", "--json")
+            ww.run(2, "schedule", "list", "--body")
             assert "  Sat  2027-03-27 03:00:00 +01:00\n  Sun  2027-03-28 03:00:00 +02:00\n" in shown, shown
             equal(ww.run(0, "schedule", "run", "my report").out, "my report: job 3 is put\n")
             equal(ww.run(0, "schedule", "resume", "my report").out, "my report: resumed\n")
+            # A new one in the place of another says so, and whether the other was paused; one without a body is odd.
+            matches("empty body", ww.run(0, "schedule", "add", "e", "@daily").err)
+            again = ww.run(0, "schedule", "add", "e", "@daily", "", "--paused")
+            matches("^e: replaced, no next time$", again.out)
+            equal(again.err, "")
+            matches("^e: replaced, no longer paused, next at ", ww.run(0, "schedule", "add", "e", "@daily", "b").out)
+            equal(objects(ww.run(0, "schedule", "add", "e", "@daily", "b", "--json").out)[0]["replaced"], True)
+            equal(schedule(a, "e", "0 4 * * *"), "SCHEDULED %d replaced" % (BEGIN + 4 * 3600))
+            ww.run(0, "schedule", "remove", "e")
+            matches("no tube nigthly: nobody uses", ww.run(1, "schedule", "list", "--tube", "nigthly").err)
+            matches("expected a time such as '2026-12-01 09:00', or one from now",
+                    ww.run(2, "schedule", "add", "x", "@daily", "--start", "tomorrow").err)
             equal(ww.run(0, "schedule", "pause", "my report").out, "my report: paused\n")
             equal(ww.run(0, "schedule", "remove", "my report").out, "my report: removed\n")
             ww.run(0, "schedule", "add", "fair", "@hourly", "--group", "ada b", "--tube", "fair")
@@ -152,7 +170,8 @@ class Crontab(Case):
                                            "cron\tbackup\t@daily\tEurope/Berlin",
                                            "cron\techo-GREETING-greeting.txt\t30 4 1 * mon\tEurope/Berlin"])
             for words in ("crontab:3: MAILTO is not carried over", "crontab:4: SHELL is not carried over: let the worker run '-- /bin/bash'",
-                          "crontab:9: @reboot is not carried over", "'61' is no minute", "crontab:11: expected five fields",
+                          "crontab:9: @reboot is not carried over",
+                          "crontab:10: this line is not carried over: '61' is no minute", "crontab:11: expected five fields",
                           "4 schedules, 3 lines left out"):
                 assert words in ended.err, (words, ended.err)
             equal(len(a.jobs("list-schedules tube=cron")), 4)

@@ -14,7 +14,7 @@ import unittest
 import urllib.request
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Client, Program, Server, check, conversation, equal, main, matches, refused, run, stopped, until
+from weekwheel import PATIENCE, Case, Client, Program, Server, check, conversation, equal, lack, main, matches, refused, run, stopped, until
 
 
 def certificate(name, signer=None, names="DNS:localhost,IP:127.0.0.1", start=None, end=None):
@@ -69,7 +69,7 @@ class Secure:
         return Client(context.wrap_socket(self.plain(), server_hostname="localhost"))
 
 
-@unittest.skipUnless(shutil.which("openssl"), "there is no openssl to make certificates")
+@unittest.skipUnless(shutil.which("openssl"), lack("openssl"))
 class Tls(Case):
     def setUp(self):
         super().setUp()

@@ -2,7 +2,6 @@
 """What the server tells systemd, its units, and how its binaries are hardened."""
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -10,7 +9,8 @@ import sys
 import unittest
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import BUILD, PATIENCE, ROOT, WEEKWHEELD, Case, Server, alone, equal, main, run
+from sessiond import SESSIOND, Sessiond
+from weekwheel import BUILD, PATIENCE, ROOT, WEEKWHEELD, Case, Server, alone, equal, main, need_program, run
 
 UNITS = os.path.join(ROOT, "tools", "weekwheeld")
 
@@ -64,36 +64,41 @@ class Notify(Case):
 
 class Units(Case):
     def test_systemd_understands_them(self):
-        if not shutil.which("systemd-analyze"):
-            raise unittest.SkipTest("there is no systemd-analyze")
-        for name in ("weekwheeld.service", "weekwheeld.socket"):
-            with open(os.path.join(UNITS, name), encoding="utf-8") as unit, open(name, "w", encoding="utf-8") as copy:
+        need_program("systemd-analyze")
+        names = ("weekwheeld.service", "weekwheeld.socket", "weekwheel-sessiond.service")
+        for name in names:
+            with open(os.path.join(UNITS, "..", name.split(".")[0], name), encoding="utf-8") as unit, open(name, "w", encoding="utf-8") as copy:
                 copy.write(re.sub("(?m)^ExecStart=[^ ]*", "ExecStart=/bin/true", re.sub("(?m)^Documentation=.*\n", "", unit.read())))
-        done = run(0, "systemd-analyze", "verify", *(os.path.abspath(name) for name in ("weekwheeld.service", "weekwheeld.socket")))
+        done = run(0, "systemd-analyze", "verify", *(os.path.abspath(name) for name in names))
         equal(done.out + done.err, "")
 
 
-    def test_what_its_head_says_of_tls_and_tokens(self):
+    def test_what_their_heads_say_of_tls_and_tokens(self):
         """The lines behind "#   ", as systemd would see them, are options that the server takes."""
-        with open(os.path.join(UNITS, "weekwheeld.service"), encoding="utf-8") as unit:
+        self.examine("weekwheeld", "11300", Server)
+        if os.access(SESSIOND, os.X_OK):
+            self.examine("weekwheel-sessiond", "6380", Sessiond)
+
+    def examine(self, name, port, server):
+        with open(os.path.join(UNITS, "..", name, name + ".service"), encoding="utf-8") as unit:
             head = unit.read().split("[Unit]")[0]
         lines = "\n".join(re.findall(r"(?m)^#   (.*)$", head)).replace("\\\n", "")
-        command = next(line for line in lines.splitlines() if line.startswith("ExecStart=weekwheeld") and "tls:" in line)
+        command = next(line for line in lines.splitlines() if line.startswith("ExecStart=" + name) and "tls:" in line)
         names = re.findall(r"LoadCredential=(\w+):", lines)
-        for name in re.findall(r"\$\{CREDENTIALS_DIRECTORY\}/(\w+)", command):
-            self.assertIn(name, names)
+        for credential in re.findall(r"\$\{CREDENTIALS_DIRECTORY\}/(\w+)", command):
+            self.assertIn(credential, names)
+        need_program("openssl")
         run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
             "30", "-subj", "/CN=localhost", "-keyout", "key", "-out", "cert")
-        made = alone.run(0, "token", "--token-file", "t", "t", "read:*")
+        made = alone.run(0, "token", "--token-file", "t-" + name, "t", "read:*")
         with open("tokens", "w", encoding="utf-8") as tokens:
+            os.chmod("tokens", 0o600)
             tokens.write(made.out)
-        os.chmod("tokens", 0o400)
-        os.chmod("key", 0o400)
         command = command.replace("${CREDENTIALS_DIRECTORY}", os.getcwd()).replace("${STATE_DIRECTORY}", os.getcwd())
-        command = command.replace(" $WEEKWHEELD_OPTIONS", "").replace("tls:0.0.0.0:11300", "tls:127.0.0.1:0")
+        command = re.sub(r" \$WEEKWHEEL\w+", "", command).replace("tls:0.0.0.0:" + port, "tls:127.0.0.1:0")
         arguments = command.split()[1:]
-        with Server(*arguments) as server:
-            equal(server.stop(), 0)
+        with server(*arguments) as started:
+            equal(started.stop(), 0)
 
 
 # ---- Binaries
@@ -110,7 +115,7 @@ class Hardening(Case):
         if not re.search(r"(?m)^HARDENING = .*fstack-protector", settings):
             raise unittest.SkipTest("this build is not hardened")
         library = os.path.join(BUILD, "lib", "libweekwheel_jobs.so.0")
-        for path in (WEEKWHEELD, os.path.join(BUILD, "bin", "weekwheel"), library):
+        for path in (WEEKWHEELD, SESSIOND, os.path.join(BUILD, "bin", "weekwheel"), library):
             if not os.path.exists(path):
                 continue
             head, segments, dynamic, symbols = (readelf(what, path) for what in ("-h", "-l", "-d", "--dyn-syms"))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """/v1: jobs over HTTP, as JSON. What one interface does, the other sees."""
 import contextlib
+import datetime
 import errno
 import json
 import socket
@@ -33,6 +34,15 @@ class Interface:
             equal((status, made["version"], made["result"], web.etag), (201, 1, "new", '"1"'))
             number = made["id"]
             job = web.good("GET", "jobs/" + number)
+            # Computed at two moments, by a clock that may be another machine's.
+            due = lambda text: datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+            check(abs(due(made["due"]) - due(job["due"])) < 5, (made, job))
+            later = web.good("PUT", "tubes/mail/keys/due", {"body": "x", "at": "2099-01-01T00:00:00Z"})
+            equal(later["due"], "2099-01-01T00:00:00.000Z")
+            equal(web.good("PUT", "tubes/mail/keys/due", {"body": "x", "mode": "if-absent"})["due"], later["due"])
+            web.good("DELETE", "jobs/" + later["id"])
+            matches("it is delay$", web.refused(422, "in", "POST", "jobs", {"body": "x", "in": 1}))
+            matches("it is starts, and per", web.refused(422, "rate", "PUT", "tubes/mail/limit", {"rate": 1}))
             equal([job[name] for name in ("id", "tube", "state", "body", "length", "run", "clock")],
                   [number, "mail", "delayed", "hello", 5, 30, "elapsed"])
             check(3500 < job["left"] <= 3600, job)
@@ -67,7 +77,7 @@ class Interface:
             status, made = web.ask("PUT", path, {"body": "one", "delay": 60})
             equal((status, made["result"]), (201, "new"))
             status, again = web.ask("PUT", path, {"body": "two", "delay": 60})
-            equal((status, again), (200, {"id": made["id"], "version": 2, "result": "replaced"}))
+            equal((status, again), (200, {"id": made["id"], "version": 2, "result": "replaced", "due": again["due"]}))
             job = web.good("GET", path)
             equal((job["key"], job["body"], web.etag), ("user/7 ä", "two", '"2"'))
             web.refused(412, None, "PUT", path, {"body": "three"}, If_Match='"1"')
@@ -172,6 +182,18 @@ class Interface:
                 other.http.close()
             a.until_waiting(0)
 
+    def test_ends_are_counted(self):
+        with self.server() as server, Web(server, self.token) as web:
+            for end, more in (("finish", {}), ("finish", {}), ("release", {"delay": 60}), ("bury", {}), ("return", {})):
+                made = web.good("POST", "jobs", {"tube": "mail", "body": "x"})
+                token = {"token": web.good("POST", "leases", {"tubes": ["mail"]})["leases"][0]["token"], **more}
+                web.good("POST", "jobs/%s/%s" % (made["id"], end), token)
+                web.refused(412, None, "POST", "jobs/%s/finish" % made["id"], {"token": token["token"]})
+            lines = web.text("/metrics").splitlines()
+            for name, count in (("delivered", 5), ("done", 2), ("failed", 1), ("buried", 1)):
+                check('weekwheeld_tube_%s_total{tube="mail"} %d' % (name, count) in lines, name)
+            check("weekwheeld_job_run_seconds_count 4" in lines, "runs")
+
     def test_a_client_that_has_gone_gets_no_job(self):
         with self.server() as server, Web(server, self.token) as web, server.client() as a:
             web.begin("POST", "leases", {"wait": 20})
@@ -225,9 +247,11 @@ class Interface:
             made = admin.good("POST", "jobs", {"tube": "mail", "body": "x"})
             other = admin.good("POST", "jobs", {"tube": "secret", "body": "x"})
             # It may work in mail, put into results, and no more.
-            mailer.refused(403, "tube", "POST", "jobs", {"tube": "mail"})
+            matches("does not grant 'put' in the tube mail", mailer.refused(403, "tube", "POST", "jobs", {"tube": "mail"}))
             mailer.good("POST", "jobs", {"tube": "results"})
-            mailer.refused(403, None, "GET", "stats")
+            matches("does not grant 'read' in any tube", mailer.refused(403, None, "GET", "stats"))
+            # What there is, a stranger may read before all.
+            equal(nobody.good("GET", "openapi.json")["openapi"][:2], "3.")
             mailer.refused(403, None, "GET", "jobs/" + made["id"])
             mailer.refused(403, None, "POST", "tubes/mail/pause", {"span": 1})
             mailer.refused(403, "tube", "POST", "leases", {"tubes": ["mail", "secret"]})
@@ -335,6 +359,17 @@ class Embedded(Interface, Stores, Case):
             web.refused(404, "tube", "GET", "tubes/-schedules")
             web.refused(404, "tube", "PUT", "tubes/-schedules/keys/default%2Fn", {"body": "x"})
 
+    def test_who_waits_longest_is_first(self):
+        with self.server() as server, Web(server, self.token) as first, Web(server, self.token) as second, \
+                Web(server, self.token) as other, server.client() as a:
+            for n, (web, tube) in enumerate(((first, "mail"), (other, "other"), (second, "mail"))):
+                web.begin("POST", "leases", {"tubes": [tube], "wait": 20})
+                a.until_waiting(n + 1)
+            for web, body in ((first, "1"), (second, "2")):
+                a.put(body.encode(), tube="mail")
+                equal([lease["body"] for lease in web.end()[1]["leases"]], [body])
+            a.until_waiting(1)
+
     def test_quotas_of_the_jobs_of_a_list(self):
         with self.server("--max-tube-jobs", "3", "--max-jobs", "9") as server, Web(server, self.token) as web:
             def put(tubes):
@@ -406,7 +441,16 @@ class OnDisk(Embedded):
 
 
 class InRedis(Interface, ByRedis, Case):
-    pass
+    def test_waiting_goes_on_while_redis_is_away(self):
+        with self.server() as server, Web(server, self.token) as web, Web(server, self.token) as other:
+            self.redis.kill()
+            # Who does not wait is told that nobody knows.
+            check(other.ask("POST", "leases", {})[0] >= 500, "an error")
+            web.begin("POST", "leases", {"wait": 20})
+            until(lambda: "\nweekwheeld_store_errors_total 0\n" not in other.text("/metrics"), "it asks in vain")
+            self.redis.start()
+            until(lambda: other.ask("POST", "jobs", {"body": "x"})[0] == 201, "Redis is back")
+            equal([lease["body"] for lease in web.end()[1]["leases"]], ["x"])
 
 
 main()

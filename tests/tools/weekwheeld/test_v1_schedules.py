@@ -16,16 +16,18 @@ class Schedules:
     def test_the_life_of_a_schedule(self):
         with self.server() as server, Web(server, self.token) as web, server.client() as a:
             status, made = web.ask("PUT", BACKUP, {"cron": "0 3 * * *", "zone": "Europe/Berlin", "body": "go",
-                                                   "overlap": "skip", "spread": "1h", "end": "2099-01-01T00:00:00Z"})
+                                                   "overlap": "skip", "spread": "1h", "end": "2099-01-01T00:00:00Z",
+                                                   "group": "ada b"})
             equal((status, made["result"], len(made["times"])), (201, "new", 10))
             etag = web.etag
             equal(etag, '"%d"' % made["version"])
             one = web.good("GET", BACKUP)
             equal(web.etag, etag)
             equal([one[name] for name in ("tube", "name", "cron", "zone", "overlap", "missed", "spread", "start", "end",
-                                          "made", "last", "body", "length", "times", "paused")],
+                                          "made", "last", "body", "length", "times", "paused", "group")],
                   ["mail", "backup/of äll", "0 3 * * *", "Europe/Berlin", "skip", "once", 3600, None,
-                   "2099-01-01T00:00:00.000Z", 0, None, "go", 2, made["times"], False])
+                   "2099-01-01T00:00:00.000Z", 0, None, "go", 2, made["times"], False, "ada b"])
+            equal(a.jobs("list-schedules")[0]["group"], "ada%20b")
             matches(r"T03:\d\d:\d\d\+0[12]:00$", one["times"][0])
             line, = a.jobs("list-schedules")
             equal((line["tube"], line["cron"], line["overlap"], line["spread"]), ("mail", "0 3 * * *", "skip", 3600))

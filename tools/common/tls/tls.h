@@ -3,7 +3,7 @@
 
 /*
  * TLS between a program's own sockets and its own buffers. A link neither reads nor writes a descriptor: the caller
- * moves the bytes of the network.
+ * moves the bytes of the network. Only tls_handshake does it for a client that waits.
  *
  *     network --> tls_feed --> [ link ] --> tls_read  --> program
  *     network <-- tls_drain <--[ link ] <-- tls_write <-- program
@@ -66,6 +66,12 @@ size_t tls_drain(struct tls_link *link, void *bytes, size_t room);
 
 /* Go on with the handshake. Return 1 when it is done, 0 if bytes must be moved first, or a tls_state below 0. */
 int tls_shake(struct tls_link *link);
+
+/*
+ * A client's whole handshake over its socket, which does not block (handshake.c). Return 1 when it is done, 0 with errno
+ * set if the connection fails or the time is up, or TLS_BROKEN.
+ */
+int tls_handshake(struct tls_link *link, int fd, int timeout_ms);
 
 /* Return 1 if the handshake is done. */
 int tls_is_ready(const struct tls_link *link);

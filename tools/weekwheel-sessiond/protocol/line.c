@@ -75,23 +75,22 @@ static int read_word(struct line *line)
 	return 0;
 }
 
-/* Words have no more bytes than their line, and it has at most RESP_LINE_MAX of those. */
-static enum resp_result make_room(struct resp_parser *parser)
+/* Words have no more bytes than their line, and each but the last has a space behind it. */
+static enum resp_result make_room(struct resp_parser *parser, size_t size)
 {
-	enum { WORDS = RESP_LINE_MAX / 2 + 1 };
-
-	if (!parser->words)
-		parser->words = malloc(RESP_LINE_MAX + 2);
-	if (!parser->words)
-		return RESP_NO_MEMORY;
-	if (parser->arg_room < WORDS) {
-		struct resp_arg *arg = realloc(parser->arg, WORDS * sizeof *arg);
+	if (parser->words_room < size) {
+		free(parser->words);
+		parser->words = malloc(size);
+		parser->words_room = parser->words ? size : 0;
+	}
+	if (parser->arg_room < size / 2 + 1) {
+		struct resp_arg *arg = realloc(parser->arg, (size / 2 + 1) * sizeof *arg);
 		if (!arg)
 			return RESP_NO_MEMORY;
 		parser->arg = arg;
-		parser->arg_room = WORDS;
+		parser->arg_room = size / 2 + 1;
 	}
-	return RESP_COMMAND;
+	return parser->words ? RESP_COMMAND : RESP_NO_MEMORY;
 }
 
 static enum resp_result split(struct resp_parser *parser, struct line *line)
@@ -127,7 +126,7 @@ enum resp_result line_parse(struct resp_parser *parser, const char *data, size_t
 	parser->used = (size_t)(end - data) + 1;
 	if (line.end > data && line.end[-1] == '\r')
 		line.end--;
-	result = make_room(parser);
+	result = make_room(parser, parser->used);
 	if (result != RESP_COMMAND)
 		return result;
 	line.to = parser->words;

@@ -8,6 +8,8 @@
 
 /* What a client may send before it has said who it is. */
 enum { STRANGER_ARGS = 10, STRANGER_BULK = 16384, ARGS_MAX = 1024 * 1024 };
+/* What a command with more has needed is given back. */
+enum { ARGS_KEPT = 64, WORDS_KEPT = 512 };
 
 int resp_whole(const char *text, size_t size, int64_t *number)
 {
@@ -36,7 +38,12 @@ void resp_free(struct resp_parser *parser)
 	parser->arg = NULL;
 	parser->span = NULL;
 	parser->words = NULL;
-	parser->arg_room = parser->span_room = 0;
+	parser->arg_room = parser->span_room = parser->words_room = 0;
+}
+
+size_t resp_takes(const struct resp_parser *parser)
+{
+	return parser->arg_room * sizeof *parser->arg + parser->span_room * sizeof *parser->span + parser->words_room;
 }
 
 static enum resp_result fail(struct resp_parser *parser, const char *error)
@@ -170,6 +177,9 @@ enum resp_result resp_parse(struct resp_parser *parser, const char *data, size_t
 	enum resp_result result;
 
 	parser->needed = 1;
+	if (!parser->in_array &&
+	    (parser->arg_room > ARGS_KEPT || parser->span_room > ARGS_KEPT || parser->words_room > WORDS_KEPT))
+		resp_free(parser);
 	if (size == 0)
 		return RESP_MORE;
 	if (parser->in_array)

@@ -39,7 +39,8 @@ struct resp_parser {
 	size_t bulk;   /* of the argument that is coming */
 	int in_array;
 	int in_bulk;
-	char *words;  /* of a line, without quotes */
+	char *words; /* of a line, without quotes */
+	size_t words_room;
 	char bad[48]; /* an error with a character in it */
 };
 
@@ -47,6 +48,9 @@ enum resp_result { RESP_MORE, RESP_COMMAND, RESP_ERROR, RESP_NO_MEMORY };
 
 /* Parse data[0 .. size-1], which begins with a command. After RESP_COMMAND the next one begins at data + used. */
 enum resp_result resp_parse(struct resp_parser *parser, const char *data, size_t size);
+
+/* Return how many bytes of memory the parser has: little, but while a long command comes and is carried out. */
+size_t resp_takes(const struct resp_parser *parser);
 
 void resp_free(struct resp_parser *parser);
 

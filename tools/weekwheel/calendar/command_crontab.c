@@ -256,6 +256,16 @@ static void note_tube(struct crontab *crontab)
 		strcpy(crontab->tubes[crontab->tube_count++], crontab->tube);
 }
 
+static void refuse_line(
+    struct crontab *crontab, const char *expression, const char *zone, const struct ww_calendar_problem *problem)
+{
+	char place[400];
+
+	snprintf(place, sizeof place, "%s:%u: this line is not carried over", crontab->file, crontab->line);
+	zone_refuse(place, expression, zone, problem);
+	crontab->left_out++;
+}
+
 /* Whether a server would take it. */
 static int is_sound(struct crontab *crontab, const char *expression, const char *zone)
 {
@@ -267,8 +277,7 @@ static int is_sound(struct crontab *crontab, const char *expression, const char 
 	ww_calendar_close(calendar);
 	if (error != WW_EINVAL)
 		return 1;
-	leave_out(crontab, "this line is not carried over:");
-	zone_refuse("schedule", expression, zone, &problem);
+	refuse_line(crontab, expression, zone, &problem);
 	return 0;
 }
 
@@ -294,8 +303,10 @@ static int put_schedule(struct crontab *crontab, const char *expression, const c
 	    schedule_add(schedule, zone, script, strlen(script), &reply))
 		return -1;
 	if (reply_is(&reply, "BAD_SCHEDULE")) {
-		leave_out(crontab, "this line is not carried over:");
-		schedule_refuse(schedule, zone, &reply);
+		struct ww_calendar_problem problem;
+
+		schedule_problem(&reply, &problem);
+		refuse_line(crontab, expression, zone, &problem);
 		return 0;
 	}
 	if (!reply_is(&reply, "SCHEDULED"))

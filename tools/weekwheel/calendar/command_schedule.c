@@ -6,14 +6,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "tools/common/base64.h"
 #include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
+#include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
 #include "tools/weekwheel/calendar/schedule.h"
 #include "tools/weekwheel/calendar/zone.h"
 #include "tools/weekwheel/jobs/put.h"
+#include "tools/weekwheel/jobs/tubes.h"
 
 enum {
 	ZONE = 1,
@@ -51,6 +54,8 @@ static const struct option table[] = {
     {KEEP, 0, "keep", "TIME", "keep how each run ended for TIME; 'weekwheel history'\nshows it"},
     {BACKOFF, 0, "backoff", "TIME", "the delay after a failed attempt; doubles with each"},
     {JOBS_FLAG(struct schedule_command, is_paused), 0, "paused", NULL, "add it paused"},
+    {JOBS_FLAG(struct schedule_command, shows_body), 'b', "body", NULL,
+        "with show: write only the body of the jobs,\nunchanged"},
     {JOBS_FLAG(struct schedule_command, if_absent), 0, "if-absent", NULL, "keep a schedule of that name as it is"},
     JOBS_OPTIONS,
 };
@@ -166,6 +171,8 @@ static int check(void *context, const struct options *options)
 		    options, "the schedule's name is missing, such as: %s backup", actions[command->action].name);
 	if (command->action == ADD && !command->expression)
 		return options_fail(options, "the expression is missing, such as: add %s '0 3 * * *'", command->name);
+	if (command->shows_body && (command->action != SHOW || command->jobs.json))
+		return options_fail(options, "--body is for show, without --json: it writes the bytes unchanged");
 	if (command->skip && (!command->missed || strcmp(command->missed, "skip") != 0))
 		return options_fail(options, "--skip needs --missed skip");
 	return command->body && command->file ? options_fail(options, "give either BODY or --file") : 0;
@@ -217,40 +224,74 @@ static void send_schedule(struct schedule_command *command, const char *zone, co
 }
 
 /* "BAD_SCHEDULE cron 2 what%20is%20wrong" */
-int schedule_refuse(const struct schedule_command *command, const char *zone, const struct reply *reply)
+void schedule_problem(const struct reply *reply, struct ww_calendar_problem *problem)
 {
-	struct ww_calendar_problem problem = {.in_zone = strcmp(reply->word[1], "zone") == 0};
 	const char *at = reply->word[3];
 	const char *end = at + strlen(at);
 
-	problem.at = (size_t)strtoul(reply->word[2], NULL, 10);
-	for (size_t i = 0; at < end && i < sizeof problem.reason - 1; i++)
-		problem.reason[i] = percent_take(&at, end);
+	*problem = (struct ww_calendar_problem){.in_zone = strcmp(reply->word[1], "zone") == 0};
+	problem->at = (size_t)strtoul(reply->word[2], NULL, 10);
+	for (size_t i = 0; at < end && i < sizeof problem->reason - 1; i++)
+		problem->reason[i] = percent_take(&at, end);
+}
+
+static int refuse(const struct schedule_command *command, const char *zone, const struct reply *reply)
+{
+	struct ww_calendar_problem problem;
+
+	schedule_problem(reply, &problem);
 	zone_refuse("schedule", command->expression, zone, &problem);
 	return STATUS_USAGE;
 }
 
-static int answer_add(const struct schedule_command *command, const char *zone, const struct reply *reply)
+/* What the server's clock says, if it is one that is moved by hand and the client may see it; otherwise ours. */
+static uint64_t server_now(struct client *client)
+{
+	struct duration_problem problem;
+	struct reply reply;
+	uint64_t now;
+
+	if (client_ask(client, &reply, "advance 0") == 0 && reply_is(&reply, "ADVANCED") &&
+	    duration_parse(reply.word[1], &now, &problem) == 0)
+		return now;
+	return time_now();
+}
+
+static int answer_add(struct schedule_command *command, const char *zone, const struct reply *reply)
 {
 	struct duration_problem problem;
 	uint64_t next = 0;
 	char time[ZONE_TIME_TEXT], in[DURATION_TEXT];
+	const char *was = "";
+	uint64_t now;
 
 	if (reply_is(reply, "BAD_SCHEDULE"))
-		return schedule_refuse(command, zone, reply);
+		return refuse(command, zone, reply);
 	if (!reply_is(reply, "SCHEDULED") && !reply_is(reply, "KEPT"))
 		return reply_refused(&command->jobs.client, reply, "schedule");
 	(void)duration_parse(reply->word[1], &next, &problem);
-	if (command->jobs.json)
-		printf("{\"result\": \"%s\", \"next\": \"%s\"}\n", reply_is(reply, "KEPT") ? "kept" : "scheduled",
+	if (command->jobs.json) {
+		printf("{\"result\": \"%s\", \"replaced\": %s, \"next\": \"%s\"}\n",
+		    reply_is(reply, "KEPT") ? "kept" : "scheduled", reply->words > 2 ? "true" : "false",
 		    reply->word[1]);
-	else if (reply_is(reply, "KEPT"))
+		return STATUS_OK;
+	}
+	if (reply_is(reply, "KEPT")) {
 		printf("%s: there is such a schedule already; it is kept\n", command->name);
-	else if (next)
-		printf("%s: next at %s, in %s\n", command->name, zone_clock(time, next, zone),
-		    duration_format(in, next > time_now() ? next - time_now() : 0));
+		return STATUS_OK;
+	}
+	if (reply->words > 2)
+		was = strcmp(reply->word[2], "resumed") == 0 ? "replaced, no longer paused, " : "replaced, ";
+	now = server_now(&command->jobs.client);
+	if (next)
+		printf("%s: %snext at %s, in %s\n", command->name, was, zone_clock(time, next, zone),
+		    duration_format(in, next > now ? next - now : 0));
 	else
-		printf("%s: no next time\n", command->name);
+		printf("%s: %sno next time\n", command->name, was);
+	if (!command->body && !command->file)
+		message_warning("schedule: the jobs of '%s' have an empty body; give one behind the expression, or "
+		                "with --file",
+		    command->name);
 	return STATUS_OK;
 }
 
@@ -357,6 +398,7 @@ static int list(struct schedule_command *command)
 	struct text_table rows;
 	struct reply reply;
 	uint64_t next = 0;
+	size_t count = 0;
 	int failed;
 
 	table_begin(&rows, columns, sizeof columns / sizeof *columns);
@@ -367,8 +409,13 @@ static int list(struct schedule_command *command)
 		if (next)
 			jobs_add_number(words, sizeof words, "after", next);
 		failed = client_expect(&command->jobs.client, &reply, "OK", "schedule", "list-schedules%s", words);
+		count += failed ? 0 : reply.body_size;
 		next = failed ? 0 : show_page(command, &reply, &rows);
 	} while (next);
+	/* An empty list of a tube may be a wrong name. */
+	if (!failed && !count)
+		failed = client_expect(&command->jobs.client, &reply, "USING", "schedule", "use default") ||
+		         tubes_known(&command->jobs);
 	if (!failed && !command->jobs.json)
 		table_write(&rows, stdout);
 	table_free(&rows);
@@ -405,11 +452,17 @@ static void show_fields(const char *line, size_t size)
 {
 	static const char *const names[] = {"name", "tube", "cron", "zone", "missed", "overlap", "spread", "run",
 	    "priority", "attempts", "group", "made", "skipped", "length"};
+	struct duration_problem problem;
 	char text[CLIENT_LINE];
 	char key[JOBS_KEY_TEXT];
+	uint64_t ns;
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		json_text(line, size, names[i], text, sizeof text);
+		if (*names[i] == 'l')
+			strcat(text, " bytes");
+		if ((i == 6 || i == 7) && duration_parse(text, &ns, &problem) == 0)
+			duration_format(text, ns);
 		printf("%-9s %s\n", names[i], i == 0 || *names[i] == 'g' ? jobs_key_show(text, key, sizeof key) : text);
 	}
 	if (memmem(line, size, "\"paused\":true", 13))
@@ -428,14 +481,29 @@ static int refuse_name(const struct schedule_command *command, const struct repl
 	    command->name, tube_of(command));
 }
 
+static int write_body(const struct reply *reply)
+{
+	struct json_value body = json_member(reply->body, reply->body_size, "body");
+	char *bytes = memory_zeroed(body.size + 1, 1);
+	long size = body.kind == JSON_STRING ? base64_decode(bytes, body.text, body.size) : 0;
+
+	if (size > 0)
+		fwrite(bytes, 1, (size_t)size, stdout);
+	free(bytes);
+	return size < 0 ? message_error("schedule: the server's body is no base64; has it another version?") : 0;
+}
+
 static int show(struct schedule_command *command, const char *name)
 {
 	struct reply reply;
 
-	if (client_ask(&command->jobs.client, &reply, "list-schedules tube=%s name=%s", tube_of(command), name))
+	if (client_ask(&command->jobs.client, &reply, "list-schedules tube=%s name=%s%s", tube_of(command), name,
+	        command->shows_body ? " body=yes" : ""))
 		return -1;
 	if (!reply_is(&reply, "OK"))
 		return refuse_name(command, &reply);
+	if (command->shows_body)
+		return write_body(&reply);
 	if (command->jobs.json)
 		printf("%.*s\n", (int)reply.body_size, reply.body);
 	else
@@ -484,8 +552,9 @@ const struct jobs_command command_schedule = {
              "change. A job's key is NAME@TIME, and each time has one job, however many servers\n"
              "share a store. 'weekwheel cron' explains expressions.\n",
     .examples = "Examples:\n"
-                "  weekwheel schedule add backup '0 3 * * *' --tz Europe/Berlin --tube nightly\n"
+                "  weekwheel schedule add backup '0 3 * * *' ./backup --tz Europe/Berlin\n"
                 "  weekwheel schedule add mail '*/5 9-17 * * mon-fri' report --overlap skip\n"
                 "  weekwheel schedule list\n"
-                "  weekwheel schedule pause backup --tube nightly\n",
+                "  weekwheel schedule show mail --body\n"
+                "  weekwheel schedule pause backup\n",
 };

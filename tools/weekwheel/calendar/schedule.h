@@ -3,6 +3,8 @@
 
 /* Schedules of a server, as commands ask for them. */
 
+#include "weekwheel/calendar.h"
+
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
 
@@ -12,7 +14,7 @@ struct schedule_command {
 	const char *name, *expression, *zone, *body, *file;
 	const char *missed, *overlap; /* NULL: as the server has it */
 	uint64_t skip, spread, start, end, run, priority, attempts, backoff, keep;
-	int is_paused, if_absent;
+	int is_paused, if_absent, shows_body;
 	char group[JOBS_KEY_TEXT]; /* percent-encoded; "": none */
 };
 
@@ -20,7 +22,7 @@ struct schedule_command {
 int schedule_add(
     struct schedule_command *command, const char *zone, const char *body, size_t size, struct reply *reply);
 
-/* Report a refusal, BAD_SCHEDULE, with its place. Return STATUS_USAGE. */
-int schedule_refuse(const struct schedule_command *command, const char *zone, const struct reply *reply);
+/* Read what a refusal, BAD_SCHEDULE, says is wrong. */
+void schedule_problem(const struct reply *reply, struct ww_calendar_problem *problem);
 
 #endif

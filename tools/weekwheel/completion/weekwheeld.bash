@@ -1,5 +1,5 @@
-# Completion of weekwheeld for bash: source this file, or install it as
-# /usr/share/bash-completion/completions/weekwheeld. The words to complete come from the help of the program.
+# Completion of weekwheeld and weekwheel-sessiond for bash: source this file, or install it under both names in
+# /usr/share/bash-completion/completions. The words to complete come from the help of the program.
 
 _weekwheeld() {
 	local program=${COMP_WORDS[0]} current=${COMP_WORDS[COMP_CWORD]} words=''
@@ -8,6 +8,7 @@ _weekwheeld() {
 
 	case ${COMP_WORDS[COMP_CWORD - 1]} in
 	--sync) words='always interval system' ;;
+	--maxmemory-policy) words='noeviction allkeys-lru volatile-lru' ;;
 	--clock) words='real virtual' ;;
 	--log-level) words='error warning info debug' ;;
 	--log-format) words='text json' ;;
@@ -25,4 +26,4 @@ _weekwheeld() {
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
 
-complete -o filenames -F _weekwheeld weekwheeld
+complete -o filenames -F _weekwheeld weekwheeld weekwheel-sessiond

@@ -45,8 +45,7 @@ int client_open(struct client *client, const char *server, int timeout_ms, const
     const char *token, const char *remedy)
 {
 	*client = (struct client){.fd = -1, .server = server, .timeout_ms = timeout_ms};
-	client->fd = client_connect(server, timeout_ms, remedy);
-	return client->fd < 0 || client_secure(client, files) || client_login(client, token) ? -1 : 0;
+	return client_connect(client, remedy) || client_secure(client, files) || client_login(client, token) ? -1 : 0;
 }
 
 void client_close(struct client *client)
@@ -290,6 +289,20 @@ int client_flush(struct client *client)
 			return lost(client);
 		if (client->in.end - client->in.start > CLIENT_BODY_MAX)
 			return no_answer(client);
+	}
+	return 0;
+}
+
+int client_await(struct client *client)
+{
+	size_t before = client->in.end - client->in.start;
+
+	/* With TLS what comes may have no byte for us. */
+	while (client->in.end - client->in.start == before) {
+		if (await(client, POLLIN, clock_ms() + client->timeout_ms) < 0)
+			return -1;
+		if (client_pull(client))
+			return lost(client);
 	}
 	return 0;
 }

@@ -50,15 +50,8 @@ struct reply {
 	size_t body_size;
 };
 
-/* Return 1 if the text is HOST:PORT, [IPv6]:PORT, tls: and one of these, or unix:PATH. No name is looked up. */
-int client_is_address(const char *server);
-
-/* Return 1 if it is tls:HOST:PORT or tls:[IPv6]:PORT, and store the host. */
-enum { CLIENT_HOST_MAX = 256 };
-int client_is_tls(const char *server, char host[CLIENT_HOST_MAX]);
-
 /*
- * Connect to such an address; the files are for tls:, the token is "" if there is none, and the remedy is what to do if
+ * Connect to an address of dial.h; the files are for tls:, the token is "" if there is none, and the remedy is what to do if
  * nobody answers, NULL for a weekwheeld. Return 0, or -1 after a message.
  */
 int client_open(struct client *client, const char *server, int timeout_ms, const struct tls_files *files,
@@ -68,10 +61,8 @@ int client_open(struct client *client, const char *server, int timeout_ms, const
 int client_login(struct client *client, const char *token);
 void client_close(struct client *client);
 
-/* client_open's part that connects: return a descriptor that never blocks, or -1 after a message. See connect.c. */
-int client_connect(const char *server, int timeout_ms, const char *remedy);
-
-/* And its part that begins TLS if the address says so. Return 0, or -1 after a message. See secure.c. */
+/* client_open's parts that connect, and begin TLS if the address says so. Return 0, or -1 after a message: connect.c. */
+int client_connect(struct client *client, const char *remedy);
 int client_secure(struct client *client, const struct tls_files *files);
 
 /* Queue a line without its end, a part of a body, or the last part of a body without its end. The ends are added. */
@@ -84,6 +75,9 @@ int client_flush(struct client *client);
 
 /* Wait for the next answer. Return 0, or -1 after a message. */
 int client_read(struct client *client, struct reply *reply);
+
+/* For answers of another protocol: wait until more bytes are in client->in. Return 0, or -1 after a message. */
+int client_await(struct client *client);
 
 /* Queue a line, send it, and wait for its answer. Return 0, or -1 after a message. */
 int client_ask(struct client *client, struct reply *reply, const char *format, ...)

@@ -16,7 +16,7 @@ static const struct outlook {
 } outlooks[] = {
     {"The next 60 minutes", "%H:%M", 60, 60, 5},
     {"The next 24 hours", "%a %H:%M", 3600, 24, 1},
-    {"The next 7 days", "%a %d %b", 86400, 7, 1},
+    {"The next 7 days", "%a %H:%M", 86400, 7, 1},
 };
 
 static void write_time(const char *form, uint64_t seconds)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tools/common/message.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/tubes.h"
 
@@ -68,9 +69,15 @@ static int run(void *context)
 		return -1;
 	if (kick->all && kick->bound == 0)
 		count = 0;
-	else if (client_expect(client, &reply, "KICKED", "kick", "%s %" PRIu64, kick->id ? "kick-job" : "kick",
-	             kick->id ? kick->id : kick->bound))
+	else if (client_ask(
+	             client, &reply, "%s %" PRIu64, kick->id ? "kick-job" : "kick", kick->id ? kick->id : kick->bound))
 		return -1;
+	else if (reply_is(&reply, "NOT_FOUND"))
+		return message_error("kick: no job %" PRIu64
+		                     " is buried or delayed; 'weekwheel peek' tells its state (NOT_FOUND)",
+		    kick->id);
+	else if (!reply_is(&reply, "KICKED"))
+		return reply_refused(client, &reply, "kick");
 	if (!kick->id && count && reply_number(client, &reply, 1, &count))
 		return -1;
 	printf(kick->jobs.json ? "{\"kicked\": %" PRIu64 "}\n" : "%" PRIu64 " kicked\n", count);

@@ -12,6 +12,7 @@
 enum { RUNNING = 1, RATE, BURST, GROUP, EACH, CLEAR, BURST_MOST = 1000000 };
 
 static const struct option table[] = {
+    JOBS_TUBE_OPTION("the same as the operand"),
     {RUNNING, 'r', "running", "N", "at most N jobs run at once"},
     {RATE, 'R', "rate", "N/TIME", "at most N jobs start in each TIME, such as 100/1m"},
     {BURST, 'b', "burst", "N", "with --rate: after a rest, N start at once (default 1)"},
@@ -81,11 +82,33 @@ static int take_option(void *context, struct options *options, int id)
 	}
 }
 
+static void say_limit(const struct limit_command *limit)
+{
+	char group[300] = "", per[DURATION_TEXT], shown[250];
+
+	if (*limit->group)
+		snprintf(group, sizeof group, ", group %s", jobs_key_show(limit->group, shown, sizeof shown));
+	printf("%s%s%s:", limit->tube, group, limit->each ? ", each group" : "");
+	if (limit->clear)
+		fputs(" no limit", stdout);
+	if (limit->running)
+		printf(" at most %" PRIu64 " run at once", limit->running);
+	if (limit->starts)
+		printf("%s at most %" PRIu64 " start in %s, after a rest %" PRIu64 " at once",
+		    limit->running ? "," : "", limit->starts, duration_format(per, limit->per),
+		    limit->burst ? limit->burst : 1);
+	putchar('\n');
+}
+
 static int check(void *context, const struct options *options)
 {
-	const struct limit_command *limit = context;
+	struct limit_command *limit = context;
 	int sets = limit->running || limit->starts;
 
+	if (limit->tube && limit->jobs.tube)
+		return options_fail(options, "'%s': the tube is given twice", limit->tube);
+	if (limit->jobs.tube)
+		limit->tube = limit->jobs.tube;
 	if (limit->burst && !limit->starts)
 		return options_fail(options, "--burst needs --rate, such as --rate 100/1m");
 	if (*limit->group && limit->each)
@@ -112,8 +135,11 @@ static int set(struct limit_command *limit)
 	}
 	jobs_add(words, sizeof words, "group", limit->group);
 	jobs_add(words, sizeof words, "each", limit->each ? "yes" : NULL);
-	return client_expect(
-	    &limit->jobs.client, &reply, "LIMITED", limit->tube, "limit-tube %s%s", limit->tube, words);
+	if (client_expect(&limit->jobs.client, &reply, "LIMITED", limit->tube, "limit-tube %s%s", limit->tube, words))
+		return -1;
+	if (!limit->jobs.json)
+		say_limit(limit);
+	return 0;
 }
 
 /* ---- Showing */

@@ -8,6 +8,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
+#include "tools/common/message.h"
 #include "tools/common/utf8.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/listing.h"
@@ -67,7 +68,11 @@ static int find(struct peek_command *peek, struct reply *reply)
 		snprintf(verb, sizeof verb, "peek-%s", peek->which);
 	else
 		snprintf(verb, sizeof verb, "peek-key %s", peek->jobs.key);
-	return client_expect(&peek->jobs.client, reply, "FOUND", "peek", "%s", verb);
+	if (client_ask(&peek->jobs.client, reply, "%s", verb))
+		return -1;
+	if (reply_is(reply, "NOT_FOUND"))
+		return message_error("peek: there is no such job (NOT_FOUND)");
+	return reply_is(reply, "FOUND") ? 0 : reply_refused(&peek->jobs.client, reply, "peek");
 }
 
 /* On a terminal, '.' replaces bytes that could control it. Files and pipes get the bytes unchanged. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/common/duration.h"
+#include "tools/common/message.h"
 #include "tools/weekwheel/jobs/put.h"
 
 enum {
@@ -227,6 +228,9 @@ static int check(void *context, const struct options *options)
 		return options_fail(options, "--in and --at both say when; leave one out");
 	if (check_key(put, options))
 		return OPTIONS_ERROR;
+	if (put->mode == PUT_DEBOUNCE && !put->has_delay && !put->has_at)
+		message_warning(
+		    "put: with --debounce and no --in the job is due at once; --in 10m lets it wait for more");
 	if (put->has_backoff_max && !put->has_backoff)
 		return options_fail(options, "--backoff-max bounds the --backoff, which is missing");
 	if (!put->period && (put->missed || put->has_skip))

@@ -30,7 +30,7 @@ static const struct option table[] = {
 
 static int refuse_right(const struct options *options, const char *word, size_t length)
 {
-	static const char *const rights[] = {"read", "put", "work", "admin"};
+	static const char *const rights[] = {"read", "put", "write", "work", "admin"};
 	char typed[40];
 	const char *meant;
 
@@ -39,7 +39,7 @@ static int refuse_right(const struct options *options, const char *word, size_t 
 		if (strcmp(rights[i], typed) == 0)
 			return 0;
 	meant = suggest(typed, rights, sizeof rights / sizeof *rights);
-	return options_fail(options, "'%s': '%s' is no right; the rights are read, put, work and admin%s%s%s",
+	return options_fail(options, "'%s': '%s' is no right; the rights are read, put or write, work and admin%s%s%s",
 	    options->value, typed, meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
 }
 
@@ -58,10 +58,10 @@ static int check_grant(const struct options *options, const char *value)
 		}
 	}
 	for (;; value += length + 1) {
-		length = strspn(value, TUBE_BYTES "*");
+		length = strspn(value, TUBE_BYTES ":@*");
 		if (length == 0 || length > JOBS_TUBE_MAX || (value[length] && value[length] != ','))
 			return options_fail(options,
-			    "'%s': expected names of tubes behind the colon, with commas between; * stands for any bytes",
+			    "'%s': expected names of tubes or keys behind the colon, with commas between; * stands for any bytes",
 			    options->value);
 		if (!value[length])
 			return 0;
@@ -155,7 +155,8 @@ const struct jobs_command command_token = {
     .usage = "Usage: weekwheel token --token-file FILE NAME RIGHT[,RIGHT...]:TUBE[,TUBE...]...\n"
              "\n"
              "Make a token in FILE, and write its line for the file of weekwheeld --auth-file.\n"
-             "The line has only the token's hash. Rights are read, put, work and admin; * in a\n"
+             "The line has only the token's hash. Rights are read, put, work and admin, for\n"
+             "weekwheel-sessiond read, write and admin, with keys for tubes; * in a\n"
              "tube's name stands for any bytes.\n",
     .examples = "Examples:\n"
                 "  weekwheel token --token-file mailer.token mailer work:mail put:bounces >>tokens\n"

@@ -14,7 +14,6 @@
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/work.h"
 
 enum { RUNNERS = 1, ATTEMPTS, RELEASE_DELAY, TUBE, RUN_TIMEOUT, KILL_AFTER };
@@ -232,12 +231,6 @@ static int loop(struct work *work, struct runner *runners, struct pollfd *fds)
 	return -1;
 }
 
-/* How long to wait for a limit: longer, the longer nothing has ended. */
-struct held_pause {
-	int ms;
-	uint64_t ended;
-};
-
 static void name_worker(struct work *work)
 {
 	char host[60] = "";
@@ -246,39 +239,9 @@ static void name_worker(struct work *work)
 	snprintf(work->name, sizeof work->name, "%s:%ld", host, (long)getpid());
 }
 
-/*
- * Ready jobs that a limit holds are jobs that are ready: wait a moment until it may let one start. Return 0 if there are
- * none.
- */
-static int is_held(struct work *work, struct held_pause *pause)
-{
-	struct jobs *jobs = &work->jobs;
-	uint64_t held = 0;
-	struct reply reply;
-
-	if (work->stopping || jobs_connect(jobs))
-		return 0;
-	for (size_t i = 0; i < (work->tube_count ? work->tube_count : 1) && !held; i++)
-		if (client_ask(&jobs->client, &reply, "stats-tube %s",
-		        work->tube_count ? work->tubes[i].name : "default") == 0 &&
-		    reply_is(&reply, "OK"))
-			held = field_whole(reply.body, reply.body_size, "current-jobs-held");
-	client_close(&jobs->client);
-	pause->ms = work->ended != pause->ended || pause->ms == 0 ? 10 : pause->ms < 500 ? 2 * pause->ms : 1000;
-	pause->ended = work->ended;
-	if (held) {
-		struct pollfd signals = {.fd = signal_pipe[0], .events = POLLIN};
-
-		(void)poll(&signals, 1, pause->ms);
-		read_signals(work);
-	}
-	return held && !work->stopping;
-}
-
 static int run(void *context)
 {
 	struct work *work = context;
-	struct held_pause pause = {0, 0};
 	struct pollfd *fds;
 	struct runner *runners;
 	int failed;
@@ -296,12 +259,9 @@ static int run(void *context)
 	work->seed = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
 	runners = memory_zeroed(work->runners, sizeof *runners);
 	fds = memory_zeroed(2 * work->runners + 1, sizeof *fds);
-	do {
-		memset(runners, 0, work->runners * sizeof *runners);
-		for (uint64_t i = 0; i < work->runners; i++)
-			runners[i].client.fd = runners[i].output = runners[i].body = -1;
-		failed = loop(work, runners, fds);
-	} while (!failed && work->drain && work->own && is_held(work, &pause));
+	for (uint64_t i = 0; i < work->runners; i++)
+		runners[i].client.fd = runners[i].output = runners[i].body = -1;
+	failed = loop(work, runners, fds);
 	free(runners);
 	free(fds);
 	return failed;

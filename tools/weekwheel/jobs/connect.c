@@ -1,145 +1,56 @@
-/* Addresses of servers: checking one, and connecting to it within a time limit. */
+/* Connects to servers, and begins TLS with those whose address is tls:HOST:PORT. */
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
+#include "tools/common/dial.h"
 #include "tools/common/message.h"
-#include "tools/common/options.h"
 #include "tools/weekwheel/jobs/client.h"
 
-static int complain(const char *server, const char *reason, const char *remedy)
+int client_connect(struct client *client, const char *remedy)
 {
-	return message_error("%s: %s; %s", server, reason,
+	const char *reason;
+
+	client->fd = dial_connect(client->server, client->timeout_ms, &reason);
+	if (client->fd >= 0)
+		return 0;
+	return message_error("%s: %s; %s", client->server, reason,
 	    remedy ? remedy : "start weekwheeld there, or name another with --server or WEEKWHEEL_SERVER");
 }
 
-/* Wait until the connection is made. Return 0 or an errno. */
-static int finish_connect(int fd, int timeout_ms)
+static int complain(const char *server, const char *reason, const char *cure)
 {
-	struct pollfd one = {fd, POLLOUT, 0};
-	socklen_t size = sizeof(int);
-	int error = 0;
-	int ready;
-
-	do
-		ready = poll(&one, 1, timeout_ms);
-	while (ready < 0 && errno == EINTR);
-	if (ready == 0)
-		return ETIMEDOUT;
-	if (ready < 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))
-		return errno;
-	return error;
+	return message_error("%s: TLS failed: %s; %s", server, reason, cure);
 }
 
-/* Return a connected descriptor, or -1 with errno set. */
-static int connect_to(int family, const struct sockaddr *address, socklen_t size, int timeout_ms)
+static int shake(const struct client *client)
 {
-	int fd = socket(family, SOCK_STREAM, 0);
-	int error = 0;
+	char reason[TLS_REASON];
+	int done = tls_handshake(client->tls, client->fd, client->timeout_ms);
 
-	if (fd < 0)
-		return -1;
-	/* The commands that "weekwheel work" runs must not inherit it. */
-	if (fcntl(fd, F_SETFD, FD_CLOEXEC) || fcntl(fd, F_SETFL, O_NONBLOCK))
-		error = errno;
-	else if (connect(fd, address, size))
-		error = errno == EINPROGRESS ? finish_connect(fd, timeout_ms) : errno;
-	if (!error)
-		return fd;
-	close(fd);
-	errno = error;
-	return -1;
+	if (done == 1)
+		return 0;
+	if (done == 0)
+		return complain(
+		    client->server, strerror(errno), "is this an address where the server listens with tls:?");
+	tls_reason(client->tls, reason);
+	return complain(client->server, reason,
+	    tls_is_out_of_time(client->tls)
+	        ? "the server needs another certificate, unless the clock of this machine is wrong"
+	        : "give the certificates to trust with --tls-ca, and use the name for which the server's was made");
 }
 
-/* Split HOST:PORT. Return the text of the port, or NULL if it is not such an address. */
-static const char *split_address(const char *server, char host[CLIENT_HOST_MAX])
+int client_secure(struct client *client, const struct tls_files *files)
 {
-	const char *colon = strrchr(server, ':');
-	size_t length = colon ? (size_t)(colon - server) : 0;
-	uint64_t port;
+	char host[DIAL_HOST_MAX];
+	char reason[TLS_REASON];
+	struct tls *tls;
 
-	if (!colon || length == 0 || length >= CLIENT_HOST_MAX || options_whole(colon + 1, 1, 65535, &port))
-		return NULL;
-	if (server[0] == '[' && colon[-1] == ']') {
-		server++;
-		length -= 2;
-	} else if (memchr(server, ':', length)) {
-		return NULL;
-	}
-	memcpy(host, server, length);
-	host[length] = 0;
-	return colon + 1;
-}
-
-/* Skip "tls:". A host of that name would have a dot or brackets, or no second colon. */
-static const char *without_tls(const char *server)
-{
-	return strncmp(server, "tls:", 4) == 0 && strrchr(server, ':') != server + 3 ? server + 4 : server;
-}
-
-static int connect_tcp(const char *server, int timeout_ms, const char *remedy)
-{
-	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *found = NULL, *one;
-	char host[CLIENT_HOST_MAX];
-	const char *port = split_address(without_tls(server), host);
-	int on = 1;
-	int fd = -1;
-	int error;
-
-	error = getaddrinfo(host, port, &hints, &found);
-	if (error)
-		return complain(server, gai_strerror(error), remedy);
-	for (one = found; one && fd < 0; one = one->ai_next)
-		fd = connect_to(one->ai_family, one->ai_addr, one->ai_addrlen, timeout_ms);
-	error = errno;
-	freeaddrinfo(found);
-	if (fd < 0)
-		return complain(server, strerror(error), remedy);
-	/* A command and its body may be two segments. The second must not wait for the acknowledgement of the first. */
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	/* A worker may wait for days, and should see that the server's machine has gone. */
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-	return fd;
-}
-
-static int is_path(const char *path)
-{
-	return *path && strlen(path) < sizeof((struct sockaddr_un *)0)->sun_path;
-}
-
-int client_is_address(const char *server)
-{
-	char host[CLIENT_HOST_MAX];
-
-	if (strncmp(server, "unix:", 5) == 0)
-		return is_path(server + 5);
-	return split_address(without_tls(server), host) != NULL;
-}
-
-int client_is_tls(const char *server, char host[CLIENT_HOST_MAX])
-{
-	return without_tls(server) != server && split_address(without_tls(server), host) != NULL;
-}
-
-int client_connect(const char *server, int timeout_ms, const char *remedy)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd;
-
-	if (!client_is_address(server))
-		return complain(server, "is no address", remedy);
-	if (strncmp(server, "unix:", 5) != 0)
-		return connect_tcp(server, timeout_ms, remedy);
-	strcpy(address.sun_path, server + 5);
-	fd = connect_to(AF_UNIX, (struct sockaddr *)&address, sizeof address, timeout_ms);
-	return fd < 0 ? complain(server, strerror(errno), remedy) : fd;
+	if (!dial_is_tls(client->server, host))
+		return 0;
+	tls = tls_client(files, reason);
+	if (!tls)
+		return message_error("TLS: %s", reason);
+	client->tls = tls_open(tls, host);
+	tls_free(tls);
+	return client->tls ? shake(client) : message_error("no memory for TLS");
 }

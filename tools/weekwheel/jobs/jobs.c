@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/common/command.h"
+#include "tools/common/dial.h"
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
@@ -84,7 +85,7 @@ static int check_server(const struct jobs *jobs, const struct options *options)
 {
 	char excerpt[60];
 
-	if (client_is_address(jobs->server))
+	if (dial_is_address(jobs->server))
 		return 0;
 	return options_fail(options, "%s %s: expected HOST:PORT, [IPv6]:PORT, tls:HOST:PORT or unix:PATH",
 	    jobs->server == default_server() ? "WEEKWHEEL_SERVER" : "--server",

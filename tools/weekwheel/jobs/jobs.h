@@ -47,12 +47,14 @@ enum {
 /* clang-format off */
 #define JOBS_TUBE_OPTION(help) {JOBS_TUBE, 't', "tube", "TUBE", help}
 #define JOBS_KEY_OPTION(help) {JOBS_KEY, 'k', "key", "KEY", help}
-#define JOBS_SERVER_OPTIONS \
-	{JOBS_SERVER, 's', "server", "ADDRESS", "HOST:PORT, tls:HOST:PORT or unix:PATH (default\n$WEEKWHEEL_SERVER, or 127.0.0.1:11300)"}, \
+#define JOBS_TLS_OPTIONS \
 	{JOBS_TIMEOUT, 0, "timeout", "TIME", "how long to wait for an answer (default 10s)"}, \
 	{JOBS_TLS_CA, 0, "tls-ca", "FILE", "certificates to trust instead of the system's (default\n$WEEKWHEEL_TLS_CA)"}, \
 	{JOBS_TLS_CERT, 0, "tls-cert", "FILE", "this client's certificate (default $WEEKWHEEL_TLS_CERT)"}, \
-	{JOBS_TLS_KEY, 0, "tls-key", "FILE", "its key (default $WEEKWHEEL_TLS_KEY, or in the\nfile of the certificate)"}, \
+	{JOBS_TLS_KEY, 0, "tls-key", "FILE", "its key (default $WEEKWHEEL_TLS_KEY, or in the\nfile of the certificate)"}
+#define JOBS_SERVER_OPTIONS \
+	{JOBS_SERVER, 's', "server", "ADDRESS", "HOST:PORT, tls:HOST:PORT or unix:PATH (default\n$WEEKWHEEL_SERVER, or 127.0.0.1:11300)"}, \
+	JOBS_TLS_OPTIONS, \
 	{JOBS_TOKEN_FILE, 0, "token-file", "FILE", "say the token in this file to the server (default\n$WEEKWHEEL_TOKEN, the token itself)"}
 #define JOBS_JSON_OPTION {JOBS_FLAG(struct jobs, json), 'j', "json", NULL, "write JSON, an object a line"}
 #define JOBS_HELP_OPTION {JOBS_HELP, 'h', "help", NULL, "show this help"}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/common/duration.h"
+#include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/put.h"
@@ -147,7 +148,21 @@ static void say_json(const struct put_options *put, const struct result *result,
 }
 
 /* The due time of a debounced job depends on when the first put was, which the server knows. */
-static void say(const struct put_options *put, const struct result *result, uint64_t id, uint64_t version)
+static uint64_t debounced_until(struct put_options *put, uint64_t id, uint64_t now)
+{
+	struct duration_problem problem;
+	char text[DURATION_TEXT];
+	struct reply reply;
+	uint64_t left;
+
+	if (client_ask(&put->jobs.client, &reply, "list-delayed id=%" PRIu64, id) || !reply_is(&reply, "OK") ||
+	    !*json_text(reply.body, reply.body_size, "left", text, sizeof text) ||
+	    duration_parse(text, &left, &problem))
+		return 0;
+	return now + left;
+}
+
+static void say(struct put_options *put, const struct result *result, uint64_t id, uint64_t version)
 {
 	uint64_t now = time_now();
 	uint64_t due = put->has_at ? put->at : now + put->delay;
@@ -156,10 +171,12 @@ static void say(const struct put_options *put, const struct result *result, uint
 		say_json(put, result, id, version);
 		return;
 	}
+	if (put->mode == PUT_DEBOUNCE && result == &results[1])
+		due = debounced_until(put, id, now);
 	printf("%" PRIu64 " %s", id, result->text);
 	if (result >= &results[2])
 		putchar('\n');
-	else if (put->mode == PUT_DEBOUNCE && result == &results[1])
+	else if (put->mode == PUT_DEBOUNCE && !due)
 		puts("debounced");
 	else
 		jobs_say_due(due, due > now ? due - now : 0);

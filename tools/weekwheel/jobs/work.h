@@ -11,7 +11,8 @@
  *     LOST --connected--> WAITING --job--> LOOKING --its stats--> RUNNING --command ended--> ENDING --told--> WAITING
  *
  * When a connection breaks, its runner is LOST and the server gives the job to another worker. The command runs on to
- * its end, but nobody can be told the result. A runner that takes no more jobs is DONE.
+ * its end, but nobody can be told the result. A runner that takes no more jobs is DONE. With --drain, one that got no job
+ * is HELD while a limit holds some, and asks again.
  */
 
 #include <sys/types.h>
@@ -49,7 +50,15 @@ struct work {
 	uint64_t ended, failed; /* jobs */
 };
 
-enum runner_state { RUNNER_LOST, RUNNER_WAITING, RUNNER_LOOKING, RUNNER_RUNNING, RUNNER_ENDING, RUNNER_DONE };
+enum runner_state {
+	RUNNER_LOST,
+	RUNNER_WAITING,
+	RUNNER_LOOKING,
+	RUNNER_RUNNING,
+	RUNNER_ENDING,
+	RUNNER_HELD,
+	RUNNER_DONE
+};
 
 struct runner {
 	enum runner_state state;
@@ -61,9 +70,13 @@ struct runner {
 	size_t tried;
 	int is_asking;  /* the server answers the reserve at once */
 	unsigned skips; /* so many answers to watch and ignore come before that to the reserve */
+	/* While it is HELD: how many tubes have not answered yet, what the others hold, and when to ask again. */
+	size_t looks;
+	uint64_t held;
+	int64_t again_at, again_ms;
 	/* The job. */
 	uint64_t id, priority, attempt, limit, run;
-	int has_backoff;
+	uint64_t backoff; /* ns; 0: none */
 	char tube[JOBS_TUBE_MAX + 1], key[JOBS_KEY_MAX + 1];
 	int body; /* a file, open at its beginning; -1: none */
 	int64_t began, touch_at;
@@ -83,7 +96,7 @@ struct runner {
 	char tail[WORK_TAIL + 1];      /* of what it wrote, from tail_at on if that is full */
 	size_t tail_size;
 	const char *told; /* what the server was told, for messages */
-	char again[64];   /* when a released job is due again */
+	char again[100];  /* when a released job is due again */
 	char error[WORK_ERROR_MAX + 1];
 };
 
@@ -95,6 +108,9 @@ int work_watch(struct work *work, struct runner *runner);
 
 /* Queue the command that reserves the next job. Return 1 if the server answers it at once. */
 int work_ask(struct work *work, struct runner *runner);
+
+/* Queue what asks for the numbers of each tube. Return of how many. */
+size_t work_look(struct work *work, struct runner *runner);
 
 /* Copy the body at hand to a file without a name. Returns its descriptor, or -1 after a message. */
 int work_body_file(const struct reply *reply);

@@ -18,6 +18,8 @@
 enum {
 	RETRY_FIRST_MS = 1000,
 	RETRY_MAX_MS = 30000,
+	HELD_FIRST_MS = 10,
+	HELD_MAX_MS = 500,
 	BACKOFF_FIRST_S = 1,
 	BACKOFF_MAX_S = 3600,
 	LAST_WORDS_MS = 2000,
@@ -99,6 +101,7 @@ static void take_job(struct work *work, struct runner *runner, const struct repl
 	runner->began = clock_ms();
 	runner->touching = runner->lease_lost = runner->late = 0;
 	runner->tried = 0;
+	runner->again_ms = 0;
 	runner->body = -1;
 	if (work_is_ending(work) || reply_number(&runner->client, reply, 1, &runner->id)) {
 		runner_done(runner);
@@ -113,6 +116,44 @@ static void take_job(struct work *work, struct runner *runner, const struct repl
 	runner->state = RUNNER_LOOKING;
 }
 
+/* No job is ready. Those that a limit holds are, as soon as it lets them go; beanstalkd has no limits. */
+static void look_for_held(struct work *work, struct runner *runner)
+{
+	if (!work->own || work_is_ending(work)) {
+		runner_done(runner);
+		return;
+	}
+	runner->looks = work_look(work, runner);
+	runner->held = 0;
+	runner->state = RUNNER_HELD;
+	expect_answer(work, runner);
+}
+
+/* Those that a limit has just stopped holding count, too, but not those of a tube that pauses. */
+static uint64_t held_jobs(const struct reply *reply)
+{
+	uint64_t held = field_whole(reply->body, reply->body_size, "current-jobs-held");
+
+	return held || field_whole(reply->body, reply->body_size, "pause")
+	           ? held
+	           : field_whole(reply->body, reply->body_size, "current-jobs-ready");
+}
+
+static void take_held(struct work *work, struct runner *runner, const struct reply *reply)
+{
+	if (reply_is(reply, "OK"))
+		runner->held += held_jobs(reply);
+	if (--runner->looks)
+		expect_answer(work, runner);
+	else if (!runner->held)
+		runner_done(runner);
+	else
+		runner->again_ms = runner->again_ms ? 2 * runner->again_ms : HELD_FIRST_MS;
+	if (runner->again_ms > HELD_MAX_MS)
+		runner->again_ms = HELD_MAX_MS;
+	runner->again_at = clock_ms() + runner->again_ms;
+}
+
 static void take_reserve(struct work *work, struct runner *runner, const struct reply *reply)
 {
 	if (runner->skips && reply_is(reply, "WATCHING")) {
@@ -122,7 +163,7 @@ static void take_reserve(struct work *work, struct runner *runner, const struct 
 	} else if (reply_is(reply, "RESERVED")) {
 		take_job(work, runner, reply);
 	} else if (reply_is(reply, "TIMED_OUT") && work->drain && !runner->tried) {
-		runner_done(runner);
+		look_for_held(work, runner);
 	} else if (reply_is(reply, "TIMED_OUT") || reply_is(reply, "DEADLINE_SOON")) {
 		ask_for_job(work, runner);
 	} else if (reply_is(reply, "DENIED")) {
@@ -158,7 +199,7 @@ static void take_stats(struct runner *runner, const char *text, size_t size)
 	runner->run = field_whole(text, size, "ttr");
 	runner->attempt = field_whole(text, size, "reserves");
 	runner->limit = 0;
-	runner->has_backoff = 0;
+	runner->backoff = 0;
 	runner->key[0] = 0;
 	field_text(text, size, "tube", runner->tube, sizeof runner->tube);
 }
@@ -166,13 +207,15 @@ static void take_stats(struct runner *runner, const char *text, size_t size)
 static void take_listed(struct runner *runner, const char *text, size_t size)
 {
 	char key[JOBS_KEY_TEXT], backoff[40];
+	struct duration_problem problem;
+	uint64_t ns;
 
 	runner->priority = json_whole(text, size, "priority");
 	runner->run = json_whole(text, size, "run");
 	runner->attempt = json_whole(text, size, "reserves");
 	runner->limit = json_whole(text, size, "attempts");
 	json_text(text, size, "backoff", backoff, sizeof backoff);
-	runner->has_backoff = strspn(backoff, "0.") != strlen(backoff);
+	runner->backoff = duration_parse(backoff, &ns, &problem) ? 0 : ns;
 	take_key(runner, json_text(text, size, "key", key, sizeof key));
 	json_text(text, size, "tube", runner->tube, sizeof runner->tube);
 }
@@ -294,6 +337,9 @@ static void take_reply(struct work *work, struct runner *runner, const struct re
 	case RUNNER_ENDING:
 		take_end(work, runner, reply);
 		break;
+	case RUNNER_HELD:
+		take_held(work, runner, reply);
+		break;
 	default:
 		break;
 	}
@@ -342,8 +388,9 @@ static void queue_release(struct work *work, struct runner *runner, const char *
 	/* beanstalkd has whole seconds, and a job must never be early. */
 	if (!work->own)
 		ns = (ns + DURATION_SECOND - 1) / DURATION_SECOND * DURATION_SECOND;
-	if (work->own && runner->has_backoff && !work->has_release_delay) {
-		snprintf(runner->again, sizeof runner->again, "again after its backoff");
+	if (work->own && runner->backoff && !work->has_release_delay) {
+		snprintf(runner->again, sizeof runner->again, "again after its backoff: %s, doubled with each failure",
+		    duration_format(again, runner->backoff));
 	} else {
 		duration_seconds(delay + 1, ns);
 		snprintf(runner->again, sizeof runner->again, "again in %s", duration_format(again, ns));
@@ -429,8 +476,11 @@ void runner_turn(struct work *work, struct runner *runner)
 	turn_late(work, runner);
 	if (runner->state == RUNNER_RUNNING)
 		turn_running(work, runner);
-	if (work_is_ending(work) && (runner->state == RUNNER_WAITING || runner->state == RUNNER_LOOKING))
+	if (work_is_ending(work) &&
+	    (runner->state == RUNNER_WAITING || runner->state == RUNNER_LOOKING || runner->state == RUNNER_HELD))
 		runner_done(runner);
+	if (runner->state == RUNNER_HELD && !runner->looks && clock_ms() >= runner->again_at)
+		ask_for_job(work, runner);
 	if (runner->answer_by && clock_ms() >= runner->answer_by)
 		runner_lost(work, runner);
 	/* After a lost connection a runner takes no new job until its command has ended. */
@@ -452,6 +502,8 @@ static int64_t next_of_connection(const struct runner *runner)
 		return runner->touch_at;
 	if (runner->state == RUNNER_LOST && !runner->pid)
 		return runner->retry_at;
+	if (runner->state == RUNNER_HELD)
+		return runner->again_at;
 	return INT64_MAX;
 }
 

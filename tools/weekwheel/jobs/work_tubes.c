@@ -110,3 +110,12 @@ int work_ask(struct work *work, struct runner *runner)
 	client_line(&runner->client, "reserve-with-timeout 0");
 	return 1;
 }
+
+size_t work_look(struct work *work, struct runner *runner)
+{
+	size_t count = work->tube_count ? work->tube_count : 1;
+
+	for (size_t i = 0; i < count; i++)
+		client_line(&runner->client, "stats-tube %s", work->tube_count ? work->tubes[i].name : "default");
+	return count;
+}

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tools/common/clock.h"
+#include "tools/common/dial.h"
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
@@ -24,7 +25,7 @@ static const char sign[] = "weekwheel-import";
 
 struct beanstalkd {
 	struct jobs jobs; /* a connection like that to weekwheeld */
-	char address[CLIENT_HOST_MAX + 10];
+	char address[DIAL_HOST_MAX + 10];
 	char run[80]; /* names the process of the server: another one numbers its jobs anew */
 	struct tube_rows tubes, paused;
 	size_t at;          /* the tube whose jobs come next */
@@ -45,7 +46,7 @@ static int read_address(struct moving *moving, struct beanstalkd *own)
 	snprintf(own->address, sizeof own->address, "%.*s%s", (int)length, host, colon ? "" : ":11300");
 	if (host[length] && host[length + 1])
 		return message_error("%s: expected beanstalkd://HOST:PORT; --tube chooses a tube", moving->from);
-	if (!client_is_address(own->address))
+	if (!dial_is_address(own->address))
 		return message_error("%s: expected beanstalkd://HOST:PORT", moving->from);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "tools/common/dial.h"
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
@@ -30,8 +31,8 @@ enum { PRIORITY = 1024, SETS_MAX = 2, JID_MAX = 60, HASHED = 16 };
 
 struct sorted_sets {
 	redisContext *redis;
-	char host[CLIENT_HOST_MAX], user[200], password[500], key[1000];
-	char name[CLIENT_HOST_MAX + 40]; /* HOST:PORT/DB, for messages and keys */
+	char host[DIAL_HOST_MAX], user[200], password[500], key[1000];
+	char name[DIAL_HOST_MAX + 40]; /* HOST:PORT/DB, for messages and keys */
 	int port;
 	uint64_t db;
 	const char *sets[SETS_MAX];
@@ -83,7 +84,7 @@ static const char *read_host(struct sorted_sets *own, const char *text, const ch
 		at++;
 		end--;
 	}
-	if (end == at || end - at >= CLIENT_HOST_MAX)
+	if (end == at || end - at >= DIAL_HOST_MAX)
 		return "the host is missing";
 	memcpy(own->host, at, (size_t)(end - at));
 	own->port = (int)port;

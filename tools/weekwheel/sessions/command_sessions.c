@@ -1,32 +1,32 @@
 /* The command sessions: how many sessions a server has, and when they expire. */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <time.h>
 
+#include "tools/common/dial.h"
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
+#include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/common/number.h"
 #include "tools/common/progress.h"
+#include "tools/common/survey.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/tubes.h"
-#include "tools/weekwheel/sessions/survey.h"
 
-enum { BATCH = 1000, PORT = 6380, HOST_MAX = 256, TIMEOUT_S = 10, LARGEST = 5 };
+enum { BATCH = 1000, LARGEST = 5 };
 enum { OPTION_DATABASE = 1, OPTION_MATCH, OPTION_LARGEST };
 
 struct sessions {
-	int json;
-	char host[HOST_MAX];
-	int port;
+	struct jobs jobs;
+	const char *address;
 	int is_given; /* the address */
 	uint64_t database;
 	const char *match; /* NULL: all keys */
-	redisContext *redis;
+	redisReader *reader;
 	uint64_t expected; /* keys of the database, for the bar */
 	struct survey survey;
 };
@@ -35,45 +35,80 @@ static const struct option table[] = {
     {OPTION_DATABASE, 'n', "db", "N", "the database (0)"},
     {OPTION_MATCH, 'm', "match", "PATTERN", "only keys like this, as in 'sess:*'"},
     {OPTION_LARGEST, 'l', "largest", "N", "how many of the largest to show (5; at most 100)"},
-    {JOBS_FLAG(struct sessions, json), 'j', "json", NULL, "write one JSON object"},
+    JOBS_TLS_OPTIONS,
+    {JOBS_TOKEN_FILE, 0, "token-file", "FILE",
+        "say the token or password in this file (default\n$REDISCLI_AUTH, which is itself one)"},
+    {JOBS_FLAG(struct jobs, json), 'j', "json", NULL, "write one JSON object"},
     JOBS_HELP_OPTION,
 };
 
 /* ---- Asking */
 
-static int lost(const struct sessions *sessions)
+static int fail(const char *address, const char *why)
 {
 	progress_clear();
-	return message_error("%s:%d: %s; is weekwheel-sessiond running there?", sessions->host, sessions->port,
-	    sessions->redis && *sessions->redis->errstr ? sessions->redis->errstr : "no memory");
+	return message_error("%s: %s", address, why);
+}
+
+static void ask(struct sessions *sessions, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+	int size;
+
+	va_start(arguments, format);
+	size = redisvFormatCommand(&text, format, arguments);
+	va_end(arguments);
+	if (size < 0)
+		memory_exhausted();
+	client_bytes(&sessions->jobs.client, text, (size_t)size);
+	redisFreeCommand(text);
 }
 
 /* The next answer, which the caller frees, or NULL after a message. */
-static redisReply *answer(const struct sessions *sessions)
+static redisReply *answer(struct sessions *sessions)
 {
+	struct client *client = &sessions->jobs.client;
+	struct client_buffer *in = &client->in;
 	void *reply = NULL;
 
-	if (redisGetReply(sessions->redis, &reply) != REDIS_OK || !reply)
-		lost(sessions);
-	return reply;
+	if (client_flush(client))
+		return NULL;
+	for (;;) {
+		if (in->end > in->start &&
+		    redisReaderFeed(sessions->reader, in->bytes + in->start, in->end - in->start))
+			memory_exhausted();
+		in->start = in->end;
+		if (redisReaderGetReply(sessions->reader, &reply) != REDIS_OK) {
+			(void)fail(
+			    sessions->address, "this is no server of sessions: its answers are not those of Redis");
+			return NULL;
+		}
+		if (reply)
+			return reply;
+		if (client_await(client))
+			return NULL;
+	}
 }
 
 /* An answer that must be no error. */
-static redisReply *good(const struct sessions *sessions)
+static redisReply *good(struct sessions *sessions)
 {
 	redisReply *reply = answer(sessions);
 
 	if (!reply || reply->type != REDIS_REPLY_ERROR)
 		return reply;
 	progress_clear();
-	message_error("%s:%d: %s%s", sessions->host, sessions->port, reply->str,
-	    strncmp(reply->str, "NOAUTH", 6) == 0 ? "; set REDISCLI_AUTH in the environment to the password" : "");
+	message_error("%s: %s%s", sessions->address, reply->str,
+	    strncmp(reply->str, "NOAUTH", 6) == 0
+	        ? "; set REDISCLI_AUTH in the environment to the password, or give --token-file"
+	        : "");
 	freeReplyObject(reply);
 	return NULL;
 }
 
 /* Read an answer of no interest. */
-static int done(const struct sessions *sessions)
+static int done(struct sessions *sessions)
 {
 	redisReply *reply = good(sessions);
 
@@ -81,23 +116,34 @@ static int done(const struct sessions *sessions)
 	return reply ? 0 : -1;
 }
 
+static int log_in(struct sessions *sessions)
+{
+	const char *password = sessions->jobs.is_token_given ? sessions->jobs.token : getenv("REDISCLI_AUTH");
+
+	if (!password || !*password)
+		return 0;
+	ask(sessions, "AUTH %s", password);
+	return done(sessions);
+}
+
 static int start(struct sessions *sessions)
 {
-	const char *password = getenv("REDISCLI_AUTH");
+	struct jobs *jobs = &sessions->jobs;
 	redisReply *reply;
 
-	sessions->redis =
-	    redisConnectWithTimeout(sessions->host, sessions->port, (struct timeval){.tv_sec = TIMEOUT_S});
-	if (!sessions->redis || sessions->redis->err)
-		return lost(sessions);
-	(void)redisSetTimeout(sessions->redis, (struct timeval){.tv_sec = TIMEOUT_S});
-	if (password && *password && (redisAppendCommand(sessions->redis, "AUTH %s", password) || done(sessions)))
+	jobs->client.server = sessions->address;
+	jobs->client.timeout_ms = jobs->timeout_ms;
+	sessions->reader = redisReaderCreate();
+	if (!sessions->reader)
+		memory_exhausted();
+	if (client_connect(&jobs->client, "is weekwheel-sessiond running there?") ||
+	    client_secure(&jobs->client, &jobs->tls) || log_in(sessions))
 		return -1;
-	if (sessions->database &&
-	    (redisAppendCommand(sessions->redis, "SELECT %llu", (unsigned long long)sessions->database) ||
-	        done(sessions)))
+	ask(sessions, "SELECT %llu", (unsigned long long)sessions->database);
+	ask(sessions, "DBSIZE");
+	if (done(sessions))
 		return -1;
-	reply = redisAppendCommand(sessions->redis, "DBSIZE") ? NULL : good(sessions);
+	reply = good(sessions);
 	if (!reply)
 		return -1;
 	sessions->expected = reply->type == REDIS_REPLY_INTEGER ? (uint64_t)reply->integer : 0;
@@ -111,9 +157,8 @@ static int ask_each(struct sessions *sessions, const redisReply *keys)
 	for (size_t i = 0; i < keys->elements; i++) {
 		const redisReply *key = keys->element[i];
 
-		if (redisAppendCommand(sessions->redis, "PTTL %b", key->str, key->len) ||
-		    redisAppendCommand(sessions->redis, "STRLEN %b", key->str, key->len))
-			return lost(sessions);
+		ask(sessions, "PTTL %b", key->str, key->len);
+		ask(sessions, "STRLEN %b", key->str, key->len);
 	}
 	for (size_t i = 0; i < keys->elements; i++) {
 		redisReply *left = good(sessions);
@@ -131,11 +176,13 @@ static int ask_each(struct sessions *sessions, const redisReply *keys)
 	return 0;
 }
 
-static int append_scan(const struct sessions *sessions, const char *cursor)
+static redisReply *scan(struct sessions *sessions, const char *cursor)
 {
-	return sessions->match
-	           ? redisAppendCommand(sessions->redis, "SCAN %s MATCH %s COUNT %d", cursor, sessions->match, BATCH)
-	           : redisAppendCommand(sessions->redis, "SCAN %s COUNT %d", cursor, BATCH);
+	if (sessions->match)
+		ask(sessions, "SCAN %s MATCH %s COUNT %d", cursor, sessions->match, BATCH);
+	else
+		ask(sessions, "SCAN %s COUNT %d", cursor, BATCH);
+	return good(sessions);
 }
 
 static int look_at_all(struct sessions *sessions)
@@ -144,14 +191,14 @@ static int look_at_all(struct sessions *sessions)
 	int failed = 0;
 
 	do {
-		redisReply *page = append_scan(sessions, cursor) ? NULL : good(sessions);
+		redisReply *page = scan(sessions, cursor);
 
 		if (!page)
 			return -1;
 		failed = page->type != REDIS_REPLY_ARRAY || page->elements != 2 ||
 		         page->element[1]->type != REDIS_REPLY_ARRAY;
 		if (failed)
-			message_error("%s:%d: this is no server of sessions", sessions->host, sessions->port);
+			(void)fail(sessions->address, "this is no server of sessions");
 		if (!failed) {
 			snprintf(cursor, sizeof cursor, "%s", page->element[0]->str ? page->element[0]->str : "0");
 			failed = ask_each(sessions, page->element[1]);
@@ -239,9 +286,8 @@ static void write_text(const struct sessions *sessions)
 	char size[32];
 
 	show_bytes(size, survey->bytes);
-	printf("%s:%d has %" PRIu64 " session%s%s%s, with %s of values.\n", sessions->host, sessions->port,
-	    survey->keys, jobs_plural(survey->keys), sessions->match ? " like " : "",
-	    sessions->match ? sessions->match : "", size);
+	printf("%s has %" PRIu64 " session%s%s%s, with %s of values.\n", sessions->address, survey->keys,
+	    jobs_plural(survey->keys), sessions->match ? " like " : "", sessions->match ? sessions->match : "", size);
 	if (survey->others > 0)
 		printf("Not all are values: the size of %" PRIu64 " key%s is not counted.\n", survey->others,
 		    jobs_plural(survey->others));
@@ -280,22 +326,12 @@ static void write_json(const struct sessions *sessions)
 
 static int take_address(struct sessions *sessions, const struct options *options)
 {
-	const char *text = options->value;
-	const char *colon = strrchr(text, ':');
-	size_t length = colon ? (size_t)(colon - text) : 0;
-	uint64_t port = PORT;
-
 	if (sessions->is_given++)
-		return options_fail(options, "'%s': one address is expected", text);
-	if (length > 2 && text[0] == '[' && text[length - 1] == ']') {
-		text++;
-		length -= 2;
-	}
-	if (!colon || length == 0 || length >= HOST_MAX || number_whole(colon + 1, strlen(colon + 1), 1, 65535, &port))
-		return options_fail(options, "'%s': expected HOST:PORT, such as 127.0.0.1:6380", options->value);
-	memcpy(sessions->host, text, length);
-	sessions->host[length] = 0;
-	sessions->port = (int)port;
+		return options_fail(options, "'%s': one address is expected", options->value);
+	if (!dial_is_address(options->value))
+		return options_fail(options,
+		    "'%s': expected HOST:PORT, such as 127.0.0.1:6380, tls:HOST:PORT or unix:PATH", options->value);
+	sessions->address = options->value;
 	return 0;
 }
 
@@ -328,11 +364,10 @@ static int run(void *context)
 	progress_begin("sessions");
 	failed = start(sessions) || look_at_all(sessions);
 	progress_clear();
-	if (sessions->redis)
-		redisFree(sessions->redis);
+	redisReaderFree(sessions->reader);
 	if (failed)
 		return -1;
-	if (sessions->json)
+	if (sessions->jobs.json)
 		write_json(sessions);
 	else
 		write_text(sessions);
@@ -342,15 +377,17 @@ static int run(void *context)
 const struct jobs_command command_sessions = {
     .name = "weekwheel sessions",
     JOBS_TABLE(table),
-    .context = &(struct sessions){.host = "127.0.0.1", .port = PORT, .survey = {.largest_most = LARGEST}},
-    .server = JOBS_NO_SERVER,
+    .context = &(struct sessions){.address = "127.0.0.1:6380", .survey = {.largest_most = LARGEST}},
+    .server = JOBS_ADDRESS,
     .take = take,
     .run = run,
-    .usage = "Usage: weekwheel sessions [OPTION]... [HOST:PORT]\n"
+    .usage = "Usage: weekwheel sessions [OPTION]... [ADDRESS]\n"
              "\n"
              "Count the sessions of a server, 127.0.0.1:6380 unless said otherwise: by the time that\n"
-             "remains to them, by the days of the week on which they expire, and the largest. Redis\n"
-             "answers, too. It asks for each key; a million take some seconds.\n",
+             "remains to them, by the days of the week on which they expire, and the largest. An address\n"
+             "is HOST:PORT, tls:HOST:PORT or unix:PATH. Redis answers, too. It asks for each key; a\n"
+             "million take some seconds.\n",
     .examples = "Example:\n"
-                "  weekwheel sessions --match 'sess:*' 127.0.0.1:6380\n",
+                "  weekwheel sessions --match 'sess:*' 127.0.0.1:6380\n"
+                "  weekwheel sessions --token-file token --tls-ca ca.pem tls:sessions.example.com:6381\n",
 };

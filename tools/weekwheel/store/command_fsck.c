@@ -12,6 +12,7 @@
 #include "tools/common/progress.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/store/store.h"
+#include "weekwheel/schedule.h"
 
 enum { LOOKS_MAX = 10 };
 
@@ -23,6 +24,7 @@ struct fsck_look {
 	uint64_t problems;
 	uint64_t states[WW_JOB_BURIED + 1];
 	uint64_t jobs;
+	uint64_t schedules;
 	struct ww_jobs_stats stats;
 	uint32_t shards;
 	uint64_t hash; /* of the problems */
@@ -56,6 +58,10 @@ static int count_job(const struct ww_job_info *info, void *context)
 	struct fsck_look *look = context;
 	unsigned state = info->state;
 
+	if (strcmp(info->tube, WW_SCHEDULE_TUBE) == 0) {
+		look->schedules++;
+		return 0;
+	}
 	look->jobs++;
 	look->states[state <= WW_JOB_BURIED ? state : 0]++;
 	if (look->jobs % 1000 == 0)
@@ -192,11 +198,15 @@ static void write_text(struct fsck *fsck)
 	each_problem(fsck, say_text);
 	if (look->is_open) {
 		printf("%" PRIu64 " job%s in %" PRIu64 " tube%s: %" PRIu64 " delayed, %" PRIu64 " ready, ", look->jobs,
-		    jobs_plural(look->jobs), look->stats.tubes, jobs_plural(look->stats.tubes), states[WW_JOB_DELAYED],
+		    jobs_plural(look->jobs), look->stats.tubes - (look->schedules > 0),
+		    jobs_plural(look->stats.tubes - (look->schedules > 0)), states[WW_JOB_DELAYED],
 		    states[WW_JOB_READY] + (look->shards ? 0 : states[WW_JOB_RESERVED]));
 		if (look->shards)
 			printf("%" PRIu64 " reserved, ", states[WW_JOB_RESERVED]);
-		printf("%" PRIu64 " buried\n", states[WW_JOB_BURIED]);
+		printf("%" PRIu64 " buried", states[WW_JOB_BURIED]);
+		if (look->schedules)
+			printf("; %" PRIu64 " schedule%s", look->schedules, jobs_plural(look->schedules));
+		putchar('\n');
 		printf("%" PRIu64 " accepted since it was made, %" PRIu64 " ended; ", look->stats.accepted,
 		    look->stats.ended);
 		if (look->shards)
@@ -225,7 +235,10 @@ static void write_json(struct fsck *fsck)
 			printf(", \"reserved\": %" PRIu64, states[WW_JOB_RESERVED]);
 		printf(", \"buried\": %" PRIu64 ", \"tubes\": %" PRIu64 ", \"accepted\": %" PRIu64
 		       ", \"ended\": %" PRIu64,
-		    states[WW_JOB_BURIED], look->stats.tubes, look->stats.accepted, look->stats.ended);
+		    states[WW_JOB_BURIED], look->stats.tubes - (look->schedules > 0), look->stats.accepted,
+		    look->stats.ended);
+		if (look->schedules)
+			printf(", \"schedules\": %" PRIu64, look->schedules);
 		if (look->shards)
 			printf(", \"shards\": %u", (unsigned)look->shards);
 		else

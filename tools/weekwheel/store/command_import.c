@@ -525,6 +525,8 @@ const struct jobs_command command_import = {
     .check = check,
     .run = run,
     .usage = "Usage: weekwheel import [OPTION]... DIR|URL [FILE]\n"
+             "       weekwheel import crontab FILE     schedules of a crontab; --help tells more\n"
+             "       weekwheel import --from URL       jobs of beanstalkd, Sidekiq or a sorted set\n"
              "\n"
              "Put the jobs that 'weekwheel export' wrote to FILE, or standard input, into DIR or\n"
              "Redis. A missing DIR is made. No server may use DIR meanwhile. Jobs get new ids and\n"

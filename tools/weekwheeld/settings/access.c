@@ -60,26 +60,17 @@ int settings_access_option(struct settings *settings, const struct options *opti
 
 int settings_let_in(const struct settings *settings, const struct sockaddr *address, int is_tls)
 {
-	int has_identity = settings->auth_file || (is_tls && settings->tls.trusted);
-	char text[ADDRESS_TEXT];
-
-	if (settings->is_insecure || (is_tls && has_identity) || address_show(address, text))
-		return 0;
-	return message_error("other machines can reach %s, and %s: %s; or let in whoever reaches it, with --insecure",
-	    text,
-	    is_tls         ? "no client needs a token or a certificate"
-	    : has_identity ? "tokens and jobs would pass unencrypted"
-	                   : "everybody could use it, unencrypted",
-	    is_tls ? "give --auth-file or --tls-client-ca"
-	           : "listen on 127.0.0.1, or on tls:HOST:PORT with --tls-cert and --auth-file");
+	return settings->is_insecure ? 0
+	                             : address_let_in(address, is_tls, settings->auth_file != NULL,
+	                                   settings->tls.trusted != NULL, "tokens and jobs");
 }
 
 static int check_address(const struct settings *settings, const char *option, const char *text)
 {
-	int is_tls = settings_is_tls(text);
+	int is_tls = address_is_tls(text);
 	struct sockaddr_storage address;
 
-	if (address_read(option, text + (is_tls ? SETTINGS_TLS_PREFIX : 0), &address) != 0)
+	if (address_read(option, text + (is_tls ? ADDRESS_TLS_PREFIX : 0), &address) != 0)
 		return -1;
 	return settings_let_in(settings, (const struct sockaddr *)&address, is_tls);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "tools/common/message.h"
+#include "tools/service/address.h"
 #include "tools/weekwheeld/settings/read.h"
 
 /* Options that need another option, or exclude it. */
@@ -41,9 +42,9 @@ static const struct {
 static int listens_with_tls(const struct settings *settings)
 {
 	for (size_t i = 0; i < settings->listen_count; i++)
-		if (settings_is_tls(settings->listen[i]))
+		if (address_is_tls(settings->listen[i]))
 			return 1;
-	return settings->http && settings_is_tls(settings->http);
+	return settings->http && address_is_tls(settings->http);
 }
 
 static int is_met(const struct settings *settings, enum need need)

@@ -160,15 +160,10 @@ static int read_form(const char *value)
 	return 0;
 }
 
-int settings_is_tls(const char *address)
-{
-	return strncmp(address, "tls:", SETTINGS_TLS_PREFIX) == 0;
-}
-
 static int read_listen(struct settings *settings, const struct options *options)
 {
 	const char *value = options->value;
-	const char *expected = address_check(value + (settings_is_tls(value) ? SETTINGS_TLS_PREFIX : 0));
+	const char *expected = address_check(value + (address_is_tls(value) ? ADDRESS_TLS_PREFIX : 0));
 
 	if (!expected && settings->listen_count == SETTINGS_LISTEN_MAX)
 		expected = "at most 16 addresses in all";
@@ -236,7 +231,7 @@ static int read_other(struct settings *settings, const struct options *options, 
 		return settings_access_option(settings, options, id);
 	case OPTION_HTTP:
 		settings->http = value;
-		value += settings_is_tls(value) ? SETTINGS_TLS_PREFIX : 0;
+		value += address_is_tls(value) ? ADDRESS_TLS_PREFIX : 0;
 		return address_check(value) ? settings_bad(options, id, address_check(value)) : 0;
 	case OPTION_SYNC:
 		return read_sync(settings, value) >= 0 ? 0 : settings_bad(options, id, "always, interval or system");
@@ -340,7 +335,8 @@ static int read_lines(struct settings *settings, const char *path, char *text)
 			result = read_arguments(settings, arguments);
 		}
 		if (result < 0)
-			message_error("that is line %d of %s", number, path);
+			message_error(
+			    "that is line %d of %s, where options have no dashes, such as: memory", number, path);
 	}
 	return result;
 }

@@ -75,10 +75,6 @@ struct settings {
 	uint64_t given; /* 1 << OPTION_... for each option on the command line or in a file */
 };
 
-/* Whether an address of listen[] begins with "tls:", which is so long. */
-#define SETTINGS_TLS_PREFIX 4
-int settings_is_tls(const char *address);
-
 /* Return 0 if clients of the address may be let in, or -1 after a message: other machines need TLS, and a token or a certificate. */
 struct sockaddr;
 int settings_let_in(const struct settings *settings, const struct sockaddr *address, int is_tls);

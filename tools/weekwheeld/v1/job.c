@@ -24,7 +24,8 @@ int v1_may(const struct v1_request *request, const char *tube)
 int v1_refuse_tube(struct v1_request *request, const char *tube)
 {
 	return v1_problem(request, 403, tube ? "tube" : NULL, "use a token that grants it",
-	    "the token does not grant this in %s%s", tube ? "the tube " : "all tubes", tube ? tube : "");
+	    "the token does not grant '%s' in %s%s", tokens_right_name(request->operation->right),
+	    tube ? "the tube " : "all tubes", tube ? tube : "");
 }
 
 /* To those who may not look at it, there is no such job. */

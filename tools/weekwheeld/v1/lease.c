@@ -14,8 +14,10 @@ static int prepare_end(struct v1_request *request)
 
 static void run_finish(struct v1_request *request)
 {
-	if (v1_may_job(request))
-		v1_end(request, ww_jobs_finish(v1_jobs(request), request->id, request->fields->token));
+	if (!v1_may_job(request))
+		return;
+	request->ended = COUNT_DONE;
+	v1_end(request, ww_jobs_finish(v1_jobs(request), request->id, request->fields->token));
 }
 
 static void run_release(struct v1_request *request)
@@ -32,6 +34,7 @@ static void run_release(struct v1_request *request)
 		(void)v1_failed(request, result);
 		return;
 	}
+	request->ended = result ? COUNT_BURIED : COUNT_FAILED;
 	if (result)
 		burial_tell(v1_jobs(request), request->id);
 	request->status = 200;
@@ -47,6 +50,7 @@ static void run_bury(struct v1_request *request)
 		return;
 	error = ww_jobs_bury(
 	    v1_jobs(request), request->id, fields->token, fields->spec.priority, *fields->error ? fields->error : NULL);
+	request->ended = COUNT_BURIED;
 	if (error == WW_OK)
 		burial_tell(v1_jobs(request), request->id);
 	v1_end(request, error);
@@ -54,6 +58,7 @@ static void run_bury(struct v1_request *request)
 
 static void run_return(struct v1_request *request)
 {
+	request->ended = COUNTS;
 	if (v1_may_job(request))
 		v1_end(request, ww_jobs_return(v1_jobs(request), request->id, request->fields->token));
 }
@@ -86,14 +91,25 @@ static int prepare_reserve(struct v1_request *request)
 	return 0;
 }
 
+void v1_no_leases(struct v1_request *request)
+{
+	buffer_drop(&request->out, request->out.size);
+	request->status = 200;
+	request->type = NULL;
+	request->got = 0;
+	v1_add(request, "{\"leases\":[]}");
+}
+
 /* Whoever has not got an answer waits, if the request says so: see serve.c. */
 static void run_reserve(struct v1_request *request)
 {
 	const struct v1_fields *fields = request->fields;
-	struct ww_lease *leases = calloc(fields->most, sizeof *leases);
+	struct ww_lease *leases = request->leases;
 	struct v1_moment now = {0, 0};
 	int got = WW_ENOMEM;
 
+	if (!leases)
+		leases = request->leases = calloc(fields->most, sizeof *leases);
 	if (leases)
 		got = ww_jobs_reserve_many(
 		    v1_jobs(request), request->tubes, request->tube_count, leases, (size_t)fields->most);
@@ -122,7 +138,6 @@ static void run_reserve(struct v1_request *request)
 		ww_jobs_free(v1_jobs(request), leases[i].body);
 	}
 	request->got = got;
-	free(leases);
 }
 
 const struct v1_operation v1_lease_operations[] = {

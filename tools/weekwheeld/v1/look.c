@@ -57,7 +57,7 @@ static void run_list(struct v1_request *request)
 static void run_stats(struct v1_request *request)
 {
 	struct ww_jobs_stats stats;
-	int error = ww_jobs_stats(v1_jobs(request), &stats);
+	int error = schedules_stats(v1_jobs(request), &stats);
 
 	if (error < 0) {
 		(void)v1_failed(request, error);

@@ -86,6 +86,34 @@ static int prepare_put(struct v1_request *request)
 	return v1_read(request, 1) != 0 ? -1 : put_all(request);
 }
 
+static int note_due(
+    struct v1_request *request, const struct ww_job_put *put, const struct v1_moment *now, uint64_t *due)
+{
+	struct ww_job_info info;
+	int error = ww_jobs_peek(v1_jobs(request), &(struct ww_job_ref){.id = put->id}, &info, NULL);
+
+	if (error == WW_OK)
+		*due = info.flags & WW_JOB_WALL ? info.due : now->wall + info.left;
+	return error;
+}
+
+/* A job that was there before may be due as it was. Of many, nobody is asked: each would be a call of the store. */
+static void write_due(struct v1_request *request, const struct ww_job_put *put)
+{
+	const struct ww_job_spec *spec = put->spec;
+	uint64_t delay = spec->key_mode == WW_KEY_DEBOUNCE && spec->key_span < spec->due ? spec->key_span : spec->due;
+	int is_said = put->result == WW_PUT_NEW || (put->result == WW_PUT_REPLACED && spec->key_mode == WW_KEY_REPLACE);
+	struct v1_moment now;
+	uint64_t due;
+
+	if (put->result == WW_PUT_ENDED || (!is_said && request->is_many))
+		return;
+	v1_moment_now(v1_jobs(request), &now);
+	due = spec->flags & WW_JOB_AT ? spec->due : now.wall + delay;
+	if (is_said || note_due(request, put, &now, &due) == WW_OK)
+		v1_add_time(request, "due", due);
+}
+
 static void write_put(struct v1_request *request, const struct ww_job_put *put)
 {
 	static const char *const results[] = {
@@ -95,8 +123,10 @@ static void write_put(struct v1_request *request, const struct ww_job_put *put)
 	    [WW_PUT_ENDED] = "ended",
 	};
 
-	v1_add(request, "{\"id\":\"%" PRIu64 "\",\"version\":%" PRIu64 ",\"result\":\"%s\"}", put->id, put->version,
+	v1_add(request, "{\"id\":\"%" PRIu64 "\",\"version\":%" PRIu64 ",\"result\":\"%s\"", put->id, put->version,
 	    results[put->result]);
+	write_due(request, put);
+	v1_add(request, "}");
 }
 
 static void answer_puts(struct v1_request *request, const struct ww_job_put *puts)

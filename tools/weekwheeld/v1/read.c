@@ -344,8 +344,8 @@ static const struct {
     {"tube", take_tube, "1 to 200 of A-Z a-z 0-9 - + / ; . $ _ ( ), and no - at its beginning", 0, V1_OF_PUT},
     {"key", take_key, "a text of 1 to 200 bytes", 0, V1_OF_PUT},
     {"key_base64", take_key_base64, "1 to 200 bytes in base64", 0, V1_OF_PUT},
-    {"group", take_group, "a text of 1 to 200 bytes", 0, V1_OF_PUT | V1_OF_LIMIT},
-    {"group_base64", take_group_base64, "1 to 200 bytes in base64", 0, V1_OF_PUT | V1_OF_LIMIT},
+    {"group", take_group, "a text of 1 to 200 bytes", 0, V1_OF_PUT | V1_OF_SCHEDULE | V1_OF_LIMIT},
+    {"group_base64", take_group_base64, "1 to 200 bytes in base64", 0, V1_OF_PUT | V1_OF_SCHEDULE | V1_OF_LIMIT},
     {"body", take_body, "a text", 0, V1_OF_PUT | V1_OF_SCHEDULE | V1_OF_REPORT},
     {"body_base64", take_body_base64, "bytes in base64", 0, V1_OF_PUT | V1_OF_SCHEDULE | V1_OF_REPORT},
     {"delay", take_span, span_expected, SPEC(due), V1_OF_PUT | V1_OF_MOVE | V1_OF_RELEASE},
@@ -406,12 +406,35 @@ static void names_of(unsigned of, char *text, size_t room)
 			    (size_t)snprintf(text + length, room - length, "%s%s", length ? ", " : "", members[i].name);
 }
 
+/* What options of the command line and other queues call it. */
+static const struct {
+	const char *name, *here;
+	unsigned of;
+} elsewhere[] = {
+    {"in", "delay", V1_OF_PUT | V1_OF_MOVE | V1_OF_RELEASE},
+    {"pri", "priority", V1_OF_PUT | V1_OF_SCHEDULE | V1_OF_RELEASE},
+    {"ttr", "run", V1_OF_PUT | V1_OF_SCHEDULE},
+    {"timeout", "run", V1_OF_PUT | V1_OF_SCHEDULE},
+    {"retries", "attempts", V1_OF_PUT | V1_OF_SCHEDULE},
+    {"queue", "tube", V1_OF_PUT},
+    {"data", "body", V1_OF_PUT | V1_OF_SCHEDULE},
+    {"rate", "starts, and per says in what time", V1_OF_LIMIT},
+    {"each_group", "each", V1_OF_LIMIT},
+    {"expression", "cron", V1_OF_SCHEDULE},
+    {"tz", "zone", V1_OF_SCHEDULE},
+    {"timezone", "zone", V1_OF_SCHEDULE},
+};
+
 static int refuse_member(struct v1_request *request, struct json_value name)
 {
 	char text[64];
 	char names[300];
 
 	(void)json_decode(name, text, sizeof text);
+	for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+		if (strcmp(text, elsewhere[i].name) == 0 && elsewhere[i].of & request->operation->members)
+			return v1_problem(
+			    request, 422, text, NULL, "there is no such member here; it is %s", elsewhere[i].here);
 	names_of(request->operation->members, names, sizeof names);
 	return v1_problem(request, 422, text, NULL, "there is no such member here; there are %s", names);
 }

@@ -91,6 +91,8 @@ static void add_definition(struct v1_request *request, const struct ww_schedule_
 	v1_add_seconds(request, "run", spec->run);
 	v1_add_seconds(request, "backoff", spec->backoff);
 	v1_add_seconds(request, "backoff_max", spec->backoff_max);
+	if (spec->group_length)
+		v1_add_bytes_as(request, "group", spec->group, spec->group_length);
 }
 
 static void add_times(struct v1_request *request, const struct ww_schedule_info *info)
@@ -201,6 +203,8 @@ static void fill(const struct v1_request *request, struct ww_schedule_spec *spec
 	spec->priority = job->priority;
 	spec->attempts = job->attempts;
 	spec->keep = job->keep;
+	spec->group = job->group;
+	spec->group_length = job->group_length;
 	spec->missed = job->missed;
 	spec->skip = job->skip;
 	spec->overlap = (enum ww_overlap)plan->overlap;

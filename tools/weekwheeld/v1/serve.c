@@ -59,6 +59,8 @@ static enum MHD_Result reply(struct v1_request *request)
 /* The answer is known. If libmicrohttpd waits for it, it calls go_on again. */
 static void known(struct v1_request *request)
 {
+	if (request->ended && request->status < 300)
+		v1_held_end(request->task.server, request->id, request->fields->token, request->ended);
 	request->state = V1_KNOWN;
 	if (request->is_suspended)
 		http_resume(request->task.server, &request->visit);
@@ -88,7 +90,7 @@ static void waiting_leave(struct v1_request *request)
 	if (request->timer)
 		(void)ww_driver_cancel(server->elapsed, request->timer);
 	request->timer = 0;
-	LIST_REMOVE(request, next);
+	TAILQ_REMOVE(&server->v1_waiting, request, next);
 	server->waiting--;
 }
 
@@ -115,7 +117,7 @@ static int waiting_join(struct v1_request *request)
 	if (request->got != 0 || request->fields->span == 0 || server->is_stopping)
 		return 0;
 	request->give_up = now + request->fields->span;
-	LIST_INSERT_HEAD(&server->v1_waiting, request, next);
+	TAILQ_INSERT_TAIL(&server->v1_waiting, request, next);
 	server->waiting++;
 	request->state = V1_WAITING;
 	for (size_t i = 0; i < request->tube_count; i++) {
@@ -148,9 +150,15 @@ void v1_wake(struct server *server)
 	struct v1_request *request;
 	struct v1_request *next;
 
-	for (request = LIST_FIRST(&server->v1_waiting); request; request = next) {
-		next = LIST_NEXT(request, next);
-		if (request->state == V1_WAITING)
+	TAILQ_FOREACH(request, &server->v1_waiting, next)
+	for (size_t i = 0; i < request->tube_count; i++)
+		request->is_called |= request->watched[i]->calls_pollers;
+	TAILQ_FOREACH(request, &server->v1_waiting, next)
+	for (size_t i = 0; i < request->tube_count; i++)
+		request->watched[i]->calls_pollers = 0;
+	for (request = TAILQ_FIRST(&server->v1_waiting); request; request = next) {
+		next = TAILQ_NEXT(request, next);
+		if (request->is_called && request->state == V1_WAITING)
 			ask(request);
 	}
 }
@@ -162,6 +170,7 @@ static void task_run(struct task *task)
 	struct v1_request *request = (struct v1_request *)task;
 
 	request->operation->run(request);
+	request->is_run = 1;
 }
 
 static void count_puts(struct v1_request *request)
@@ -171,30 +180,51 @@ static void count_puts(struct v1_request *request)
 			counts_add(counts_of(&request->task.server->counts, request->puts[i].spec->tube), COUNT_PUT);
 }
 
+/* A reserve. Return 1 if it goes on waiting. */
+static int goes_on(struct v1_request *request)
+{
+	struct server *server = request->task.server;
+	int was_waiting = request->watched[0] != NULL;
+
+	/* While Redis is away, waiting goes on: all who wait would ask again at once. */
+	if (server->is_shared && request->is_run && (request->got == WW_EIO || request->got == WW_EAGAIN) &&
+	    request->fields->span > 0) {
+		store_failed(server, request->got);
+		v1_no_leases(request);
+	}
+	if (was_waiting && request->got == 0 && request->timer) {
+		request->state = V1_WAITING;
+		/* One of its tubes got a job while the store was asked. */
+		if (request->is_called)
+			ask(request);
+		return 1;
+	}
+	if (!was_waiting && waiting_join(request))
+		return 1;
+	if (was_waiting)
+		waiting_leave(request);
+	for (int i = 0; request->status && i < request->got; i++)
+		v1_held_add(server, &request->leases[i]);
+	return 0;
+}
+
 static void task_done(struct task *task)
 {
 	struct v1_request *request = (struct v1_request *)task;
 	struct server *server = task->server;
 
-	if (request->status == 0 && request->got == WW_EAGAIN)
+	/* It was dropped, since the server ends. */
+	if (!request->is_run) {
+		request->got = WW_ECLOSED;
 		(void)v1_failed(request, WW_ECLOSED);
+	}
 	if (request->puts && request->status < 300)
 		count_puts(request);
-	if (request->fields && request->operation->members & V1_OF_RESERVE) {
-		int was_waiting = request->watched[0] != NULL;
-
-		if (was_waiting && request->got == 0 && request->timer) {
-			request->state = V1_WAITING;
-			return;
-		}
-		if (was_waiting)
-			waiting_leave(request);
-		else if (waiting_join(request))
-			return;
-	}
+	if (request->operation->members & V1_OF_RESERVE && goes_on(request))
+		return;
 	if (request->operation->is_change && server->is_begun) {
 		request->state = V1_IN_BATCH;
-		LIST_INSERT_HEAD(&server->v1_batch, request, next);
+		TAILQ_INSERT_TAIL(&server->v1_batch, request, next);
 		return;
 	}
 	known(request);
@@ -221,8 +251,11 @@ static void ask(struct v1_request *request)
 	}
 	buffer_drop(&request->out, request->out.size);
 	request->status = 200;
+	request->type = NULL;
 	request->state = V1_ASKING;
-	request->got = WW_EAGAIN;
+	request->is_run = 0;
+	request->is_called = 0;
+	request->got = 0;
 	request->task.run = task_run;
 	request->task.done = task_done;
 	task_start(server, &request->task);
@@ -232,8 +265,8 @@ void v1_settle(struct server *server, int error)
 {
 	struct v1_request *request;
 
-	while ((request = LIST_FIRST(&server->v1_batch)) != NULL) {
-		LIST_REMOVE(request, next);
+	while ((request = TAILQ_FIRST(&server->v1_batch)) != NULL) {
+		TAILQ_REMOVE(&server->v1_batch, request, next);
 		if (error != WW_OK)
 			(void)v1_failed(request, error);
 		known(request);
@@ -244,7 +277,7 @@ void v1_stop(struct server *server)
 {
 	struct v1_request *request;
 
-	while ((request = LIST_FIRST(&server->v1_waiting)) != NULL) {
+	while ((request = TAILQ_FIRST(&server->v1_waiting)) != NULL) {
 		waiting_leave(request);
 		known(request);
 	}
@@ -306,6 +339,7 @@ static void request_free(struct v1_request *request)
 	buffer_free(&request->out);
 	free(request->fields);
 	free(request->puts);
+	free(request->leases);
 	free(request);
 }
 
@@ -321,7 +355,8 @@ static const char *header(const struct v1_request *request, const char *name)
 	return MHD_lookup_connection_value(request->visit.client, MHD_HEADER_KIND, name);
 }
 
-static int take_token(struct v1_request *request)
+/* What the interface is has no secrets, and whoever writes a client reads that first. */
+static int take_token(struct v1_request *request, const char *path)
 {
 	unsigned rest = 0;
 	const union MHD_ConnectionInfo *from =
@@ -333,7 +368,7 @@ static int take_token(struct v1_request *request)
 	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
 		return v1_problem(request, MHD_HTTP_TOO_MANY_REQUESTS, NULL, "send a right token after that time",
 		    "a wrong token came from this address: wait %u seconds", request->rest = rest);
-	if (status)
+	if (status && strcmp(path, "openapi.json") != 0)
 		return v1_problem(request, MHD_HTTP_UNAUTHORIZED, NULL, "send \"Authorization: Bearer TOKEN\"",
 		    "this needs a token that the server knows");
 	if (request->who)
@@ -355,7 +390,7 @@ static int take_right(struct v1_request *request)
 		    "changes over HTTP need a token, and this server has none");
 	if (request->who && operation->right && !token_may(request->who, operation->right, ""))
 		return v1_problem(request, MHD_HTTP_FORBIDDEN, NULL, "use a token that grants it",
-		    "the token does not grant this in any tube");
+		    "the token does not grant '%s' in any tube", tokens_right_name(operation->right));
 	return 0;
 }
 
@@ -393,7 +428,7 @@ enum MHD_Result v1_begin(struct server *server, struct MHD_Connection *client, c
 	request->visit = (struct web_visit){client, go_on, end};
 	request->status = 200;
 	*visit = &request->visit;
-	request->is_refused = take_token(request) != 0 || v1_route(request, method, path) != 0 ||
+	request->is_refused = take_token(request, path) != 0 || v1_route(request, method, path) != 0 ||
 	                      take_right(request) != 0 || take_headers(request) != 0;
 	if (!request->is_refused)
 		(void)MHD_get_connection_values(client, MHD_GET_ARGUMENT_KIND, take_argument, request);

@@ -84,7 +84,7 @@ enum {
 struct v1_request {
 	struct task task;
 	struct web_visit visit;
-	LIST_ENTRY(v1_request) next; /* in one of the server's lists, or in none */
+	TAILQ_ENTRY(v1_request) next; /* in one of the server's lists, or in none */
 	enum { V1_NEW, V1_ASKING, V1_IN_BATCH, V1_WAITING, V1_KNOWN } state;
 	int is_suspended;
 	int is_refused; /* it has an answer before it is complete */
@@ -117,7 +117,12 @@ struct v1_request {
 	int is_many;
 	struct ww_job_put *puts;
 
+	int is_run;       /* its operation has been carried out */
+	enum count ended; /* a lease, which is counted so; COUNTS: not at all; 0: it ends none */
+
 	/* Of a reserve. */
+	struct ww_lease *leases; /* `got` of them, whose bodies are gone */
+	int is_called;           /* one of its tubes may have jobs */
 	const char *tubes[V1_TUBES_MAX];
 	size_t tube_count;
 	int got; /* how many leases it has */
@@ -169,6 +174,12 @@ extern const struct v1_operation v1_stream_operations[];
 enum MHD_Result v1_stream_reply(struct v1_request *request);
 void v1_stream_end(struct v1_request *request);
 
+/* ---- held.c: leases that were given over HTTP */
+
+void v1_held_add(struct server *server, const struct ww_lease *lease);
+/* One has ended. COUNTS: that is not counted. */
+void v1_held_end(struct server *server, uint64_t id, uint64_t token, enum count count);
+
 /* ---- job.c: what several operations need */
 
 /* Return 1 if the token grants the operation in the tube; with NULL, in all; with "", in any. Any thread, as all of these. */
@@ -188,6 +199,9 @@ int v1_prepare_tube_object(struct v1_request *request);
 void v1_end(struct v1_request *request, int error);
 
 #define v1_jobs(request) ((request)->task.server->jobs)
+
+/* Answer a reserve with no lease. */
+void v1_no_leases(struct v1_request *request);
 
 /* ---- write.c: answers. They note a want of memory in the request, and may be called in any thread. */
 

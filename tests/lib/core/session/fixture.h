@@ -30,6 +30,7 @@ struct gone_call {
 	enum ww_gone why;
 	char key[16]; /* the beginning of the key */
 	size_t length;
+	uint64_t deadline; /* that gone could ask for, or 0 */
 };
 
 static struct gone_call gone_log[GONE_MAX];
@@ -46,6 +47,7 @@ static inline void note(
 		struct gone_call *now = &gone_log[gone_count];
 		*now = (struct gone_call){.value = (uintptr_t)value, .why = why, .length = length};
 		memcpy(now->key, key, length < sizeof now->key ? length : sizeof now->key);
+		(void)ww_session_gone_deadline(&now->deadline);
 	}
 	gone_count++;
 	pthread_mutex_unlock(&gone_lock);

@@ -86,6 +86,29 @@ START_TEST(announcements_cost_nothing)
 }
 END_TEST
 
+/* What one long command has needed does not stay with each client. */
+START_TEST(long_commands_leave_no_memory)
+{
+	struct resp_parser parser = {.bulk_max = BULK_MAX};
+	static char bytes[60000];
+	size_t size = (size_t)snprintf(bytes, sizeof bytes, "*5000\r\n");
+
+	for (int i = 0; i < 5000; i++, size += 6)
+		memcpy(bytes + size, "$0\r\n\r\n", 6);
+	ck_assert_int_eq(resp_parse(&parser, bytes, size), RESP_COMMAND);
+	ck_assert_uint_gt(resp_takes(&parser), 5000 * (sizeof *parser.arg + sizeof *parser.span));
+	ck_assert_int_eq(resp_parse(&parser, bytes, 0), RESP_MORE);
+	ck_assert_uint_lt(resp_takes(&parser), 5000);
+	memset(bytes, 'x', sizeof bytes - 1);
+	bytes[sizeof bytes - 1] = '\n';
+	ck_assert_int_eq(resp_parse(&parser, bytes, sizeof bytes), RESP_COMMAND);
+	ck_assert_uint_gt(resp_takes(&parser), sizeof bytes);
+	ck_assert_int_eq(resp_parse(&parser, "PING\n", 5), RESP_COMMAND);
+	ck_assert_uint_lt(resp_takes(&parser), 5000);
+	resp_free(&parser);
+}
+END_TEST
+
 static size_t random_piece(size_t at, size_t size, void *context)
 {
 	size_t wanted = 1 + (size_t)seed_below(context, 9);
@@ -136,4 +159,5 @@ START_TEST(the_same_commands_come_in_any_pieces)
 END_TEST
 
 TEST_MAIN("sessiond/resp", arrays_are_commands, lines_are_commands, what_is_wrong_is_refused,
-    what_never_ends_is_refused, announcements_cost_nothing, the_same_commands_come_in_any_pieces)
+    what_never_ends_is_refused, announcements_cost_nothing, long_commands_leave_no_memory,
+    the_same_commands_come_in_any_pieces)

@@ -209,7 +209,7 @@ class FakeServers(Case):
             equal(fake.lines[3], "release-job 7 9 1 exit%20status%204%3A%20no%20luck")
         # If the job has a backoff of its own, the server chooses the delay.
         with Fake(own(backoff=10, attempts=5)) as fake:
-            matches("again after its backoff", fake.client.run(0, "work", "--drain", "false").err)
+            matches("again after its backoff: .*, doubled", fake.client.run(0, "work", "--drain", "false").err)
             equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
         # If the job has a limit of its own, the server knows the last attempt. A kick starts its count anew.
         with Fake(own(backoff="0.5", attempts=2)) as fake:

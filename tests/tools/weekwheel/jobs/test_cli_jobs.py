@@ -171,15 +171,17 @@ class JobCommands(Case):
             put = lambda *words: client.run(0, "put", "--key", "k", *words, "x").out
             equal(put("--unique", "1h"), "1 due now\n")
             equal(put("--if-absent"), "1 is kept as it is; nothing was put\n")
-            equal(put("--debounce", "1h", "--in", "2h"), "1 replaced, debounced\n")
+            matches(r"^1 replaced, due [-0-9: ]+, in 1 h$", put("--debounce", "1h", "--in", "2h"))
+            matches("is due at once", client.run(0, "put", "--key", "j", "--debounce", "1h", "x").err)
+            client.run(0, "cancel", "--key", "j")
             equal(objects(put("--json", "--if-version", "0")), [{"id": 1, "result": "kept", "replaced": False, "version": 2}])
             client.run(0, "cancel", "--key", "k")
             put("--unique", "1h")
             client.run(0, "work", "--drain", "true")
-            equal(put("--unique", "1h"), "2 has ended, and its key is not free yet; nothing was put\n")
+            equal(put("--unique", "1h"), "3 has ended, and its key is not free yet; nothing was put\n")
             equal(objects(put("--json"))[0]["result"], "ended")
             client.run(0, "cancel", "--key", "k")
-            equal(put(), "3 due now\n")
+            equal(put(), "4 due now\n")
 
     def test_put_sends_every_option(self):
         with serving() as client:
@@ -393,6 +395,8 @@ class JobCommands(Case):
             matches(r"^The next 60 minutes: 2 jobs$", text)
             matches(r"^The next 7 days: 3 jobs$", text)
             matches(r"^  from \S+ +1  #{40}$", text)
+            # A day begins at this minute, not at midnight.
+            matches(r"^  from [A-Z][a-z]{2} \d\d:\d\d +2  #{40}$", text.split("7 days")[1])
 
     def test_a_virtual_clock_is_advanced(self):
         with serving() as client:
@@ -438,7 +442,7 @@ class JobCommands(Case):
     def test_a_job_has_a_backoff_of_its_own(self):
         with serving() as client:
             client.run(0, "put", "--backoff", "10m", "--attempts", "2", "x")
-            matches("again after its backoff", client.run(0, "work", "--drain", "--", "false").err)
+            matches("again after its backoff: 10 min, doubled with each failure", client.run(0, "work", "--drain", "--", "false").err)
             check(450 <= listed(client)[0]["left"] <= 600, listed(client))
             client.run(0, "advance", "10m")
             client.run(0, "work", "--drain", "--", "false")
@@ -461,7 +465,15 @@ class JobCommands(Case):
             matches("^out$", result.err)
 
     def test_several_commands_run_at_a_time(self):
-        with serving() as client:
+        self.several_run()
+
+    def test_several_commands_run_beside_a_limit(self):
+        self.several_run("--rate", "100/s")
+
+    def several_run(self, *limit):
+        with serving("--clock", "real") as client:
+            if limit:
+                client.run(0, "limit", "default", *limit)
             for i in range(3):
                 client.run(0, "put", str(i))
             for name in ("in", "out"):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """weekwheel sessions: what a server of sessions has, counted from outside; Redis is such a server, too."""
 import json
+import socket
 import sys
+import threading
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import WEEKWHEEL, Case, Redis, equal, free_port, main, matches, run
@@ -45,10 +47,24 @@ class Sessions(Case):
         matches("NOAUTH.*set REDISCLI_AUTH", run(1, WEEKWHEEL, "sessions", self.address).err)
         equal(self.counts(REDISCLI_AUTH="secret")["sessions"], 0)
 
+    def another(self):
+        """The address of a server that speaks another protocol."""
+        listener = self.enterContext(socket.create_server(("127.0.0.1", 0)))
+
+        def say():
+            client, _ = listener.accept()
+            client.recv(1000)
+            client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            client.close()
+
+        threading.Thread(target=say, daemon=True).start()
+        return "127.0.0.1:%d" % listener.getsockname()[1]
+
     def test_wrong_words(self):
         matches("expected HOST:PORT", run(2, WEEKWHEEL, "sessions", "nix").err)
         matches("one address is expected", run(2, WEEKWHEEL, "sessions", "a:1", "b:2").err)
         matches("at most 100", run(2, WEEKWHEEL, "sessions", "--largest", "101").err)
+        matches("its answers are not those of Redis", run(1, WEEKWHEEL, "sessions", self.another()).err)
         matches("is weekwheel-sessiond running there", run(1, WEEKWHEEL, "sessions", "127.0.0.1:%d" % free_port()).err)
 
 

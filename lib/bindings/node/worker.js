@@ -1,0 +1,266 @@
+// Reserving and running jobs. Whoever reserves has a connection: its jobs come back to the tube when that is lost.
+
+import { BusyError, ConnectionError, NotFoundError, WeekwheelError, refusal } from './errors.js';
+import { encode, needOwnVerbs, readLines, readStats, seconds, whole } from './protocol.js';
+
+/** So long a server is asked to wait at a time, in seconds; a signal ends the connection at once. */
+const PATIENCE = 3600;
+const REPORT_MOST = 4096;
+const reason = (error) => encode(String(error?.message ?? error ?? '').slice(0, 80));
+
+/** A job that this process runs. Its connection is nobody else's until it has ended. */
+export class Job {
+	#wire;
+	#priority;
+
+	constructor(wire, tube, id, body) {
+		this.#wire = wire;
+		this.tube = tube;
+		this.id = id;
+		this.body = body;
+		this.ended = false;
+	}
+
+	get text() {
+		return this.body.toString();
+	}
+
+	json() {
+		return JSON.parse(this.text);
+	}
+
+	async #end(expected, command) {
+		const { words, line } = await this.#wire.ask(command + '\r\n');
+		if (!expected.includes(words[0]))
+			throw refusal(line);
+		this.ended = true;
+		return words[0];
+	}
+
+	/** It is done. */
+	async finish() {
+		await this.#end(['DELETED'], `delete ${this.id}`);
+	}
+
+	async stat() {
+		const { words, body, line } = await this.#wire.ask(`stats-job ${this.id}\r\n`);
+		if (words[0] !== 'OK')
+			throw refusal(line);
+		return readStats(body);
+	}
+
+	/** Its own pause after the first failure, in seconds, or 0. */
+	async backoff() {
+		const { words, body, line } = await this.#wire.ask(`list-delayed id=${this.id}\r\n`);
+		if (words[0] !== 'OK')
+			throw refusal(line);
+		return readLines(body).lines[0]?.backoff ?? 0;
+	}
+
+	async #priorityOf(given) {
+		if (given !== undefined)
+			return whole('priority', given);
+		return (this.#priority ??= String((await this.stat()).pri));
+	}
+
+	/** It failed: again after its own backoff, or after `delay`. Returns true if that was its last attempt, and it is buried. */
+	async release({ delay, error, priority } = {}) {
+		const when = delay === undefined ? '-' : seconds('delay', delay);
+		return (await this.#end(['RELEASED', 'BURIED'], `release-job ${this.id} ${await this.#priorityOf(priority)} ${when} ${reason(error) || '-'}`)) === 'BURIED';
+	}
+
+	/** Put it aside until somebody kicks it. */
+	async bury({ error, priority } = {}) {
+		await this.#end(['BURIED'], `bury-job ${this.id} ${await this.#priorityOf(priority)} ${reason(error) || '-'}`);
+	}
+
+	/** Its time to run begins anew. */
+	async touch() {
+		const { words, line } = await this.#wire.ask(`touch ${this.id}\r\n`);
+		if (words[0] !== 'TOUCHED')
+			throw refusal(line);
+	}
+
+	/** Say something of this run, for the history of a job that was put with `keep`. */
+	async report(said) {
+		const bytes = Buffer.from(said).subarray(-REPORT_MOST);
+		await needOwnVerbs(this.#wire);
+		const { words, line } = await this.#wire.ask(`report ${this.id} ${bytes.length}\r\n`, bytes, '\r\n');
+		if (words[0] !== 'REPORTED')
+			throw refusal(line);
+	}
+}
+
+async function watch(wire, tubes) {
+	const answers = await Promise.all(tubes.map((tube) => wire.ask(`watch ${tube}\r\n`)));
+	if (!tubes.includes('default'))
+		answers.push(await wire.ask('ignore default\r\n'));
+	for (const { words, line } of answers)
+		if (words[0] !== 'WATCHING')
+			throw refusal(line);
+}
+
+/** The next job, or undefined after the time. */
+async function next(wire, tubes, timeout) {
+	const { words, line, body } = await wire.await(`reserve-with-timeout ${whole('timeout', Math.ceil(timeout))}\r\n`);
+	if (words[0] === 'TIMED_OUT')
+		return undefined;
+	if (words[0] !== 'RESERVED')
+		throw refusal(line);
+	const id = Number(words[1]);
+	const job = new Job(wire, tubes[0], id, body);
+	if (tubes.length > 1)
+		job.tube = (await job.stat()).tube;
+	return job;
+}
+
+/**
+ * for await (const job of jobs.reserve('mail', { signal, timeout })): it ends when the signal says so, or when no job
+ * came for `timeout` seconds. A job that the loop has not ended is finished when the next one is asked for; if the loop throws,
+ * or ends early, it is released.
+ */
+export class Reservations {
+	constructor(jobs, tubes, { signal, timeout } = {}) {
+		Object.assign(this, { jobs, tubes, signal, timeout });
+	}
+
+	async *[Symbol.asyncIterator]() {
+		if (this.signal?.aborted)
+			return;
+		const wire = await this.jobs.open();
+		const abort = () => wire.close();
+		let job;
+		this.signal?.addEventListener('abort', abort, { once: true });
+		try {
+			await watch(wire, this.tubes);
+			while (!this.signal?.aborted) {
+				job = await next(wire, this.tubes, this.timeout ?? PATIENCE);
+				if (!job && this.timeout !== undefined)
+					return;
+				if (!job)
+					continue;
+				yield job;
+				if (!job.ended && !this.signal?.aborted)
+					await job.finish();
+				job = undefined;
+			}
+		} catch (error) {
+			if (!this.signal?.aborted)
+				throw error;
+		} finally {
+			this.signal?.removeEventListener('abort', abort);
+			// Closing would give it back, too, but as a run that failed.
+			if (job && !job.ended && !wire.closed)
+				await job.release({ delay: 0 }).catch(() => {});
+			await wire.close();
+		}
+	}
+}
+
+const sleep = (ms, signal) => new Promise((resolve) => {
+	const timer = setTimeout(resolve, ms);
+	signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
+});
+
+/** A second, doubled with each delivery up to an hour; a longer pause is shortened at random by up to a quarter. */
+function pauseAfter(deliveries) {
+	const pause = Math.min(2 ** Math.min(Math.max(deliveries, 1) - 1, 12), 3600);
+	return pause < 4 ? pause : pause * (1 - Math.random() / 4);
+}
+
+/**
+ * Runs jobs: `act(job)` ends them by returning (finished) or throwing (released, with the error as the reason). While it runs,
+ * the job is touched. A lost connection is opened again, later and later.
+ */
+export class Worker {
+	#jobs;
+	#tubes;
+	#act;
+	#how;
+	#stopping = new AbortController();
+	#idle = new Set();
+
+	constructor(jobs, tubes, act, { concurrency = 1, touch = true, onError = () => {} } = {}) {
+		this.#jobs = jobs;
+		this.#tubes = tubes;
+		this.#act = act;
+		this.#how = { touch, onError };
+		/** Resolves when it has stopped; rejects if the server refuses it. */
+		this.done = Promise.all(Array.from({ length: concurrency }, () => this.#lane())).then(() => {});
+		this.done.catch(() => {});
+	}
+
+	/** Take no more jobs, and wait for those that run. */
+	async stop() {
+		this.#stopping.abort();
+		for (const wire of this.#idle)
+			wire.close();
+		await this.done.catch(() => {});
+	}
+
+	get #isStopping() {
+		return this.#stopping.signal.aborted;
+	}
+
+	async #lane() {
+		for (let pause = 100; !this.#isStopping; pause = Math.min(2 * pause, 10000)) {
+			let wire;
+			try {
+				wire = await this.#jobs.open();
+				await watch(wire, this.#tubes);
+				pause = 100;
+				await this.#serve(wire);
+			} catch (error) {
+				// A disk that is full, or Redis that is away, may be back by and by.
+				if (!(error instanceof ConnectionError || error instanceof BusyError))
+					throw error;
+				if (!this.#isStopping)
+					this.#how.onError(error);
+			} finally {
+				await wire?.close();
+			}
+			if (!this.#isStopping)
+				await sleep(pause, this.#stopping.signal);
+		}
+	}
+
+	async #serve(wire) {
+		while (!this.#isStopping) {
+			this.#idle.add(wire);
+			const job = await next(wire, this.#tubes, PATIENCE).finally(() => this.#idle.delete(wire));
+			if (job)
+				await this.#run(job);
+		}
+	}
+
+	async #run(job) {
+		const stat = await job.stat().catch((error) => this.#pass(error));
+		if (!stat)
+			return;
+		const touching = this.#how.touch && setInterval(() => job.touch().catch(() => {}), Math.max(stat.ttr * 400, 200));
+		try {
+			await this.#act(job);
+			if (!job.ended)
+				await job.finish();
+		} catch (error) {
+			if (error instanceof ConnectionError)
+				throw error;
+			this.#how.onError(error, job);
+			if (!job.ended)
+				await this.#release(job, error, stat).catch((other) => this.#pass(other));
+		} finally {
+			clearInterval(touching);
+		}
+	}
+
+	/** After its own backoff; a job without one waits as those of "weekwheel work" do, and does not come at once for ever. */
+	async #release(job, error, stat) {
+		await job.release({ error, priority: stat.pri, delay: await job.backoff() ? undefined : pauseAfter(stat.reserves) });
+	}
+
+	/** Its time to run has passed: somebody else has it. */
+	#pass(error) {
+		if (!(error instanceof NotFoundError))
+			throw error instanceof WeekwheelError ? error : new WeekwheelError(String(error));
+	}
+}

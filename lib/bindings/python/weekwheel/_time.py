@@ -1,0 +1,26 @@
+"""Times of Python as whole nanoseconds."""
+from __future__ import annotations
+
+import datetime
+import math
+from typing import Union
+
+Seconds = Union[int, float, datetime.timedelta]
+"""A span of time, or a time: seconds as a number, or a timedelta. An int is exact; a float is so to a microsecond or
+better."""
+
+
+def nanoseconds(time: Seconds) -> int:
+    """Seconds as nanoseconds, rounded up: nothing is early."""
+    if isinstance(time, datetime.timedelta):
+        ns = (time // datetime.timedelta(microseconds=1)) * 1000
+    elif isinstance(time, int):
+        ns = time * 10**9
+    else:
+        if not math.isfinite(time):
+            raise ValueError(f"{time} is no time: seconds are a finite number")
+        # 0.1 is a little more than a tenth: what a float cannot tell does not count.
+        ns = math.ceil(round(time * 1e9, 3))
+    if not 0 <= ns < 2**63:
+        raise ValueError(f"{time} is out of range: seconds are 0 to 2**62 ns, 146 years")
+    return ns

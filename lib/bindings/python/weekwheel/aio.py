@@ -1,0 +1,73 @@
+"""A driver for an event loop of asyncio: its descriptor wakes the loop, and callbacks run in the loop's thread."""
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import Any
+
+from ._library import call
+from ._time import Seconds, nanoseconds
+from .timers import THREADLESS, Clock, Driver, ErrorHandler, Timer
+
+# Callbacks in a turn of the loop: others on it wait no longer than these take.
+BUDGET = 256
+
+
+class LoopDriver(Driver):
+    """A driver without threads, for the running event loop.
+
+    Callbacks may be functions, which the loop's thread calls, or coroutine functions, of which a task is made. What they
+    raise goes to the loop's exception handler, unless `on_error` is given. With `on_error`, what a task raises goes
+    there, too. Make it, use it and close it in the loop's thread. Closing it cancels no task that has begun.
+    """
+
+    _flags = THREADLESS
+
+    def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, clock: Clock | None = None,
+                 tick: Seconds = 0.001, shards: int = 1, on_error: ErrorHandler | None = None) -> None:
+        self.loop = loop or asyncio.get_running_loop()
+        super().__init__(clock=clock, tick=tick, shards=shards, on_error=on_error or self._tell)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.fd = call("ww_driver_fd", self.address)
+        self.loop.add_reader(self.fd, self.dispatch)
+
+    def dispatch(self, budget: int = BUDGET) -> int:
+        """Call the callbacks of due timers. Return how many. The loop does this by itself."""
+        return call("ww_driver_dispatch", self.address, budget)
+
+    async def sleep(self, delay: Seconds) -> None:
+        """Wait as asyncio.sleep does, on the driver's clock: a test that moves a virtual clock need not wait."""
+        nanoseconds(delay)
+        done = self.loop.create_future()
+        timer = self.schedule(delay, _finish, done)
+        try:
+            await done
+        finally:
+            timer.cancel()
+
+    def _run(self, timer: Timer) -> None:
+        result = timer.callback(*timer.arguments)
+        if inspect.iscoroutine(result):
+            task = self.loop.create_task(result)
+            self._tasks.add(task)
+            task.add_done_callback(lambda task: self._ended(task, timer))
+
+    def _ended(self, task: asyncio.Task[Any], timer: Timer) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failed(error, timer)
+
+    def _tell(self, error: BaseException, timer: Timer) -> None:
+        self.loop.call_exception_handler(
+            {"message": f"the callback {timer.callback!r} of a timer has failed", "exception": error})
+
+    def close(self) -> None:
+        """Take the driver off the loop, then close it as Driver.close does. Waits for nothing."""
+        if self._address is not None and not self.loop.is_closed():
+            self.loop.remove_reader(self.fd)
+        super().close()
+
+
+def _finish(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)

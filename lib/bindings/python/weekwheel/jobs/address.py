@@ -1,0 +1,61 @@
+"""Where a server is, with which certificates, and which token it wants: from arguments or the environment, as the
+program weekwheel takes them."""
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import ssl
+
+from .errors import ConnectionLost
+
+
+@dataclasses.dataclass(frozen=True)
+class Address:
+    """HOST:PORT, [IPV6]:PORT, tls:HOST:PORT or unix:PATH."""
+    text: str
+    host: str = ""
+    port: int = 0
+    path: str = ""
+    is_tls: bool = False
+
+    @classmethod
+    def of(cls, text: str | None) -> Address:
+        """Read an address. None: that of the environment variable WEEKWHEEL_SERVER, or 127.0.0.1:11300."""
+        text = text or os.environ.get("WEEKWHEEL_SERVER") or "127.0.0.1:11300"
+        if text.startswith("unix:"):
+            return cls(text, path=text[len("unix:"):])
+        found = re.fullmatch(r"(tls:)?(?:\[([^]]+)\]|([^:]+)):(\d{1,5})", text)
+        if not found:
+            raise ValueError(f"{text!r} is no address: HOST:PORT, [IPV6]:PORT, tls:HOST:PORT or unix:PATH")
+        return cls(text, host=found[2] or found[3], port=int(found[4]), is_tls=bool(found[1]))
+
+    def context(self, given: ssl.SSLContext | None) -> ssl.SSLContext | None:
+        """What TLS needs, or None. Without a context of the caller's: WEEKWHEEL_TLS_CA, _CERT and _KEY."""
+        if not self.is_tls or given:
+            return given if self.is_tls else None
+        context = ssl.create_default_context(cafile=os.environ.get("WEEKWHEEL_TLS_CA"))
+        if certificate := os.environ.get("WEEKWHEEL_TLS_CERT"):
+            context.load_cert_chain(certificate, os.environ.get("WEEKWHEEL_TLS_KEY"))
+        return context
+
+    def unreachable(self, error: Exception) -> ConnectionLost:
+        """The exception of a connection that cannot be made."""
+        return ConnectionLost(f"there is no connection to {self.text}: {error}. Start weekwheeld there, or name another "
+                              "address")
+
+    def broken(self, error: object) -> ConnectionLost:
+        """The exception of a connection that broke during a command."""
+        return ConnectionLost(f"the connection to {self.text} broke: {error}. The command may have been carried out; jobs "
+                              "that were reserved are ready again")
+
+
+def token_of(given: str | None) -> str | None:
+    """The token, or that in the file that WEEKWHEEL_TOKEN names."""
+    path = os.environ.get("WEEKWHEEL_TOKEN")
+    if given is None and path:
+        with open(path, encoding="ascii") as file:
+            given = file.readline().strip()
+    if given is not None and not re.fullmatch(r"[!-~]{16,200}", given):
+        raise ValueError("a token is 16 to 200 printable characters without a space")
+    return given

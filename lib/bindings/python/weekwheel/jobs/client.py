@@ -1,0 +1,278 @@
+"""The client for threads: one connection, one command at a time, and its worker."""
+from __future__ import annotations
+
+import functools
+import json
+import os
+import socket
+import ssl
+import threading
+from types import TracebackType
+from typing import IO, Any, Callable, Concatenate, Iterable, ParamSpec, TypeVar
+
+from .._time import Seconds, nanoseconds
+from . import verbs
+from .address import Address, token_of
+from .errors import JobsError, LeaseLost
+from .protocol import Answer, Body, Dialogue, Object, Steps, block_size, introduce, reserve, unexpected
+
+Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
+
+
+def _verb(steps: Callable[Concatenate[Dialogue, Arguments], Steps[Result]]
+          ) -> Callable[Concatenate[Client, Arguments], Result]:
+    """Make a method of a verb."""
+    @functools.wraps(steps)
+    def method(self: Client, /, *arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        return self._carry_out(steps(self._dialogue, *arguments, **options))
+    return method
+
+
+class Job:
+    """A job that its client has reserved. In a `with` statement it is deleted at the end, and released, with the
+    exception as the reason, if the block raises one."""
+
+    def __init__(self, client: Client, id: int, body: bytes) -> None:
+        self.id = id
+        self.body = body
+        self.client = client
+        self.is_finished = False
+        """It was deleted, released or buried."""
+        self._connection = client._connections
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.body.decode()
+
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+    def delete(self) -> None:
+        """The job is done."""
+        self._do(verbs.delete(self.client._dialogue, self.id), True)
+
+    def release(self, *, delay: Seconds | None = None, priority: int | None = None, error: str | None = None) -> bool:
+        """Give the job back, for after `delay` (None: its own backoff), with a reason. Return True, or False if that was
+        its last attempt and it is buried."""
+        return self._do(verbs.release(self.client._dialogue, self.id, delay=delay, priority=priority, error=error), True)
+
+    def _failed(self, error: str) -> None:
+        self._do(verbs.failed(self.client._dialogue, self.id, error), True)
+
+    def bury(self, *, priority: int | None = None, error: str | None = None) -> None:
+        """Put the job aside, with a reason, until somebody kicks it."""
+        self._do(verbs.bury(self.client._dialogue, self.id, priority=priority, error=error), True)
+
+    def touch(self) -> None:
+        """Begin the time to run anew."""
+        self._do(verbs.touch(self.client._dialogue, self.id))
+
+    def report(self, text: Body) -> None:
+        """Say something of this run, which its history keeps: at most 4096 bytes."""
+        self._do(verbs.report(self.client._dialogue, self.id, text))
+
+    def stats(self) -> Object:
+        """The job's numbers."""
+        return self._do(verbs.stats_job(self.client._dialogue, self.id))
+
+    def _do(self, steps: Steps[Result], finishes: bool = False) -> Result:
+        result = self.client._carry_out(steps, self._connection)
+        self.is_finished = self.is_finished or finishes
+        return result
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, _type: type[BaseException] | None, value: BaseException | None,
+                 _traceback: TracebackType | None) -> None:
+        if self.is_finished:
+            return
+        if value is None:
+            self.delete()
+            return
+        try:
+            self.release(error=describe(value))
+        except JobsError as error:  # the block's own exception matters more
+            value.add_note(f"job {self.id} was not released: {error}")
+
+
+def describe(error: BaseException) -> str:
+    """An exception as a reason."""
+    return f"{type(error).__name__}: {error}"
+
+
+class Client:
+    """A client of weekwheeld, or of beanstalkd without weekwheeld's own verbs.
+
+    address: HOST:PORT, [IPV6]:PORT, tls:HOST:PORT or unix:PATH; None: $WEEKWHEEL_SERVER or 127.0.0.1:11300.
+    tube: of the commands that name none. token: for a server with --auth-file; None: the file that $WEEKWHEEL_TOKEN
+    names. tls: a context instead of $WEEKWHEEL_TLS_CA, _CERT and _KEY. timeout: for a connection and for an answer, in
+    seconds.
+
+    It connects with the first command. A connection that breaks raises ConnectionLost, and the next command connects
+    again; what was reserved is lost then. Threads may share a client, and wait for each other: one that waits for a job
+    needs its own. After a fork the child connects anew.
+    """
+
+    def __init__(self, address: str | None = None, *, tube: str = "default", token: str | None = None,
+                 tls: ssl.SSLContext | None = None, timeout: float = 10.0) -> None:
+        self.address = Address.of(address)
+        self.timeout = timeout
+        self._dialogue = Dialogue(tube)
+        self._token = token_of(token)
+        self._tls = tls
+        self._lock = threading.RLock()
+        self._socket: socket.socket | None = None
+        self._file: IO[bytes] | None = None
+        self._connections = 0
+        self._process = os.getpid()
+
+    def reserve(self, timeout: Seconds | None = None, *, tubes: Iterable[str] | None = None) -> Job | None:
+        """Take the next job of the tubes (None: of the client's own). Wait for one so long, rounded up to a second, or
+        for ever. Return None if there was none. Raises DeadlineSoon if a job that is already reserved runs out of
+        time."""
+        wait = None if timeout is None else nanoseconds(timeout) / 1e9 + 1
+        with self._lock:
+            found = self._carry_out(reserve(self._dialogue, timeout, tubes), wait=wait)
+            return Job(self, *found) if found else None
+
+    def reserve_job(self, id: int) -> Job:
+        """Take the job of an id, whatever its state and its limits. Raises NotFound if there is none, or if it is
+        reserved."""
+        with self._lock:
+            answer = self._carry_out(verbs.reserve_job(self._dialogue, id))
+            return Job(self, id, answer)
+
+    put = _verb(verbs.put)
+    delete = _verb(verbs.delete)
+    delete_key = _verb(verbs.delete_key)
+    move = _verb(verbs.move)
+    move_key = _verb(verbs.move_key)
+    kick = _verb(verbs.kick)
+    kick_job = _verb(verbs.kick_job)
+    peek = _verb(verbs.peek)
+    peek_key = _verb(verbs.peek_key)
+    peek_next = _verb(verbs.peek_next)
+    stats = _verb(verbs.stats)
+    stats_job = _verb(verbs.stats_job)
+    stats_key = _verb(verbs.stats_key)
+    stats_tube = _verb(verbs.stats_tube)
+    tubes = _verb(verbs.tubes)
+    jobs = _verb(verbs.jobs)
+    forecast = _verb(verbs.forecast)
+    history = _verb(verbs.history)
+    pause = _verb(verbs.pause)
+    limit = _verb(verbs.limit)
+    limits = _verb(verbs.limits)
+    put_schedule = _verb(verbs.put_schedule)
+    delete_schedule = _verb(verbs.delete_schedule)
+    pause_schedule = _verb(verbs.pause_schedule)
+    resume_schedule = _verb(verbs.resume_schedule)
+    run_schedule = _verb(verbs.run_schedule)
+    schedules = _verb(verbs.schedules)
+    advance = _verb(verbs.advance)
+
+    # ---- The connection
+
+    def close(self) -> None:
+        """Close the connection. What is reserved is ready again. The next command connects anew."""
+        with self._lock:
+            file, connection, self._file, self._socket = self._file, self._socket, None, None
+            if file:
+                file.close()
+            if connection:
+                connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, _type: type[BaseException] | None, _value: BaseException | None,
+                 _traceback: TracebackType | None) -> None:
+        self.close()
+
+    def _connect(self) -> None:
+        address = self.address
+        context = address.context(self._tls)
+        connection = None
+        try:
+            if address.path:
+                connection = socket.socket(socket.AF_UNIX)
+                connection.settimeout(self.timeout)
+                connection.connect(address.path)
+            else:
+                connection = socket.create_connection((address.host, address.port), self.timeout)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if context:
+                connection = context.wrap_socket(connection, server_hostname=address.host)
+        except OSError as error:
+            if connection:
+                connection.close()
+            raise address.unreachable(error) from error
+        self._socket, self._file = connection, connection.makefile("rb")
+        self._connections += 1
+        self._dialogue.begin()
+        if self._token:
+            try:
+                self._exchange(introduce(self._token), self.timeout + 10)
+            except JobsError:
+                self.close()
+                raise
+
+    def _carry_out(self, steps: Steps[Result], lease: int | None = None, wait: float | None = 0) -> Result:
+        """Run the steps of a verb. `lease` is the connection that has to be there still."""
+        with self._lock:
+            if self._process != os.getpid():
+                self._forget()
+            if lease is not None and (self._file is None or lease != self._connections):
+                raise LeaseLost("the connection that reserved the job is closed: the server gives it to another worker")
+            if self._file is None:
+                self._connect()
+            return self._exchange(steps, None if wait is None else self.timeout + wait)
+
+    def _forget(self) -> None:
+        """The connection is the parent's: a goodbye of TLS would end it there."""
+        self._process = os.getpid()
+        if self._socket:
+            os.close(self._socket.detach())
+        self._socket = self._file = None
+
+    def _exchange(self, steps: Steps[Result], timeout: float | None) -> Result:
+        assert self._socket and self._file
+        try:
+            lines = next(steps)
+            while True:
+                self._socket.settimeout(timeout)
+                self._socket.sendall(b"".join(lines))
+                lines = steps.send([self._answer() for _ in lines])
+        except StopIteration as ended:
+            result: Result = ended.value
+            return result
+        except (OSError, EOFError) as error:
+            self.close()
+            raise self.address.broken(error or "the server closed it") from error
+        except (JobsError, ValueError, TypeError):
+            raise  # the connection is as it was
+        except BaseException:
+            self.close()  # an answer may still come
+            raise
+
+    def _answer(self) -> Answer:
+        assert self._file
+        line = self._file.readline()
+        if not line.endswith(b"\r\n"):
+            raise EOFError("the server closed it")
+        text = line[:-2].decode(errors="replace")
+        try:
+            size = block_size(text)
+        except ValueError:
+            self.close()
+            raise unexpected(text) from None
+        if size is None:
+            return Answer(text)
+        block = self._file.read(size + 2)
+        if len(block) != size + 2:
+            raise EOFError("the server closed it")
+        return Answer(text, block[:-2])

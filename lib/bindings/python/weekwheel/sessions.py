@@ -1,0 +1,469 @@
+"""Sessions: a map whose entries expire, with an idle time and a lifetime for each.
+
+The C library keeps numbers, never pointers to objects of Python, and `_values` has the object of each number. So a
+lookup that is overtaken by a deletion in another thread finds no object any more, and looks again.
+"""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import enum
+import itertools
+import json
+import os
+from ctypes import byref, c_size_t, c_uint64, c_void_p
+from types import TracebackType
+from typing import IO, Any, Callable, Generic, Iterator, TypeVar
+
+from ._library import (DECODE_FN, ENCODE_FN, GONE_FN, LOAD_FN, NO_END, READ_FN, WALK_FN, WRITE_FN, Held, SessionConfig,
+                       SessionFound, SessionLoaded, SessionLoading, SessionOrder, SessionReader, SessionStats,
+                       SessionWriter, call, check, library)
+from ._time import Seconds, nanoseconds
+from .errors import Damaged, LoadFailed
+from .timers import Driver, end_child, logger
+
+Value = TypeVar("Value")
+Default = TypeVar("Default")
+
+RENEW, LIFETIMES, ADMIT = 1, 2, 4
+KEEP_END, REPLACE, PINNED = 1, 2, 4
+ABSENT = NO_END
+"""Instead of a version: the key has no entry."""
+# What functions of Python answer to the C library when they have raised. No WW_E* is as small.
+RAISED = -1000
+# The failures of loaders that calls in other threads may still ask for.
+FAILURES_KEPT = 64
+
+
+class Gone(enum.IntEnum):
+    """Why a value has left the map."""
+    EXPIRED = 0
+    EVICTED = 1
+    REPLACED = 2
+    DELETED = 3
+    CLEARED = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry(Generic[Value]):
+    """All that a map has for a key, at one moment. Times are in seconds."""
+    value: Value
+    version: int
+    """Each set, put, load and rename gives another; a refresh keeps it."""
+    ttl: float
+    """What a refresh starts anew."""
+    left: float
+    """Until the entry expires."""
+    end_left: float | None
+    """Until its lifetime ends; None: it has no end."""
+    weight: int
+    pinned: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Loaded:
+    """What Sessions.load has done."""
+    entries: int
+    expired: int
+    """Between save and load."""
+    present: int
+    """Whose key was in the map, and stayed."""
+    left_out: int
+    downtime: float
+    """Seconds between save and load, by the wall clock."""
+
+
+class Sessions(Generic[Value]):
+    """A map from strings to values of any kind, which removes what has not been used for its time to live (TTL).
+
+    ttl: of an entry, unless it gets its own. lifetime: the end that nothing prolongs: 30 minutes idle, 12 hours in all.
+    lifetimes: entries may get lifetimes of their own though the map has none. renew: each lookup starts the TTL anew.
+    limit, weight_limit: the most entries, and the most that they weigh; what was used least lately goes. admit: a full
+    map keeps what is used often. jitter: a part of the TTL, 0 to 1, of which at random up to jitter_max is added.
+
+    on_gone(key, value, why) hears of each value that has left the map, but not of those that `pop` returns. It runs in a
+    thread of the driver when an entry expires, and otherwise in the call that caused it. What it raises is logged.
+
+    Keys are up to 65,535 bytes of UTF-8. Any thread may call every method, except close. In a child of the process every
+    call raises Closed.
+    """
+
+    def __init__(self, driver: Driver, *, ttl: Seconds = 604800, lifetime: Seconds | None = None,
+                 lifetimes: bool = False, limit: int = 0, weight_limit: int = 0, renew: bool = False,
+                 admit: bool = False, jitter: float = 0.0, jitter_max: Seconds = 60, shards: int = 0,
+                 on_gone: Callable[[str, Value, Gone], object] | None = None) -> None:
+        self._held = Held("map of sessions")
+        self.driver = driver
+        self.on_gone = on_gone
+        self._values: dict[int, Value] = {}
+        self._numbers = itertools.count(1)
+        self._failures: dict[int, BaseException] = {}
+        self._failed_codes = itertools.count(-RAISED)
+        self._gone = GONE_FN(self._leave)
+        config = SessionConfig()
+        call("ww_session_config_default", byref(config))
+        config.ttl, config.jitter, config.jitter_max = nanoseconds(ttl), round(jitter * 1000), nanoseconds(jitter_max)
+        config.lifetime = 0 if lifetime is None else nanoseconds(lifetime)
+        config.limit, config.weight_limit, config.shards = limit, weight_limit, shards
+        config.flags = RENEW * renew | LIFETIMES * lifetimes | ADMIT * admit
+        config.gone = ctypes.cast(self._gone, c_void_p).value
+        address = c_void_p()
+        call("ww_session_create", byref(address), driver.address, byref(config))
+        self._held._address = address.value
+        driver._users.add(self)
+
+    # ---- One entry
+
+    def set(self, key: str, value: Value, ttl: Seconds | None = None) -> None:
+        """Map the key to the value for `ttl` (None: the map's own). What was there is replaced."""
+        self.put(key, value, ttl=ttl)
+
+    def put(self, key: str, value: Value, *, ttl: Seconds | None = None, lifetime: Seconds | None = None,
+            version: int | None = None, keep_end: bool = False, pinned: bool = False, weight: int = 0) -> int:
+        """Set with all options. Return the entry's version.
+
+        version: what must be there, an entry's or ABSENT, or the call raises Stale. keep_end: the lifetime of what is
+        replaced goes on. pinned: the entry is never evicted. weight: in a map with a weight_limit.
+        """
+        encoded, order, found = _bytes(key), SessionOrder(), SessionFound()
+        order.ttl, order.lifetime = _time(ttl), _time(lifetime)
+        order.version, order.weight = version or 0, weight
+        order.flags = KEEP_END * keep_end | PINNED * pinned
+        number = next(self._numbers)
+        self._values[number] = value
+        try:
+            call("ww_session_put", self._held.address, encoded, len(encoded), number, byref(order), byref(found), None)
+        except BaseException:
+            del self._values[number]
+            raise
+        return int(found.version)
+
+    def get(self, key: str, default: Default | None = None) -> Value | Default | None:
+        """The value of the key, or `default`."""
+        found = self._look("ww_session_get", _bytes(key))
+        return default if found is None else found[0]
+
+    def entry(self, key: str) -> Entry[Value] | None:
+        """All that the map has for the key, or None."""
+        encoded, found = _bytes(key), SessionFound()
+        while call("ww_session_find", self._held.address, encoded, len(encoded), byref(found)):
+            entry = self._entry(found)
+            if entry is not None:
+                return entry
+        return None
+
+    def refresh(self, key: str, ttl: Seconds | None = None) -> bool:
+        """Start the entry's TTL anew, with another if it is given. Return whether there is an entry."""
+        encoded = _bytes(key)
+        return call("ww_session_refresh", self._held.address, encoded, len(encoded), _time(ttl), None) == 1
+
+    def delete(self, key: str, version: int | None = None) -> bool:
+        """Take the entry out, if it has the version that is given; otherwise raise Stale. Return whether there was one.
+        on_gone hears of its value."""
+        encoded = _bytes(key)
+        return call("ww_session_delete_if", self._held.address, encoded, len(encoded), version or 0, None) == 1
+
+    def pop(self, key: str, default: Default | None = None) -> Value | Default | None:
+        """Take the entry out and return its value, or `default`. on_gone does not hear of it."""
+        encoded, number = _bytes(key), c_void_p()
+        if not call("ww_session_delete_if", self._held.address, encoded, len(encoded), 0, byref(number)):
+            return default
+        return self._values.pop(number.value or 0)
+
+    def rename(self, key: str, to: str, *, ttl: Seconds | None = None, version: int | None = None,
+               replace: bool = False) -> int:
+        """Give the entry another key, as a site does at login. Return its new version. Raises Stale if there is no such
+        entry, and InUse if the new key has one and `replace` is not set."""
+        encoded, new, order, found = _bytes(key), _bytes(to), SessionOrder(), SessionFound()
+        order.ttl, order.version, order.flags = _time(ttl), version or 0, REPLACE * replace
+        call("ww_session_rename", self._held.address, encoded, len(encoded), new, len(new), byref(order), byref(found),
+             None)
+        return int(found.version)
+
+    def take(self, key: str, loader: Callable[[str], Value], *, ttl: Seconds | None = None,
+             wait: Seconds | None = None) -> Value:
+        """The value of the key, which `loader(key)` makes if there is none. However many threads ask for a key at a time,
+        one of them loads.
+
+        What the loader raises is raised here; calls of other threads that waited for it raise LoadFailed. `wait` is the
+        longest time to wait for another thread's loader; then the call raises WheelError.
+        """
+        encoded, raised, loaded = _bytes(key), list[BaseException](), list[Value]()
+
+        def load(_key: int, _length: int, value: Any, order: Any, _context: int) -> int:
+            try:
+                made = loader(key)
+                order.contents.ttl = _time(ttl)
+                number = next(self._numbers)
+                self._values[number] = made
+                loaded.append(made)
+                value[0] = number
+                return 0
+            except BaseException as error:
+                raised.append(error)
+                return -self._keep_failure(error)
+
+        function = LOAD_FN(load)
+        how, number = SessionLoading(), c_void_p()
+        how.load, how.wait = ctypes.cast(function, c_void_p).value, _time(wait)
+        while True:
+            result = library.ww_session_take_by(self._held.address, encoded, len(encoded), byref(how), byref(number))
+            if raised:
+                raise raised[0]
+            if result <= RAISED:
+                raise LoadFailed(f"the loader of {key!r} in another thread has failed") from self._failures.get(-result)
+            check(result)
+            try:
+                return self._values[number.value or 0]
+            except KeyError:  # it has left the map meanwhile
+                if loaded:
+                    return loaded[0]
+
+    # ---- All entries
+
+    def items(self) -> Iterator[tuple[str, Entry[Value]]]:
+        """Each key and its entry, of those that have not expired. What is in the map throughout comes exactly once; what
+        is set or removed meanwhile may or may not."""
+        found: list[tuple[bytes, SessionFound]] = []
+
+        def visit(key: int, length: int, entry: Any, _context: int) -> int:
+            copy = SessionFound()
+            # Without the spare room, which the library's own structure lacks.
+            ctypes.memmove(byref(copy), entry, SessionFound.spare.offset)
+            found.append((ctypes.string_at(key, length) if length else b"", copy))
+            return 0
+
+        function, cursor = WALK_FN(visit), c_uint64()
+        address = ctypes.cast(function, c_void_p).value
+        while True:
+            call("ww_session_scan", self._held.address, byref(cursor), address, None)
+            for key, copy in found:
+                entry = self._entry(copy)
+                if entry is not None:
+                    yield _text(key), entry
+            found.clear()
+            if cursor.value == 0:
+                return
+
+    def clear(self) -> int:
+        """Take all entries out. Return how many there were."""
+        count = c_size_t()
+        call("ww_session_clear", self._held.address, byref(count))
+        return count.value
+
+    def stats(self) -> dict[str, int]:
+        """What the map counts: entries, hits, misses, expired, evicted and more; see struct ww_session_stats."""
+        stats = SessionStats()
+        call("ww_session_stats", self._held.address, byref(stats))
+        return {name: getattr(stats, name) for name, _ in SessionStats._fields_[:-1]}
+
+    def __len__(self) -> int:
+        """How many entries there are; one that has expired counts until the driver's next tick."""
+        return self.stats()["entries"]
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self._look("ww_session_get", _bytes(key)) is not None
+
+    def __getitem__(self, key: str) -> Value:
+        found = self._look("ww_session_get", _bytes(key))
+        if found is None:
+            raise KeyError(key)
+        return found[0]
+
+    def __setitem__(self, key: str, value: Value) -> None:
+        self.put(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        if not self.delete(key):
+            raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key, _ in self.items())
+
+    # ---- Over a restart
+
+    def save(self, path: str | os.PathLike[str], encode: Callable[[Value], bytes] | None = None) -> int:
+        """Write all entries that have not expired into a file, with the times that they have left. Return how many.
+
+        The file is written under another name, synced and renamed, so that `path` is always whole. `encode` makes bytes
+        of a value, as JSON by default. It runs under a lock of the map: it has to be short and calls no map, which
+        would raise Busy.
+        """
+        encode = encode or _json
+        final, temporary = os.fspath(path), os.fspath(path) + ".new"
+        count, raised = c_size_t(), list[BaseException]()
+        with open(temporary, "wb") as file:
+            writer, functions = self._writer(file, encode, raised)
+            result = library.ww_session_save(self._held.address, byref(writer), byref(count))
+            del functions
+            if result == 0:
+                file.flush()
+                os.fsync(file.fileno())
+        if result != 0:
+            os.unlink(temporary)
+            if raised:
+                raise raised[0]
+            check(result)
+        os.replace(temporary, final)
+        folder = os.open(os.path.dirname(os.path.abspath(final)), os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return count.value
+
+    def load(self, path: str | os.PathLike[str], decode: Callable[[bytes], Value] | None = None) -> Loaded:
+        """Make the entries that were saved, less the time that has passed since, by the wall clock. Load before others
+        use the map: an entry that is there already is newer and stays.
+
+        Raises Damaged if the file is cut off or broken; what stood before the damage is then in the map. Load only what
+        this program has written.
+        """
+        decode = decode or json.loads
+        raised, loaded = list[BaseException](), SessionLoaded()
+        with open(path, "rb") as file:
+            reader, functions = self._reader(file, decode, raised)
+            result = library.ww_session_load(self._held.address, byref(reader), byref(loaded))
+            del functions
+        if raised:
+            raise raised[0]
+        try:
+            check(result)
+        except Damaged as error:
+            raise Damaged(f"{os.fspath(path)} is damaged behind its byte {loaded.bytes}: {loaded.entries} entries before "
+                          f"it were loaded. {error}") from None
+        return Loaded(loaded.entries, loaded.expired, loaded.present, loaded.left_out, loaded.downtime / 1e9)
+
+    def _writer(self, file: IO[bytes], encode: Callable[[Value], bytes],
+                raised: list[BaseException]) -> tuple[SessionWriter, list[Any]]:
+        last: list[Any] = [0, b""]
+
+        def write(data: int, size: int, _context: int) -> int:
+            try:
+                file.write(ctypes.string_at(data, size))
+                return 0
+            except BaseException as error:
+                raised.append(error)
+                return RAISED
+
+        def store(number: int, data: int, size: Any, _context: int) -> int:
+            try:
+                # It is called again for the same value where there was no room.
+                if last[0] != number:
+                    last[:] = [number, encode(self._values[number])]
+                room, size[0] = size[0], len(last[1])
+                if size[0] <= room:
+                    ctypes.memmove(data, last[1], size[0])
+                    last[0] = 0
+                return 0
+            except BaseException as error:
+                raised.append(error)
+                return RAISED
+
+        functions = [WRITE_FN(write), ENCODE_FN(store)]
+        writer = SessionWriter()
+        writer.write, writer.encode = (ctypes.cast(function, c_void_p).value for function in functions)
+        return writer, functions
+
+    def _reader(self, file: IO[bytes], decode: Callable[[bytes], Value],
+                raised: list[BaseException]) -> tuple[SessionReader, list[Any]]:
+        def read(data: int, size: int, _context: int) -> int:
+            try:
+                piece = file.read(min(size, 1 << 20))
+                ctypes.memmove(data, piece, len(piece))
+                return len(piece)
+            except BaseException as error:
+                raised.append(error)
+                return RAISED
+
+        def make(data: int, size: int, value: Any, _context: int) -> int:
+            try:
+                made = decode(ctypes.string_at(data, size) if size else b"")
+                number = next(self._numbers)
+                self._values[number] = made
+                value[0] = number
+                return 0
+            except BaseException as error:
+                raised.append(error)
+                return RAISED
+
+        functions = [READ_FN(read), DECODE_FN(make)]
+        reader = SessionReader()
+        reader.read, reader.decode = (ctypes.cast(function, c_void_p).value for function in functions)
+        return reader, functions
+
+    # ---- The end
+
+    def close(self) -> None:
+        """Take all entries out, as CLEARED, wait for calls of on_gone that run, and free the map. A second call does
+        nothing. Driver.close does this, too."""
+        if self._held._address is None:
+            return
+        call("ww_session_destroy", self._held._address)
+        self._held._address = None
+        self.driver._users.discard(self)
+        self._values.clear()
+
+    def __enter__(self) -> Sessions[Value]:
+        return self
+
+    def __exit__(self, _type: type[BaseException] | None, _value: BaseException | None,
+                 _traceback: TracebackType | None) -> None:
+        self.close()
+
+    # ---- What the C library has as numbers
+
+    def _look(self, name: str, key: bytes) -> tuple[Value] | None:
+        number = c_void_p()
+        while call(name, self._held.address, key, len(key), byref(number)):
+            try:
+                return (self._values[number.value or 0],)
+            except KeyError:  # deleted since: look what is there now
+                pass
+        return None
+
+    def _entry(self, found: SessionFound) -> Entry[Value] | None:
+        try:
+            value = self._values[found.value or 0]
+        except KeyError:
+            return None
+        return Entry(value, found.version, found.ttl / 1e9, found.left / 1e9,
+                     None if found.end_left == NO_END else found.end_left / 1e9, found.weight,
+                     bool(found.flags & PINNED))
+
+    def _leave(self, _map: int, key: int, length: int, number: int, why: int, _user: int) -> None:
+        """A value has left the map. Nothing may be raised into the C library."""
+        process = os.getpid()
+        try:
+            value = self._values.pop(number)
+            if self.on_gone is not None:
+                self.on_gone(_text(ctypes.string_at(key, length) if length else b""), value, Gone(why))
+        except BaseException as error:
+            if os.getpid() != process:
+                end_child(error)
+            logger.error("on_gone of a map of sessions has failed", exc_info=error)
+        if os.getpid() != process:
+            end_child(None)
+
+    def _keep_failure(self, error: BaseException) -> int:
+        code = next(self._failed_codes)
+        self._failures[code] = error
+        self._failures.pop(code - FAILURES_KEPT, None)
+        return code
+
+
+def _bytes(key: str) -> bytes:
+    return key.encode("utf-8", "surrogateescape")
+
+
+def _text(key: bytes) -> str:
+    return key.decode("utf-8", "surrogateescape")
+
+
+def _time(time: Seconds | None) -> int:
+    """0 stands for the map's own."""
+    return 0 if time is None else max(1, nanoseconds(time))
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value).encode()

@@ -1,0 +1,71 @@
+#ifndef LIB_JOURNAL_JOURNAL_H
+#define LIB_JOURNAL_JOURNAL_H
+
+/*
+ * A journal: what was committed and is not in the index yet, in files that are only appended to; format.h has their
+ * bytes, and replay.h reads them again. The *index* is what keeps all: SQLite's of a store of jobs, a snapshot of sessions.
+ *
+ * A record is what one commit has changed; the journal does not look into it. Records are numbered without a gap through all files. Older records are
+ * synced first. A file is made and named stably before a record is written into it, and files are numbered without a
+ * gap: one that is missing is missed. There is always a file beyond those that the index has taken over. When it has
+ * taken over all records of a file, the file is cut: removed.
+ *
+ * Threads: append, turn and end in one thread at a time; cut in another one; sync in any.
+ */
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/journal/fault.h"
+
+/* Files that may exist at a time. */
+enum { JOURNAL_FILES = 128 };
+
+struct journal_file {
+	uint64_t number;
+	int fd;
+	uint64_t prepared; /* bytes that have space */
+	_Atomic int dirty; /* has bytes that are not synced */
+};
+
+struct journal {
+	const char *folder; /* the caller's */
+	pthread_mutex_t syncing;
+	pthread_mutex_t lock; /* of the files' list */
+	struct journal_file file[JOURNAL_FILES];
+	uint32_t files;
+	uint64_t last;               /* number of the last file */
+	uint64_t record;             /* number of the next record */
+	uint64_t offset;             /* in the last file */
+	uint64_t filled;             /* up to there it has bytes */
+	uint32_t salt;               /* of that file */
+	int fills;                   /* its files get zeros in advance, as each commit is synced */
+	_Atomic uint64_t synced;     /* all records below this number are stable */
+	struct journal_fault *fault; /* the caller's; a failed sync is noted there, and ends appending and syncing */
+};
+
+/* Go on after file `last` and before the record of that number. No file is open until `turn`. */
+void ww_journal_open(
+    struct journal *journal, const char *folder, struct journal_fault *fault, uint64_t last, uint64_t record);
+/* The last file, and the number of the next record. */
+uint64_t ww_journal_end(const struct journal *journal, uint64_t *record);
+void ww_journal_close(struct journal *journal);
+
+/* Let the last file have space for so many bytes more. Errors: WW_EFULL, WW_EIO. */
+int ww_journal_room(struct journal *journal, uint64_t size);
+/* Append a record. On error the journal is as before. Errors: WW_EFULL, WW_EIO: also after a failed sync. */
+int ww_journal_append(struct journal *journal, const void *bytes, size_t size);
+/* Return when all that was appended before is stable. An error is final: WW_EIO. */
+int ww_journal_sync(struct journal *journal);
+
+/* Begin a new file. `is_last`: the store is being closed. On error the former one goes on. */
+int ww_journal_turn(struct journal *journal, int is_last);
+/* Remove the files up to that number, which is below the last: the index has taken over all that they have. */
+int ww_journal_cut(struct journal *journal, uint64_t number);
+/* Bytes that its files have space for. */
+uint64_t ww_journal_space(struct journal *journal);
+/* Bytes of all files. */
+uint64_t ww_journal_bytes(struct journal *journal);
+
+#endif

@@ -1,0 +1,43 @@
+#ifndef LIB_JOURNAL_REPLAY_H
+#define LIB_JOURNAL_REPLAY_H
+
+/*
+ * Reading a journal again, and telling what a power failure has torn from what is damaged.
+ *
+ * Records are numbered without a gap. The first that is not whole ends the journal, as its sync cannot have ended. It is
+ * damage instead
+ * - if no part of it within a sector is zeros: all of it was written,
+ * - or if a later record was written when that one was stable.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weekwheel/error.h"
+
+/* What a record has. Returns 0 or an error, which ends the reading. */
+typedef int replay_read_fn(void *context, const unsigned char *bytes, size_t size);
+/* What is damaged or missing, in a sentence. */
+typedef void replay_problem_fn(const char *problem, void *context);
+
+struct replay {
+	const char *folder;
+	uint64_t cut;    /* read the files above this number; UINT64_MAX: all there are */
+	uint64_t record; /* number of the first record expected there, 0: any; then of the next one */
+	uint64_t last;   /* number of the last file, or `cut` */
+	int is_empty;    /* nothing was ever written: a store that was being made */
+	int is_closed;   /* the last file says so */
+	int salvage;     /* read whatever is whole, in each file there is */
+	replay_read_fn *read;
+	void *context;
+	replay_problem_fn *problem; /* told what is damaged or missing; may be NULL */
+	void *problem_context;
+};
+
+/*
+ * Fill `last`, `record`, `is_empty` and `is_closed`. Errors: WW_ECORRUPT: something is damaged or missing, which was told;
+ * WW_EVERSION: written by a later version; WW_EIO, WW_EDENIED, WW_ENOMEM, or that of `read`.
+ */
+int ww_replay(struct replay *replay);
+
+#endif

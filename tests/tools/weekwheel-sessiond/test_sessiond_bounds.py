@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""weekwheel-sessiond bounds what clients take: commands that never end, transactions, answers that nobody reads."""
+import sys
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from sessiond import Sessiond, encoded
+from weekwheel import Case, equal, main, matches, until
+
+OK = b"+OK\r\n"
+MEGABYTE = 1 << 20
+
+
+class Bounds(Case):
+    def served(self, hoard):
+        """Clients hoard more than there may be. Those with the most are closed, and a modest one is served."""
+        with Sessiond("--max-buffers", "8M", "--threads", "2") as server, server.client() as modest:
+            equal(modest.ask("SET", "big", "v" * MEGABYTE), OK)
+            hoarders = [server.client() for _ in range(12)]
+            for client in hoarders:
+                try:
+                    hoard(client)
+                except ConnectionError:
+                    pass
+            equal(modest.ask("GET", "absent"), b"$-1\r\n")
+            equal(modest.ask("STRLEN", "big"), b":%d\r\n" % MEGABYTE)
+            for client in hoarders:
+                client.__exit__()
+            server.stop()
+            return server.said
+
+    def test_answers_that_nobody_reads(self):
+        said = self.served(lambda client: client.send(b"GET big\r\n" * 5))
+        matches("more than --max-buffers", said)
+
+    def test_commands_that_do_not_end(self):
+        said = self.served(lambda client: client.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4000000\r\n" + b"v" * 2000000))
+        matches("more than --max-buffers", said)
+
+    def test_transactions_that_do_not_end(self):
+        def hoard(client):
+            equal(client.ask("MULTI"), OK)
+            for _ in range(4):
+                client.send(encoded("SET", "k", "v" * 500000))
+                client.answer()
+
+        said = self.served(hoard)
+        matches("more than --max-buffers", said)
+
+    def test_subscriptions_with_long_names(self):
+        def hoard(client):
+            for number in range(4):
+                client.send(encoded("SUBSCRIBE", f"{number}" + "c" * 500000))
+                client.answer()
+
+        said = self.served(hoard)
+        matches("more than --max-buffers", said)
+
+    def test_one_that_has_little_stays(self):
+        """Only those with the most are closed."""
+        with Sessiond("--max-buffers", "8M", "--threads", "1") as server, server.client() as small, server.client() as large:
+            equal(small.ask("MULTI"), OK)
+            equal(small.ask("SET", "k", "v" * 1000), b"+QUEUED\r\n")
+            equal(large.ask("MULTI"), OK)
+            with self.assertRaises(ConnectionError):
+                for _ in range(20):
+                    large.ask("SET", "k", "v" * MEGABYTE)
+            equal(small.ask("EXEC"), b"*1\r\n" + OK)
+
+    def test_clients_of_one_address(self):
+        with Sessiond("--max-connections-per-address", "2") as server, server.client() as first:
+            for _ in range(3):
+                with server.client() as second:
+                    equal(second.ask("PING"), b"+PONG\r\n")
+                    with server.client() as third:
+                        equal(third.answer(), b"-ERR max number of clients reached\r\n")
+                # Its place is free when the server has seen that it is gone.
+                until(lambda: b"connected_clients:1\r\n" in first.ask("INFO", "clients"), "it is gone")
+            server.stop()
+            matches("--max-connections-per-address", server.said)
+
+
+if __name__ == "__main__":
+    main()

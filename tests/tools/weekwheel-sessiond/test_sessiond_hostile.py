@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""weekwheel-sessiond goes on serving others whatever a client does to let them wait, or to take memory."""
+import re
+import signal
+import sys
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from sessiond import Sessiond, encoded
+from weekwheel import Case, check, equal, main, matches, stopped, until
+
+OK = b"+OK\r\n"
+MEGABYTE = 1 << 20
+
+
+def most_memory(server):
+    """The most bytes that the server has ever taken."""
+    with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
+        return int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1)) * 1024
+
+
+class Memory(Case):
+    def test_arguments_count(self):
+        """Empty arguments take more memory than bytes."""
+        with Sessiond("--max-buffers", "8M", "--threads", "1") as server, server.client() as hostile, server.client() as modest:
+            equal(modest.ask("SET", "k", "v"), OK)
+            with self.assertRaises(ConnectionError):
+                hostile.send(b"*1000000\r\n" + b"$0\r\n\r\n" * 300000)
+                hostile.more()
+            equal(modest.ask("GET", "k"), b"$1\r\nv\r\n")
+            server.stop()
+            matches("more than --max-buffers", server.said)
+
+
+    def test_names_count(self):
+        with Sessiond("--max-buffers", "8M", "--threads", "1") as server, server.client() as modest:
+            hostile = [server.client() for _ in range(5)]
+            with self.assertRaises(ConnectionError):
+                for client in hostile:
+                    equal(client.ask("CLIENT", "SETNAME", "n" * MEGABYTE), OK)
+                    equal(client.ask("CLIENT", "SETINFO", "LIB-NAME", "n" * MEGABYTE), OK)
+                for client in hostile:
+                    equal(client.ask("PING"), b"+PONG\r\n")
+            equal(modest.ask("PING"), b"+PONG\r\n")
+            for client in hostile:
+                client.__exit__()
+
+    def stays_small(self, hoard):
+        """What 70 clients let be made within one turn of a loop is bounded, too. Sanitizers keep some of what was freed."""
+        with Sessiond("--max-buffers", "16M", "--threads", "1") as server, server.client() as modest:
+            equal(modest.ask("SET", "big", "v" * (8 * MEGABYTE)), OK)
+            clients = [server.client() for _ in range(70)]
+            before = most_memory(server)
+            hoard(server, clients, modest)
+            equal(modest.ask("STRLEN", "big"), b":%d\r\n" % (8 * MEGABYTE))
+            check(most_memory(server) - before < 450 * MEGABYTE, most_memory(server) - before)
+            for client in clients:
+                client.__exit__()
+            server.stop()
+            matches("more than --max-buffers", server.said)
+
+    def test_many_large_answers(self):
+        def hoard(server, clients, modest):
+            with stopped(server):
+                for client in clients:
+                    client.send(b"GET big\r\n")
+            # They come in turns.
+            until(lambda: b"connected_clients:71\r\n" not in modest.ask("INFO", "clients"), "one is closed")
+
+        self.stays_small(hoard)
+
+    def one_answer(self, command):
+        def hoard(_, clients, __):
+            clients[0].send(command)
+            with self.assertRaises(ConnectionError):
+                while True:
+                    clients[0].more()
+
+        self.stays_small(hoard)
+
+    def test_one_large_answer(self):
+        self.one_answer(encoded("MGET", *["big"] * 100))
+
+    def test_many_answers_at_once(self):
+        self.one_answer(b"MULTI\r\n" + b"GET big\r\n" * 100 + b"EXEC\r\n")
+
+    def test_one_message_to_many(self):
+        def hoard(_, clients, modest):
+            for client in clients:
+                client.send(b"SUBSCRIBE c\r\n")
+                client.answer()
+            modest.ask("PUBLISH", "c", "v" * (8 * MEGABYTE))
+
+        self.stays_small(hoard)
+
+
+MANY = 20000
+
+
+def listener(server):
+    """A client that has subscribed to many channels."""
+    client = server.client()
+    for first in range(0, MANY, 5000):
+        client.send(encoded("SUBSCRIBE", *(f"c{number}" for number in range(first, first + 5000))))
+        for _ in range(5000):
+            client.answer()
+    return client
+
+
+class Shares(Case):
+    """One client has much to do. Another that asks something meanwhile is answered before that is done."""
+
+    def asked_meanwhile(self, server, modest, hostile, *words):
+        with stopped(server):
+            hostile()
+            modest.send(encoded(*words))
+        return modest.answer()
+
+    def test_many_commands(self):
+        with Sessiond("--threads", "1") as server, listener(server), server.client() as hostile, server.client() as modest:
+            answer = self.asked_meanwhile(server, modest, lambda: hostile.send(b"PUBSUB CHANNELS nope\r\n" * 300),
+                                          "INFO", "stats")
+            done = int(re.search(rb"total_commands_processed:(\d+)", answer).group(1))
+            check(done < 150, done)
+            equal({hostile.answer() for _ in range(300)}, {b"*0\r\n"})
+
+    def channels(self, server, modest, hostile):
+        """How many channels there still are."""
+        return int(self.asked_meanwhile(server, modest, hostile, "PUBSUB", "CHANNELS").split(b"\r\n")[0][1:])
+
+    def test_who_has_subscribed_to_much_leaves(self):
+        with Sessiond("--threads", "2") as server, server.client() as modest, server.client(), listener(server) as hostile:
+            check(0 < self.channels(server, modest, lambda: hostile.__exit__()) < MANY, "some are left")
+            # To one that leaves nothing is said any more.
+            until(lambda: modest.ask("PUBLISH", f"c{MANY - 1}", "x") == b":0\r\n", "the last subscription is gone")
+            until(lambda: modest.ask("PUBSUB", "CHANNELS") == b"*0\r\n", "all are gone")
+            until(lambda: b"connected_clients:2\r" in modest.ask("INFO", "clients"), "the client is gone")
+
+    def test_all_subscriptions_end(self):
+        with Sessiond("--threads", "1") as server, server.client() as modest, listener(server) as hostile:
+            check(0 < self.channels(server, modest, lambda: hostile.send(b"UNSUBSCRIBE\r\nPING\r\n")) < MANY, "some are left")
+            answers = [hostile.answer() for _ in range(MANY)]
+            equal(answers[-1], b"*3\r\n$11\r\nunsubscribe\r\n$6\r\nc19999\r\n:0\r\n")
+            equal(len(set(answers)), MANY)
+            equal(hostile.answer(), b"+PONG\r\n")
+
+    def test_reset(self):
+        with Sessiond("--threads", "1") as server, server.client() as modest, listener(server) as hostile:
+            check(0 < self.channels(server, modest, lambda: hostile.send(b"RESET\r\nPING\r\n")) < MANY, "some are left")
+            equal(hostile.answer() + hostile.answer(), b"+RESET\r\n+PONG\r\n")
+
+    def test_one_stops_the_server_while_a_client_leaves(self):
+        with Sessiond("--threads", "1") as server, listener(server) as hostile:
+            with stopped(server):
+                hostile.__exit__()
+                server.process.send_signal(signal.SIGTERM)
+            equal(server.ended(), 0)
+
+    def test_what_waited_for_its_reader_is_kept(self):
+        """A command that is carried out when the client has read a large answer is in the journal before it is answered."""
+        with Sessiond("--data", "kept") as server, server.client() as client:
+            equal(client.ask("SET", "big", "v" * (8 * MEGABYTE)), OK)
+            client.send(encoded("GET", "big") + encoded("SET", "k", "v"))
+            client.answer()
+            equal(client.answer(), OK)
+            server.stop(signal.SIGKILL)
+        with Sessiond("--data", "kept") as server, server.client() as client:
+            equal(client.ask("GET", "k"), b"$1\r\nv\r\n")
+
+
+class Patterns(Case):
+    """Without a bound each of these takes minutes."""
+
+    def test_of_keys(self):
+        with Sessiond("--threads", "1") as server, server.client() as client:
+            for number in range(50):
+                equal(client.ask("SET", "a" * 65000 + str(number), "v"), OK)
+            equal(client.ask("KEYS", "*" + "a" * 32000 + "b"), b"*0\r\n")
+            equal(client.ask("KEYS", "*" + "a" * 4000 + "b"), b"*0\r\n")
+            equal(client.ask("KEYS", "*a*7")[:4], b"*5\r\n")
+
+    def test_of_channels(self):
+        with Sessiond("--threads", "1") as server, server.client() as listener, server.client() as client:
+            listener.send(encoded("SUBSCRIBE", "a" * 1000000))
+            listener.answer()
+            listener.send(encoded("PSUBSCRIBE", "*" + "a" * 500000 + "b", "*" * 500000 + "c", "a*"))
+            for _ in range(3):
+                listener.answer()
+            equal(client.ask("PUBSUB", "CHANNELS", "*" + "a" * 4000 + "b"), b"*0\r\n")
+            equal(client.ask("PUBSUB", "CHANNELS", "a*")[:4], b"*1\r\n")
+            equal(client.ask("PUBLISH", "a" * 900000, "said"), b":1\r\n")
+
+
+if __name__ == "__main__":
+    main()

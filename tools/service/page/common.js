@@ -1,0 +1,239 @@
+// What the pages of both servers share: asking, elements, the four wheels, the week. Text from outside is only set as text.
+// A page says on its body what it counts: data-what="jobs" and data-end="due".
+"use strict";
+
+const WHEELS = [
+	{name: "60 seconds", span: 1, count: 60, slot: (now) => now.getSeconds()},
+	{name: "60 minutes", span: 60, count: 60, slot: (now) => now.getMinutes()},
+	{name: "24 hours", span: 3600, count: 24, slot: (now) => now.getHours()},
+	{name: "7 days", span: 86400, count: 7, slot: (now) => (now.getDay() + 6) % 7},
+];
+const HOURS = 168;
+const {what, end} = document.body.dataset;
+
+const $ = (id) => document.getElementById(id);
+let token = sessionStorage.getItem("token") || "";
+
+// ---- Asking
+
+class Problem extends Error {
+	constructor(said) {
+		super((said.field ? said.field + ": " : "") + said.detail + (said.remedy ? " (" + said.remedy + ")" : ""));
+		this.field = said.field;
+		this.status = said.status;
+	}
+}
+
+async function ask(method, path, body, headers = {}) {
+	if (token)
+		headers.Authorization = "Bearer " + token;
+	if (body !== undefined)
+		headers["Content-Type"] = "application/json";
+	const answer = await fetch("v1/" + path, {method, headers, body: body === undefined ? body : JSON.stringify(body)});
+	if (answer.status === 204)
+		return null;
+	if (answer.ok)
+		return answer.json();
+	const isJson = answer.headers.get("Content-Type")?.includes("json");
+	throw new Problem(isJson ? await answer.json() : {detail: (await answer.text()).trim(), status: answer.status});
+}
+
+function tell(text) {
+	$("message").textContent = text;
+	$("message").hidden = !text;
+}
+
+// Do something that a person asked for, and tell what went wrong.
+async function attempt(work) {
+	try {
+		tell("");
+		await work();
+	} catch (error) {
+		tell(error instanceof Problem ? error.message : "The server does not answer.");
+	}
+}
+
+// ---- Elements
+
+// Put new rows in place of others. Whoever is at a button stays there: buttons have names in data-focus.
+function replace(parent, ...children) {
+	const at = parent.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
+	parent.replaceChildren(...children);
+	if (at !== undefined)
+		parent.querySelector(`[data-focus="${CSS.escape(at)}"]`)?.focus();
+}
+
+function element(name, attributes = {}, ...children) {
+	const made = document.createElement(name);
+	for (const [key, value] of Object.entries(attributes)) {
+		if (key === "onclick")
+			made.addEventListener("click", value);
+		else if (value !== null)
+			made.setAttribute(key, value);
+	}
+	made.append(...children.map((child) => child instanceof Node ? child : String(child)));
+	return made;
+}
+
+function drawn(name, attributes, text) {
+	const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+	for (const [key, value] of Object.entries(attributes))
+		made.setAttribute(key, value);
+	if (text !== undefined)
+		made.textContent = text;
+	return made;
+}
+
+const number = (value) => Number(value).toLocaleString("en");
+
+function spanText(seconds) {
+	for (const [unit, length] of [["d", 86400], ["h", 3600], ["min", 60]]) {
+		if (seconds >= length)
+			return +(seconds / length).toFixed(1) + " " + unit;
+	}
+	return +Number(seconds).toFixed(1) + " s";
+}
+
+const timeText = (moment) => new Date(moment).toLocaleString();
+
+// How strong a slot is drawn: empty ones faintly, and large numbers by their logarithm.
+function strength(count, most) {
+	return count === 0 ? 0.04 : 0.2 + 0.8 * Math.log1p(count) / Math.log1p(most);
+}
+
+// ---- The wheels
+
+function slotPath(index, count) {
+	const from = 2 * Math.PI * index / count - Math.PI / 2;
+	const to = 2 * Math.PI * (index + 1) / count - Math.PI / 2;
+	const at = (radius, angle) => (50 + radius * Math.cos(angle)).toFixed(2) + " " + (50 + radius * Math.sin(angle)).toFixed(2);
+	return `M${at(30, from)} L${at(48, from)} A48 48 0 0 1 ${at(48, to)} L${at(30, to)} A30 30 0 0 0 ${at(30, from)} Z`;
+}
+
+function makeWheel(wheel) {
+	const picture = drawn("svg", {viewBox: "0 0 100 100", role: "img"});
+	wheel.slots = [];
+	for (let index = 0; index < wheel.count; index++) {
+		const slot = drawn("path", {class: "slot", d: slotPath(index, wheel.count)});
+		slot.append(drawn("title", {}));
+		slot.style.fillOpacity = strength(0, 1);
+		wheel.slots.push(slot);
+		picture.append(slot);
+	}
+	wheel.hand = drawn("line", {class: "hand", x1: 50, y1: 22, x2: 50, y2: 1});
+	wheel.sum = drawn("text", {class: "sum", x: 50, y: 54});
+	wheel.picture = picture;
+	picture.append(wheel.hand, wheel.sum);
+	$("wheels").append(element("figure", {}, picture, element("figcaption", {}, wheel.name)));
+}
+
+function showWheel(wheel, counts) {
+	const first = wheel.slot(new Date());
+	const most = Math.max(1, ...counts);
+	const sum = counts.reduce((a, b) => a + b, 0);
+	counts.forEach((count, ahead) => {
+		const slot = wheel.slots[(first + ahead) % wheel.count];
+		slot.style.fillOpacity = strength(count, most);
+		slot.firstChild.textContent = `${number(count)} ${end} in ${spanText(ahead * wheel.span)}`;
+	});
+	wheel.sum.textContent = number(sum);
+	wheel.picture.setAttribute("aria-label", `${number(sum)} ${what} ${end} within ${wheel.name}`);
+}
+
+function turnHands() {
+	const now = new Date();
+	for (const wheel of WHEELS)
+		wheel.hand.setAttribute("transform", `rotate(${360 * (wheel.slot(now) + 0.5) / wheel.count} 50 50)`);
+}
+
+async function askWheels() {
+	for (const wheel of WHEELS)
+		showWheel(wheel, (await ask("GET", `forecast?span=${wheel.span}&count=${wheel.count}`)).counts);
+}
+
+// ---- The week
+
+function showMinutes(start, counts) {
+	const most = Math.max(1, ...counts);
+	const sum = counts.reduce((a, b) => a + b, 0);
+	$("minutes").replaceChildren(
+		element("h3", {}, `${number(sum)} ${what} in the hour from ${start.toLocaleString()}`),
+		element("div", {class: "bars", role: "img", "aria-label": what + " a minute: " + counts.join(" ")},
+			...counts.map((count, minute) => {
+				const bar = element("span", {title: `${number(count)} in minute ${minute}`});
+				bar.style.height = 100 * count / most + "%";
+				return bar;
+			})));
+}
+
+// What comes within a week, minute by minute from a moment on. What is due already counts as of the first minute.
+async function weekOf() {
+	const asked = new Date();
+	return [asked, (await ask("GET", `forecast?span=60&count=${60 * HOURS}`)).counts];
+}
+
+// In which span of so many milliseconds after another moment a minute ends: what is due on the hour is of that hour.
+const spanOf = (asked, minute, from, ms) => Math.floor((asked.getTime() + 60000 * (minute + 1) - 1 - from) / ms);
+
+const midnight = (asked) => new Date(asked).setHours(0, 0, 0, 0);
+
+async function askMinutes(hour) {
+	const [asked, minutes] = await weekOf();
+	const from = midnight(asked) + hour * 3600000;
+	const counts = new Array(60).fill(0);
+	minutes.forEach((count, minute) => {
+		const at = spanOf(asked, minute, from, 60000);
+		if (at >= 0 && at < 60)
+			counts[at] += count;
+	});
+	showMinutes(new Date(from), counts);
+}
+
+// A row is a day of the clock here, and a cell one of its hours.
+function showWeek(asked, minutes) {
+	const begin = midnight(asked);
+	const counts = new Array(HOURS).fill(0);
+	minutes.forEach((count, minute) => {
+		const hour = spanOf(asked, minute, begin, 3600000);
+		if (hour < HOURS)
+			counts[hour] += count;
+	});
+	const most = Math.max(1, ...counts);
+	const rows = [];
+	for (let day = 0; day < 7; day++) {
+		const cells = [];
+		for (let hour = 24 * day; hour < 24 * day + 24; hour++) {
+			const from = new Date(begin + hour * 3600000);
+			const button = element("button", {
+				"aria-label": `${number(counts[hour])} ${what} in the hour from ${from.toLocaleString()}`,
+				title: `${from.toLocaleString()}: ${number(counts[hour])}`,
+				"data-hour": hour,
+				"data-focus": "hour " + hour,
+				onclick: () => attempt(() => askMinutes(hour)),
+			});
+			button.style.background = `rgba(var(--heat), ${strength(counts[hour], most)})`;
+			cells.push(element("td", {}, button));
+		}
+		rows.push(element("tr", {}, element("th", {scope: "row"},
+			new Date(begin + day * 86400000 + 43200000).toLocaleDateString([], {weekday: "short", day: "numeric"})), ...cells));
+	}
+	replace($("week").tBodies[0], ...rows);
+	$("week").tHead.replaceChildren(element("tr", {}, element("th", {}), ...Array.from({length: 24}, (_, hour) =>
+		element("th", {scope: "col"}, hour % 6 ? "" :
+			new Date(begin + hour * 3600000).toLocaleTimeString([], {hour: "numeric", minute: "2-digit"})))));
+}
+
+const askWeek = async () => showWeek(...await weekOf());
+
+// Arrow keys go from hour to hour.
+$("week").addEventListener("keydown", (event) => {
+	const step = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -24, ArrowDown: 24}[event.key];
+	const at = event.target.dataset.hour;
+	if (!step || at === undefined)
+		return;
+	const next = $("week").querySelector(`[data-hour="${+at + step}"]`);
+	if (next) {
+		next.focus();
+		event.preventDefault();
+	}
+});

@@ -1,0 +1,76 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_AUTH_H
+#define TOOLS_WEEKWHEEL_SESSIOND_AUTH_H
+
+/*
+ * Who may. With --auth-file a client says a token (AUTH TOKEN, AUTH NAME TOKEN, HELLO 3 AUTH NAME TOKEN), and may then do
+ * what the token's line grants (tools/service/tokens.h): look at the keys that a pattern matches (read), or change them
+ * (write, which is called put for jobs). Commands that look at all keys need this for "*", and those of an operator need
+ * admin. With --requirepass-file there is one password, which may do everything.
+ *
+ * Whoever guesses is slowed by address (tools/service/culprit.h): the answer to a wrong token waits, and so do other tokens
+ * from there meanwhile.
+ */
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/service/culprit.h"
+#include "tools/service/tokens.h"
+
+struct command_entry;
+struct conn;
+struct loop;
+struct resp_arg;
+struct sessiond;
+
+/* A server's. */
+struct admission {
+	pthread_mutex_t lock; /* of all */
+	struct tokens *tokens;
+	struct culprits culprits;
+};
+
+/* A client's. */
+struct known_client {
+	struct tokens *tokens; /* those that `token` is one of; held */
+	const struct token *token;
+	struct address_key from;
+	int is_turn; /* it has waited until its token is looked at */
+};
+
+/* The tokens of the settings count from now on. */
+void auth_start(struct sessiond *server);
+void auth_stop(struct sessiond *server);
+/* Read the file again. Clients whose line has changed or is gone are closed by their loops. A wrong file changes nothing. */
+void auth_reload(struct sessiond *server);
+/* In a loop: close its clients whose line has changed. */
+void auth_check_all(struct loop *loop);
+
+/* A client begins, or is as new again; and ends. */
+void auth_begin(struct conn *conn);
+void auth_end(struct conn *conn);
+
+enum auth_answer { AUTH_WRONG, AUTH_RIGHT, AUTH_LATER };
+
+/*
+ * It says a user's name, which may be NULL, and a token or the password. AUTH_WRONG: the answer is for the caller to give, and
+ * it is sent later. AUTH_LATER: its command is to be carried out again later, and nothing is to be answered now.
+ */
+enum auth_answer auth_login(struct conn *conn, const struct resp_arg *user, const struct resp_arg *secret);
+
+/* Whether a client has to say a token or the password. */
+int auth_is_needed(const struct sessiond *server);
+
+/* Return NULL if the client may carry the command out, or an answer. */
+const char *auth_refuses(
+    const struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count);
+
+/*
+ * A request by HTTP, with its field Authorization or NULL, and the client's address. Returns 0 if it may read, 401 if it has
+ * no right token, 403 if that may not read all keys, or 429.
+ */
+struct sockaddr;
+int auth_http(struct sessiond *server, const struct sockaddr *address, const char *field);
+
+#endif

@@ -1,0 +1,32 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_WALK_H
+#define TOOLS_WEEKWHEEL_SESSIOND_WALK_H
+
+/*
+ * What goes through all keys does so in pieces. Between two pieces the loop serves its other clients; the next commands of
+ * this one wait. Several walks of a loop take turns. So does whoever has had its share of a turn with many commands.
+ */
+
+#include <sys/queue.h>
+
+struct conn;
+
+/* A piece takes so many ns. */
+enum { WALK_PIECE = 1000000 };
+
+/* The beginning of what a command has allocated for it. */
+struct key_walk {
+	struct conn *conn;
+	int (*take_piece)(struct key_walk *walk); /* returns 1 if it was the last, and the client has its answer */
+	TAILQ_ENTRY(key_walk) next;
+};
+
+/* Go on with it in the loop's next turns. It is freed at its end. */
+void walk_begin(struct key_walk *walk);
+/* The same for what needs nothing but its client. Returns 0, or -1 without memory. */
+int walk_do(struct conn *conn, int (*take_piece)(struct key_walk *walk));
+/* The client's next commands wait for another turn. Returns 0, or -1 without memory: then they do not. */
+int walk_rest(struct conn *conn);
+/* The client goes, perhaps in the middle of one. */
+void walk_leave(struct conn *conn);
+
+#endif
