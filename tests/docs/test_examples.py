@@ -67,6 +67,10 @@ PROGRAMS = {
 ALONE = '[ -z "$server" ] || { kill $server; wait $server || true; }\n'
 UP = 'server=$!\nwhile [ "$(grep -c listening log)" = "$up" ]; do kill -0 $server; sleep 0.02; done; up=$(grep -c listening log)\n'
 SERVER = "weekwheeld --memory &\n" + UP
+# As a reader does by Ctrl-C, when it listens to that: bit 15 of the caught signals is SIGTERM's.
+TOLD_TO_END = """until [ $((0x$(sed -n 's/^SigCgt:.*\\(....\\)$/\\1/p' /proc/$!/status) & 0x4000)) != 0 ]; do sleep 0.02; done
+kill $!; wait $!
+"""
 JOBS = SERVER + """for i in $(seq 16); do weekwheel put --in 1d $i; done
 weekwheel put --key refresh --in 1h refresh
 weekwheel put x; weekwheel put y
@@ -155,7 +159,7 @@ class Script:
                       lambda found: ("" if "redis://" in found[1] else ALONE) + found[1] + UP, text, flags=re.M)
         text = re.sub(r"^(weekwheel-sessiond .*&(?: *#.*)?\n)", r"\1" + UP.replace("server", "sessions"), text, flags=re.M)
         text = re.sub(r"\bweekwheel work\b(?!.*--drain)(?!.*&(?: *#.*)?$)", "weekwheel work --drain", text, flags=re.M)
-        text = re.sub(r"^(weekwheel import .*--follow)$", r"timeout --preserve-status 0.5 \1", text, flags=re.M)
+        text = re.sub(r"^(weekwheel import .*--follow)$", lambda found: found[1] + " &\n" + TOLD_TO_END, text, flags=re.M)
         text = text.replace("put 0 3 60", "put 0 0 60")
         self.add(text)
 

@@ -9,6 +9,7 @@ seed of random tests, and each prints the seed that it takes.
 import contextlib
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -98,9 +99,12 @@ def compiled(source, *more):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below the ports that connections get: else a test beside this one could take it before the server does."""
+    while True:
+        port = random.SystemRandom().randrange(10240, 32768)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def objects(text):
