@@ -27,6 +27,7 @@ started() {
 server=$1 port=$2
 shift 2
 check "the container of $server is of the user" "$(id -un)" "$server"
+check "the image of $server has nothing to compile with" "$(ls -d /usr/include/weekwheel 2>/dev/null)" ""
 healthy "$port" 2>/dev/null
 check "$server that is not there is not healthy" $? 1
 "$@" >/tmp/log 2>&1 &
