@@ -95,14 +95,22 @@ class Timers(OnVirtualTime):
         def tick():
             self.calls.append((timer.deadline, timer.missed))
 
-        timer = self.driver.every(0.5, tick, delay=0)
-        equal(self.move(0), [(1.0, 0)])
+        timer = self.driver.every(0.5, tick)
+        equal(self.move(0), [])
         equal(self.move(0.5), [(1.5, 0)])
         equal(self.move(2), [(2.0, 0)])
         equal(self.move(0.5), [(4.0, 3)])
         check(timer.cancel(), "it is not running")
         equal(self.move(5), [])
         equal(timers._timers, {})
+
+    def test_a_periodic_timer_may_begin_at_once(self):
+        # It may fire before the call returns.
+        timer = self.driver.every(0.5, self.calls.append, "now", delay=0)
+        equal(self.move(0), ["now"])
+        equal(self.move(0.499), [])
+        equal(self.move(0.001), ["now"])
+        timer.cancel()
 
     def test_a_callback_may_cancel_its_own_timer(self):
         def once():
