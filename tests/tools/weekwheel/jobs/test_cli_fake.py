@@ -18,7 +18,8 @@ class Fake:
         self.answer, self.lines, self.changed = answer, [], threading.Condition()
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.client = Program("127.0.0.1:%d" % self.socket.getsockname()[1])
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.server = threading.Thread(target=self.serve, daemon=True)
+        self.server.start()
 
     def serve(self):
         while True:
@@ -54,6 +55,9 @@ class Fake:
         return self
 
     def __exit__(self, *_):
+        # A thread in accept would take the connections of the next fake, whose descriptor has the same number.
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.server.join()
         self.socket.close()
 
 
