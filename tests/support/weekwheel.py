@@ -107,6 +107,12 @@ def free_port():
             return port
 
 
+def close_listener(listener):
+    """Close alone lets a thread in accept go on, by now perhaps for another listener with the same descriptor."""
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+
+
 def objects(text):
     return [json.loads(line) for line in text.splitlines()]
 
@@ -427,7 +433,7 @@ class Relay:
         return self
 
     def __exit__(self, *_):
-        self.listener.close()
+        close_listener(self.listener)
 
     def serve(self):
         near, _ = self.listener.accept()

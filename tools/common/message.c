@@ -1,6 +1,7 @@
 /* Writes messages to standard error. */
 #include "tools/common/message.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,9 @@ enum { TEXT_MAX = 2048, FIELD_MAX = 512, FIELDS_MAX = 8 };
 const char *message_program = "weekwheel";
 enum message_level message_level = MESSAGE_INFO;
 enum message_form message_form = MESSAGE_TEXT;
+
+/* Guards the line that is made, and what a terminal shows of progress. ThreadSanitizer does not see stderr's own lock. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* systemd tells which file the journal reads, since the program may have redirected its standard error. */
 enum message_form message_form_found(void)
@@ -110,13 +114,12 @@ static void write_line(
 		return;
 	if (vsnprintf(text, sizeof text, format, arguments) >= (int)sizeof text)
 		memcpy(text + sizeof text - 4, "...", 4);
-	/* The lock guards the line, too. */
-	flockfile(stderr);
+	pthread_mutex_lock(&lock);
 	progress_clear();
 	size = message_form == MESSAGE_JSON ? make_json(line, level, fields, text) : make_text(line, level, text);
 	line[size++] = '\n';
 	(void)fwrite(line, 1, size, stderr);
-	funlockfile(stderr);
+	pthread_mutex_unlock(&lock);
 }
 
 void message_log(enum message_level level, const struct message_field *fields, const char *format, ...)
@@ -143,11 +146,11 @@ void message_line(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	flockfile(stderr);
+	pthread_mutex_lock(&lock);
 	progress_clear();
 	vfprintf(stderr, format, arguments);
 	fputc('\n', stderr);
-	funlockfile(stderr);
+	pthread_mutex_unlock(&lock);
 	va_end(arguments);
 }
 

@@ -15,7 +15,7 @@ import unittest
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import SESSIOND, Sessiond
-from weekwheel import (PATIENCE, WEEKWHEEL, Beanstalkd, Case, Server, equal, free_port, main, matches, run,
+from weekwheel import (PATIENCE, WEEKWHEEL, Beanstalkd, Case, Server, close_listener, equal, free_port, main, matches, run,
                        until)
 
 OK = b"+OK\r\n"
@@ -69,7 +69,7 @@ class Fake:
         return self
 
     def __exit__(self, *_):
-        self.listener.close()
+        close_listener(self.listener)
 
     def accept(self):
         while True:
@@ -161,7 +161,7 @@ class ExpiredTo(Case):
                 told = jobs_of(jobs, 1000)
                 equal(sorted(int(job["key"][1:]) for job in told), list(range(1000)))
                 until_number(server, "told", 1000)
-            equal(server.stop(), 0)
+            equal(server.stop(), 0, server.said)
             matches("what expires is told to 127.0.0.1:.* again", server.said)
 
     def test_a_lost_answer_puts_no_job_twice_at_weekwheeld(self):
@@ -221,7 +221,7 @@ class ExpiredTo(Case):
                     equal(a.ask("SET", "k%d" % number, "v", "PX", 1), OK)
                 until_number(server, "told", 3)
                 equal({body["key"] for body in other.bodies}, {"k0", "k1", "k2"})
-                equal(server.stop(), 0)
+                equal(server.stop(), 0, server.said)
                 matches("what expires waits to be told", server.said)
 
     def test_a_job_that_is_too_big(self):
@@ -252,7 +252,7 @@ class ExpiredTo(Case):
             matches("--expired-max", server.get("/readyz")[1])
             with Server("--memory", "--listen", "127.0.0.1:%d" % port) as other, other.client() as jobs:
                 told = jobs_of(jobs, waiting)
-            equal(server.stop(), 0)
+            equal(server.stop(), 0, server.said)
             keys = [int(job["key"][1:]) for job in told]
             assert keys[0] < 1000 and max(keys) == 9999 and min(keys) > 0, keys
             matches("the oldest of what waits to be told are dropped", server.said)
@@ -276,7 +276,7 @@ class ExpiredTo(Case):
         with Sessiond(*to(free_port())) as server, server.client() as a:
             equal(a.ask("SET", "k", "v", "PX", 1), OK)
             until_number(server, "waiting", 1)
-            equal(server.stop(), 0)
+            equal(server.stop(), 0, server.said)
             matches("1 expiries could not be told to .*: they are lost; --data", server.said)
 
     @unittest.skipUnless(shutil.which("openssl"), "there is no openssl to make certificates")
