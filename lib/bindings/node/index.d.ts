@@ -143,7 +143,7 @@ export class Job {
 	report(said: Body): Promise<void>;
 	stat(): Promise<Stats>;
 	/** Its own pause after the first failure, in seconds, or 0. */
-	backoff(): Promise<number>;
+	retries(): Promise<{ attempts: number; backoff: number }>;
 }
 
 export class Worker {
@@ -199,9 +199,10 @@ export class Jobs {
 	reserve(tubes: string | string[], how?: { signal?: AbortSignal; timeout?: number }): AsyncIterable<Job>;
 	/**
 	 * Run `act` for each job: it is finished when that returns, and released with the error when it throws. Meanwhile the job is
-	 * touched. A lost connection is opened again. onError hears of both.
+	 * touched. A job without a limit of its own is buried after `attempts` deliveries (10; 0: never). A lost connection is opened
+	 * again. onError is called with both kinds of errors.
 	 */
-	work(tubes: string | string[], act: (job: Job) => unknown, how?: { concurrency?: number; touch?: boolean; onError?: (error: Error, job?: Job) => void }): Worker;
+	work(tubes: string | string[], act: (job: Job) => unknown, how?: { concurrency?: number; touch?: boolean; attempts?: number; onError?: (error: Error, job?: Job) => void }): Worker;
 	/** Workers end their jobs first. */
 	close(): Promise<void>;
 }

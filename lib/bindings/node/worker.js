@@ -49,12 +49,13 @@ export class Job {
 		return readStats(body);
 	}
 
-	/** Its own pause after the first failure, in seconds, or 0. */
-	async backoff() {
+	/** What it was put with, or 0: how often it is tried, and its pause after the first failure, in seconds. */
+	async retries() {
 		const { words, body, line } = await this.#wire.ask(`list-delayed id=${this.id}\r\n`);
 		if (words[0] !== 'OK')
 			throw refusal(line);
-		return readLines(body).lines[0]?.backoff ?? 0;
+		const { attempts = 0, backoff = 0 } = readLines(body).lines[0] ?? {};
+		return { attempts, backoff };
 	}
 
 	async #priorityOf(given) {
@@ -180,11 +181,11 @@ export class Worker {
 	#stopping = new AbortController();
 	#idle = new Set();
 
-	constructor(jobs, tubes, act, { concurrency = 1, touch = true, onError = () => {} } = {}) {
+	constructor(jobs, tubes, act, { concurrency = 1, touch = true, attempts = 10, onError = () => {} } = {}) {
 		this.#jobs = jobs;
 		this.#tubes = tubes;
 		this.#act = act;
-		this.#how = { touch, onError };
+		this.#how = { touch, attempts, onError };
 		/** Resolves when it has stopped; rejects if the server refuses it. */
 		this.done = Promise.all(Array.from({ length: concurrency }, () => this.#lane())).then(() => {});
 		this.done.catch(() => {});
@@ -253,9 +254,13 @@ export class Worker {
 		}
 	}
 
-	/** After its own backoff; a job without one waits as those of "weekwheel work" do, and does not come at once for ever. */
-	async #release(job, error, stat) {
-		await job.release({ error, priority: stat.pri, delay: await job.backoff() ? undefined : pauseAfter(stat.reserves) });
+	/** A job without a backoff or a limit of its own has those of "weekwheel work", and does not come at once for ever. */
+	async #release(job, error, { pri: priority, reserves }) {
+		const { attempts, backoff } = await job.retries();
+		if (this.#how.attempts && !attempts && reserves >= this.#how.attempts)
+			await job.bury({ error, priority });
+		else
+			await job.release({ error, priority, delay: backoff ? undefined : pauseAfter(reserves) });
 	}
 
 	/** Its time to run has passed: somebody else has it. */

@@ -434,6 +434,18 @@ test('a job that fails and has no backoff waits all the same', { timeout: 10000 
 	assert.ok(left.find(({ backoff }) => backoff).left > 20);
 });
 
+test('a job that has no limit is buried after so many failures', { timeout: 10000 }, async () => {
+	const mail = tube();
+	await jobs.put(mail, 'fails');
+	await jobs.put(mail, 'has a limit', { attempts: 2, backoff: 30 });
+	const worker = jobs.work(mail, (job) => { throw new Error(job.text); }, { attempts: 1 });
+	let left = [];
+	while (left.length < 2 || left.some(({ state }) => state !== 'buried' && state !== 'delayed'))
+		left = await all(jobs.list({ tube: mail }));
+	await worker.stop();
+	assert.deepEqual(left.map(({ state, error }) => [state, error]).sort(), [['buried', 'fails'], ['delayed', 'has a limit']]);
+});
+
 test('a worker touches by itself', { timeout: 20000 }, async () => {
 	const mail = tube();
 	await jobs.put(mail, 'long', { run: 1 });

@@ -345,9 +345,7 @@ class Connections(WithServer):
                 self.refuses(jobs.Denied, client.put, "x")
             with Client(server.address, token="x" * 16) as client:
                 check("the token" in str(self.refuses(jobs.Denied, client.stats)), "it is wrong")
-            with open("token", "w", encoding="ascii") as file:
-                file.write(token + "\n")
-            os.environ["WEEKWHEEL_TOKEN"] = "token"
+            os.environ["WEEKWHEEL_TOKEN"] = token
             try:
                 with Client(server.address, tube="mail") as client:
                     client.put("x")
@@ -495,6 +493,18 @@ class Workers(WithServer):
         equal(failures, ["its own", "none"])
         left = {job["body"]: job["left"] for job in self.client.jobs(tube="t", bodies=True)}
         check(20 < left[b"its own"] <= 30 and 0 < left[b"none"] <= 1, left)
+
+    def test_a_job_without_a_limit_is_buried_after_so_many_failures(self):
+        def fail(job):
+            raise ValueError(job.text)
+
+        self.client.put("its own", tube="t", attempts=3, backoff=1)
+        self.client.put("none", tube="t")
+        for attempts, passed in ((3, 0), (3, 1), (2, 2)):
+            self.client.advance(passed)
+            equal(Worker(self.client, fail, tubes=["t"], attempts=attempts).run(drain=True), 0)
+            equal([job["body"] for job in self.client.jobs(tube="t", states=["buried"], bodies=True)],
+                  [b"its own", b"none"][-passed:] if passed == 2 else [])
 
     def test_a_worker_says_how_each_job_ended(self):
         done = []

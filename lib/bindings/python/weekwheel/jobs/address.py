@@ -51,11 +51,8 @@ class Address:
 
 
 def token_of(given: str | None) -> str | None:
-    """The token, or that in the file that WEEKWHEEL_TOKEN names."""
-    path = os.environ.get("WEEKWHEEL_TOKEN")
-    if given is None and path:
-        with open(path, encoding="ascii") as file:
-            given = file.readline().strip()
+    """The token, or that of the environment."""
+    given = given if given is not None else os.environ.get("WEEKWHEEL_TOKEN")
     if given is not None and not re.fullmatch(r"[!-~]{16,200}", given):
         raise ValueError("a token is 16 to 200 printable characters without a space")
     return given

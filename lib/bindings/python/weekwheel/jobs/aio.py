@@ -61,8 +61,8 @@ class AsyncJob:
         return await self._do(
             verbs.release(self.client._dialogue, self.id, delay=delay, priority=priority, error=error), True)
 
-    async def _failed(self, error: str) -> None:
-        await self._do(verbs.failed(self.client._dialogue, self.id, error), True)
+    async def _failed(self, error: str, attempts: int) -> None:
+        await self._do(verbs.failed(self.client._dialogue, self.id, error, attempts), True)
 
     async def bury(self, *, priority: int | None = None, error: str | None = None) -> None:
         """Put the job aside, with a reason, until somebody kicks it."""
@@ -255,11 +255,12 @@ class AsyncWorker:
     connection of its own. A cancelled run releases the jobs at hand."""
 
     def __init__(self, client: AsyncClient, handler: Callable[[AsyncJob], Awaitable[object]], *,
-                 tubes: Iterable[str] | None = None, concurrency: int = 1) -> None:
+                 tubes: Iterable[str] | None = None, concurrency: int = 1, attempts: int = 10) -> None:
         self.client = client
         self.handler = handler
         self.tubes = None if tubes is None else list(tubes)
         self.concurrency = concurrency
+        self.attempts = attempts
         self._stopped = False
         self._waiting: set[asyncio.Task[AsyncJob | None]] = set()
 
@@ -321,7 +322,7 @@ class AsyncWorker:
             except Exception as error:
                 logger.warning("job %d has failed", job.id, exc_info=error)
                 if not job.is_finished:
-                    await job._failed(describe(error))
+                    await job._failed(describe(error), self.attempts)
                 return False
             except BaseException as error:
                 if not job.is_finished:

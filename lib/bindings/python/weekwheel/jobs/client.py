@@ -59,8 +59,8 @@ class Job:
         its last attempt and it is buried."""
         return self._do(verbs.release(self.client._dialogue, self.id, delay=delay, priority=priority, error=error), True)
 
-    def _failed(self, error: str) -> None:
-        self._do(verbs.failed(self.client._dialogue, self.id, error), True)
+    def _failed(self, error: str, attempts: int) -> None:
+        self._do(verbs.failed(self.client._dialogue, self.id, error, attempts), True)
 
     def bury(self, *, priority: int | None = None, error: str | None = None) -> None:
         """Put the job aside, with a reason, until somebody kicks it."""
@@ -108,7 +108,7 @@ class Client:
     """A client of weekwheeld, or of beanstalkd without weekwheeld's own verbs.
 
     address: HOST:PORT, [IPV6]:PORT, tls:HOST:PORT or unix:PATH; None: $WEEKWHEEL_SERVER or 127.0.0.1:11300.
-    tube: of the commands that name none. token: for a server with --auth-file; None: the file that $WEEKWHEEL_TOKEN
+    tube: of the commands that name none. token: for a server with --auth-file; None: $WEEKWHEEL_TOKEN
     names. tls: a context instead of $WEEKWHEEL_TLS_CA, _CERT and _KEY. timeout: for a connection and for an answer, in
     seconds.
 

@@ -122,13 +122,17 @@ def release(dialogue: Dialogue, id: int, *, delay: Seconds | None = None, priori
     return answer.line == "RELEASED"
 
 
-def failed(dialogue: Dialogue, id: int, error: str) -> Steps[bool]:
+def failed(dialogue: Dialogue, id: int, error: str, attempts: int) -> Steps[bool]:
     """Release a job whose run has failed. One without a backoff of its own waits a second, and twice as long with each
-    delivery, up to an hour: it would come again at once, for ever."""
+    delivery, up to an hour: it would come again at once. One without a limit of its own is buried after `attempts`
+    deliveries (0: never). Return whether it is released."""
     try:
         listed = objects((yield from ask(dialogue, f"release {id}", f"list-delayed id={id}", ("OK",))))[0]
     except Unsupported:
         listed = [(yield from stats_job(dialogue, id))]
+    if attempts and listed and not listed[0].get("attempts") and listed[0]["reserves"] >= attempts:
+        yield from bury(dialogue, id, error=error)
+        return False
     if listed and not listed[0].get("backoff"):
         delay = min(2 ** min(listed[0]["reserves"] - 1, 12), 3600)
         return (yield from release(dialogue, id, error=error, delay=delay))

@@ -20,18 +20,20 @@ class Worker:
 
     When the handler returns, the job is deleted. When it raises Bury, the job is buried, with what it says as the reason.
     When it raises another exception, the job is released for its own backoff, or for a second that doubles with each
-    delivery, with the exception as the reason, which the logger "weekwheel.jobs" gets, too. What the handler has deleted, released or buried itself stays so. When the
-    connection breaks, the worker connects again.
+    delivery, with the exception as the reason, which the logger "weekwheel.jobs" gets, too. One without a limit of its own is buried
+    after `attempts` deliveries (0: never), as "weekwheel work" does. What the handler has deleted, released or buried
+    itself stays so. When the connection breaks, the worker connects again.
 
     `poll` is how long a reserve waits, in whole seconds, and so how late a stop may take effect.
     """
 
     def __init__(self, client: Client, handler: Callable[[Job], object], *, tubes: Iterable[str] | None = None,
-                 poll: Seconds = 1) -> None:
+                 poll: Seconds = 1, attempts: int = 10) -> None:
         self.client = client
         self.handler = handler
         self.tubes = None if tubes is None else list(tubes)
         self.poll = poll
+        self.attempts = attempts
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -69,7 +71,7 @@ class Worker:
                 return False
             except Exception as error:
                 logger.warning("job %d has failed", job.id, exc_info=error)
-                self._unless_finished(job, lambda: job._failed(describe(error)))
+                self._unless_finished(job, lambda: job._failed(describe(error), self.attempts))
                 return False
             except BaseException as error:
                 self._unless_finished(job, lambda: job.release(error=describe(error)))
