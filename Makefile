@@ -18,6 +18,9 @@ GOALS := ci:lint ci:run-fuzzers $(if $(WRAP),ci,check):check bench:bench bench:b
 GROUP := $(firstword $(foreach group,ci check bench demo build,\
 	$(if $(filter $(addprefix $(group):,$(MAKECMDGOALS)),$(GOALS)),$(group))))
 
+# It is there before make looks: a stamp that is made anew would count as newer than the configuration, with nothing installed.
+$(if $(GROUP),$(shell mkdir -p $(B) && { [ -e $(B)/packages ] || touch -d @1 $(B)/packages; }))
+
 ifneq ($(filter-out help deps clean distclean format memcheck fuzz,$(or $(MAKECMDGOALS),all)),)
 include $(B)/config.mk
 # Options other than the configured ones configure again, but only once: quoting alone may tell them apart.

@@ -46,6 +46,14 @@ depends() { # PACKAGE
 }
 equal 'the library of the wheel needs' "$(depends libweekwheel0 | sed 's/ (.*//')" libc6
 equal 'to develop with it one needs' "$(depends libweekwheel-dev | sed 's/ (.*//')" libweekwheel0
+# The line of the page that has a pattern for them.
+chosen() {
+	local line LC_ALL=C
+	line=$(sed -n 's/^apt-get install \(.*weekwheeld_.*deb\) .*/\1/p' docs/installing.md)
+	# shellcheck disable=SC2086
+	(cd "$debs" && printf '%s ' $line) | sed 's/_[^ ]*//g; s,\./,,g'
+}
+equal 'what the page installs for jobs' "$(chosen)" "$(printf 'libweekwheel%s ' -calendar0 -callback0 -jobs0 -redis0 -schedule0 0)weekwheel weekwheeld "
 
 # A program of the wheel sees nothing but the wheel's packages.
 mkdir "$work/alone" "$work/all"
