@@ -266,8 +266,8 @@ class Server:
 
 
 def get_from(server, path, method="GET"):
-    """The status and the text of an answer by HTTP, of a server that has said where it serves /metrics."""
-    url = re.search(r"serving (http://[0-9.:]+)/metrics", server.said).group(1) + path
+    """The status and the text of an answer by HTTP, of a server that has said where it serves."""
+    url = re.search(r"serving (http://[0-9.:]+)/", server.said).group(1) + path
     try:
         with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=PATIENCE) as answer:
             return answer.status, answer.read().decode()

@@ -42,7 +42,7 @@ const char *suggest(const char *typed, const char *const *words, size_t count)
 
 	for (i = 0; i < count; i++) {
 		size_t distance = suggest_distance(typed, words[i]);
-		size_t allowed = 1 + strlen(words[i]) / 4;
+		size_t allowed = 1 + strlen(words[i]) / 5;
 
 		/* The beginning of a word means the word, whatever is missing. */
 		if (strlen(typed) >= 2 && strncmp(words[i], typed, strlen(typed)) == 0)

@@ -224,7 +224,7 @@ static void web_said(const struct web *web)
 
 	if (getsockname(web->listener, (struct sockaddr *)&address, &size) == 0)
 		address_announce((struct sockaddr *)&address,
-		    web->config.is_tls ? "serving https://" : "serving http://", "/metrics", web->config.risk);
+		    web->config.is_tls ? "serving https://" : "serving http://", "/", web->config.risk);
 }
 
 static struct MHD_Daemon *daemon_start(struct web *web)

@@ -84,25 +84,41 @@ static int find_command(const char *name)
 	return -1;
 }
 
+/* Words of beanstalkd's protocol and of other programs, and what does that here. */
+static const struct {
+	const char *word, *hint;
+} others[] = {
+    {"bench", "the benchmark is a program of its own, weekwheel-bench\nIn the sources, 'make bench' builds and runs it."},
+    {"drain", "'weekwheel work --drain' ends when no job is ready\n"
+              "A server that gets SIGUSR1 takes no new jobs, and delivers those it has."},
+    {"delete", "'weekwheel cancel' deletes jobs"},
+    {"remove", "'weekwheel cancel' deletes jobs, 'weekwheel schedule remove' a schedule"},
+    {"reserve", "'weekwheel work -- COMMAND' runs a command for each job"},
+    {"release", "'weekwheel work' gives back the job of a command that fails"},
+    {"show", "'weekwheel peek' shows a job, 'weekwheel schedule show' a schedule"},
+    {"tubes", "'weekwheel stats' lists the tubes"},
+};
+
 static int unknown_command(const char *typed)
 {
 	const char *words[COMMANDS + 3] = {"help", "--help", "--version"};
 	const char *meant;
 	int i;
 
+	for (i = 0; i < (int)(sizeof others / sizeof *others); i++) {
+		if (strcmp(typed, others[i].word) == 0) {
+			message_error("unknown command '%s': %s", typed, others[i].hint);
+			return STATUS_USAGE;
+		}
+	}
 	for (i = 0; i < COMMANDS; i++)
 		words[3 + i] = commands[i].name;
 	meant = suggest(typed, words, COMMANDS + 3);
-	if (strcmp(typed, "bench") == 0)
-		message_error("unknown command 'bench': the benchmark is a program of its own, weekwheel-bench\n"
-		              "In the sources, 'make bench' builds and runs it.");
-	else if (strcmp(typed, "drain") == 0)
-		message_error("unknown command 'drain': 'weekwheel work --drain' ends when no job is ready\n"
-		              "A server that gets SIGUSR1 takes no new jobs, and delivers those it has.");
-	else if (meant)
+	if (meant)
 		message_error("unknown command '%s'; did you mean '%s'?\nTry 'weekwheel --help'.", typed, meant);
 	else
-		message_error("unknown command '%s'\nTry 'weekwheel --help'.", typed);
+		message_error("unknown command '%s'%s\nTry 'weekwheel --help'.", typed,
+		    *typed == '-' ? ": options follow the command" : "");
 	return STATUS_USAGE;
 }
 

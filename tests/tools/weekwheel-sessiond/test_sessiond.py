@@ -40,7 +40,7 @@ class First(Case):
 
     def test_health_and_numbers(self):
         with Sessiond("--http", "127.0.0.1:0", "--http-host", "sessions.example") as server, server.client() as a:
-            web = re.search(r"serving http://127\.0\.0\.1:(\d+)/metrics", server.said).group(1)
+            web = re.search(r"serving http://127\.0\.0\.1:(\d+)/", server.said).group(1)
             get = lambda path, host="localhost": http(int(web), path, host)
             equal(get("/livez"), (200, "ok\n"))
             equal(get("/readyz", "sessions.example"), (200, "ok\n"))

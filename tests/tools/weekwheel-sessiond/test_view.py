@@ -25,7 +25,7 @@ def start(*arguments):
 
 def url(server):
     until(lambda: "serving" in server.said, "it serves HTTP")
-    return re.search(r"serving (http://[0-9.:]+)/metrics", server.said).group(1)
+    return re.search(r"serving (http://[0-9.:]+)/", server.said).group(1)
 
 
 def ask(server, path, status=200, method="GET"):

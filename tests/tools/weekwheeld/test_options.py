@@ -25,15 +25,15 @@ class Options(Case):
             ("--max-job-size", "0", "bytes, 1 to 1073741824"), ("--max-job-size", "10k", "bytes, 1 to 1073741824"),
             ("--max-connections", "x", "0 to 10000000"), ("--max-output", "5", "bytes, 4096 to 1073741824"),
             ("--max-disk", "10m", "bytes, 67108864 to"), ("--max-disk", "1000", "10G, or 0"),
-            ("--max-downtime", "-1", "seconds, 0 to 3.1536e+08"),
-            ("--sync-interval", "0", "seconds, 0.001 to 3600"), ("--sync-interval", "9999", "seconds, 0.001 to 3600"),
-            ("--redis-shards", "4097", "1 to 4096"), ("--redis-lease", "0.5", "seconds, 1 to 3600"),
-            ("--redis-timeout", "1m", "seconds, 0.01 to 3600"), ("--push-in-flight", "0", "1 to 65536"),
-            ("--push-per-host", "-1", "1 to 65536"), ("--push-attempts", "-1", "0 to 1000000"), ("--push-rest-after", "x", "0 to 1000000"), ("--push-timeout", "5s", "seconds, 0.001 to 86400"),
-            ("--push-connect-timeout", "0", "seconds, 0.001 to 3600"), ("--push-grace", "3601", "seconds, 0 to 3600"))))
+            ("--max-downtime", "-1", "30d, 0 s to 3650 d"),
+            ("--sync-interval", "0", "1 ms to 1 h"), ("--sync-interval", "9999", "50ms, 2s or 30d, 1 ms to 1 h"),
+            ("--redis-shards", "4097", "1 to 4096"), ("--redis-lease", "0.5", "1 s to 1 h"),
+            ("--redis-timeout", "2h", "10 ms to 1 h"), ("--push-in-flight", "0", "1 to 65536"),
+            ("--push-per-host", "-1", "1 to 65536"), ("--push-attempts", "-1", "0 to 1000000"), ("--push-rest-after", "x", "0 to 1000000"), ("--push-timeout", "2d", "1 ms to 1 d"),
+            ("--push-connect-timeout", "0", "1 ms to 1 h"), ("--push-grace", "3601", "0 s to 1 h"))))
 
-    def test_sizes_have_units(self):
-        with Server("--data", "jobs", "--max-disk", "64M", "--max-job-size", "100K") as server, server.client() as client:
+    def test_sizes_and_times_have_units(self):
+        with Server("--data", "jobs", "--max-disk", "64M", "--max-job-size", "100K", "--sync", "interval", "--sync-interval", "20ms", "--max-downtime", "3d") as server, server.client() as client:
             equal(client.numbers("stats")["max-job-size"], "102400")
         with Server("--data", "jobs", "--max-disk", "0"):
             pass

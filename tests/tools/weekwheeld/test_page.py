@@ -33,7 +33,7 @@ class Page(Case):
         return client
 
     def open(self, browser, server):
-        url = re.search(r"serving (http://[0-9.:]+)/metrics", server.said).group(1)
+        url = re.search(r"serving (http://[0-9.:]+)/", server.said).group(1)
         browser.tell("url", url=url + "/")
         browser.until_text("#state", "token")
         browser.type("#token", self.token)
@@ -206,9 +206,21 @@ class Page(Case):
                 stack.enter_context(Events(server, self.token))
             browser = stack.enter_context(Browser("--window-size=1200,1500"))
             self.open(browser, server)
-            browser.until_text("#live", "asking from time to time")
+            browser.until_text("#live", "polling")
             a.put(b"x", delay=1000)
             browser.until_text("#state", "1 delayed")
+
+    def test_without_tokens_it_only_shows(self):
+        with Server("--http", "127.0.0.1:0") as server, server.client() as a, Browser("--window-size=1200,1500") as browser:
+            a.put(b"x")
+            a.send("put-schedule 100 0 60 1 daily cron=%40daily\r\nx\r\n")
+            equal(a.line()[:9], "SCHEDULED")
+            browser.tell("url", url=re.search(r"serving (http://[0-9.:]+/)", server.said).group(1))
+            browser.until_text("#state", "1 ready")
+            browser.until_text("#schedules", "daily")
+            shown = "return [...document.querySelectorAll('%s')].filter((one) => one.checkVisibility()).length"
+            equal([browser.run(shown % part) for part in ("#login", "#put", "#plan-part", ".actions button", "#read-only")],
+                  [0, 0, 0, 0, 1])
 
     def test_dark_and_small(self):
         with self.server() as server, self.client(server) as a, \
@@ -223,7 +235,7 @@ class Page(Case):
 
     def test_nothing_else_may_run_in_it(self):
         with self.server() as server:
-            url = re.search(r"serving (http://[0-9.:]+)/metrics", server.said).group(1)
+            url = re.search(r"serving (http://[0-9.:]+)/", server.said).group(1)
             for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/schedules.js", "text/javascript"),
                                ("/live.js", "text/javascript"), ("/page.css", "text/css")):
                 with urllib.request.urlopen(url + path, timeout=PATIENCE) as answer:

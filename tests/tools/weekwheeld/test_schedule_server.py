@@ -176,7 +176,7 @@ class Crontab(Case):
                 assert words in ended.err, (words, ended.err)
             equal(len(a.jobs("list-schedules tube=cron")), 4)
             # Again: they are replaced. The scripts do what the lines did.
-            ww.run(1, "import", "crontab", "crontab")
+            matches(r"4 schedules \(4 replaced one of the same name\), 3", ww.run(1, "import", "crontab", "crontab").err)
             equal(len(a.jobs("list-schedules tube=cron")), 4)
             equal(a.ask("use cron"), "USING cron")
             for name in ("cat-mail.txt-to-ada-100-sure", "echo-GREETING-greeting.txt"):

@@ -224,7 +224,7 @@ class Tls(Case):
 
     def test_http_has_tls_too(self):
         with Server("--http", "tls:127.0.0.1:0", "--tls-cert", "server.pem", "--tls-key", "server.key") as server:
-            port = re.search(r"serving https://127.0.0.1:(\d+)/metrics", server.said).group(1)
+            port = re.search(r"serving https://127.0.0.1:(\d+)/", server.said).group(1)
             context = ssl.create_default_context(cafile="server.pem")
             with server.client() as client:
                 for number in range(300):
@@ -253,7 +253,7 @@ class Tls(Case):
     def test_http_of_a_client_that_ends_its_side_first(self):
         request = b"GET /list HTTP/1.1\r\nHost: localhost\r\n\r\n"
         with Server("--http", "tls:127.0.0.1:0", "--tls-cert", "server.pem", "--tls-key", "server.key") as server:
-            port = int(re.search(r"serving https://127.0.0.1:(\d+)/metrics", server.said).group(1))
+            port = int(re.search(r"serving https://127.0.0.1:(\d+)/", server.said).group(1))
             context = ssl.create_default_context(cafile="server.pem")
             with server.client() as client:
                 client.put(b"x", delay=100)

@@ -29,7 +29,7 @@ struct crontab {
 	char zone[WW_CALENDAR_MAX + 1];
 	char environment[ENVIRONMENT_MAX]; /* lines of shell that the jobs begin with */
 	char tube[JOBS_TUBE_MAX + 1];
-	unsigned made, left_out;
+	unsigned made, replaced, left_out;
 	char tubes[TUBES_MAX][JOBS_TUBE_MAX + 1]; /* that have got a schedule */
 	size_t tube_count;
 	char (*names)[NAME_MAX_TEXT];
@@ -313,6 +313,7 @@ static int put_schedule(struct crontab *crontab, const char *expression, const c
 		return reply_refused(client, &reply, name);
 	printf("%s\t%s\t%s\t%s\n", crontab->tube, name, expression, zone);
 	crontab->made++;
+	crontab->replaced += reply.words > 2;
 	return 0;
 }
 
@@ -447,14 +448,16 @@ static int look_for_left(struct crontab *crontab)
 /* cron runs all at once, a worker as many as it is told. */
 static void write_hint(const struct crontab *crontab)
 {
-	char tubes[1000] = "";
+	char tubes[1000] = "", replaced[64] = "";
 	size_t length = 0;
 
 	for (size_t i = 0; i < crontab->tube_count && length + JOBS_TUBE_MAX + 10 < sizeof tubes; i++)
 		length += (size_t)sprintf(tubes + length, " --tube %s", crontab->tubes[i]);
-	message_line("%u schedule%s%s, %u line%s left out. A worker runs their jobs: weekwheel work --jobs 20%s -- sh",
-	    crontab->made, jobs_plural(crontab->made), crontab->is_dry ? " would be made" : "", crontab->left_out,
-	    jobs_plural(crontab->left_out), *tubes ? tubes : " --tube cron");
+	if (crontab->replaced)
+		snprintf(replaced, sizeof replaced, " (%u replaced one of the same name)", crontab->replaced);
+	message_line("%u schedule%s%s%s, %u line%s left out. A worker runs their jobs: weekwheel work --jobs 20%s -- sh",
+	    crontab->made, jobs_plural(crontab->made), crontab->is_dry ? " would be made" : "", replaced,
+	    crontab->left_out, jobs_plural(crontab->left_out), *tubes ? tubes : " --tube cron");
 }
 
 static int run(void *context)

@@ -111,7 +111,7 @@ async function listen() {
 		if (ear !== own)
 			return;
 		isLive = false;
-		$("live").textContent = "asking from time to time";
+		$("live").textContent = "polling";
 		await new Promise((go) => setTimeout(go, AGAIN_MS[Math.min(failures++, AGAIN_MS.length - 1)]));
 	}
 }

@@ -26,6 +26,7 @@ function showTubes(tubes, limits) {
 
 async function askNumbers() {
 	const stats = await ask("GET", "stats");
+	document.body.classList.toggle("read-only", stats.read_only);
 	$("state").textContent = stats.fault ? "The store cannot write: " + stats.fault :
 		`${number(stats.ready)} ready, ${number(stats.delayed)} delayed, ${number(stats.reserved)} reserved, ` +
 		`${number(stats.buried)} buried`;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/weekwheeld/settings/read.h"
 #include "weekwheel/driver.h"
@@ -34,7 +35,7 @@ int settings_bad_file(const struct options *options, int id, const char *expecte
 
 /* ---- Numbers */
 
-enum kind { WHOLE, BYTES, BYTES_OR_0, SECONDS /* stored in ns */ };
+enum kind { WHOLE, BYTES, BYTES_OR_0, TIME /* stored in ns */ };
 
 #define MEMBER(name) offsetof(struct settings, name), sizeof((struct settings *)0)->name
 
@@ -47,8 +48,8 @@ static const struct number {
 	size_t at; /* in struct settings */
 	size_t size;
 } numbers[] = {
-    {OPTION_SYNC_INTERVAL, SECONDS, WW_MILLISECOND, 3600 * WW_SECOND, 50 * WW_MILLISECOND, MEMBER(sync_ns)},
-    {OPTION_DOWNTIME, SECONDS, 0, 3650 * 86400 * WW_SECOND, 30 * 86400 * WW_SECOND, MEMBER(max_downtime)},
+    {OPTION_SYNC_INTERVAL, TIME, WW_MILLISECOND, 3600 * WW_SECOND, 50 * WW_MILLISECOND, MEMBER(sync_ns)},
+    {OPTION_DOWNTIME, TIME, 0, 3650 * 86400 * WW_SECOND, 30 * 86400 * WW_SECOND, MEMBER(max_downtime)},
     {OPTION_DISK, BYTES_OR_0, WW_JOBS_DISK_LEAST, UINT64_C(1) << 50, 0, MEMBER(max_disk)},
     {OPTION_JOB_SIZE, BYTES, 1, WW_JOB_BODY_MAX, 65535, MEMBER(max_job_size)},
     {OPTION_CONNECTIONS, WHOLE, 0, 10000000, 0, MEMBER(max_connections)},
@@ -63,16 +64,16 @@ static const struct number {
     {OPTION_OUTPUT, BYTES, 4096, WW_JOB_BODY_MAX, 4 << 20, MEMBER(max_output)},
     {OPTION_REDIS_SHARDS, WHOLE, 1, WW_REDIS_SHARDS_MAX, 0, MEMBER(redis.shards)},
     {OPTION_REDIS_REPLICAS, WHOLE, 0, WW_REDIS_REPLICAS_MAX, 0, MEMBER(redis.replicas)},
-    {OPTION_REDIS_LEASE, SECONDS, WW_SECOND, 3600 * WW_SECOND, 6 * WW_SECOND, MEMBER(redis.lease)},
-    {OPTION_REDIS_TIMEOUT, SECONDS, 10 * WW_MILLISECOND, 3600 * WW_SECOND, 2 * WW_SECOND, MEMBER(redis.timeout)},
+    {OPTION_REDIS_LEASE, TIME, WW_SECOND, 3600 * WW_SECOND, 6 * WW_SECOND, MEMBER(redis.lease)},
+    {OPTION_REDIS_TIMEOUT, TIME, 10 * WW_MILLISECOND, 3600 * WW_SECOND, 2 * WW_SECOND, MEMBER(redis.timeout)},
     {OPTION_PUSH_IN_FLIGHT, WHOLE, 1, 65536, 256, MEMBER(push.config.in_flight)},
     {OPTION_PUSH_PER_HOST, WHOLE, 1, 65536, 16, MEMBER(push.config.per_host)},
-    {OPTION_PUSH_TIMEOUT, SECONDS, WW_MILLISECOND, 86400 * WW_SECOND, 30 * WW_SECOND, MEMBER(push.config.timeout)},
+    {OPTION_PUSH_TIMEOUT, TIME, WW_MILLISECOND, 86400 * WW_SECOND, 30 * WW_SECOND, MEMBER(push.config.timeout)},
     {OPTION_PUSH_ATTEMPTS, WHOLE, 0, 1000000, 25, MEMBER(push.config.attempts)},
     {OPTION_PUSH_REST_AFTER, WHOLE, 0, 1000000, 5, MEMBER(push.config.rest_after)},
-    {OPTION_PUSH_CONNECT_TIMEOUT, SECONDS, WW_MILLISECOND, 3600 * WW_SECOND, 5 * WW_SECOND,
+    {OPTION_PUSH_CONNECT_TIMEOUT, TIME, WW_MILLISECOND, 3600 * WW_SECOND, 5 * WW_SECOND,
         MEMBER(push.config.connect_timeout)},
-    {OPTION_PUSH_GRACE, SECONDS, 0, 3600 * WW_SECOND, 10 * WW_SECOND, MEMBER(push.grace)},
+    {OPTION_PUSH_GRACE, TIME, 0, 3600 * WW_SECOND, 10 * WW_SECOND, MEMBER(push.grace)},
 };
 
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
@@ -95,11 +96,11 @@ void settings_number_defaults(struct settings *settings)
 
 static int bad_number(const struct number *number, const struct options *options)
 {
-	char expected[120];
+	char expected[160], least[DURATION_TEXT], most[DURATION_TEXT];
 
-	if (number->kind == SECONDS)
-		snprintf(expected, sizeof expected, "seconds, %g to %g", (double)number->least / WW_SECOND,
-		    (double)number->most / WW_SECOND);
+	if (number->kind == TIME)
+		snprintf(expected, sizeof expected, "a time such as 50ms, 2s or 30d, %s to %s",
+		    duration_format(least, number->least), duration_format(most, number->most));
 	else
 		snprintf(expected, sizeof expected, "%s, %" PRIu64 " to %" PRIu64 "%s",
 		    number->kind == WHOLE ? "a whole number" : "bytes", number->least, number->most,
@@ -112,6 +113,7 @@ static int bad_number(const struct number *number, const struct options *options
 int settings_number(struct settings *settings, const struct options *options, int id)
 {
 	const struct number *number = numbers;
+	struct duration_problem problem;
 	uint64_t value;
 	int bad;
 
@@ -119,9 +121,9 @@ int settings_number(struct settings *settings, const struct options *options, in
 		number++;
 	if (number == numbers + NUMBERS)
 		return 1;
-	if (number->kind == SECONDS)
-		bad = words_seconds(settings_span(options->value), number->most / WW_SECOND, &value) != 0 ||
-		      value < number->least || value > number->most;
+	if (number->kind == TIME)
+		bad = duration_parse(options->value, &value, &problem) != 0 || value < number->least ||
+		      value > number->most;
 	else
 		bad = (number->kind == WHOLE ? options_whole : options_bytes)(
 		          options->value, number->least, number->most, &value) != 0;
