@@ -214,7 +214,7 @@ class Examples(Case):
         for program in ("openssl", "curl", "sqlite3", "jq", "beanstalkd", "redis-cli"):
             if re.search(rf"\b{program} ", text):
                 need_program(program)
-        ports = {"6380": free_port(), "11300": free_port(), "11301": free_port(), "6379": free_port(), "8080": free_port()}
+        ports = {"6380": free_port(), "11300": free_port(), "11301": free_port(), "6379": free_port(), "6381": free_port()}
         with contextlib.ExitStack() as stack:
             if re.search("redis://|redis-cli|sidekiq://", text):
                 ports["6379"] = stack.enter_context(Redis()).port

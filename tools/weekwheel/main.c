@@ -88,7 +88,8 @@ static int find_command(const char *name)
 static const struct {
 	const char *word, *hint;
 } others[] = {
-    {"bench", "the benchmark is a program of its own, weekwheel-bench\nIn the sources, 'make bench' builds and runs it."},
+    {"bench",
+        "the benchmark is a program of its own, weekwheel-bench\nIn the sources, 'make bench' builds and runs it."},
     {"drain", "'weekwheel work --drain' ends when no job is ready\n"
               "A server that gets SIGUSR1 takes no new jobs, and delivers those it has."},
     {"delete", "'weekwheel cancel' deletes jobs"},

@@ -455,7 +455,8 @@ static void write_hint(const struct crontab *crontab)
 		length += (size_t)sprintf(tubes + length, " --tube %s", crontab->tubes[i]);
 	if (crontab->replaced)
 		snprintf(replaced, sizeof replaced, " (%u replaced one of the same name)", crontab->replaced);
-	message_line("%u schedule%s%s%s, %u line%s left out. A worker runs their jobs: weekwheel work --jobs 20%s -- sh",
+	message_line(
+	    "%u schedule%s%s%s, %u line%s left out. A worker runs their jobs: weekwheel work --jobs 20%s -- sh",
 	    crontab->made, jobs_plural(crontab->made), crontab->is_dry ? " would be made" : "", replaced,
 	    crontab->left_out, jobs_plural(crontab->left_out), *tubes ? tubes : " --tube cron");
 }
