@@ -76,7 +76,7 @@ static int refuse_value(const struct parse *parse, const char *at)
 	if (length == 0 && (*at == 0 || is_blank(*at)))
 		return refuse(
 		    parse, at, "a %s is missing: expected %d to %d or *", field->name, field->least, field->most);
-	return refuse(parse, at, "'%.*s' is no %s: expected %d to %d%s", length ? length : 1, at, field->name,
+	return refuse(parse, at, "'%.*s' is not a valid %s: expected %d to %d%s", length ? length : 1, at, field->name,
 	    field->least, field->most,
 	    field->is_weekday ? " or sun to sat"
 	    : field->names    ? " or jan to dec"
@@ -358,8 +358,7 @@ static int take_name(struct parse *parse, uint64_t *period)
 			return take_fields(&of_name);
 		}
 	if (strncasecmp(parse->at, "@reboot", 7) == 0)
-		return refuse(parse, parse->at,
-		    "@reboot is no time: start what it is for with the machine, by a unit of systemd");
+		return refuse(parse, parse->at, "@reboot is not a time; use a systemd unit that starts at boot");
 	return refuse(parse, parse->at,
 	    "expected @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, or @every 90m");
 }

@@ -132,7 +132,7 @@ int dial_connect(const char *server, int timeout_ms, const char **reason)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
 
-	*reason = "is no address";
+	*reason = "is not an address";
 	if (!dial_is_address(server))
 		return -1;
 	if (strncmp(server, "unix:", 5) != 0)

@@ -168,7 +168,7 @@ struct tokens *tokens_parse(const char *text, size_t size, char why[TOKEN_WHY])
 	int bad = 0;
 
 	if (strlen(text) != size) {
-		(void)refuse(why, "it has a byte 0, and is no text");
+		(void)refuse(why, "it has a byte 0, and is not text");
 		free(tokens);
 		return NULL;
 	}
@@ -220,7 +220,7 @@ static struct tokens *read_file(FILE *file, char why[TOKEN_WHY])
 	if (fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 027) {
 		(void)refuse(why, "others may read or write it: \"chmod 600\" ends that");
 	} else if (S_ISFIFO(about.st_mode) || S_ISDIR(about.st_mode)) {
-		(void)refuse(why, "it is no file");
+		(void)refuse(why, "it is not a file");
 	} else if (!text) {
 		(void)refuse(why, "there is no memory for it");
 	} else {

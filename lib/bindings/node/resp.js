@@ -27,7 +27,7 @@ export function readReply(bytes) {
 	case '*':
 		return rest === '-1' ? null : readArray(bytes, Number(rest));
 	default:
-		throw new WeekwheelError('this is no server of sessions: its answers are not those of Redis', 'PROTOCOL');
+		throw new WeekwheelError('this is not a server of sessions: its answers are not those of Redis', 'PROTOCOL');
 	}
 }
 

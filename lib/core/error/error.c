@@ -44,7 +44,7 @@ const char *ww_strerror(int error)
 		       "Or the new key of a rename has an entry: take another key, or pass WW_SESSION_REPLACE.";
 	case WW_EDENIED:
 		return "The system denies it: check that the directory exists and may be read and written; for a server, "
-		       "check the user, the password and their rights, and that it is no replica.";
+		       "check the user, the password and their rights, and that it is not a replica.";
 	case WW_EFULL:
 		return "The disk, the quota or the server's memory is full: make room and call again; nothing has changed.";
 	case WW_EIO:
@@ -62,6 +62,6 @@ const char *ww_strerror(int error)
 		return "It has not come in the time that the call was given: wait longer, or go on without it; what the call "
 		       "waited for goes on.";
 	default:
-		return "This number is no error of weekwheel: pass what a weekwheel function returned.";
+		return "This number is not an error of weekwheel: pass what a weekwheel function returned.";
 	}
 }

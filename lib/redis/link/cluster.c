@@ -312,7 +312,7 @@ int ww_redis_cluster_discover(struct redis_link *link, uint64_t deadline)
 	if (error || is_cluster)
 		return error ? error : begin_cluster(link, deadline);
 	if (seeds > 1) {
-		ww_redis_link_say(link, "The url of Redis has several hosts, but they are no cluster: give one.");
+		ww_redis_link_say(link, "The url of Redis has several hosts, but they are not a cluster: give one.");
 		return WW_EINVAL;
 	}
 	link->nodes[0]->has_slots = 1;

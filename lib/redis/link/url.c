@@ -76,7 +76,7 @@ static int read_db(struct redis_url *url, struct part part, const char **why)
 {
 	if (read_number(part, 0x7fffffff, &url->db))
 		return refuse(why,
-		    "The database of the url is no number: after the host and a slash stands one such as 0, or nothing.");
+		    "The database of the url is not a number: after the host and a slash stands one such as 0, or nothing.");
 	return WW_OK;
 }
 
@@ -161,7 +161,7 @@ static int read_host(struct redis_address *address, struct part part, const char
 	port = (struct part){end + 1, part.length - (size_t)(end + 1 - part.at)};
 	if (read_number(port, 65535, &address->port) || address->port == 0)
 		return refuse(
-		    why, "A port of the url is no number from 1 to 65535; an IPv6 address stands in brackets.");
+		    why, "A port of the url is not a number from 1 to 65535; an IPv6 address stands in brackets.");
 	return WW_OK;
 }
 

@@ -372,7 +372,7 @@ Mon  2027-03-29 02:30:00 +02:00  in 2 d 12 h'
 	equal "$what: times" "$(grep -c ' 00:00:00 ' out)" 10
 	run 2 cron '0 25 * * *'
 	equal "$what: its place" "$(tail -n 1 err)" '    ^'
-	says err "'25' is no hour: expected 0 to 23"
+	says err "'25' is not a valid hour: expected 0 to 23"
 	run 2 cron '0 3 * * *' --tz Europe/Berlyn
 	says err 'there is no such zone here'
 	run 2 cron

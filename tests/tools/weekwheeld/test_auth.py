@@ -319,8 +319,8 @@ class Tokens(Case):
             matches("others may read or write it: \"chmod 600\"", refused("--memory", "--auth-file", write(good, mode=mode)))
         matches("No such file", refused("--memory", "--auth-file", "nix"))
         os.mkfifo("fifo")
-        matches("it is no file", refused("--memory", "--auth-file", "fifo"))
-        matches("it is no file", refused("--memory", "--auth-file", "/"))
+        matches("it is not a file", refused("--memory", "--auth-file", "fifo"))
+        matches("it is not a file", refused("--memory", "--auth-file", "/"))
         with Server("--auth-file", write(good.replace("\n", "\r\n"), mode=0o640)) as server:
             login(server, "a").close()
 
@@ -395,8 +395,8 @@ class Commands(Case):
         for arguments, remedy in ((("a", "read:*"), "--token-file FILE is missing"), (("--token-file", "b", "a"), "what it may do are missing"),
                                   (("--token-file", "b", "a", "read"), "expected rights and tubes"),
                                   (("--token-file", "b", "a b", "read:*"), "'a b': expected a name of up to 64 letters"),
-                                  (("--token-file", "b", "a", "wrok:*"), "'wrok' is no right; .* read, put or write, work and admin; did you mean 'work'"),
-                                  (("--token-file", "b", "a", "read,:*"), "'' is no right"),
+                                  (("--token-file", "b", "a", "wrok:*"), "'wrok' is not a right; .* read, put or write, work and admin; did you mean 'work'"),
+                                  (("--token-file", "b", "a", "read,:*"), "'' is not a right"),
                                   (("--token-file", "b", "a", "put:"), "expected names of tubes"),
                                   (("--token-file", "b", "a", "put:x", "put:a,b c"), "'put:a,b c': expected names of tubes")):
             matches(remedy, alone.run(2, "token", *arguments).err)

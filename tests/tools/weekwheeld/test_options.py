@@ -63,7 +63,7 @@ class Options(Case):
             (("--memory", "--http", ":80"), ":80", "HOST:PORT"),
             (("--data", ""), "", "DIR"), (("--memory", "--unix", ""), "", "PATH"),
             (("--store", "127.0.0.1:6379"), "127.0.0.1:6379", "redis://HOST:PORT/ or unix:///PATH"),
-            (("--store", "redis://127.0.0.1:99999/"), "redis://127.0.0.1:99999/", "no number from 1 to 65535"),
+            (("--store", "redis://127.0.0.1:99999/"), "redis://127.0.0.1:99999/", "not a number from 1 to 65535"),
             (("--store", "rediss://127.0.0.1/?to=x"), "rediss://127.0.0.1/?to=x", "ca=FILE, cert=FILE and key=FILE"),
             (("--store", "unix://here"), "unix://here", "unix:///PATH"),
             (REDIS + ("--redis-prefix", "a b"), "a b", "1 to 64 letters"))

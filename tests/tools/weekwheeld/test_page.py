@@ -131,7 +131,7 @@ class Page(Case):
             browser.click("#plan-part summary")
             browser.type("#plan [name=name]", "night <b>")
             browser.type("#plan [name=cron]", "0 25 * * *")
-            browser.until_text("#plan-means", "'25' is no hour")
+            browser.until_text("#plan-means", "'25' is not a valid hour")
             browser.run("document.querySelector('#plan [name=cron]').value = document.querySelector('#plan [name=zone]').value = ''")
             browser.type("#plan [name=zone]", "Europe/Berlin")
             browser.type("#plan [name=cron]", "0 3 * * *")

@@ -554,7 +554,7 @@ class Start(Case):
         # The status is 1, so that systemd starts the server again: Redis may change to fit the command line.
         with Redis() as redis, Redis(folder="other") as other:
             for url, reason in ((redis.url + "99", "DB index is out of range"),
-                                ("redis://127.0.0.1:%d,127.0.0.1:%d/" % (redis.port, other.port), "they are no cluster")):
+                                ("redis://127.0.0.1:%d,127.0.0.1:%d/" % (redis.port, other.port), "they are not a cluster")):
                 said = refused("--store", url, status=1)
                 assert reason in said and "give a database that it has" in said and "expected" not in said, said
 

@@ -82,7 +82,7 @@ class Verbs(Case):
 
     def test_refusals(self):
         with Server("--clock", "virtual") as server, server.client() as a:
-            equal(schedule(a, "a", "0 25 * * *"), "BAD_SCHEDULE cron 2 '25' is no hour: expected 0 to 23 or *")
+            equal(schedule(a, "a", "0 25 * * *"), "BAD_SCHEDULE cron 2 '25' is not a valid hour: expected 0 to 23 or *")
             assert schedule(a, "a", "0 3 * * *", "zone=Nowhere").startswith("BAD_SCHEDULE zone 0 there is no such zone")
             equal(schedule(a, "a" * 151, "@daily"), "BAD_SCHEDULE cron 0 a name, a time or a number is out of range")
             for words in ("a", "a cron=", "a cron=%00", "a cron=%40daily overlap=no", "a cron=%40daily paused=no", "- cron=%40daily"):
@@ -137,7 +137,7 @@ class Command(Case):
             ww.run(0, "schedule", "remove", "fair", "--tube", "fair")
             assert "there is no schedule 'my report' in the tube default" in ww.run(1, "schedule", "remove", "my report").err
             err = ww.run(2, "schedule", "add", "x", "0 25 * * *").err
-            equal(err, "weekwheel: schedule: '25' is no hour: expected 0 to 23 or *\n  0 25 * * *\n    ^\n")
+            equal(err, "weekwheel: schedule: '25' is not a valid hour: expected 0 to 23 or *\n  0 25 * * *\n    ^\n")
             for words in (("add", "x"), ("add",), ("sing",), (), ("list", "x"), ("add", "x", "@daily", "--missed", "no"), ("add", "x", "@daily", "--skip", "1h")):
                 ww.run(2, "schedule", *words)
 
@@ -171,7 +171,7 @@ class Crontab(Case):
                                            "cron\techo-GREETING-greeting.txt\t30 4 1 * mon\tEurope/Berlin"])
             for words in ("crontab:3: MAILTO is not carried over", "crontab:4: SHELL is not carried over: let the worker run '-- /bin/bash'",
                           "crontab:9: @reboot is not carried over",
-                          "crontab:10: this line is not carried over: '61' is no minute", "crontab:11: expected five fields",
+                          "crontab:10: this line is not carried over: '61' is not a valid minute", "crontab:11: expected five fields",
                           "4 schedules, 3 lines left out"):
                 assert words in ended.err, (words, ended.err)
             equal(len(a.jobs("list-schedules tube=cron")), 4)

@@ -75,7 +75,7 @@ class Schedules:
                                     ("paused", {"cron": "@daily", "paused": 1}), ("delay", {"cron": "@daily", "delay": 1}),
                                     ("key", {"cron": "@daily", "key": "k"})):
                 web.refused(422, field, "PUT", BACKUP, schedule)
-            matches("byte 3: '25' is no hour", web.refused(422, "cron", "PUT", BACKUP, {"cron": "0 25 * * *"}))
+            matches("byte 3: '25' is not a valid hour", web.refused(422, "cron", "PUT", BACKUP, {"cron": "0 25 * * *"}))
             web.refused(422, "name", "PUT", "tubes/mail/schedules/" + "n" * 151, {"cron": "@daily"})
             web.refused(422, "name", "PUT", "tubes/mail/schedules/a%0Ab", {"cron": "@daily"})
             web.refused(404, "key", "PUT", "tubes/mail/schedules/" + "n" * 201, {"cron": "@daily"})

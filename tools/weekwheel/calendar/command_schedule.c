@@ -490,7 +490,7 @@ static int write_body(const struct reply *reply)
 	if (size > 0)
 		fwrite(bytes, 1, (size_t)size, stdout);
 	free(bytes);
-	return size < 0 ? message_error("schedule: the server's body is no base64; has it another version?") : 0;
+	return size < 0 ? message_error("schedule: the server's body is not base64; has it another version?") : 0;
 }
 
 static int show(struct schedule_command *command, const char *name)

@@ -166,7 +166,7 @@ static int run(void *context)
 	int own = jobs_has_own_verbs(jobs);
 
 	if (own <= 0)
-		return own < 0 ? -1 : message_error("%s keeps no history: it is no weekwheeld", jobs->server);
+		return own < 0 ? -1 : message_error("%s keeps no history: it is not weekwheeld", jobs->server);
 	history->listing.verb = "history body=yes";
 	history->listing.tube = jobs->tube;
 	history->listing.id = history->id;

@@ -39,8 +39,9 @@ static int refuse_right(const struct options *options, const char *word, size_t 
 		if (strcmp(rights[i], typed) == 0)
 			return 0;
 	meant = suggest(typed, rights, sizeof rights / sizeof *rights);
-	return options_fail(options, "'%s': '%s' is no right; the rights are read, put or write, work and admin%s%s%s",
-	    options->value, typed, meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+	return options_fail(options,
+	    "'%s': '%s' is not a right; the rights are read, put or write, work and admin%s%s%s", options->value, typed,
+	    meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
 }
 
 /* A server would refuse the whole file for it. */

@@ -248,11 +248,11 @@ static int run(void *context)
 
 	if (!command_exists(work->command[0]))
 		return message_error(
-		    "work: '%s' is no command that can be run; look at its name and at PATH", work->command[0]);
+		    "work: '%s' is not a command that can be run; look at its name and at PATH", work->command[0]);
 	if (look_at_server(work))
 		return -1;
 	if (work->history && !work->own)
-		return message_error("work: %s keeps no history: it is no weekwheeld", work->jobs.server);
+		return message_error("work: %s keeps no history: it is not weekwheeld", work->jobs.server);
 	name_worker(work);
 	if (catch_signals())
 		return message_error("work: signals cannot be caught: %s", strerror(errno));

@@ -77,7 +77,7 @@ static const char *read_host(struct sorted_sets *own, const char *text, const ch
 	colon = memrchr(at, ':', (size_t)(end - at));
 	if (colon && !memchr(colon, ']', (size_t)(end - colon))) {
 		if (number_whole(colon + 1, (size_t)(end - colon) - 1, 1, 65535, &port))
-			return "the port is no number from 1 to 65535";
+			return "the port is not a number from 1 to 65535";
 		end = colon;
 	}
 	if (end > at + 1 && *at == '[' && end[-1] == ']') {
@@ -314,7 +314,7 @@ static int add(struct moving *moving, const redisReply *member, const redisReply
 	tube = moving->jobs.tube ? moving->jobs.tube : *queue ? queue : "default";
 	if (!jobs_is_tube(tube))
 		return message_error(
-		    "%s: the queue '%s' is no name of a tube: choose one with --tube", own->name, tube);
+		    "%s: the queue '%s' is not a name of a tube: choose one with --tube", own->name, tube);
 	strcpy(job->tube, tube);
 	return read_score(moving, score->str, &job->due);
 }

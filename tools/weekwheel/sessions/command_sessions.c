@@ -81,7 +81,7 @@ static redisReply *answer(struct sessions *sessions)
 		in->start = in->end;
 		if (redisReaderGetReply(sessions->reader, &reply) != REDIS_OK) {
 			(void)fail(
-			    sessions->address, "this is no server of sessions: its answers are not those of Redis");
+			    sessions->address, "this is not a server of sessions: its answers are not those of Redis");
 			return NULL;
 		}
 		if (reply)
@@ -198,7 +198,7 @@ static int look_at_all(struct sessions *sessions)
 		failed = page->type != REDIS_REPLY_ARRAY || page->elements != 2 ||
 		         page->element[1]->type != REDIS_REPLY_ARRAY;
 		if (failed)
-			(void)fail(sessions->address, "this is no server of sessions");
+			(void)fail(sessions->address, "this is not a server of sessions");
 		if (!failed) {
 			snprintf(cursor, sizeof cursor, "%s", page->element[0]->str ? page->element[0]->str : "0");
 			failed = ask_each(sessions, page->element[1]);

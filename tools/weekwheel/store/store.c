@@ -112,7 +112,7 @@ static const char *denied(const char *path)
 	if (stat(path, &status))
 		return errno == ENOENT ? "there is no such directory" : strerror(errno);
 	if (!S_ISDIR(status.st_mode))
-		return "is no directory; name the one that weekwheeld has as --data";
+		return "is not a directory; name the one that weekwheeld has as --data";
 	snprintf(name, sizeof name, "%s/index.db", path);
 	if (stat(name, &status) && errno == ENOENT)
 		return "has no jobs in it; name the directory that weekwheeld has as --data";

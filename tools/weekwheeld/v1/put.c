@@ -56,7 +56,7 @@ static int put_one(struct v1_request *request, struct v1_fields *fields)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new jobs");
 	if (!push_takes(server, spec->tube, spec->body, spec->body_length))
 		return v1_problem(request, 422, "body", "see weekwheeld(1), \"DELIVERY OVER HTTP\"",
-		    "jobs of the tube %s are pushed, and this body is no request", spec->tube);
+		    "jobs of the tube %s are pushed, and this body is not a request", spec->tube);
 	if (spec->body_length > server->settings->max_job_size)
 		return v1_failed(request, WW_ETOOBIG);
 	if (server->settings->max_tube_jobs > 0)

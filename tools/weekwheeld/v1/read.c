@@ -484,7 +484,7 @@ static int read_object(struct v1_request *request, struct v1_fields *fields, con
 	}
 	if (more < 0)
 		return v1_problem(request, 400, NULL, "send an object of JSON",
-		    "the body is no object of JSON: see byte %zu", (size_t)(text - request->in.data) + at);
+		    "the body is not an object of JSON: see byte %zu", (size_t)(text - request->in.data) + at);
 	fields->spec.key = fields->key;
 	fields->spec.tube = *fields->tube ? fields->tube : WW_TUBE_DEFAULT;
 	return refuse_pairs(request, fields);
@@ -502,7 +502,7 @@ static int count_objects(struct v1_request *request, size_t *count)
 		++*count;
 	if (more < 0)
 		return v1_problem(request, 400, NULL, "send a list of objects of JSON",
-		    "the body is no list of JSON: see byte %zu", at);
+		    "the body is not a list of JSON: see byte %zu", at);
 	if (*count == 0 || *count > V1_PUTS_MAX)
 		return v1_problem(request, 422, NULL, "send several requests",
 		    "the list has %zu jobs; it may have 1 to %d", *count, V1_PUTS_MAX);

@@ -178,7 +178,7 @@ static int prepare_put(struct v1_request *request)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new schedules");
 	if (!push_takes(server, request->tube, fields->spec.body, fields->spec.body_length))
 		return v1_problem(request, 422, "body", "see weekwheeld(1), \"DELIVERY OVER HTTP\"",
-		    "jobs of the tube %s are pushed, and this body is no request", request->tube);
+		    "jobs of the tube %s are pushed, and this body is not a request", request->tube);
 	if (!bounds_job(server, fields->spec.body_length))
 		return v1_failed(request, WW_ENOMEM);
 	return 0;

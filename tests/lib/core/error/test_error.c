@@ -62,7 +62,7 @@ START_TEST(an_unknown_number_is_called_no_error)
 		const char *text = ww_strerror(no_errors[i]);
 
 		ck_assert_ptr_nonnull(text);
-		ck_assert_ptr_nonnull(strstr(text, "no error of weekwheel"));
+		ck_assert_ptr_nonnull(strstr(text, "not an error of weekwheel"));
 		for (size_t j = 0; j < ERRORS; j++)
 			ck_assert_str_ne(text, ww_strerror(errors[j]));
 	}

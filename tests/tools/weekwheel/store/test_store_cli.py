@@ -281,7 +281,7 @@ class Stores(StoreCase):
                     alone.run(1, command, "former").err)
             matches("missing: there is no such directory", alone.run(1, command, "missing").err)
             matches("empty: has no jobs in it", alone.run(1, command, "empty").err)
-            matches("file: is no directory", alone.run(1, command, "file").err)
+            matches("file: is not a directory", alone.run(1, command, "file").err)
             matches("expected a directory", alone.run(2, command).err)
             matches("'b': one directory is expected", alone.run(2, command, "a", "b").err)
             matches("did you mean '--help'", alone.run(2, command, "--hlep").err)

@@ -27,7 +27,7 @@ class Address:
             return cls(text, path=text[len("unix:"):])
         found = re.fullmatch(r"(tls:)?(?:\[([^]]+)\]|([^:]+)):(\d{1,5})", text)
         if not found:
-            raise ValueError(f"{text!r} is no address: HOST:PORT, [IPV6]:PORT, tls:HOST:PORT or unix:PATH")
+            raise ValueError(f"{text!r} is not an address: HOST:PORT, [IPV6]:PORT, tls:HOST:PORT or unix:PATH")
         return cls(text, host=found[2] or found[3], port=int(found[4]), is_tls=bool(found[1]))
 
     def context(self, given: ssl.SSLContext | None) -> ssl.SSLContext | None:

@@ -87,9 +87,9 @@ def block_size(line: str) -> int | None:
 
 
 def checked(tube: str) -> str:
-    """Refuse what is no name of a tube before it is sent: what comes behind it would go to another tube."""
+    """Refuse what is not a name of a tube before it is sent: what comes behind it would go to another tube."""
     if not TUBE.fullmatch(tube):
-        raise ValueError(f"{tube!r} is no name of a tube: 1 to 200 of A-Z a-z 0-9 - + / ; . $ _ ( ), without - in front")
+        raise ValueError(f"{tube!r} is not a name of a tube: 1 to 200 of A-Z a-z 0-9 - + / ; . $ _ ( ), without - in front")
     return tube
 
 
