@@ -278,6 +278,8 @@ install: all
 
 # Where this interpreter looks for packages, or in pythondir. pip writes beside what it installs, so that gets a copy.
 install-python: $(B)/config.mk
+	@$(or $(PYTHON),python3) -c 'import setuptools, pip, wheel' || \
+		{ echo 'install-python needs pip, setuptools and wheel: Debian has them in python3-pip and python3-wheel' >&2; exit 1; }
 	@rm -rf '$(B)/python' && mkdir -p '$(B)/python' && cp -r lib/bindings/python/[!_]* '$(B)/python'
 	$(or $(PYTHON),python3) -m pip install --quiet --no-index --no-build-isolation --no-deps --root-user-action=ignore \
 		--break-system-packages $(if $(pythondir),--target='$(DESTDIR)$(pythondir)',$(DESTDIR:%=--root='%')) '$(abspath $(B))/python'

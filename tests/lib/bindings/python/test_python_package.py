@@ -84,6 +84,8 @@ class Package(Case):
         with open(os.path.join(binding.FOLDER, "README.md"), encoding="utf-8") as file:
             blocks = list(BLOCK.finditer(file.read()))
         count = 0
+        # One for all of them, as a reader has it.
+        self.server = self.enterContext(Server())
         for block, after in zip(blocks, [*blocks[1:], None]):
             if block["language"] != "python":
                 continue
@@ -100,8 +102,7 @@ class Package(Case):
         return done.stdout
 
     def run_weekwheeld(self, text):
-        with Server() as server:
-            return self.run_alone(text.replace("127.0.0.1:11300", server.address))
+        return self.run_alone(text.replace("127.0.0.1:11300", self.server.address))
 
     def run_sessiond(self, text):
         program = os.path.join(BUILD, "bin", "weekwheel-sessiond")
