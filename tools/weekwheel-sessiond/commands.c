@@ -328,8 +328,8 @@ static void refuse_unknown(struct conn *conn, const struct resp_arg *arg, size_t
 	}
 	if (is_absent(&arg[0])) {
 		reply_error(conn,
-		    "ERR unknown command '%.*s': weekwheel-sessiond keeps values with deadlines (strings); lists, hashes, "
-		    "sets, streams and scripts are not there",
+		    "ERR unknown command '%.*s': weekwheel-sessiond keeps strings with deadlines and has not all of Redis; "
+		    "see DIFFERENCES in its manual",
 		    length, arg[0].data);
 		return;
 	}

@@ -114,7 +114,11 @@ export class Jobs {
 
 	/** Put a job. `at` is a Date, or seconds since 1970; other times are seconds from now. */
 	async put(tube, body, { priority = 1024, delay = 0, at, run = 60, key, ...more } = {}) {
-		const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body);
+		if (typeof body !== 'string' && !ArrayBuffer.isView(body))
+			throw new TypeError('a body is text or bytes: JSON.stringify() makes text of an object');
+		if (key === undefined && [more.mode, more.debounce, more.unique].some((one) => one !== undefined))
+			throw new TypeError('mode, debounce and unique are for a job with a key: name it with "key"');
+		const bytes = Buffer.from(body);
 		// Without anything that beanstalkd has not, it is said in beanstalkd's words.
 		if ([at, key, ...Object.values(more)].every((one) => one === undefined) && Number.isInteger(delay) && Number.isInteger(run)) {
 			const { words } = await this.#ask(['INSERTED', 'BURIED'], `put ${whole('priority', priority)} ${whole('delay', delay)} `

@@ -16,9 +16,11 @@ def nanoseconds(time: Seconds) -> int:
         ns = (time // datetime.timedelta(microseconds=1)) * 1000
     elif isinstance(time, int):
         ns = time * 10**9
+    elif not isinstance(time, float):
+        raise TypeError(f"{time!r} is not a time: seconds are a number, or a timedelta")
     else:
         if not math.isfinite(time):
-            raise ValueError(f"{time} is no time: seconds are a finite number")
+            raise ValueError(f"{time} is not a time: seconds are a finite number")
         # 0.1 is a little more than a tenth: what a float cannot tell does not count.
         ns = math.ceil(round(time * 1e9, 3))
     if not 0 <= ns < 2**63:

@@ -254,6 +254,8 @@ test('lists go on over pages', async () => {
 });
 
 test('wrong arguments are refused before anything is sent', async () => {
+	await assert.rejects(jobs.put('mail', { a: 1 }), /JSON.stringify/);
+	await assert.rejects(jobs.put('mail', 'x', { unique: 60 }), /name it with "key"/);
 	await assert.rejects(jobs.put('a tube', ''), TypeError);
 	await assert.rejects(jobs.put('-tube', ''), TypeError);
 	await assert.rejects(jobs.put('t', '', { delay: -1 }), TypeError);

@@ -207,6 +207,9 @@ class Verbs(WithServer):
         check("--max-job-size" in str(error), error)
         self.refuses(jobs.BadFormat, self.client.put, "x", priority=-1)
         self.refuses(ValueError, self.client.put, "x", delay=-1)
+        check("timedelta" in str(self.refuses(TypeError, self.client.put, "x", delay="10m")), "a remedy")
+        check("json" in str(self.refuses(TypeError, self.client.put, {"a": 1})), "a remedy")
+        check("key=" in str(self.refuses(ValueError, self.client.put, "x", debounce=5)), "a remedy")
         equal(self.client.put("the connection goes on").outcome, "inserted")
         with self.client.reserve(0) as job:
             self.refuses(jobs.Reserved, self.client.move, job.id, 5)

@@ -119,7 +119,11 @@ def whole(time: Seconds) -> int:
 
 def data(body: Body) -> bytes:
     """A body as bytes."""
-    return body.encode() if isinstance(body, str) else bytes(body)
+    if isinstance(body, str):
+        return body.encode()
+    if not isinstance(body, (bytes, bytearray, memoryview)):
+        raise TypeError(f"a body is text or bytes, not {type(body).__name__}: json.dumps() makes text of an object")
+    return bytes(body)
 
 
 def options(**given: Any) -> str:

@@ -30,6 +30,8 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
                    missed=missed, skip=span(skip), attempts=attempts, backoff=span(backoff),
                    backoff_max=span(backoff_max), group=name(group), keep=span(keep))
     given = data(body)
+    if key is None and not (mode is None and debounce is None and unique is None):
+        raise ValueError("mode, debounce and unique are for a job with a key: name it with key=")
     if at is None and key is None and not more and "." not in seconds(delay) + seconds(ttr):
         line = f"put {priority} {seconds(delay)} {seconds(ttr)} {len(given)}"
     else:
