@@ -25,8 +25,7 @@ static int error_of_system(sqlite3 *connection, int usual)
 	int reason = code == SQLITE_IOERR_WRITE ? errno_of_log(connection) : sqlite3_system_errno(connection);
 	int error = reason ? error_of_errno(reason) : usual;
 
-	/* The other one: a lock in the index of the log, which SQLite has no memory for. */
-	if (code == SQLITE_IOERR_NOMEM || code == SQLITE_IOERR_SHMLOCK)
+	if (code == SQLITE_IOERR_NOMEM)
 		return WW_ENOMEM;
 	return error == WW_EFULL || usual == WW_EDENIED ? error : usual;
 }

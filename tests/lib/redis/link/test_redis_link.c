@@ -348,7 +348,7 @@ START_TEST(databases_and_sockets_can_be_chosen)
 	expect_open(WW_OK, "", "unix://%s/socket?db=2", server.folder);
 	expect_open(WW_EIO, "cannot be reached", "unix://%s/none", server.folder);
 	expect_open(WW_EIO, "cannot be reached", "redis://127.0.0.1:%d", server.bus);
-	expect_open(WW_EINVAL, "no cluster", "redis://127.0.0.1:%d,127.0.0.1:%d", server.port, server.port + 1);
+	expect_open(WW_EINVAL, "not a cluster", "redis://127.0.0.1:%d,127.0.0.1:%d", server.port, server.port + 1);
 	expect_open(WW_EIO, "TLS: ", "rediss://127.0.0.1:%d", server.port);
 	redis_server_stop(&server);
 }
