@@ -9,6 +9,11 @@
 enum { GRACE_PART = 16 };
 /* What expires earlier than this waits for the end of the load: the journal may have a later deadline for it. */
 #define SOON (300 * WW_SECOND)
+/*
+ * The map would take out an entry whose lifetime is over, and tell it, though the journal may have deleted or set it since. So
+ * while it waits its end is later by this.
+ */
+#define PUT_OFF (DATA_LAST / 2)
 /* So many of them at least wait before they are looked at. */
 enum { LATE_LEAST = 65536 };
 
@@ -79,6 +84,11 @@ static uint64_t later(struct load *load, const struct data_key *key, uint64_t de
 	return load->now + 86400 * WW_SECOND;
 }
 
+static uint64_t put_off(const struct load *load, uint64_t end)
+{
+	return end <= load->now + SOON ? end + PUT_OFF : end;
+}
+
 struct on_disk {
 	uint64_t deadline;
 };
@@ -91,6 +101,17 @@ static void get_disk(void *value, void *context)
 static void put_disk(void *value, void *context)
 {
 	value_set_disk(value, ((struct on_disk *)context)->deadline);
+}
+
+/* As data_inspect, with the end that the entry really has. */
+static int inspect(
+    const struct load *load, const struct data_key *key, struct data_entry *entry, ww_look_fn *fn, struct on_disk *disk)
+{
+	int found = data_inspect(load->keep->data, key, entry, fn, disk);
+
+	if (found == 1 && entry->end > PUT_OFF && entry->end - PUT_OFF <= load->now + SOON)
+		entry->end -= PUT_OFF;
+	return found;
 }
 
 struct tell_late {
@@ -149,7 +170,7 @@ static int judge(struct load *load, const struct late *late, uint64_t time, enum
 	struct on_disk disk;
 	uint64_t expiry;
 
-	if (data_inspect(load->keep->data, &key, &entry, get_disk, &disk) != 1)
+	if (inspect(load, &key, &entry, get_disk, &disk) != 1)
 		return 0;
 	expiry = expiry_of(load->keep, disk.deadline, entry.ttl, entry.end);
 	if (expiry_wall(load->keep, disk.deadline, &entry) <= time && (how != JUDGE_SOME || !load->was_telling)) {
@@ -189,9 +210,10 @@ static int load_touch(struct load *load, const struct keep_entry *touched)
 	uint64_t deadline;
 	int error;
 
-	if (data_inspect(data, &key, &entry, put_disk, &disk) != 1)
+	if (inspect(load, &key, &entry, put_disk, &disk) != 1)
 		return WW_OK;
 	deadline = later(load, &key, expiry_of(load->keep, disk.deadline, touched->ttl, entry.end), &error);
+	entry.end = put_off(load, entry.end);
 	if (!error)
 		error = data_touch(data, &key, &entry, touched->ttl, deadline);
 	return error < 0 ? error : WW_OK;
@@ -209,8 +231,7 @@ static int suspect(struct load *load, const struct keep_entry *entry)
 	struct on_disk disk;
 	struct suspect *made;
 
-	if (!entry->is_new || !load->was_telling || !load->time ||
-	    data_inspect(load->keep->data, &key, &found, get_disk, &disk) != 1 ||
+	if (!entry->is_new || !load->was_telling || !load->time || inspect(load, &key, &found, get_disk, &disk) != 1 ||
 	    keep_wall_of(load->keep, disk.deadline) > load->time)
 		return WW_OK;
 	made = malloc(sizeof *made + entry->length);
@@ -268,6 +289,7 @@ static int load_set(struct load *load, const struct keep_entry *entry)
 	} else {
 		record.deadline = later(load, &key, expiry_of(keep, value_disk(&disk), record.ttl, record.end), &error);
 	}
+	record.end = put_off(load, record.end);
 	if (!error)
 		error = suspect(load, entry);
 	if (!error)

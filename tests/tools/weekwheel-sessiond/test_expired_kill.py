@@ -219,6 +219,28 @@ class ExpiredKill(Case):
         with start(400 + 26) as server, server.client() as a:
             equal(a.ask("DBSIZE"), b":0\r\n")
 
+    def test_a_lifetime_that_is_over_ends_only_what_is_there(self):
+        """The image has sessions whose lifetimes are over by now, and the journal says what became of them."""
+        port, library = free_port(), compiled("support/shifted_wall.c", "-shared", "-fPIC")
+
+        def start(hours):
+            return to(port, "--lifetimes", "--clock", "virtual", LD_PRELOAD=library, SHIFT=str(hours * 3600))
+
+        with start(0) as server, server.client() as a:
+            for key in ("deleted", "renewed", "touched", "over"):
+                equal(a.ask("SET", key, "old", "EX", 1800, "LIFETIME", 3600), OK)
+            equal(a.ask("SAVE"), OK)
+            equal(a.ask("DEL", "deleted"), b":1\r\n")
+            equal(a.ask("SET", "renewed", "new", "EX", 36000, "LIFETIME", 36000), OK)
+            equal(a.ask("EXPIRE", "touched", 36000), b":1\r\n")
+            server.stop(signal.SIGKILL)
+        with Server("--listen", "127.0.0.1:%d" % port) as other, other.client() as jobs, start(2) as server:
+            equal(told(jobs, 2), ["over", "touched"])
+            with server.client() as a:
+                equal(a.ask("GET", "renewed"), b"$3\r\nnew\r\n")
+                left = int(a.ask("TTL", "renewed")[1:-2])
+                assert 28000 < left <= 28800, left
+
     def test_kills(self):
         """Nothing that has expired is untold, nothing is told that has not, or too early, and nothing twice."""
         chance = random.Random(seed())
