@@ -203,8 +203,9 @@ static void touch(void *context, const struct data_record *record)
 
 	if (record->deadline == disk)
 		return;
+	/* It is divided: the product of some decades would be too large. */
 	if (disk != DATA_NEVER && record->deadline != DATA_NEVER && record->deadline > disk &&
-	    (record->deadline - disk) * TOUCH_PART <= record->deadline - data_now(keep->data))
+	    record->deadline - disk <= (record->deadline - data_now(keep->data)) / TOUCH_PART)
 		return;
 	note_record(keep, KEEP_TOUCH, record, record->deadline);
 	note_end(keep);

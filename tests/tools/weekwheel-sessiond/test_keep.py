@@ -101,6 +101,17 @@ class Keep(Case):
         with Sessiond("--data", "data") as server, server.client() as a:
             equal(a.ask("TTL", "a"), b":-1\r\n")
 
+    def test_a_touch_by_decades_is_written(self):
+        with Sessiond("--data", "data") as server, server.client() as a:
+            for years in (10, 35, 70):
+                equal(a.ask("SET", years, "1", "EX", 60), OK)
+                equal(a.ask("EXPIRE", years, years * 31557600), b":1\r\n")
+            server.stop(signal.SIGKILL)
+        with Sessiond("--data", "data") as server, server.client() as a:
+            for years in (10, 35, 70):
+                left = int(a.ask("TTL", years)[1:-2])
+                assert left > years * 31557000, (years, left)
+
     def test_after_a_crash_a_sixteenth_is_added_once(self):
         with Sessiond("--data", "data") as server, server.client() as a:
             equal(a.ask("SET", "idle", "1", "EX", 1600), OK)
