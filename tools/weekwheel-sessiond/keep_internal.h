@@ -38,7 +38,7 @@ struct keep {
 	_Atomic uint64_t written;
 	_Atomic uint64_t synced;
 	_Atomic uint64_t grown; /* bytes of the journal since the image */
-	_Atomic int is_full;    /* the disk */
+	_Atomic int is_full;    /* the disk, or why else a write has failed: a WW_E* */
 
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
@@ -74,7 +74,7 @@ void keep_log_turn(struct keep *keep);
 void keep_log_note(struct keep *keep, const struct buffer *entries, uint64_t count);
 /* Wait until all that was noted, by whichever thread, is as stable as an answer has to be. Returns 0 or a WW_E*. */
 int keep_log_settle(struct keep *keep);
-/* Take room on the disk for what comes; without, changes are refused. */
+/* Write what could not be written, and take room on the disk for what comes; without, changes are refused. */
 void keep_log_room(struct keep *keep);
 
 /* ---- keep_outbox.c */

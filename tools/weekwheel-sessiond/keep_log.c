@@ -51,11 +51,12 @@ static void work_is_there(struct keep *keep)
 	pthread_mutex_unlock(&keep->lock);
 }
 
-void keep_log_room(struct keep *keep)
+/* Whether the journal takes changes now. `writing` is held. */
+static void tell_room(struct keep *keep, int error)
 {
-	int error = ww_journal_room(&keep->journal, ROOM);
-
-	if (error == keep->is_full)
+	if (!error)
+		error = ww_journal_room(&keep->journal, ROOM);
+	if (error == keep->is_full || ww_fault_final(&keep->fault))
 		return;
 	keep->is_full = error;
 	if (error)
@@ -78,7 +79,8 @@ static int write_batch(struct keep *keep)
 		buffer_drop(&keep->batch, keep->batch.size);
 		keep->written = keep->batched;
 	}
-	keep_log_room(keep);
+	/* There may be room for a little, and none for this. */
+	tell_room(keep, error);
 	return error;
 }
 
@@ -97,6 +99,15 @@ int keep_log_write(struct keep *keep)
 	if (noted != keep->synced)
 		work_is_there(keep);
 	return error;
+}
+
+void keep_log_room(struct keep *keep)
+{
+	if (keep_log_write(keep) != WW_OK)
+		return;
+	pthread_mutex_lock(&keep->writing);
+	tell_room(keep, WW_OK);
+	pthread_mutex_unlock(&keep->writing);
 }
 
 int keep_log_sync(struct keep *keep)
@@ -252,8 +263,10 @@ static const char *refuses(void *context)
 
 	if (ww_fault_final(&keep->fault))
 		return "MISCONF The journal cannot be written any more, so nothing is changed. The server's log says why.";
-	if (keep->is_full)
+	if (keep->is_full == WW_EFULL)
 		return "MISCONF The disk has no room for the journal, so nothing is changed until it has.";
+	if (keep->is_full)
+		return "MISCONF The journal cannot be written now, so nothing is changed until it can. The server's log says why.";
 	return NULL;
 }
 

@@ -30,8 +30,12 @@ def size_of(server, database=0):
 
 
 def limit_files(size):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def lift_limit(server):
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
 class Keep(Case):
@@ -210,6 +214,27 @@ class Keep(Case):
             matches("cannot grow: .*until there is room", server.said)
         with Sessiond("--data", "data") as server:
             equal(size_of(server), kept)
+
+    def test_room_for_a_little_is_none_for_what_waits(self):
+        """What could not be written goes first, so all other changes are refused until it has gone."""
+        with Sessiond("--data", "data", preexec=lambda: limit_files(24 << 20)) as server:
+            with server.client() as a:
+                equal(a.ask("MULTI"), OK)
+                for key in "abc":
+                    equal(a.ask("SET", key, "v" * (9 << 20)), b"+QUEUED\r\n")
+                with self.assertRaises(ConnectionError):
+                    a.ask("EXEC")
+            with server.client() as a:
+                for _ in range(3):
+                    matches("^-MISCONF The disk has no room", a.ask("SET", "later", "x").decode())
+                    equal(a.ask("EXISTS", "later"), b":0\r\n")
+                matches("journal_last_write_status:err", a.ask("INFO", "persistence").decode())
+                lift_limit(server)
+                until(lambda: a.ask("SET", "later", "x") == OK, "there is room again")
+            server.stop(signal.SIGKILL)
+            matches("cannot grow: (.*\n)*.*there is room for the journal in data again", server.said)
+        with Sessiond("--data", "data") as server:
+            equal(size_of(server), 4)
 
     def test_a_transaction_is_kept_as_a_whole(self):
         """More than is gathered in memory; the disk has room for the first two of the three, and not for all."""
