@@ -219,8 +219,11 @@ static struct keep *keep_make(struct data *data, const struct keep_config *confi
 /* Returns 0, or -1 after a message. */
 static int begin(struct keep *keep)
 {
-	int error = ww_journal_turn(&keep->journal, 0);
+	int error;
 
+	/* A server that was killed may have left an image that is none, and takes room. */
+	(void)unlinkat(keep->folder, "sessions.new", 0);
+	error = ww_journal_turn(&keep->journal, 0);
 	if (error)
 		return message_error("--data %s: the journal cannot be written: %s", keep->path, ww_strerror(error));
 	/* What was recovered is not in a journal that can be read again. */

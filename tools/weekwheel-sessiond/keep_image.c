@@ -130,17 +130,20 @@ static void write_all(struct keep_writing *image, uint64_t cut, uint64_t record)
 		image->error = errno;
 }
 
-/* All changes that were noted until now are in the files up to *cut, and in the maps. Later ones are in the next file. */
-static int begin_file(struct keep *keep, int is_last, uint64_t *cut, uint64_t *record)
+/* All changes that were noted until now are in the files up to `cut`, and in the maps. Later ones are in the next file. */
+static int begin_file(struct keep *keep, int is_last)
 {
 	int error = keep_log_write(keep);
 
+	/* An image may be read under more of the journal than it needs. So attempts that fail take no files. */
+	if (keep->is_begun && !is_last)
+		return error;
 	pthread_mutex_lock(&keep->writing);
-	*cut = ww_journal_end(&keep->journal, record);
+	keep->cut = ww_journal_end(&keep->journal, &keep->record);
+	keep->cut_grown = keep->grown;
 	if (!error)
 		error = ww_journal_turn(&keep->journal, is_last);
-	if (!error)
-		keep->grown = 0;
+	keep->is_begun = !error;
 	pthread_mutex_unlock(&keep->writing);
 	return error;
 }
@@ -158,13 +161,13 @@ static int sync_changes(struct keep *keep)
 	return error ? error : keep_log_sync(keep);
 }
 
-static int write_file(struct keep_writing *image, uint64_t cut, uint64_t record)
+static int write_file(struct keep_writing *image)
 {
 	image->fd =
 	    openat(image->keep->folder, "sessions.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (image->fd < 0)
 		return error_of_errno(errno);
-	write_all(image, cut, record);
+	write_all(image, image->keep->cut, image->keep->record);
 	buffer_free(&image->block);
 	if (close(image->fd) != 0 && !image->error)
 		image->error = errno;
@@ -181,22 +184,22 @@ static int give_name(const struct keep *keep)
 int keep_image_write(struct keep *keep, int is_last)
 {
 	struct keep_writing image = {.keep = keep, .is_last = is_last};
-	uint64_t grown = keep->grown;
-	uint64_t cut;
-	uint64_t record;
-	int error = begin_file(keep, is_last, &cut, &record);
+	int error = begin_file(keep, is_last);
 
 	if (error)
 		return error;
-	error = write_file(&image, cut, record);
+	error = write_file(&image);
 	if (!error)
 		error = sync_changes(keep);
 	if (!error)
 		error = give_name(keep);
 	if (error) {
-		keep->grown += grown;
+		/* The journal needs the room. */
+		(void)unlinkat(keep->folder, "sessions.new", 0);
 		return error;
 	}
+	keep->is_begun = 0;
+	keep->grown -= keep->cut_grown;
 	keep->image_bytes = image.bytes;
-	return ww_journal_cut(&keep->journal, cut);
+	return ww_journal_cut(&keep->journal, keep->cut);
 }

@@ -51,6 +51,12 @@ struct keep {
 	int is_failing;       /* the last one failed */
 	int64_t last;         /* s of wall time: when the last one was complete */
 	uint64_t image_bytes; /* of the last one */
+
+	/* An image that was begun and is not complete: the next attempt goes on from the same file. */
+	int is_begun;
+	uint64_t cut;
+	uint64_t record;
+	uint64_t cut_grown; /* bytes of `grown` that it takes over */
 };
 
 /*

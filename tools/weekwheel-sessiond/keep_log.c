@@ -8,6 +8,8 @@
 enum { PENDING_MOST = 16 << 20, ROOM = 1 << 20 };
 /* A file of the journal is read as a whole. */
 enum { FILE_MOST = 64 << 20 };
+/* An image begins a file, and so does an orderly end: without them the journal would never become short. */
+enum { FILES_SPARE = 2 };
 /* A touch is written when the deadline on disk is older than this part of what is left: see `touch`. */
 enum { TOUCH_PART = 17 };
 
@@ -132,7 +134,7 @@ void keep_log_turn(struct keep *keep)
 {
 	pthread_mutex_lock(&keep->writing);
 	/* If it fails, the former file goes on. */
-	if (keep->journal.offset > FILE_MOST)
+	if (keep->journal.offset > FILE_MOST && keep->journal.files < JOURNAL_FILES - FILES_SPARE)
 		(void)ww_journal_turn(&keep->journal, 0);
 	pthread_mutex_unlock(&keep->writing);
 }

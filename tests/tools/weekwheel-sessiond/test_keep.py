@@ -215,6 +215,30 @@ class Keep(Case):
         with Sessiond("--data", "data") as server:
             equal(size_of(server), kept)
 
+    def test_images_that_fail_take_no_room(self):
+        """Neither what was written of them stays, nor do they use up the files that a journal may have."""
+        os.mkdir("data")
+        with open("data/sessions.new", "wb") as file:
+            file.write(b"left by a server that was killed")
+        with Sessiond("--data", "data", preexec=lambda: limit_files(4 << 20)) as server, server.client() as a:
+            assert not os.path.exists("data/sessions.new")
+            for key in "ab":
+                equal(a.ask("SET", key, key * (2 << 20)), OK)
+                saved = a.ask("SAVE")
+            for _ in range(130):
+                matches("^-ERR", saved.decode())
+                saved = a.ask("SAVE")
+            assert not os.path.exists("data/sessions.new")
+            assert len(os.listdir("data")) <= 4, os.listdir("data")
+            lift_limit(server)
+            equal(a.ask("SAVE"), OK)
+            equal(a.ask("SET", "c", "c"), OK)
+            equal(len(os.listdir("data")), 2)
+            server.stop(signal.SIGKILL)
+            matches("images of the sessions are written to data again", server.said)
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal((a.ask("STRLEN", "a"), a.ask("STRLEN", "b"), a.ask("GET", "c")), (b":2097152\r\n",) * 2 + (b"$1\r\nc\r\n",))
+
     def test_room_for_a_little_is_none_for_what_waits(self):
         """What could not be written goes first, so all other changes are refused until it has gone."""
         with Sessiond("--data", "data", preexec=lambda: limit_files(24 << 20)) as server:
