@@ -75,7 +75,7 @@ class Manual(Case):
             equal({name for name in absent if name not in named and not name.startswith(patterns)}, set())
             for name in named & absent:
                 answer = a.ask(name)
-                check(b"weekwheel-sessiond keeps values" in answer, answer)
+                check(b"weekwheel-sessiond keeps strings" in answer, answer)
             equal(named - absent, set())
 
     def test_each_difference_is_one(self):
