@@ -14,6 +14,9 @@
 #include "tools/service/state.h"
 #include "tools/weekwheel-sessiond/keep_internal.h"
 
+/* After an image that failed: the next one would fill the disk as that did, and the journal has to go on. */
+#define REST (10 * WW_SECOND)
+
 uint64_t keep_wall_of(const struct keep *keep, uint64_t deadline)
 {
 	if (deadline != DATA_NEVER && deadline & KEEP_BEFORE)
@@ -53,6 +56,7 @@ static void write_image(struct keep *keep)
 	pthread_mutex_lock(&keep->lock);
 	keep->done = number;
 	keep->is_failing = error != 0;
+	keep->again = error ? time_now(CLOCK_MONOTONIC) + REST : 0;
 	if (!error)
 		keep->last = (int64_t)time(NULL);
 	pthread_cond_broadcast(&keep->wake);
@@ -60,7 +64,8 @@ static void write_image(struct keep *keep)
 
 static int is_due(const struct keep *keep)
 {
-	return keep->grown > keep->config.grows && keep->grown > keep->image_bytes;
+	return keep->grown > keep->config.grows && keep->grown > keep->image_bytes &&
+	       time_now(CLOCK_MONOTONIC) >= keep->again;
 }
 
 /* What was written becomes stable; what is long becomes short. The lock is held. */
@@ -79,13 +84,17 @@ static void tend(struct keep *keep)
 /* Sleep until there is work, and then for an interval more, unless somebody asks for an image or the end. */
 static void wait_for_work(struct keep *keep)
 {
-	uint64_t until;
+	uint64_t since;
+	uint64_t pause;
 
 	while (!keep->is_ending && keep->asked == keep->done && !keep->has_work && !keep->is_full)
 		pthread_cond_wait(&keep->wake, &keep->lock);
-	until = time_add(time_now(CLOCK_MONOTONIC), keep->config.interval);
-	while (!keep->is_ending && keep->asked == keep->done && time_wait(&keep->wake, &keep->lock, until) != ETIMEDOUT)
-		;
+	since = time_now(CLOCK_MONOTONIC);
+	do
+		/* Who waits for room does not wait for an hour. */
+		pause = keep->is_full && keep->config.interval > WW_SECOND ? WW_SECOND : keep->config.interval;
+	while (!keep->is_ending && keep->asked == keep->done &&
+	       time_wait(&keep->wake, &keep->lock, time_add(since, pause)) != ETIMEDOUT);
 }
 
 static void *run(void *context)

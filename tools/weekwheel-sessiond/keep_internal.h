@@ -49,6 +49,7 @@ struct keep {
 	uint64_t asked; /* images, each by its number */
 	uint64_t done;
 	int is_failing;       /* the last one failed */
+	uint64_t again;       /* then, by the monotonic clock, none is begun before this unless somebody asks */
 	int64_t last;         /* s of wall time: when the last one was complete */
 	uint64_t image_bytes; /* of the last one */
 

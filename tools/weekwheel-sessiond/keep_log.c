@@ -60,7 +60,10 @@ static void tell_room(struct keep *keep, int error)
 		error = ww_journal_room(&keep->journal, ROOM);
 	if (error == keep->is_full || ww_fault_final(&keep->fault))
 		return;
+	pthread_mutex_lock(&keep->lock);
 	keep->is_full = error;
+	pthread_cond_broadcast(&keep->wake);
+	pthread_mutex_unlock(&keep->lock);
 	if (error)
 		state_begin("journal", STATE_STOPS_WRITING,
 		    "the journal in %s cannot grow: %s; sessions are not changed until there is room", keep->path,

@@ -239,6 +239,30 @@ class Keep(Case):
         with Sessiond("--data", "data") as server, server.client() as a:
             equal((a.ask("STRLEN", "a"), a.ask("STRLEN", "b"), a.ask("GET", "c")), (b":2097152\r\n",) * 2 + (b"$1\r\nc\r\n",))
 
+    def test_images_that_fail_are_tried_seldom(self):
+        """The journal is long enough for an image, which fails, and every change would begin another one."""
+        with Sessiond("--data", "data", "--sync-interval", "1ms") as server, server.client() as a:
+            os.mkdir("data/sessions.new")
+            for _ in range(9):
+                equal(a.ask("SET", "a", "a" * (8 << 20)), OK)
+            matches("^-ERR", a.ask("SAVE").decode())
+            for number in range(1000):
+                equal(a.ask("SET", "b", number), OK)
+            os.rmdir("data/sessions.new")
+            until(lambda: a.ask("SAVE") == OK, "an image is complete")
+            equal(server.stop(), 0)
+            times = re.search(r"images of the sessions are written to data again \(after .*, met (\d+) time", server.said)
+            assert int(times[1]) < 20, server.said
+
+    def test_room_is_seen_soon_though_the_interval_is_long(self):
+        with Sessiond("--data", "data", "--sync-interval", "1h",
+                      preexec=lambda: limit_files(3 << 20)) as server, server.client() as a:
+            while (answer := a.ask("SET", "a", "v" * 100000)) == OK:
+                pass
+            matches("MISCONF", answer.decode())
+            lift_limit(server)
+            until(lambda: a.ask("SET", "a", "v") == OK, "there is room again")
+
     def test_room_for_a_little_is_none_for_what_waits(self):
         """What could not be written goes first, so all other changes are refused until it has gone."""
         with Sessiond("--data", "data", preexec=lambda: limit_files(24 << 20)) as server:
