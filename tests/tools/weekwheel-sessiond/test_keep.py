@@ -252,7 +252,7 @@ class Keep(Case):
             until(lambda: a.ask("SAVE") == OK, "an image is complete")
             equal(server.stop(), 0)
             times = re.search(r"images of the sessions are written to data again \(after .*, met (\d+) time", server.said)
-            assert int(times[1]) < 20, server.said
+            assert int(times[1]) < 5, server.said
 
     def test_room_is_seen_soon_though_the_interval_is_long(self):
         with Sessiond("--data", "data", "--sync-interval", "1h",
