@@ -138,7 +138,7 @@ const struct command_entry *command_find(const struct resp_arg *name)
 		return NULL;
 	for (unsigned place = place_of(name->data, name->size); places[place]; place = (place + 1) % PLACES) {
 		found = &table[places[place] - 1];
-		if (strncasecmp(found->name, name->data, name->size) == 0 && found->name[name->size] == 0)
+		if (request_is_word(name, found->name))
 			return found;
 	}
 	return NULL;
@@ -240,11 +240,6 @@ static int has_arity(int arity, size_t count)
 	return arity > 0 ? count == (size_t)arity : count >= (size_t)-arity;
 }
 
-static int is_name(const char *name, const struct resp_arg *arg)
-{
-	return strlen(name) == arg->size && strncasecmp(name, arg->data, arg->size) == 0;
-}
-
 /* Answer if the word is none of the command, or has too few or many behind it. Returns 0 if it is right. */
 static int refuse_word(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
@@ -252,7 +247,7 @@ static int refuse_word(struct conn *conn, const struct command_entry *command, c
 	size_t size = strlen(command->name);
 
 	for (size_t i = 0; i < WORDS_ALL; i++) {
-		if (strcmp(words[i].command, command->name) != 0 || !is_name(words[i].name, &arg[1]))
+		if (strcmp(words[i].command, command->name) != 0 || !request_is_word(&arg[1], words[i].name))
 			continue;
 		if (has_arity(words[i].arity, count))
 			return 0;
@@ -305,7 +300,7 @@ static const char *const absent[] = {"acl", "asking", "bgrewriteaof", "bitcount"
 static int is_absent(const struct resp_arg *name)
 {
 	for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
-		if (is_name(absent[i], name))
+		if (request_is_word(name, absent[i]))
 			return 1;
 	return 0;
 }
@@ -322,7 +317,7 @@ static void refuse_unknown(struct conn *conn, const struct resp_arg *arg, size_t
 	int length = arg[0].size > 128 ? 128 : (int)arg[0].size;
 
 	/* A web page can make its reader's browser send any body to this port: nothing behind it may be carried out. */
-	if (is_name("post", &arg[0]) || is_name("host:", &arg[0])) {
+	if (request_is_word(&arg[0], "post") || request_is_word(&arg[0], "host:")) {
 		conn->is_dead = 1;
 		return;
 	}
@@ -395,7 +390,8 @@ void command_carry_out(struct conn *conn, const struct resp_arg *arg, size_t cou
 
 int request_is_word(const struct resp_arg *arg, const char *word)
 {
-	return strncasecmp(arg->data, word, arg->size) == 0 && word[arg->size] == 0;
+	/* A client's word may have a NUL where this one ends, and be longer. */
+	return strncasecmp(arg->data, word, arg->size) == 0 && strlen(word) == arg->size;
 }
 
 int request_is(const struct request *request, size_t number, const char *word)

@@ -167,6 +167,18 @@ class Shares(Case):
             equal(client.ask("GET", "k"), b"$1\r\nv\r\n")
 
 
+class Words(Case):
+    def test_that_go_on_behind_a_nul(self):
+        """They begin as one that the server knows, and are compared with no more bytes than that has."""
+        with Sessiond() as server, server.client() as a:
+            for size in (1, 5, 100, 8 * MEGABYTE):
+                nuls = b"\0" * size
+                equal(a.ask("SET", "a", "b", b"EX" + nuls, 10), b"-ERR syntax error\r\n")
+                matches("^-ERR Unsupported option", a.ask("EXPIRE", "a", 10, b"NX" + nuls)[:99].decode())
+                matches("^-ERR unknown command 'GET'", a.ask(b"GET" + nuls, "a").decode())
+                equal(a.ask("INFO", b"ALL" + nuls), b"$0\r\n\r\n")
+
+
 class Patterns(Case):
     """Without a bound each of these takes minutes."""
 
