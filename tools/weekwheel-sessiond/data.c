@@ -356,7 +356,7 @@ static struct ww_session_order make_order(
     const struct data *data, const struct data_key *key, size_t size, const struct data_times *times)
 {
 	int is_forever = times->ttl == DATA_NEVER;
-	struct ww_session_order order = {.ttl = times->ttl, .deadline = times->deadline};
+	struct ww_session_order order = {.ttl = times->ttl, .deadline = times->deadline, .version = times->version};
 
 	if (is_forever)
 		order.deadline = FOREVER;
@@ -431,55 +431,67 @@ static int put(struct data *data, const struct data_key *key, struct value *valu
 }
 
 static int set(
-    struct data *data, const struct data_key *key, struct value *value, const struct data_times *times, int *is_new)
+    struct data *data, const struct data_key *key, struct value *value, const struct data_times *times, void **former)
 {
 	struct ww_session_order order = make_order(data, key, value->size, times);
-	void *former;
-	int error = put(data, key, value, &order, &former);
+	int error = put(data, key, value, &order, former);
 
-	*is_new = !former;
-	free(error == WW_OK ? former : value);
+	if (error != WW_OK)
+		free(value);
+	return error;
+}
+
+int data_swap(struct data *data, const struct data_key *key, const void *bytes, size_t size,
+    const struct data_times *times, struct value **former)
+{
+	struct value *value = make_value(bytes, size);
+	void *was = NULL;
+	int error = value ? set(data, key, value, times, &was) : WW_ENOMEM;
+
+	if (error == WW_OK && data->keep)
+		tell_keep(data, key, NULL, !was, data->keep->set);
+	*former = was;
 	return error;
 }
 
 int data_set(
     struct data *data, const struct data_key *key, const void *bytes, size_t size, const struct data_times *times)
 {
-	struct value *value = make_value(bytes, size);
-	int is_new;
-	int error = value ? set(data, key, value, times, &is_new) : WW_ENOMEM;
+	struct value *former;
+	int error = data_swap(data, key, bytes, size, times, &former);
 
-	if (error == WW_OK && data->keep)
-		tell_keep(data, key, NULL, is_new, data->keep->set);
+	free(former);
 	return error;
 }
 
 int data_restore(struct data *data, const struct data_record *record, const void *bytes, size_t size)
 {
 	struct data_key key = {record->database, record->key, record->length};
-	struct data_times times = {record->ttl, record->deadline, record->end};
+	struct data_times times = {.ttl = record->ttl, .deadline = record->deadline, .end = record->end};
 	struct value *value = make_value(bytes, size);
-	int is_new;
+	void *former = NULL;
+	int error;
 
 	if (!value)
 		return WW_ENOMEM;
 	if (record->value)
 		value_set_disk(value, value_disk(record->value));
-	return set(data, &key, value, &times, &is_new);
+	error = set(data, &key, value, &times, &former);
+	free(former);
+	return error;
 }
 
 /* The map may only be asked for it while the entry is there: then its value stays. */
 int data_touch(
     struct data *data, const struct data_key *key, const struct data_entry *entry, uint64_t ttl, uint64_t deadline)
 {
-	struct data_times times = {ttl, deadline, entry->end};
+	/* Nobody else sets the key, so the version says that the pointer is that of the entry. */
+	struct data_times times = {ttl, deadline, entry->end, entry->version};
 	struct ww_session_order order = make_order(data, key, entry->size, &times);
 	void *value = NULL;
 	void *former;
 	int error;
 
-	/* Nobody else sets the key, so the version says that the pointer is that of the entry. */
-	order.version = entry->version;
 	if (ww_session_get(data_map(data, key->database), key->bytes, key->length, &value) != 1)
 		return 0;
 	error = put(data, key, value, &order, &former);
@@ -490,17 +502,24 @@ int data_touch(
 	return 1;
 }
 
-int data_delete(struct data *data, const struct data_key *key)
+struct value *data_take(struct data *data, const struct data_key *key)
 {
 	struct ww_session *session = data_map(data, key->database);
 	void *value = NULL;
 
 	if (!session || ww_session_delete(session, key->bytes, key->length, &value) != 1)
-		return 0;
-	free(value);
+		return NULL;
 	if (data->keep)
 		data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
-	return 1;
+	return value;
+}
+
+int data_delete(struct data *data, const struct data_key *key)
+{
+	struct value *value = data_take(data, key);
+
+	free(value);
+	return value != NULL;
 }
 
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to)

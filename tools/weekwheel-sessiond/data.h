@@ -196,16 +196,25 @@ struct data_times {
 	uint64_t ttl;      /* ns; DATA_NEVER: the key has no deadline */
 	uint64_t deadline; /* 0: ttl from now on */
 	uint64_t end;      /* of the lifetime; 0: the server's own begins; DATA_NEVER: none */
+	uint64_t version;  /* of a set: that the entry must have; 0: any, or none */
 };
 
-/* Return 0, or WW_ENOMEM (the bound is reached), WW_ETOOBIG, WW_EOVERFLOW (the TTL is too long). */
+/*
+ * Return 0, or WW_ENOMEM (the bound is reached), WW_ETOOBIG, WW_EOVERFLOW (the TTL is too long), WW_ESTALE (what has the
+ * version has expired or was evicted).
+ */
 int data_set(
     struct data *data, const struct data_key *key, const void *bytes, size_t size, const struct data_times *times);
+/* The same, and *former gets the value that was there, to be freed, or NULL: one that has expired is told, and not given. */
+int data_swap(struct data *data, const struct data_key *key, const void *bytes, size_t size,
+    const struct data_times *times, struct value **former);
 /* Give the entry other times, keeping its value and the end of its lifetime. Returns 1, 0 if it is gone, or a WW_E*. */
 int data_touch(
     struct data *data, const struct data_key *key, const struct data_entry *entry, uint64_t ttl, uint64_t deadline);
 /* Returns 1, or 0 if there was none. */
 int data_delete(struct data *data, const struct data_key *key);
+/* The same, and return the value, to be freed, or NULL. */
+struct value *data_take(struct data *data, const struct data_key *key);
 /* What has the name `to` goes. Returns 1, or 0 if there is no entry, or a WW_E*. Both stripes are held. */
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to);
 /* All stripes are held. */

@@ -16,21 +16,33 @@ static void write_value(void *pointer, void *context)
 	reply_bulk(context, value->bytes, value->size);
 }
 
-/* Answer the value of a key, or null. Returns 1 if there is one. */
-static int reply_value(struct request *request, const struct data_key *key)
+/* Answer the value of a key. Returns 1, or 0 without an answer: there is none. */
+static int reply_if_there(struct request *request, const struct data_key *key)
 {
-	int found = data_read(request->data, key, write_value, request->conn);
+	return data_read(request->data, key, write_value, request->conn) == 1;
+}
 
-	if (found != 1)
+static void reply_value(struct request *request, const struct data_key *key)
+{
+	if (!reply_if_there(request, key))
 		reply_null(request->conn);
-	return found == 1;
+}
+
+/* A value that has left the map, so that nobody is told that it has expired; or NULL. */
+static void reply_taken(struct request *request, struct value *value)
+{
+	if (value)
+		reply_bulk(request->conn, value->bytes, value->size);
+	else
+		reply_null(request->conn);
+	free(value);
 }
 
 void command_get(struct request *request)
 {
 	struct data_key key = request_key(request, 1);
 
-	(void)reply_value(request, &key);
+	reply_value(request, &key);
 }
 
 void command_mget(struct request *request)
@@ -38,7 +50,7 @@ void command_mget(struct request *request)
 	reply_array(request->conn, request->count - 1);
 	for (size_t i = 1; i < request->count; i++) {
 		struct data_key key = request_key(request, i);
-		(void)reply_value(request, &key);
+		reply_value(request, &key);
 	}
 }
 
@@ -81,34 +93,62 @@ static int take_copy(struct request *request, const struct data_key *key, struct
 
 /* ---- Setting */
 
-enum { SET_NX = 1, SET_XX = 2, SET_GET = 4 };
-
 static const struct data_times no_times = {.ttl = DATA_NEVER};
+
+/* The times of an entry, for one that takes its place. */
+static struct data_times times_of(const struct data_entry *entry)
+{
+	return (struct data_times){
+	    entry->ttl, entry->deadline == DATA_NEVER ? 0 : entry->deadline, entry->end, entry->version};
+}
+
+/* Whether NX keeps what is there. Then it was answered. */
+static int is_kept(struct request *request, const struct data_key *key, unsigned flags)
+{
+	if (!(flags & TIMES_NX))
+		return 0;
+	if (flags & TIMES_GET)
+		return reply_if_there(request, key);
+	if (!data_is_there(request->data, key))
+		return 0;
+	reply_null(request->conn);
+	return 1;
+}
 
 void command_set(struct request *request)
 {
 	struct data_key key = request_key(request, 1);
 	struct times times;
 	struct data_times to;
-	struct data_entry entry;
-	int is_there = -1;
+	struct data_entry entry = {0};
+	struct value *former;
+	int error;
 
-	if (times_find(request, 3, TIMES_SET, &times) != 0 || times_read(request, &times) != 0)
+	if (times_find(request, 3, TIMES_SET, &times) != 0 || times_read(request, &times) != 0 ||
+	    is_kept(request, &key, times.flags))
 		return;
-	if (times.flags & TIMES_GET)
-		is_there = reply_value(request, &key);
-	else if (times.flags & (TIMES_NX | TIMES_XX))
-		is_there = data_is_there(request->data, &key);
-	if (is_there >= 0 && ((times.flags & TIMES_NX && is_there) || (times.flags & TIMES_XX && !is_there))) {
-		if (!(times.flags & TIMES_GET))
-			reply_null(request->conn);
+	if (times.flags & (TIMES_XX | TIMES_KEEPTTL))
+		(void)data_inspect(request->data, &key, &entry, NULL, NULL);
+	if (times.flags & TIMES_XX && !entry.version) {
+		reply_null(request->conn);
 		return;
 	}
 	times_of_set(request->data, &times, &to);
-	if (times.flags & TIMES_KEEPTTL && data_inspect(request->data, &key, &entry, NULL, NULL) == 1)
-		to = (struct data_times){entry.ttl, entry.deadline == DATA_NEVER ? 0 : entry.deadline, entry.end};
-	if (request_failed(request, data_set(request->data, &key, request->arg[2].data, request->arg[2].size, &to)))
+	if (times.flags & TIMES_KEEPTTL && entry.version)
+		to = times_of(&entry);
+	to.version = entry.version;
+	error = data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &to, &former);
+	if (error == WW_ESTALE) {
+		/* It has expired since, so there is none now. */
+		command_set(request);
 		return;
+	}
+	if (request_failed(request, error))
+		return;
+	if (times.flags & TIMES_GET)
+		reply_taken(request, former);
+	else
+		free(former);
 	event_tell(request, EVENT_STRING, "set", &key);
 	if (to.ttl != DATA_NEVER && !(times.flags & TIMES_KEEPTTL))
 		event_tell(request, EVENT_GENERIC, "expire", &key);
@@ -160,13 +200,13 @@ void command_setnx(struct request *request)
 void command_getset(struct request *request)
 {
 	struct data_key key = request_key(request, 1);
+	struct value *former;
 
-	(void)reply_value(request, &key);
-	/* The answer is on its way: only a server without memory fails here. */
-	if (data_set(request->data, &key, request->arg[2].data, request->arg[2].size, &no_times) != WW_OK)
-		request->conn->is_dead = 1;
-	else
-		event_tell(request, EVENT_STRING, "set", &key);
+	if (request_failed(request,
+	        data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &no_times, &former)))
+		return;
+	reply_taken(request, former);
+	event_tell(request, EVENT_STRING, "set", &key);
 }
 
 static int set_many(struct request *request)
@@ -212,16 +252,16 @@ void command_msetnx(struct request *request)
 
 /* ---- Reading and changing */
 
-/* Set another value, with the times of before. */
+/* Set another value, with the times of before. Returns 0, -1 after an answer, or WW_ESTALE: it has expired since. */
 static int set_again(
     struct request *request, const struct data_key *key, const struct data_entry *entry, const void *bytes, size_t size)
 {
-	struct data_times times = no_times;
+	struct data_times times = entry->version ? times_of(entry) : no_times;
+	int error = data_set(request->data, key, bytes, size, &times);
 
-	if (entry->version)
-		times =
-		    (struct data_times){entry->ttl, entry->deadline == DATA_NEVER ? 0 : entry->deadline, entry->end};
-	return request_failed(request, data_set(request->data, key, bytes, size, &times)) ? -1 : 0;
+	if (error == WW_ESTALE)
+		return error;
+	return request_failed(request, error) ? -1 : 0;
 }
 
 void command_append(struct request *request)
@@ -229,6 +269,7 @@ void command_append(struct request *request)
 	struct data_key key = request_key(request, 1);
 	const struct resp_arg *more = &request->arg[2];
 	struct value_copy copy = {0};
+	int result = -1;
 
 	if (take_copy(request, &key, &copy) < 0)
 		return;
@@ -236,11 +277,15 @@ void command_append(struct request *request)
 		reply_error(request->conn, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 	else if (buffer_append(&copy.bytes, more->data, more->size) != 0)
 		(void)request_failed(request, WW_ENOMEM);
-	else if (set_again(request, &key, &copy.entry, copy.bytes.data, copy.bytes.size) == 0) {
+	else
+		result = set_again(request, &key, &copy.entry, copy.bytes.data, copy.bytes.size);
+	if (result == 0) {
 		event_tell(request, EVENT_STRING, "append", &key);
 		reply_integer(request->conn, (int64_t)copy.bytes.size);
 	}
 	buffer_free(&copy.bytes);
+	if (result == WW_ESTALE)
+		command_append(request);
 }
 
 static void add(struct request *request, int64_t more)
@@ -250,6 +295,7 @@ static void add(struct request *request, int64_t more)
 	char text[24];
 	int64_t number = 0;
 	int found = take_copy(request, &key, &copy);
+	int result;
 	int is_bad = found == 1 && resp_whole(copy.bytes.data ? copy.bytes.data : "", copy.bytes.size, &number) != 0;
 
 	buffer_free(&copy.bytes);
@@ -263,8 +309,11 @@ static void add(struct request *request, int64_t more)
 		reply_error(request->conn, "ERR increment or decrement would overflow");
 		return;
 	}
-	if (set_again(
-	        request, &key, &copy.entry, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number)) != 0)
+	result = set_again(
+	    request, &key, &copy.entry, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
+	if (result == WW_ESTALE)
+		add(request, more);
+	if (result != 0)
 		return;
 	event_tell(request, EVENT_STRING, "incrby", &key);
 	reply_integer(request->conn, number);
@@ -303,8 +352,11 @@ void command_decrby(struct request *request)
 void command_getdel(struct request *request)
 {
 	struct data_key key = request_key(request, 1);
+	struct value *value = data_take(request->data, &key);
+	int is_there = value != NULL;
 
-	if (reply_value(request, &key) && data_delete(request->data, &key))
+	reply_taken(request, value);
+	if (is_there)
 		event_tell(request, EVENT_GENERIC, "del", &key);
 }
 
@@ -322,9 +374,14 @@ void command_getex(struct request *request)
 	}
 	if (times_read(request, &times) != 0)
 		return;
-	(void)reply_value(request, &key);
+	if (times.flags & TIMES_GIVEN && times_are_over(request->data, &times)) {
+		command_getdel(request);
+		return;
+	}
 	if (times.flags & TIMES_PERSIST)
 		(void)times_persist(request, &key, &entry);
 	else if (times.flags & TIMES_GIVEN)
 		(void)times_move(request, &key, &entry, &times);
+	/* Only now: if it has expired instead, its value is told, and not given. */
+	reply_value(request, &key);
 }

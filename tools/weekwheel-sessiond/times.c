@@ -137,13 +137,18 @@ void times_of_set(const struct data *data, const struct times *times, struct dat
 		to->end = data_now(data) + times->lifetime;
 }
 
+int times_are_over(const struct data *data, const struct times *times)
+{
+	return times->is_absolute ? times->ms <= data_wall_ms(data) : times->ms <= 0;
+}
+
 int times_move(
     struct request *request, const struct data_key *key, const struct data_entry *entry, const struct times *times)
 {
 	uint64_t ttl;
 	uint64_t deadline;
 
-	if (times->is_absolute ? times->ms <= data_wall_ms(request->data) : times->ms <= 0) {
+	if (times_are_over(request->data, times)) {
 		if (!data_delete(request->data, key))
 			return 0;
 		event_tell(request, EVENT_GENERIC, "del", key);

@@ -36,6 +36,8 @@ int times_read(struct request *request, struct times *times);
 int times_read_one(struct request *request, size_t number, int64_t unit_ms, int is_absolute, struct times *times);
 /* What they are for data_set. */
 void times_of_set(const struct data *data, const struct times *times, struct data_times *to);
+/* Whether a deadline that is given is over. */
+int times_are_over(const struct data *data, const struct times *times);
 /* Let an entry expire then; what is past deletes it. Tells the event. Returns 1, or 0 if the entry is gone. */
 int times_move(
     struct request *request, const struct data_key *key, const struct data_entry *entry, const struct times *times);

@@ -50,6 +50,24 @@ class Deadlines(Case):
                              message("__expired@3__:a", "cart", "__expired*")])
             equal(a.ask("GET", "a"), NULL)
 
+    def test_a_value_is_given_or_told(self):
+        """On the real clock, asked for when it expires: none is both, and none is neither."""
+        ways = [["GETDEL"], ["GETEX", "EX", 100], ["GETEX", "PERSIST"], ["GETSET", "new"], ["SET", "new", "GET"]]
+        with Sessiond() as server, server.client() as a, server.client() as b:
+            b.ask("PSUBSCRIBE", "__expired@*")
+            for turn in range(150):
+                name, *options = ways[turn % len(ways)]
+                keys = [f"{turn}:{i}" for i in range(2000)]
+                a.send(b"".join(encoded("SET", key, "v", "PX", 1 + turn % 6) for key in keys) +
+                       b"".join(encoded(name, key, *options) for key in keys))
+                equal({a.answer() for _ in keys}, {OK})
+                given = {key for key in keys if a.answer() != NULL}
+                left = set(keys) - given
+                while left:
+                    key = b.answer().split(b"__:")[1].split(b"\r\n")[0].decode()
+                    check(key in left, (name, key))
+                    left.remove(key)
+
     def test_a_thousand_of_one_deadline_beside_others(self):
         with Sessiond("--clock", "virtual") as server, server.client() as a, server.client() as b:
             equal(a.ask("CONFIG", "SET", "notify-keyspace-events", "Ex"), OK)
@@ -153,6 +171,21 @@ class Bound(Case):
             assert 180 < kept < 215 and kept + len(refused) == 300, kept
             equal(a.ask("GET", "key:0"), bulk(self.SIZE * "x"))
             equal(a.ask("DEL", "key:0") + a.ask("SET", "key:0", "y"), b":1\r\n" + OK)
+
+    def test_each_command_that_is_refused_has_one_answer(self):
+        """Also if it answers with the former value. A pipeline would go on with the answers of others."""
+        oom = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"
+        with Sessiond("--maxmemory", "4M") as server, server.client() as a:
+            self.fill(a, 300)
+            large = 3 * 1024 * 1024 * "y"
+            for words in (["SET", "key:0", large, "GET"], ["SET", "key:0", large, "XX", "GET"], ["GETSET", "key:0", large],
+                          ["SET", "new", large, "NX", "GET"], ["APPEND", "key:0", large]):
+                equal(a.ask(*words) + a.ask("ECHO", "next"), oom + bulk("next"))
+            equal(a.ask("GET", "key:0"), bulk(self.SIZE * "x"))
+        error = b"-ERR a key has at most 65535 bytes\r\n"
+        with Sessiond() as server, server.client() as a:
+            for words in (["SET", "k" * 65536, "b", "GET"], ["GETSET", "k" * 65536, "b"]):
+                equal(a.ask(*words) + a.ask("ECHO", "next"), error + bulk("next"))
 
     def test_allkeys_lru_evicts_what_is_used_least(self):
         with Sessiond("--maxmemory", "4M", "--maxmemory-policy", "allkeys-lru") as server, server.client() as a, \
