@@ -167,6 +167,20 @@ void command_call(struct conn *conn, const struct command_entry *command, const 
 	command->run(&request);
 }
 
+/* Look at one key. */
+static void run_reader(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	struct data *data = conn->loop->server->data;
+	size_t before = conn->out.size;
+	struct data_reading reading;
+
+	do {
+		conn->out.size = before;
+		data_read_begin(data, arg[1].data, arg[1].size, &reading);
+		command_call(conn, command, arg, count);
+	} while (data_read_end(data, &reading) && !conn->is_dead);
+}
+
 /* With the stripes that it needs. */
 static void run_locked(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
@@ -178,10 +192,10 @@ static void run_locked(struct conn *conn, const struct command_entry *command, c
 			unsigned stripe = data_lock_key(data, arg[1].data, arg[1].size);
 			command_call(conn, command, arg, count);
 			data_unlock_key(data, stripe);
+		} else if (command->flags & COMMAND_READONLY) {
+			run_reader(conn, command, arg, count);
 		} else {
-			int begun = data_read_begin(data, arg[1].data, arg[1].size);
 			command_call(conn, command, arg, count);
-			data_read_end(data, begun);
 		}
 		return;
 	}

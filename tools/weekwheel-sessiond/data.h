@@ -9,7 +9,8 @@
  *
  * A stripe is a lock for all keys with one hash. Whoever changes a key holds its stripe until the change is in the map and
  * in the journal, so records of a key are in order. A call with several keys, or several commands in one, holds all
- * their stripes at once. Readers of one key take no stripe unless several are held just then: they would see a part.
+ * their stripes at once. Readers of one key take no stripe unless several are held just then, and read again if somebody
+ * takes several meanwhile: they would see a part.
  *
  * Times are ns of the driver's clock, which no step of the wall clock moves. What clients say and hear is wall time in ms.
  */
@@ -154,9 +155,14 @@ void data_pass(struct data *data);
 /* The same as data_lock and data_unlock for one key. */
 unsigned data_lock_key(struct data *data, const void *key, size_t length);
 void data_unlock_key(struct data *data, unsigned stripe);
-/* For a reader of one key. Returns what data_read_end takes. */
-int data_read_begin(struct data *data, const void *key, size_t length);
-void data_read_end(struct data *data, int begun);
+/* For a reader of one key. */
+struct data_reading {
+	int stripe;    /* that is held, or -1 */
+	uint64_t seen; /* how often somebody had taken several */
+};
+void data_read_begin(struct data *data, const void *key, size_t length, struct data_reading *reading);
+/* Returns 1 if somebody has taken several meanwhile: it may have read a part of what that one does, and reads again. */
+int data_read_end(struct data *data, const struct data_reading *reading);
 
 /* ---- Reading */
 

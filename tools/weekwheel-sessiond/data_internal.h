@@ -29,7 +29,7 @@ struct data {
 	uint64_t offset;        /* wall time less the driver's, in ns */
 	pthread_mutex_t lock;   /* for making maps */
 	struct data_map map[DATA_DATABASES_MAX];
-	_Alignas(64) _Atomic unsigned several; /* who holds several stripes, or waits for them */
+	_Alignas(64) _Atomic uint64_t several; /* low half: who holds several stripes, or waits; high half: how often */
 	struct data_stripe stripe[DATA_STRIPES];
 };
 

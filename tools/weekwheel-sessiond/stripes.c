@@ -4,6 +4,9 @@
 
 #include "tools/weekwheel-sessiond/data_internal.h"
 
+/* In `several`. */
+#define A_TIME (UINT64_C(1) << 32)
+
 /* Whoever chooses keys can at most make them share a lock. */
 static unsigned stripe_of(const void *key, size_t length)
 {
@@ -58,7 +61,7 @@ static void settle_evicted(struct data *data)
 
 void data_lock(struct data *data, const struct data_stripes *stripes)
 {
-	data->several++;
+	data->several += A_TIME + 1;
 	each_stripe(data, stripes, pthread_mutex_lock);
 }
 
@@ -91,13 +94,16 @@ void data_unlock_key(struct data *data, unsigned stripe)
 	settle_evicted(data);
 }
 
-int data_read_begin(struct data *data, const void *key, size_t length)
+void data_read_begin(struct data *data, const void *key, size_t length, struct data_reading *reading)
 {
-	return data->several ? (int)data_lock_key(data, key, length) : -1;
+	reading->seen = data->several;
+	reading->stripe = (uint32_t)reading->seen ? (int)data_lock_key(data, key, length) : -1;
 }
 
-void data_read_end(struct data *data, int begun)
+int data_read_end(struct data *data, const struct data_reading *reading)
 {
-	if (begun >= 0)
-		data_unlock_key(data, (unsigned)begun);
+	if (reading->stripe < 0)
+		return data->several != reading->seen;
+	data_unlock_key(data, (unsigned)reading->stripe);
+	return 0;
 }

@@ -74,9 +74,10 @@ static void *write_pairs(void *number)
 	wire_open(wire);
 	for (int i = 0; i < ROUNDS; i++) {
 		(void)snprintf(text, sizeof text,
-		    "MULTI\r\nSET left %d:%d PX 100000\r\nINCR counter\r\nPUBLISH news %d\r\nSET right %d:%d\r\nEXEC\r\n",
+		    "MULTI\r\nSET left %d:%d PX 100000\r\nINCR counter\r\nPUBLISH news %d\r\nSET right %d:%d\r\n"
+		    "DEL once\r\nSET once x\r\nEXEC\r\n",
 		    (int)(intptr_t)number, i, i, (int)(intptr_t)number, i);
-		if (!wire_ask(wire, text, 5 + 5))
+		if (!wire_ask(wire, text, 7 + 7))
 			faults++;
 	}
 	(void)close(wire->fd);
@@ -100,6 +101,24 @@ static void *read_pairs(void *number)
 		    strcmp(left, right) != 0)
 			faults++;
 	}
+	(void)close(wire->fd);
+	free(wire);
+	return NULL;
+}
+
+/* A key that a transaction deletes and sets again is always there. Many are asked at once: the moment is short. */
+static void *read_one(void *number)
+{
+	struct wire *wire = malloc(sizeof *wire);
+	char text[100 * sizeof "STRLEN once\r\n"] = "";
+
+	(void)number;
+	for (int i = 0; i < 100; i++)
+		strcat(text, "STRLEN once\r\n");
+	wire_open(wire);
+	while (!is_over)
+		if (!wire_ask(wire, text, 100) || strstr(wire->bytes, ":0"))
+			faults++;
 	(void)close(wire->fd);
 	free(wire);
 	return NULL;
@@ -179,14 +198,15 @@ static void *serve(void *settings)
 
 START_TEST(transactions_are_seen_whole)
 {
-	static void *(*const readers[])(void *) = {read_pairs, read_pairs, read_in_order, disturb, disturb, disturb};
+	static void *(*const readers[])(void *) = {
+	    read_pairs, read_pairs, read_in_order, read_one, read_one, disturb, disturb, disturb};
 	struct sessiond_settings settings;
 	char unix_option[80];
 	char *arguments[] = {unix_option, (char[]){"--threads=3"}, (char[]){"--maxmemory=64M"},
 	    (char[]){"--maxmemory-policy=allkeys-lru"}, (char[]){"--lifetime=1h"}, NULL};
 	pthread_t server;
 	pthread_t writer[2];
-	pthread_t reader[6];
+	pthread_t reader[8];
 	struct wire *wire = malloc(sizeof *wire);
 	void *status;
 
@@ -197,15 +217,15 @@ START_TEST(transactions_are_seen_whole)
 	ck_assert_int_eq(sessiond_settings_read(&settings, arguments), 0);
 	ck_assert_int_eq(pthread_create(&server, NULL, serve, &settings), 0);
 	wire_open(wire);
-	ck_assert_int_eq(wire_ask(wire, "MSET left x right x\r\n", 1), 1);
-	for (size_t i = 0; i < 6; i++)
+	ck_assert_int_eq(wire_ask(wire, "MSET left x right x once x\r\n", 1), 1);
+	for (size_t i = 0; i < 8; i++)
 		ck_assert_int_eq(pthread_create(&reader[i], NULL, readers[i], (void *)(intptr_t)(i + 1)), 0);
 	for (size_t i = 0; i < 2; i++)
 		ck_assert_int_eq(pthread_create(&writer[i], NULL, write_pairs, (void *)(intptr_t)i), 0);
 	for (size_t i = 0; i < 2; i++)
 		pthread_join(writer[i], NULL);
 	is_over = 1;
-	for (size_t i = 0; i < 6; i++)
+	for (size_t i = 0; i < 8; i++)
 		pthread_join(reader[i], NULL);
 	ck_assert_int_eq(wire_ask(wire, "GET counter\r\n", 2), 1);
 	ck_assert_str_eq(wire->bytes, "$4\r\n2000\r\n");
@@ -218,4 +238,25 @@ START_TEST(transactions_are_seen_whole)
 }
 END_TEST
 
-TEST_MAIN("sessiond/threads", transactions_are_seen_whole)
+START_TEST(a_reader_hears_of_who_takes_several)
+{
+	const struct data_config config = {.databases = 1};
+	struct data_stripes stripes = {0};
+	struct data_reading reading;
+	struct data *data;
+
+	ck_assert_int_eq(data_open(&data, &config), WW_OK);
+	data_stripes_add(&stripes, "a", 1);
+	data_stripes_add(&stripes, "b", 1);
+	data_read_begin(data, "a", 1, &reading);
+	ck_assert_int_eq(data_read_end(data, &reading), 0);
+	data_read_begin(data, "a", 1, &reading);
+	data_lock(data, &stripes);
+	ck_assert_int_eq(data_read_end(data, &reading), 1);
+	data_unlock(data, &stripes);
+	ck_assert_int_eq(data_read_end(data, &reading), 1);
+	data_close(data);
+}
+END_TEST
+
+TEST_MAIN("sessiond/threads", transactions_are_seen_whole, a_reader_hears_of_who_takes_several)
