@@ -205,7 +205,9 @@ static void run_locked(struct conn *conn, const struct command_entry *command, c
 	}
 	command_stripes(command, arg, count, &stripes);
 	data_lock(data, &stripes);
+	data_begin(data);
 	command_call(conn, command, arg, count);
+	data_commit(data);
 	data_unlock(data, &stripes);
 }
 

@@ -211,6 +211,9 @@ void command_getset(struct request *request)
 
 static int set_many(struct request *request)
 {
+	for (size_t i = 1; i < request->count; i += 2)
+		if (request->arg[i].size > WW_SESSION_KEY_MAX)
+			return request_failed(request, WW_EINVAL) ? -1 : 0;
 	for (size_t i = 1; i < request->count; i += 2) {
 		struct data_key key = request_key(request, i);
 		if (request_failed(request,

@@ -25,6 +25,7 @@ struct command_queue {
 	struct queued_command *first;
 	struct queued_command **end;
 	size_t count;
+	unsigned flags; /* of all commands */
 	int is_spoilt;
 };
 
@@ -74,6 +75,7 @@ void transaction_queue(struct conn *conn, const struct command_entry *command, c
 		*queue->end = queued;
 		queue->end = &queued->next;
 		queue->count++;
+		queue->flags |= command->flags;
 		bounds_count(conn, queued->size);
 	}
 	reply_text(conn, "+QUEUED\r\n");
@@ -243,6 +245,7 @@ void command_exec(struct request *request)
 {
 	struct conn *conn = request->conn;
 	struct data_stripes stripes = {0};
+	const char *why;
 
 	if (!conn->queue) {
 		reply_error(conn, "ERR EXEC without MULTI");
@@ -250,6 +253,12 @@ void command_exec(struct request *request)
 	}
 	if (conn->queue->is_spoilt) {
 		reply_error(conn, "EXECABORT Transaction discarded because of previous errors.");
+		transaction_leave(conn);
+		return;
+	}
+	/* The journal may have become full since they were queued. */
+	if (conn->queue->flags & COMMAND_WRITE && (why = data_refuses(request->data))) {
+		reply_error(conn, "EXECABORT Transaction discarded because of: %s", why);
 		transaction_leave(conn);
 		return;
 	}

@@ -202,7 +202,9 @@ class Keep(Case):
 
     def test_a_disk_that_cannot_be_written(self):
         """Nobody hears that what is not kept is; what is there can be read."""
-        with Sessiond("--data", "data", preexec=lambda: limit_files(3 << 20)) as server, server.client() as a:
+        with Sessiond("--data", "data", preexec=lambda: limit_files(3 << 20)) as server, server.client() as a, \
+                server.client() as b:
+            equal(b.ask("MULTI") + b.ask("DEL", "k1"), OK + b"+QUEUED\r\n")
             kept = 0
             while (answer := a.ask("SET", "k%d" % kept, "v" * 10000)) == OK:
                 kept += 1
@@ -210,6 +212,8 @@ class Keep(Case):
             assert kept > 100, kept
             equal(a.ask("EXISTS", "k0"), b":1\r\n")
             matches("MISCONF", a.ask("DEL", "k0").decode())
+            matches("^-EXECABORT .*: MISCONF The disk has no room", b.ask("EXEC").decode())
+            equal(a.ask("EXISTS", "k1"), b":1\r\n")
             server.stop(signal.SIGKILL)
             matches("cannot grow: .*until there is room", server.said)
         with Sessiond("--data", "data") as server:
@@ -296,6 +300,16 @@ class Keep(Case):
             server.stop(signal.SIGKILL)
         with Sessiond("--data", "data") as server, server.client() as a:
             equal(a.ask("EXISTS", "before", "a", "b", "c"), b":1\r\n")
+
+    def test_a_command_with_many_keys_is_kept_as_a_whole(self):
+        for name in ("MSET", "MSETNX"):
+            with Sessiond("--data", name, preexec=lambda: limit_files(24 << 20)) as server, server.client() as a:
+                equal(a.ask("SET", "before", 1), OK)
+                with self.assertRaises(ConnectionError):
+                    a.ask(name, *(word for key in "abc" for word in (key, "v" * (9 << 20))))
+                server.stop(signal.SIGKILL)
+            with Sessiond("--data", name) as server, server.client() as a:
+                equal(a.ask("EXISTS", "before", "a", "b", "c"), b":1\r\n")
 
     def test_wrong_words(self):
         matches("need --data", refused("--sync", "always"))

@@ -186,6 +186,8 @@ class Bound(Case):
         with Sessiond() as server, server.client() as a:
             for words in (["SET", "k" * 65536, "b", "GET"], ["GETSET", "k" * 65536, "b"]):
                 equal(a.ask(*words) + a.ask("ECHO", "next"), error + bulk("next"))
+            for name in ("MSET", "MSETNX"):
+                equal(a.ask(name, "a", 1, "k" * 65536, 2) + a.ask("EXISTS", "a"), error + b":0\r\n")
 
     def test_allkeys_lru_evicts_what_is_used_least(self):
         with Sessiond("--maxmemory", "4M", "--maxmemory-policy", "allkeys-lru") as server, server.client() as a, \
