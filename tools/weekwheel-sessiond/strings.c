@@ -312,8 +312,8 @@ static void add(struct request *request, int64_t more)
 		reply_error(request->conn, "ERR increment or decrement would overflow");
 		return;
 	}
-	result = set_again(
-	    request, &key, &copy.entry, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
+	result =
+	    set_again(request, &key, &copy.entry, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
 	if (result == WW_ESTALE)
 		add(request, more);
 	if (result != 0)
