@@ -11,7 +11,7 @@
 /* An entry without a deadline has this one, later than all others. */
 #define FOREVER WW_DRIVER_TIME_MAX
 /* What an entry takes beside key and value, for the bound of memory. */
-enum { ENTRY_BYTES = 128 };
+enum { ENTRY_BYTES = 128, READINGS = 16 };
 
 /* ---- Maps */
 
@@ -110,24 +110,45 @@ unsigned data_databases(const struct data *data)
 	return data->config.databases;
 }
 
+/* What the wall clock is ahead of this one. A thread may have to wait between two readings: the closest of some count. */
+static int find_offset(struct ww_clock *clock, uint64_t *offset)
+{
+	uint64_t closest = UINT64_MAX;
+	int error = WW_OK;
+
+	for (int i = 0; i < READINGS && error == WW_OK; i++) {
+		uint64_t before = 0;
+		uint64_t wall = 0;
+		uint64_t after = 0;
+
+		error = ww_clock_now(clock, &before);
+		if (error == WW_OK)
+			error = ww_clock_now(ww_clock_wall(), &wall);
+		if (error == WW_OK)
+			error = ww_clock_now(clock, &after);
+		if (error == WW_OK && after - before < closest) {
+			closest = after - before;
+			*offset = wall - before;
+		}
+	}
+	return error;
+}
+
 static int start_time(struct data *data)
 {
 	struct ww_driver_config config;
-	uint64_t wall = 0;
-	uint64_t now = 0;
-	int error = ww_clock_now(ww_clock_wall(), &wall);
+	int error = WW_OK;
 
 	(void)ww_driver_config_default(&config);
-	if (error == WW_OK && data->config.is_virtual)
+	if (data->config.is_virtual)
 		error = ww_clock_virtual_create(&data->clock, WW_SECOND, NULL);
 	config.clock = data->clock ? data->clock : ww_clock_elapsed();
 	config.workers = 1;
 	if (error == WW_OK)
-		error = ww_clock_now(config.clock, &now);
+		error = find_offset(config.clock, &data->offset);
 	if (error == WW_OK)
 		error = ww_driver_create(&data->driver, &config);
 	/* Whole ms of wall time are ticks of the driver: a deadline is no tick later than it must be, and none too early. */
-	data->offset = wall - now;
 	data->offset -= data->offset % WW_MILLISECOND;
 	return error;
 }
@@ -225,17 +246,23 @@ int data_advance(struct data *data, uint64_t ns)
 
 /*
  * Whoever holds stripes calls gone for what they put out, and the driver for what expires: in the tick behind the deadline,
- * and from the deadline on a walk does not see the entry.
+ * and from the deadline on neither a look nor a walk sees the entry.
  */
-void data_settle_gone(struct data *data)
+static void settle_expired(struct data *data, uint64_t since)
 {
 	const struct timespec tick = {0, WW_MILLISECOND};
-	uint64_t since = data_now(data);
 
-	data_pass(data);
 	while (!data->clock && data_now(data) < since + WW_MILLISECOND)
 		(void)nanosleep(&tick, NULL);
 	(void)ww_driver_settle(data->driver);
+}
+
+void data_settle_gone(struct data *data)
+{
+	uint64_t since = data_now(data);
+
+	data_pass(data);
+	settle_expired(data, since);
 }
 
 /* ---- Reading */
@@ -406,16 +433,22 @@ static int tell(const void *key, size_t length, const struct ww_session_found *f
 	return 0;
 }
 
-/* The value cannot leave the map while it is told. If it has done so already, there is nothing to come back to. */
-static void tell_keep(struct data *data, const struct data_key *key, const struct data_key *from, int is_new,
-    void (*how)(void *context, const struct data_record *record))
+/*
+ * The value cannot leave the map while it is told. If it has expired already, the journal will not hear of it but from gone,
+ * and must have heard before the change is answered: a server that is killed then would tell its end to nobody. What was over
+ * from the beginning (`ttl`) has not lived, and nobody waits for it.
+ */
+static void tell_keep(struct data *data, const struct data_key *key, const struct data_key *from, uint64_t ttl,
+    int is_new, void (*how)(void *context, const struct data_record *record))
 {
 	struct telling telling = {.data = data, .key = key, .from = from, .is_new = is_new, .tell = how};
 
 	if (ww_session_inspect(data_map(data, key->database), key->bytes, key->length, tell, &telling) == 1)
 		return;
+	if (ttl > DATA_TTL_OVER)
+		settle_expired(data, data_now(data));
 	/* Of what had expired before, the journal may not have heard yet that it is to be told. */
-	if (!is_new)
+	if (!is_new || ttl > DATA_TTL_OVER)
 		data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
 	if (from)
 		data->keep->erase(data->keep->context, from->database, from->bytes, from->length);
@@ -449,7 +482,7 @@ int data_swap(struct data *data, const struct data_key *key, const void *bytes, 
 	int error = value ? set(data, key, value, times, &was) : WW_ENOMEM;
 
 	if (error == WW_OK && data->keep)
-		tell_keep(data, key, NULL, !was, data->keep->set);
+		tell_keep(data, key, NULL, times->ttl, !was, data->keep->set);
 	*former = was;
 	return error;
 }
@@ -498,7 +531,7 @@ int data_touch(
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep)
-		tell_keep(data, key, NULL, 0, data->keep->touch);
+		tell_keep(data, key, NULL, ttl, 0, data->keep->touch);
 	return 1;
 }
 
@@ -535,7 +568,7 @@ int data_rename(struct data *data, const struct data_key *key, const struct data
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep)
-		tell_keep(data, to, key, !former, NULL);
+		tell_keep(data, to, key, DATA_NEVER, !former, NULL);
 	free(former);
 	return 1;
 }

@@ -197,9 +197,12 @@ void data_stats(struct data *data, struct ww_session_stats *stats);
 
 /* ---- Changing: the caller holds the key's stripe */
 
+/* The TTL of what is over when it comes. */
+#define DATA_TTL_OVER UINT64_C(1)
+
 /* Times of a set or a touch. */
 struct data_times {
-	uint64_t ttl;      /* ns; DATA_NEVER: the key has no deadline */
+	uint64_t ttl;      /* ns; DATA_NEVER: the key has no deadline; or DATA_TTL_OVER */
 	uint64_t deadline; /* 0: ttl from now on */
 	uint64_t end;      /* of the lifetime; 0: the server's own begins; DATA_NEVER: none */
 	uint64_t version;  /* of a set: that the entry must have; 0: any, or none */

@@ -125,7 +125,7 @@ static void resolve(const struct data *data, const struct times *times, uint64_t
 		*deadline = DATA_LAST;
 	else
 		*deadline = now + (uint64_t)times->ms * WW_MILLISECOND;
-	*ttl = *deadline > now ? *deadline - now : 1;
+	*ttl = *deadline > now ? *deadline - now : DATA_TTL_OVER;
 }
 
 void times_of_set(const struct data *data, const struct times *times, struct data_times *to)

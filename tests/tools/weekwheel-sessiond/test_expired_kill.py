@@ -61,6 +61,7 @@ class Load:
     def __init__(self, chance):
         self.chance, self.lives = chance, 0
         self.current, self.deadline = {}, {}   # of a key: its life; of a life: it must not end before, in ms
+        self.of = {}                           # of a key: all its lives
         self.must, self.may = set(), set()     # what has to be told, and what may be, or may not
         self.met = {}                          # of a life: from when to when the last command was that met it
 
@@ -74,10 +75,17 @@ class Load:
         if kind < 0.6:
             self.lives += 1
             life = "life %d" % self.lives
+            self.of.setdefault(key, set()).add(life)
             return key, life, ttl, ("SET", key, life, "PX", ttl, "GET")
         if kind < 0.7:
             return key, None, None, ("GETDEL", key)
         return key, None, ttl, ("GETEX", key, "PX", ttl)
+
+    def may_be_moved(self, key, deadline):
+        """Whichever life is there may have got this deadline, and ended before it could be answered."""
+        for life in {self.current.get(key)} | (self.may & self.of.get(key, set())):
+            if self.deadline.get(life):
+                self.deadline[life] = min(self.deadline[life], deadline)
 
     def understand(self, command, answer, sent):
         key, life, ttl, words = command
@@ -88,6 +96,8 @@ class Load:
             before = None
         assert met is None or before in (None, met), (command, answer, before)
         if not met:
+            if words[0] == "GETEX":
+                self.may_be_moved(key, sent + ttl)
             self.ended(before)
             self.current[key] = None
         self.met[met] = sent, int(time.time() * 1000) + 1
@@ -105,8 +115,7 @@ class Load:
         key, life, ttl, words = command
         before = self.current.get(key)
         if words[0] == "GETEX":
-            if before and self.deadline[before]:
-                self.deadline[before] = min(self.deadline[before], sent + ttl)
+            self.may_be_moved(key, sent + ttl)
             return
         self.may.update({before, life} - {None})
         if life:
