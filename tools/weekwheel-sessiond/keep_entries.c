@@ -219,10 +219,22 @@ static int load_touch(struct load *load, const struct keep_entry *touched)
 	return error < 0 ? error : WW_OK;
 }
 
+/* The moment, in ms of the wall clock, before which this was set. */
+static uint64_t set_before(const struct load *load, const struct keep_entry *set)
+{
+	uint64_t latest = load->time + 1;
+	uint64_t ttl = set->ttl / WW_MILLISECOND;
+
+	if (set->ttl == DATA_NEVER || set->deadline >= set->end || set->deadline < ttl)
+		return latest;
+	return set->deadline - ttl < latest ? set->deadline - ttl : latest;
+}
+
 /*
- * The key is set as a new one, though it has an entry: that one had expired by then, and what says so comes later, unless the
- * server was killed in that moment. So it is told, unless that comes. Another load must find the same, so that it takes what
- * this one told for that: the deadline told is no later than the record.
+ * The key is set as a new one, though it has an entry: either the image has already what was set, or a later one, and that has
+ * a later deadline; or the entry had expired by then, and what says so comes later, unless the server was killed in that
+ * moment. So it is told, unless that comes. Another load must find the same, so that it takes what this one told for that: the
+ * deadline told is no later than the record.
  */
 static int suspect(struct load *load, const struct keep_entry *entry)
 {
@@ -232,7 +244,7 @@ static int suspect(struct load *load, const struct keep_entry *entry)
 	struct suspect *made;
 
 	if (!entry->is_new || !load->was_telling || !load->time || inspect(load, &key, &found, get_disk, &disk) != 1 ||
-	    keep_wall_of(load->keep, disk.deadline) > load->time)
+	    keep_wall_of(load->keep, disk.deadline) >= set_before(load, entry))
 		return WW_OK;
 	made = malloc(sizeof *made + entry->length);
 	if (!made)
