@@ -222,7 +222,8 @@ START_TEST(a_thousand_tubes_are_asked_for_as_one_is)
 		if (count == 1)
 			one = looks() - before;
 		else
-			ck_assert_int_le(looks() - before, one + one / 10 + 20);
+			/* The worker asks beside this what is due, more often where all is slow. Asking each tube would be 100,000. */
+			ck_assert_int_lt(looks() - before, 2 * one);
 	}
 	OK(ww_jobs_close(jobs));
 	redis_server_stop(&server);
