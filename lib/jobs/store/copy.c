@@ -16,13 +16,15 @@
 #include <unistd.h>
 
 #include "lib/jobs/store/files.h"
+#include "lib/jobs/store/image.h"
 #include "lib/jobs/store/salvage.h"
 #include "weekwheel/error.h"
 
 enum { TRIES = 20, PIECE = 1 << 20, FILES_MAX = 256, SALT_AT = 16, SALT_SIZE = 8, PAGE = 4096 };
 
 struct copy {
-	int from; /* folders */
+	const char *path;
+	int from; /* folders: this one is at path */
 	int to;
 	unsigned char *piece;
 };
@@ -62,23 +64,44 @@ static int write_at(int fd, const unsigned char *bytes, size_t size, off_t at)
 	return WW_OK;
 }
 
-/* Copy what the file has now. */
-static int copy_bytes(const struct copy *copy, int in, int out)
+static int copy_first(const struct copy *copy, int in, int out, uint64_t size)
 {
-	off_t at = 0;
+	uint64_t at = 0;
 	ssize_t got;
 
-	while ((got = read(in, copy->piece, PIECE)) != 0) {
+	while ((got = read(in, copy->piece, size - at < PIECE ? size - at : PIECE)) != 0) {
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
 			return error_of_errno(errno);
-		int error = write_at(out, copy->piece, (size_t)got, at);
+		int error = write_at(out, copy->piece, (size_t)got, (off_t)at);
 		if (error)
 			return error;
-		at += got;
+		at += (uint64_t)got;
 	}
 	return fsync(out) ? error_of_errno(errno) : WW_OK;
+}
+
+/* Copy what the file has now. */
+static int copy_bytes(const struct copy *copy, int in, int out)
+{
+	return copy_first(copy, in, out, UINT64_MAX);
+}
+
+/*
+ * Copy the log up to its last commit. Behind it the server writes over what a former log has left: if it overtook the
+ * copy, frames would be missing between others. Of a damaged log all is copied, for check_copy to find.
+ */
+static int copy_log(const struct copy *copy, int in, int out)
+{
+	struct pages_image image;
+	int error = ww_image_open(&image, copy->path, NULL, NULL);
+	uint64_t size = image.problems ? UINT64_MAX : image.log_size;
+
+	if (error)
+		return error;
+	ww_image_close(&image);
+	return copy_first(copy, in, out, size);
 }
 
 /* A page as it was at one moment: it is read again until nothing has changed. Returns its bytes, or an error. */
@@ -197,7 +220,7 @@ static int copy_once(const struct copy *copy)
 	if (!error)
 		error = copy_file(copy, "index.db", copy_bytes);
 	if (!error)
-		error = copy_file(copy, "index.db-wal", copy_bytes);
+		error = copy_file(copy, "index.db-wal", copy_log);
 	if (!error)
 		error = read_salt(copy, salt_after);
 	if (!error && memcmp(salt, salt_after, SALT_SIZE) != 0)
@@ -333,7 +356,7 @@ static int check_copy(const struct copy *copy, const char *to)
 
 int ww_store_copy(const char *from, const char *to)
 {
-	struct copy copy = {.from = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .to = -1};
+	struct copy copy = {.path = from, .from = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .to = -1};
 	int made = 0;
 	int error = copy.from < 0 ? error_of_errno(errno) : WW_OK;
 

@@ -5,7 +5,7 @@
  * Copying the files of a store while a server writes to them.
  *
  *     index.db        its pages may change meanwhile, but what the log has of them comes on top
- *     index.db-wal    until it begins anew, it only grows; a commit counts if it is whole
+ *     index.db-wal    until it begins anew, it stays as it is up to its last commit, and only that much is copied
  *     journal.N       they only grow; the last record counts if it is whole
  *
  * Copied in this order they are a store at one moment, that at which the last journal was read, unless meanwhile the

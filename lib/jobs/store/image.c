@@ -171,6 +171,7 @@ static void scan_log(struct pages_image *image, struct log_scan *scan)
 			break;
 		(void)poll(NULL, 0, 5);
 	}
+	image->log_size = LOG_HEAD + scan->committed * FRAME;
 	if (damage)
 		ww_image_tell(
 		    image, "%s/index.db-wal: %s (page %" PRIu64 " of it)", image->folder, damage, scan->whole + 1);

@@ -15,8 +15,9 @@ struct pages_image {
 	const char *folder; /* the caller's */
 	int database;
 	int log;
-	uint32_t pages;   /* that the index has */
-	uint64_t *in_log; /* where the bytes of page i + 1 lie in the log, or 0 */
+	uint64_t log_size; /* its bytes up to the last commit: they stay as they are until it begins anew */
+	uint32_t pages;    /* that the index has */
+	uint64_t *in_log;  /* where the bytes of page i + 1 lie in the log, or 0 */
 	unsigned char *told;
 	unsigned char *is_free;
 	struct image_flip *flips; /* made when a page is damaged */
