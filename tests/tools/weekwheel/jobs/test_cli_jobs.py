@@ -641,7 +641,8 @@ class JobCommands(Case):
                 client.run(0, "put", "--tube", f"tube{i:02}", "x")
             client.run(0, "put", "--tube", "a-long-name" * 12, "--in", "1d", "x")
             client.run(0, "limit", "mail", "--running", "2", "--rate", "100/1m")
-            client.run(0, "schedule", "add", "t\u00e4glich", "0 3 * * *", "--tz", "Europe/Berlin", "--tube", "nightly")
+            client.run(0, "schedule", "add", "t\u00e4glich", "0 3 * * *", "--tz", "Europe/Berlin", "--tube", "nightly",
+                       "--start", "2099-01-01T00:00Z")
             client.run(0, "schedule", "add", "hourly", "@hourly", "--tz", "UTC")
             top = Top(client, 5, 20, LC_ALL="C.UTF-8")
             frame = top.wait(lambda frame: True)
