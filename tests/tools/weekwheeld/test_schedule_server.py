@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import Case, Redis, Server, alone, conversation, equal, main, matches, objects, seed, until
 
-BEGIN = 1806105600  # 2027-03-27T00:00:00Z, a day before Berlin's clocks go forward
+BEGIN = 2847571200  # 2060-03-27T00:00:00Z, a day before Berlin's clocks go forward
 
 
 def schedule(client, name, cron, more="", body=b"x"):
@@ -50,7 +50,7 @@ class Verbs(Case):
                 b.until_waiting()
                 b.ask("advance 1")
             answer = a.answer()
-            equal(key_of(a, answer), "backup@2027-03-27T02:00:00Z")
+            equal(key_of(a, answer), "backup@2060-03-27T02:00:00Z")
             equal(a.ask("delete " + answer.split()[1]), "DELETED")
             one, = a.jobs("list-schedules")
             equal((one["name"], one["cron"], one["zone"], one["next"], one["made"], one["tube"]),
@@ -60,7 +60,7 @@ class Verbs(Case):
         # What was missed is made up for once.
         with Server("--data", "data", "--clock", "virtual:%d" % (ahead + 80 * 3600)) as server, server.client() as a:
             answer = a.ask("reserve-with-timeout 0")
-            equal(key_of(a, answer), "backup@2027-03-28T01:00:00Z")
+            equal(key_of(a, answer), "backup@2060-03-28T01:00:00Z")
             equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
 
     def test_each_verb(self):
@@ -102,17 +102,17 @@ class Command(Case):
             start(a)
             ww = server.program
             out = ww.run(0, "schedule", "add", "backup", "0 3 * * *", "--tz", "Europe/Berlin", "--tube", "nightly").out
-            equal(out, "backup: next at 2027-03-27 03:00:00+01:00, in 2 h\n")
+            equal(out, "backup: next at 2060-03-27 03:00:00+01:00, in 2 h\n")
             ww.run(0, "schedule", "add", "my report", "*/5 9-17 * * mon-fri", "hello", "--overlap", "skip", "--paused")
             rows = ww.run(0, "schedule", "list").out.splitlines()
-            assert re.match(r"backup +nightly +0 3 \* \* \* +Europe/Berlin +2027-03-27 03:00:00\+01:00 +-", rows[1]), rows
+            assert re.match(r"backup +nightly +0 3 \* \* \* +Europe/Berlin +2060-03-27 03:00:00\+01:00 +-", rows[1]), rows
             assert re.match(r"my report +default .* paused +- +0 +0$", rows[2]), rows
             shown = ww.run(0, "schedule", "show", "backup", "--tube", "nightly").out
             matches("^run +1 min$", shown)
             equal(ww.run(0, "schedule", "show", "my report", "--body").out, "hello")
             ww.run(2, "schedule", "show", "my report", "--body", "--json")
             ww.run(2, "schedule", "list", "--body")
-            assert "  Sat  2027-03-27 03:00:00 +01:00\n  Sun  2027-03-28 03:00:00 +02:00\n" in shown, shown
+            assert "  Sat  2060-03-27 03:00:00 +01:00\n  Sun  2060-03-28 03:00:00 +02:00\n" in shown, shown
             equal(ww.run(0, "schedule", "run", "my report").out, "my report: job 3 is put\n")
             equal(ww.run(0, "schedule", "resume", "my report").out, "my report: resumed\n")
             # A new one in the place of another says so, and whether the other was paused; one without a body is odd.
