@@ -98,13 +98,22 @@ def compiled(source, *more):
     return result
 
 
+# Sockets that keep the ports of free_port for this program.
+kept = []
+
+
 def free_port():
-    """Below the ports that connections get: else a test beside this one could take it before the server does."""
+    """Below the ports that connections get, and kept by a socket of UDP: else a test beside this one could take it before
+    the server does."""
     while True:
-        port = random.SystemRandom().randrange(10240, 32768)
+        address = ("127.0.0.1", random.SystemRandom().randrange(10240, 32768))
+        keeper = socket.socket(type=socket.SOCK_DGRAM)
         with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+            keeper.bind(address)
+            probe.bind(address)
+            kept.append(keeper)
+            return address[1]
+        keeper.close()
 
 
 def close_listener(listener):

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -82,17 +83,32 @@ static void forget(const struct redis_server *server)
 	}
 }
 
+/*
+ * Below the ports that connections get, and kept by a socket of UDP while this program runs: else a test beside this one
+ * could take it before the server does, or while it is being restarted.
+ */
 static int free_port(void)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof address;
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-	(void)close(fd);
-	return ntohs(address.sin_port);
+	for (;;) {
+		int keeper = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		uint16_t port;
+		int is_free;
+
+		ck_assert_int_ge(keeper, 0);
+		ck_assert_int_ge(probe, 0);
+		ck_assert_int_eq(getrandom(&port, sizeof port, 0), sizeof port);
+		port = (uint16_t)(10240 + port % (32768 - 10240));
+		address.sin_port = htons(port);
+		is_free = bind(keeper, (struct sockaddr *)&address, sizeof address) == 0 &&
+		          bind(probe, (struct sockaddr *)&address, sizeof address) == 0;
+		(void)close(probe);
+		if (is_free)
+			return port;
+		(void)close(keeper);
+	}
 }
 
 static void become(const struct redis_server *server, pid_t parent)
@@ -163,14 +179,6 @@ void redis_server_restart(struct redis_server *server)
 	ck_assert_msg(run(server), "redis-server ended at once: see %s/log", server->folder);
 }
 
-static void choose_ports(struct redis_server *server)
-{
-	server->port = free_port();
-	do
-		server->bus = free_port();
-	while (server->bus == server->port);
-}
-
 void redis_server_start(struct redis_server *server, const char *const *options)
 {
 	size_t count = 0;
@@ -186,7 +194,8 @@ void redis_server_start(struct redis_server *server, const char *const *options)
 	remember(server);
 	/* The free port may be taken by now. */
 	for (int i = 0; i < 5; i++) {
-		choose_ports(server);
+		server->port = free_port();
+		server->bus = free_port();
 		if (run(server))
 			return;
 	}
