@@ -38,9 +38,10 @@ class Sessiond:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, fault, *_):
         if self.process.poll() is None:
-            self.stop()
+            status = self.stop()
+            assert fault or status == 0, self.said
 
     def client(self):
         return Client(self.port)

@@ -607,6 +607,12 @@ int data_settle(struct data *data)
 	return data->keep ? data->keep->settle(data->keep->context) : WW_OK;
 }
 
+void data_leave(struct data *data)
+{
+	if (data->keep)
+		data->keep->leave(data->keep->context);
+}
+
 int data_save(struct data *data, int wait)
 {
 	return data->keep ? data->keep->save(data->keep->context, wait) : WW_ENOTFOUND;

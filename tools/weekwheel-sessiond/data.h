@@ -90,6 +90,8 @@ struct data_keep {
 	void (*info)(void *context, struct buffer *out);
 	/* Before the answers of a turn are sent: wait until its changes are as stable as was asked. 0 or a WW_E*. */
 	int (*settle)(void *context);
+	/* This thread changes nothing any more. */
+	void (*leave)(void *context);
 };
 
 /* ---- Opening */
@@ -233,6 +235,7 @@ const char *data_refuses(const struct data *data);
 void data_begin(struct data *data);
 void data_commit(struct data *data);
 int data_settle(struct data *data);
+void data_leave(struct data *data);
 /* WW_ENOTFOUND: nothing keeps the sessions. */
 int data_save(struct data *data, int wait);
 int data_saving(const struct data *data, int64_t *last);

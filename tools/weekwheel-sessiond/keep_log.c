@@ -290,6 +290,12 @@ static int settle(void *context)
 	return error;
 }
 
+static void leave(void *context)
+{
+	(void)context;
+	buffer_free(&together);
+}
+
 int keep_log_settle(struct keep *keep)
 {
 	uint64_t noted;
@@ -319,4 +325,5 @@ void keep_log_hooks(struct keep *keep)
 	hooks->begin = begin;
 	hooks->commit = commit;
 	hooks->settle = settle;
+	hooks->leave = leave;
 }

@@ -200,6 +200,7 @@ void loop_run(struct loop *loop)
 {
 	here = loop;
 	(void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+	data_leave(loop->server->data);
 }
 
 void loop_free(struct loop *loop)

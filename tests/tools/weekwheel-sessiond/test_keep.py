@@ -66,6 +66,13 @@ class Keep(Case):
             equal(a.ask("EXISTS", "soon"), b":0\r\n")
             equal(size_of(server, 3), 1)
 
+    def test_all_threads_give_back_what_they_noted_with(self):
+        # LeakSanitizer sees it.
+        with Sessiond("--data", "data", "--threads", "3") as server:
+            for number in range(6):
+                with server.client() as a:
+                    equal(a.ask("SET", number, "x"), OK)
+
     def test_over_a_kill(self):
         with Sessiond("--data", "data") as server, server.client() as a:
             before = int(a.ask("LASTSAVE")[1:-2])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond serves others while KEYS, SCAN and FLUSHALL go through all keys, and keeps the order of one client."""
 import select
+import signal
 import sys
 import tempfile
 
@@ -97,7 +98,7 @@ class Walks(Case):
                 fill(a)
                 equal(a.ask("SELECT", 3) + a.ask("SET", "other", 1), OK + OK)
                 equal(a.ask("SELECT", 0) + a.ask("FLUSHDB") + a.ask("SET", "after", 1), OK + OK + OK)
-                server.process.kill()
+                server.stop(signal.SIGKILL)
             with Sessiond("--data", folder) as server, server.client() as a:
                 equal(a.ask("KEYS", "*"), b"*1\r\n$5\r\nafter\r\n")
                 equal(a.ask("SELECT", 3) + a.ask("DBSIZE"), OK + b":1\r\n")
