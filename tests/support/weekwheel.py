@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -81,6 +82,18 @@ def until(condition, what, pause=0.005):
         assert time.monotonic() < end, f"this never came: {what}"
         time.sleep(pause)
     return got
+
+
+def descriptors(wanted):
+    """Raise the limit for this process and those that it starts. Return the limit reached."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    for limit in (wanted, hard):
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, max(limit, hard) if hard >= 0 else hard))
+            break
+        except (ValueError, OSError):
+            pass
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def seed():

@@ -5,58 +5,96 @@
 
 #include "tools/service/state.h"
 
-void visitors_begin(struct visitors *visitors)
+void visitors_begin(struct visitors *visitors, unsigned places)
 {
-	*visitors = (struct visitors){.count = 0};
-	TAILQ_INIT(&visitors->list);
+	*visitors = (struct visitors){.places = places};
+	TAILQ_INIT(&visitors->asking);
+	TAILQ_INIT(&visitors->answered);
+	TAILQ_INIT(&visitors->leaving);
+}
+
+void visitors_end(struct visitors *visitors)
+{
+	free(visitors->by_fd);
 }
 
 static struct visitor *find(const struct visitors *visitors, int fd)
 {
-	struct visitor *visitor;
+	return fd >= 0 && fd < visitors->fd_room ? visitors->by_fd[fd] : NULL;
+}
 
-	TAILQ_FOREACH(visitor, &visitors->list, next)
-	if (visitor->fd == fd)
-		return visitor;
-	return NULL;
+/* Returns 0, or -1 without memory. */
+static int make_room(struct visitors *visitors, int fd)
+{
+	int room = visitors->fd_room;
+	struct visitor **by_fd;
+
+	if (fd < room)
+		return 0;
+	room = 2 * fd + 64;
+	by_fd = realloc(visitors->by_fd, (size_t)room * sizeof(struct visitor *));
+	if (!by_fd)
+		return -1;
+	for (int i = visitors->fd_room; i < room; i++)
+		by_fd[i] = NULL;
+	visitors->by_fd = by_fd;
+	visitors->fd_room = room;
+	return 0;
+}
+
+static void move(struct visitor *visitor, struct visitor_list *list)
+{
+	TAILQ_REMOVE(visitor->list, visitor, next);
+	visitor->list = list;
+	TAILQ_INSERT_TAIL(list, visitor, next);
 }
 
 /* libmicrohttpd closes the connection when it finds that nothing more can be read or sent. */
 static void dismiss(struct visitors *visitors, struct visitor *visitor)
 {
-	visitor->is_leaving = 1;
+	move(visitor, &visitors->leaving);
 	visitors->count--;
 	(void)shutdown(visitor->fd, SHUT_RDWR);
 }
 
-/* Return the oldest of the same address if that has its share, of all if all places are taken, or NULL. */
-static struct visitor *find_oldest(struct visitors *visitors, const struct visitor *guest)
+/* Count those of the address, and note its first if none is noted yet. */
+static unsigned count_same(const struct visitor_list *list, const struct address_key *address, struct visitor **first)
 {
-	struct visitor *of_all = NULL;
-	struct visitor *of_address = NULL;
 	struct visitor *visitor;
 	unsigned same = 0;
 
-	TAILQ_FOREACH(visitor, &visitors->list, next)
+	TAILQ_FOREACH(visitor, list, next)
 	{
-		if (visitor->is_leaving)
+		if (!address_key_equal(&visitor->from, address))
 			continue;
-		if (!of_all)
-			of_all = visitor;
-		if (!address_key_equal(&visitor->from, &guest->from))
-			continue;
-		if (!of_address)
-			of_address = visitor;
+		if (!*first)
+			*first = visitor;
 		same++;
 	}
-	if (same >= VISITORS_EACH)
-		return of_address;
-	return visitors->count >= VISITORS_MAX ? of_all : NULL;
+	return same;
+}
+
+/* Return the oldest of the same address if that has its share, of all if all places are taken, or NULL. */
+static struct visitor *find_oldest(struct visitors *visitors, const struct address_key *address)
+{
+	struct visitor *first = NULL;
+	unsigned same = 0;
+
+	if (visitors->count < visitors->places / 2)
+		return NULL;
+	same = count_same(&visitors->asking, address, &first);
+	same += count_same(&visitors->answered, address, &first);
+	if (same >= visitors->places / 2)
+		return first;
+	if (visitors->count < visitors->places)
+		return NULL;
+	first = TAILQ_FIRST(&visitors->asking);
+	return first ? first : TAILQ_FIRST(&visitors->answered);
 }
 
 int visitors_enter(struct visitors *visitors, int fd, const struct sockaddr *address, uint64_t now)
 {
-	struct visitor *visitor = calloc(1, sizeof *visitor);
+	struct visitor *visitor = make_room(visitors, fd) ? NULL : calloc(1, sizeof *visitor);
 	struct visitor *oldest;
 
 	if (!visitor)
@@ -64,7 +102,7 @@ int visitors_enter(struct visitors *visitors, int fd, const struct sockaddr *add
 	visitor->fd = fd;
 	visitor->since = now;
 	visitor->from = address_key(address);
-	oldest = find_oldest(visitors, visitor);
+	oldest = find_oldest(visitors, &visitor->from);
 	if (oldest) {
 		visitors->replaced++;
 		dismiss(visitors, oldest);
@@ -74,7 +112,9 @@ int visitors_enter(struct visitors *visitors, int fd, const struct sockaddr *add
 	}
 	visitors->count++;
 	visitors->total++;
-	TAILQ_INSERT_TAIL(&visitors->list, visitor, next);
+	visitors->by_fd[fd] = visitor;
+	visitor->list = &visitors->asking;
+	TAILQ_INSERT_TAIL(visitor->list, visitor, next);
 	return 0;
 }
 
@@ -82,13 +122,11 @@ void visitors_note(struct visitors *visitors, int fd, int is_answered, uint64_t 
 {
 	struct visitor *visitor = find(visitors, fd);
 
-	if (!visitor || visitor->is_leaving)
+	if (!visitor || visitor->list == &visitors->leaving)
 		return;
-	visitor->is_answered = is_answered;
 	visitor->owed = 0;
 	visitor->since = now;
-	TAILQ_REMOVE(&visitors->list, visitor, next);
-	TAILQ_INSERT_TAIL(&visitors->list, visitor, next);
+	move(visitor, is_answered ? &visitors->answered : &visitors->asking);
 }
 
 void visitors_owe(struct visitors *visitors, int fd, size_t bytes)
@@ -99,13 +137,14 @@ void visitors_owe(struct visitors *visitors, int fd, size_t bytes)
 		visitor->owed = bytes;
 }
 
+/* Only to one with a complete request something is owed. */
 static struct visitor *find_worst(const struct visitors *visitors)
 {
 	struct visitor *worst = NULL;
 	struct visitor *visitor;
 
-	TAILQ_FOREACH(visitor, &visitors->list, next)
-	if (!visitor->is_leaving && (!worst || visitor->owed > worst->owed))
+	TAILQ_FOREACH(visitor, &visitors->answered, next)
+	if (!worst || visitor->owed > worst->owed)
 		worst = visitor;
 	return worst;
 }
@@ -131,28 +170,29 @@ void visitors_leave(struct visitors *visitors, int fd)
 
 	if (!visitor)
 		return;
-	visitors->count -= !visitor->is_leaving;
-	TAILQ_REMOVE(&visitors->list, visitor, next);
+	visitors->count -= visitor->list != &visitors->leaving;
+	TAILQ_REMOVE(visitor->list, visitor, next);
+	visitors->by_fd[fd] = NULL;
 	free(visitor);
+}
+
+/* Let those leave who have been in the list for so long. Returns in how many ms the next one has, or INT64_MAX. */
+static int64_t sweep(struct visitors *visitors, struct visitor_list *list, uint64_t most, uint64_t now)
+{
+	struct visitor *visitor;
+
+	while ((visitor = TAILQ_FIRST(list)) && now >= visitor->since + most) {
+		visitors->slow++;
+		dismiss(visitors, visitor);
+	}
+	return visitor ? (int64_t)(visitor->since + most - now) : INT64_MAX;
 }
 
 int64_t visitors_sweep(struct visitors *visitors, uint64_t now)
 {
-	struct visitor *visitor;
-	int64_t wait = -1;
+	int64_t asking = sweep(visitors, &visitors->asking, REQUEST_MS, now);
+	int64_t answered = sweep(visitors, &visitors->answered, ANSWER_MS, now);
+	int64_t wait = asking < answered ? asking : answered;
 
-	TAILQ_FOREACH(visitor, &visitors->list, next)
-	{
-		uint64_t end = visitor->since + (visitor->is_answered ? ANSWER_MS : REQUEST_MS);
-
-		if (visitor->is_leaving)
-			continue;
-		if (now >= end) {
-			visitors->slow++;
-			dismiss(visitors, visitor);
-		} else if (wait < 0 || (int64_t)(end - now) < wait) {
-			wait = (int64_t)(end - now);
-		}
-	}
-	return wait;
+	return wait == INT64_MAX ? -1 : wait;
 }

@@ -3,11 +3,18 @@
 
 /*
  * Who is connected by HTTP, and who has to leave. Whoever comes gets a place: when all are taken, the one who has made
- * no request for the longest time leaves. So a health check gets through whatever the others do. A client address has
- * half of the places; beyond that it takes the place of its own oldest.
+ * no request for the longest time leaves; if all have made one, the one who has waited longest for the answer. So a
+ * health check gets through whatever the others do. A client address has half of the places; beyond that it takes the
+ * place of its own oldest.
  *
  * A request must be complete within REQUEST_MS, and its answer must be read within ANSWER_MS, however busily a client
  * trickles bytes.
+ *
+ *     asking     answered     leaving       each list by `since`: who has been there longest is first
+ *       | oldest    | oldest     |
+ *       o           o            o          by_fd finds any of them
+ *       o           o
+ *       o
  */
 
 #include <stdint.h>
@@ -16,27 +23,35 @@
 
 #include "lib/base/address.h"
 
-enum { VISITORS_MAX = 64, VISITORS_EACH = VISITORS_MAX / 2, REQUEST_MS = 5000, ANSWER_MS = 30000 };
+enum { VISITORS_MAX = 1024, REQUEST_MS = 5000, ANSWER_MS = 30000 };
+
+TAILQ_HEAD(visitor_list, visitor);
 
 struct visitor {
 	TAILQ_ENTRY(visitor) next;
+	struct visitor_list *list; /* the one that it is in */
 	int fd;
-	int is_leaving;  /* its connection is shut down, and libmicrohttpd will soon see it */
-	int is_answered; /* its request is complete */
-	uint64_t since;  /* ms: when it came, or its last request was complete, or was answered */
-	size_t owed;     /* bytes of an answer that it may not have read yet */
+	uint64_t since; /* ms: when it came, or its last request was complete, or was answered */
+	size_t owed;    /* bytes of an answer that it may not have read yet */
 	struct address_key from;
 };
 
 struct visitors {
-	TAILQ_HEAD(visitor_list, visitor) list; /* by `since` */
-	unsigned count;                         /* of those that are not leaving */
+	struct visitor_list asking;   /* have no complete request */
+	struct visitor_list answered; /* have one */
+	struct visitor_list leaving;  /* are shut down, and libmicrohttpd will soon see it */
+	struct visitor **by_fd;       /* or NULL */
+	int fd_room;
+	unsigned places;
+	unsigned count; /* of those that are not leaving */
 	uint64_t total;
 	uint64_t slow;     /* had to leave because of the time */
 	uint64_t replaced; /* had to leave for another */
 };
 
-void visitors_begin(struct visitors *visitors);
+void visitors_begin(struct visitors *visitors, unsigned places);
+/* All have left. */
+void visitors_end(struct visitors *visitors);
 
 /* Note who comes, and let another leave if all places are taken. Returns 0, or -1 without memory. */
 int visitors_enter(struct visitors *visitors, int fd, const struct sockaddr *address, uint64_t now);

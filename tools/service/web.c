@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,7 +20,9 @@
  */
 enum {
 	CONNECTIONS_MAX = 2 * VISITORS_MAX,
-	ACCEPTED_MAX = VISITORS_EACH / 2,
+	PLACES_MIN = 64,
+	FILES_FOR_PLACE = 8, /* the others are for clients of the protocol */
+	ACCEPTED_MAX = PLACES_MIN / 4,
 	BACKLOG = 1024,
 	REST_MS = 100,
 	HANDLES = 4
@@ -48,6 +51,23 @@ static size_t keep_encoded(void *context, struct MHD_Connection *client, char *t
 	return strlen(text);
 }
 
+static void deferred_end(struct web_visit *visit)
+{
+	(void)visit;
+}
+
+/*
+ * libmicrohttpd closes the connection of a request that is answered when only its head is known. Its second call comes
+ * when all of the request is there, and what answers at once waits for that.
+ */
+static struct web_visit deferred = {NULL, NULL, deferred_end};
+
+static int is_answered_at_once(const char *path, const char *method)
+{
+	return strncmp(path, "/v1/", 4) != 0 &&
+	       (strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0);
+}
+
 static enum MHD_Result web_serve(void *context, struct MHD_Connection *client, const char *path, const char *method,
     const char *version, const char *data, size_t *size, void **state)
 {
@@ -56,8 +76,13 @@ static enum MHD_Result web_serve(void *context, struct MHD_Connection *client, c
 	const struct web_config *config = &web->config;
 
 	(void)version;
-	if (visit)
+	if (visit && visit != &deferred)
 		return visit->go_on(visit, data, size);
+	if (!visit && is_answered_at_once(path, method)) {
+		*state = &deferred;
+		return MHD_YES;
+	}
+	*state = NULL;
 	visitors_note(&web->visitors, reply_descriptor(client), 1, uv_now(web->loop));
 	if (!gate_is_ours(config->hosts, config->host_count,
 	        MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
@@ -240,6 +265,16 @@ static struct MHD_Daemon *daemon_start(struct web *web)
 	return daemon;
 }
 
+static unsigned count_places(void)
+{
+	struct rlimit files = {0, 0};
+
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur >= (rlim_t)VISITORS_MAX * FILES_FOR_PLACE)
+		return VISITORS_MAX;
+	return files.rlim_cur > PLACES_MIN * FILES_FOR_PLACE ? (unsigned)files.rlim_cur / FILES_FOR_PLACE : PLACES_MIN;
+}
+
 /* Returns 0, or -1 after a message. */
 static int handles_start(struct web *web)
 {
@@ -266,7 +301,7 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config)
 	}
 	web->config = *config;
 	web->loop = loop;
-	visitors_begin(&web->visitors);
+	visitors_begin(&web->visitors, count_places());
 	web->listener = listener_make(config);
 	if (web->listener >= 0)
 		web->daemon = daemon_start(web);
@@ -285,8 +320,10 @@ static void web_closed(uv_handle_t *handle)
 {
 	struct web *web = handle->data;
 
-	if (++web->closed == HANDLES)
-		free(web);
+	if (++web->closed < HANDLES)
+		return;
+	visitors_end(&web->visitors);
+	free(web);
 }
 
 void web_stop(struct web *web)

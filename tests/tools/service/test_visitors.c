@@ -7,7 +7,7 @@
 #include "tests/support/suite.h"
 #include "tools/service/visitors.h"
 
-enum { ALL = 4 * VISITORS_MAX };
+enum { PLACES = 64, EACH = PLACES / 2, ALL = 4 * PLACES };
 
 static struct visitors visitors;
 static int pairs[ALL][2];
@@ -15,7 +15,7 @@ static int count;
 
 static void begin(void)
 {
-	visitors_begin(&visitors);
+	visitors_begin(&visitors, PLACES);
 	count = 0;
 }
 
@@ -44,23 +44,44 @@ static void finish(void)
 		close(pairs[i][1]);
 	}
 	ck_assert_uint_eq(visitors.count, 0);
-	ck_assert(TAILQ_EMPTY(&visitors.list));
+	ck_assert(TAILQ_EMPTY(&visitors.asking));
+	ck_assert(TAILQ_EMPTY(&visitors.answered));
+	ck_assert(TAILQ_EMPTY(&visitors.leaving));
+	visitors_end(&visitors);
 }
 
 START_TEST(the_oldest_leaves_for_the_newest)
 {
 	begin();
-	for (uint32_t i = 0; i < VISITORS_MAX; i++)
+	for (uint32_t i = 0; i < PLACES; i++)
 		(void)enter(i, 0);
-	ck_assert_uint_eq(visitors.count, VISITORS_MAX);
+	ck_assert_uint_eq(visitors.count, PLACES);
 	/* It has just been answered. */
 	visitors_note(&visitors, pairs[0][0], 0, 1);
 	(void)enter(1000, 2);
 	ck_assert(is_here(0));
 	ck_assert(!is_here(1));
 	ck_assert(is_here(2));
-	ck_assert_uint_eq(visitors.count, VISITORS_MAX);
+	ck_assert_uint_eq(visitors.count, PLACES);
 	ck_assert_uint_eq(visitors.replaced, 1);
+	finish();
+}
+END_TEST
+
+START_TEST(who_waits_for_an_answer_leaves_last)
+{
+	begin();
+	for (uint32_t i = 0; i < PLACES; i++)
+		(void)enter(i, 0);
+	for (uint32_t i = 0; i < PLACES - 1; i++)
+		visitors_note(&visitors, pairs[i][0], 1, 1);
+	(void)enter(1000, 2);
+	ck_assert(!is_here(PLACES - 1));
+	visitors_note(&visitors, pairs[PLACES][0], 1, 3);
+	(void)enter(1001, 4);
+	ck_assert(!is_here(0));
+	ck_assert(is_here(1));
+	ck_assert_uint_eq(visitors.replaced, 2);
 	finish();
 }
 END_TEST
@@ -71,12 +92,12 @@ START_TEST(an_address_takes_only_its_own_places)
 
 	begin();
 	other = enter(1, 0);
-	for (int i = 0; i < 3 * VISITORS_MAX; i++)
+	for (int i = 0; i < 3 * PLACES; i++)
 		(void)enter(2, 1);
 	ck_assert(is_here(other));
-	ck_assert_uint_eq(visitors.count, VISITORS_EACH + 1);
-	ck_assert(is_here(count - VISITORS_EACH));
-	ck_assert(!is_here(count - VISITORS_EACH - 1));
+	ck_assert_uint_eq(visitors.count, EACH + 1);
+	ck_assert(is_here(count - EACH));
+	ck_assert(!is_here(count - EACH - 1));
 	finish();
 }
 END_TEST
@@ -109,5 +130,5 @@ START_TEST(requests_and_answers_have_their_time)
 }
 END_TEST
 
-TEST_MAIN("weekwheeld/visitors", the_oldest_leaves_for_the_newest, an_address_takes_only_its_own_places,
-    requests_and_answers_have_their_time)
+TEST_MAIN("weekwheeld/visitors", the_oldest_leaves_for_the_newest, who_waits_for_an_answer_leaves_last,
+    an_address_takes_only_its_own_places, requests_and_answers_have_their_time)

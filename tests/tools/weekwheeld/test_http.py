@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """HTTP: whatever its clients do, a health check gets in, and it tells what is so."""
 import contextlib
+import http.client
 import json
 import re
 import select
 import signal
 import socket
 import sys
+import unittest
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Redis, Server, equal, main, matches, need_redis, until
+from weekwheel import PATIENCE, Case, Redis, Server, descriptors, equal, main, matches, need_redis, until
 
 
 def http_port(server):
@@ -32,12 +34,19 @@ def is_well(server):
 
 
 class Places(Case):
+    """There are 1,024, and 512 for an address."""
+
+    @classmethod
+    def setUpClass(cls):
+        if descriptors(9000) < 9000:
+            raise unittest.SkipTest("skipped: fewer places, as the limit of open files (ulimit -Hn) is below 9000")
+
     def test_slow_clients_take_no_place_away(self):
         with Server("--http", "127.0.0.1:0") as server, contextlib.ExitStack() as stack:
-            for number in range(300):
+            for number in range(700):
                 client = stack.enter_context(connect(server))
                 client.send((b"", b"G", b"GET /met", b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: ")[number % 4])
-                if number % 50 == 49:
+                if number % 100 == 99:
                     is_well(server)
                     assert "weekwheeld_connections 0" in server.metrics()
             equal(server.stop(), 0)
@@ -70,11 +79,23 @@ class Places(Case):
     def test_an_address_does_not_take_the_places_of_others(self):
         with Server("--http", "127.0.0.1:0") as server, contextlib.ExitStack() as stack:
             first = stack.enter_context(connect(server, "127.0.0.3"))
-            for _ in range(200):
+            for _ in range(1200):
                 stack.enter_context(connect(server, "127.0.0.2"))
             is_well(server)
             first.send(b"GET /livez HTTP/1.0\r\n\r\n")
             matches(r"HTTP/1.[01] 200 ", first.recv(1000).decode())
+
+
+    def test_a_connection_serves_many_requests(self):
+        with Server("--http", "127.0.0.1:0") as server, connect(server) as client:
+            web = http.client.HTTPConnection("127.0.0.1", http_port(server))
+            web.sock = client
+            for path in ("/", "/page.css", "/livez", "/readyz", "/metrics", "/list", "/nothing", "/v1/stats") * 2:
+                web.request("GET", path)
+                answer = web.getresponse()
+                answer.read()
+                equal((path, answer.getheader("Connection")), (path, None))
+            equal(web.sock, client)
 
 
 class Health(Case):

@@ -5,14 +5,13 @@ WW_CLIENTS sets how many idle clients there are, 10,000 by default. WW_GARBAGE s
 """
 import os
 import random
-import resource
 import signal
 import socket
 import struct
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Server, conversation, equal, main, seed
+from weekwheel import Case, Server, conversation, descriptors, equal, main, seed
 
 SPARE = 200
 
@@ -26,18 +25,6 @@ def memory_of(server):
 def is_at_most(used, most):
     """Sanitizers keep freed memory and need more, so with them any use is right."""
     assert used < most or os.environ.get("SANITIZE"), "%d bytes, more than %d" % (used, most)
-
-
-def descriptors(wanted):
-    """Raise the limit for this process and those that it starts. Return the limit reached."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    for limit in (wanted, hard):
-        try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, max(limit, hard) if hard >= 0 else hard))
-            break
-        except (ValueError, OSError):
-            pass
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def works(client):

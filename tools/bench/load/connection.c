@@ -1,4 +1,4 @@
-/* A connection of the load generator to its server: sends commands and splits the answers into lines. */
+/* A connection of the load generator to its server: sends commands and splits the answers into lines and bodies. */
 #include "tools/bench/load/connection.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -142,6 +143,19 @@ static size_t take_body(struct load_connection *connection, const char *from, si
 	return taken;
 }
 
+/* A line of the head of an answer over HTTP, which keeps its first line. The length of the body is all we need. */
+static void take_field(struct load_connection *connection, const char *from, size_t length)
+{
+	static const char name[] = "Content-Length:";
+
+	if (length > sizeof name && strncasecmp(from, name, sizeof name - 1) == 0)
+		connection->announced = (size_t)strtoul(from + sizeof name - 1, NULL, 10);
+	if (length > 1)
+		return;
+	connection->is_in_head = 0;
+	connection->body = connection->announced;
+}
+
 static size_t take_line(struct load_connection *connection, const char *from, size_t size)
 {
 	const char *newline = memchr(from, '\n', size);
@@ -150,12 +164,18 @@ static size_t take_line(struct load_connection *connection, const char *from, si
 	if (!newline)
 		return 0;
 	length = (size_t)(newline - from);
+	if (connection->is_in_head) {
+		take_field(connection, from, length);
+		return length + 1;
+	}
 	size_t kept = length < sizeof connection->line ? length : sizeof connection->line;
 	memcpy(connection->line, from, kept);
 	connection->line[kept ? kept - 1 : 0] = 0;
 	connection->body = body_of(connection->line);
 	connection->body_have = 0;
 	connection->body_start[0] = 0;
+	connection->is_in_head = strncmp(connection->line, "HTTP/", 5) == 0;
+	connection->announced = 0;
 	return length + 1;
 }
 
@@ -170,7 +190,7 @@ static void take_all(struct load_connection *connection, connection_fn *fn)
 		if (!taken)
 			break;
 		at += taken;
-		if (!connection->body)
+		if (!connection->body && !connection->is_in_head)
 			answer(connection, fn);
 	}
 	memmove(connection->in, connection->in + at, connection->in_size - at);

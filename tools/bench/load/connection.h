@@ -19,7 +19,9 @@ struct load_connection {
 	size_t body;         /* bytes of a body, with its line end, that are still to come */
 	char body_start[64]; /* its first bytes */
 	size_t body_have;
-	char line[256]; /* the answer that announced the body */
+	char line[256];   /* the answer that announced the body */
+	int is_in_head;   /* of an answer over HTTP */
+	size_t announced; /* by that head */
 	uint64_t waiting_since[CONNECTION_WAITING];
 	unsigned first_waiting; /* a ring */
 	unsigned waiting;

@@ -10,8 +10,10 @@
  *     bench-load ADDRESS put-due N SECONDS                         put N jobs that are all due in that many seconds
  *     bench-load ADDRESS due N CONNECTIONS                         reserve and delete those N jobs
  *     bench-load ADDRESS probe SECONDS                             ask for stats every 10 ms
+ *     bench-load ADDRESS post N CONNECTIONS BYTES                  put N jobs over HTTP, one a request
+ *     bench-load ADDRESS view SECONDS                              load the page and what it shows first, every 100 ms
  *
- * Writes a line of JSON.
+ * Writes a line of JSON. Over HTTP, the variable WEEKWHEEL_TOKEN has the token.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -314,6 +316,78 @@ static void probe(uint64_t seconds)
 	}
 }
 
+/* ---- HTTP */
+
+static void request(struct load_connection *connection, const char *method, const char *path, const char *json)
+{
+	const char *token = getenv("WEEKWHEEL_TOKEN");
+
+	connection_send(connection,
+	    "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n"
+	    "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+	    method, path, token ? token : "", strlen(json), json);
+}
+
+static void post_one(struct load_connection *connection)
+{
+	if (load.begun == load.count)
+		return;
+	load.begun++;
+	request(connection, "POST", "/v1/jobs", load.body);
+}
+
+static void post_answer(struct load_connection *connection, const char *line, const char *body, uint64_t took)
+{
+	(void)body;
+	expect(line, "HTTP/1.1 201");
+	count_latency(took);
+	load.done++;
+	post_one(connection);
+}
+
+/* A request of JSON for a body of so many bytes. */
+static void make_json(uint64_t bytes)
+{
+	static const char form[] = "{\"tube\":\"default\",\"body\":\"%s\"}";
+	char *json = memory_zeroed(bytes + sizeof form, 1);
+
+	(void)snprintf(json, bytes + sizeof form, form, load.body);
+	load.body = json;
+}
+
+static void view_answer(struct load_connection *connection, const char *line, const char *body, uint64_t took)
+{
+	(void)connection;
+	(void)body;
+	(void)took;
+	expect(line, "HTTP/1.1 200");
+}
+
+/* Its parts come one after the other, as over a browser's single connection. */
+static void view(uint64_t seconds)
+{
+	static const char *const parts[] = {"/", "/page.css", "/common.js", "/page.js", "/schedules.js", "/live.js",
+	    "/v1/stats", "/v1/tubes", "/v1/limits", "/v1/forecast?span=1&count=60", "/v1/forecast?span=60&count=60",
+	    "/v1/forecast?span=3600&count=24", "/v1/forecast?span=86400&count=7", "/v1/forecast?span=60&count=10080",
+	    "/v1/jobs?state=buried&limit=50", "/v1/schedules"};
+	struct load_connection *connection = &load.connection[0];
+	struct timespec pause = {0, 100000000};
+	uint64_t until = now_ns() + seconds * SECOND;
+
+	connection_open(connection, load.address);
+	for (load.began_at = now_ns(); now_ns() < until && !load.wrong; load.done++) {
+		uint64_t since = now_ns();
+		for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+			request(connection, "GET", parts[i], "");
+			(void)connection_flush(connection);
+			while (connection->waiting)
+				connection_read(connection, view_answer);
+		}
+		count_latency(now_ns() - since);
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
 /* ---- The command line */
 
 int main(int count, char **arguments)
@@ -325,7 +399,8 @@ int main(int count, char **arguments)
 		connection_fn *answer;
 	} commands[] = {{"put", 5, put_start, put_answer}, {"put-keys", 5, put_start, put_answer},
 	    {"life", 3, NULL, NULL}, {"cycle", 2, put_start, cycle_answer}, {"first", 0, due_start, cycle_answer},
-	    {"due", 2, due_start, due_answer}, {"put-due", 2, NULL, NULL}, {"probe", 1, NULL, NULL}};
+	    {"due", 2, due_start, due_answer}, {"put-due", 2, NULL, NULL}, {"probe", 1, NULL, NULL},
+	    {"post", 3, post_one, post_answer}, {"view", 1, NULL, NULL}};
 	uint64_t numbers[5] = {1, 1};
 	const char *what = count > 2 ? arguments[2] : "";
 	size_t i = 0;
@@ -348,8 +423,12 @@ int main(int count, char **arguments)
 		load.bytes = numbers[3];
 		load.spread = numbers[4];
 	}
+	if (strcmp(what, "post") == 0)
+		load.bytes = numbers[2];
 	load.body = memory_zeroed(load.bytes + 1, 1);
 	memset(load.body, 'b', load.bytes);
+	if (strcmp(what, "post") == 0)
+		make_json(load.bytes);
 	if (strcmp(what, "put-due") == 0) {
 		put_due(numbers[1]);
 		return load.wrong ? STATUS_FAILED : STATUS_OK;
@@ -358,6 +437,8 @@ int main(int count, char **arguments)
 		run(commands[i].start, commands[i].answer);
 	else if (strcmp(what, "life") == 0)
 		live(numbers[1], numbers[2]);
+	else if (strcmp(what, "view") == 0)
+		view(numbers[0]);
 	else
 		probe(numbers[0]);
 	report(what);
