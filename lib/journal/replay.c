@@ -75,13 +75,26 @@ static int read_whole(int fd, struct replay_file *file)
 	return WW_OK;
 }
 
+static void set_path(const struct replay *replay, uint64_t number, struct replay_file *file)
+{
+	*file = (struct replay_file){.number = number};
+	(void)snprintf(file->path, sizeof file->path, "%s/journal.%" PRIu64, replay->folder, number);
+}
+
+static int is_there(const struct replay *replay, uint64_t number)
+{
+	struct replay_file file;
+
+	set_path(replay, number, &file);
+	return access(file.path, F_OK) == 0;
+}
+
 static int open_file(const struct replay *replay, uint64_t number, struct replay_file *file)
 {
 	int fd;
 	int error;
 
-	*file = (struct replay_file){.number = number};
-	(void)snprintf(file->path, sizeof file->path, "%s/journal.%" PRIu64, replay->folder, number);
+	set_path(replay, number, file);
 	fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return error_of(errno);
@@ -306,6 +319,11 @@ static int read_files(struct replay *replay, const uint64_t *numbers, int count)
 			result = pass_over(replay, read_file(replay, numbers[i], result));
 		replay->last = numbers[i];
 		expected = numbers[i] + 1;
+	}
+	/* A process that writes has ended the last file after we looked which ones there are: its next one is there. */
+	for (; result == GOES_ON && is_there(replay, expected); expected++) {
+		result = pass_over(replay, read_file(replay, expected, result));
+		replay->last = expected;
 	}
 	if (result == GOES_ON)
 		result = pass_over(replay, missing(replay, expected));

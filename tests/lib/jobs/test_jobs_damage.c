@@ -391,6 +391,59 @@ static void write_journal(uint64_t *random, size_t used[FILES + 1], uint64_t *by
 	ww_fault_destroy(&fault);
 }
 
+struct turning {
+	struct journal *journal;
+	int is_done;
+	uint64_t records;
+};
+
+static int turn_once(void *context, const unsigned char *bytes, size_t size)
+{
+	struct turning *turning = context;
+
+	turning->records++;
+	if (turning->is_done++)
+		return 0;
+	OK(ww_journal_turn(turning->journal, 0));
+	return ww_journal_append(turning->journal, bytes, size);
+}
+
+/* fsck looks while a server writes. */
+START_TEST(a_file_that_is_begun_while_others_are_read_is_not_missing)
+{
+	struct journal_fault fault;
+	struct journal journal;
+	struct turning turning = {.journal = &journal};
+	struct replay replay = {.record = 1, .read = turn_once, .context = &turning, .salvage = 1};
+
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	world.jobs = NULL;
+	empty_folder();
+	ww_fault_init(&fault);
+	ww_journal_open(&journal, world.path, &fault, 0, 1);
+	for (int file = 0; file < 2; file++) {
+		OK(ww_journal_turn(&journal, 0));
+		OK(ww_journal_append(&journal, "record", 6));
+	}
+	/* While the first file is read, the second one ends and the third one begins. */
+	replay.folder = world.path;
+	OK(ww_replay(&replay));
+	ck_assert_uint_eq(turning.records, 3);
+	ck_assert_uint_eq(replay.last, 3);
+	ck_assert_uint_eq(replay.record, 4);
+	/* One that is missing is still missed. */
+	OK(unlink(path_of("journal.3")));
+	replay = (struct replay){
+	    .folder = world.path, .record = 1, .read = count_record, .context = &turning.records, .salvage = 0};
+	ck_assert_int_eq(ww_replay(&replay), WW_ECORRUPT);
+	ww_journal_close(&journal);
+	ww_fault_destroy(&fault);
+	world.is_damaged = 1;
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(each_flipped_bit_of_a_journal_is_found)
 {
 	uint64_t state = seed_of_run("test_jobs_damage");
@@ -645,4 +698,5 @@ TEST_MAIN("jobs/damage", each_page_of_the_index_has_a_sum,
     a_new_file_knows_that_the_records_of_a_killed_process_may_be_unsynced, a_store_without_one_of_its_files_is_refused,
     a_page_that_is_found_damaged_ends_changes_and_deliveries, a_page_that_the_indexer_finds_damaged_is_told,
     no_link_is_followed, a_store_belongs_to_one_process_whatever_is_deleted_in_it,
-    each_flipped_bit_of_a_journal_is_found, each_flipped_bit_that_matters_is_found)
+    a_file_that_is_begun_while_others_are_read_is_not_missing, each_flipped_bit_of_a_journal_is_found,
+    each_flipped_bit_that_matters_is_found)
