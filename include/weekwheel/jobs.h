@@ -810,7 +810,8 @@ WW_API int ww_jobs_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void
 /*
  * Examine the files of the store in the directory `path`: the checksum of each page of the index, of its log, and of
  * each record of the journal. Call problem with a sentence for each that is damaged or missing. Another process may have
- * the store open, this one may not. O(bytes of the files).
+ * the store open, this one may not. What it writes meanwhile may look damaged, or end the call with WW_EIO: look again, and
+ * believe what two looks in a row report. O(bytes of the files).
  * Returns the number of problems, up to INT_MAX. Errors: WW_EDENIED, WW_EIO: a file cannot be read. WW_ENOMEM.
  */
 WW_API int ww_jobs_examine(const char *path, ww_jobs_problem_fn *problem, void *context);

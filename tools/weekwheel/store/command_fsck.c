@@ -116,7 +116,8 @@ static int examine(struct fsck *fsck, int error)
 	return count < 0 ? count : error;
 }
 
-static void look_once(struct fsck *fsck)
+/* Returns 0, or why there is nothing to look at. */
+static int look_once(struct fsck *fsck)
 {
 	struct opened_store store;
 	int opened;
@@ -126,17 +127,16 @@ static void look_once(struct fsck *fsck)
 	rewind(fsck->problems);
 	opened = store_open(&store, &fsck->place, WW_JOBS_READONLY);
 	error = examine(fsck, opened);
-	if (error)
-		tell_error(fsck, error);
-	else
+	if (!error)
 		look_at(fsck, &store);
 	if (!opened)
 		(void)store_close(&store);
+	return error;
 }
 
 /*
- * A directory is seen as it is at one moment. In Redis, what a server writes during a look may seem to be a problem:
- * there one counts if two looks in a row find the same.
+ * What a server writes during a look may seem to be a problem: one counts if two looks in a row find the same. A file
+ * may also become shorter while it is read.
  */
 static void look(struct fsck *fsck)
 {
@@ -146,10 +146,13 @@ static void look(struct fsck *fsck)
 	uint64_t hash = 0;
 
 	for (int i = 0; i < LOOKS_MAX; i++) {
-		look_once(fsck);
-		if (!look->problems || look->refused || fsck->place.path)
+		int error = look_once(fsck);
+
+		if (error && (error != WW_EIO || i == LOOKS_MAX - 1))
+			tell_error(fsck, error);
+		if ((!look->problems && !error) || look->refused)
 			return;
-		if (look->problems == problems && look->hash == hash)
+		if (look->problems && look->problems == problems && look->hash == hash)
 			return;
 		problems = look->problems;
 		hash = look->hash;
