@@ -205,7 +205,7 @@ class Verbs(WithServer):
         equal(str(error), "delete 99: there is none, or another connection has it reserved (NOT_FOUND)")
         error = self.refuses(jobs.TooBig, self.client.put, "x" * 70000)
         check("--max-job-size" in str(error), error)
-        self.refuses(jobs.BadFormat, self.client.put, "x", priority=-1)
+        self.refuses(jobs.BadFormat, self.client.kick, -1)
         self.refuses(ValueError, self.client.put, "x", delay=-1)
         check("timedelta" in str(self.refuses(TypeError, self.client.put, "x", delay="10m")), "a remedy")
         check("json" in str(self.refuses(TypeError, self.client.put, {"a": 1})), "a remedy")
@@ -213,6 +213,24 @@ class Verbs(WithServer):
         equal(self.client.put("the connection goes on").outcome, "inserted")
         with self.client.reserve(0) as job:
             self.refuses(jobs.Reserved, self.client.move, job.id, 5)
+
+    def test_what_would_be_read_otherwise_is_not_sent(self):
+        client = self.client
+        kept = client.put("kept").id
+        body = f"delete {kept}\r\ndelete {kept}"
+        for kind, options in ((ValueError, {"key": "ä" * 400}), (ValueError, {"group": "g" * 2100}), (ValueError, {"priority": -1}),
+                              (TypeError, {"priority": 1.5}), (TypeError, {"priority": "0"}), (ValueError, {"priority": 2**32}),
+                              (ValueError, {"key": "k", "mode": f"replace\r\n\r\ndelete {kept}"})):
+            self.refuses(kind, client.put, body, **options)
+        self.refuses(ValueError, client.put_schedule, "x" * 2100, "@daily", body)
+        for call in (client.delete, client.move, client.kick_job, client.peek, client.reserve_job, client.stats_job):
+            self.refuses(ValueError, call, f"99\r\ndelete {kept}")
+        self.refuses(ValueError, client.jobs, states=[f"ready\r\ndelete {kept}"])
+        equal(client.put("x", key="ä" * 100, group="ä" * 100, delay=5).outcome, "inserted")
+        with client.reserve(0) as job:
+            equal(job.text, "kept")
+            for end in (job.release, job.bury):
+                self.refuses(ValueError, end, error="x", priority=f"0 - -\r\ndelete {kept}")
 
     def test_an_expired_lease_and_a_deadline(self):
         self.client.put("x", ttr=5)

@@ -9,6 +9,7 @@ import base64
 import dataclasses
 import datetime
 import json
+import operator
 import re
 from typing import Any, Generator, Iterable, Literal, TypeVar, Union
 from urllib.parse import quote
@@ -28,6 +29,8 @@ Object = dict[str, Any]
 Body = Union[bytes, str]
 
 TUBE = re.compile(r"[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]{0,199}")
+# Bytes of a line without its end: of beanstalkd's put, and of weekwheeld's own verbs.
+LINE_MAX, OWN_LINE_MAX = 222, 2046
 # Of an answer with one of these words a block follows, whose length is the last word.
 WITH_BLOCK = ("OK", "RESERVED", "FOUND")
 
@@ -117,6 +120,25 @@ def whole(time: Seconds) -> int:
     return -(-nanoseconds(time) // 10**9)
 
 
+def rank(priority: int) -> int:
+    """A priority. beanstalkd takes the body behind a wrong one for commands."""
+    if not 0 <= operator.index(priority) < 2**32:
+        raise ValueError(f"the priority {priority} is out of range: 0 is the most urgent one, {2**32 - 1} the least")
+    return operator.index(priority)
+
+
+def command(line: str) -> bytes:
+    """A line as it is sent. One that a server would read otherwise, and one too long for it, is refused before it is sent:
+    what comes behind it, such as a body, would be taken for commands."""
+    if not re.fullmatch(r"[ -~]*", line):
+        raise ValueError(f"{line!r} has a character that no command has: is each number a number, and each word a word?")
+    most = LINE_MAX if line.startswith("put ") else OWN_LINE_MAX
+    if len(line) > most:
+        raise ValueError(f"{line[:40]}... has {len(line)} bytes, and a server reads {most}: make the key, the group and the "
+                         "like shorter, which have at most 200 bytes")
+    return line.encode() + b"\r\n"
+
+
 def data(body: Body) -> bytes:
     """A body as bytes."""
     if isinstance(body, str):
@@ -149,6 +171,7 @@ def ask(dialogue: Dialogue, what: str, line: str, expected: Iterable[str], *, tu
         uses: bool = False, body: bytes | None = None) -> Steps[Answer]:
     """Send a line and its body, and give the answer if it begins with an expected word. `uses`: the command is about the
     tube in use, which is `tube` or the client's own."""
+    sent = command(line)
     if body is not None and not line.startswith("put ") and dialogue.has_own is None:
         # A server that does not know the verb would take the body for commands.
         found = (yield [b"stats-key weekwheel\r\n"])[0].words[0]
@@ -162,7 +185,7 @@ def ask(dialogue: Dialogue, what: str, line: str, expected: Iterable[str], *, tu
         if used.words[0] != "USING":
             raise refusal("use " + wanted, used.line)
         dialogue.used = wanted
-    answer = (yield [line.encode() + b"\r\n" + (b"" if body is None else body + b"\r\n")])[0]
+    answer = (yield [sent + (b"" if body is None else body + b"\r\n")])[0]
     if answer.words[0] not in expected:
         raise refusal(what, answer.line)
     return answer

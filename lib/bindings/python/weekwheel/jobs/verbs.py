@@ -6,8 +6,8 @@ from typing import Iterable
 
 from .._time import Seconds
 from .errors import NotFound, Unsupported
-from .protocol import (Body, Dialogue, Missed, Mode, Object, Overlap, Put, State, Steps, When, ask, checked, data,
-                       encoded, everything, moment, name, numbers, objects, options, same_priority, seconds, span, whole)
+from .protocol import (Body, Dialogue, Missed, Mode, Object, Overlap, Put, State, Steps, When, ask, checked, command, data,
+                       encoded, everything, moment, name, numbers, objects, options, rank, same_priority, seconds, span, whole)
 
 # ---- Jobs
 
@@ -32,6 +32,7 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
     given = data(body)
     if key is None and not (mode is None and debounce is None and unique is None):
         raise ValueError("mode, debounce and unique are for a job with a key: name it with key=")
+    priority = rank(priority)
     if at is None and key is None and not more and "." not in seconds(delay) + seconds(ttr):
         line = f"put {priority} {seconds(delay)} {seconds(ttr)} {len(given)}"
     else:
@@ -110,17 +111,17 @@ def release(dialogue: Dialogue, id: int, *, delay: Seconds | None = None, priori
             error: str | None = None) -> Steps[bool]:
     """Give a reserved job back, for after `delay` (None: its own backoff), with a reason. Return True, or False if that
     was its last attempt and it is buried."""
-    rank = yield from same_priority(dialogue, id, priority)
+    priority = yield from same_priority(dialogue, id, priority)
     if dialogue.has_own is not False and (delay is None or error or "." in seconds(delay)):
         reason = encoded((error or "").encode()[:255].replace(b"\0", b" ")) or "-"
         due = "-" if delay is None else seconds(delay)
-        answers = yield [f"release-job {id} {rank} {due} {reason}\r\n".encode()]
+        answers = yield [command(f"release-job {id} {priority} {due} {reason}")]
         dialogue.has_own = answers[0].line != "UNKNOWN_COMMAND" and dialogue.has_own
         if answers[0].line in ("RELEASED", "BURIED"):
             return answers[0].line == "RELEASED"
         if answers[0].line == "NOT_FOUND":
             raise NotFound(f"release {id}: another worker may have it: its time to run was over (NOT_FOUND)")
-    answer = yield from ask(dialogue, f"release {id}", f"release {id} {rank} {whole(delay or 0)}", ("RELEASED", "BURIED"))
+    answer = yield from ask(dialogue, f"release {id}", f"release {id} {priority} {whole(delay or 0)}", ("RELEASED", "BURIED"))
     return answer.line == "RELEASED"
 
 
@@ -143,13 +144,13 @@ def failed(dialogue: Dialogue, id: int, error: str, attempts: int) -> Steps[bool
 
 def bury(dialogue: Dialogue, id: int, *, priority: int | None = None, error: str | None = None) -> Steps[None]:
     """Put a reserved job aside, with a reason, until somebody kicks it."""
-    rank = yield from same_priority(dialogue, id, priority)
+    priority = yield from same_priority(dialogue, id, priority)
     if error and dialogue.has_own is not False:
         reason = encoded(error.encode()[:255].replace(b"\0", b" "))
-        answers = yield [f"bury-job {id} {rank} {reason}\r\n".encode()]
+        answers = yield [command(f"bury-job {id} {priority} {reason}")]
         if answers[0].line == "BURIED":
             return
-    yield from ask(dialogue, f"bury {id}", f"bury {id} {rank}", ("BURIED",))
+    yield from ask(dialogue, f"bury {id}", f"bury {id} {priority}", ("BURIED",))
 
 
 def report(dialogue: Dialogue, id: int, text: Body) -> Steps[None]:
