@@ -90,6 +90,26 @@ class Verbs(WithServer):
         check(not client.delete_key(b"-"), "it runs")
         self.refuses(jobs.NotFound, job.delete)
 
+    def test_lists_have_names_as_they_were_given(self):
+        client = self.client
+        odd = {"key": "ключ 50%/é", "group": "grün"}
+        put = client.put(b"\0\xff", tube="123", keep=60, delay=5, **odd)
+        client.put("x", tube="123", key=b"\xff", delay=5)
+        client.put_schedule("nächtlich", "0 3 * * *", group="grün", tube="123")
+        client.limit("123", running=1, group="grün")
+        listed, not_text = client.jobs(tube="123", prefix="ключ")[0], client.jobs(tube="123", prefix=b"\xff")[0]
+        equal(listed["key"], odd["key"])
+        client.move_key(listed["key"], 6, tube=listed["tube"])
+        client.move_key(not_text["key"], 7, tube="123")
+        equal(client.jobs(id=put.id, bodies=True)[0]["body"], b"\0\xff")
+        schedule = client.schedules(tube="123")[0]
+        equal((schedule["name"], schedule["group"]), ("nächtlich", "grün"))
+        client.pause_schedule(schedule["name"], tube="123")
+        equal(client.limits()[0]["group"], "grün")
+        equal((client.stats_tube("123")["name"], client.stats_job(put.id)["tube"]), ("123", "123"))
+        client.reserve_job(put.id).delete()
+        equal(client.history(tube="123")[0]["key"], odd["key"])
+
     def test_modes_of_keys(self):
         client = self.client
         unique = client.put("x", key="u", unique=10)
@@ -546,6 +566,23 @@ class Workers(WithServer):
         listed = {job["body"]: (job["state"], job["error"]) for job in self.client.jobs(tube="t", bodies=True)}
         equal(listed, {b"fails": ("delayed", "ValueError: no such address"), b"bury": ("buried", "never"),
                        b"itself": ("delayed", "")})
+
+    def test_a_reason_may_be_any_text(self):
+        def fail(_job):
+            raise ValueError("no \0 file \udcff")
+
+        def bury(_job):
+            raise jobs.Bury("\udcff")
+
+        for handle, reason in ((fail, "ValueError: no   file \\udcff"), (bury, "\\udcff")):
+            put = self.client.put("x")
+            with self.assertLogs("weekwheel.jobs") if handle == fail else Nothing():
+                equal(Worker(self.client, handle).run(drain=True), 0)
+            equal(self.client.jobs(id=put.id)[0]["error"], reason)
+        with self.assertRaises(ValueError):
+            with self.client.reserve_job(put.id) as job:
+                fail(job)
+        check("udcff" in self.client.jobs(id=put.id)[0]["error"], "it is released")
 
     def test_an_interrupt_gives_the_job_back_and_ends_the_worker(self):
         def handle(_job):

@@ -12,7 +12,7 @@ import json
 import operator
 import re
 from typing import Any, Generator, Iterable, Literal, TypeVar, Union
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from .._time import Seconds, nanoseconds
 from .errors import DeadlineSoon, JobsError, Unsupported, refusal
@@ -97,8 +97,15 @@ def checked(tube: str) -> str:
 
 
 def encoded(text: Body) -> str:
-    """A key, a name or a reason, percent-encoded. - alone would be none."""
-    return quote(data(text), safe="") if data(text) != b"-" else "%2D"
+    """A key or a name, percent-encoded. - alone would be none."""
+    given = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else data(text)
+    return quote(given, safe="") if given != b"-" else "%2D"
+
+
+def encoded_reason(error: str | None) -> str:
+    """A reason for people, of which the server keeps 255 bytes."""
+    given = (error or "").encode("utf-8", "backslashreplace").replace(b"\0", b" ")
+    return quote(given[:255], safe="") if given != b"-" else "%2D"
 
 
 def seconds(time: Seconds) -> str:
@@ -194,7 +201,7 @@ def ask(dialogue: Dialogue, what: str, line: str, expected: Iterable[str], *, tu
 def numbers(answer: Answer) -> Object:
     """A block of YAML, as stats have it."""
     lines = (line.partition(": ") for line in answer.block.decode(errors="replace").splitlines() if ": " in line)
-    return {key: _value(value) for key, _, value in lines}
+    return {key: value.strip('"') if key in ("name", "tube") else _value(value) for key, _, value in lines}
 
 
 def _value(text: str) -> int | float | str:
@@ -204,13 +211,17 @@ def _value(text: str) -> int | float | str:
 
 
 def objects(answer: Answer) -> tuple[list[Object], int | None]:
-    """A block of JSON, an object a line, and the number with which to go on. Bodies and reports become bytes."""
+    """A block of JSON, an object a line, and the number with which to go on. Bodies and reports become bytes. Names become
+    text, as str has file names: what is not UTF-8 in them is kept."""
     found: list[Object] = [json.loads(line) for line in answer.block.decode().splitlines()]
     after = found.pop()["next"] if found and set(found[-1]) == {"next"} else None
     for one in found:
         for member in ("body", "report"):
             if isinstance(one.get(member), str):
                 one[member] = base64.b64decode(one[member])
+        for member in ("key", "group", "name"):
+            if isinstance(one.get(member), str):
+                one[member] = unquote(one[member], errors="surrogateescape")
     return found, after
 
 

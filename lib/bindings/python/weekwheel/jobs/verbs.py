@@ -7,7 +7,8 @@ from typing import Iterable
 from .._time import Seconds
 from .errors import NotFound, Unsupported
 from .protocol import (Body, Dialogue, Missed, Mode, Object, Overlap, Put, State, Steps, When, ask, checked, command, data,
-                       encoded, everything, moment, name, numbers, objects, options, rank, same_priority, seconds, span, whole)
+                       encoded, encoded_reason, everything, moment, name, numbers, objects, options, rank,
+                       same_priority, seconds, span, whole)
 
 # ---- Jobs
 
@@ -113,7 +114,7 @@ def release(dialogue: Dialogue, id: int, *, delay: Seconds | None = None, priori
     was its last attempt and it is buried."""
     priority = yield from same_priority(dialogue, id, priority)
     if dialogue.has_own is not False and (delay is None or error or "." in seconds(delay)):
-        reason = encoded((error or "").encode()[:255].replace(b"\0", b" ")) or "-"
+        reason = encoded_reason(error) or "-"
         due = "-" if delay is None else seconds(delay)
         answers = yield [command(f"release-job {id} {priority} {due} {reason}")]
         dialogue.has_own = answers[0].line != "UNKNOWN_COMMAND" and dialogue.has_own
@@ -146,8 +147,7 @@ def bury(dialogue: Dialogue, id: int, *, priority: int | None = None, error: str
     """Put a reserved job aside, with a reason, until somebody kicks it."""
     priority = yield from same_priority(dialogue, id, priority)
     if error and dialogue.has_own is not False:
-        reason = encoded(error.encode()[:255].replace(b"\0", b" "))
-        answers = yield [command(f"bury-job {id} {priority} {reason}")]
+        answers = yield [command(f"bury-job {id} {priority} {encoded_reason(error)}")]
         if answers[0].line == "BURIED":
             return
     yield from ask(dialogue, f"bury {id}", f"bury {id} {priority}", ("BURIED",))
@@ -212,8 +212,7 @@ def jobs(dialogue: Dialogue, *, tube: str | None = None, prefix: Body | None = N
     """The jobs that match, in order of their ids. start, end: by due time, on the job's clock."""
     body = "yes" if bodies else None
     if id is not None:
-        answer = yield from ask(dialogue, "jobs", "list-delayed" + options(id=id, body=body), ("OK",))
-        return [json.loads(line) for line in answer.block.splitlines()]
+        return objects((yield from ask(dialogue, "jobs", "list-delayed" + options(id=id, body=body), ("OK",))))[0]
     line = "list-delayed" + options(
         tube=tube and checked(tube), prefix=name(prefix), state=",".join(states) or None,
         from_=None if start is None else moment(start), to=None if end is None else moment(end), body=body)
@@ -255,8 +254,7 @@ def limit(dialogue: Dialogue, tube: str, *, running: int | None = None, starts: 
 
 def limits(dialogue: Dialogue, *, tube: str | None = None) -> Steps[list[Object]]:
     """The limits of all tubes, or of one, and what they hold back."""
-    answer = yield from ask(dialogue, "limits", "list-limits" + options(tube=tube and checked(tube)), ("OK",))
-    return [json.loads(line) for line in answer.block.splitlines()]
+    return objects((yield from ask(dialogue, "limits", "list-limits" + options(tube=tube and checked(tube)), ("OK",))))[0]
 
 
 def put_schedule(dialogue: Dialogue, schedule: str, cron: str, body: Body = b"", *, zone: str | None = None,
