@@ -14,6 +14,8 @@ import ssl
 import sys
 import threading
 import unittest
+import warnings
+from unittest import mock
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 import binding
@@ -608,6 +610,32 @@ class Workers(WithServer):
         equal(done, ["before", "after"])
 
 
+class Loops(WithServer):
+    def test_a_client_goes_on_in_another_event_loop(self):
+        client = AsyncClient(self.server.address)
+        jobs_of = []
+
+        async def twice():
+            await asyncio.gather(*(client.put("x", tube="t") for _ in range(3)))
+            jobs_of.append(await client.reserve(0, tubes=["t"]))
+
+        for _ in range(3):
+            with warnings.catch_warnings(action="ignore", category=ResourceWarning):  # nobody has closed it
+                asyncio.run(twice())
+        until(lambda: self.client.stats()["current-connections"] == 2, "those of former loops are closed")
+        with self.assertRaises(jobs.LeaseLost):
+            asyncio.run(jobs_of[0].delete())
+
+        async def while_another_runs():
+            await client.stats()
+            with self.assertRaises(RuntimeError):
+                await asyncio.to_thread(lambda: asyncio.run(client.stats()))
+            await client.stats()
+            await client.close()
+
+        asyncio.run(while_another_runs())
+
+
 class Asynchronous(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
         self.server = Server("--clock", "virtual")
@@ -707,6 +735,37 @@ class Asynchronous(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(asyncio.CancelledError):
             await task
         equal((await self.client.jobs())[0]["state"], "ready")
+
+    async def test_a_cancellation_loses_no_job_that_has_just_come(self):
+        await self.client.put("x")
+        reserve = self.client.reserve
+
+        async def late(*arguments, **options):
+            job = await reserve(*arguments, **options)
+            asyncio.get_running_loop().call_soon(task.cancel)
+            return job
+
+        self.client.reserve = late
+        # One of the tasks of run, which cancels them a turn later.
+        task = asyncio.create_task(AsyncWorker(self.client, lambda _job: self.fail("it was cancelled"))._work(self.client, False))
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        equal((await self.client.jobs())[0]["state"], "ready")
+
+    async def test_a_worker_that_is_refused_raises_what_the_server_says(self):
+        for worker in (AsyncWorker(self.client, print, tubes=["a b"]), AsyncWorker(self.client, print, tubes=["a b"], concurrency=3)):
+            with self.assertRaises(ValueError):
+                await worker.run()
+
+    async def test_a_worker_stops_while_its_server_is_away(self):
+        worker = AsyncWorker(AsyncClient(f"127.0.0.1:{free_port()}"), print)
+        with mock.patch("weekwheel.jobs.aio.FIRST_PAUSE", 2 * PATIENCE), self.assertLogs("weekwheel.jobs") as logs:
+            task = asyncio.create_task(worker.run())
+            while not logs.records:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            worker.stop()
+            equal(await asyncio.wait_for(task, PATIENCE), 0)
 
     async def test_a_server_that_is_not_there_or_goes(self):
         client = AsyncClient(f"127.0.0.1:{free_port()}")

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import json
+import socket
 import ssl
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Concatenate, Coroutine, Iterable, ParamSpec, TypeVar
@@ -105,7 +107,8 @@ class AsyncClient:
     """Client for asyncio: the same arguments and methods, each of which is awaited.
 
     Tasks may share a client, and wait for each other: one that waits for a job needs its own. A task that is cancelled
-    during a command closes the connection, since an answer may still come.
+    during a command closes the connection, since an answer may still come. In another event loop, when that of before has
+    ended, it connects anew.
     """
 
     def __init__(self, address: str | None = None, *, tube: str = "default", token: str | None = None,
@@ -115,6 +118,7 @@ class AsyncClient:
         self._dialogue = Dialogue(tube)
         self._token = token_of(token)
         self._tls = tls
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = asyncio.Lock()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._connections = 0
@@ -167,6 +171,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connection. What is reserved is ready again. The next command connects anew."""
+        self._enter()
         streams, self._streams = self._streams, None
         if streams:
             streams[1].close()
@@ -181,6 +186,21 @@ class AsyncClient:
     async def __aexit__(self, _type: type[BaseException] | None, _value: BaseException | None,
                         _traceback: TracebackType | None) -> None:
         await self.close()
+
+    def _enter(self) -> None:
+        """Forget what belongs to a loop that has ended."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        if self._loop is not None and self._loop.is_running():
+            raise RuntimeError("another event loop uses this client: client.another() makes one for this loop")
+        if self._streams:
+            transport = self._streams[1].transport
+            with contextlib.suppress(OSError, TypeError):
+                transport.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+            with contextlib.suppress(RuntimeError):
+                transport.abort()  # in a loop that is closed this does nothing: the object closes the descriptor
+        self._loop, self._lock, self._streams = loop, asyncio.Lock(), None
 
     def _drop(self) -> None:
         if self._streams:
@@ -210,6 +230,7 @@ class AsyncClient:
                 raise
 
     async def _carry_out(self, steps: Steps[Result], lease: int | None = None, wait: float | None = 0) -> Result:
+        self._enter()
         async with self._lock:
             if lease is not None and (self._streams is None or lease != self._connections):
                 raise LeaseLost("the connection that reserved the job is closed: the server gives it to another worker")
@@ -262,7 +283,7 @@ class AsyncWorker:
         self.concurrency = concurrency
         self.attempts = attempts
         self._stopped = False
-        self._waiting: set[asyncio.Task[AsyncJob | None]] = set()
+        self._waiting: set[asyncio.Task[Any]] = set()
 
     def stop(self) -> None:
         """Let run return after the jobs at hand. Call it in the loop's thread, as loop.add_signal_handler does."""
@@ -276,6 +297,8 @@ class AsyncWorker:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._work(client, drain)) for client in clients]
+        except BaseExceptionGroup as failed:
+            raise failed.exceptions[0] from None  # what ended the first one ends all
         finally:
             for client in clients[1:]:
                 await client.close()
@@ -284,31 +307,38 @@ class AsyncWorker:
     async def _work(self, client: AsyncClient, drain: bool) -> int:
         done, pause = 0, FIRST_PAUSE
         while not self._stopped:
-            task = asyncio.ensure_future(client.reserve(0 if drain else None, tubes=self.tubes))
-            self._waiting.add(task)
             try:
-                job = await task
+                job = await self._until_stopped(client.reserve(0 if drain else None, tubes=self.tubes))
                 pause = FIRST_PAUSE
-            except asyncio.CancelledError:
-                if self._stopped:
-                    break
-                task.cancel()
-                raise
             except DeadlineSoon:
                 continue
             except (ConnectionLost, Full, ServerFailed) as error:
                 logger.warning("%s; trying again in %g s", error, pause)
-                await asyncio.sleep(pause)
+                await self._until_stopped(asyncio.sleep(pause))
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue
-            finally:
-                self._waiting.discard(task)
             if job is None:
                 if drain:
                     break
                 continue
             done += await self._do(job)
         return done
+
+    async def _until_stopped(self, wait: Coroutine[Any, Any, Result]) -> Result | None:
+        """Await what stop cuts short. The result is then None."""
+        task = asyncio.ensure_future(wait)
+        self._waiting.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._stopped:
+                return None
+            task.cancel()
+            if task.done() and not task.cancelled() and not task.exception() and isinstance(job := task.result(), AsyncJob):
+                await job.release(delay=0)  # it came in the moment of the cancellation
+            raise
+        finally:
+            self._waiting.discard(task)
 
     async def _do(self, job: AsyncJob) -> bool:
         """Await the handler, and say how it ended. Return whether the job is done."""
