@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import sys
@@ -348,6 +349,43 @@ class Connections(WithServer):
                 os._exit(status)
         equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
         job.delete()
+
+    def test_a_child_need_not_wait_for_a_thread_of_its_parent(self):
+        thread = threading.Thread(target=self.client.reserve)
+        thread.start()
+        with Client(self.server.address) as other:
+            until(lambda: other.stats()["current-waiting"] == 1, "the thread waits")
+            child = os.fork()
+            if child == 0:
+                signal.alarm(PATIENCE)
+                os._exit(0 if self.client.put("x", tube="child").id == 1 else 1)
+            equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+            other.put("end")
+        thread.join()
+
+    def test_a_handler_of_a_signal_does_not_take_an_answer(self):
+        heard = []
+
+        def handler(*_):
+            with self.assertRaises(RuntimeError):
+                self.client.put("x")
+            heard.append(True)
+            with Client(self.server.address) as other:
+                other.put("of the handler")
+
+        self.addCleanup(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, handler))
+        with Client(self.server.address) as other:
+            main_thread = threading.get_ident()
+
+            def interrupt():
+                until(lambda: other.stats()["current-waiting"] == 1, "it waits")
+                signal.pthread_kill(main_thread, signal.SIGUSR1)
+
+            thread = threading.Thread(target=interrupt)
+            thread.start()
+            equal(self.client.reserve().text, "of the handler")
+            thread.join()
+        equal(heard, [True])
 
     def test_addresses(self):
         from weekwheel.jobs.address import Address

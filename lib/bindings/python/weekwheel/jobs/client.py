@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 import threading
+import weakref
 from types import TracebackType
 from typing import IO, Any, Callable, Concatenate, Iterable, ParamSpec, TypeVar
 
@@ -128,7 +129,8 @@ class Client:
         self._socket: socket.socket | None = None
         self._file: IO[bytes] | None = None
         self._connections = 0
-        self._process = os.getpid()
+        self._is_busy = False
+        _clients.add(self)
 
     def reserve(self, timeout: Seconds | None = None, *, tubes: Iterable[str] | None = None) -> Job | None:
         """Take the next job of the tubes (None: of the client's own). Wait for one so long, rounded up to a second, or
@@ -224,17 +226,22 @@ class Client:
     def _carry_out(self, steps: Steps[Result], lease: int | None = None, wait: float | None = 0) -> Result:
         """Run the steps of a verb. `lease` is the connection that has to be there still."""
         with self._lock:
-            if self._process != os.getpid():
-                self._forget()
+            if self._is_busy:
+                raise RuntimeError("this thread waits for the answer to a command of this client: in a handler of a signal use "
+                                   "another client")
             if lease is not None and (self._file is None or lease != self._connections):
                 raise LeaseLost("the connection that reserved the job is closed: the server gives it to another worker")
-            if self._file is None:
-                self._connect()
-            return self._exchange(steps, None if wait is None else self.timeout + wait)
+            try:
+                self._is_busy = True
+                if self._file is None:
+                    self._connect()
+                return self._exchange(steps, None if wait is None else self.timeout + wait)
+            finally:
+                self._is_busy = False
 
     def _forget(self) -> None:
-        """The connection is the parent's: a goodbye of TLS would end it there."""
-        self._process = os.getpid()
+        """The connection is the parent's: a goodbye of TLS would end it there. So is a thread that has the lock."""
+        self._lock, self._is_busy = threading.RLock(), False
         if self._socket:
             os.close(self._socket.detach())
         self._socket = self._file = None
@@ -276,3 +283,14 @@ class Client:
         if len(block) != size + 2:
             raise EOFError("the server closed it")
         return Answer(text, block[:-2])
+
+
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for client in list(_clients):
+        client._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
