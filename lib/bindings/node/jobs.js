@@ -1,7 +1,7 @@
 // A client of weekwheeld: puts, looks at, moves and ends jobs, and runs workers.
 
 import { ConnectionError, refusal } from './errors.js';
-import { decode, encode, encodeKey, moment, needOwnVerbs, options, readAnswer, readLines, readList, readStats, seconds, tubeName, whole } from './protocol.js';
+import { decode, encode, encodeKey, moment, needOwnVerbs, options, readAnswer, readLines, readList, readStats, seconds, toBytes, tubeName, whole, writeLine } from './protocol.js';
 import { Wire } from './wire.js';
 import { Reservations, Worker } from './worker.js';
 
@@ -99,7 +99,7 @@ export class Jobs {
 
 	/** Ask, in a tube if that matters, and expect one of these words. A body of an own verb waits until the server knows that. */
 	async #ask(expected, command, { tube, body, isOwn } = {}) {
-		const parts = body === undefined ? [command + '\r\n'] : [command + '\r\n', body, '\r\n'];
+		const parts = body === undefined ? [writeLine(command)] : [writeLine(command), body, '\r\n'];
 		if (tube !== undefined)
 			tubeName(tube);
 		const wire = await this.#connection();
@@ -114,11 +114,9 @@ export class Jobs {
 
 	/** Put a job. `at` is a Date, or seconds since 1970; other times are seconds from now. */
 	async put(tube, body, { priority = 1024, delay = 0, at, run = 60, key, ...more } = {}) {
-		if (typeof body !== 'string' && !ArrayBuffer.isView(body))
-			throw new TypeError('a body is text or bytes: JSON.stringify() makes text of an object');
+		const bytes = toBytes(body);
 		if (key === undefined && [more.mode, more.debounce, more.unique].some((one) => one !== undefined))
 			throw new TypeError('mode, debounce and unique are for a job with a key: name it with "key"');
-		const bytes = Buffer.from(body);
 		// Without anything that beanstalkd has not, it is said in beanstalkd's words.
 		if ([at, key, ...Object.values(more)].every((one) => one === undefined) && Number.isInteger(delay) && Number.isInteger(run)) {
 			const { words } = await this.#ask(['INSERTED', 'BURIED'], `put ${whole('priority', priority)} ${whole('delay', delay)} `
@@ -225,31 +223,31 @@ export class Jobs {
 
 	/** Put a job at each time of an expression of cron. Returns the next one, or undefined. */
 	async schedule(tube, name, body, { cron, priority = 1024, spread = 0, run = 60, ...more } = {}) {
-		const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body);
+		const bytes = toBytes(body);
 		const { words } = await this.#ask(['SCHEDULED', 'KEPT'], `put-schedule ${whole('priority', priority)} ${seconds('spread', spread)} `
-			+ `${whole('run', run)} ${bytes.length} ${encode(name)}${options(SCHEDULE, { cron, ...more })}`, { tube, body: bytes, isOwn: true });
+			+ `${whole('run', run)} ${bytes.length} ${encodeKey(name)}${options(SCHEDULE, { cron, ...more })}`, { tube, body: bytes, isOwn: true });
 		return Number(words[1]) ? new Date(Number(words[1]) * 1000) : undefined;
 	}
 
 	schedules(conditions = {}) {
-		return this.#pages('list-schedules', conditions, { tube: LIST.tube, name: text }, 100);
+		return this.#pages('list-schedules', conditions, { tube: LIST.tube, name: (name, value) => encodeKey(value) }, 100);
 	}
 
 	async deleteSchedule(tube, name) {
-		await this.#ask(['DELETED'], `delete-schedule ${encode(name)}`, { tube });
+		await this.#ask(['DELETED'], `delete-schedule ${encodeKey(name)}`, { tube });
 	}
 
 	async pauseSchedule(tube, name) {
-		await this.#ask(['PAUSED'], `pause-schedule ${encode(name)}`, { tube });
+		await this.#ask(['PAUSED'], `pause-schedule ${encodeKey(name)}`, { tube });
 	}
 
 	async resumeSchedule(tube, name) {
-		await this.#ask(['RESUMED'], `resume-schedule ${encode(name)}`, { tube });
+		await this.#ask(['RESUMED'], `resume-schedule ${encodeKey(name)}`, { tube });
 	}
 
 	/** Put a job of the schedule now. Returns its id. */
 	async runSchedule(tube, name) {
-		return Number((await this.#ask(['INSERTED'], `run-schedule ${encode(name)}`, { tube })).words[1]);
+		return Number((await this.#ask(['INSERTED'], `run-schedule ${encodeKey(name)}`, { tube })).words[1]);
 	}
 
 	/** Move a virtual clock (weekwheeld --clock virtual). Returns its time. */

@@ -1,6 +1,6 @@
 // The protocol of beanstalkd with weekwheeld's own verbs: how answers are read, and words written.
 
-import { refusal } from './errors.js';
+import { WeekwheelError, refusal } from './errors.js';
 
 /** The words after which a body follows, and which of them is its size. */
 const bodies = { OK: 1, FOUND: 2, RESERVED: 2 };
@@ -14,6 +14,8 @@ export function readAnswer(bytes) {
 	const size = words[bodies[words[0]]];
 	if (size === undefined)
 		return { line, words };
+	if (!/^\d+$/.test(size))
+		throw new WeekwheelError('this is not a server of jobs: its answers are not those of beanstalkd', 'PROTOCOL');
 	const body = bytes.bytes(Number(size));
 	return body === undefined ? undefined : { line, words, body };
 }
@@ -23,6 +25,27 @@ export async function needOwnVerbs(wire) {
 	wire.hasOwn ??= wire.ask('stats-key weekwheel\r\n').then(({ words }) => ['OK', 'NOT_FOUND', 'DENIED', 'INTERNAL_ERROR'].includes(words[0]));
 	if (!await wire.hasOwn)
 		throw refusal('UNKNOWN_COMMAND');
+}
+
+/** Bytes of a line without its end: of beanstalkd's put, and of weekwheeld's own verbs. */
+const LINE_MOST = 222;
+const OWN_LINE_MOST = 2046;
+
+/** A line as it is sent. A server would take the body behind one that is too long for it for commands. */
+export function writeLine(line) {
+	const most = line.startsWith('put ') ? LINE_MOST : OWN_LINE_MOST;
+	if (line.length > most)
+		throw new RangeError(`${line.slice(0, 40)}... has ${line.length} bytes, and a server reads ${most}: make the key, the group and the like shorter, which have at most 200 bytes`);
+	return line + '\r\n';
+}
+
+/** A body as bytes, a copy. */
+export function toBytes(body) {
+	if (typeof body === 'string')
+		return Buffer.from(body);
+	if (!ArrayBuffer.isView(body))
+		throw new TypeError('a body is text or bytes: JSON.stringify() makes text of an object');
+	return Buffer.from(new Uint8Array(body.buffer, body.byteOffset, body.byteLength));
 }
 
 const plain = /[A-Za-z0-9_.~-]/;

@@ -23,12 +23,20 @@ export function readReply(bytes) {
 	case ':':
 		return Number(rest);
 	case '$':
-		return rest === '-1' ? null : bytes.bytes(Number(rest));
+		return rest === '-1' ? null : bytes.bytes(size(rest));
 	case '*':
-		return rest === '-1' ? null : readArray(bytes, Number(rest));
+		return rest === '-1' ? null : readArray(bytes, size(rest));
 	default:
-		throw new WeekwheelError('this is not a server of sessions: its answers are not those of Redis', 'PROTOCOL');
+		throw foreign();
 	}
+}
+
+const foreign = () => new WeekwheelError('this is not a server of sessions: its answers are not those of Redis', 'PROTOCOL');
+
+function size(text) {
+	if (!/^\d+$/.test(text))
+		throw foreign();
+	return Number(text);
 }
 
 function readArray(bytes, count) {
@@ -46,7 +54,9 @@ function readArray(bytes, count) {
 export function writeCommand(words) {
 	const parts = [Buffer.from(`*${words.length}\r\n`)];
 	for (const word of words) {
-		const bytes = Buffer.isBuffer(word) ? word : Buffer.from(String(word));
+		if (typeof word !== 'string' && typeof word !== 'number' && !ArrayBuffer.isView(word))
+			throw new TypeError(`a word of a command is text, a number or bytes, not ${word}: JSON.stringify() makes text of an object`);
+		const bytes = ArrayBuffer.isView(word) ? new Uint8Array(word.buffer, word.byteOffset, word.byteLength) : Buffer.from(String(word));
 		parts.push(Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n'));
 	}
 	return Buffer.concat(parts);

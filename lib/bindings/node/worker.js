@@ -1,12 +1,13 @@
 // Reserving and running jobs. Whoever reserves has a connection: its jobs come back to the tube when that is lost.
 
 import { BusyError, ConnectionError, NotFoundError, WeekwheelError, refusal } from './errors.js';
-import { encode, needOwnVerbs, readLines, readStats, seconds, whole } from './protocol.js';
+import { encode, needOwnVerbs, readLines, readStats, seconds, toBytes, whole } from './protocol.js';
 
 /** So long a server is asked to wait at a time, in seconds; a signal ends the connection at once. */
 const PATIENCE = 3600;
 const REPORT_MOST = 4096;
-const reason = (error) => encode(String(error?.message ?? error ?? '').slice(0, 80));
+const TIMER_MOST = 2 ** 31 - 1;
+const reason = (error) => encode(String(error?.message ?? error ?? '').slice(0, 80).replaceAll('\0', ' '));
 
 /** A job that this process runs. Its connection is nobody else's until it has ended. */
 export class Job {
@@ -84,7 +85,7 @@ export class Job {
 
 	/** Say something of this run, for the history of a job that was put with `keep`. */
 	async report(said) {
-		const bytes = Buffer.from(said).subarray(-REPORT_MOST);
+		const bytes = toBytes(said).subarray(-REPORT_MOST);
 		await needOwnVerbs(this.#wire);
 		const { words, line } = await this.#wire.ask(`report ${this.id} ${bytes.length}\r\n`, bytes, '\r\n');
 		if (words[0] !== 'REPORTED')
@@ -230,21 +231,22 @@ export class Worker {
 			this.#idle.add(wire);
 			const job = await next(wire, this.#tubes, PATIENCE).finally(() => this.#idle.delete(wire));
 			if (job)
-				await this.#run(job);
+				await this.#run(job, wire);
 		}
 	}
 
-	async #run(job) {
+	async #run(job, wire) {
 		const stat = await job.stat().catch((error) => this.#pass(error));
 		if (!stat)
 			return;
-		const touching = this.#how.touch && setInterval(() => job.touch().catch(() => {}), Math.max(stat.ttr * 400, 200));
+		const touching = this.#how.touch && setInterval(() => job.touch().catch(() => {}), Math.min(Math.max(stat.ttr * 400, 200), TIMER_MOST));
 		try {
 			await this.#act(job);
 			if (!job.ended)
 				await job.finish();
 		} catch (error) {
-			if (error instanceof ConnectionError)
+			// Another connection that the function uses may be lost, too: that is a failure as others are.
+			if (error instanceof ConnectionError && wire.closed)
 				throw error;
 			this.#how.onError(error, job);
 			if (!job.ended)

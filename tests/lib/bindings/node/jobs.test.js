@@ -487,3 +487,72 @@ test('who does not speak the protocol', async () => {
 	await assert.rejects(Jobs.connect(`127.0.0.1:${server.address()?.port ?? 1}`), ConnectionError);
 	assert.ok(new BusyError('x', 'OUT_OF_MEMORY') instanceof WeekwheelError);
 });
+
+test('a body is never taken for commands', async () => {
+	const mail = tube();
+	const { id } = await jobs.put(mail, 'kept', { delay: 60 });
+	for (const how of [{ key: 'é'.repeat(400) }, { key: 'k', group: 'g'.repeat(2100) }])
+		await assert.rejects(jobs.put(mail, `delete ${id}\r\ndelete ${id}`, how), RangeError);
+	await assert.rejects(jobs.schedule(mail, 'x'.repeat(2100), `delete ${id}\r\n`, { cron: '@daily' }), RangeError);
+	assert.equal((await jobs.peek(mail, id)).body.toString(), 'kept');
+	assert.equal((await jobs.put(mail, 'x', { key: 'é'.repeat(100), group: 'é'.repeat(100), delay: 60 })).result, 'inserted');
+});
+
+test('bytes of any view are taken as they are', async () => {
+	const mail = tube();
+	const bytes = new Uint8Array([9, 1, 0, 255, 9]).buffer;
+	for (const view of [new Uint8Array(bytes, 1, 3), new DataView(bytes, 1, 3)])
+		assert.deepEqual([...(await jobs.peek(mail, (await jobs.put(mail, view, { delay: 60 })).id)).body], [1, 0, 255]);
+	const words = new Uint16Array([300, 2]);
+	assert.equal((await jobs.peek(mail, (await jobs.put(mail, words, { delay: 60 })).id)).body.length, 4);
+	await assert.rejects(jobs.schedule(mail, 'name', { a: 1 }, { cron: '@daily' }), /JSON.stringify/);
+	await jobs.schedule(mail, '-', words, { cron: '@daily' });
+	assert.equal((await all(jobs.schedules({ tube: mail, name: '-', body: true })))[0].body.length, 4);
+	await jobs.deleteSchedule(mail, '-');
+});
+
+test('a worker goes on whatever its function throws', { timeout: 10000 }, async () => {
+	const mail = tube();
+	const gone = net.createServer();
+	await new Promise((resolve) => gone.listen(0, '127.0.0.1', resolve));
+	const { port } = gone.address();
+	await new Promise((resolve) => gone.close(resolve));
+	await jobs.put(mail, 'a zero');
+	await jobs.put(mail, 'half a letter');
+	await jobs.put(mail, 'another connection');
+	const failed = [];
+	const worker = jobs.work(mail, async (job) => {
+		if (job.text === 'a zero')
+			throw new Error('a\0b');
+		if (job.text === 'half a letter')
+			throw new Error('\ud800');
+		await Jobs.connect(`127.0.0.1:${port}`);
+	}, { onError: (error, job) => failed.push(job?.text) });
+	let left = [];
+	while (left.filter(({ state }) => state === 'delayed').length < 3)
+		left = await Promise.race([all(jobs.list({ tube: mail })), worker.done.then(() => assert.fail('it has ended'))]);
+	await worker.stop();
+	assert.deepEqual(failed, ['a zero', 'half a letter', 'another connection']);
+	assert.equal(left[0].error, 'a b');
+	assert.match(left[2].error, /ECONNREFUSED/);
+});
+
+test('a job that may take months is not touched all the time', { timeout: 10000 }, async () => {
+	const mail = tube();
+	await jobs.put(mail, 'long', { run: 90 * 86400 });
+	let touches = 0;
+	const worker = jobs.work(mail, async (job) => {
+		job.touch = async () => void touches++;
+		await new Promise((resolve) => setTimeout(resolve, 50));
+		setImmediate(() => worker.stop());
+	});
+	await worker.done;
+	assert.equal(touches, 0);
+});
+
+test('an answer that has no size', { timeout: 10000 }, async (t) => {
+	const { address } = await played(t, () => 'OK MPD 0.23.5');
+	const client = await Jobs.connect(address);
+	await assert.rejects(client.tubes(), (error) => error instanceof ConnectionError && /not a server of jobs/.test(error.message));
+	await client.close();
+});

@@ -38,6 +38,17 @@ test('and no longer than its lifetime', async () => {
 	assert.equal(await sessions.get('b'), undefined);
 });
 
+test('values are text or bytes', async () => {
+	for (const bytes of [new Uint8Array([1, 0, 255]), new DataView(new Uint8Array([9, 1, 0, 255]).buffer, 1)]) {
+		await sessions.set('e', bytes);
+		assert.deepEqual([...await sessions.getBytes('e')], [1, 0, 255]);
+	}
+	for (const wrong of [{ user: 'alice' }, undefined, null, true])
+		await assert.rejects(sessions.set('e', wrong), { name: 'TypeError', message: /JSON.stringify/ });
+	assert.deepEqual([...await sessions.getBytes('e')], [1, 0, 255]);
+	await sessions.destroy('e');
+});
+
 test('values, ids and ends', async () => {
 	const bytes = Buffer.from([0, 13, 10, 255]);
 	await sessions.set('c', bytes);
