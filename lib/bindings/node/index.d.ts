@@ -194,7 +194,7 @@ export class Jobs {
 	advance(time: number): Promise<Date>;
 	/**
 	 * Jobs as they become ready. One that the loop has not ended is finished when the next is asked for, and released if the loop
-	 * throws or breaks. It ends by the signal, or when no job came for `timeout` seconds.
+	 * throws or breaks. It ends by the signal, after the job at hand, or when no job came for `timeout` seconds.
 	 */
 	reserve(tubes: string | string[], how?: { signal?: AbortSignal; timeout?: number }): AsyncIterable<Job>;
 	/**
@@ -203,7 +203,7 @@ export class Jobs {
 	 * again. onError is called with both kinds of errors.
 	 */
 	work(tubes: string | string[], act: (job: Job) => unknown, how?: { concurrency?: number; touch?: boolean; attempts?: number; onError?: (error: Error, job?: Job) => void }): Worker;
-	/** Workers end their jobs first. */
+	/** Workers end their jobs first. A loop that reserves ends: at once, or when its body has done with the job at hand. */
 	close(): Promise<void>;
 }
 

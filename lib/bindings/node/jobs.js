@@ -37,7 +37,8 @@ export class Jobs {
 	#address;
 	#how;
 	#wire; // a promise
-	#children = new Set(); // connections that reserve
+	#children = new Set(); // workers
+	#loops = new Set(); // what stops each loop that reserves
 	#closed = false;
 
 	/** Connect, and say the token. */
@@ -257,7 +258,7 @@ export class Jobs {
 
 	/** Jobs, one after the other, as they become ready; each is finished if the loop's body ends without an error. */
 	reserve(tubes, how = {}) {
-		return new Reservations(this, [tubes].flat().map(tubeName), how);
+		return new Reservations(this, [tubes].flat().map(tubeName), how, this.#loops);
 	}
 
 	/** Run `act` for each job, several at a time. */
@@ -268,8 +269,10 @@ export class Jobs {
 		return worker;
 	}
 
-	/** Workers end their jobs first. */
+	/** Workers end their jobs first. A loop that reserves ends: at once, or when its body has done with the job at hand. */
 	async close() {
+		for (const stop of this.#loops)
+			stop();
 		await Promise.all([...this.#children].map((worker) => worker.stop()));
 		this.#closed = true;
 		await (await this.#wire?.catch(() => undefined))?.close();

@@ -122,39 +122,52 @@ async function next(wire, tubes, timeout) {
  * or ends early, it is released.
  */
 export class Reservations {
-	constructor(jobs, tubes, { signal, timeout } = {}) {
-		Object.assign(this, { jobs, tubes, signal, timeout });
+	constructor(jobs, tubes, { signal, timeout } = {}, loops = new Set()) {
+		Object.assign(this, { jobs, tubes, signal, timeout, loops });
 	}
 
 	async *[Symbol.asyncIterator]() {
 		if (this.signal?.aborted)
 			return;
-		const wire = await this.jobs.open();
-		const abort = () => wire.close();
 		let job;
-		this.signal?.addEventListener('abort', abort, { once: true });
+		let wire;
+		let waits = true;
+		let stopped = false;
+		// Whoever stops while the loop's body runs lets it finish its job.
+		const stop = () => {
+			stopped = true;
+			if (waits)
+				wire?.close();
+		};
+		this.signal?.addEventListener('abort', stop, { once: true });
+		this.loops.add(stop);
 		try {
-			await watch(wire, this.tubes);
-			while (!this.signal?.aborted) {
+			wire = await this.jobs.open();
+			if (!stopped)
+				await watch(wire, this.tubes);
+			while (!stopped) {
 				job = await next(wire, this.tubes, this.timeout ?? PATIENCE);
 				if (!job && this.timeout !== undefined)
 					return;
 				if (!job)
 					continue;
+				waits = false;
 				yield job;
-				if (!job.ended && !this.signal?.aborted)
+				if (!job.ended)
 					await job.finish();
+				waits = true;
 				job = undefined;
 			}
 		} catch (error) {
-			if (!this.signal?.aborted)
+			if (!stopped || !waits)
 				throw error;
 		} finally {
-			this.signal?.removeEventListener('abort', abort);
+			this.signal?.removeEventListener('abort', stop);
+			this.loops.delete(stop);
 			// Closing would give it back, too, but as a run that failed.
 			if (job && !job.ended && !wire.closed)
 				await job.release({ delay: 0 }).catch(() => {});
-			await wire.close();
+			await wire?.close();
 		}
 	}
 }

@@ -550,6 +550,34 @@ test('a job that may take months is not touched all the time', { timeout: 10000 
 	assert.equal(touches, 0);
 });
 
+test('a loop that is stopped while its body runs finishes the job', { timeout: 10000 }, async () => {
+	const mail = tube();
+	const stop = new AbortController();
+	await jobs.put(mail, 'one');
+	await jobs.put(mail, 'two');
+	const client = await Jobs.connect(SERVER);
+	const done = [];
+	for await (const job of client.reserve(mail, { signal: stop.signal })) {
+		done.push(job.text);
+		stop.abort();
+		await client.stats();
+	}
+	for await (const job of client.reserve(mail)) {
+		done.push(job.text);
+		await client.close();
+	}
+	assert.deepEqual(done, ['one', 'two']);
+	assert.deepEqual(await all(jobs.list({ tube: mail })), []);
+});
+
+test('closing ends a loop that waits', { timeout: 10000 }, async () => {
+	const client = await Jobs.connect(SERVER);
+	const loops = [all(client.reserve(tube())), all(client.reserve(tube()))];
+	while ((await jobs.stats())['current-waiting'] < 2);
+	await client.close();
+	assert.deepEqual(await Promise.all(loops), [[], []]);
+});
+
 test('an answer that has no size', { timeout: 10000 }, async (t) => {
 	const { address } = await played(t, () => 'OK MPD 0.23.5');
 	const client = await Jobs.connect(address);
