@@ -805,13 +805,19 @@ class Asynchronous(unittest.IsolatedAsyncioTestCase):
             worker.stop()
             equal(await asyncio.wait_for(task, PATIENCE), 0)
 
+    async def test_a_server_that_does_not_answer(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            client = AsyncClient("127.0.0.1:%d" % silent.getsockname()[1], timeout=0.05)
+            with self.assertRaisesRegex(jobs.ConnectionLost, "broke: no answer came in time"):
+                await client.stats()
+
     async def test_a_server_that_is_not_there_or_goes(self):
         client = AsyncClient(f"127.0.0.1:{free_port()}")
         with self.assertRaises(jobs.ConnectionLost):
             await client.stats()
         await self.client.put("x")
         self.server.stop()
-        with self.assertRaises(jobs.ConnectionLost):
+        with self.assertRaisesRegex(jobs.ConnectionLost, "the server closed it|reset"):
             await self.client.put("y")
 
 

@@ -41,13 +41,17 @@ class Address:
 
     def unreachable(self, error: Exception) -> ConnectionLost:
         """The exception of a connection that cannot be made."""
-        return ConnectionLost(f"there is no connection to {self.text}: {error}. Start weekwheeld there, or name another "
-                              "address")
+        return ConnectionLost(f"there is no connection to {self.text}: {self._why(error)}. Start weekwheeld there, or "
+                              "name another address")
+
+    @staticmethod
+    def _why(error: object) -> str:
+        return str(error) or "no answer came in time"  # asyncio's TimeoutError says nothing
 
     def broken(self, error: object) -> ConnectionLost:
         """The exception of a connection that broke during a command."""
-        return ConnectionLost(f"the connection to {self.text} broke: {error}. The command may have been carried out; jobs "
-                              "that were reserved are ready again")
+        return ConnectionLost(f"the connection to {self.text} broke: {self._why(error)}. The command may have been carried "
+                              "out; jobs that were reserved are ready again")
 
 
 def token_of(given: str | None) -> str | None:

@@ -254,7 +254,7 @@ class AsyncClient:
             return result
         except (OSError, EOFError) as error:
             self._drop()
-            raise self.address.broken(error or "no answer came in time") from error
+            raise self.address.broken("the server closed it" if isinstance(error, EOFError) else error) from error
         except (JobsError, ValueError, TypeError):
             raise  # the connection is as it was
         except BaseException:

@@ -259,7 +259,7 @@ class Client:
             return result
         except (OSError, EOFError) as error:
             self.close()
-            raise self.address.broken(error or "the server closed it") from error
+            raise self.address.broken(error) from error
         except (JobsError, ValueError, TypeError):
             raise  # the connection is as it was
         except BaseException:
