@@ -100,12 +100,22 @@ for name in "${both[@]}"; do
 	expect "$name answers again" answers "$name"
 done
 
+# ---- With its socket, as the page says, which an update leaves on as well.
+expect 'the server is ended for its socket' systemctl stop weekwheeld
+expect 'systemd listens' systemctl enable --now weekwheeld.socket
+expect 'a client starts the server' answers weekwheeld
+expect 'an update while systemd listens' apt install --reinstall /packages/weekwheeld_*.deb
+equal 'systemd goes on listening' "$(systemctl is-active weekwheeld.socket)" active
+expect 'the server answers there' answers weekwheeld
+expect 'the socket will not start with the machine' systemctl disable weekwheeld.socket
+
 # ---- Removed, nothing runs, but the data are there; installed again, they are served.
 expect 'removed' apt remove "${both[@]}"
 for name in "${both[@]}"; do
 	equal "$name has ended" "$(cat /proc/[0-9]*/comm 2>/dev/null | grep -cx "${name:0:15}")" 0
 	expect "the data of $name are there" [ -n "$(ls -A "/var/lib/$name")" ]
 done
+equal 'systemd does not listen for it any more' "$(systemctl is-active weekwheeld.socket)" inactive
 systemd-socket-activate -l 127.0.0.1:11300 cat 2>/dev/null &
 taken=$!
 expect 'installed again, while another has the port' apt install /packages/weekwheeld_*.deb /packages/weekwheel-sessiond_*.deb
