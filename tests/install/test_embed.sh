@@ -122,6 +122,10 @@ if [ -n "$tarball" ] && command -v cmake >/dev/null; then
 	new_project FetchContent cmake 2 CMakeLists.txt
 	cp "$tarball" "$work/FetchContent/"
 	with_cmake FetchContent weekwheel::core
+
+	new_project clone cmake 2 CMakeLists.txt
+	sed -i "s|^\tURL .*|\tGIT_REPOSITORY file://$top\n\tGIT_TAG $(git rev-parse HEAD)|" "$work/clone/CMakeLists.txt"
+	with_cmake clone weekwheel::core
 elif [ -z "$tarball" ]; then
 	skip 'FetchContent and the wrap: a release is made from a clone, with git'
 fi
