@@ -400,6 +400,19 @@ class Connections(WithServer):
         del os.environ["WEEKWHEEL_SERVER"]
         equal(Client().address.text, "127.0.0.1:11300")
 
+    def test_a_machine_that_is_gone_is_heard_of(self):
+        async def asynchronous():
+            async with AsyncClient(self.server.address) as client:
+                await client.stats()
+                return options(client._streams[1].get_extra_info("socket"))
+
+        def options(connection):
+            return [connection.getsockopt(*option) for option in ((socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+                                                                   (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE))]
+
+        self.client.stats()
+        equal([options(self.client._socket), asyncio.run(asynchronous())], [[1, 60], [1, 60]])
+
     def test_a_socket_of_unix(self):
         with Server("--unix", self.folder + "/socket") as _, Client(f"unix:{self.folder}/socket") as client:
             equal(client.put("x").id, 1)

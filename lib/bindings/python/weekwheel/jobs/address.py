@@ -5,9 +5,18 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import socket
 import ssl
+from typing import Protocol
 
 from .errors import ConnectionLost
+
+
+class Connection(Protocol):
+    """A socket of Python's, or what asyncio has in its place."""
+
+    def setsockopt(self, level: int, option: int, value: int, /) -> None:
+        """Set an option."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +61,14 @@ class Address:
         """The exception of a connection that broke during a command."""
         return ConnectionLost(f"the connection to {self.text} broke: {self._why(error)}. The command may have been carried "
                               "out; jobs that were reserved are ready again")
+
+
+def keep_alive(connection: Connection) -> None:
+    """A worker waits for hours. Without this it would not hear of a machine that is gone."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, seconds in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6)):
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)
 
 
 def token_of(given: str | None) -> str | None:

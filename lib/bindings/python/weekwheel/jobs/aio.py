@@ -12,7 +12,7 @@ from typing import Any, Awaitable, Callable, Concatenate, Coroutine, Iterable, P
 
 from .._time import Seconds, nanoseconds
 from . import verbs
-from .address import Address, token_of
+from .address import Address, keep_alive, token_of
 from .client import describe
 from .errors import Bury, ConnectionLost, DeadlineSoon, Full, JobsError, LeaseLost, ServerFailed
 from .protocol import Answer, Body, Dialogue, Object, Steps, block_size, introduce, reserve, unexpected
@@ -218,6 +218,7 @@ class AsyncClient:
                     self._streams = await asyncio.open_connection(
                         address.host, address.port, ssl=context, limit=LINE_MAX,
                         server_hostname=address.host if context else None)
+                    keep_alive(self._streams[1].get_extra_info("socket"))
         except OSError as error:
             raise address.unreachable(error) from error
         self._connections += 1

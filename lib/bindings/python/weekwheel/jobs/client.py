@@ -13,7 +13,7 @@ from typing import IO, Any, Callable, Concatenate, Iterable, ParamSpec, TypeVar
 
 from .._time import Seconds, nanoseconds
 from . import verbs
-from .address import Address, token_of
+from .address import Address, keep_alive, token_of
 from .errors import JobsError, LeaseLost
 from .protocol import Answer, Body, Dialogue, Object, Steps, block_size, introduce, reserve, unexpected
 
@@ -207,6 +207,7 @@ class Client:
             else:
                 connection = socket.create_connection((address.host, address.port), self.timeout)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                keep_alive(connection)
             if context:
                 connection = context.wrap_socket(connection, server_hostname=address.host)
         except OSError as error:
