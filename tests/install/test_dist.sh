@@ -13,7 +13,9 @@ make_quietly() {
 }
 
 expect 'make dist' make_quietly B="$work/one" CONFIGURE_FLAGS=--disable-tests dist >"$work/said"
-expect 'make dist again' make_quietly B="$work/two" CONFIGURE_FLAGS=--disable-tests dist >"$work/said"
+expect 'make dist again, by somebody with other habits' env GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=core.autocrlf GIT_CONFIG_VALUE_0=true \
+	GIT_CONFIG_KEY_1=tar.umask GIT_CONFIG_VALUE_1=0077 bash -c 'umask 077 && "$@"' - \
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s --no-print-directory B="$work/two" CONFIGURE_FLAGS=--disable-tests dist >"$work/said"
 tarball=$(echo "$work"/one/dist/*.tar.gz)
 expect 'the same bytes twice' cmp "$tarball" "$work/two/dist/${tarball##*/}"
 checksum_is_right() { (cd "$work/one/dist" && sha256sum --quiet -c ./*.sha256); }
