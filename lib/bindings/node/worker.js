@@ -196,6 +196,11 @@ export class Worker {
 	#idle = new Set();
 
 	constructor(jobs, tubes, act, { concurrency = 1, touch = true, attempts = 10, onError = () => {} } = {}) {
+		if (typeof act !== 'function')
+			throw new TypeError(`${act} is no function: a worker calls one for each job`);
+		if (!(concurrency >= 1))
+			throw new TypeError(`concurrency: ${concurrency}: expected a whole number from 1 on`);
+		whole('concurrency', concurrency);
 		this.#jobs = jobs;
 		this.#tubes = tubes;
 		this.#act = act;

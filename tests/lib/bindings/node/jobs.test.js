@@ -265,6 +265,9 @@ test('wrong arguments are refused before anything is sent', async () => {
 	await assert.rejects(jobs.put('t', '', { mode: 'a b' }), TypeError);
 	await assert.rejects(jobs.put('t\r\nput', ''), TypeError);
 	await assert.rejects(Jobs.connect('nowhere'), /expected HOST:PORT/);
+	assert.throws(() => jobs.work('t'), /a worker calls one for each job/);
+	for (const concurrency of [0, -1, 1.5, 'x'])
+		assert.throws(() => jobs.work('t', () => {}, { concurrency }), TypeError);
 });
 
 test('tokens', async () => {

@@ -772,6 +772,17 @@ class Asynchronous(unittest.IsolatedAsyncioTestCase):
         full.set()
         equal(await AsyncWorker(self.client, handle, concurrency=2).run(drain=True), 1)
 
+    async def test_a_handler_may_be_a_plain_function(self):
+        done = []
+        await self.client.put("x")
+        equal(await AsyncWorker(self.client, lambda job: done.append(job.text)).run(drain=True), 1)
+        equal((done, await self.client.jobs()), (["x"], []))
+        for kind in (AsyncWorker, Worker):
+            with self.assertRaises(TypeError):
+                kind(self.client, None)
+        with self.assertRaises(ValueError):
+            AsyncWorker(self.client, print, concurrency=0)
+
     async def test_a_cancelled_worker_gives_its_job_back(self):
         begun = asyncio.Event()
 

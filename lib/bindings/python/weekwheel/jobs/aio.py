@@ -4,11 +4,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import inspect
 import json
 import socket
 import ssl
 from types import TracebackType
-from typing import Any, Awaitable, Callable, Concatenate, Coroutine, Iterable, ParamSpec, TypeVar
+from typing import Any, Callable, Concatenate, Coroutine, Iterable, ParamSpec, TypeVar
 
 from .._time import Seconds, nanoseconds
 from . import verbs
@@ -273,11 +274,15 @@ class AsyncClient:
 
 
 class AsyncWorker:
-    """Worker for asyncio: awaits handler(job) for each job of the tubes, up to `concurrency` at a time, each with a
-    connection of its own. A cancelled run releases the jobs at hand."""
+    """Worker for asyncio: calls handler(job) for each job of the tubes, and awaits it if it is a coroutine function, up to
+    `concurrency` at a time, each with a connection of its own. A cancelled run releases the jobs at hand."""
 
-    def __init__(self, client: AsyncClient, handler: Callable[[AsyncJob], Awaitable[object]], *,
+    def __init__(self, client: AsyncClient, handler: Callable[[AsyncJob], object], *,
                  tubes: Iterable[str] | None = None, concurrency: int = 1, attempts: int = 10) -> None:
+        if not callable(handler):
+            raise TypeError(f"the handler {handler!r} cannot be called")
+        if concurrency < 1:
+            raise ValueError(f"concurrency is {concurrency}: one job at a time at least")
         self.client = client
         self.handler = handler
         self.tubes = None if tubes is None else list(tubes)
@@ -345,7 +350,9 @@ class AsyncWorker:
         """Await the handler, and say how it ended. Return whether the job is done."""
         try:
             try:
-                await self.handler(job)
+                result = self.handler(job)
+                if inspect.isawaitable(result):
+                    await result
             except Bury as reason:
                 if not job.is_finished:
                     await job.bury(error=str(reason))

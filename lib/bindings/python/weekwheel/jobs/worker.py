@@ -29,6 +29,8 @@ class Worker:
 
     def __init__(self, client: Client, handler: Callable[[Job], object], *, tubes: Iterable[str] | None = None,
                  poll: Seconds = 1, attempts: int = 10) -> None:
+        if not callable(handler):
+            raise TypeError(f"the handler {handler!r} cannot be called")
         self.client = client
         self.handler = handler
         self.tubes = None if tubes is None else list(tubes)
