@@ -44,36 +44,28 @@ void ww_source_free_wheel(struct timer_source *source)
 }
 
 /*
- * A timer that was taken out of the wheel. It lies in the timer's own links, which an idle timer does not need. Nothing
- * is allocated, because nothing may fail here.
- */
-struct loose {
-	struct loose *next;
-	uint64_t deadline;
-};
-_Static_assert(sizeof(struct loose) <= offsetof(struct ww_timer, ww_to_end), "only the links are written over");
-
-/*
  * The clock was stepped back, and a wheel's time cannot run backwards. The wheel is made anew in its place and begins
- * at the clock's time. Its timers go there, and wait until the clock comes to their deadlines again.
+ * at the clock's time. Its timers go there, and wait until the clock comes to their deadlines again. Meanwhile they are
+ * chained by their own members: an idle timer needs neither its link nor its place, which has the deadline. Nothing is
+ * allocated, because nothing may fail here.
  */
 void ww_source_rewind(struct timer_source *source, uint64_t tick)
 {
 	struct ww_expiry batch[SOURCE_BATCH];
-	struct loose *first = NULL;
+	struct ww_timer *first = NULL;
 	size_t count;
 
 	while ((count = ww_source_drain(source, batch)) > 0)
 		for (size_t i = 0; i < count; i++) {
-			struct loose *loose = (struct loose *)(void *)batch[i].timer;
-			*loose = (struct loose){first, batch[i].deadline};
-			first = loose;
+			batch[i].timer->ww_next = first;
+			batch[i].timer->ww_where = batch[i].deadline;
+			first = batch[i].timer;
 		}
 	(void)make_wheel(source->group->driver, source->wheel, tick);
 	while (first) {
-		struct loose loose = *first;
-		(void)ww_wheel_schedule_at(source->wheel, (struct ww_timer *)(void *)first, loose.deadline);
-		first = loose.next;
+		struct ww_timer *timer = first;
+		first = timer->ww_next;
+		(void)ww_wheel_schedule_at(source->wheel, timer, timer->ww_where);
 	}
 }
 
