@@ -24,6 +24,9 @@ class Worker:
     after `attempts` deliveries (0: never), as "weekwheel work" does. What the handler has deleted, released or buried
     itself stays so. When the connection breaks, the worker connects again.
 
+    A worker does not extend the job's time to run: a handler that takes longer calls job.touch(), or another worker gets
+    the job, too.
+
     `poll` is how long a reserve waits, in whole seconds, and so how late a stop may take effect.
     """
 
