@@ -12,6 +12,8 @@ enum { FILE_MOST = 64 << 20 };
 enum { FILES_SPARE = 2 };
 /* A touch is written when the deadline on disk is older than this part of what is left: see `touch`. */
 enum { TOUCH_PART = 17 };
+/* A load adds a part of the TTL that the map has for an entry, and a longer one has this. */
+#define TTL_MOST (WW_SESSION_TTL_MAX - WW_MICROSECOND)
 
 /* Of this thread: the last of its entries, the last of those that were answered, and those between begin and commit. */
 static _Thread_local uint64_t mine;
@@ -210,18 +212,25 @@ static void set(void *context, const struct data_record *record)
 
 /*
  * With D on disk, written at T, and L from then to D, a touch at N is left out if its deadline is at most a 17th of what
- * is left at N later than D. As N is not before T, that is at most L/16: what a load adds.
+ * is left at N later than D. As N is not before T, that is at most L/16: what a load adds. What loses its TTL is written:
+ * to that a load would add nothing, though the end of a lifetime may be later than D.
  */
+static int may_be_left_out(const struct keep *keep, const struct data_record *record, uint64_t disk)
+{
+	uint64_t left = record->deadline - data_now(keep->data);
+
+	if (record->ttl == DATA_NEVER || disk == DATA_NEVER || record->deadline < disk)
+		return 0;
+	/* It is divided: the product of some decades would be too large. */
+	return record->deadline - disk <= (left < TTL_MOST ? left : TTL_MOST) / TOUCH_PART;
+}
+
 static void touch(void *context, const struct data_record *record)
 {
 	struct keep *keep = context;
 	uint64_t disk = value_disk(record->value);
 
-	if (record->deadline == disk)
-		return;
-	/* It is divided: the product of some decades would be too large. */
-	if (disk != DATA_NEVER && record->deadline != DATA_NEVER && record->deadline > disk &&
-	    record->deadline - disk <= (record->deadline - data_now(keep->data)) / TOUCH_PART)
+	if (record->deadline == disk || may_be_left_out(keep, record, disk))
 		return;
 	note_record(keep, KEEP_TOUCH, record, record->deadline);
 	note_end(keep);

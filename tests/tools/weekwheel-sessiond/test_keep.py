@@ -123,6 +123,30 @@ class Keep(Case):
                 left = int(a.ask("TTL", years)[1:-2])
                 assert left > years * 31557000, (years, left)
 
+    def test_a_touch_of_a_ttl_beyond_the_longest_is_never_early(self):
+        """A load adds a sixteenth of the longest TTL that a map has, of 8.9 years, and no more."""
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal(a.ask("SET", "long", "1", "EX", 20 * 31557600), OK)
+            equal(a.ask("EXPIRE", "long", 21 * 31557600), b":1\r\n")
+            server.stop(signal.SIGKILL)
+        with Sessiond("--data", "data") as server, server.client() as a:
+            left = int(a.ask("TTL", "long")[1:-2])
+            assert left > 21 * 31557000, left
+
+    def test_what_has_only_a_lifetime_left_is_never_early(self):
+        """It has lost its TTL, of which a load adds a part, shortly before the end of its lifetime."""
+        with Sessiond("--data", "data", "--clock", "virtual", "--lifetimes") as server, server.client() as a:
+            equal(a.ask("SET", "a", "1", "EX", 170, "LIFETIME", 180), OK)
+            equal(a.ask("PERSIST", "a"), b":1\r\n")
+            equal(a.ask("SAVE"), OK)
+            server.stop(signal.SIGKILL)
+        with open("data/sessions", "rb") as file:
+            image = file.read()
+        at = 40 + 16
+        equal(image[at], 1)
+        ttl, deadline, end = (int.from_bytes(image[at + i:at + i + 8], "little") for i in (8, 16, 24))
+        equal((ttl, deadline), (2**64 - 1, end))
+
     def test_after_a_crash_a_sixteenth_is_added_once(self):
         with Sessiond("--data", "data") as server, server.client() as a:
             equal(a.ask("SET", "idle", "1", "EX", 1600), OK)
