@@ -283,6 +283,7 @@ void data_entry_fill(struct data_entry *entry, const struct ww_session_found *fo
 	entry->ttl = found->ttl >= WW_SESSION_TTL_MAX ? DATA_NEVER : found->ttl;
 	entry->end =
 	    found->end_left == WW_SESSION_NO_END ? DATA_NEVER : found->deadline - found->left + found->end_left;
+	entry->disk = value_disk(value);
 	entry->size = value->size;
 }
 
@@ -479,8 +480,11 @@ int data_swap(struct data *data, const struct data_key *key, const void *bytes, 
 {
 	struct value *value = make_value(bytes, size);
 	void *was = NULL;
-	int error = value ? set(data, key, value, times, &was) : WW_ENOMEM;
+	int error;
 
+	if (value)
+		value_set_disk(value, times->disk);
+	error = value ? set(data, key, value, times, &was) : WW_ENOMEM;
 	if (error == WW_OK && data->keep)
 		tell_keep(data, key, NULL, times->ttl, !was, data->keep->set);
 	*former = was;
@@ -519,7 +523,7 @@ int data_touch(
     struct data *data, const struct data_key *key, const struct data_entry *entry, uint64_t ttl, uint64_t deadline)
 {
 	/* Nobody else sets the key, so the version says that the pointer is that of the entry. */
-	struct data_times times = {ttl, deadline, entry->end, entry->version};
+	struct data_times times = {ttl, deadline, entry->end, entry->version, 0};
 	struct ww_session_order order = make_order(data, key, entry->size, &times);
 	void *value = NULL;
 	void *former;

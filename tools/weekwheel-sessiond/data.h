@@ -58,7 +58,7 @@ struct data_record {
 	unsigned database;
 	const void *key;
 	size_t length;
-	struct value *value; /* the map's: keep may set its `disk` before it returns */
+	struct value *value; /* the map's: keep may set its `disk` before it returns. A set may keep what is there */
 	uint64_t ttl;        /* ns that a touch without a time starts anew; DATA_NEVER: no deadline */
 	uint64_t deadline;   /* when the key expires, unless it is touched; DATA_NEVER */
 	uint64_t end;        /* of its lifetime, which no touch moves; DATA_NEVER */
@@ -179,6 +179,7 @@ struct data_entry {
 	uint64_t ttl;     /* as in struct data_record */
 	uint64_t deadline;
 	uint64_t end;
+	uint64_t disk; /* value_disk */
 	size_t size;
 };
 
@@ -208,6 +209,7 @@ struct data_times {
 	uint64_t deadline; /* 0: ttl from now on */
 	uint64_t end;      /* of the lifetime; 0: the server's own begins; DATA_NEVER: none */
 	uint64_t version;  /* of a set: that the entry must have; 0: any, or none */
+	uint64_t disk; /* of a set that keeps the times of an entry: its `disk`, which the journal keeps; otherwise 0 */
 };
 
 /*

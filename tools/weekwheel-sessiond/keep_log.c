@@ -204,9 +204,12 @@ static void note_key(struct keep *keep, enum keep_kind kind, unsigned database, 
 
 /* ---- What data.c calls */
 
+/* One that keeps the deadline of an entry keeps that on disk, as a rename does: each crash would add a part to it. */
 static void set(void *context, const struct data_record *record)
 {
-	note_record(context, KEEP_SET, record, record->deadline);
+	uint64_t disk = value_disk(record->value);
+
+	note_record(context, KEEP_SET, record, disk ? disk : record->deadline);
 	note_end(context);
 }
 

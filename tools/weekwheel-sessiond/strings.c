@@ -99,7 +99,7 @@ static const struct data_times no_times = {.ttl = DATA_NEVER};
 static struct data_times times_of(const struct data_entry *entry)
 {
 	return (struct data_times){
-	    entry->ttl, entry->deadline == DATA_NEVER ? 0 : entry->deadline, entry->end, entry->version};
+	    entry->ttl, entry->deadline == DATA_NEVER ? 0 : entry->deadline, entry->end, entry->version, entry->disk};
 }
 
 /* Whether NX keeps what is there. Then it was answered. */

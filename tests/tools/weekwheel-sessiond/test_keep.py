@@ -157,6 +157,27 @@ class Keep(Case):
                 assert 1690 <= left <= 1700, left
                 server.stop(end)
 
+    def test_a_set_that_keeps_the_deadline_adds_nothing_after_a_crash(self):
+        sets = (("INCR", "a"), ("APPEND", "a", "1"), ("SET", "a", "1", "KEEPTTL"))
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal(a.ask("SET", "a", "1", "EX", 1600), OK)
+            server.stop(signal.SIGKILL)
+        for words in sets:
+            with Sessiond("--data", "data") as server, server.client() as a:
+                a.ask(*words)
+                left = int(a.ask("TTL", "a")[1:-2])
+                assert 1690 <= left <= 1700, (words, left)
+                server.stop(signal.SIGKILL)
+        # Nor does it take away what the touch before has left out.
+        for words in sets:
+            with Sessiond("--data", "data") as server, server.client() as a:
+                equal(a.ask("EXPIRE", "a", 1690), b":1\r\n")
+                a.ask(*words)
+                server.stop(signal.SIGKILL)
+            with Sessiond("--data", "data") as server, server.client() as a:
+                left = int(a.ask("TTL", "a")[1:-2])
+                assert 1690 <= left <= 1690 * 17 / 16 + 1, (words, left)
+
     def test_expired_meanwhile(self):
         with Sessiond("--data", "data") as server, server.client() as a:
             equal(a.ask("SET", "short", "1", "PX", 20), OK)
