@@ -55,7 +55,7 @@
  * calls. With WW_SESSION_ADMIT a new entry first stays in a window of a hundredth of the limit, and then takes the
  * place of the least recently used one only if it was used more often (TinyLFU; lib/core/session/limit.c cites it).
  * That takes 4 to 8 bytes an entry of the limit. Pinned entries count, and are not put out. Where they alone fill a
- * shard, a set answers WW_ENOMEM. A save keeps weights and pins.
+ * shard, a set answers WW_ENOMEM, unless it replaces one of them by what weighs no more. A save keeps weights and pins.
  * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, 8
  * more with a weight_limit, and 9 to 13 for its place in the table. A longer key is a separate block. Records are
  * allocated in chunks of 512: with few entries a shard, the unused part of its last chunk takes more. A map of more
@@ -208,6 +208,7 @@ WW_API int ww_session_set(
 #define WW_SESSION_KEEP_END 1u /* put: keep the end of the lifetime of the entry that is replaced, if there is one */
 #define WW_SESSION_REPLACE 2u  /* rename: replace the entry of the new key, if there is one */
 #define WW_SESSION_PINNED 4u   /* put, loader: the entry is never evicted, until it is set again without this */
+#define WW_SESSION_BEYOND 8u /* put: the limits refuse nothing and put out nothing now, as for what was there before */
 
 /* What ww_session_put is to do. All zero: the same as ww_session_set with a ttl of 0. */
 struct ww_session_order {
@@ -243,6 +244,9 @@ struct ww_session_found {
  * Such a put is a set: the TTL begins anew, and so does the lifetime, unless flags has WW_SESSION_KEEP_END. What order
  * does not give, the entry it replaces does not pass on: the TTL is the map's own again, the weight 1, the pin is gone.
  * An end or a deadline that has passed makes an entry that has expired: no lookup finds it, and gone gets its value.
+ * With WW_SESSION_BEYOND a full map takes it and puts nothing out: for entries of a map that was there before a restart,
+ * which come in another order, with those that were put out or have expired since. Only WW_ETOOBIG is still answered.
+ * Later calls put out what is over the limits.
  * Complexity: O(1). Errors: as ww_session_set. WW_EOVERFLOW also: the deadline is beyond WW_DRIVER_TIME_MAX. WW_ESTALE: what is there does not have the order's version; nothing has
  * changed but *found. WW_EINVAL also: unknown flags, a lifetime or end in a map without lifetimes, or a pin in a map
  * without limits. WW_ETOOBIG: the weight is more than a shard's share of the weight_limit.

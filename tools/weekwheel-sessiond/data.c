@@ -183,6 +183,11 @@ void data_set_keep(struct data *data, const struct data_keep *keep)
 	data->keep = keep;
 }
 
+void data_set_loading(struct data *data, int is_loading)
+{
+	data->is_loading = is_loading;
+}
+
 void data_close(struct data *data)
 {
 	if (!data)
@@ -404,6 +409,8 @@ static struct ww_session_order make_order(
 		order.weight = ENTRY_BYTES + key->length + size;
 		if (data->config.policy == DATA_NOEVICTION || (data->config.policy == DATA_VOLATILE_LRU && is_forever))
 			order.flags |= WW_SESSION_PINNED;
+		if (data->is_loading)
+			order.flags |= WW_SESSION_BEYOND;
 	}
 	return order;
 }

@@ -124,7 +124,12 @@ void data_close(struct data *data);
 /* For the journal: the map of a database. It is made at its first use; NULL: there is no memory. */
 struct ww_session *data_map(struct data *data, unsigned database);
 unsigned data_databases(const struct data *data);
-/* For the journal, before clients come: make an entry as it was. Returns 0 or a WW_E*. Nothing is told to keep. */
+/*
+ * For the journal, before clients come: from now on, or no more, the bound of memory refuses nothing and evicts nothing. What
+ * is read has also entries that were evicted or had expired when others came, and keys fill other shards than before.
+ */
+void data_set_loading(struct data *data, int is_loading);
+/* Then: make an entry as it was. Returns 0 or a WW_E*. Nothing is told to keep. */
 int data_restore(struct data *data, const struct data_record *record, const void *bytes, size_t size);
 
 /* Now: on the driver's clock in ns, and by the wall clock in ms. */

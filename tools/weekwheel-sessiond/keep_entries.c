@@ -308,8 +308,8 @@ static int load_set(struct load *load, const struct keep_entry *entry)
 		error = data_restore(keep->data, &record, entry->value, entry->size);
 	load->is_told = error != WW_OK;
 	if (error)
-		message_error("%s: a session cannot be loaded: %s (is --maxmemory less than it was?)", keep->path,
-		    ww_strerror(error));
+		message_error("%s: a session cannot be loaded: %s%s", keep->path, ww_strerror(error),
+		    error == WW_ETOOBIG ? " (is --maxmemory less than it was?)" : "");
 	return error;
 }
 

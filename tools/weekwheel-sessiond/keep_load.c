@@ -291,12 +291,14 @@ int keep_load(struct keep *keep)
 	struct ww_session_stats stats;
 	int result = keep->config.recovers ? set_aside(keep) : 0;
 
+	data_set_loading(keep->data, 1);
 	if (result == 0)
 		result = load_all(&load);
 	if (!load.was_telling)
 		keep_entries_judge(&load, load.time, JUDGE_OLD);
 	keep_entries_judge(&load, (uint64_t)data_wall_ms(keep->data), JUDGE_LAST);
 	keep_entries_free(&load);
+	data_set_loading(keep->data, 0);
 	if (result != 0)
 		return -1;
 	keep->grown = load.bytes;

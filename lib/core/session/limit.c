@@ -203,14 +203,15 @@ int ww_session_limit_refuses(
 	const struct use_list *pinned = &shard->list[LIST_PINNED];
 	uint64_t weight = content->weight ? content->weight : 1;
 	int there = entry && entry_use(session, entry)->list == LIST_PINNED;
+	uint64_t weighed = there ? weight_of(shard, entry) : 0;
 
 	if (content->moves)
 		return 0;
-	if (session->shard_limit && pinned->count - (size_t)there >= session->shard_limit)
+	if (session->shard_limit && !there && pinned->count >= session->shard_limit)
 		return 1;
 	/* Weights of one shard are below half the range, and so is a sum of two. */
-	return session->shard_weight_limit &&
-	       pinned->weight - (there ? weight_of(shard, entry) : 0) + weight > session->shard_weight_limit;
+	return session->shard_weight_limit && weight > weighed &&
+	       pinned->weight - weighed + weight > session->shard_weight_limit;
 }
 
 static int is_over(const struct session_shard *shard)
@@ -293,6 +294,12 @@ static int put_out(const struct session_sought *sought, struct taken_out *out)
 	return 1;
 }
 
+void ww_session_limit_settle(struct session_shard *shard)
+{
+	while (shard->sketch.word && is_window_full(shard))
+		admit(shard);
+}
+
 void ww_session_evict(const struct session_sought *sought, struct taken_out *out)
 {
 	struct session_shard *shard = sought->shard;
@@ -301,6 +308,5 @@ void ww_session_evict(const struct session_sought *sought, struct taken_out *out
 		return;
 	for (unsigned i = 0; i < EVICTIONS && is_over(shard) && put_out(sought, out); i++)
 		continue;
-	while (is_window_full(shard) && shard->sketch.word)
-		admit(shard);
+	ww_session_limit_settle(shard);
 }

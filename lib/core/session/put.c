@@ -136,7 +136,8 @@ static int put(const struct session_sought *sought, void *value, const struct ww
 	    .ttl = order->ttl,
 	    .deadline = order->deadline,
 	    .weight = order->weight,
-	    .pinned = order->flags & WW_SESSION_PINNED};
+	    .pinned = order->flags & WW_SESSION_PINNED,
+	    .moves = (order->flags & WW_SESSION_BEYOND) != 0};
 	int error = ww_session_ttl_refused(sought->shard->session, sought->now, &content.ttl);
 
 	if (!error && order->deadline > WW_DRIVER_TIME_MAX)
@@ -161,7 +162,10 @@ static int put(const struct session_sought *sought, void *value, const struct ww
 	/* First: if its end has passed, the entry itself may be put out of a full map. */
 	if (found)
 		ww_session_entry_found(sought, entry, found);
-	ww_session_evict(sought, out);
+	if (order->flags & WW_SESSION_BEYOND)
+		ww_session_limit_settle(sought->shard);
+	else
+		ww_session_evict(sought, out);
 	return WW_OK;
 }
 
@@ -175,7 +179,7 @@ int ww_session_put(struct ww_session *session, const void *key, size_t length, v
 
 	if (!order)
 		order = &none;
-	error = ww_session_order_refused(session, order, WW_SESSION_KEEP_END | WW_SESSION_PINNED);
+	error = ww_session_order_refused(session, order, WW_SESSION_KEEP_END | WW_SESSION_PINNED | WW_SESSION_BEYOND);
 	if (!error)
 		error = ww_session_enter(session, key, length, &sought);
 	if (error)

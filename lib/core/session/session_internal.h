@@ -320,7 +320,7 @@ struct session_content {
 	uint64_t deadline; /* 0: the TTL and jitter from now on; otherwise as ww_session_entry_place_at has it */
 	uint64_t weight;   /* checked; 0: 1; ignored in a map without such a limit */
 	uint32_t pinned;   /* ignored in a map without limits */
-	int moves;         /* it was in the map before, and must not be refused for the limit */
+	int moves;         /* it was in the map before, or is put beyond the limit: it must not be refused for that */
 };
 
 /* What a set has taken out of the map, to be told when the lock is released. */
@@ -362,6 +362,8 @@ void ww_session_limit_file(
 /* Whether pinned entries leave no room for it. `entry`: that it replaces, or NULL. */
 int ww_session_limit_refuses(
     const struct session_shard *shard, struct session_entry *entry, const struct session_content *content);
+/* Let what is new and has been there long enough be one of the others, as after each change of a map that admits. */
+void ww_session_limit_settle(struct session_shard *shard);
 /* Take out what is over the shard's limit, also in a map without one. */
 void ww_session_evict(const struct session_sought *sought, struct taken_out *out);
 

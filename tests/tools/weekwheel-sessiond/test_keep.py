@@ -363,6 +363,55 @@ class Keep(Case):
             with Sessiond("--data", name) as server, server.client() as a:
                 equal(a.ask("EXISTS", "before", "a", "b", "c"), b":1\r\n")
 
+    def fill(self, a, name, size, *more):
+        """Set keys until the bound refuses some. Returns how many it took."""
+        count = refused = 0
+        while refused < 100:
+            answer = a.ask("SET", "%s:%d" % (name, count + refused), "v" * size, *more)
+            count += answer == OK
+            refused += answer != OK
+        return count
+
+    def test_a_full_server_starts_again(self):
+        """Keys fill other shards than before, and each of them was full."""
+        bound = "--data", "data", "--maxmemory", "64M"
+        with Sessiond(*bound) as server, server.client() as a:
+            count = self.fill(a, "k", 30000)
+            equal(server.stop(), 0)
+        for end in (signal.SIGKILL, signal.SIGTERM):
+            with Sessiond(*bound) as server, server.client() as a:
+                equal(size_of(server), count)
+                for number in range(count + 100):
+                    there = a.ask("EXISTS", "k:%d" % number)
+                    equal(a.ask("EXPIRE", "k:%d" % number, 1000), there)
+                server.stop(end)
+
+    def test_what_has_expired_takes_no_room_of_what_came_later(self):
+        with Sessiond("--data", "data", "--maxmemory", "1M") as server, server.client() as a:
+            self.fill(a, "first", 1000, "PX", 1000)
+            until(lambda: a.ask("DBSIZE") == b":0\r\n", "they have expired")
+            count = self.fill(a, "second", 1000)
+            server.stop(signal.SIGKILL)
+        with Sessiond("--data", "data", "--maxmemory", "1M") as server, server.client() as a:
+            matches(r"^\*%d\r\n" % count, a.ask("KEYS", "second:*").decode())
+
+    def test_what_has_expired_evicts_nothing_at_a_start(self):
+        bound = "--data", "data", "--maxmemory", "1M", "--maxmemory-policy"
+        for policy in ("allkeys-lru", "volatile-lru"):
+            with Sessiond(*bound, policy) as server, server.client() as a:
+                equal(a.ask("FLUSHALL"), OK)
+                for number in range(100):
+                    equal(a.ask("SET", "stays:%d" % number, "v", "EX", 1000), OK)
+                for turn in range(4):
+                    for number in range(600):
+                        equal(a.ask("SET", "goes:%d:%d" % (turn, number), "v" * 1000, "PX", 300), OK)
+                    until(lambda: a.ask("DBSIZE") == b":100\r\n", "they have expired")
+                matches("evicted_keys:0", a.ask("INFO", "stats").decode())
+                server.stop(signal.SIGKILL)
+            with Sessiond(*bound, policy) as server, server.client() as a:
+                equal(a.ask("EXISTS", *("stays:%d" % number for number in range(100))), b":100\r\n")
+                matches("evicted_keys:0", a.ask("INFO", "stats").decode())
+
     def test_wrong_words(self):
         matches("need --data", refused("--sync", "always"))
         matches("from 1ms to 1h", refused("--data", "data", "--sync-interval", "1us"))

@@ -203,6 +203,47 @@ START_TEST(pinned_weight_leaves_no_room)
 }
 END_TEST
 
+/* What was there before a restart is taken back: the limit refuses nothing and puts out nothing. */
+static void beyond(uint32_t flags, uint32_t pinned)
+{
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig.of_map.limit = 300;
+	rig.of_map.weight_limit = 300;
+	rig.of_map.flags = flags;
+	rig_open(&rig);
+	for (unsigned i = 0; i < 1000; i++) {
+		char key[8];
+		(void)snprintf(key, sizeof key, "%u", i);
+		OK(put(&rig, key, i + 1, 1, pinned | WW_SESSION_BEYOND));
+	}
+	ck_assert_uint_eq(gone_calls(), 0);
+	ck_assert_uint_eq(stats(&rig).entries, 1000);
+	ck_assert_int_eq(put(&rig, "big", 1, 301, WW_SESSION_BEYOND), WW_ETOOBIG);
+	if (pinned) {
+		/* A touch of what is there makes it no heavier. */
+		OK(put(&rig, "7", 8, 1, pinned));
+		ck_assert_int_eq(put(&rig, "7", 8, 2, pinned), WW_ENOMEM);
+		ck_assert_int_eq(put(&rig, "new", 1, 1, pinned), WW_ENOMEM);
+		ck_assert_uint_eq(stats(&rig).entries, 1000);
+	} else {
+		for (int i = 0; i < 3; i++)
+			OK(put(&rig, "999", 1000, 1, 0));
+		ck_assert_uint_eq(stats(&rig).entries, 300);
+		ck_assert_uint_eq(get(&rig, "999"), 1000);
+	}
+	rig_close(&rig);
+}
+
+START_TEST(beyond_the_limit_nothing_is_refused_or_put_out)
+{
+	beyond(0, 0);
+	beyond(WW_SESSION_ADMIT, 0);
+	beyond(0, WW_SESSION_PINNED);
+}
+END_TEST
+
 /* ---- Admission -------------------------------------------------------------------------------------------------- */
 
 #define POPULAR 20000u
@@ -340,5 +381,6 @@ END_TEST
 
 TEST_MAIN("session/eviction", the_heaviest_load_is_the_limit, a_call_puts_out_a_bounded_number,
     both_limits_hold_and_maps_without_refuse, few_shards_divide_a_small_limit_of_weight,
-    a_pinned_entry_is_never_evicted, pinned_weight_leaves_no_room, a_scan_does_not_flush_what_is_used_often,
-    what_was_popular_once_makes_room, without_memory_for_the_sketch_nothing_is_left)
+    a_pinned_entry_is_never_evicted, pinned_weight_leaves_no_room, beyond_the_limit_nothing_is_refused_or_put_out,
+    a_scan_does_not_flush_what_is_used_often, what_was_popular_once_makes_room,
+    without_memory_for_the_sketch_nothing_is_left)
