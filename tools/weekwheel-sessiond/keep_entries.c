@@ -9,11 +9,6 @@
 enum { GRACE_PART = 16 };
 /* What expires earlier than this waits for the end of the load: the journal may have a later deadline for it. */
 #define SOON (300 * WW_SECOND)
-/*
- * The map would take out an entry whose lifetime is over, and tell it, though the journal may have deleted or set it since. So
- * while it waits its end is later by this.
- */
-#define PUT_OFF (DATA_LAST / 2)
 /* So many of them at least wait before they are looked at. */
 enum { LATE_LEAST = 65536 };
 
@@ -84,9 +79,20 @@ static uint64_t later(struct load *load, const struct data_key *key, uint64_t de
 	return load->now + 86400 * WW_SECOND;
 }
 
+/*
+ * The map would take out an entry whose lifetime is over, and tell it, though the journal may have deleted or set it since. So
+ * while it waits its end is later by so much that no other one is as late.
+ */
+static uint64_t put_off_by(const struct load *load)
+{
+	return DATA_LAST - (load->now + SOON);
+}
+
 static uint64_t put_off(const struct load *load, uint64_t end)
 {
-	return end <= load->now + SOON ? end + PUT_OFF : end;
+	if (end <= load->now + SOON)
+		return end + put_off_by(load);
+	return end == DATA_NEVER || end < put_off_by(load) ? end : put_off_by(load) - 1;
 }
 
 struct on_disk {
@@ -109,8 +115,8 @@ static int inspect(
 {
 	int found = data_inspect(load->keep->data, key, entry, fn, disk);
 
-	if (found == 1 && entry->end > PUT_OFF && entry->end - PUT_OFF <= load->now + SOON)
-		entry->end -= PUT_OFF;
+	if (found == 1 && entry->end != DATA_NEVER && entry->end >= put_off_by(load))
+		entry->end -= put_off_by(load);
 	return found;
 }
 

@@ -14,6 +14,11 @@
 #include "tools/weekwheel-sessiond/keep_load.h"
 
 enum { FILES_MOST = 4096 };
+/*
+ * A change is noted when it is made, or with the others of a transaction, which takes less than this, in ms; the record after
+ * that has it. So the journal beyond a record has no change that was made by so much before it.
+ */
+enum { NOTED_WITHIN = 60000 };
 
 static void problem(const char *text, void *context)
 {
@@ -162,9 +167,10 @@ static int read_record(void *context, const unsigned char *bytes, size_t size)
 
 	if (size < KEEP_TIME)
 		return WW_ECORRUPT;
+	/* By the record before: this one may have the touch of what had expired otherwise. */
+	if (load->late_count >= load->late_most && load->time > NOTED_WITHIN)
+		keep_entries_judge(load, load->time - NOTED_WITHIN, JUDGE_SOME);
 	load->time = keep_format_get(bytes, KEEP_TIME);
-	if (load->late_count >= load->late_most)
-		keep_entries_judge(load, load->time, JUDGE_SOME);
 	load->bytes += size;
 	return keep_entries_load(load, bytes + KEEP_TIME, size - KEEP_TIME);
 }

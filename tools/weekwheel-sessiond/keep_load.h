@@ -45,8 +45,8 @@ struct load {
 /* Returns 0, WW_ECORRUPT, or another WW_E*, after a message. */
 int keep_entries_load(struct load *load, const unsigned char *at, size_t size);
 /*
- * Of the entries that may have expired, those go that had by `time`, in ms of the wall clock: a touch would have been in the
- * journal.
+ * Of the entries that may have expired, those go that had by `time`, in ms of the wall clock: a touch before that would have
+ * been read.
  */
 void keep_entries_judge(struct load *load, uint64_t time, enum judging how);
 void keep_entries_free(struct load *load);
