@@ -444,7 +444,7 @@ static int tell(const void *key, size_t length, const struct ww_session_found *f
 /*
  * The value cannot leave the map while it is told. If it has expired already, the journal will not hear of it but from gone,
  * and must have heard before the change is answered: a server that is killed then would tell its end to nobody. What was over
- * from the beginning (`ttl`) has not lived, and nobody waits for it.
+ * from the beginning (`ttl` of a set) has not lived, and nobody waits for it.
  */
 static void tell_keep(struct data *data, const struct data_key *key, const struct data_key *from, uint64_t ttl,
     int is_new, void (*how)(void *context, const struct data_record *record))
@@ -542,7 +542,7 @@ int data_touch(
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep)
-		tell_keep(data, key, NULL, ttl, 0, data->keep->touch);
+		tell_keep(data, key, NULL, DATA_NEVER, 0, data->keep->touch);
 	return 1;
 }
 
@@ -584,14 +584,30 @@ int data_rename(struct data *data, const struct data_key *key, const struct data
 	return 1;
 }
 
-int data_clear(struct data *data, unsigned database)
+static int drop(const void *key, size_t length, const struct ww_session_found *found, void *context)
 {
-	struct ww_session *session = data->map[database].session;
-	int error = session ? ww_session_clear(session, NULL) : WW_OK;
+	(void)key;
+	(void)length;
+	(void)context;
+	free(found->value);
+	return 0;
+}
 
-	if (error == WW_OK && data->keep)
-		data->keep->clear(data->keep->context, database);
-	return error;
+/* A clear of the map would also take what has expired and not been told. */
+int data_clear(struct data *data, unsigned first, unsigned last)
+{
+	int error = WW_OK;
+
+	for (unsigned i = first; i <= last && error == WW_OK; i++)
+		if (data->map[i].session)
+			error = ww_session_drain(data->map[i].session, drop, NULL, NULL);
+	if (error != WW_OK || !data->keep)
+		return error;
+	/* A load could not tell it any more, once it has read that all are gone. */
+	settle_expired(data, data_now(data));
+	for (unsigned i = first; i <= last; i++)
+		data->keep->clear(data->keep->context, i);
+	return WW_OK;
 }
 
 /* ---- Keeping */

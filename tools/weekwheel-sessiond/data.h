@@ -235,8 +235,8 @@ int data_delete(struct data *data, const struct data_key *key);
 struct value *data_take(struct data *data, const struct data_key *key);
 /* What has the name `to` goes. Returns 1, or 0 if there is no entry, or a WW_E*. Both stripes are held. */
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to);
-/* All stripes are held. */
-int data_clear(struct data *data, unsigned database);
+/* Of the databases from the first to the last. All stripes are held. What has expired by then is told as ever. */
+int data_clear(struct data *data, unsigned first, unsigned last);
 
 const char *data_refuses(const struct data *data);
 void data_begin(struct data *data);

@@ -104,7 +104,6 @@ static void clear(struct request *request, unsigned database, unsigned last)
 {
 	struct flush *flush;
 	uint64_t keys = 0;
-	int error = WW_OK;
 
 	for (unsigned i = database; i <= last; i++)
 		keys += data_count(request->data, i);
@@ -120,9 +119,7 @@ static void clear(struct request *request, unsigned database, unsigned last)
 			return;
 		}
 	}
-	for (; database <= last && error == WW_OK; database++)
-		error = data_clear(request->data, database);
-	if (!request_failed(request, error))
+	if (!request_failed(request, data_clear(request->data, database, last)))
 		reply_ok(request->conn);
 }
 

@@ -376,7 +376,7 @@ static int load_entry(struct load *load, const struct keep_entry *entry)
 		(void)data_delete(data, &key);
 		return WW_OK;
 	case KEEP_CLEAR:
-		return data_clear(data, entry->database);
+		return data_clear(data, entry->database, entry->database);
 	case KEEP_WAIT:
 	case KEEP_TOLD:
 		break;
