@@ -1,4 +1,4 @@
-/* The folder, and the thread that syncs the journal and writes images: see keep.h. */
+/* The folder, the thread that syncs the journal, and the one that writes images: see keep.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -37,7 +37,7 @@ uint64_t keep_deadline_of(const struct keep *keep, uint64_t wall_ms)
 	return wall_ms == DATA_NEVER ? DATA_NEVER : data_from_wall_ms(keep->data, (int64_t)wall_ms);
 }
 
-/* ---- The thread */
+/* ---- The threads */
 
 /* The lock is held. */
 static void write_image(struct keep *keep)
@@ -62,6 +62,22 @@ static void write_image(struct keep *keep)
 	pthread_cond_broadcast(&keep->wake);
 }
 
+/* Syncs do not wait for an image, which may take minutes. */
+static void *paint(void *context)
+{
+	struct keep *keep = context;
+
+	pthread_mutex_lock(&keep->lock);
+	while (!keep->is_ending) {
+		if (keep->asked != keep->done)
+			write_image(keep);
+		else
+			pthread_cond_wait(&keep->wake, &keep->lock);
+	}
+	pthread_mutex_unlock(&keep->lock);
+	return NULL;
+}
+
 static int is_due(const struct keep *keep)
 {
 	return keep->grown > keep->config.grows && keep->grown > keep->image_bytes &&
@@ -77,24 +93,25 @@ static void tend(struct keep *keep)
 		(void)keep_log_sync(keep);
 	keep_log_turn(keep);
 	pthread_mutex_lock(&keep->lock);
-	if (keep->asked == keep->done && is_due(keep))
+	if (keep->asked == keep->done && is_due(keep)) {
 		keep->asked++;
+		pthread_cond_broadcast(&keep->wake);
+	}
 }
 
-/* Sleep until there is work, and then for an interval more, unless somebody asks for an image or the end. */
+/* Sleep until there is work, and then for an interval more, unless it is the end. */
 static void wait_for_work(struct keep *keep)
 {
 	uint64_t since;
 	uint64_t pause;
 
-	while (!keep->is_ending && keep->asked == keep->done && !keep->has_work && !keep->is_full)
+	while (!keep->is_ending && !keep->has_work && !keep->is_full)
 		pthread_cond_wait(&keep->wake, &keep->lock);
 	since = time_now(CLOCK_MONOTONIC);
 	do
 		/* Who waits for room does not wait for an hour. */
 		pause = keep->is_full && keep->config.interval > WW_SECOND ? WW_SECOND : keep->config.interval;
-	while (!keep->is_ending && keep->asked == keep->done &&
-	       time_wait(&keep->wake, &keep->lock, time_add(since, pause)) != ETIMEDOUT);
+	while (!keep->is_ending && time_wait(&keep->wake, &keep->lock, time_add(since, pause)) != ETIMEDOUT);
 }
 
 static void *run(void *context)
@@ -111,8 +128,6 @@ static void *run(void *context)
 			keep_log_room(keep);
 			pthread_mutex_lock(&keep->lock);
 		}
-		if (!keep->is_ending && keep->asked != keep->done)
-			write_image(keep);
 	}
 	pthread_mutex_unlock(&keep->lock);
 	return NULL;
@@ -225,6 +240,17 @@ static struct keep *keep_make(struct data *data, const struct keep_config *confi
 	return keep;
 }
 
+static void end_threads(struct keep *keep, int is_one)
+{
+	pthread_mutex_lock(&keep->lock);
+	keep->is_ending = 1;
+	pthread_cond_broadcast(&keep->wake);
+	pthread_mutex_unlock(&keep->lock);
+	pthread_join(keep->thread, NULL);
+	if (!is_one)
+		pthread_join(keep->painter, NULL);
+}
+
 /* Returns 0, or -1 after a message. */
 static int begin(struct keep *keep)
 {
@@ -238,9 +264,12 @@ static int begin(struct keep *keep)
 	/* What was recovered is not in a journal that can be read again. */
 	if (keep->config.recovers && (error = keep_image_write(keep, 0)) != 0)
 		return message_error("--data %s: an image cannot be written: %s", keep->path, ww_strerror(error));
-	if (pthread_create(&keep->thread, NULL, run, keep) != 0)
-		return message_error("cannot start a thread that keeps the sessions");
-	return 0;
+	if (pthread_create(&keep->thread, NULL, run, keep) == 0) {
+		if (pthread_create(&keep->painter, NULL, paint, keep) == 0)
+			return 0;
+		end_threads(keep, 1);
+	}
+	return message_error("cannot start the threads that keep the sessions");
 }
 
 struct keep *keep_open(struct data *data, const struct keep_config *config)
@@ -268,11 +297,7 @@ int keep_close(struct keep *keep)
 
 	if (!keep)
 		return 0;
-	pthread_mutex_lock(&keep->lock);
-	keep->is_ending = 1;
-	pthread_cond_broadcast(&keep->wake);
-	pthread_mutex_unlock(&keep->lock);
-	pthread_join(keep->thread, NULL);
+	end_threads(keep, 0);
 	/* What expires from now on is in the image, as a session or in the outbox, and not in a journal behind it. */
 	outbox_set_journal(keep->config.outbox, NULL);
 	error = keep_log_write(keep);

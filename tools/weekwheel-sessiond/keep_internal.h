@@ -6,7 +6,7 @@
  *
  *     data.c --> note --> pending --> journal.7 | journal.8 | ...        before the answers of its turn are sent
  *                                        \
- *     maps ---- walked by a thread -------+--> sessions.new --> sessions  when the journal has become as large
+ *     maps ---- walked by the painter ----+--> sessions.new --> sessions  when the journal has become as large
  *                                              (then the files that it has are removed)
  */
 
@@ -40,7 +40,8 @@ struct keep {
 	_Atomic uint64_t grown; /* bytes of the journal since the image */
 	_Atomic int is_full;    /* the disk, or why else a write has failed: a WW_E* */
 
-	pthread_t thread;
+	pthread_t thread;     /* syncs the journal, and looks for room */
+	pthread_t painter;    /* writes images */
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t wake;  /* something is asked for, or has been done */
 	int is_running;
@@ -48,12 +49,12 @@ struct keep {
 	int has_work;   /* something was written */
 	uint64_t asked; /* images, each by its number */
 	uint64_t done;
-	int is_failing;       /* the last one failed */
-	uint64_t again;       /* then, by the monotonic clock, none is begun before this unless somebody asks */
-	int64_t last;         /* s of wall time: when the last one was complete */
-	uint64_t image_bytes; /* of the last one */
+	int is_failing;               /* the last one failed */
+	uint64_t again;               /* then, by the monotonic clock, none is begun before this unless somebody asks */
+	int64_t last;                 /* s of wall time: when the last one was complete */
+	_Atomic uint64_t image_bytes; /* of the last one; read without the lock */
 
-	/* An image that was begun and is not complete: the next attempt goes on from the same file. */
+	/* The painter's: an image that was begun and is not complete. The next attempt goes on from the same file. */
 	int is_begun;
 	uint64_t cut;
 	uint64_t record;

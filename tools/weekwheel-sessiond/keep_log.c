@@ -137,9 +137,15 @@ int keep_log_sync(struct keep *keep)
 
 void keep_log_turn(struct keep *keep)
 {
+	uint32_t files;
+
 	pthread_mutex_lock(&keep->writing);
+	/* The painter may cut it. */
+	pthread_mutex_lock(&keep->journal.lock);
+	files = keep->journal.files;
+	pthread_mutex_unlock(&keep->journal.lock);
 	/* If it fails, the former file goes on. */
-	if (keep->journal.offset > FILE_MOST && keep->journal.files < JOURNAL_FILES - FILES_SPARE)
+	if (keep->journal.offset > FILE_MOST && files < JOURNAL_FILES - FILES_SPARE)
 		(void)ww_journal_turn(&keep->journal, 0);
 	pthread_mutex_unlock(&keep->writing);
 }

@@ -310,6 +310,20 @@ class Keep(Case):
             times = re.search(r"images of the sessions are written to data again \(after .*, met (\d+) time", server.said)
             assert int(times[1]) < 5, server.said
 
+    def test_syncs_do_not_wait_for_an_image(self):
+        """Nobody reads the pipe that it is to be written to."""
+        with Sessiond("--data", "data", "--sync-interval", "10ms") as server, server.client() as a:
+            os.mkfifo("data/sessions.new")
+            equal(a.ask("BGSAVE"), b"+Background saving started\r\n")
+            for number in range(3):
+                equal(a.ask("SET", "a", number), OK)
+                until(lambda: b"journal_unsynced_changes:0\r\n" in a.ask("INFO", "persistence"), "the change is synced")
+            matches("in_progress:1", a.ask("INFO", "persistence").decode())
+            with open("data/sessions.new", "rb") as file:
+                file.read()
+            until(lambda: b"in_progress:0" in a.ask("INFO", "persistence"), "a pipe is no image")
+            equal(a.ask("SAVE"), OK)
+
     def test_room_is_seen_soon_though_the_interval_is_long(self):
         with Sessiond("--data", "data", "--sync-interval", "1h",
                       preexec=lambda: limit_files(3 << 20)) as server, server.client() as a:
