@@ -16,6 +16,8 @@
 
 /* After an image that failed: the next one would fill the disk as that did, and the journal has to go on. */
 #define REST (10 * WW_SECOND)
+/* Each server that is killed leaves a file of a mebibyte, however little it has. When so many are found, an image is written. */
+enum { FILES_LEFT = 16 };
 
 uint64_t keep_wall_of(const struct keep *keep, uint64_t deadline)
 {
@@ -264,6 +266,8 @@ static int begin(struct keep *keep)
 	/* What was recovered is not in a journal that can be read again. */
 	if (keep->config.recovers && (error = keep_image_write(keep, 0)) != 0)
 		return message_error("--data %s: an image cannot be written: %s", keep->path, ww_strerror(error));
+	if (keep->found > FILES_LEFT)
+		keep->asked = 1;
 	if (pthread_create(&keep->thread, NULL, run, keep) == 0) {
 		if (pthread_create(&keep->painter, NULL, paint, keep) == 0)
 			return 0;

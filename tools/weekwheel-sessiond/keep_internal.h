@@ -27,6 +27,7 @@ struct keep {
 	struct journal_fault fault;
 	struct journal journal; /* appended to under `writing` */
 	int is_open;            /* the journal */
+	int found;              /* files of it, at the start */
 
 	pthread_mutex_t noting; /* of the next two */
 	struct buffer pending;  /* entries that are not in the journal */

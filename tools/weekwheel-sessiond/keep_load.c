@@ -191,6 +191,7 @@ static int sync_files(const struct load *load)
 		if (fd >= 0)
 			(void)close(fd);
 	}
+	load->keep->found = count;
 	return failed ? WW_EIO : WW_OK;
 }
 

@@ -271,6 +271,17 @@ class Keep(Case):
         with Sessiond("--data", "data") as server:
             equal(size_of(server), kept)
 
+    def test_many_kills_do_not_leave_a_file_each(self):
+        journals = lambda: len([name for name in os.listdir("data") if name.startswith("journal.")])
+        for number in range(17):
+            with Sessiond("--data", "data") as server, server.client() as a:
+                equal(a.ask("SET", number, "x"), OK)
+                equal(journals(), number + 1)
+                server.stop(signal.SIGKILL)
+        with Sessiond("--data", "data") as server:
+            until(lambda: journals() == 1, "an image is complete")
+            equal(size_of(server), 17)
+
     def test_images_that_fail_take_no_room(self):
         """Neither what was written of them stays, nor do they use up the files that a journal may have."""
         os.mkdir("data")
