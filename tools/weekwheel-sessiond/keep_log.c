@@ -296,11 +296,13 @@ static const char *refuses(void *context)
 static int settle(void *context)
 {
 	struct keep *keep = context;
-	int error = WW_OK;
+	int error;
 
 	if (mine == settled)
 		return WW_OK;
-	if (mine > keep->written)
+	/* It could perhaps not be noted, for lack of memory. */
+	error = ww_fault_final(&keep->fault);
+	if (!error && mine > keep->written)
 		error = keep_log_write(keep);
 	if (!error && keep->config.sync == KEEP_ALWAYS && mine > keep->synced)
 		error = keep_log_sync(keep);
@@ -317,12 +319,12 @@ static void leave(void *context)
 int keep_log_settle(struct keep *keep)
 {
 	uint64_t noted;
-	int error = WW_OK;
+	int error = ww_fault_final(&keep->fault);
 
 	pthread_mutex_lock(&keep->noting);
 	noted = keep->noted;
 	pthread_mutex_unlock(&keep->noting);
-	if (noted > keep->written)
+	if (!error && noted > keep->written)
 		error = keep_log_write(keep);
 	if (!error && keep->config.sync == KEEP_ALWAYS && noted > keep->synced)
 		error = keep_log_sync(keep);

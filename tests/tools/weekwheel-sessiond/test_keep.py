@@ -9,6 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from faults import MEMORY, Plan
 from sessiond import SESSIOND, Sessiond
 from weekwheel import Case, equal, main, matches, until
 
@@ -281,6 +282,25 @@ class Keep(Case):
         with Sessiond("--data", "data") as server:
             until(lambda: journals() == 1, "an image is complete")
             equal(size_of(server), 17)
+
+    def test_what_there_is_no_memory_to_note_is_not_acknowledged(self):
+        plan = Plan()
+        for first in range(1, 50):
+            folder = "data-%d" % first
+            with Sessiond("--data", folder, "--threads", "1", **plan.environment) as server, server.client() as a:
+                plan.set(first, what=MEMORY)
+                try:
+                    answer = a.ask("SET", "a", "v" * 3000000)
+                except OSError:
+                    answer = None
+                failed = plan.failed()
+                plan.set(0)
+                server.stop(signal.SIGKILL)
+            with Sessiond("--data", folder) as server:
+                assert answer != OK or size_of(server) == 1, first
+            if not failed:
+                break
+        equal(answer, OK)
 
     def test_images_that_fail_take_no_room(self):
         """Neither what was written of them stays, nor do they use up the files that a journal may have."""
