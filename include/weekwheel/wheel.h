@@ -35,7 +35,7 @@
  * Threads: one thread at a time may use a wheel and its timers. Different wheels are independent.
  *
  * Misuse: a timer that is pending in another wheel is refused with WW_ECORRUPT by every function that takes a timer.
- * There are two exceptions. Wheels are told apart by a mark of 15 bits, so two wheels may rarely have the same mark. A
+ * There are two exceptions. A mark of 15 bits distinguishes wheels, and two wheels may, rarely, have the same mark. A
  * reschedule to a later deadline does not check the mark. Some misuse is not detected, because a check would cost time
  * in every call: freeing or overwriting the object of a pending timer, initialising a pending timer, copying a pending
  * timer, and using a timer whose memory was neither zeroed nor initialised. A library configured with --enable-debug
@@ -54,7 +54,7 @@ extern "C" {
 
 /* The last valid time, 2^63 - 1 ticks. */
 #define WW_TIME_MAX ((uint64_t)INT64_MAX)
-/* No time at all: ww_wheel_next stores it when nothing is pending. */
+/* Not a time: ww_wheel_next stores it when nothing is pending. */
 #define WW_NEVER UINT64_MAX
 /* An unlimited budget. */
 #define WW_UNLIMITED SIZE_MAX
@@ -107,8 +107,8 @@ struct ww_timer {
  *
  * levels is 1 to WW_LEVELS_MAX. slots[0 .. levels-1] are WW_SLOTS_MIN to WW_SLOTS_MAX each; slots[0] belongs to the
  * lowest wheel, whose slot spans one tick. A slot of each higher wheel spans a full turn of the wheel below. A turn of
- * the highest wheel is the horizon. A timer whose delay is the whole horizon fits into the highest wheel, but not where
- * that is the only one: its slot is still in use, and the timer waits outside until the turn ends.
+ * the highest wheel is the horizon. A timer whose delay is the whole horizon fits into the highest wheel, unless that
+ * is the only wheel. In that case its slot is still in use, and the timer waits outside until the turn ends.
  */
 struct ww_wheel_config {
 	uint64_t start;   /* the wheel's first time, in ticks; 0 to WW_TIME_MAX */
@@ -182,7 +182,7 @@ WW_API int ww_wheel_create_at(struct ww_wheel **wheel, void *memory, size_t size
 
 /*
  * Free the wheel. NULL is harmless. The call touches no pending timer, so their objects may be gone already. To use
- * those timers again, drain the wheel first or initialise them afresh.
+ * those timers again, drain the wheel first or initialise them again.
  * Errors: WW_EBUSY: called in a callback of this wheel.
  */
 WW_API int ww_wheel_destroy(struct ww_wheel *wheel);
@@ -266,26 +266,27 @@ WW_API int ww_wheel_reschedule_at(struct ww_wheel *wheel, struct ww_timer *timer
 WW_API int ww_wheel_cancel(struct ww_wheel *wheel, struct ww_timer *timer);
 
 /*
- * Schedule timers[0 .. count-1], the i-th to expire once, delays[i] ticks from the wheel's time: as that many calls of
- * ww_wheel_schedule, in that order, but without waiting for the memory of one timer before that of the next is asked
- * for. With timers all over a memory of many megabytes, a timer then takes much less time. Those that follow each other
- * in memory, or are so few that the caches hold them, gain nothing.
+ * Schedule timers[0 .. count-1], the i-th to expire once, delays[i] ticks from the wheel's time. The effect is that of
+ * `count` calls of ww_wheel_schedule, in that order. The call asks for the memory of the next timer without waiting for
+ * that of the one before. If the timers are scattered over many megabytes, each takes much less time. Timers that are
+ * adjacent in memory, or few enough to fit into the caches, gain nothing.
  * The call stops at the first error. *scheduled, unless NULL, gets the number of timers scheduled: `count`, or, after
- * an error, the index of the timer that was refused. That one and those behind it are unchanged.
- * Ownership: each timer must stay in place until it is idle. The arrays are the caller's, and not used after the call.
+ * an error, the index of the timer that was refused. That timer and those after it are unchanged.
+ * Ownership: each timer must stay in place until it is idle. The arrays stay the caller's and are not used after the
+ * call.
  * Complexity: O(count), allocates nothing. count may be 0.
- * Errors: as ww_wheel_schedule, of a timer; WW_EINVAL also: an array is NULL while count is not 0.
+ * Errors: as ww_wheel_schedule, for a timer; WW_EINVAL also: an array is NULL while count is not 0.
  */
 WW_API int ww_wheel_schedule_many(
     struct ww_wheel *wheel, struct ww_timer *const *timers, const uint64_t *delays, size_t count, size_t *scheduled);
 
 /*
- * Make timers[0 .. count-1] idle: as that many calls of ww_wheel_cancel, but without waiting for the memory of one
- * timer before that of the next is asked for. Idle ones are passed over. *cancelled, unless NULL, gets the number of
- * those that were pending. A timer that is refused stays as it is; all others are cancelled all the same, and the call
- * answers the first error.
+ * Make timers[0 .. count-1] idle. The effect is that of `count` calls of ww_wheel_cancel. The call asks for the memory
+ * of the next timer without waiting for that of the one before. It skips idle timers. *cancelled, unless NULL, gets the
+ * number of timers that were pending. A timer that is refused stays as it is. All others are still cancelled, and the
+ * call answers the first error.
  * Complexity: O(count). count may be 0. When the call returns, the memory of each timer may be freed.
- * Errors: as ww_wheel_cancel, of a timer; WW_EINVAL also: timers is NULL while count is not 0.
+ * Errors: as ww_wheel_cancel, for a timer; WW_EINVAL also: timers is NULL while count is not 0.
  */
 WW_API int ww_wheel_cancel_many(
     struct ww_wheel *wheel, struct ww_timer *const *timers, size_t count, size_t *cancelled);
@@ -316,14 +317,15 @@ WW_API uint64_t ww_wheel_horizon(const struct ww_wheel *wheel);
  * reschedule their timers with no delay can use up a small budget while the time stands still. As soon as the time
  * moves, those timers take their turn with the others.
  * Callbacks: an idle timer that a callback schedules at or before the expiring tick waits for the next call. A callback
- * that schedules its own timer with no delay therefore cannot keep this call from ending. A timer that is due already,
- * and that a callback moves to no earlier a deadline at or before that tick, keeps its place and expires in this call;
- * one moved to an earlier deadline waits for the next. In a callback ww_wheel_now is `now`, even when the expiring tick
- * lies before it, and delays count from there.
+ * that schedules its own timer with no delay therefore cannot keep this call from ending. A callback may move a timer
+ * that is already due to a deadline at or before that tick. If the new deadline is not earlier than the old one, the
+ * timer keeps its place and expires in this call; otherwise it waits for the next call. In a callback ww_wheel_now is
+ * `now`, even when the expiring tick lies before it. Delays count from `now`.
  * Range: now is ww_wheel_now() to WW_TIME_MAX. Any step is allowed, from no tick to all of them.
  * Complexity: O(expired + demoted + levels x turns that hold a timer). The call does not visit ticks and slots in which
- * nothing waits. Shortly before a boundary where much will be demoted, it moves a share of that ahead of time. A budget
- * that is used up just when a tick is done costs a look for the next due timer, past those that were moved since.
+ * nothing waits. Shortly before a boundary where much will be demoted, it moves a share of that ahead of time. If the
+ * budget runs out exactly at the end of a tick, the call also looks for the next due timer, past those that were moved
+ * since.
  * Errors: WW_EINVAL: wheel is NULL. WW_EOVERFLOW: now is beyond WW_TIME_MAX. WW_EBACKWARDS: now is before
  * ww_wheel_now(). WW_EBUSY: called in a callback of this wheel. WW_ECORRUPT: the call met a broken timer; *expired
  * counts what expired before, and the rest stays where it is.
@@ -345,9 +347,9 @@ WW_API int ww_wheel_advance_batch(
  * Precision: the time is never later than the next expiry and never before ww_wheel_now(). It may be earlier than the
  * next expiry: a timer in an upper wheel needs a call when its slot is demoted, and a timer that was moved to a later
  * deadline needs one when its old slot comes round. A timer that is left alone causes at most one call a level, and two
- * more when it waits outside the wheels; with others more than 48 horizons away, it shares their calls. What an
- * unfinished advance left over is due at ww_wheel_now(). Shortly before the demotion of a full slot, the wheel asks for
- * every tick.
+ * more when it waits outside the wheels; with others more than 48 horizons away, it shares their calls. Timers that an
+ * unfinished advance left over are due at ww_wheel_now(). Shortly before the demotion of a full slot, the wheel asks
+ * for every tick.
  * Complexity: O(levels). Errors: WW_EINVAL: an argument is NULL.
  */
 WW_API int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when);
@@ -373,7 +375,7 @@ WW_API int ww_wheel_now_ns(const struct ww_wheel *wheel, uint64_t ns, uint64_t *
  * them to batch[0 .. *count-1]; they are then idle. Return 1 when more are pending, 0 when the wheel is empty. An empty
  * wheel stays usable. A callback may call this.
  * Complexity: O(*count + slots). Errors: WW_EINVAL: an argument is NULL or capacity is 0. WW_ECORRUPT: the call met a
- * broken timer; the batch has those taken before it.
+ * broken timer; the batch has the timers taken before it.
  */
 WW_API int ww_wheel_drain(struct ww_wheel *wheel, struct ww_expiry *batch, size_t capacity, size_t *count);
 
@@ -439,9 +441,9 @@ struct ww_wheel_head {
 };
 
 /*
- * A timer stores the ticks from its deadline to the end of time. One comparison then tells the frequent case from three
- * others: an idle timer, whose count is 0; a deadline earlier than the pending one; and a deadline beyond the end of
- * time. In the last case the difference wraps round. While the wheel's to_end is 0, it wraps round for every delay.
+ * A timer stores the ticks from its deadline to the end of time. One comparison then separates the frequent case from
+ * three others: an idle timer, whose count is 0; a deadline earlier than the pending one; and a deadline beyond the end
+ * of time. In the last case the difference wraps round. While the wheel's to_end is 0, it wraps round for every delay.
  */
 static inline int ww_wheel_head_heartbeat(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
 {
@@ -502,7 +504,7 @@ static inline int ww_wheel_inline_advance_batch(
 }
 
 #ifndef WW_NO_INLINE
-/* With any number of arguments: to a macro, each comma of an initialiser, as in (uint64_t[]){1, 2}[0], begins one. */
+/* Variadic, because each comma of an initialiser, as in (uint64_t[]){1, 2}[0], begins another argument of a macro. */
 #define ww_wheel_reschedule(...) ww_wheel_inline_reschedule(__VA_ARGS__)
 #define ww_wheel_reschedule_at(...) ww_wheel_inline_reschedule_at(__VA_ARGS__)
 #define ww_wheel_advance(...) ww_wheel_inline_advance(__VA_ARGS__)
