@@ -13,11 +13,10 @@
  *     | each (shards)     |            | (bounded) |             +---------+
  *     +-------------------+            +-----------+
  *
- * The driver is tickless: its thread sleeps until the wheels next need attention. In a driver where nothing is pending
- * it does not wake at all. Threads that schedule use wheels of their own as far as there are enough, so they do not
- * wait for each other. The driver holds no lock while a callback runs. WW_DRIVER_THREADLESS makes a driver without
- * threads: it has a file descriptor for the application's own event loop, and a call to make when the descriptor is
- * readable.
+ * The driver is tickless: its thread sleeps until the wheels next need attention. While nothing is pending, it does not
+ * wake at all. Threads that schedule use wheels of their own as far as there are enough, so they do not wait for each
+ * other. The driver holds no lock while a callback runs. WW_DRIVER_THREADLESS makes a driver without threads: it has a
+ * file descriptor for the application's own event loop, and a call to make when the descriptor is readable.
  *
  *     static void hello(struct ww_driver *driver, const struct ww_firing *firing, void *user) { puts(user); }
  *
@@ -26,20 +25,21 @@
  *     if (ww_driver_create(&driver, NULL) == WW_OK)
  *             ww_driver_schedule(driver, 1500 * WW_MILLISECOND, hello, "1.5 s later", &timer);
  *
- * Time: nanoseconds of the driver's clock (clock.h), which is CLOCK_BOOTTIME unless configured. A delay counts from
- * the moment of the call. Deadlines are rounded up to the driver's tick. A callback is never early. On an idle machine
- * it is late by at most a tick and the time that it takes to wake a thread. After a stall everything overdue fires,
- * that of one map, or of the driver's own timers, in order of tick; callbacks of different timers run in parallel, so
- * only their starts are in order. On the wall clock, a step forwards fires what has become due. A step backwards
- * delays timers, and those that have fired do not fire again.
+ * Time: nanoseconds of the driver's clock (clock.h), which is CLOCK_BOOTTIME unless configured. A delay counts from the
+ * moment of the call. Deadlines are rounded up to the driver's tick. A callback is never early. On an idle machine it
+ * is late by at most a tick and the time that it takes to wake a thread. After a stall everything overdue fires. The
+ * entries of one map fire in order of tick, and so do the driver's own timers. Callbacks of different timers run in
+ * parallel, so only their starts are in order. On the wall clock, a step forwards fires what has become due. A step
+ * backwards delays timers, and those that have fired do not fire again.
  *
- * Fairness: each map on the driver (keyed.h, session.h) and the driver's own timers have places of their own in the
- * queue and get turns of the workers, by `share`, measured in time. A burst of one delays its own callbacks only. To
- * see to it, one of several workers is kept free as long as there is a map: the last free worker calls back only for a
- * map, or for the timers, of which no callback runs. So with two workers each map has one. Of W workers one map gets at
- * most W - 1 while others have work, and shares far apart need many: of two maps with shares of 1 and 8, the second got
- * as much as the first with 2 workers, 2.8 times as much with 4, and 6.7 times with 8. Callbacks that take less than
- * 0.1 ms get no more workers than there are processors, at least two, until one of them waits for 1 ms.
+ * Fairness: each map on the driver (keyed.h, session.h) has places of its own in the queue, and so have the driver's
+ * own timers. Each gets turns of the workers in proportion to its `share`, measured in time. A burst of one delays only
+ * its own callbacks. To ensure this, the driver keeps one of several workers free as long as there is a map: the last
+ * free worker serves only a map, or the timers, of which no callback is running. With two workers each map thus has
+ * one. While others have work, one map gets at most W - 1 of W workers. Shares that are far apart need many workers: of
+ * two maps with shares of 1 and 8, the second got as much as the first with 2 workers, 2.8 times as much with 4, and
+ * 6.7 times with 8. Callbacks that take less than 0.1 ms get no more workers than there are processors, but at least
+ * two, until one of them waits for 1 ms.
  *
  * Handles: the driver owns its timers and names each by a 64-bit handle. Once a timer has fired or was cancelled, its
  * handle is refused with WW_ESTALE for ever. Any number may be passed as a handle without undefined behaviour. 0 is
@@ -48,8 +48,8 @@
  * Threads: any thread and any callback may call every function that does not say otherwise. Cancellation of a calling
  * thread (pthread_cancel) takes effect only in functions that wait. It is disabled while a callback or another of the
  * application's functions runs in that thread. The driver's threads cannot be cancelled; a callback that enables
- * cancellation for itself must disable it again. They block all signals but those of a thread's own faults (SIGSEGV,
- * SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT), which are as in the thread that makes the driver.
+ * cancellation for itself must disable it again. They block all signals except those of a thread's own faults (SIGSEGV,
+ * SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT). Those are blocked or not as in the thread that makes the driver.
  *
  * Leaving a callback: a callback must return, and so must every other function of the application that the library
  * calls: drains, hooks, a map's functions, loaders, looks. If one is left by pthread_exit, by longjmp or by an
@@ -102,16 +102,16 @@ struct ww_firing {
 /*
  * A timer's callback. A worker calls it, or ww_driver_dispatch in a driver without threads. It may run for long, block,
  * and call every function except ww_driver_settle, ww_driver_step, ww_driver_dispatch and a wait for its own end, which
- * answer WW_EBUSY. ww_driver_destroy answers it, too, in a driver with threads.
+ * answer WW_EBUSY. In a driver with threads, so does ww_driver_destroy.
  */
 typedef void ww_driver_fn(struct ww_driver *driver, const struct ww_firing *firing, void *user);
 
 /* No threads: see ww_driver_fd. */
 #define WW_DRIVER_THREADLESS 1u
 /*
- * When a timer finds its places in the queue taken, drop the expiry and count it. Without this flag the expiry waits
- * in its wheel until there is room. The values that a session map hands to its `gone` wait in either case, and those
- * of after.h that threads wait for come in either case.
+ * If a timer expires while its places in the queue are taken, drop the expiry and count it. Without this flag the
+ * expiry waits in its wheel until there is room. With or without it, values that a session map hands to its `gone` wait
+ * for room, and values of after.h that threads wait for are delivered.
  */
 #define WW_DRIVER_DROP 2u
 
@@ -122,10 +122,10 @@ struct ww_driver_thread {
 };
 
 /*
- * Called in each of the driver's threads, before anything else there and at its end: to attach a language's runtime and
- * detach it, to set a processor, a priority, another name. ww_driver_create may return before the first ones have
- * returned. It may fail and still have begun threads, which have ended when it returns. A hook calls no function of the
- * driver. It runs as callbacks do: it must return, and it is not cancelled.
+ * Called in each of the driver's threads, before anything else there and at its end. Use it to attach a language's
+ * runtime and detach it, or to set a processor, a priority or another name. ww_driver_create may return before the
+ * first hooks have returned. Even if it fails, it may have begun threads; they have ended when it returns. A hook calls
+ * no function of the driver. It runs as callbacks do: it must return, and it is not cancelled.
  */
 typedef void ww_driver_thread_fn(const struct ww_driver_thread *thread, void *user);
 
@@ -134,14 +134,14 @@ struct ww_driver_config {
 	struct ww_clock *clock;               /* NULL: ww_clock_elapsed(); must outlive the driver */
 	const struct ww_allocator *allocator; /* NULL: the default; many threads use it at once */
 	uint64_t tick_ns; /* 1,000 to 10^12; 1 ms: precision, and the shortest time between two wakes */
-	size_t queue;     /* expiries that may wait for a worker, of each map and of the timers; at least 1; 65,536 */
+	size_t queue;     /* expiries of each map, and of the timers, that may wait for a worker; at least 1; 65,536 */
 	uint32_t workers; /* callbacks that may run at a time, 1 to WW_DRIVER_WORKERS_MAX; 8 */
 	uint32_t shards;  /* 0: from the number of processors; else 1 to WW_DRIVER_SHARDS_MAX */
 	uint32_t flags;   /* WW_DRIVER_* */
 	ww_driver_thread_fn *thread_begin; /* NULL: no call */
 	ww_driver_thread_fn *thread_end;   /* NULL: no call */
 	void *thread_user;                 /* for both */
-	uint32_t share; /* of the workers, for its own timers, relative to maps; to WW_DRIVER_SHARE_MAX; 0: 1 */
+	uint32_t share; /* of its own timers, relative to those of maps; at most WW_DRIVER_SHARE_MAX; 0: 1 */
 };
 
 struct ww_driver_stats {
@@ -151,7 +151,7 @@ struct ww_driver_stats {
 	uint64_t cancelled;            /* timers cancelled in time, and those that ww_driver_stop took back */
 	uint64_t dropped;              /* expiries that found the queue full, with WW_DRIVER_DROP */
 	uint64_t queued;               /* expiries that wait for a worker now */
-	uint64_t oldest_ns;            /* how long the first of them has been waiting, of whichever map */
+	uint64_t oldest_ns;            /* how long the first of them has been waiting, whichever map it is of */
 	uint64_t running;              /* callbacks that run now */
 	uint64_t wakeups;              /* times that the tick thread woke, or that dispatch was called */
 	uint64_t bytes;                /* memory of the driver and its timers */
@@ -264,8 +264,8 @@ WW_API int ww_driver_cancel(struct ww_driver *driver, ww_handle timer);
  * call waits for a callback that still runs. It holds for WW_ECLOSED, too, but a stop under way in another thread may
  * still hand the user pointer to its `drain`. Free it only when that stop has returned. A point of thread cancellation.
  * Errors: as ww_driver_cancel. WW_EBUSY: called in that very callback, which would wait for itself, or in a callback
- * that this one waits for in a call of this function, itself or through others; nothing has changed. If two callbacks
- * wait for each other, the second call gets the error. Waits across drivers are not followed.
+ * that the timer's callback already waits for in this function, directly or through others; nothing has changed. If two
+ * callbacks wait for each other, the second call gets the error. Waits across drivers are not detected.
  */
 WW_API int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer);
 
@@ -280,9 +280,8 @@ WW_API int ww_driver_time_left(struct ww_driver *driver, ww_handle timer, uint64
 
 /*
  * Allocate memory now for the given number of timers of the calling thread's shard. While no more than that are pending
- * in the shard, scheduling allocates nothing. A thread keeps its shard, as long as it does not use more than eight
- * drivers by turns. A driver gives out its shards in turn, so threads share one when there are more threads than
- * shards.
+ * in the shard, scheduling allocates nothing. A thread keeps its shard as long as it alternates between at most eight
+ * drivers. A driver assigns its shards in turn, so threads share one when there are more threads than shards.
  * Errors: WW_ENOMEM: no memory, or more than 2^26 timers; nothing was allocated. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_reserve(struct ww_driver *driver, size_t timers);
@@ -300,9 +299,9 @@ WW_API int ww_driver_fd(const struct ww_driver *driver);
 /*
  * Call the callbacks of at most `budget` due expiries in this thread. Return how many were called, 0 if none was due.
  * The descriptor stays readable while expiries are left. One thread at a time.
- * In a callback: a loop that the callback runs, on the same descriptor, does not find it readable, whatever comes due,
- * and dispatches nothing (WW_EBUSY). No timer of the driver fires until the callback returns. What came due meanwhile
- * makes the descriptor readable when this call returns. For timers in such a loop make a second driver.
+ * In a callback: if the callback runs a loop on the same descriptor, the loop does not find it readable, whatever comes
+ * due, and dispatches nothing (WW_EBUSY). No timer of the driver fires until the callback returns. Expiries that came
+ * due meanwhile make the descriptor readable when this call returns. For timers in such a loop, make a second driver.
  * Errors: WW_EINVAL: the driver has threads, or budget is 0. WW_EBUSY: called in a callback, or in two threads at once.
  */
 WW_API int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget);
@@ -316,27 +315,27 @@ WW_API int ww_driver_now(const struct ww_driver *driver, uint64_t *ns);
  * Wait until every timer whose tick has come, by the driver's clock, has fired and its callback has ended. This is the
  * last line of a test that moves a virtual clock. Without threads the call dispatches until then. Callbacks that keep
  * scheduling without delay keep it waiting. A point of thread cancellation.
- * Precision: a deadline between two ticks fires at the later one, and the call does not wait for it before. At 0.5 ms
- * of a clock, with a tick of 1 ms, nothing that is scheduled with a delay of 0 fires. A test therefore starts its clock
- * on a multiple of tick_ns and advances it by multiples, or by a tick more than the delay.
+ * Precision: a deadline between two ticks fires at the later one, and the call does not wait for it before. If the
+ * clock stands at 0.5 ms and the tick is 1 ms, a timer that is scheduled with a delay of 0 does not fire yet. A test
+ * therefore starts its clock on a multiple of tick_ns and advances it by multiples, or by a tick more than the delay.
  * Errors: WW_EBUSY: called in a callback. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_settle(struct ww_driver *driver);
 
 /*
  * Move the driver's virtual clock to the tick of the next deadline, and settle the driver: a test or a simulation runs
- * from event to event, however far apart these are. Return 1 after something has expired, of the driver's own timers or
- * of a map on it, and store the clock's time in *ns unless that is NULL. What is due already counts: the clock then
- * stays. The deadlines of one tick are one step. Return 0 if nothing expires by `until`, and leave *ns. The clock then
- * stands at `until`, or stays where it is if `until` is WW_NEVER or has passed.
+ * from event to event, however far apart these are. Return 1 after one of the driver's own timers, or an entry of a map
+ * on it, has expired, and store the clock's time in *ns unless that is NULL. Timers that are already due count: the
+ * clock then stays. The deadlines of one tick are one step. Return 0 if nothing expires by `until`, and leave *ns. The
+ * clock then stands at `until`, or stays where it is if `until` is WW_NEVER or has passed.
  *
  *     while (ww_driver_step(driver, end_of_simulation, &now) > 0)
  *             observe(now);
  *
  * Range: until is 0 to WW_CLOCK_MAX, or WW_NEVER for no bound.
- * Threads: with and without threads of the driver, as ww_driver_settle. Nobody else moves the clock meanwhile. Of
- * several drivers on one clock the call settles this one only.
- * Complexity: O(shards) for each look at the wheels, of which far deadlines need one a level.
+ * Threads: works with and without threads of the driver, as ww_driver_settle does. Nobody else may move the clock
+ * meanwhile. If several drivers share the clock, the call settles only this one.
+ * Complexity: O(shards) for each look at the wheels. A far deadline needs one look a level.
  * Errors: WW_EINVAL: driver is NULL, or its clock is not virtual. WW_EOVERFLOW: until is out of range. WW_EBUSY: called
  * in a callback. WW_ECLOSED: stopped.
  */
