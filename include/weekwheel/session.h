@@ -41,32 +41,33 @@
  * Time: ns of the driver's clock. The map keeps TTLs in microseconds, rounded up.
  * Queue: while the map's places in the driver's queue are taken, expired values wait in the map for `gone`, even with
  * WW_DRIVER_DROP: no value is dropped. No lookup finds them meanwhile.
- * Lifetimes: beside the TTL, which a refresh starts anew, an entry may have a lifetime, which nothing prolongs: 30
- * minutes idle and 12 hours in all. It expires at the end of its TTL or of its lifetime, whichever comes first. Jitter
- * does not reach beyond the end of a lifetime. The end is a time of the driver's clock: if that is stepped back, the
- * entry lives until the clock gets there again.
- * Versions: each set, load or rename gives the entry a number that no other one of this map gives. A refresh
- * keeps it. ww_session_put stores if the version is the expected one, or if the key is absent.
- * Limits: of the number of entries and of their weight, in units of the caller's, such as bytes. Each shard has an
- * equal share. An entry that weighs more than a share, weight_limit / shards, is refused (WW_ETOOBIG). With `shards` 0
- * a share is at least 4,096 of each limit, or all of it: where weights are bytes, choose so few `shards` that a share
- * is some ten times the largest weight; 1 takes all that fits. What is over the limit is put out: what has expired
- * first, then the least recently used. A call puts out at most 256 entries, and what is over then goes with the next
- * calls. With WW_SESSION_ADMIT a new entry first stays in a window of a hundredth of the limit, and then takes the
- * place of the least recently used one only if it was used more often (TinyLFU; lib/core/session/limit.c cites it).
- * That takes 4 to 8 bytes an entry of the limit. Pinned entries count, and are not put out. Where they alone fill a
- * shard, a set answers WW_ENOMEM, unless it replaces one of them by what weighs no more. A save keeps weights and pins.
+ * Lifetimes: in addition to the TTL, which a refresh starts anew, an entry may have a lifetime, which nothing prolongs:
+ * for example 30 minutes idle and 12 hours in all. The entry expires at the end of its TTL or of its lifetime,
+ * whichever comes first. Jitter does not reach beyond the end of a lifetime. The end is a time of the driver's clock:
+ * if the clock is stepped back, the entry lives until the clock reaches the end again.
+ * Versions: each set, load or rename gives the entry a number that no other set, load or rename of this map gives. A
+ * refresh keeps it. ww_session_put can store only if the version is the expected one, or only if the key is absent.
+ * Limits: a map can limit the number of its entries and their weight, in units that the caller chooses, such as bytes.
+ * Each shard has an equal share of a limit. An entry that weighs more than a share, weight_limit / shards, is refused
+ * (WW_ETOOBIG). If `shards` is 0, a share is at least 4,096 of each limit, or all of it. If weights are bytes, choose
+ * so few `shards` that a share is some ten times the largest weight; a single shard takes all that fits. The map
+ * removes the entries over a limit: expired ones first, then the least recently used. A call removes at most 256
+ * entries, and the next calls remove the rest. With WW_SESSION_ADMIT a new entry first stays in a window of a hundredth
+ * of the limit. It then takes the place of the least recently used entry only if it was used more often (TinyLFU;
+ * lib/core/session/limit.c cites it). That takes 4 to 8 bytes an entry of the limit. Pinned entries count and are not
+ * removed. If they alone fill a shard, a set answers WW_ENOMEM, unless it replaces one of them by an entry that weighs
+ * no more. A save keeps weights and pins.
  * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, 8
  * more with a weight_limit, and 9 to 13 for its place in the table. A longer key is a separate block. Records are
  * allocated in chunks of 512: with few entries a shard, the unused part of its last chunk takes more. A map of more
  * than 12 MiB grows by 2 MiB at a time, in huge pages where the system gives them on request
  * (transparent_hugepage/enabled: madvise).
- * Threads: any number at once. Keys are spread over shards with a lock each. The map holds no lock during callbacks,
+ * Threads: any number at once. Keys are spread over shards, each with a lock. The map holds no lock during callbacks,
  * except in a ww_look_fn, a ww_encode_fn, and a ww_walk_fn of ww_session_walk or ww_session_inspect.
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, except
  * ww_session_destroy, which frees the map. A child that was forked in a callback must not return from that callback.
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed,
- * unless the function says otherwise: ww_session_put, take, walk, drain, load and those of many keys do.
+ * unless the function says otherwise: ww_session_put, take, walk, drain, load and the calls with many keys do.
  * WW_EINVAL: NULL where an object is needed, a key that is too long, or a NULL key with a length. WW_ECLOSED: the
  * driver was stopped. WW_EBUSY: called in one of the functions that run under a lock.
  */
@@ -102,27 +103,29 @@ enum ww_gone {
 
 /*
  * Called with a value that has left the map. The key's bytes are valid during the call. No lock is held. The function
- * may set the same key again and call every function on the map. It may destroy the map when a worker of the driver or
- * ww_driver_dispatch called it with an expired value; in a call of another function on the map ww_session_destroy
+ * may set the same key again and call every function on the map. It may destroy the map if a worker of the driver or
+ * ww_driver_dispatch called it with an expired value. If another function on the map called it, ww_session_destroy
  * answers WW_EBUSY. While the map is being destroyed, the other functions answer WW_ECLOSED.
  * EXPIRED comes from a worker of the driver, from ww_driver_dispatch in a driver without threads, or from a call that
- * replaces an expired value or puts it out of a full map. The other reasons come from the call that caused them; a
+ * replaces an expired value or removes it from a full map. The other reasons come from the call that caused them; a
  * value whose loading was outdated comes from the call that loaded it (ww_session_take).
  */
 typedef void ww_gone_fn(
     struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, void *user);
 
 /*
- * In gone, for a value that has expired or was evicted: store when it expired, or would have, in ns of the driver's clock:
- * the end of its TTL or of its lifetime, before rounding to a tick. Complexity: O(1). Errors: WW_EINVAL: ns is NULL.
- * WW_ENOTFOUND: gone is not running in this thread, or the value has left the map for another reason.
+ * Store in *ns when the value that gone was called with expired or would have expired, on the driver's clock: the end
+ * of its TTL or of its lifetime, before rounding to a tick. Call this in gone, for a value that has expired or was
+ * evicted.
+ * Complexity: O(1). Errors: WW_EINVAL: ns is NULL. WW_ENOTFOUND: gone is not running in this thread, or the value has
+ * left the map for another reason.
  */
 WW_API int ww_session_gone_deadline(uint64_t *ns);
 
 /* Flags of a configuration. */
 #define WW_SESSION_RENEW 1u     /* get, find, look and take start the TTL of what they find anew, as refresh does */
-#define WW_SESSION_LIFETIMES 2u /* entries may have lifetimes of their own, though `lifetime` is 0 */
-#define WW_SESSION_ADMIT 4u     /* a full map keeps what is used often: a scan cannot flush it. Needs a `limit` */
+#define WW_SESSION_LIFETIMES 2u /* entries may have lifetimes of their own, even if `lifetime` is 0 */
+#define WW_SESSION_ADMIT 4u     /* a full map keeps entries used often: a scan cannot flush it. Needs a `limit` */
 
 /* The configuration of a map. Fill it with ww_session_config_default, then change what should differ. */
 struct ww_session_config {
@@ -134,7 +137,7 @@ struct ww_session_config {
 	                        waits for the driver is put out first, as expired */
 	ww_gone_fn *gone;  /* NULL: no calls */
 	void *user;        /* for gone */
-	uint64_t lifetime; /* of an entry, in ns, from when it is set; 0: none. What is beyond the last time is none */
+	uint64_t lifetime; /* of an entry, in ns, from when it is set; 0, or an end beyond the last time: none */
 	uint32_t flags;    /* WW_SESSION_*; 0 */
 	uint64_t weight_limit; /* the most that all entries weigh, 0: no limit; at most 2^62; divided as `limit` is */
 	uint32_t share;        /* of the workers, for gone: see Fairness in driver.h; to WW_DRIVER_SHARE_MAX; 0: 1 */
@@ -148,17 +151,17 @@ struct ww_session_stats {
 	uint64_t evicted;
 	uint64_t stale;          /* puts, renames and deletes that did not find the expected version */
 	uint64_t loads;          /* times that ww_session_take called a loader */
-	uint64_t loads_failed;   /* of those, the ones that returned an error */
+	uint64_t loads_failed;   /* loads that returned an error */
 	uint64_t loads_shared;   /* calls of ww_session_take that waited for another call's loader */
-	uint64_t loads_ahead;    /* of the loads, the ones that were to replace a value that still lived */
-	uint64_t loads_outdated; /* of the loads, the ones that a delete, a rename or a clear outdated */
-	uint64_t loads_late;     /* calls that did not wait any longer for another call's loader */
+	uint64_t loads_ahead;    /* loads meant to replace a value that still lived */
+	uint64_t loads_outdated; /* loads that a delete, a rename or a clear outdated */
+	uint64_t loads_late;     /* calls that stopped waiting for another call's loader */
 	uint64_t failures_kept;  /* calls that were answered with the kept error of a loader */
-	uint64_t load_time;      /* that all loads took together, on the driver's clock in ns */
+	uint64_t load_time;      /* of all loads together, on the driver's clock in ns */
 	uint64_t weight;         /* of the entries in the map now */
 	uint64_t pinned;         /* entries in the map now that are never evicted */
-	uint64_t not_admitted;   /* of the evicted, the ones that were used less than what they would have replaced */
-	uint64_t load_time_max;  /* that one load took */
+	uint64_t not_admitted;   /* evicted entries that were used less than those that they would have replaced */
+	uint64_t load_time_max;  /* of the longest load */
 	uint64_t bytes;          /* memory of the map, its entries and long keys */
 };
 
@@ -189,9 +192,9 @@ WW_API int ww_session_create(
 WW_API int ww_session_destroy(struct ww_session *session);
 
 /*
- * Map the key to the value for `ttl` ns; 0 means the map's own TTL. A lifetime of the map's own begins. The key's
- * former value is replaced. It is stored in *former unless that is NULL; *former is NULL if there was none. A value
- * that had already expired goes to gone as EXPIRED. To prolong an entry use ww_session_refresh: setting the same
+ * Map the key to the value for `ttl` ns; 0 means the map's own TTL. The map's own lifetime, if it has one, begins. The
+ * key's former value is replaced. It is stored in *former unless that is NULL; *former is NULL if there was none. A
+ * value that had already expired goes to gone as EXPIRED. To prolong an entry use ww_session_refresh: setting the same
  * pointer again is a replacement, too, and gone is called for it.
  * Complexity: O(1). Errors: WW_EINVAL also: ttl is over WW_SESSION_TTL_MAX. WW_EOVERFLOW: with the most jitter the
  * entry would expire beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory, 2^26 entries in one shard, or pinned entries
@@ -200,24 +203,25 @@ WW_API int ww_session_destroy(struct ww_session *session);
 WW_API int ww_session_set(
     struct ww_session *session, const void *key, size_t length, void *value, uint64_t ttl, void **former);
 
-/* Versions of an order, beside those that entries have. */
-#define WW_SESSION_ANY UINT64_C(0)   /* whatever is there, or nothing */
-#define WW_SESSION_ABSENT UINT64_MAX /* nothing: the key has no entry, or an expired one */
+/* Versions of an order, in addition to those that entries have. */
+#define WW_SESSION_ANY UINT64_C(0)   /* any entry, or none */
+#define WW_SESSION_ABSENT UINT64_MAX /* the key has no entry, or an expired one */
 
 /* Flags of an order. */
 #define WW_SESSION_KEEP_END 1u /* put: keep the end of the lifetime of the entry that is replaced, if there is one */
 #define WW_SESSION_REPLACE 2u  /* rename: replace the entry of the new key, if there is one */
 #define WW_SESSION_PINNED 4u   /* put, loader: the entry is never evicted, until it is set again without this */
-#define WW_SESSION_BEYOND 8u /* put: the limits refuse nothing and put out nothing now, as for what was there before */
+#define WW_SESSION_BEYOND                                                                                              \
+	8u /* put: the limits refuse nothing and remove nothing now, as for entries from before a restart */
 
-/* What ww_session_put is to do. All zero: the same as ww_session_set with a ttl of 0. */
+/* How ww_session_put stores. All zero: the same as ww_session_set with a ttl of 0. */
 struct ww_session_order {
 	uint64_t ttl;      /* in ns; 0: the map's own */
 	uint64_t lifetime; /* in ns; 0: the map's own; WW_SESSION_NO_END: none */
-	uint64_t end; /* of the lifetime, on the driver's clock in ns; 0: by `lifetime`; with both the earlier counts */
+	uint64_t end; /* of the lifetime, on the driver's clock in ns; 0: by `lifetime`; of both, the earlier counts */
 	uint64_t
 	    deadline; /* put: when the TTL first ends, on the driver's clock in ns; 0: `ttl` and jitter from now on */
-	uint64_t version; /* that must be there: an entry's, WW_SESSION_ANY or WW_SESSION_ABSENT */
+	uint64_t version; /* that the entry must have; or WW_SESSION_ANY or WW_SESSION_ABSENT */
 	uint32_t flags;   /* those above that the call knows */
 	uint64_t weight;  /* in a map with a weight_limit; 0: 1 */
 };
@@ -236,20 +240,21 @@ struct ww_session_found {
 
 /*
  * Set as ww_session_set does, with all options. order NULL means all zero. *found, unless NULL, gets the new entry.
- * Compare and set: find the entry, and put with its version. If another thread was faster the call answers WW_ESTALE,
- * and *found gets what is there, or all zero if the key is absent: a loop over values that nobody frees, such as
- * numbers, needs no second lookup. The value in *found may leave the map at the next moment (see Values): a loop that
- * reads what it points to takes a reference and the version in ww_session_inspect, in each round
- * (tools/examples/cache.c).
- * Such a put is a set: the TTL begins anew, and so does the lifetime, unless flags has WW_SESSION_KEEP_END. What order
- * does not give, the entry it replaces does not pass on: the TTL is the map's own again, the weight 1, the pin is gone.
- * An end or a deadline that has passed makes an entry that has expired: no lookup finds it, and gone gets its value.
- * With WW_SESSION_BEYOND a full map takes it and puts nothing out: for entries of a map that was there before a restart,
- * which come in another order, with those that were put out or have expired since. Only WW_ETOOBIG is still answered.
- * Later calls put out what is over the limits.
- * Complexity: O(1). Errors: as ww_session_set. WW_EOVERFLOW also: the deadline is beyond WW_DRIVER_TIME_MAX. WW_ESTALE: what is there does not have the order's version; nothing has
- * changed but *found. WW_EINVAL also: unknown flags, a lifetime or end in a map without lifetimes, or a pin in a map
- * without limits. WW_ETOOBIG: the weight is more than a shard's share of the weight_limit.
+ * Compare and set: find the entry, and put with its version. If another thread was faster, the call answers WW_ESTALE,
+ * and *found gets the present entry, or all zero if the key is absent. A loop over values that nobody frees, such as
+ * numbers, thus needs no second lookup. The value in *found may leave the map at the next moment (see Values). A loop
+ * that dereferences it takes a reference and the version in ww_session_inspect, in each round (tools/examples/cache.c).
+ * Such a put is a set: the TTL begins anew, and so does the lifetime, unless flags has WW_SESSION_KEEP_END. The new
+ * entry inherits nothing else from the one that it replaces. Unless order gives them, the TTL is the map's own again,
+ * the weight is 1, and the pin is gone. If the end or the deadline has passed, the new entry has already expired: no
+ * lookup finds it, and gone gets its value.
+ * With WW_SESSION_BEYOND a full map takes the entry and removes nothing. This is for the entries of a map from before a
+ * restart. They come in another order, together with entries that were removed or have expired since. Only WW_ETOOBIG
+ * is still answered. Later calls remove the entries over the limits.
+ * Complexity: O(1). Errors: as ww_session_set. WW_EOVERFLOW also: the deadline is beyond WW_DRIVER_TIME_MAX. WW_ESTALE:
+ * the present entry, or its absence, does not match the order's version; only *found has changed. WW_EINVAL also:
+ * unknown flags, a lifetime or end in a map without lifetimes, or a pin in a map without limits. WW_ETOOBIG: the weight
+ * is more than a shard's share of the weight_limit.
  */
 WW_API int ww_session_put(struct ww_session *session, const void *key, size_t length, void *value,
     const struct ww_session_order *order, struct ww_session_found *found, void **former);
@@ -262,7 +267,7 @@ WW_API int ww_session_put(struct ww_session *session, const void *key, size_t le
 WW_API int ww_session_get(struct ww_session *session, const void *key, size_t length, void **value);
 
 /*
- * The same, and store in *found all that the map has for the key, of one moment. Return 1, or return 0 and leave
+ * The same, and store in *found all that the map has for the key, as of one moment. Return 1, or return 0 and leave
  * *found. O(1). Errors: WW_EINVAL also: found is NULL.
  */
 WW_API int ww_session_find(struct ww_session *session, const void *key, size_t length, struct ww_session_found *found);
@@ -283,16 +288,16 @@ struct ww_session_item {
 };
 
 /*
- * Look up items[0 .. count-1] as that many calls of ww_session_get do, and store each value and answer in its item. One
- * after the other, lookups in a map of a million entries mostly wait for memory; here the memory of up to 32 keys is
- * asked for at a time, and from some four keys on a key takes half the time or less. In a map that the processor's
- * caches hold, of some thousand entries or fewer, it gains little.
- * The keys of a shard are looked up in the order of the items, and a key may be there twice. *found, unless NULL, gets
- * the number of items whose result is 1. Returns 0, or the result of the first item that has an error; the other items
- * are looked up all the same.
+ * Look up items[0 .. count-1] as `count` calls of ww_session_get do, and store each value and answer in its item.
+ * Single lookups in a map of a million entries mostly wait for memory. This call asks for the memory of up to 32 keys
+ * at a time. From some four keys on, a key takes half the time or less. In a map that fits into the processor's caches,
+ * of some thousand entries or fewer, the gain is small.
+ * The call looks up the keys of a shard in the order of the items. A key may occur twice. *found, unless NULL, gets the
+ * number of items whose result is 1. Returns 0, or the result of the first item that has an error; the other items are
+ * still looked up.
  * Complexity: O(count), with each shard locked three times for every 32 items. Allocates nothing. count may be 0.
- * Errors: WW_EINVAL also: items is NULL while count is not 0. With an error that concerns no item, found and items stay
- * as they are.
+ * Errors: WW_EINVAL also: items is NULL while count is not 0. On an error of the call as a whole, *found and the items
+ * stay as they are.
  */
 WW_API int ww_session_get_many(struct ww_session *session, struct ww_session_item *items, size_t count, size_t *found);
 
@@ -300,13 +305,13 @@ WW_API int ww_session_get_many(struct ww_session *session, struct ww_session_ite
 WW_API int ww_session_refresh_many(
     struct ww_session *session, struct ww_session_item *items, size_t count, uint64_t ttl, size_t *found);
 
-/* The same for ww_session_delete: each value that is taken out is handed over in its item. */
+/* The same for ww_session_delete: the item of each key gets the value that is taken out. */
 WW_API int ww_session_delete_many(
     struct ww_session *session, struct ww_session_item *items, size_t count, size_t *found);
 
 /*
- * What to do with a value while it cannot leave the map. Be short: other threads wait for the lock. During it every
- * call on any session map answers WW_EBUSY, and so does ww_session_create.
+ * Called with a value while it cannot leave the map. Be short: other threads wait for the lock. Meanwhile every call on
+ * any session map answers WW_EBUSY, and so does ww_session_create.
  */
 typedef void ww_look_fn(void *value, void *context);
 
@@ -317,15 +322,15 @@ typedef void ww_look_fn(void *value, void *context);
 WW_API int ww_session_look(struct ww_session *session, const void *key, size_t length, ww_look_fn *look, void *context);
 
 /*
- * What a walk or ww_session_inspect calls for an entry. Return 0 to go on. Any other number ends the walk, and is what
- * the call returns.
+ * Called by a walk or ww_session_inspect for an entry. Return 0 to go on. Any other number ends the walk, and the call
+ * returns it.
  */
 typedef int ww_walk_fn(const void *key, size_t length, const struct ww_session_found *found, void *context);
 
 /*
  * ww_session_find and ww_session_look in one: look up as ww_session_get does, and call fn with all that the map has for
- * the key, before any other call can take the value out of the map. fn takes a reference, and keeps the version. It
- * runs as a ww_look_fn does; key and *found are valid during it.
+ * the key, before any other call can take the value out of the map. fn can take a reference and keep the version. It
+ * runs as a ww_look_fn does; the key and *found are valid during the call.
  * Return what fn returned if that is not 0; otherwise 1, or 0 if the key has no entry. O(1).
  * Errors: WW_EINVAL also: fn is NULL.
  */
@@ -337,7 +342,8 @@ WW_API int ww_session_time_left(struct ww_session *session, const void *key, siz
 
 /*
  * Take the entry out of the map. Return 1 and store its value in *value, or hand the value to gone if value is NULL.
- * Return 0 if there was no entry. In either case what is being loaded for the key is outdated (ww_session_take).
+ * Return 0 if there was no entry. In either case a value that is being loaded for the key is outdated
+ * (ww_session_take).
  */
 WW_API int ww_session_delete(struct ww_session *session, const void *key, size_t length, void **value);
 
@@ -348,16 +354,16 @@ WW_API int ww_session_delete_if(
     struct ww_session *session, const void *key, size_t length, uint64_t version, void **value);
 
 /*
- * Give the key's entry the key `to`, as a site gives a session a new id at login. At no moment has the entry both keys,
- * or neither. It keeps value, TTL and both deadlines, to the nanosecond. It gets a new version and becomes the most
- * recently used. *found, unless NULL, gets it.
+ * Give the key's entry the key `to`, as a site gives a session a new id at login. The entry never has both keys, or
+ * neither. It keeps its value, its TTL and both deadlines, to the nanosecond. It gets a new version and becomes the
+ * most recently used. *found, unless NULL, gets the entry.
  * order NULL means all zero. Its version is the one that the entry must have. Its ttl, unless 0, starts the TTL anew.
- * Its lifetime and end, unless both are 0, make another lifetime, and start the TTL anew, too. With WW_SESSION_REPLACE
- * an entry of the new key is replaced as ww_session_set does. *former, unless NULL, gets its value, or NULL.
- * Complexity: O(1), with the locks of two shards held. Errors: WW_ESTALE: the key has no entry, or not of this version.
- * WW_EINUSE: the new key has an entry, and WW_SESSION_REPLACE is not set. WW_EINVAL also: both keys are the same,
- * unknown flags, or a lifetime or end in a map without lifetimes. WW_EOVERFLOW, WW_ENOMEM: as ww_session_set. The entry
- * keeps its weight and pin.
+ * Its lifetime and end, unless both are 0, set another lifetime and start the TTL anew, too. With WW_SESSION_REPLACE an
+ * entry of the new key is replaced as ww_session_set does. *former, unless NULL, gets its value, or NULL.
+ * Complexity: O(1), with the locks of two shards held. Errors: WW_ESTALE: the key has no entry, or one of another
+ * version. WW_EINUSE: the new key has an entry, and WW_SESSION_REPLACE is not set. WW_EINVAL also: both keys are the
+ * same, unknown flags, or a lifetime or end in a map without lifetimes. WW_EOVERFLOW, WW_ENOMEM: as ww_session_set. The
+ * entry keeps its weight and pin.
  */
 WW_API int ww_session_rename(struct ww_session *session, const void *key, size_t length, const void *to,
     size_t to_length, const struct ww_session_order *order, struct ww_session_found *found, void **former);
@@ -372,18 +378,18 @@ typedef int ww_load_fn(const void *key, size_t length, void **value, uint64_t *t
 
 /*
  * Look up as ww_session_get does, and load a missing value. Return 1 if the value was there, 0 if it was loaded; the
- * value is in *value. However many threads ask for one key at a time, one of them calls load. The others wait and get
- * the same result.
+ * value is in *value. However many threads ask for one key at the same time, one of them calls load. The others wait
+ * and get the same result.
  * If another call sets the key during the load, its value stays and is returned, and the loaded value goes to gone as
  * REPLACED. If both are the same pointer, gone is not called, since that value stays.
- * If another call deletes or renames the key or clears the map during the load, what is loaded is outdated: the load's
- * callers get its value, and it is not kept. It is as if it had been stored, returned and then taken out: it goes to
- * gone as DELETED or CLEARED, once, after all its callers got it and before the call that loaded it returns. A caller
- * that keeps the value takes a reference in a look (ww_session_take_by). Who asks after the delete does not wait for
- * that load but begins another.
+ * If another call deletes or renames the key or clears the map during the load, the loaded value is outdated: the
+ * load's callers get it, and the map does not keep it. It is as if it had been stored, returned and then taken out: it
+ * goes to gone as DELETED or CLEARED, once, after all its callers got it and before the call that loaded it returns. A
+ * caller that keeps the value takes a reference in a look (ww_session_take_by). A call that comes after the delete does
+ * not wait for that load but begins another.
  * Threads: a thread that is cancelled meanwhile ends after the call. Loaders in different threads that take each
  * other's keys wait for ever.
- * Errors: what load returned, also to the callers that waited; but those get 1 and the value if another call has set
+ * Errors: what load returned, also for the callers that waited. But those get 1 and the value if another call has set
  * the key meanwhile. WW_EINVAL also: load or value is NULL, or load stored a ttl that is too long. WW_EBUSY: called in
  * load for the same key. WW_ENOMEM: no memory to store the value. A loaded value that cannot be stored goes to gone as
  * REPLACED.
@@ -392,8 +398,8 @@ WW_API int ww_session_take(
     struct ww_session *session, const void *key, size_t length, ww_load_fn *load, void *context, void **value);
 
 /*
- * Loads a missing value with all options. As ww_load_fn; instead of the TTL it gets an order, all zero, whose ttl,
- * lifetime, end, weight and pin it may set. In an order that is refused, WW_EINVAL is what the call answers.
+ * Loads a missing value with all options. As ww_load_fn; instead of the TTL it gets an order, all zero, and may set its
+ * ttl, lifetime, end, weight and pin. If the order is refused, the call answers WW_EINVAL.
  */
 typedef int ww_load_order_fn(
     const void *key, size_t length, void **value, struct ww_session_order *order, void *context);
@@ -402,7 +408,7 @@ typedef int ww_load_order_fn(
 struct ww_session_loading {
 	ww_load_order_fn *load;
 	void *context;         /* for load */
-	ww_look_fn *look;      /* called with the value that the call answers, before that can leave the map; or NULL */
+	ww_look_fn *look;      /* called with the value that the call answers, before it can leave the map; or NULL */
 	void *look_context;    /* for look */
 	uint64_t wait;         /* the longest time to wait for another call's loader, in ns; 0: as long as it takes */
 	uint64_t keep_failure; /* how long the error of this call's loader is kept, in ns; 0: it is not */
@@ -411,18 +417,19 @@ struct ww_session_loading {
 
 /*
  * Take as ww_session_take does, with options.
- * look: as in ww_session_look, for a value that was there, that was loaded, and that another call has loaded; then it
- * is called in the thread of that call. A reference that it takes is safe, also if the load was outdated.
- * ahead: the first call that finds the value of that age loads it anew, before it expires. Meanwhile the value that is
- * there serves all other calls. The new one replaces it (gone gets REPLACED, unless both are the same pointer), and is
- * what the loading call returns, with 0. If the loader fails, the call returns 1 and the value that is there. If
- * another call sets the key meanwhile, its value stays, as in ww_session_take. A refresh makes the value young again,
- * and so does a lookup in a map with WW_SESSION_RENEW. A value whose lifetime ends before its TTL is not loaded ahead.
- * keep_failure: while an error is kept, calls for the key call no loader and answer that error, or the value that is
- * there. A set, a delete or a clear forgets it. A shard keeps 1,024 errors in 24 KiB, and a newer one may take the
- * place of an older one.
- * wait: a call that has waited so long answers WW_ETIMEOUT; the load goes on. The time is the driver's, rounded up to
- * its tick, and runs out later while the driver's queue is full. A call cannot leave its own loader.
+ * look: called as in ww_session_look, whether the value was in the map, was loaded, or was loaded by another call. In
+ * the last case it is called in the thread of that call. A reference that it takes is safe, even if the load was
+ * outdated.
+ * ahead: the first call that finds the value at that age loads it anew, before it expires. Meanwhile the old value
+ * serves all other calls. The new value replaces it (gone gets REPLACED, unless both are the same pointer). The loading
+ * call returns 0 and the new value. If the loader fails, the call returns 1 and the old value. If another call sets the
+ * key meanwhile, its value stays, as in ww_session_take. A refresh makes the value young again, and so does a lookup in
+ * a map with WW_SESSION_RENEW. A value whose lifetime ends before its TTL is not loaded ahead.
+ * keep_failure: while an error is kept, calls for the key call no loader. They answer that error, or the value if the
+ * key has one. A set, a delete or a clear forgets it. A shard keeps 1,024 errors in 24 KiB, and a newer one may take
+ * the place of an older one.
+ * wait: a call that has waited this long answers WW_ETIMEOUT; the load goes on. The time is the driver's, rounded up to
+ * its tick. It runs out later while the driver's queue is full. A call cannot abandon its own loader.
  * Errors: as ww_session_take. WW_EINVAL also: ahead is over 999. WW_ETIMEOUT. WW_ENOMEM also: no memory to wait with a
  * limit.
  */
@@ -430,22 +437,22 @@ WW_API int ww_session_take_by(
     struct ww_session *session, const void *key, size_t length, const struct ww_session_loading *how, void **value);
 
 /*
- * Take all entries out, as CLEARED. What is set after the call has begun with its shard stays. *count, unless NULL,
- * gets the number of entries taken out. What is being loaded is outdated (ww_session_take).
- * Complexity: O(entries that the map had at a time). A shard is locked for some hundred entries at a time, and not
- * while gone is called for them.
+ * Take all entries out, as CLEARED. An entry that is set after the call has begun with its shard stays. *count, unless
+ * NULL, gets the number of entries taken out. Values that are being loaded are outdated (ww_session_take).
+ * Complexity: O(the largest number of entries that the map had). A shard is locked for some hundred entries at a time,
+ * and not while gone is called for them.
  */
 WW_API int ww_session_clear(struct ww_session *session, size_t *count);
 
 /* ---- All entries ---------------------------------------------------------------------------------------------- */
 
 /*
- * Call fn for each entry that has not expired. What is in the map throughout is visited exactly once. What is
- * set, removed or renamed meanwhile may or may not be; renamed, it may be visited under both keys. A walk is no use of
- * an entry. *count, unless NULL, gets the number of calls, also if fn ended the walk.
+ * Call fn for each entry that has not expired. An entry that is in the map throughout is visited exactly once. An entry
+ * that is set, removed or renamed meanwhile may or may not be visited; a renamed one may be visited under both keys. A
+ * walk does not count as a use of an entry. *count, unless NULL, gets the number of calls, even if fn ended the walk.
  * fn runs under the shard's lock as a ww_look_fn does: it must be short, and every call on any session map answers
- * WW_EBUSY. Key and *found are valid during it. The lock is given up after at most 64 entries, so that others are held
- * up briefly, however large the map is.
+ * WW_EBUSY. The key and *found are valid during the call. The walk releases the lock after at most 64 entries, so that
+ * other threads wait only briefly, however large the map is.
  * Works after the driver's stop, too. O(entries, and records that are not in use).
  * Errors: what fn returned. WW_EINVAL: session or fn is NULL. WW_ECLOSED: the map is being destroyed, or in a child of
  * the process.
@@ -453,21 +460,21 @@ WW_API int ww_session_clear(struct ww_session *session, size_t *count);
 WW_API int ww_session_walk(struct ww_session *session, ww_walk_fn *fn, void *context, size_t *count);
 
 /*
- * Walk on by a few entries, as one does who answers others in between. *cursor is 0 at first. The call leaves there
- * where the next one goes on, and 0 when all have been visited. It calls fn for at most 64 entries, perhaps for none.
- * What was in the map throughout all calls is visited exactly once, as by ww_session_walk. fn runs as it does there; the
- * entry for which it returned another number than 0 is visited again by the next call.
- * A cursor is of this map only, is never invalid, and needs no end.
+ * Continue a walk by a few entries, for a caller that answers others in between. *cursor is 0 at first. The call stores
+ * there where the next one goes on, and 0 when all entries have been visited. It calls fn for at most 64 entries,
+ * perhaps for none. An entry that was in the map throughout all calls is visited exactly once, as by ww_session_walk.
+ * fn runs as it does there. If it returns a number other than 0 for an entry, the next call visits that entry again.
+ * A cursor belongs to this map only, is never invalid, and needs no release.
  * Works after the driver's stop, too. O(1). Errors: as ww_session_walk. WW_EINVAL also: cursor is NULL.
  */
 WW_API int ww_session_scan(struct ww_session *session, uint64_t *cursor, ww_walk_fn *fn, void *context);
 
 /*
- * Take out each entry that has not expired, and hand it over to fn with its times left: found->value belongs to fn, and
- * gone is not called for it. If fn returns another number than 0, that value is handed over and the others stay.
- * *count, unless NULL, gets the number of values handed over, then too.
+ * Take out each entry that has not expired, and hand it over to fn with its times left. found->value then belongs to
+ * fn, and gone is not called for it. If fn returns a number other than 0, that value is handed over and the others
+ * stay. *count, unless NULL, gets the number of values handed over, in that case, too.
  * No lock is held while fn runs. It may call every function on the map except ww_session_destroy (WW_EBUSY). Entries
- * that are set meanwhile may stay. What has expired goes to gone, as always.
+ * that are set meanwhile may stay. Expired entries go to gone, as always.
  * Works after the driver's stop, too. Complexity and errors: as ww_session_walk.
  */
 WW_API int ww_session_drain(struct ww_session *session, ww_walk_fn *fn, void *context, size_t *count);
@@ -484,14 +491,15 @@ WW_API int ww_session_drain(struct ww_session *session, ww_walk_fn *fn, void *co
  * Kept: keys, values as the caller encodes them, TTLs, the times when each entry and its lifetime end, weights and
  * pins.
  * Versions start anew, and so does the order of use in a limited map: loaded entries count as used in an order of their
- * own. A weight is at most what a shard of the map may weigh.
+ * own. A weight is reduced to what a shard of the map may weigh.
  * Time that passes between save and load counts, by the wall clock: an entry that would have expired by then is not
  * loaded. A wall clock that is stepped back meanwhile shortens this time, at most to nothing; one that is stepped
- * forward lengthens it. A restart alone expires nobody early.
- * A map that keeps lifetimes gives an entry from a map that does not its own lifetime, from the load on. A map that
- * does not keep them forgets them: such an entry expires at first when it would have, but a refresh may prolong it.
- * Bytes have a version and checksums, which find damage by accident. They do not tell who wrote them: load what only
- * this program can write. They are 24 bytes an entry, 8 more with a lifetime, its key and its value.
+ * forward lengthens it. A restart alone makes no entry expire early.
+ * If the map that loads keeps lifetimes and the saved map did not, an entry gets the loading map's own lifetime,
+ * counted from the load. A map that does not keep lifetimes forgets those that it loads: such an entry at first expires
+ * when it would have, but a refresh may prolong it.
+ * The bytes have a version and checksums, which detect accidental damage. They do not prove who wrote them: load only
+ * what nobody but this program can write. An entry takes 24 bytes, 8 more with a lifetime, and its key and its value.
  * A file that replaces the old one must be written under another name, synced, and renamed: tools/examples/sessions.c.
  */
 
@@ -518,9 +526,9 @@ struct ww_session_writer {
  * Each entry is saved as it is at one moment. Other threads may use the map: the walk is that of ww_session_walk. A
  * program that stops should save when nobody writes any more, so that the last changes are in it, too.
  * Works after the driver's stop, too. O(entries); allocates 64 KiB, or as much as the longest value takes.
- * Errors: what write or encode returned; load finds that what was written until then is cut off. WW_EINVAL: session,
- * writer or its write is NULL, or an encoded value is over 2^31 - 1 bytes. WW_ENOMEM: no memory. WW_ECLOSED: as
- * ww_session_walk.
+ * Errors: what write or encode returned; a load detects that what was written until then is cut off. WW_EINVAL:
+ * session, writer or its write is NULL, or an encoded value is over 2^31 - 1 bytes. WW_ENOMEM: no memory. WW_ECLOSED:
+ * as ww_session_walk.
  */
 WW_API int ww_session_save(struct ww_session *session, const struct ww_session_writer *writer, size_t *count);
 
@@ -533,14 +541,14 @@ typedef int ww_read_fn(void *bytes, size_t size, void *context);
  */
 typedef int ww_decode_fn(const void *bytes, size_t size, void **value, void *context);
 
-/* Hear of an entry that expired between save and load: its key, and its value, encoded. */
+/* Called for an entry that expired between save and load, with its key and its encoded value. */
 typedef void ww_lapse_fn(const void *key, size_t length, const void *bytes, size_t size, void *context);
 
 /* What ww_session_load needs of its caller. No lock is held while these functions run. */
 struct ww_session_reader {
 	ww_read_fn *read;
 	ww_decode_fn *decode;  /* NULL: values are NULL */
-	ww_lapse_fn *lapsed;   /* NULL: those that expired meanwhile are only counted */
+	ww_lapse_fn *lapsed;   /* NULL: entries that expired meanwhile are only counted */
 	void *context;         /* for all three */
 	struct ww_clock *wall; /* NULL: ww_clock_wall() */
 };
@@ -556,13 +564,15 @@ struct ww_session_loaded {
 };
 
 /*
- * Make the entries that were saved. *loaded, unless NULL, tells what was done, after an error, too.
- * Load before others use the map. Where a key is in the map already, that entry is newer, and stays; the loaded value
- * goes to gone as REPLACED. What an earlier load made, and nobody set since, gives way. In a limited map a loaded entry
- * is set like any other: one over the limit goes to gone as EVICTED. An entry that had expired is not decoded: `lapsed`
- * hears of it. One that expires while it is being loaded goes to gone as EXPIRED. No jitter is added.
- * Damage: entries are loaded in blocks of about 64 KiB, each checked before. Those before the damage stay: after a
- * crash a site would rather log out some than all. For all or nothing, clear the map after an error.
+ * Make the entries that were saved. *loaded, unless NULL, gets what was done, even after an error.
+ * Load before others use the map. If a key is already in the map, its entry is newer and stays; the loaded value goes
+ * to gone as REPLACED. An entry that an earlier load made, and nobody has set since, gives way. In a limited map a
+ * loaded entry is set like any other: one over the limit goes to gone as EVICTED. An entry that had expired is not
+ * decoded: `lapsed` is called for it. One that expires while it is being loaded goes to gone as EXPIRED. No jitter is
+ * added.
+ * Damage: entries come in blocks of about 64 KiB, and each block is checked before it is loaded. Entries before the
+ * damage stay: after a crash a site would rather log out some users than all. For all or nothing, clear the map after
+ * an error.
  * O(entries); allocates as ww_session_save.
  * Errors: what read or decode returned, and those below; entries loaded until then stay. WW_EINVAL: session, reader or
  * its read is NULL, or read returned more than size. WW_ECORRUPT: damaged, cut off, or written by something else.
