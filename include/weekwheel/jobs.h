@@ -4,9 +4,9 @@
 /*
  * Jobs that outlive the process: put now, delivered in a second or in six months, at least once.
  *
- * A store is one directory, with a journal and an SQLite database, which one process writes at a time. Or it is in
- * Redis, where any number of processes share it; jobs_redis.h opens that kind and says what differs there. All calls
- * below work on both.
+ * A store is one directory with a journal and an SQLite database, and one process at a time writes it. Or a store is in
+ * Redis, and any number of processes share it; jobs_redis.h opens that kind and lists the differences. All calls below
+ * work on both.
  *
  * A *job* has a body, waits in a *tube* until it is due, and is then *ready*. The caller that reserves it gets a
  * *lease*: the body, a time to run, and a *token*. Tokens grow with every delivery of any job. Whatever the job writes
@@ -22,25 +22,25 @@
  *                         |                      | bury, last attempt
  *                         +-- kick --- buried <--+
  *
- * Only jobs of the near future are in memory, in a driver's wheels. The others lie on disk in order of their due times
- * and are loaded ahead of time. Neither a far horizon nor the number of distant jobs costs memory.
+ * Only jobs of the near future are in memory, in a driver's wheels. The others are on disk, in order of their due
+ * times, and are loaded ahead of time. Neither a far horizon nor the number of distant jobs costs memory.
  *
  * Time. A job's due time is on one of two clocks. The clock of *elapsed* time ignores changes of the system's clock. It
- * goes on while the store is closed. Across a reboot only the system's clock can tell for how long, by what it says when
- * the store is opened. If that is less than none or more than config.downtime_max, the clock is or was wrong, and no
- * time is counted: jobs are late by the time that the machine was off, and none is early or lost. A clock that is wrong
- * by less cannot be told from a right one: open the store when the clock has been set. It does not count later changes.
- * The clock of *wall* time is Unix time: the job is due when the system's clock says so. No job is delivered early on
- * its clock. How late it is delivered depends on the driver's tick and on how soon a caller reserves it. All times and
- * delays are in ns.
+ * goes on while the store is closed. Across a reboot only the system's clock, as it stands when the store is opened,
+ * shows for how long. If that time is negative or more than config.downtime_max, the system's clock is or was wrong,
+ * and no time is counted: jobs are late by the time that the machine was off, and none is early or lost. A smaller
+ * error of that clock cannot be detected: open the store only after the clock has been set. Later changes of it do not
+ * count. The clock of *wall* time is Unix time: the job is due when the system's clock says so. No job is delivered
+ * early on its clock. How late it is delivered depends on the driver's tick and on how soon a caller reserves it. All
+ * times and delays are in ns.
  *
  * Durability is chosen when the store is opened; see enum ww_jobs_sync. Leases are not written: after a crash, jobs
  * that were reserved are ready again.
  *
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed, on
- * disk or in memory. Functions do not repeat these. Every function that writes answers WW_EFULL if the disk is
- * full, WW_EIO if writing fails, and WW_ENOMEM. Every function answers WW_EINVAL to NULL where it needs an object and
- * to a tube's name that is empty or too long, and WW_ECORRUPT to a record that cannot be read.
+ * disk or in memory. The functions below do not repeat the following. Every function that writes answers WW_EFULL if
+ * the disk is full, WW_EIO if writing fails, and WW_ENOMEM. Every function answers WW_EINVAL to NULL where it needs an
+ * object and to a tube's name that is empty or too long, and WW_ECORRUPT to a record that cannot be read.
  *
  * Fork: in a child of the process every call answers WW_ECLOSED.
  *
@@ -76,8 +76,8 @@ enum ww_jobs_sync {
 	/* A call returns when its change is on stable storage. A power failure loses nothing. */
 	WW_SYNC_ALWAYS,
 	/*
-	 * Synced every config.sync_ns. A power failure loses at most the changes of that time and of the sync that was
-	 * under way. It loses nothing older and damages nothing.
+	 * Synced every config.sync_ns. A power failure loses at most the changes of that interval and of the sync that
+	 * was under way. It loses nothing older and damages nothing.
 	 */
 	WW_SYNC_INTERVAL,
 	/*
@@ -88,7 +88,7 @@ enum ww_jobs_sync {
 };
 
 /*
- * No directory: everything is in memory, and gone when the store is closed. For tests, and for queues that may be lost.
+ * No directory: everything is in memory, and lost when the store is closed. For tests, and for queues that may be lost.
  */
 #define WW_JOBS_MEMORY 1u
 /*
@@ -113,31 +113,33 @@ struct ww_jobs_config {
 	size_t window_jobs;                   /* how many of them at most; 100,000 */
 	size_t body_max;                      /* bytes of a body; 65,535 */
 	/*
-	 * Bytes that the files may take, 0 or at least WW_JOBS_DISK_LEAST. Then new jobs are refused with WW_EFULL, as on
-	 * a full disk. What the index does at the moment may take some MiB more for a while. 0: as the disk allows
+	 * Bytes that the files may take, 0 or at least WW_JOBS_DISK_LEAST. At this size new jobs are refused with
+	 * WW_EFULL, as on a full disk. Work of the index under way may take some MiB more for a while. 0: as the disk
+	 * allows
 	 */
 	uint64_t max_disk;
-	uint64_t downtime_max; /* the longest time between two boots that the clock is believed; 30 days */
+	uint64_t downtime_max; /* the longest time off between two boots that is believed; 30 days */
 	/*
-	 * How many ended jobs are kept for their keys at most; 1,000,000. Beyond it, those whose time is over first are
-	 * forgotten before it is: their keys are free again.
+	 * The most ended jobs that are kept for their keys; 1,000,000. Beyond that number, those whose time is over
+	 * first are forgotten early: their keys are free again.
 	 */
 	uint64_t ended_max;
 	/*
-	 * How many runs are kept in all (ww_jobs_history); 10,000, 0: none. Beyond it the oldest are forgotten before
-	 * their time. Each takes some 100 bytes, and its report.
+	 * The most runs that are kept in all (ww_jobs_history); 10,000; 0: none. Beyond that number, the oldest are
+	 * forgotten before their time. Each takes some 100 bytes, and its report.
 	 */
 	uint64_t history_max;
 	uint32_t flags; /* WW_JOBS_* */
 	/*
-	 * Called when jobs of a tube may have become ready. The thread that made them ready calls it with the store
-	 * locked: it may not call the store, only note what to do. NULL: no calls.
+	 * Called when jobs of a tube may have become ready. The thread that made them ready calls this with the store
+	 * locked: it may not call the store, but only note what to do. NULL: no calls.
 	 */
 	void (*ready)(const char *tube, void *context);
 	void *context;
 	/*
-	 * Called when a store is refused, with a sentence: which file, what is wrong with it, what to do. Called in the
-	 * thread that opens it; the text is valid until it returns. NULL: no calls. ww_jobs_open still has the error.
+	 * Called when a store is refused, with a sentence: which file, what is wrong with it, what to do. The thread
+	 * that opens the store makes the call; the text is valid until it returns. NULL: no calls. ww_jobs_open still
+	 * returns the error.
 	 */
 	ww_jobs_problem_fn *problem;
 };
@@ -160,25 +162,26 @@ enum ww_missed {
 enum ww_key_mode {
 	WW_KEY_REPLACE, /* replace it */
 	/*
-	 * Keep it, whatever its state: an idempotent put. What was put once and has ended is put again; WW_KEY_UNIQUE
-	 * knows it for a time.
+	 * Keep it, whatever its state: an idempotent put. A job that has ended is put again; WW_KEY_UNIQUE remembers it
+	 * for a time.
 	 */
 	WW_KEY_IF_ABSENT,
 	/*
-	 * Of two due times, keep the earlier or the later one: a delayed or ready job stays as it is if it is the one to
-	 * keep, or if both are equal. Otherwise this job replaces it. So does it with a job that is being delivered, or
-	 * is buried: that one may have missed what this one stands for.
+	 * Of two due times, keep the earlier or the later one: a delayed or ready job stays as it is if it is the one
+	 * to keep, or if both are equal. Otherwise this job replaces it. This job also replaces one that is being
+	 * delivered or is buried: that one may have missed what this one stands for.
 	 */
 	WW_KEY_KEEP_EARLIER,
 	WW_KEY_KEEP_LATER,
 	/*
-	 * Debounce: each put replaces the job, and so moves it, but not beyond spec.key_span after the first put. The
-	 * first one counts from then on until a lease: what is put during or after a delivery is a first put again.
+	 * Debounce: each put replaces the job, and thus moves it, but not beyond spec.key_span after the first put. The
+	 * first put counts until the job is leased: a put during or after a delivery is a first put again.
 	 */
 	WW_KEY_DEBOUNCE,
 	/*
-	 * Unique: keep it. And when this job is finished, its key stays taken for spec.key_span: until then every put of
-	 * the key, in whichever mode, only tells the id that had it. If it is cancelled, its key is free at once.
+	 * Unique: keep it. When this job is finished, its key stays taken for spec.key_span: until then every put of
+	 * the key, in whichever mode, only stores the id of the job that had it. If the job is cancelled, its key is
+	 * free at once.
 	 */
 	WW_KEY_UNIQUE
 };
@@ -199,13 +202,13 @@ struct ww_job_spec {
 	uint64_t backoff;     /* delay after the first failed attempt; doubles with each; 0: none */
 	uint64_t backoff_max; /* 1 h */
 	uint64_t version;     /* with a key and WW_KEY_REPLACE: replace only this version, put no new job; 0: any */
-	uint64_t keep;        /* how long what became of its runs is kept (ww_jobs_history); 0: not at all */
+	uint64_t keep;        /* how long the outcomes of its runs are kept (ww_jobs_history); 0: not at all */
 	uint64_t key_span;    /* with WW_KEY_DEBOUNCE and WW_KEY_UNIQUE, at least 1 ms; otherwise 0 */
 	uint32_t priority;    /* lower is delivered first; 1024 */
 	uint32_t attempts;    /* deliveries until it is buried; 0: no limit */
 	uint32_t flags;       /* WW_JOB_* */
 	enum ww_missed missed;
-	enum ww_key_mode key_mode; /* but WW_KEY_REPLACE needs a key. WW_KEY_DEBOUNCE and _UNIQUE: not periodic */
+	enum ww_key_mode key_mode; /* all but WW_KEY_REPLACE need a key. WW_KEY_DEBOUNCE and _UNIQUE: not periodic */
 };
 
 /* Selects a job: by id or, if that is 0, by key. */
@@ -222,13 +225,16 @@ enum ww_job_state {
 	WW_JOB_READY,       /* due, and not reserved */
 	WW_JOB_RESERVED,    /* leased */
 	WW_JOB_BURIED,      /* kept, and not delivered until it is kicked */
-	WW_JOB_ENDED        /* finished; its key is taken for a time. Only ww_jobs_list knows it, if it is asked. */
+	WW_JOB_ENDED        /* finished; its key is taken for a time. Only ww_jobs_list finds it, if asked to. */
 };
 
 struct ww_job_info {
 	uint64_t id;
-	uint64_t
-	    version; /* 1 when put; grows by 1 whenever the job is replaced, moved, released, returned with a delay, buried or kicked */
+	/*
+	 * 1 when put. Grows by 1 whenever the job is replaced, moved, released, returned with a delay, buried or
+	 * kicked.
+	 */
+	uint64_t version;
 	enum ww_job_state state;
 	uint32_t flags; /* WW_JOB_WALL */
 	uint32_t priority;
@@ -250,7 +256,7 @@ struct ww_job_info {
 	uint64_t backoff;
 	uint64_t backoff_max;
 	uint64_t hold;     /* how long its key stays taken after its end (WW_KEY_UNIQUE); 0: not at all */
-	uint64_t keep;     /* how long what became of its runs is kept */
+	uint64_t keep;     /* how long the outcomes of its runs are kept */
 	uint64_t debounce; /* the time since its first put (WW_KEY_DEBOUNCE); 0: not debounced */
 	enum ww_missed missed;
 	uint64_t token; /* of the current lease; 0: none */
@@ -273,11 +279,10 @@ struct ww_lease {
 	uint64_t late;    /* ns since the job became due; 0: it was leased before that */
 	void *body;       /* owned by the caller: ww_jobs_free; NULL if the body is empty */
 	size_t body_length;
-	uint64_t backoff; /* of the job's spec; 0: none */
-	uint64_t created; /* when it was put or last replaced, Unix time */
-	uint64_t
-	    scheduled; /* the due time by a periodic job's schedule: the same in all attempts of a run; 0: not periodic */
-	uint32_t attempts; /* of the job's spec; 0: no limit */
+	uint64_t backoff;   /* of the job's spec; 0: none */
+	uint64_t created;   /* when it was put or last replaced, Unix time */
+	uint64_t scheduled; /* a periodic job's due time by its schedule, the same in all attempts of a run; else 0 */
+	uint32_t attempts;  /* of the job's spec; 0: no limit */
 	uint32_t kicks;
 	uint32_t priority;
 	char tube[WW_TUBE_MAX + 1];
@@ -312,7 +317,7 @@ struct ww_tube_stats {
 	uint64_t pauses;
 	uint64_t pause;      /* length of the current pause in ns, or 0 */
 	uint64_t pause_left; /* time until the pause ends */
-	uint64_t held;       /* ready jobs that a limit does not let start; of groups, those that were asked for */
+	uint64_t held;       /* ready jobs that a limit does not let start; of groups, those asked for */
 	int is_limited;      /* it has a limit */
 };
 
@@ -344,16 +349,16 @@ struct ww_jobs_stats {
 	uint64_t bytes;   /* of memory */
 	uint64_t disk;    /* bytes of the files */
 	/*
-	 * Why the store cannot write: WW_EFULL: new jobs are refused until there is room; WW_EIO: a sync has failed, and
-	 * every change is refused until the store is opened again; WW_ECORRUPT: a page of the index is damaged: changes
-	 * and deliveries are refused, and what can be read is still told. WW_OK: it can. The text names the file and the
-	 * system's error.
+	 * Why the store cannot write. WW_OK: it can. WW_EFULL: new jobs are refused until there is room. WW_EIO: a sync
+	 * has failed, and every change is refused until the store is opened again. WW_ECORRUPT: a page of the index is
+	 * damaged; changes and deliveries are refused, and reads still return what can be read. The text names the file
+	 * and the system's error.
 	 */
 	int fault;
 	char fault_text[WW_FAULT_MAX];
 	/*
-	 * If the store was last written in another boot: for how long, as the system's clock says. It was counted if it
-	 * is 0 to config.downtime_max.
+	 * If the store was last written in another boot: the time since then, by the system's clock. It was counted if
+	 * it is 0 to config.downtime_max.
 	 */
 	int64_t downtime;
 };
@@ -368,9 +373,9 @@ WW_API int ww_jobs_config_default(struct ww_jobs_config *config);
  * the string at path. When it returns, due jobs are ready, up to config.window_jobs of them; the others follow soon.
  * Complexity: does not depend on how many jobs are stored.
  * Errors: WW_EINVAL: a member is out of range. WW_EINUSE: another process has the store. WW_EDENIED: no permission, or
- * a read-only filesystem. WW_EVERSION: made by a later version, or by a former one that kept jobs in LMDB: export them with
- * that version and import them with this one. WW_ECORRUPT: the store is damaged, one of its files is missing, or the
- * directory is not empty and has no store. WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
+ * a read-only filesystem. WW_EVERSION: made by a later version, or by a former one that kept jobs in LMDB: export them
+ * with that version and import them with this one. WW_ECORRUPT: the store is damaged, one of its files is missing, or
+ * the directory is not empty and has no store. WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
  */
 WW_API int ww_jobs_open(struct ww_jobs **jobs, const struct ww_jobs_config *config);
 
@@ -384,23 +389,23 @@ WW_API int ww_jobs_open(struct ww_jobs **jobs, const struct ww_jobs_config *conf
 WW_API int ww_jobs_close(struct ww_jobs *jobs);
 
 /*
- * Copy the store in the directory `path` to `target`, a directory that is empty or missing. Another process may have the
- * store open, and goes on. When the call returns, the copy is stable, and is a store as it was at one moment of the call:
- * it has all that was acknowledged before the call. To look into it, open the copy. While the call runs, or if it
- * stalls, the store's files grow by 130 MiB at most, or by 64 MiB and as much as the index has.
- * Opening the copy to write makes another store of it: its ids and tokens go on from that moment, as do those of the
- * first one.
+ * Copy the store in the directory `path` to `target`, a directory that is empty or missing. Another process may have
+ * the store open, and goes on. When the call returns, the copy is on stable storage. It is the store as it was at one
+ * moment of the call, and has all that was acknowledged before the call. To look into it, open the copy. While the call
+ * runs, or if it stalls, the store's files grow by 130 MiB at most, or by 64 MiB and as much as the index has.
+ * Opening the copy for writing makes it a store of its own: its ids and tokens go on from that moment, as do those of
+ * the first one.
  * Complexity: O(bytes of the store). Errors: on each of them `target` is as it was. WW_EDENIED: there is no store in
- * `path`, or no permission. WW_EINUSE: `target` is not empty. WW_EINVAL: `target` lies in `path`. WW_ECORRUPT: the store is
- * damaged, as the sums of the copy show. WW_EAGAIN: twenty times in a row so much was written that
- * the copy had to begin anew. WW_EFULL, WW_EIO, WW_ENOMEM.
+ * `path`, or no permission. WW_EINUSE: `target` is not empty. WW_EINVAL: `target` lies in `path`. WW_ECORRUPT: the
+ * store is damaged, as the sums of the copy show. WW_EAGAIN: the copy had to begin anew twenty times in a row, because
+ * so much was written. WW_EFULL, WW_EIO, WW_ENOMEM.
  */
 WW_API int ww_jobs_backup(const char *path, const char *target);
 
 /*
- * A batch: everything that this thread does between these two calls is one write. ww_jobs_commit syncs once for all of
- * it; until then nothing is certain. If the commit fails, nothing since ww_jobs_begin has happened: tell everyone to
- * whom you reported a success. Other threads wait meanwhile.
+ * Begin and commit a batch: everything that this thread does between these two calls is one write. ww_jobs_commit syncs
+ * once for all of it; until then nothing is certain. If the commit fails, nothing since ww_jobs_begin has happened:
+ * notify everyone to whom you reported a success. Other threads wait meanwhile.
  * Errors: WW_EBUSY: ww_jobs_begin: this thread has already begun a batch. ww_jobs_commit: this thread has begun none.
  */
 WW_API int ww_jobs_begin(struct ww_jobs *jobs);
@@ -421,11 +426,11 @@ WW_API int ww_job_spec_default(struct ww_job_spec *spec);
 #define WW_PUT_NEW 0
 #define WW_PUT_REPLACED 1 /* it keeps its id and gets the next version; a lease on it becomes invalid */
 #define WW_PUT_KEPT 2     /* it stays as it was, and nothing was put */
-#define WW_PUT_ENDED 3    /* it has ended, and its key is not free yet: nothing was put */
+#define WW_PUT_ENDED 3    /* it has ended, but its key is not free yet: nothing was put */
 
 /*
- * Put a job. If a job of the tube has the same key, spec.key_mode says what happens. Store the id and the version that
- * the job has now, each unless its pointer is NULL. Return one of WW_PUT_*. A put that keeps a job writes nothing.
+ * Put a job. If a job of the tube has the same key, spec.key_mode decides what happens. Store the job's present id and
+ * version, each unless its pointer is NULL. Return one of WW_PUT_*. A put that keeps a job writes nothing.
  * Complexity: O(log jobs). Errors: WW_EINVAL: a member of the spec is out of range. WW_ETOOBIG: the body is over
  * config.body_max. WW_EOVERFLOW: the due time is too far away. WW_EBACKWARDS: the due time has passed, and the job is
  * WW_JOB_FUTURE. WW_ESTALE: spec.version is not the job's, or there is no job of that key.
@@ -436,10 +441,10 @@ WW_API int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uin
  * Put `count` jobs, one after the other, each as ww_jobs_put does, and write them together. Fill the result of each,
  * and its id and version unless the result is an error. A refused job does not keep the others from being put. Between
  * ww_jobs_begin and ww_jobs_commit the jobs are part of that batch.
- * Return WW_OK if each was decided, whatever the results. If the write failed, return why: then no job was put, and no
- * result is a success. A store on other machines may nevertheless have put some of them: there each result holds by
- * itself.
- * Complexity: that of `count` puts. Errors: only those of a write. What is wrong with one job is in its result.
+ * Return WW_OK if each job has a result, whatever the results. If the write failed, return its error: then no job was
+ * put, and no result is a success. A store on other machines may nevertheless have put some of them: there each result
+ * holds by itself.
+ * Complexity: that of `count` puts. Errors: only those of a write. An error of one job is in its result.
  */
 WW_API int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
 
@@ -453,8 +458,8 @@ WW_API int ww_jobs_move(
     struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
 
 /*
- * Delete a job, whatever its state. Return 1, or 0 if the job is being delivered: that delivery is then the last. If the
- * job of a key has ended and the key is still taken, make it free and return 1.
+ * Delete a job, whatever its state. Return 1, or 0 if the job is being delivered: that delivery is then the last. If
+ * the job of a key has ended and the key is still taken, free the key and return 1.
  * Errors: WW_ENOTFOUND: no such job. WW_ESTALE: it has another version.
  */
 WW_API int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
@@ -462,9 +467,9 @@ WW_API int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
 /* ---- Delivering jobs --------------------------------------------------------------------------------------------- */
 
 /*
- * Lease the ready job of least priority of `count` tubes; of equal priorities, the least id. Of a tube with groups, only
- * the first job of the group whose turn it is counts. Return 1 and fill *lease, or return 0 if no job may start. A paused
- * tube has no ready jobs.
+ * Lease the ready job with the lowest priority number of `count` tubes; of equal priorities, the lowest id. In a tube
+ * with groups, only the first job of the group whose turn it is counts. Return 1 and fill *lease, or return 0 if no job
+ * may start. A paused tube has no ready jobs.
  * Ownership: lease->body belongs to the caller; give it back by ww_jobs_free.
  * Complexity: O(count + log ready).
  */
@@ -473,8 +478,8 @@ WW_API int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_
 /*
  * Lease up to `most` jobs (INT_MAX at most), in the order in which ww_jobs_reserve would give them. Return how many
  * there were, and fill that many of leases. There are fewer than `most` if no more jobs are ready, or if the next one
- * cannot be leased: another call then says why. jobs_redis.h says how often a store in Redis is asked, and when it
- * gives fewer.
+ * cannot be leased: another call then returns the error. jobs_redis.h says how often this asks a store in Redis, and
+ * when that returns fewer.
  * Ownership: as ww_jobs_reserve.
  * Complexity: O(most * (count + log ready)). Errors: those of ww_jobs_reserve; nothing is leased then.
  */
@@ -506,7 +511,7 @@ WW_API void ww_jobs_free(struct ww_jobs *jobs, void *body);
 WW_API int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 
 /*
- * Finish `count` leases, one after the other, each as ww_jobs_finish does, and write that together. Fill their results.
+ * Finish `count` leases, one after the other, each as ww_jobs_finish does, and write them together. Fill their results.
  * The return value, and the meaning of a failed write, are those of ww_jobs_put_many.
  */
 WW_API int ww_jobs_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);
@@ -525,13 +530,13 @@ WW_API int ww_jobs_release(
 
 /*
  * Give the lease back as if it had never been: the job is ready again at once, and no attempt is counted. For a caller
- * that took more jobs than it can do, or that must end before it began.
+ * that took more jobs than it can do, or that must end before it has begun.
  */
 WW_API int ww_jobs_return(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 
 /*
  * The same, but the job is ready after `delay` ns, and has the next version. For a caller that cannot do this job now,
- * but others behind it.
+ * but can do others after it.
  * Range: delay is at most WW_DRIVER_TIME_MAX; 0 is ww_jobs_return.
  */
 WW_API int ww_jobs_return_after(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t delay);
@@ -564,7 +569,7 @@ WW_API int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns);
 
 /* What becomes of a job. */
 enum ww_event_kind {
-	WW_EVENT_PUT,       /* it is new, or has replaced one of its key: its version is not 1 then */
+	WW_EVENT_PUT,       /* it is new, or has replaced a job of its key and has a version over 1 */
 	WW_EVENT_MOVED,     /* it has another due time */
 	WW_EVENT_CANCELLED, /* it is gone, without being done */
 	WW_EVENT_DUE,       /* it waited, and is ready now */
@@ -575,7 +580,7 @@ enum ww_event_kind {
 	WW_EVENT_RETURNED,  /* it is as if it had not been reserved */
 	WW_EVENT_BURIED,    /* at once, or after its last attempt */
 	WW_EVENT_KICKED,
-	WW_EVENT_LOST /* nothing of a job: other events could not be told, for want of memory */
+	WW_EVENT_LOST /* of no job: other events could not be reported for lack of memory */
 };
 
 /* No number. */
@@ -586,38 +591,38 @@ struct ww_job_event {
 	enum ww_event_kind kind;
 	uint64_t id;      /* 0: several jobs of the tube, or that of the key */
 	uint64_t version; /* that it has now, or had; 0: unknown */
-	uint64_t left;    /* ns until it is due, where it waits now; WW_EVENT_UNKNOWN */
+	uint64_t left;    /* ns until it is due, if it waits now; or WW_EVENT_UNKNOWN */
 	const char *tube; /* "": unknown */
 	const void *key;
 	size_t key_length; /* 0: none, or unknown */
 	uint32_t attempt;  /* the delivery that began or ended; 0: none, or unknown */
-	const char *error; /* why it was released, timed out or buried; NULL: nobody said why, or another event */
+	const char *error; /* why it was released, timed out or buried; NULL: no reason given, or another event */
 };
 
-/* May not call the store, which may be locked: only note what to do. */
+/* Called for an event. It may not call the store, which may be locked, but only note what to do. */
 typedef void ww_jobs_listen_fn(const struct ww_job_event *event, void *context);
 
 /*
- * Let fn be called with context for all that becomes of jobs from now on; NULL ends that. A store has one listener: end
- * it before another begins. Calls under way may still tell after that.
+ * Call fn with context for every event of a job from now on; NULL ends that. A store has one listener: end it before
+ * another begins. Calls under way may still report events after that.
  *
- * The embedded store tells everything, in order, when it has been written, and nothing of what has failed. A store in
- * Redis tells what calls of this handle have done, each in its own thread; not that jobs become due or time out, and of an
- * end by its id, neither tube nor key.
- * Complexity: while somebody listens, some hundred ns an event, and for WW_EVENT_DUE and WW_EVENT_RETURNED a peek. Without
- * a listener nothing.
+ * The embedded store reports every event, in order, after it has been written, and none of a call that failed. A store
+ * in Redis reports what calls on this handle have done, each in the thread of the call. It does not report that jobs
+ * become due or time out; and of a job that is ended by its id it reports neither tube nor key.
+ * Complexity: with a listener, some hundred ns an event, and a peek for WW_EVENT_DUE and WW_EVENT_RETURNED; without
+ * one, nothing.
  */
 WW_API int ww_jobs_listen(struct ww_jobs *jobs, ww_jobs_listen_fn *fn, void *context);
 
 /* ---- History ----------------------------------------------------------------------------------------------------- */
 
 /*
- * What became of the runs of jobs that ask for it (spec.keep). A run begins with a lease and ends with it: each attempt
- * is one, and so is each delivery of a periodic job. A lease that is returned was none.
+ * The outcome of a run, kept for jobs that ask for it (spec.keep). A run begins and ends with a lease: each attempt is
+ * one, and so is each delivery of a periodic job. A lease that is returned does not count as a run.
  */
 struct ww_job_run {
 	uint64_t number;            /* grows with each run of the store */
-	uint64_t job;               /* its id, also when it is gone */
+	uint64_t job;               /* its id, even if the job is gone */
 	enum ww_event_kind outcome; /* WW_EVENT_FINISHED, _RELEASED, _TIMED_OUT or _BURIED */
 	uint32_t attempt;           /* 1 with the first */
 	uint64_t ended;             /* Unix time */
@@ -625,7 +630,7 @@ struct ww_job_run {
 	const void *key;
 	size_t key_length;  /* 0: none */
 	const char *error;  /* why it was released, timed out or buried; "" */
-	const void *report; /* what the worker said of it */
+	const void *report; /* what the worker reported */
 	size_t report_length;
 };
 
@@ -633,18 +638,18 @@ struct ww_job_run {
 #define WW_JOB_REPORT_MAX 4096
 
 /*
- * Say something of the run under way: its result, the end of its output. Any bytes. It is kept with the run when that
- * ends, however that happens; another report replaces it. It is in memory until
- * then, and not kept at all for a job without spec.keep.
+ * Attach a report to the run under way, such as its result or the end of its output. It may be any bytes. It is kept
+ * with the run when that ends, however it ends; another report replaces it. Until then it is in memory, and it is not
+ * kept at all for a job without spec.keep.
  * Complexity: O(length). Errors: WW_EINVAL: length is over WW_JOB_REPORT_MAX. WW_ESTALE: there is no such lease.
  * WW_ENOMEM.
  */
 WW_API int ww_jobs_report(struct ww_jobs *jobs, uint64_t id, uint64_t token, const void *report, size_t length);
 
-/* Which runs to tell. All zero: all. */
+/* Which runs to list. All zero: all. */
 struct ww_run_filter {
-	const char *tube;   /* NULL: of all */
-	uint64_t job;       /* 0: of all */
+	const char *tube;   /* NULL: any tube */
+	uint64_t job;       /* 0: any job */
 	const void *prefix; /* of the key: the runs of a schedule have its name and '@' */
 	size_t prefix_length;
 	uint64_t before; /* only runs with lower numbers; 0: all */
@@ -654,12 +659,12 @@ struct ww_run_filter {
 typedef int ww_run_fn(const struct ww_job_run *run, void *context);
 
 /*
- * Call fn for up to `limit` kept runs, the last one first. filter NULL: all. Store in *next, unless that is NULL, the
- * `before` with which the next call goes on, or 0 after the oldest. A call looks at 1,000 runs, or in Redis at all of them,
- * so it may tell fewer than `limit` although there are more. A run that cannot be read is left out. In a batch
- * (ww_jobs_begin), runs that ended in it are not told yet.
- * What is kept is not part of the promise of a job: on a full disk, or without memory, a run leaves nothing.
- * Complexity: O(runs it looks at). Errors: WW_EINVAL: fn is NULL or limit is 0.
+ * Call fn for up to `limit` kept runs, the last one first. filter NULL means all. Store in *next, unless that is NULL,
+ * the `before` with which the next call goes on, or 0 after the oldest. A call looks at 1,000 runs, or in Redis at all
+ * of them, so it may list fewer than `limit` although there are more. A run that cannot be read is left out. In a batch
+ * (ww_jobs_begin), runs that ended in it are not listed yet.
+ * Kept runs are not part of the promises about a job: if the disk is full or there is no memory, a run is not kept.
+ * Complexity: O(runs that it looks at). Errors: WW_EINVAL: fn is NULL or limit is 0.
  */
 WW_API int ww_jobs_history(struct ww_jobs *jobs, const struct ww_run_filter *filter, size_t limit, ww_run_fn *fn,
     void *context, uint64_t *next);
@@ -668,17 +673,18 @@ WW_API int ww_jobs_history(struct ww_jobs *jobs, const struct ww_run_filter *fil
 
 /*
  * How many jobs may run at once, and how often one may start. A job runs while it has a lease, and starts when it gets
- * one. What may not start stays ready, in its order, and costs nothing; when the next one may start, waiting callers
- * hear of it as of a job that came due (ww_jobs_wait, config.ready).
+ * one. A job that may not start stays ready, in its order, and costs nothing. When the next one may start, waiting
+ * callers are notified as of a job that came due (ww_jobs_wait, config.ready).
  *
  * The rate is kept by the generic cell rate algorithm of ATM (ITU-T I.371): starts are per / starts apart, and after a
- * rest `burst` of them may come at once. So in any span of `per` there are at most starts + burst - 1, and 1 % more while
- * lost time is made up: while jobs wait, starts that are late by up to 10 ms, by the driver's tick or a busy caller, do not
- * make the next one late. If starts are at most 50 ms apart, up to 100 ms of lateness, but no more than `per`, is made
- * up, at twice the pace.
+ * rest `burst` of them may come at once. Any span of `per` thus has at most starts + burst - 1 of them, and 1 % more
+ * while lost time is made up. Lost time is made up while jobs wait: a start that is late by up to 10 ms, because of the
+ * driver's tick or a busy caller, does not make the next one late. If starts are at most 50 ms apart, up to 100 ms of
+ * lateness, but no more than `per`, is made up at twice the pace.
  *
- * A lease that is returned (ww_jobs_return) counts as no start. ww_jobs_reserve_job is never held, but what it leases
- * counts: it is how a person or a tool gets hold of one job, for instance to bury it, and workers have no use for it.
+ * A lease that is returned (ww_jobs_return) does not count as a start. A limit never holds ww_jobs_reserve_job back,
+ * but its leases count. That call is for a person or a tool that needs one certain job, for instance to bury it;
+ * workers have no use for it.
  */
 struct ww_limit {
 	uint64_t running; /* leases at once; 0: any number */
@@ -691,11 +697,12 @@ struct ww_limit {
 #define WW_LIMIT_BURST_MAX 1000000
 
 /*
- * Selects a limit: of a tube as a whole, of one group of its jobs (ww_job_spec.group), or of each group that has no limit
- * of its own. A job starts if the limits of both its group and its tube let it.
+ * Selects a limit: of a tube as a whole, of one group of its jobs (ww_job_spec.group), or of each group that has no
+ * limit of its own. A job may start if the limits of both its group and its tube allow it.
  *
- * Groups take turns: of a tube whose jobs name groups, each delivery is of another group, among those that have ready jobs
- * and are not held. The jobs that name no group are one more group. Within a group, priorities and ids are in order.
+ * Groups take turns: in a tube whose jobs name groups, each delivery is from another group, among those that have ready
+ * jobs and are not held. The jobs that name no group form one more group. Within a group, jobs come in order of
+ * priority and id.
  */
 struct ww_limit_ref {
 	const char *tube; /* NULL: the default tube */
@@ -710,7 +717,7 @@ struct ww_limit_info {
 	uint64_t running; /* leases now */
 	uint64_t held;    /* ready jobs that it does not let start now */
 	uint64_t left;    /* ns until its rate lets the next one start; 0: now */
-	                  /* These three are 0 for the limit of each group. */
+	                  /* These three are 0 in a limit of each group. */
 };
 
 /* Fill *limit with the defaults that the struct names. Errors: WW_EINVAL: limit is NULL. */
@@ -718,9 +725,9 @@ WW_API int ww_jobs_limit_default(struct ww_limit *limit);
 
 /*
  * Set a limit, in place of the former one. It is stored as a job is, and holds from now on: leases above it go on. The
- * tube need not have jobs. With neither `running` nor `starts` there is no limit any more.
- * Restarts: a store that was closed knows how many were started lately. After a crash, and if the rate was changed, it
- * takes the burst as used up, so that never too many start. So it does in any case with the limit of each group.
+ * tube need not have jobs. If both `running` and `starts` are 0, the limit is removed.
+ * Restarts: a store that was closed knows how many jobs started lately. After a crash, and if the rate was changed, it
+ * takes the burst as used up, so that never too many start. For the limit of each group it always does so.
  * Complexity: O(1). Errors: WW_EINVAL: a member is out of range.
  */
 WW_API int ww_jobs_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *ref, const struct ww_limit *limit);
@@ -757,8 +764,8 @@ struct ww_job_filter {
 	const char *tube;     /* NULL: any tube */
 	const void *prefix;   /* of the key */
 	size_t prefix_length; /* 0: with or without a key */
-	uint64_t from;        /* due then or later, of the job's clock */
-	uint64_t to;          /* due before; 0: whenever. A buried job is never due, and listed if both are 0. */
+	uint64_t from;        /* due then or later, on the job's clock */
+	uint64_t to;          /* due before then; 0: no bound. A buried job is never due, and listed if both are 0. */
 	unsigned states;      /* 1u << WW_JOB_DELAYED and so on; 0: any but WW_JOB_ENDED */
 	uint64_t after;       /* with a greater id than this */
 };
@@ -782,8 +789,8 @@ WW_API int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter
 /*
  * Count the jobs that are due in each of `count` spans of `span` ns from now on. Jobs that are already due count for
  * the first span. tube NULL means all tubes.
- * Precision: exact in Redis. The embedded store counts jobs by hours of Unix time, which are exact if they lie in one
- * span. Of the hours that spans divide, it counts the first 500 jobs one by one, and takes the others as spread evenly.
+ * Precision: exact in Redis. The embedded store counts jobs by hours of Unix time, exactly if an hour lies in one span.
+ * In hours that spans divide, it counts the first 500 jobs one by one, and takes the others as spread evenly.
  * Complexity: O(count + hours that have jobs), and at most 500 jobs are read. In Redis O(jobs that are counted).
  */
 WW_API int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count);
@@ -792,7 +799,7 @@ WW_API int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t spa
 WW_API int ww_jobs_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
 /*
  * Fill *stats for one tube. Errors: WW_ENOTFOUND: the tube has no jobs and, as far as remembered, had none since the
- * opening.
+ * store was opened.
  */
 WW_API int ww_jobs_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats);
 /* Called for each tube that is not empty, under the same rules as the fn of ww_jobs_list. */
@@ -809,9 +816,9 @@ WW_API int ww_jobs_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void
 
 /*
  * Examine the files of the store in the directory `path`: the checksum of each page of the index, of its log, and of
- * each record of the journal. Call problem with a sentence for each that is damaged or missing. Another process may have
- * the store open, this one may not. What it writes meanwhile may look damaged, or end the call with WW_EIO: look again, and
- * believe what two looks in a row report. O(bytes of the files).
+ * each record of the journal. Call problem with a sentence for each that is damaged or missing. Another process may
+ * have the store open; this process may not. What the other process writes meanwhile may look damaged, or end the call
+ * with WW_EIO. Examine the store again, and believe what two examinations in a row report. O(bytes of the files).
  * Returns the number of problems, up to INT_MAX. Errors: WW_EDENIED, WW_EIO: a file cannot be read. WW_ENOMEM.
  */
 WW_API int ww_jobs_examine(const char *path, ww_jobs_problem_fn *problem, void *context);
@@ -819,10 +826,10 @@ WW_API int ww_jobs_examine(const char *path, ww_jobs_problem_fn *problem, void *
 /*
  * Save what can be read of the store in the directory `path`, however damaged it is, into a new store that `config`
  * describes: jobs with their ids, and what makes new ids and tokens greater than any that were given. Store the number
- * of jobs in *saved. Call problem with a sentence for each thing that is damaged, missing or not saved; then new ids are
- * greater by a million than the greatest that is known, as others may have been given. The store in
- * `path` is not changed. No process may have it open. O(bytes of the files); memory: 16 bytes for each job that was
- * cancelled or moved in its slot.
+ * of jobs in *saved. Call problem with a sentence for each thing that is damaged, missing or not saved. New ids are
+ * then greater by a million than the greatest known one, because others may have been given. The store in `path` is not
+ * changed. No process may have it open. O(bytes of the files); memory: 16 bytes for each job that was cancelled or
+ * moved in its slot.
  * Errors: WW_EDENIED, WW_ECORRUPT, WW_EVERSION: there is no store in `path`, or one of a former kind; nothing is made.
  * WW_EINUSE: a process has one of them open. WW_EINVAL: config has a store with jobs, is READONLY or MEMORY;
  * and those of ww_jobs_open for config. WW_EIO, WW_EDENIED, WW_EFULL, WW_ENOMEM.
