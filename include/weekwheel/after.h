@@ -2,7 +2,7 @@
 #define WEEKWHEEL_AFTER_H
 
 /*
- * What Go's package `time` has: a timer to wait for, a function that is called later, a ticker, and a sleep. The
+ * Timers as in Go's package `time`: a timer to wait for, a function that is called later, a ticker, and a sleep. The
  * semantics are those of Go 1.23 and later. All of them run on a driver (driver.h).
  *
  *     Go                            here
@@ -48,7 +48,7 @@
  *
  * A stop of the driver hands these timers to its `drain` like any other, with an fn that is not the application's. With
  * WW_DRIVER_DROP, a dropped call of a function leaves no trace. Values are never dropped: those of timers, tickers and
- * sleeps enter a full queue beyond its limit, one at most for each.
+ * sleeps enter even a full queue, beyond its limit, at most one for each.
  *
  * Memory: the default allocator, one block for each object; a start takes a timer of the driver. Destroy all objects
  * before the driver: ww_driver_destroy answers WW_EBUSY while one is left. They may be destroyed after the driver's
@@ -79,8 +79,8 @@ struct ww_ticker;
 WW_API int ww_after_create(struct ww_after **after, struct ww_driver *driver, uint64_t delay);
 
 /*
- * A function to call later, in a worker of the driver; Go gives it a goroutine. It may run for long and call every
- * function; it may destroy its own timer. It must return.
+ * A function to call later, in a worker of the driver; Go gives it a goroutine. It may run for long, call every
+ * function and destroy its own timer. It must return.
  */
 typedef void ww_after_fn(void *user);
 
@@ -172,7 +172,7 @@ WW_API int ww_ticker_destroy(struct ww_ticker *ticker);
  * Wait until `delay` ns of the driver's clock have passed; 0 returns at once. Signals do not end the wait. A point of
  * thread cancellation.
  * In the only thread of a driver without threads the call waits for ever, since nobody calls ww_driver_dispatch
- * meanwhile. So it does in the only thread that moves a virtual clock.
+ * meanwhile. The same holds in the only thread that moves a virtual clock.
  * Errors: WW_EINVAL: driver is NULL. WW_EOVERFLOW, WW_ENOMEM: as ww_after_create. WW_ECLOSED: the driver is stopped, or
  * was stopped during the wait.
  */

@@ -89,7 +89,7 @@ WW_API struct ww_clock *ww_clock_elapsed(void);
 /*
  * Return the clock of the time that the machine has been awake since it started (CLOCK_MONOTONIC): for timeouts of work
  * that sleeps with the machine, and for times that are compared with those of pthread_cond_timedwait, epoll_wait or an
- * event loop. Over a sleep of the machine its alarms are as much later as the sleep is long.
+ * event loop. If the machine sleeps, its alarms go off later by the length of the sleep.
  * Lifetime: as ww_clock_elapsed. O(1), allocates nothing.
  */
 WW_API struct ww_clock *ww_clock_awake(void);
@@ -103,7 +103,7 @@ WW_API struct ww_clock *ww_clock_wall(void);
 /*
  * Store the clock's time in *ns.
  * Precision: that of the kernel's clock, usually 1 ns; a virtual clock is exact.
- * Threads: any. If the thread that moved a virtual clock tells another thread of it, that thread sees the new time.
+ * Threads: any. If the thread that moved a virtual clock then notifies another thread, that thread sees the new time.
  * Complexity: O(1), allocates nothing. Reading a real clock takes no system call where the machine allows; reading a
  * virtual one is a load.
  * Errors: WW_EINVAL: an argument is NULL.
@@ -181,7 +181,7 @@ WW_API int ww_alarm_fd(const struct ww_alarm *alarm);
  * Precision: never before the time; the kernel decides how late. On a virtual clock the alarm has gone off when the
  * call that reached the time returns. There "at once" means when this call returns.
  * The alarm goes off once. On the wall clock it also goes off when the clock is stepped while the alarm is set. It then
- * may or may not go off again at its time, so set it again. To hear of every step without waiting for a time, set the
+ * may or may not go off again at its time, so set it again. To learn of every step without waiting for a time, set the
  * alarm to WW_CLOCK_MAX.
  * Threads: any, at any time; the last setting counts. Threads that each compute a time for the same alarm need a lock
  * around computing and setting; otherwise the later time may win. A setting is not lost when the clock moves meanwhile.

@@ -99,8 +99,8 @@ typedef void ww_keyed_fn(struct ww_keyed *keyed, const struct ww_keyed_entry *en
 struct ww_keyed_config {
 	ww_keyed_fn *fn; /* called for each entry that is due; not NULL */
 	void *user;      /* passed to it */
-	uint32_t shards; /* parts with a lock and wheels each, up to WW_DRIVER_SHARDS_MAX; 0: as many as the driver's */
-	uint32_t share;  /* of the workers: see Fairness in driver.h; to WW_DRIVER_SHARE_MAX; 0: 1 */
+	uint32_t shards; /* parts, each with a lock and wheels, up to WW_DRIVER_SHARDS_MAX; 0: as the driver has */
+	uint32_t share;  /* of the workers: see Fairness in driver.h; at most WW_DRIVER_SHARE_MAX; 0: 1 */
 };
 
 struct ww_keyed_stats {
@@ -141,7 +141,7 @@ WW_API int ww_keyed_destroy(struct ww_keyed *keyed);
  * not, to fn(keyed, entry, context), or forget it if fn is NULL. *count, unless NULL, gets the number of these entries.
  * Running callbacks go on; ww_keyed_destroy waits for them. A second stop does nothing and counts 0. A callback may
  * call this. It also works after ww_driver_stop, which leaves the entries in the map.
- * Complexity: O(the largest number of entries that there was).
+ * Complexity: O(the largest number of entries that the map had).
  * Errors: WW_EINVAL: keyed is NULL. WW_ECLOSED: in a child of the process.
  */
 WW_API int ww_keyed_stop(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context, size_t *count);
@@ -201,7 +201,7 @@ WW_API int ww_keyed_get(
  * fn is NULL. *count, unless NULL, gets their number. An entry fires or is drained, never both. Its key has left the
  * map before fn is called. Entries that other threads or fn set meanwhile stay. fn may call every function of this map
  * except ww_keyed_destroy. The order is unspecified.
- * Complexity: O(the largest number of entries that there was), allocates nothing. A lock is held for some hundred
+ * Complexity: O(the largest number of entries that the map had), allocates nothing. A lock is held for some hundred
  * entries at a time.
  * Errors: WW_EINVAL: keyed is NULL. WW_ECLOSED: stopped.
  */
