@@ -2,23 +2,24 @@
 #define WEEKWHEEL_SCHEDULE_H
 
 /*
- * Schedules: named things that put a job at each time of a calendar (calendar.h), into a store of any kind (jobs.h).
+ * Schedules: each has a name and puts a job into a store of any kind (jobs.h) at each time of a calendar (calendar.h).
  *
- * A schedule is a job itself, in a tube of its own (WW_SCHEDULE_TUBE): its key is its target tube and its name, its body
- * is its definition, and it is due at its next time, on the wall clock. ww_schedule_work reserves what is due, puts the
- * jobs, and moves the schedule on. So schedules last, are backed up and are shared as jobs are, and a million that wait
- * cost nothing.
+ * A schedule is itself a job, in a tube of its own (WW_SCHEDULE_TUBE): its key is its target tube and its name, its
+ * body is its definition, and it is due at its next time, on the wall clock. ww_schedule_work reserves the schedules
+ * that are due, puts their jobs, and moves the schedules on. Schedules thus last, are backed up and are shared as jobs
+ * are, and a million that wait cost nothing.
  *
- * The job of a time has the key NAME@TIME, with the time in UTC: "backup@2027-03-28T01:00:00Z". This key is unique for ten
- * minutes after the job has ended (WW_KEY_UNIQUE). So each time is one job, however many processes work on a store and
- * wherever one of them is killed: who goes on with its schedule finds the job of that time. The job is put before its
- * schedule moves on, so that no time is lost.
+ * The job of a time has the key NAME@TIME, with the time in UTC: "backup@2027-03-28T01:00:00Z". This key is unique for
+ * ten minutes after the job has ended (WW_KEY_UNIQUE). Each time is thus one job, however many processes work on a
+ * store and wherever one of them is killed: the process that goes on with its schedule finds the job of that time. The
+ * job is put before its schedule moves on, so that no time is lost.
  *
- * Any process that has the store open may work, at least one must. What a stopped process has begun is taken over by
- * another after five seconds; on a store of one process, when it is opened.
+ * Any process that has the store open may call ww_schedule_work; at least one must. If a process stops in the middle of
+ * that work, another takes it over after five seconds; on a store of one process, that happens when it is opened.
  *
- * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h; besides those that a function names
- * it may return those of the store. On error nothing has changed. WW_EINVAL: an argument is NULL or out of range.
+ * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. In addition to the errors that a
+ * function names, it may return those of the store. On error nothing has changed. WW_EINVAL: an argument is NULL or out
+ * of range.
  *
  * Threads: any.
  */
@@ -37,19 +38,22 @@ extern "C" {
 
 /* The tube of all schedules. Clients of weekwheeld cannot name it. */
 #define WW_SCHEDULE_TUBE "-schedules"
-/* Bytes of a name. With its tube it has at most 199. */
+/* Bytes of a name. Name and tube together have at most 199. */
 #define WW_SCHEDULE_NAME_MAX 150
-/* Bytes that a schedule's definition takes beside the body of its jobs, at most; both are below config.body_max. */
+/*
+ * The most bytes that a schedule's definition takes in addition to the body of its jobs; together they may not exceed
+ * config.body_max.
+ */
 #define WW_SCHEDULE_RECORD_MAX 1600
 
 /* All schedules of a store. */
 struct ww_schedule;
 
-/* What happens if the job of a former time has not ended: it is delayed, ready or reserved. A buried one has ended. */
+/* What happens if the job of a former time has not ended, but is delayed, ready or reserved. A buried one has ended. */
 enum ww_overlap {
-	WW_OVERLAP_ALLOW, /* it does not matter */
-	WW_OVERLAP_SKIP,  /* there is no job for this time */
-	WW_OVERLAP_WAIT /* the job for this time is put when the former one has ended; seen within a second, later 15 s */
+	WW_OVERLAP_ALLOW, /* the new job is put all the same */
+	WW_OVERLAP_SKIP,  /* no job is put for this time */
+	WW_OVERLAP_WAIT /* the job for this time is put when the former one has ended: within 1 s, later within 15 s */
 };
 
 /* A schedule. Fill it with ww_schedule_spec_default, then set what differs. */
@@ -66,17 +70,20 @@ struct ww_schedule_spec {
 	uint64_t run;
 	uint64_t backoff;
 	uint64_t backoff_max;
-	uint64_t keep; /* how long what became of their runs is kept: ww_jobs_history, with the prefix NAME@ */
+	uint64_t keep; /* how long the outcomes of their runs are kept: ww_jobs_history, prefix NAME@ */
 	uint32_t priority;
 	uint32_t attempts;
-	/* Times that passed while nothing worked: one job for the first of them, each, or none older than `skip`. */
+	/*
+	 * For times that passed while nothing worked: one job for the first of them, one for each, or none older than
+	 * `skip`.
+	 */
 	enum ww_missed missed;
 	uint64_t skip;
 	enum ww_overlap overlap; /* WW_OVERLAP_ALLOW */
 	uint64_t
 	    spread; /* each job comes a part of this later, which its tube and name fix, in whole seconds; 0: none */
-	uint64_t start; /* no time before this, Unix time; 0: none. The anchor of an interval, otherwise that is now */
-	uint64_t end;   /* no time after this; 0: none */
+	uint64_t start; /* no time before this, Unix time; 0: no bound. Also an interval's anchor, otherwise now */
+	uint64_t end;   /* no time after this; 0: no bound */
 	int is_paused;
 	int if_absent;    /* keep a schedule of that name instead of replacing it */
 	uint64_t version; /* replace this version only; 0: any, or none */
@@ -100,9 +107,9 @@ WW_API int ww_schedule_open(struct ww_schedule **schedule, struct ww_jobs *jobs,
 WW_API void ww_schedule_close(struct ww_schedule *schedule);
 
 /*
- * Whether there is room for a job: one that a schedule's time makes, or the one in WW_SCHEDULE_TUBE that keeps a new
- * schedule. Return 0, or the negative number that the call then returns. ww_schedule_work asks again after a second:
- * a time that was refused is late, and what is missed meanwhile is made up for as the schedule says.
+ * Decides whether there is room for a job: one that a schedule's time makes, or the one in WW_SCHEDULE_TUBE that keeps
+ * a new schedule. Return 0, or the negative number that the call then returns. ww_schedule_work asks again after a
+ * second: a time that was refused is late, and times that are missed meanwhile are made up for as the schedule says.
  */
 typedef int ww_schedule_admit_fn(const struct ww_job_spec *spec, void *context);
 /* Ask this before each such put; NULL: do not ask. Call it before other threads use the schedules. */
@@ -112,12 +119,13 @@ WW_API void ww_schedule_admit(struct ww_schedule *schedule, ww_schedule_admit_fn
 WW_API int ww_schedule_spec_default(struct ww_schedule_spec *spec);
 
 /*
- * Add a schedule, or replace that of its tube and name. Store its next time in *next unless that is NULL; 0: none. A
- * replaced one keeps its counts and, if its expression, zone and start are the same, a time that is due. *problem, which
- * may be NULL, is filled if the expression or the zone is refused. Return WW_PUT_NEW, WW_PUT_REPLACED or WW_PUT_KEPT.
+ * Add a schedule, or replace the one of its tube and name. Store its next time in *next unless that is NULL; 0: none. A
+ * replaced schedule keeps its counts and, if its expression, zone and start are the same, a time that is due. *problem,
+ * which may be NULL, is filled if the expression or the zone is refused. Return WW_PUT_NEW, WW_PUT_REPLACED or
+ * WW_PUT_KEPT.
  * Errors: WW_EINVAL: with an empty problem->reason, another member is out of range. WW_ETOOBIG: the body with the
- * definition is over config.body_max. WW_EAGAIN: others changed it ten times meanwhile. WW_ESTALE: spec->version is given,
- * and there is no schedule of that version.
+ * definition is over config.body_max. WW_EAGAIN: others changed it ten times meanwhile. WW_ESTALE: spec->version is
+ * given, and there is no schedule of that version.
  */
 WW_API int ww_schedule_put(struct ww_schedule *schedule, const struct ww_schedule_spec *spec, uint64_t *next,
     struct ww_calendar_problem *problem);
@@ -140,7 +148,7 @@ WW_API int ww_schedule_list(
     struct ww_schedule *schedule, const char *tube, size_t limit, ww_schedule_fn *fn, void *context, uint64_t *next);
 
 /*
- * Pause a schedule, or let it go on. Times that pass during a pause are not made up for. Return 1 if it was so already.
+ * Pause a schedule, or let it go on. Times that pass during a pause are not made up for. Return 1 if it was already so.
  * Errors: WW_ENOTFOUND. WW_EAGAIN: as ww_schedule_put.
  */
 WW_API int ww_schedule_pause(struct ww_schedule *schedule, const char *tube, const char *name, int is_paused);
@@ -159,9 +167,9 @@ WW_API int ww_schedule_remove_version(
     struct ww_schedule *schedule, const char *tube, const char *name, uint64_t version);
 
 /*
- * Do what is due, up to `most` schedules (1,000 at most); if nothing is, wait up to `timeout` ns of the store's clock
- * (ww_jobs_wait); 0: do not wait. Return how many were due. Call it again if that was `most`, and otherwise when the
- * store says that WW_SCHEDULE_TUBE is ready, or in a loop of its own thread with a timeout.
+ * Work on up to `most` schedules that are due (1,000 at most). If none is due, wait up to `timeout` ns of the store's
+ * clock (ww_jobs_wait); 0: do not wait. Return how many were due. Call it again if that was `most`, and otherwise when
+ * the store reports that WW_SCHEDULE_TUBE is ready. Or call it with a timeout in a loop of its own thread.
  * Complexity: per schedule some calls of the store.
  */
 WW_API int ww_schedule_work(struct ww_schedule *schedule, size_t most, uint64_t timeout);
@@ -169,7 +177,7 @@ WW_API int ww_schedule_work(struct ww_schedule *schedule, size_t most, uint64_t 
 /* What ww_schedule_work has done since ww_schedule_open. */
 struct ww_schedule_stats {
 	uint64_t made;      /* times that got a job */
-	uint64_t skipped;   /* times without one because of WW_OVERLAP_SKIP */
+	uint64_t skipped;   /* times without a job because of WW_OVERLAP_SKIP */
 	uint64_t waits;     /* looks at a former job that had not ended, with WW_OVERLAP_WAIT */
 	uint64_t set_aside; /* schedules that cannot be carried out, and were buried with the reason */
 	uint64_t failures;  /* of the store; tried again after a second */
