@@ -30,9 +30,10 @@
  * shows for how long. If that time is negative or more than config.downtime_max, the system's clock is or was wrong,
  * and no time is counted: jobs are late by the time that the machine was off, and none is early or lost. A smaller
  * error of that clock cannot be detected: open the store only after the clock has been set. Later changes of it do not
- * count. The clock of *wall* time is Unix time: the job is due when the system's clock says so. No job is delivered
- * early on its clock. How late it is delivered depends on the driver's tick and on how soon a caller reserves it. All
- * times and delays are in ns.
+ * count.
+ * The clock of *wall* time is Unix time: the job is due when the system's clock says so. No job is delivered early on
+ * its clock. How late it is delivered depends on the driver's tick and on how soon a caller reserves it. All times and
+ * delays are in ns.
  *
  * Durability is chosen when the store is opened; see enum ww_jobs_sync. Leases are not written: after a crash, jobs
  * that were reserved are ready again.
