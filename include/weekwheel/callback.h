@@ -2,11 +2,11 @@
 #define WEEKWHEEL_CALLBACK_H
 
 /*
- * Jobs that are delivered by push: the body of a job is an HTTP request, and a pusher sends it when the job is ready.
+ * Push delivery of jobs: the body of a job is an HTTP request, and a pusher sends it when the job is ready.
  *
  * A *pusher* takes the ready jobs of some tubes of a store of either kind (jobs.h), sends the request in each, and
- * tells the store the result. It has one thread, which sends hundreds of requests at a time. A receiver that answers
- * slowly does not hold up the others.
+ * reports the result to the store. It has one thread, which sends hundreds of requests at a time. A receiver that
+ * answers slowly does not hold up the others.
  *
  *     store                    pusher                           receiver
  *     ready job -- reserve --> waits for its host --> under way --> POST /path
@@ -14,7 +14,7 @@
  *       +---- again later ---- result, kept until <----+
  *                              the store takes it
  *
- * The request is text like an HTTP message, so clients in any language can put one, and everybody can read it:
+ * The request is text like an HTTP message, so clients in any language can put one, and people can read it:
  *
  *     POST https://example.org/hook?source=shop
  *     Content-Type: application/json
@@ -39,34 +39,36 @@
  * "Tried again" is ww_jobs_release: after its last attempt the job is buried. The job's error says why in either case:
  * the status with the first bytes of the answer's body, or what failed. A job without backoff and without Retry-After
  * waits config.retry, twice as long after each further attempt up to config.retry_max, less a random part of up to a
- * quarter. A job without a limit of attempts has config.attempts. Delivery is at least once: a receiver may get a request twice if its answer was lost or came too
- * late.
+ * quarter. A job without a limit of attempts gets the limit config.attempts. Delivery is at least once: a receiver may
+ * get a request twice if its answer was lost or came too late.
  *
- * Time. A request, including its redirections, ends before the job's lease does. It may take what is left of the lease
- * less a tenth, where that tenth is at most 2 s, and never more than config.timeout. The time to run of each job is
- * thus its timeout, if it is below config.timeout.
+ * Time. A request, including its redirections, ends before the job's lease does. It may take what is left of the lease,
+ * less a tenth (at most 2 s), and never more than config.timeout. The time to run of each job is thus its timeout, if
+ * it is below config.timeout.
  *
- * Size. Every byte counts that arrives on the connection from the request on: headers, the framing of chunks and of
- * HTTP/2, TLS. Beyond twice config.response_max and 384 KiB the request is cut off as one without an answer. HTTP/2
- * shares a connection: there each of up to config.per_host requests has these bytes.
+ * Size. Every byte that arrives on the connection from the request on counts: headers, the framing of chunks and of
+ * HTTP/2, TLS. If there are more than twice config.response_max plus 384 KiB, the request is cut off and treated as one
+ * without an answer. Requests over HTTP/2 share a connection: there each of up to config.per_host requests may get this
+ * many bytes.
  *
- * Busy hosts. config.per_host counts by address, whatever names and ports lead to it, and an IPv6 address by its first
- * 64 bits; by name, until a connection has told the address. While less than half of config.in_flight is free, the limit
- * shrinks with what is free. A job whose host takes no more waits with its lease renewed (ww_jobs_touch), and other jobs
- * are sent meanwhile. When config.waiting jobs wait, further jobs of a host that has not answered for a second are *put
- * off*: returned with a delay (ww_jobs_return_after), which counts no attempt. They come back one after the other, after
- * 10 minutes at the latest, and not in their old order. Those of a host that answers are returned to their old place
- * (ww_jobs_return), where they may hide jobs behind them in the same tube, for a second at a time. Give a host that gets
- * more than it can take a tube of its own. Urgent jobs and other tubes go on.
+ * Busy hosts. config.per_host limits the requests to one address, whatever names and ports lead to it; of an IPv6
+ * address the first 64 bits count. Until a connection has shown the address, the limit goes by name. While less than
+ * half of config.in_flight is free, the limit shrinks with the free part. A job whose host takes no more waits with its
+ * lease renewed (ww_jobs_touch), and other jobs are sent meanwhile. When config.waiting jobs wait, further jobs of a
+ * host that has not answered for a second are *put off*: returned with a delay (ww_jobs_return_after), which counts no
+ * attempt. They come back one after the other, after 10 minutes at the latest, and not in their old order. Jobs of a
+ * host that answers are returned to their old place (ww_jobs_return). There they may hide later jobs of the same tube,
+ * for a second at a time. Give a host that gets more than it can take a tube of its own. Urgent jobs and other tubes go
+ * on.
  *
  * Hosts that do not answer. After config.rest_after requests in a row without any answer, a host, by name and port,
- * *rests*: its jobs are put off without being sent. After config.rest one of them tries the host. An answer, of whatever
- * status, ends the rest; otherwise the pause doubles, up to config.rest_max. All resting hosts together get back at most
- * 200 jobs a second. A job that was redirected to such a host is tried again after its backoff. A host that never
- * answers again keeps its jobs, but for those that try it and come to their last attempt.
+ * *rests*: its jobs are put off without being sent. After config.rest one of them tries the host. An answer, of
+ * whatever status, ends the rest; otherwise the pause doubles, up to config.rest_max. All resting hosts together get
+ * back at most 200 jobs a second. A job that was redirected to such a host is tried again after its backoff. A host
+ * that never answers again keeps its jobs, except those that try it and reach their last attempt.
  *
- * Room. Of config.in_flight, a quarter is divided among the tubes, for each alone, and a sixteenth is for urgent jobs, with
- * a priority below 1024. What remains is for all.
+ * Room. A quarter of config.in_flight is divided among the tubes, each of which has its part alone. A sixteenth is for
+ * urgent jobs, those with a priority below 1024. The rest is for all.
  *
  * Headers. Each request has these, in addition to the job's own:
  *
@@ -80,11 +82,10 @@
  *     Idempotency-Key        a quoted string, the same in all attempts of a job, and in those of one run of a periodic
  *                            job; unless the job has this header itself
  *
- * Signature. HMAC-SHA256, keyed with the secret, of these fields, with one LF between each two: timestamp, id, token,
- * method, URL, body. The first three are decimal, as in the headers. The URL is the one in the job or in the
- * redirection. The body is the bytes that are sent. Only the body can contain LF, so no field can pass for another. For
- * example, with the secret "secret", timestamp 1700000000, id 7, token 9, POST, https://example.org/hook and the body
- * "hello":
+ * Signature. HMAC-SHA256, keyed with the secret, of these fields, joined by single LFs: timestamp, id, token, method,
+ * URL, body. The first three are decimal, as in the headers. The URL is the one in the job or in the redirection. The
+ * body is the bytes that are sent. Only the body can contain LF, so no field can pass for another. For example, with
+ * the secret "secret", timestamp 1700000000, id 7, token 9, POST, https://example.org/hook and the body "hello":
  *
  *     v1=067948dc12a98df0c47cdaf541c89e0a90c4b89618b00c7470dcb3fcfd646329
  *
@@ -102,9 +103,9 @@
  * Another host, port included, gets only these of the job's headers: Accept, Accept-Language, Content-Type,
  * Content-Encoding, Content-Language, Idempotency-Key and User-Agent. It gets no credentials and no signature.
  *
- * Losing the store. While the store answers with errors that may pass, requests under way go on. The pusher keeps at
- * most config.in_flight results and reports them when the store is back, after pauses of up to 5 s. A lease that has
- * ended by then is counted as stale, and its job comes again.
+ * Losing the store. While the store answers with temporary errors, requests under way go on. The pusher keeps at most
+ * config.in_flight results and reports them when the store is back, after pauses of up to 5 s. A lease that has ended
+ * by then is counted as stale, and its job comes again.
  *
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed.
  * Every function answers WW_EINVAL to NULL where it needs an object.
@@ -151,15 +152,15 @@ struct ww_callback_request {
 	struct ww_callback_header headers[WW_CALLBACK_HEADERS_MAX];
 };
 
-/* Why a text is no request. */
+/* Why a text is not a request. */
 struct ww_callback_problem {
-	size_t line;        /* counted from 1; 0: the problem is not of one line */
+	size_t line;        /* counted from 1; 0: the problem is not in a single line */
 	const char *reason; /* a constant phrase */
 };
 
 /*
  * Read a request. Fill *request, which then points into `text`; a method that was left out points to a constant "POST".
- * problem may be NULL; on error it says what is wrong, and where.
+ * problem may be NULL; on error *problem gets what is wrong, and where.
  * Range: the method is a token of up to 32 characters, but neither CONNECT nor TRACE. HEAD has no body. The URL is
  * http:// or https://, a host, an optional :port, then the path and what follows, in printable ASCII. The host is a
  * name of letters, digits, - . _, an IPv4 address, or an IPv6 address in brackets. The URL has neither a user's name
@@ -168,14 +169,14 @@ struct ww_callback_problem {
  * transfer sets: Host, Content-Length, Transfer-Encoding, Connection, Keep-Alive, Proxy-..., TE, Trailer, Upgrade,
  * Expect, Weekwheel-..., nor any of these with _ for -.
  * Complexity: O(length of the head); allocates nothing.
- * Errors: WW_EINVAL: the text is no request. WW_ETOOBIG: URL, head or number of headers is over its bound.
+ * Errors: WW_EINVAL: the text is not a request. WW_ETOOBIG: URL, head or number of headers is over its bound.
  */
 WW_API int ww_callback_parse(
     const char *text, size_t length, struct ww_callback_request *request, struct ww_callback_problem *problem);
 
 /*
- * Write a request for the body of a job, in the form that ww_callback_parse reads. Store its length in *length, even
- * when that is more than `size`; then nothing is written to buffer. buffer may be NULL if size is 0.
+ * Write a request for the body of a job, in the form that ww_callback_parse reads. Store its length in *length. If that
+ * is more than `size`, nothing is written to buffer. buffer may be NULL if size is 0.
  * Errors: WW_EINVAL: the parser would refuse it, for example because of CR or LF in a header. WW_ETOOBIG: it needs more
  * than `size`, or is over a bound.
  */
@@ -206,7 +207,7 @@ struct ww_callback;
 
 enum ww_callback_what { WW_CALLBACK_DONE, WW_CALLBACK_RETRIED, WW_CALLBACK_BURIED };
 
-/* What became of a job. All is valid during the call. */
+/* The outcome of a job. Everything is valid during the call. */
 struct ww_callback_result {
 	enum ww_callback_what what;
 	uint64_t id;
@@ -226,14 +227,14 @@ struct ww_callback_config {
 	size_t per_host;          /* requests under way to one address, whatever its names and ports; 16 */
 	size_t waiting;           /* jobs held while their host is busy; 1,024 */
 	uint64_t connect_timeout; /* ns, name and TLS included; 5 s */
-	uint64_t timeout;         /* ns for a whole request; 0: what the job's time to run leaves; 30 s */
-	uint64_t poll;            /* ns between looks into the store without ww_callback_wake; 100 ms */
+	uint64_t timeout;         /* ns for a whole request; 0: only the job's time to run counts; 30 s */
+	uint64_t poll;            /* ns between polls of the store without ww_callback_wake; 100 ms */
 	uint64_t retry;           /* ns after the first attempt of a job without a backoff; doubles with each; 1 s */
 	uint64_t retry_max;       /* ns; the most that it doubles to; 1 h */
-	uint32_t rest_after;      /* requests to a host in a row without an answer, after which it rests; 0: never; 5 */
-	uint64_t rest;     /* ns until a request tries a host that rests, at least 1 ms; doubles each time; 1 s */
-	uint64_t rest_max; /* ns; the most that it doubles to, at least `rest`; 60 s */
-	uint32_t attempts; /* of a job that has no limit of its own; 0: no limit; 25, in some 14 hours */
+	uint32_t rest_after;      /* requests without an answer in a row after which a host rests; 0: never; 5 */
+	uint64_t rest;            /* ns until a request tries a resting host, at least 1 ms; doubles each time; 1 s */
+	uint64_t rest_max;        /* ns; the most that it doubles to, at least `rest`; 60 s */
+	uint32_t attempts;        /* of a job that has no limit of its own; 0: no limit; 25, in some 14 hours */
 	uint64_t retry_after_max; /* ns; the most that Retry-After counts for; 1 h */
 	const uint16_t *success;  /* statuses from 200 to 599 that are success, in addition to 2xx */
 	size_t success_count;
@@ -252,15 +253,14 @@ struct ww_callback_config {
 	const char *ca_file;    /* certificates to trust, PEM; NULL: the system's */
 	const struct ww_allocator *allocator; /* NULL: the default; libcurl has memory of its own */
 	/*
-	 * Called by the pusher's thread when the store is lost, when it is back, when a host begins and ends to rest, and
-	 * when a result cannot be reported.
-	 * NULL: no calls.
+	 * Called by the pusher's thread when the store is lost, when it is back, when a host begins to rest and when
+	 * its rest ends, and when a result cannot be reported. NULL: no calls.
 	 */
 	void (*report)(const char *sentence, void *context);
 	void *context; /* of report and result */
 	/*
-	 * Called by the pusher's thread when the store has taken what became of a job that was sent, or that cannot be. It
-	 * may look into the store, and may not close the pusher. NULL: no calls.
+	 * Called by the pusher's thread when the store has taken the result of a job that was sent, or that cannot be
+	 * sent. It may read from the store, but may not close the pusher. NULL: no calls.
 	 */
 	void (*result)(const struct ww_callback_result *of, void *context);
 };
@@ -279,7 +279,7 @@ struct ww_callback_stats {
 	uint64_t rests;        /* rests of hosts that have begun */
 	uint64_t refused;      /* addresses that were not allowed */
 	uint64_t timed_out;    /* requests whose time was up */
-	uint64_t over;         /* answers cut off because of all the bytes that were received for them */
+	uint64_t over;         /* answers cut off because of the number of bytes received for them */
 	uint64_t stale;        /* leases that ended before their result was reported */
 	uint64_t lost;         /* results that the store refused, and those not reported when the pusher was closed */
 	uint64_t store_errors; /* failed calls of the store that were repeated */
@@ -305,7 +305,7 @@ WW_API int ww_callback_open(struct ww_callback **callback, const struct ww_callb
 
 /*
  * Make the pusher look for ready jobs now. Waits for nothing.
- * Threads: any thread and the store's `ready` may call this, but not once ww_callback_close is called. A `ready`
+ * Threads: any thread and the store's `ready` may call this, but not after ww_callback_close has been called. A `ready`
  * therefore reads the pusher's address under a mutex of the application and wakes it under that mutex. The thread that
  * closes the pusher first sets the address to NULL under the same mutex.
  * Errors: WW_ECLOSED: in a child.
