@@ -2,10 +2,10 @@
 #define WEEKWHEEL_ALLOCATOR_H
 
 /*
- * Where weekwheel's memory comes from: a table of two functions, and arenas whose use can be asked.
+ * Where weekwheel's memory comes from: a table of two functions, and arenas that report how much they use.
  *
  * The library asks for memory only where a header says so; timers are the caller's. A caller that passes no table gets
- * the default one. An arena is for an owner of many blocks: what it holds is counted exactly and given back whole.
+ * the default one. An arena is for an owner of many blocks: its memory is counted exactly and given back as a whole.
  *
  * The default table and the arenas use jemalloc (5 or later) if the process has it when the library is loaded, and
  * malloc otherwise. The library itself links nothing but the C library. A program takes jemalloc by linking it:
@@ -29,8 +29,8 @@ extern "C" {
 #endif
 
 /*
- * allocate returns a block of at least size bytes, aligned to 64 bytes, or NULL. free takes back a block with the size
- * that was asked for it; it is never called with NULL. user is passed through. The table must outlive all that was
+ * allocate returns a block of at least size bytes, aligned to 64 bytes, or NULL. free takes back a block, with the size
+ * that was requested for it; it is never called with NULL. user is passed through. The table must outlive all that was
  * made with it; it is not copied.
  */
 struct ww_allocator {
@@ -45,7 +45,7 @@ struct ww_allocator {
  */
 WW_API const struct ww_allocator *ww_allocator_default(void);
 
-/* Name what stands behind the default table and the arenas: "jemalloc" or "malloc". Constant, never NULL. */
+/* Name the allocator behind the default table and the arenas: "jemalloc" or "malloc". Constant, never NULL. */
 WW_API const char *ww_allocator_name(void);
 
 struct ww_arena;
@@ -70,8 +70,8 @@ WW_API void ww_arena_destroy(struct ww_arena *arena);
 WW_API const struct ww_allocator *ww_arena_allocator(struct ww_arena *arena);
 
 /*
- * Store in *bytes what the arena's live blocks take: the bytes really set aside for them, rounding included, which is
- * at least the sum of the sizes asked for. 0 when every block was freed. O(1).
+ * Store in *bytes what the arena's live blocks take: the bytes actually set aside for them, rounding included, which is
+ * at least the sum of the requested sizes. 0 when every block was freed. O(1).
  * Errors: WW_EINVAL: arena or bytes is NULL.
  */
 WW_API int ww_arena_used(const struct ww_arena *arena, size_t *bytes);

@@ -26,7 +26,7 @@ enum ww_error {
 	WW_ECORRUPT =
 	    -7, /* a structure or a timer is broken: freed while pending, or of another wheel; or damaged bytes */
 	WW_ECLOSED = -8,    /* the object was stopped */
-	WW_ESTALE = -9,     /* the timer has fired, was cancelled or replaced, or never was; what is there is another */
+	WW_ESTALE = -9,     /* the timer fired, was cancelled or replaced, or never existed; another is in its place */
 	WW_ESYSTEM = -10,   /* the system refused a thread, a descriptor, memory of its own or random numbers */
 	WW_ENOTFOUND = -11, /* there is no such job or tube */
 	WW_EINUSE = -12,    /* already in use: a store by another process, a job by another lease, a key by an entry */
@@ -36,7 +36,7 @@ enum ww_error {
 	WW_EVERSION = -16,  /* a file was written by another version, mostly a later one */
 	WW_ETOOBIG = -17,   /* a body is longer, or an entry heavier, than the configuration allows */
 	WW_EAGAIN = -18,    /* a server is not ready at the moment: it loads, elects, or is busy */
-	WW_ETIMEOUT = -19   /* what the call waits for has not come in the time that it was given */
+	WW_ETIMEOUT = -19   /* what the call waits for has not come within the time limit */
 };
 
 /*
