@@ -18,51 +18,52 @@
  *
  * A job lives in one of `shards` shards: chosen by the hash of its tube and key or, without a key, in turn. A shard is
  * on one node. Each open store has a thread, its *worker*. The worker watches some shards: it keeps the time of each
- * one's next event in a timing wheel, and messages tell it of earlier events. It makes due jobs ready and treats
- * expired leases as jobs.h says. Workers divide the shards among them, and take over the shards of a worker that has
- * been silent for `lease`. Every script first does the same work for its shard. What a call answers therefore never
- * depends on a worker, except for where a reserve looks (see below).
+ * one's next event in a timing wheel, and messages notify it of earlier events. It makes due jobs ready and treats
+ * expired leases as jobs.h says. Workers divide the shards among themselves, and take over the shards of a worker that
+ * has been silent for `lease`. Every script first does the same work for its shard. The answer of a call therefore
+ * never depends on a worker, except for where a reserve looks (see below).
  *
- * Time is that of Redis, in us, rounded up. A job is never early by the clock of its node, whatever the clocks of the
- * workers say. Elapsed and wall time are the same here: WW_JOB_WALL is kept and changes nothing. Keep the clocks of a
+ * Time is that of Redis, in us, rounded up. A job is never early by the clock of its node, whatever the workers' clocks
+ * show. Elapsed and wall time are the same here: WW_JOB_WALL is kept and changes nothing. Keep the clocks of a
  * cluster's nodes in step: they decide the order of jobs of different shards.
  *
  * What differs from an embedded store:
  * - Leases are written. A lease survives the end of its process and a restart of Redis, until it expires.
  * - ww_jobs_begin and ww_jobs_commit do nothing. Each call takes effect by itself, before it returns. ww_jobs_put_many,
  *   reserve_many and finish_many save round trips.
- * - ww_jobs_reserve asks Redis only where this process knows of something ready. It finds jobs that this process made
- *   ready at once, jobs that another process made ready when the message of that has arrived, and jobs that come due
- *   when the shard's worker has made them ready. If that worker died, this takes up to `lease` longer. Shards that do
- *   not answer hold back no jobs of other shards: the call fails only if there are no others, or the timeout is over.
- *   ww_jobs_wait learns of jobs in the same way.
- * - While a node of a cluster refuses calls or is silent, or a slot moves, its shards are set aside: calls to them wait
- *   for an eighth of the timeout since that began, later ones answer WW_EAGAIN at once, and one after each growing pause
- *   is a probe. All other shards go on. A put without a key goes to one of them. While no node serves, calls wait for
- *   the whole timeout since that began.
+ * - ww_jobs_reserve asks Redis only where this process knows of ready jobs. It finds jobs that this process made ready
+ *   at once, jobs that another process made ready once its message has arrived, and jobs that come due once the shard's
+ *   worker has made them ready. If that worker died, this takes up to `lease` longer. Shards that do not answer do not
+ *   hold back jobs of other shards: the call fails only if there are no others, or the timeout is over. ww_jobs_wait
+ *   learns of jobs in the same way.
+ * - While a node of a cluster refuses calls or is silent, or a slot moves, its shards are set aside. Calls to them wait
+ *   until an eighth of the timeout has passed since that began, and later calls answer WW_EAGAIN at once. One call
+ *   after each of a series of growing pauses is a probe. All other shards go on, and a put without a key goes to one of
+ *   them. While no node serves, calls wait until the whole timeout has passed since that began.
  * - Among ready jobs of different shards, the least priority comes first as far as this process knows. Jobs of equal
  *   priority come in order within a shard.
  * - ww_jobs_reserve_many takes from one shard all jobs that come before the best of the other shards, then goes on with
  *   the next shard. It waits for Redis whenever the order of priorities passes from one shard to another: once a shard
- *   if all priorities are the same, up to once a job if they all differ. When the timeout is over it returns what it
- *   has. The complexity is each time O(shards * count), and in Redis O((count + jobs taken) * log ready).
+ *   if all priorities are the same, up to once a job if they all differ. When the timeout is over it returns the jobs
+ *   that it has. Each time the complexity is O(shards * count), and in Redis O((count + jobs taken) * log ready).
  * - Tokens grow with every delivery of a job, and of jobs of the same shard. Across shards they follow the time, in us.
- * - ww_jobs_list gives jobs in no order. `after` is not an id but a former `next`. A job may come twice if many jobs
- *   come or go between pages, or went just before. A list that a failover interrupts may leave some out: list again. The
- *   list skips records that cannot be read: it stores `next`, and answers WW_ECORRUPT. ww_jobs_kick takes delayed jobs in
- *   order of their due times within a shard. ww_jobs_forecast of one tube reads all jobs.
+ * - ww_jobs_list gives jobs in no order. `after` is not an id but a former `next`. A job may be listed twice if many
+ *   jobs come or go between pages, or went just before. A list that a failover interrupts may leave jobs out: list
+ *   again. The list skips records that cannot be read: it stores `next`, and answers WW_ECORRUPT. ww_jobs_kick takes
+ *   delayed jobs in order of their due times within a shard. ww_jobs_forecast of one tube reads all jobs.
  * - A pause belongs to Redis, holds for all processes, and does not end with the store. Statistics "since the store was
  *   opened" count since it was made; puts and finished of a tube count this process alone.
- * - Limits of tubes hold over all processes. One shard counts for each such tube: a reserve asks it for permits first, and
- *   settles with it afterwards, so it takes two round trips more, and the end of a lease one. A process that dies in
- *   between leaves permits to jobs that do not run, for twice the timeout. If the answer to an end is lost, or a job is
- *   replaced by its key while it runs, the place is free once somebody is refused: then, every 5 s at most, up to 128 places
- *   of that limit are compared with the shards. Of a tube whose limit was reached a process
- *   hears by a message when jobs may start; if that is lost, it asks again after 5 s. Lateness up to 50 ms is made up, up to 10 ms of
- *   it. With limits of groups a reserve takes one round trip more, which tells whose turn it is.
- * - Groups take turns in each shard, and each process takes from the shards of such a tube in turn. So a group whose jobs
- *   wait comes once while the others come, in all, at most groups * shards times for each process that reserves. Among the
- *   shards of such a tube priorities have no order.
+ * - Limits of tubes hold over all processes. For each such tube one shard counts. A reserve asks that shard for permits
+ *   first and settles with it afterwards, so it takes two round trips more, and the end of a lease takes one more. If a
+ *   process dies in between, its permits stay with jobs that do not run, for twice the timeout. If the answer to an end
+ *   is lost, or a job is replaced by its key while it runs, its place is free again once a caller is refused: then,
+ *   every 5 s at most, up to 128 places of that limit are compared with the shards. If the limit of a tube was reached,
+ *   a message notifies the process when jobs may start; if that is lost, the process asks again after 5 s. If a start
+ *   is late by up to 50 ms, up to 10 ms of that is made up. With limits of groups a reserve takes one round trip more,
+ *   which finds whose turn it is.
+ * - Groups take turns in each shard, and each process takes from the shards of such a tube in turn. A group whose jobs
+ *   wait therefore gets one turn while the others together get at most groups * shards turns for each process that
+ *   reserves. Between the shards of such a tube, priorities have no order.
  * - loaded, commits, syncs and disk of the statistics are 0.
  *
  * Acknowledged changes are as durable as Redis is configured to be; weekwheeld(1) says what to configure. A failover or
@@ -70,13 +71,14 @@
  * instead.
  *
  * Errors, of every call: WW_EIO: Redis cannot be reached, or the connection broke before the answer came; in the latter
- * case the call may or may not have happened. finish, release and bury may be called again; WW_ESTALE may then mean
+ * case the call may or may not have taken effect. finish, release and bury may be called again; WW_ESTALE may then mean
  * that the first call succeeded. WW_EAGAIN: Redis is loading, the cluster is electing, or a node or slot is set aside;
- * nothing happened, so call again later. WW_EFULL: Redis has no memory left (maxmemory) or cannot write. WW_EDENIED: no rights, or a replica.
- * WW_ETIMEOUT, of a put or move: it is stored, but fewer than `replicas` replicas have confirmed that. It is lost if its
- * node is lost before they have it; put it again with its key.
+ * nothing has changed, so call again later. WW_EFULL: Redis has no memory left (maxmemory) or cannot write. WW_EDENIED:
+ * the user has no rights, or the server is a replica.
+ * WW_ETIMEOUT, of a put or move: it is stored, but fewer than `replicas` replicas have confirmed that. It is lost if
+ * its node is lost before they have it; put it again with its key.
  * WW_ECORRUPT: the store was emptied or replaced in Redis (and the worker could not make it anew), or an answer makes
- * no sense. The report says more.
+ * no sense. `report` says more.
  *
  * Threads: any, as jobs.h says. Fork: in a child every call answers WW_ECLOSED.
  */
@@ -97,11 +99,11 @@ extern "C" {
 
 /*
  * Never make any part of a store. If there is no store, or it is lost while it is open, the answer is WW_ENOTFOUND. If
- * a part of it is lost, the key of the whole store or a shard, opening it and the calls that notice answer WW_ECORRUPT,
- * and the report says which part.
- * Without this flag, a lost part is made anew. A lost key of the whole store is made as the first shard that is left
- * says, with as many shards as the config names, and keeps all jobs; a lost shard is made empty. With or without the
- * flag, nothing is made where parts belong to different stores: the answer is WW_ECORRUPT.
+ * a part of it is lost, either the key of the whole store or a shard, ww_jobs_redis_open and the calls that notice
+ * answer WW_ECORRUPT, and `report` says which part.
+ * Without this flag, a lost part is made anew. A lost key of the whole store is made from the first shard that is left,
+ * with as many shards as the config names, and all jobs are kept. A lost shard is made empty. With or without the flag,
+ * nothing is made if parts belong to different stores: the answer is WW_ECORRUPT.
  */
 #define WW_REDIS_EXISTING 1u
 /*
@@ -113,9 +115,9 @@ extern "C" {
 struct ww_jobs_redis_config {
 	/*
 	 * redis://[[user]:password@]host[:port][/db], for several hosts of one cluster redis://host:port,host:port, or
-	 * unix:///path, and with TLS
-	 * rediss://...[/][?ca=FILE&cert=FILE&key=FILE]: the authorities to trust instead of the system's, and this
-	 * client's certificate and key (PEM), which are read when the store is opened. In user, password and files, percent-encode all but letters and digits.
+	 * unix:///path. With TLS rediss://...[/][?ca=FILE&cert=FILE&key=FILE]: the authorities to trust instead of the
+	 * system's, and this client's certificate and key (PEM), which are read when the store is opened. In user,
+	 * password and files, percent-encode all but letters and digits.
 	 */
 	const char *url;
 	const char *prefix; /* begins every key; 1 to WW_REDIS_PREFIX_MAX letters, digits, '.', '_', '-'; "weekwheel" */
@@ -127,8 +129,8 @@ struct ww_jobs_redis_config {
 	uint64_t backoff_max; /* the longest pause between attempts to reach Redis again; 10 ms to 1 h; 5 s */
 	uint32_t connections; /* the most to each node; 1 to 1,000; 16 */
 	/*
-	 * How many replicas must have a job before ww_jobs_put, put_many and move answer, 0 to WW_REDIS_REPLICAS_MAX; 0.
-	 * WW_ETIMEOUT otherwise, after half of `timeout`.
+	 * How many replicas must have a job before ww_jobs_put, put_many and move answer, 0 to WW_REDIS_REPLICAS_MAX;
+	 * 0. They answer WW_ETIMEOUT otherwise, after half of `timeout`.
 	 */
 	uint32_t replicas;
 	size_t body_max;                      /* bytes of a body; 65,535 */
@@ -140,13 +142,14 @@ struct ww_jobs_redis_config {
 	 */
 	void (*ready)(const char *tube, void *context);
 	/*
-	 * Called by any thread with a sentence that a person should read: Redis is lost or back, empty, or configured
-	 * to lose jobs. NULL: no calls.
+	 * Called by any thread with a sentence that a person should read: for example that Redis is lost or back,
+	 * empty, or configured to lose jobs. NULL: no calls.
 	 */
 	void (*report)(const char *sentence, void *context);
 	/*
-	 * Called at least once in a call that waits for Redis for more than 1 ms, or may, by the thread that made the
-	 * call, before it goes on waiting. It holds no lock. A thread that others depend on lets them go on here. NULL: no calls.
+	 * Called at least once in a call that waits for Redis for more than 1 ms, or may do so. The thread that made
+	 * the call calls this before it goes on waiting, and holds no lock. A thread that others depend on lets them go
+	 * on here. NULL: no calls.
 	 */
 	void (*slow)(void *context);
 	void *context; /* of all three */
@@ -188,8 +191,8 @@ WW_API int ww_jobs_redis_check_url(const char *url, const char **why);
  * Open a store in Redis, start its worker, and store it in *jobs. Make the store if there is none. The call copies
  * config and what it points to, except the allocator and the context, which must outlive the store. An existing store
  * keeps its `shards` and `slice`. ww_jobs_close ends it: the worker gives up its place, and leases go on.
- * Errors: WW_EINVAL: a member is out of range, or Redis has no database of the url's number, or the url's hosts are no
- * cluster; the report then says so. WW_EVERSION: made by a later version. WW_EIO: no server answers. WW_EDENIED,
+ * Errors: WW_EINVAL: a member is out of range, Redis has no database of the url's number, or the url's hosts are not a
+ * cluster; `report` then says so. WW_EVERSION: made by a later version. WW_EIO: no server answers. WW_EDENIED,
  * WW_EAGAIN, WW_ECORRUPT, WW_EFULL: as above. WW_ENOTFOUND: WW_REDIS_EXISTING, and there is no store. WW_ENOMEM.
  * WW_ESYSTEM: no thread or descriptor.
  */
@@ -200,7 +203,7 @@ WW_API int ww_jobs_redis_stats(struct ww_jobs *jobs, struct ww_jobs_redis_stats 
 
 enum ww_redis_node_state {
 	WW_REDIS_NODE_SERVES,
-	WW_REDIS_NODE_ASIDE, /* it answers "later" or is silent: calls are refused until an answer to a probe */
+	WW_REDIS_NODE_ASIDE, /* it answers "later" or is silent: calls are refused until it answers a probe */
 	WW_REDIS_NODE_LOST   /* it cannot be reached */
 };
 
@@ -208,17 +211,17 @@ enum ww_redis_node_state {
 struct ww_jobs_redis_node {
 	char address[300]; /* host:port, or the path of a socket */
 	enum ww_redis_node_state state;
-	char why[96];     /* what it said; "": it serves */
+	char why[96];     /* its reason; "": it serves */
 	uint64_t since;   /* ns since it was set aside or lost */
 	uint64_t probe;   /* ns until a call asks it again; 0: the next call does */
 	uint64_t refused; /* calls that have ended because of it */
-	uint32_t shards;  /* of the store, that are on it */
+	uint32_t shards;  /* of the store, on this node */
 };
 
 /*
- * Store how many nodes there are in *count, and fill in up to `room` of them, in a lasting order. nodes may be NULL if
- * room is 0. It asks nobody: the states are what the last calls found. `report` gets a sentence when the first call is
- * refused because of a node, and one when the node serves again.
+ * Store the number of nodes in *count, and fill in up to `room` of them, in an order that stays the same. nodes may be
+ * NULL if room is 0. The call contacts no node: the states are what the last calls found. `report` gets a sentence when
+ * the first call is refused because of a node, and one when the node serves again.
  * Range: room up to WW_REDIS_NODES_MAX.
  * Threads: any. O(nodes * nodes + shards).
  * Errors: WW_EINVAL: out of range, or jobs is not a store in Redis. WW_ENOMEM.
