@@ -10,8 +10,8 @@ const char *ww_strerror(int error)
 		return "An argument is not allowed: check for NULL, fill a configuration with its ..._config_default "
 		       "before you change it, and compare each value with the range in the function's header.";
 	case WW_ENOMEM:
-		return "No memory was left: free some, or give the allocator more, and call again. Or pinned entries fill a session "
-		       "map's shard: set some without WW_SESSION_PINNED, or raise the limit.";
+		return "No memory was left: free some, or give the allocator more, and call again. Or pinned entries "
+		       "fill a shard of a session map: set some without WW_SESSION_PINNED, or raise the limit.";
 	case WW_ERANGE:
 		return "The time is beyond the horizon of a bounded wheel: choose an earlier one, add a level, or "
 		       "create the wheel without WW_WHEEL_BOUNDED.";
@@ -26,24 +26,25 @@ const char *ww_strerror(int error)
 		       "the callback has returned, and destroy first what was made on it.";
 	case WW_ECORRUPT:
 		return "A structure or timer is broken: look for an object freed while its timer was pending, or a "
-		       "timer used with another wheel; ww_wheel_check says more. Or bytes are not saved sessions, are "
-		       "damaged or cut off: what is before the damage was loaded; keep the file before you save over it.";
+		       "timer used with another wheel; ww_wheel_check says more. Or saved sessions are damaged or cut off, or "
+		       "are something else: the entries before the damage were loaded; keep the file before you save "
+		       "over it.";
 	case WW_ECLOSED:
 		return "The object was stopped: make a new one; after a fork, make it in the child.";
 	case WW_ESTALE:
-		return "The timer has fired, was cancelled or replaced, or never was, or the lease has ended: forget its "
-		       "handle, version or token. Or another thread was faster at a session's key, or has set it: look again and "
-		       "decide anew.";
+		return "The timer has fired, was cancelled or replaced, or never existed, or the lease has ended: forget "
+		       "its handle, version or token. Or another thread has changed a session's key: look it up again "
+		       "and decide anew.";
 	case WW_ESYSTEM:
 		return "The system refused a thread, a file descriptor or random numbers: raise the limits (ulimit -u, "
 		       "ulimit -n) or close some, check that getrandom is allowed, and call again.";
 	case WW_ENOTFOUND:
 		return "There is no such job or tube: it has ended, or it has another id, key or name.";
 	case WW_EINUSE:
-		return "It is already in use: a directory belongs to one process and a job to one lease; end that one first. "
-		       "Or the new key of a rename has an entry: take another key, or pass WW_SESSION_REPLACE.";
+		return "It is already in use: a directory belongs to one process and a job to one lease; end that one "
+		       "first. Or the new key of a rename has an entry: take another key, or pass WW_SESSION_REPLACE.";
 	case WW_EDENIED:
-		return "The system denies it: check that the directory exists and may be read and written; for a server, "
+		return "Access is denied: check that the directory exists and may be read and written; for a server, "
 		       "check the user, the password and their rights, and that it is not a replica.";
 	case WW_EFULL:
 		return "The disk, the quota or the server's memory is full: make room and call again; nothing has changed.";
@@ -54,12 +55,13 @@ const char *ww_strerror(int error)
 		return "Another version wrote the file: open it with that version, or export it there and import it here.";
 	case WW_ETOOBIG:
 		return "The body is longer than the configuration allows: raise body_max, or store the body elsewhere. "
-		       "Or an entry weighs more than a shard of its session map may: raise weight_limit, or take fewer shards.";
+		       "Or an entry weighs more than a shard of its session map may hold: raise weight_limit, or take fewer "
+		       "shards.";
 	case WW_EAGAIN:
 		return "The server is not ready at the moment: it is loading, electing or busy; call again; nothing has "
 		       "changed.";
 	case WW_ETIMEOUT:
-		return "It has not come in the time that the call was given: wait longer, or go on without it; what the call "
+		return "The time limit of the call has passed: wait longer, or go on without the result; what the call "
 		       "waited for goes on.";
 	default:
 		return "This number is not an error of weekwheel: pass what a weekwheel function returned.";
