@@ -9,13 +9,13 @@
  *                      |                 |               |
  *                      +-----------------+---------------+----> stop: nothing arrives any more
  *
- * A stop or restart may come while a callback is on its way. `timer` is the handle of the timer that counts. The
- * callback compares its own handle with it under the lock, and does nothing if it is stale. Stop and restart change
- * `timer`, and then wait for the end of the stale callback, which is near. While `timer` is 0 and no stop or restart is
+ * A stop or restart may come while a callback is under way. `timer` is the handle of the timer that counts. The
+ * callback compares its own handle with it under the lock, and does nothing if its own is stale. Stop and restart
+ * change `timer`, and then wait for the stale callback, which ends soon. While `timer` is 0 and no stop or restart is
  * under way, only the callbacks counted in `running` touch the channel.
  *
- * Locks: that of the driver's watches, the channel's, then the driver's others. The lock is not held while the function
- * runs or while a callback's end is waited for.
+ * Locks, in order: that of the driver's watches, the channel's, then the driver's others. No thread holds the channel's
+ * lock while the function runs or while it waits for a callback's end.
  */
 
 #include <pthread.h>

@@ -6,8 +6,9 @@
  *
  * An alarm of a real clock is its descriptor (descriptor.h), whose calls are atomic: no lock is needed.
  *
- * The descriptor of a virtual clock's alarm is readable while the alarm has gone off. The clock has a list of its alarms. Its lock covers the list, the alarms' settings and counters, and every change of its time:
- * a thread that sets an alarm sees the new time, or the thread that brings that time sees the alarm. The time itself is
+ * The descriptor of a virtual clock's alarm is readable while the alarm has gone off. The clock has a list of its
+ * alarms. Its lock covers the list, the alarms' settings and counters, and every change of its time: a thread that sets
+ * an alarm sees the new time, or the thread that moves the clock to that time sees the alarm. The time itself is
  * atomic, and is read without the lock.
  */
 

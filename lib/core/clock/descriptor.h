@@ -2,9 +2,9 @@
 #define LIB_CORE_CLOCK_DESCRIPTOR_H
 
 /*
- * The descriptors of alarms, and the only calls of the core that Linux alone has: descriptor.c uses timerfd and eventfd.
- * Another system needs another descriptor.c. A kqueue would do: EVFILT_TIMER with an absolute time for a real clock,
- * EVFILT_USER for a virtual one. A real clock's calls are atomic, so that alarms need no lock.
+ * The descriptors of alarms. Only here does the core make calls that exist on Linux alone: descriptor.c uses timerfd
+ * and eventfd. Another system needs another descriptor.c. A kqueue would do: EVFILT_TIMER with an absolute time for a
+ * real clock, EVFILT_USER for a virtual one. A real clock's calls are atomic, so that alarms need no lock.
  */
 
 #include <stdint.h>

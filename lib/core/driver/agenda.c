@@ -1,4 +1,4 @@
-/* The agenda: a leftist heap of sources, and the list of those that have changed. */
+/* The agenda: a leftist heap of sources, and the list of the sources that have changed. */
 
 #include "lib/core/driver/agenda.h"
 

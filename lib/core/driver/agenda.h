@@ -2,8 +2,8 @@
 #define LIB_CORE_DRIVER_AGENDA_H
 
 /*
- * When the driver has to look at which source: a heap of the sources in which something waits, by tick. A source in
- * which nothing waits costs nothing, and neither does one that is not due yet.
+ * Which source the driver must look at, and when: a heap, by tick, of the sources in which a timer waits. A source in
+ * which no timer waits costs nothing, nor does one that is not due yet.
  *
  *     any thread, with the source's lock         the driver, with the agenda's lock
  *
@@ -13,21 +13,22 @@
  *             v                         merge                    / \          (due, but not to be looked
  *     list of changed: source --> source ---->                  9   8          at until they are resumed)
  *
- * A schedule takes only its source's lock. It tells the agenda when its timer is the first there to need the driver,
- * and the source is not on the list already. Only a pass makes a source's next tick later, while it holds the source.
+ * A schedule takes only its source's lock. It adds the source to the list if its timer becomes the first there to need
+ * the driver, and the source is not on the list already. Only a pass makes a source's next tick later, while it holds
+ * the source.
  *
- * Invariant: a source is idle, filed or held. A filed one is in the heap. Either its `at` is its next, or it is on the
- * list, or the thread that has its lock is about to put it there; then next < at. An idle one has WW_NEVER, or it is on
- * the list in the same way. A held one is aside or a pass's own, who files it by the next that it then has. Therefore,
- * once the list is merged, nothing has to be looked at before the heap's first.
+ * Invariant: a source is idle, filed or held. A filed source is in the heap. Either its `at` is its next, or it is on
+ * the list, or the thread that has its lock is about to put it there; in the last two cases next < at. An idle source
+ * has WW_NEVER, or is on the list in the same way. A held source is aside, or belongs to a pass, which files it by the
+ * next that it then has. Therefore, once the list is merged, no source needs a look before the heap's first.
  *
  * No change is lost between the two sides: a thread writes `next` and then reads `changed`, and the merge clears
  * `changed` and then reads `next`. At least one of the two sees what the other has written. A source is on the list at
- * most once; as the list is only ever taken whole, its pushes need no care for one that leaves and comes back.
+ * most once. The list is only ever taken as a whole, so a push need not consider a source that leaves and comes back.
  *
- * The heap is a leftist one (C. Crane, 1972): a binary tree whose links are in the sources, so that it allocates
- * nothing. Of a source's two subtrees the right one ends sooner on its right, which no path thus takes more than log2 n
- * steps to. File and take go along it and are O(log n), also the first one after many others.
+ * The heap is a leftist heap (C. Crane, 1972): a binary tree whose links are in the sources, so that it allocates
+ * nothing. Of a source's two subtrees, the right one has the shorter path to its right end. That path therefore never
+ * has more than log2 n steps. File and take follow it and are O(log n), even the first one after many others.
  */
 
 #include "lib/core/driver/source.h"

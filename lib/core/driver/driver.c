@@ -1,4 +1,4 @@
-/* A driver's life: making, running, stopping. And what the layers above ask about it. */
+/* A driver's life: making, running, stopping. And the questions of the layers above about it. */
 
 #include <stdatomic.h>
 #include <unistd.h>

@@ -14,10 +14,11 @@
  * A firing that a worker has taken from the queue stays "queued" until the worker has the shard's lock. Until then
  * cancel and reschedule leave a mark in the record, and the callback does not begin.
  *
- * A one-shot that nobody asks about after its tick needs no lock in its worker. Its states are the quick ones, and the
- * worker goes from one to the next by a compare and exchange. A call or stop that comes to such a record has the shard's
- * lock, and makes it queued or running first (hold_record). Then the worker fails, and goes on with the lock. A record
- * that ended quickly is unused; the worker returns it to the slab, and the next schedules give it back.
+ * If no call concerns a one-shot after its tick, its worker needs no lock. The record's states are then the quick ones,
+ * and the worker goes from one to the next by a compare-and-exchange. A call or stop that finds such a record has the
+ * shard's lock, and first makes the record queued or running (hold_record). The worker's exchange then fails, and it
+ * goes on with the lock. A record that ended quickly is unused; the worker returns it to the slab, and the next
+ * schedules give it back.
  *
  * A periodic timer whose calls may overlap stays pending. Each of its calls is a record of its own, which names the
  * timer's record in `of`. When such a timer is cancelled or has no further deadline, it is "running" until its calls
@@ -171,7 +172,9 @@ static inline void end_timer(struct shard *shard, struct timer_record *record)
 
 /* ---- The driver */
 
-/* What every call reads comes first. What is written while timers fire has cache lines of its own. */
+/*
+ * The members that every call reads come first. Those that are written while timers fire have cache lines of their own.
+ */
 struct ww_driver {
 	struct ww_clock *clock;
 	const struct ww_allocator *allocator;

@@ -11,14 +11,15 @@
  *                                                         :             :            :
  *
  * Workers serve the lanes by turns, as start-time fair queueing does (Goyal, Vin and Cheng, SIGCOMM 1996), in turns of
- * LANE_TURN. A lane's `used` is the time that its callbacks have taken, divided by its share. All that have used less
- * than the queue's level are served, and when none is left, the level rises above the lane that has used least. A lane
- * that comes back from a pause begins at the level: it saves up nothing. Within a lane the oldest firing is the next.
+ * LANE_TURN. A lane's `used` is the time that its callbacks have taken, divided by its share. All lanes that have used
+ * less than the queue's level are served. When none is left, the level rises above the lane that has used least. A lane
+ * that comes back from a pause begins at the level, so it saves up nothing. Within a lane the oldest firing is the
+ * next.
  *
- * Where there are several lanes, the last free worker is given only to a lane of which no callback runs: a lane whose
- * callbacks take long does not get all workers. And a lane whose callbacks are short gets no more workers than there
- * are processors: more would only keep each other, and all other threads, from running. Since a short callback may wait
- * for once, a worker that has idled for a moment (queue.c) may run one beyond that bound: it is patient.
+ * If there are several lanes, the last free worker is given only to a lane of which no callback runs. A lane whose
+ * callbacks take long thus does not get all workers. A lane whose callbacks are short gets no more workers than there
+ * are processors: more would only keep each other, and all other threads, from running. A short callback may for once
+ * wait. Therefore a worker that has idled for a moment (queue.c), a patient one, may run a callback beyond that bound.
  *
  * The queue's lock is held in all of these.
  */

@@ -67,8 +67,8 @@ int ww_driver_refuses(const struct ww_driver *driver);
 int ww_driver_forked(const struct ww_driver *driver);
 
 /*
- * A watch is told of the driver's stop, in ww_driver_stop, without any lock but that of the watches. While a driver has
- * a watch that holds it, it cannot be destroyed.
+ * A watch is notified of the driver's stop, in ww_driver_stop, with no lock held but that of the watches. While a
+ * driver has a watch that holds it, it cannot be destroyed.
  */
 struct stop_watch {
 	struct stop_watch *next;

@@ -1,6 +1,6 @@
 /*
- * Passes: looks at every wheel in which something is due. And the alarm for the next one. A pass gives each group a
- * share, so that what is due elsewhere does not wait for the end of a burst. What is left of it comes in the next pass,
+ * Passes, and the alarm for the next one. A pass looks at every wheel in which a timer is due. It gives each group a
+ * share, so that other groups' timers do not wait for the end of a burst. The rest of the burst comes in the next pass,
  * which follows at once.
  */
 

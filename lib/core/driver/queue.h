@@ -2,15 +2,15 @@
 #define LIB_CORE_DRIVER_QUEUE_H
 
 /*
- * The queue of firings that wait for a worker, and the workers. Each group has a lane of its own in it (lane.h), which
- * is bounded by a number that its owner asks about before it lets timers expire (ww_queue_room).
+ * The queue of firings that wait for a worker, and the workers. Each group has a lane of its own in it (lane.h). A lane
+ * has limited room, and its owner asks for that before it lets timers expire (ww_queue_room).
  *
- * Waking: whatever is pushed wakes one worker. A worker that has taken a firing and leaves another that a free worker
- * may take wakes the next one, unless one that was woken has not come yet: that one will do so. The worker that went to
- * sleep last, whose memory is warm, is woken first. No wake-up is lost, because what a free worker may take changes
+ * Waking: each push wakes one worker. A worker that takes a firing, and leaves another that a free worker may take,
+ * wakes the next worker. If a worker that was woken has not come yet, that one will do so instead. The worker that went
+ * to sleep last, whose memory is warm, is woken first. No wake-up is lost, because what a free worker may take changes
  * only under the lock, and whoever changes it wakes a worker or is a worker, which looks again before it sleeps.
  *
- * Locks: the queue's own one, below those of sources. A firing runs without any.
+ * Locks: the queue's own, below those of sources. A firing runs without any.
  */
 
 #include "lib/core/driver/lane.h"
@@ -18,7 +18,8 @@
 struct queue;
 
 /*
- * A firing that a thread is running. A thread's own ones, innermost first, tell whether a call comes from a callback.
+ * A firing that a thread is running. The list of a thread's own firings, innermost first, shows whether a call comes
+ * from a callback.
  */
 struct running {
 	const struct queue *queue;

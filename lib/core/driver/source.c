@@ -1,4 +1,4 @@
-/* A source: a wheel under its lock, which tells the driver when it has to be looked at. */
+/* A source: a wheel under its lock. It tells the driver when the driver must look at it. */
 
 #include "lib/core/driver/driver_internal.h"
 #include "lib/core/wheel/event.h"

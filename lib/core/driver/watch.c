@@ -1,4 +1,6 @@
-/* Who has to hear of a driver's stop: what waits for something that comes no more. */
+/*
+ * Watches: objects that must be notified of a driver's stop, because they wait for something that will no longer come.
+ */
 
 #include "lib/core/driver/driver_internal.h"
 

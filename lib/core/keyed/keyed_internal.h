@@ -19,22 +19,22 @@
  *       in the map:      pending, queued, loose
  *       out of the map:  gone, unused
  *
- * An entry that nobody asks about after its tick needs no lock in its worker. It is then "quick" instead of queued, and
- * the worker makes it "begun" by a compare and exchange. It is out of the map from then on, but still in the table, as
- * taking it out needs the lock: who finds it there does that, or who collects the records of ended callbacks. A call that
- * finds a quick entry makes it queued first, by a compare and exchange, too. Then the worker fails, and goes on with the
- * lock.
+ * If no call concerns an entry after its tick, its worker needs no lock. The entry is then "quick" instead of queued,
+ * and the worker makes it "begun" by a compare-and-exchange. From then on it is out of the map, but still in the table,
+ * because taking it out needs the lock. A call that finds it there takes it out, or the thread that collects the
+ * records of ended callbacks does. A call that finds a quick entry first makes it queued, also by a
+ * compare-and-exchange. The worker's exchange then fails, and it goes on with the lock.
  *
  * A firing that a worker has taken from the queue stays "queued" until the worker has the lock. A call that comes
- * before the worker cannot take the firing back. It leaves the record with the mark KEYED_WORKER: the worker will
- * come, and until then the links in `as` are not to be used, nor the record given to another entry. A worker that finds
- * its record loose files it, and one that finds it gone gives it back. This way a set or move needs no other record and
- * cannot fail, and a remove is in time in all states.
+ * before the worker cannot take the firing back. It leaves the record with the mark KEYED_WORKER: the worker will come,
+ * and until then the links in `as` must not be used, nor the record given to another entry. A worker that finds its
+ * record loose files it. A worker that finds its record gone gives it back. A set or move therefore needs no other
+ * record and cannot fail, and a remove is in time in all states.
  *
  * A callback's worker or a drain shows a record's key to the application without a lock. Meanwhile the record is begun,
  * or gone with a mark; afterwards it is given back.
  *
- * A loose entry without a mark waits for nothing: its expiry was dropped, or its worker came when all was stopped.
+ * A loose entry without a mark waits for nothing: its expiry was dropped, or its worker came after the stop.
  */
 
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* The calls on a session map but ww_session_take. */
+/* The calls on a session map, except ww_session_take. */
 
 #include "lib/core/session/session_internal.h"
 

@@ -1,4 +1,4 @@
-/* Taking out all entries, a few at a time, between which others get the shard's lock. */
+/* Taking out all entries, a few at a time. In between, other threads get the shard's lock. */
 
 #include "lib/core/session/session_internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * Failures of loaders that are kept for a while: in each shard an array of cells, in which a newer failure overwrites
- * an older one. It cannot grow however many keys are asked for that do not exist. A key is told by its whole hash,
+ * Failures of loaders that are kept for a while. Each shard has an array of cells, in which a newer failure overwrites
+ * an older one. The array cannot grow, however many missing keys are asked for. A key is identified by its whole hash,
  * which is keyed: nobody can find two keys with one hash.
  */
 

@@ -1,15 +1,15 @@
 /*
- * What a limited map keeps. Each shard has three lists in order of use:
+ * Which entries a limited map keeps. Each shard has three lists in order of use:
  *
  *     window   new entries: a hundredth of the limit, in a map with WW_SESSION_ADMIT
  *     main     what was admitted; in other maps every entry
  *     pinned   never evicted, in no order
  *
- * A full map puts out what has expired, then the least recently used of main. With WW_SESSION_ADMIT the oldest of the
- * window must first have been used more often than that one, or goes itself: a scan, whose keys are used once, passes
- * through the window and leaves main as it is. How often a key was used is estimated by a count-min sketch of 4-bit
- * counters that are halved time and again: G. Einziger, R. Friedman, B. Manes, "TinyLFU: A Highly Efficient Cache
- * Admission Policy", ACM Transactions on Storage 13(4), 2017, https://doi.org/10.1145/3149371.
+ * A full map removes expired entries, then the least recently used entry of main. With WW_SESSION_ADMIT the oldest
+ * entry of the window takes its place only if it was used more often; otherwise it is removed itself. A scan, whose
+ * keys are used once, thus passes through the window and leaves main as it is. A count-min sketch estimates how often a
+ * key was used. It has 4-bit counters that are halved time and again: G. Einziger, R. Friedman, B. Manes, "TinyLFU: A
+ * Highly Efficient Cache Admission Policy", ACM Transactions on Storage 13(4), 2017, https://doi.org/10.1145/3149371.
  */
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * Many keys in a call. A lookup waits twice for memory: for a line of the table, and then for the entry. Here the lines
- * of all keys are asked for before any is read, and then all entries. Each of these steps, and the last, which does what
- * is to be done, locks each shard once. The last reads the time under the lock, as a lookup of one key does: with an
- * earlier time a refresh could shorten what another thread has set since.
+ * Many keys in a call. A lookup waits twice for memory: for a line of the table, and then for the entry. A call here
+ * asks for the lines of all keys before it reads any, and then for all entries. The last step does the work. Each of
+ * the three steps locks each shard once. The last one reads the time under the lock, as a lookup of one key does: with
+ * an earlier time a refresh could shorten what another thread has set since.
  */
 
 #include <string.h>

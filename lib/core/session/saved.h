@@ -11,12 +11,12 @@
  *     record  size of the value 4 | of the key 2 | flags 2 | left 8, ns | TTL 8, us
  *             | end 8, ns, if flagged | weight 8, if flagged | key | value
  *
- * left and end are counted from the moment that the header names: entries need no clocks of their own, and what passes
- * while they are written is no different from what passes afterwards.
+ * left and end are counted from the moment that the header names. Entries therefore need no clocks of their own, and
+ * time that passes while they are written counts like time that passes afterwards.
  *
- * A sum is a CRC-32C. That of a block goes on from the sum before it, and takes its size and number as well as its
- * records: a block that is missing or from elsewhere is damage like a flipped bit. The empty block says that nothing
- * was cut off. A block is a unit of reading: it is checked as a whole before any of its entries is made.
+ * A sum is a CRC-32C. The sum of a block goes on from the sum before it, and covers its size and number as well as its
+ * records. A block that is missing or from elsewhere is thus detected like a flipped bit. The empty block shows that
+ * nothing was cut off. A block is a unit of reading: it is checked as a whole before any of its entries is made.
  */
 
 #include <stddef.h>
@@ -35,7 +35,7 @@ enum {
 	SAVED_SUMMED = 8,
 	SAVED_RECORD = 24
 };
-/* Of a record, with all that may be flagged. */
+/* The largest head of a record, with all that may be flagged. */
 enum { SAVED_HEAD_MOST = SAVED_RECORD + 16 };
 
 /* Of a record. */

@@ -2,21 +2,22 @@
 #define LIB_CORE_SESSION_SESSION_INTERNAL_H
 
 /*
- * A session map is a number of shards. Each has a source of the driver's (driver/layer.h), which is a lock and a wheel,
- * a table from key to entry, and the entries.
+ * A session map is a number of shards. Each has a source of the driver (driver/layer.h), which is a lock and a wheel; a
+ * table from key to entry; and the entries.
  *
  *     hash of the key --> shard --> table --> entry: | timer, value | key | TTL ... |
  *                                               ^
  *             wheel ----------------------------+  what expires is taken out under the same lock
  *
- * An entry is in the map, or it is a firing for the map's `gone`. By then it has left table and wheel, and nothing that
- * happens to its key meanwhile concerns it.
+ * An entry is either in the map or a firing for the map's `gone`. A firing has left table and wheel, and nothing that
+ * happens to its key concerns it.
  *
- * Ten million entries have to fit a gigabyte, and an entry is packed. The driver advances wheels in batches, which use
+ * Ten million entries must fit into a gigabyte, so an entry is packed. The driver advances wheels in batches, which use
  * no timer's callback: that member holds the value. The wheel does not touch the period of a one-shot: that member
  * holds the version. An entry expires `early` ns before its timer's tick.
  *
- * What only some maps need lies behind the entry. The map has the places of these parts, 0 if it does not need them:
+ * Parts that only some maps need lie behind the entry. The map has the places of these parts, 0 if it does not need
+ * them:
  *
  *     | struct session_entry | end: the end of its lifetime, in ns | struct session_use | weight |
  *                            ^ at_end                              ^ at_use             ^ at_weight
@@ -312,7 +313,7 @@ uint64_t ww_session_end(const struct ww_session *session, uint64_t now, uint64_t
 
 /* ---- put.c */
 
-/* What an entry is to be. */
+/* The members of an entry that a call sets. */
 struct session_content {
 	void *value;
 	uint64_t ttl;      /* checked */
@@ -323,7 +324,7 @@ struct session_content {
 	int moves;         /* it was in the map before, or is put beyond the limit: it must not be refused for that */
 };
 
-/* What a set has taken out of the map, to be told when the lock is released. */
+/* The value that a set has taken out of the map, for gone, once the lock is released. */
 struct taken_out {
 	void *value; /* of the same key */
 	enum ww_gone why;
@@ -397,7 +398,7 @@ size_t ww_session_clear_all(struct ww_session *session);
 
 /* ---- walk.c */
 
-/* How far a walk has come. Zero: it begins. */
+/* The progress of a walk. Zero: it begins. */
 struct session_walk {
 	uint32_t shard;
 	uint32_t next; /* record of the shard */

@@ -325,7 +325,7 @@ int ww_session_take_by(
 	return error ? error : take(&sought, how, value);
 }
 
-/* A loader that knows of the TTL only. */
+/* A loader that can set only the TTL. */
 struct plain {
 	ww_load_fn *load;
 	void *context;

@@ -1,4 +1,4 @@
-/* All entries of a map, a few at a time: walking, and draining. And one entry, told as a walk tells it. */
+/* All entries of a map, a few at a time: walking and draining. And inspecting one entry, as a walk does. */
 
 #include "lib/core/session/session_internal.h"
 

@@ -1,10 +1,10 @@
 /*
  * The algorithm: how a hierarchical timing wheel (G. Varghese and T. Lauck, 1987) advances.
  *
- * The idea. Most timers are cancelled or moved long before they expire, and to keep them in order, as a heap does, is
- * wasted work. A wheel sorts a timer only as far as its deadline is near. It files the timer in a slot of the lowest
+ * The idea. Most timers are cancelled or moved long before they expire, so keeping them in order, as a heap does, is
+ * wasted work. A wheel sorts a timer only as finely as its deadline is near. It files the timer in a slot of the lowest
  * level whose turn covers the time that is left: one division and one link. When the hand of time comes to a slot of an
- * upper level, its timers are *demoted*: filed anew by what is left by then, which is at least one level lower. In the
+ * upper level, its timers are *demoted*: filed anew by the time that is left then, at least one level lower. In the
  * lowest level a slot is one tick, and its timers expire. A cancel is an unlink, in whichever slot the timer is.
  *
  *     level    slots   a slot is     a turn is      holds timers with this left (default geometry, ticks of 1 s)
@@ -17,7 +17,7 @@
  *
  * A call of advance goes from stop to stop; a stop is a tick in which a timer expires or an occupied slot is demoted.
  * Bitmaps of occupied slots find the next stop, and whatever lies between two stops costs nothing. Every boundary of a
- * level is one of the level below, and so a stop at the start of a turn of level 0 demotes from the top down:
+ * level is also one of the level below. A stop at the start of a turn of level 0 therefore demotes from the top down:
  *
  *     1. expire what was scheduled at or before the hand      expire_due
  *     2. expire the hand's slot of level 0                    expire_slot
@@ -26,7 +26,7 @@
  *     5. go on with 2
  *
  * A million timers in one slot would make its boundary a long pause. Such a slot is *pre-demoted*: from its lead on,
- * each tick demotes a share of it, and what does not fit the level below yet is put aside as late.
+ * each tick demotes a share of it, and timers that do not fit the level below yet are put aside as late.
  *
  * What was given up:
  * - Order within a tick. Timers of one tick expire in no particular order.

@@ -2,8 +2,8 @@
 #define LIB_CORE_WHEEL_EVENT_H
 
 /*
- * What the layers above read inline. Of a wheel's head the driver reads it after each schedule; ww_wheel_next, which is
- * exact, would cost O(levels). Of a timer a session map reads it in each lookup.
+ * Members that the layers above read inline. The driver reads a wheel's head after each schedule; ww_wheel_next, which
+ * is exact, would cost O(levels). A session map reads a timer in each lookup.
  */
 
 #include "weekwheel/wheel.h"

@@ -2,9 +2,9 @@
 #define LIB_CORE_WHEEL_PLACE_H
 
 /*
- * Filing: which slot a deadline belongs to. It is one of the lowest ring that fits what is left. The default geometry
- * has a copy of this in constants: a division by a constant is a multiplication, and a general one costs more than the
- * rest of scheduling. wheel.c builds both from one table, and does not compile if they differ.
+ * Filing: which slot a deadline belongs to. The slot is in the lowest ring that covers the time that is left. The
+ * default geometry has a copy of this code with constants: a division by a constant is a multiplication, and a general
+ * one costs more than the rest of scheduling. wheel.c builds both from one table, and does not compile if they differ.
  */
 
 #include "lib/core/wheel/link.h"

@@ -1,4 +1,4 @@
-/* What concerns all pending timers: drain, each, statistics. */
+/* Operations on all pending timers: drain, each, statistics. */
 
 #include "lib/core/wheel/link.h"
 

@@ -6,15 +6,16 @@
  *
  * A *ring* is the storage of a level: an array of slots, one of which comes round every `span` ticks. The two highest
  * levels share a ring if they are small enough. By default the 24 hours and the 7 days are one ring of 168 slots of an
- * hour. Those that begin within the next 24 hours are the hours; of the others, 24 make a day. Demoting a day to hours
- * then touches no timer: hour by hour, its slots come to be hours. One more ring holds what is outside the wheels.
+ * hour. Slots that begin within the next 24 hours are the hours; of the others, 24 make a day. Demoting a day to hours
+ * then touches no timer: hour by hour, its slots become hours. One more ring holds the timers outside the wheels.
  *
  *     ring 0   60 x 1 s      slot of a deadline: deadline % 60
  *     ring 1   60 x 60 s                         deadline / 60 % 60
  *     ring 2  168 x 3,600 s                      deadline / 3,600 % 168
  *     outside  48 x 604,800 s                    deadline / 604,800 % 48
  *
- * What is too far even for that waits in slots that span the longer the farther they are: see slot_farther in place.h.
+ * Timers that are too far even for that wait in slots whose span grows with their distance: see slot_farther in
+ * place.h.
  *
  * The *hand* is the tick up to which everything has expired. A timer goes to the lowest ring whose turn is longer than
  * the time from the hand to its deadline. The slot that the hand is in was emptied when the hand came to it, and stands
@@ -44,9 +45,9 @@
  * deadline stays where it is, and is filed anew when its slot comes round. That makes a heartbeat one store.
  *
  * There are four special slots, behind those outside. `late` holds timers that were pre-demoted from ring 1 and do not
- * fit ring 0 yet. Three `due` slots hold what was scheduled at or before the hand: one collects it, one has what was
- * collected before the running call, and one has what a budget left over of that. The last is emptied first, so that no
- * timer waits behind those that are scheduled again and again.
+ * fit ring 0 yet. Three `due` slots hold timers that were scheduled at or before the hand. One collects them, one has
+ * those that were collected before the running call, and one has those of an earlier call that a budget left over. The
+ * last is emptied first, so that no timer waits behind those that are scheduled again and again.
  *
  * In the code `slot` is an index among all slots, which are numbered ring by ring.
  */
