@@ -2,7 +2,7 @@
 #define LIB_JOBS_BACKEND_H
 
 /*
- * What jobs.c asks of a kind of store: of the embedded one, or of the one in Redis.
+ * The calls of jobs.c on a kind of store: the embedded one, or the one in Redis.
  *
  *     struct ww_jobs           struct jobs_backend, one for each kind
  *     +---------+              +---------+
@@ -14,9 +14,9 @@
  * A call is a struct, so that a kind can queue it and let another thread execute it. jobs.c checks what it can without
  * the store. A kind may therefore rely on this: no pointer is NULL where jobs.h needs an object, a tube's name has 1 to
  * WW_TUBE_MAX bytes, each member of a spec except body_length is in its range, a delay is at most WW_DRIVER_TIME_MAX,
- * flags and states are known, a ref has an id or a tube and a key, the members of a
- * limit are in their range. A pointer may be NULL where jobs.h says "unless
- * NULL". The kind itself checks a spec's body_length, and whether a due time overflows its clock.
+ * flags and states are known, a ref has an id or a tube and a key, the members of a limit are in their range. A pointer
+ * may be NULL where jobs.h says "unless NULL". The kind itself checks a spec's body_length, and whether a due time
+ * overflows its clock.
  */
 
 #include <stddef.h>
@@ -59,7 +59,7 @@ enum jobs_op {
 	JOBS_CHECK
 };
 
-/* The arguments have the names of jobs.h where no other name is said. Those that a function does not have are 0. */
+/* The arguments have the names of jobs.h, unless another name is given. Those that a function does not have are 0. */
 struct jobs_call {
 	enum jobs_op op;
 	enum ww_job_state state;

@@ -2,7 +2,7 @@
 #define LIB_JOBS_BODY_H
 
 /*
- * The copy of a body that a caller gets, and gives back by ww_jobs_free. Any kind of store makes it so:
+ * The copy of a body that a caller gets, and gives back by ww_jobs_free. Every kind of store makes it this way:
  *
  *     | size of the block | ... | the body |
  *     <---- JOB_BODY_HEAD ------>^ what the caller gets

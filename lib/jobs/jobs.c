@@ -1,4 +1,4 @@
-/* The functions of jobs.h: check what can be checked without the store, then ask its kind. */
+/* The functions of jobs.h: check what can be checked without the store, then call its kind. */
 #include "weekwheel/jobs.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 /*
- * Tells what calls have done, for a kind of store that does not tell it by itself. Only the calls of this handle are seen,
- * and of a job only what the call names.
+ * Reports what calls have done, for a kind of store that does not report it by itself. Only the calls on this handle
+ * are seen, and only what a call names is known of a job.
  */
 #include "lib/jobs/tell.h"
 

@@ -1,7 +1,7 @@
 #ifndef LIB_JOBS_TELL_H
 #define LIB_JOBS_TELL_H
 
-/* What becomes of jobs, told to the listener of a handle (ww_jobs_listen). */
+/* The events of jobs, reported to the listener of a handle (ww_jobs_listen). */
 
 #include <stdatomic.h>
 

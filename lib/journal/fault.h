@@ -5,7 +5,8 @@
  * Why a store cannot write, in words.
  *
  * A failed sync is final. The system may have dropped the bytes and marked them as written, so that the next sync would
- * succeed without them. Nothing is synced or acknowledged after it. Opening the store again reads what the disk has.
+ * succeed without them. After a failed sync nothing is synced or acknowledged. Opening the store again reads what the
+ * disk has.
  *
  * Threads: any.
  */

@@ -18,9 +18,9 @@
 #include "lib/journal/names.h"
 #include "weekwheel/error.h"
 
-/* How far ahead there are zeros. */
+/* How far ahead the file is filled with zeros. */
 enum { FILLED = 128 << 10 };
-/* What crashes leave beside those that may exist at a time. */
+/* The most files: those that may exist at a time, and those that crashes leave. */
 enum { FILES_MOST = 2 * JOURNAL_FILES };
 
 static void path_of(const struct journal *journal, uint64_t number, char *path, size_t size)

@@ -2,13 +2,14 @@
 #define LIB_JOURNAL_JOURNAL_H
 
 /*
- * A journal: what was committed and is not in the index yet, in files that are only appended to; format.h has their
- * bytes, and replay.h reads them again. The *index* is what keeps all: SQLite's of a store of jobs, a snapshot of sessions.
+ * A journal: the changes that were committed and are not in the index yet, in files that are only appended to. format.h
+ * has their bytes, and replay.h reads them again. The *index* has everything else: it is SQLite's for a store of jobs,
+ * and a snapshot for sessions.
  *
- * A record is what one commit has changed; the journal does not look into it. Records are numbered without a gap through all files. Older records are
- * synced first. A file is made and named stably before a record is written into it, and files are numbered without a
- * gap: one that is missing is missed. There is always a file beyond those that the index has taken over. When it has
- * taken over all records of a file, the file is cut: removed.
+ * A record has the changes of one commit; the journal does not look into it. Records are numbered without a gap through
+ * all files. Older records are synced first. A file is made, and its name is on stable storage, before a record is
+ * written into it. Files are numbered without a gap, so a missing one is noticed. There is always a file beyond those
+ * that the index has taken over. When the index has taken over all records of a file, the file is cut: removed.
  *
  * Threads: append, turn and end in one thread at a time; cut in another one; sync in any.
  */

@@ -176,7 +176,7 @@ static int read_rest(struct replay *replay, const struct replay_file *file, size
 
 /* ---- A file */
 
-/* A file has ended: with its end, so that the next one is there; or where there is no whole record. */
+/* A file has ended: with its end mark, so that the next file exists; or where there is no whole record. */
 enum { GOES_ON = 1, STOPPED = 2 };
 
 /* At `at` is no whole record with the expected number. */

@@ -2,10 +2,10 @@
 #define LIB_JOURNAL_REPLAY_H
 
 /*
- * Reading a journal again, and telling what a power failure has torn from what is damaged.
+ * Reading a journal again, and distinguishing a record that a power failure has torn from a damaged one.
  *
- * Records are numbered without a gap. The first that is not whole ends the journal, as its sync cannot have ended. It is
- * damage instead
+ * Records are numbered without a gap. The first one that is not whole ends the journal, because its sync cannot have
+ * ended. It is damage instead
  * - if no part of it within a sector is zeros: all of it was written,
  * - or if a later record was written when that one was stable.
  */

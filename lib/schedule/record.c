@@ -1,6 +1,6 @@
 /*
- * A schedule as bytes: lines of a word and a value, an empty line, and the body of its jobs. Unknown words of a later
- * version of the same number are left out.
+ * A schedule as bytes: lines of a word and a value, an empty line, and the body of its jobs. Unknown words, from a
+ * later version with the same format number, are ignored.
  */
 #include <ctype.h>
 #include <inttypes.h>

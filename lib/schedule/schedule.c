@@ -230,7 +230,7 @@ static void fill_info(const struct schedule_record *record, uint64_t version, st
 		info->next = record->next + info->delay;
 }
 
-/* A schedule that was read, with the body that it lies in. */
+/* A schedule that was read, with the body that contains it. */
 struct schedule_reading {
 	struct schedule_record record;
 	uint64_t version;

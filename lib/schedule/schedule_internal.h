@@ -1,7 +1,7 @@
 #ifndef LIB_SCHEDULE_SCHEDULE_INTERNAL_H
 #define LIB_SCHEDULE_SCHEDULE_INTERNAL_H
 
-/* Schedules as their files share them. */
+/* Schedules: what the files of this folder share. */
 
 #include <pthread.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ struct schedule_key {
 	size_t length;
 };
 
-/* What the body of a schedule's job says. The texts lie in it, or are those of the caller. */
+/* The content of the body of a schedule's job. The texts are in that body, or belong to the caller. */
 struct schedule_record {
 	struct ww_schedule_spec spec;
 	uint64_t anchor;

@@ -1,4 +1,4 @@
-/* Doing what is due: the jobs of a schedule's times are put, then the schedule moves on. */
+/* Works on due schedules: puts the jobs of their times, then moves the schedules on. */
 #include <stdio.h>
 #include <string.h>
 

@@ -324,7 +324,7 @@ struct session_content {
 	int moves;         /* it was in the map before, or is put beyond the limit: it must not be refused for that */
 };
 
-/* The value that a set has taken out of the map, for gone, once the lock is released. */
+/* What a set has taken out of the map, to be handed to gone when the lock is released. */
 struct taken_out {
 	void *value; /* of the same key */
 	enum ww_gone why;

@@ -2,7 +2,7 @@
  * How calls are executed: one at a time, written together, and taken back together if the write fails.
  *
  * A thread that finds the store busy queues its call and waits. The busy thread commits its batch and leaves. Then one
- * of those who wait becomes busy, executes all queued calls as the next batch, and wakes their callers.
+ * of the waiting threads becomes busy, executes all queued calls as the next batch, and wakes their callers.
  */
 #include "lib/base/fork.h"
 #include "lib/base/time.h"

@@ -1,5 +1,5 @@
 /*
- * Where the clock of elapsed time goes on when the store is opened: how long it was off.
+ * The elapsed time at which the jobs' clock goes on when the store is opened, and how long the machine was off.
  *
  *     then                       now
  *     ---|......................|-----> elapsed time of jobs

@@ -1,19 +1,19 @@
 /*
- * Counts the jobs that wait by tube and slot of their due time, and in all tubes together: a question about a tube reads
- * no jobs of other tubes.
+ * Counts the waiting jobs by tube and slot of their due time, and in all tubes together. A question about a tube thus
+ * reads no jobs of other tubes.
  *
  *     tube, slot        -> due time and id, and the number of jobs. None of them comes before these.
  *     ALL_TUBES, slot   -> the number of jobs
  *
- * Counts that a batch has changed are in memory until its end, or until somebody wants to read. They also serve as a
- * cache: after a failure it is forgotten, and the store has what was before.
+ * Counts that a batch has changed are in memory until its end, or until a call wants to read them. They also serve as a
+ * cache. After a failure the cache is dropped, and the store has the counts as they were before.
  */
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/store/slot.h"
 
-/* So many counts stay in memory from batch to batch. */
+/* The number of counts that stay in memory from batch to batch. */
 enum { KEPT = 16384 };
 /* The high bit of a stored slot: it is one of the wall clock. */
 #define WALL_SLOT (UINT32_C(1) << 31)

@@ -1,15 +1,15 @@
 /*
- * Jobs that have ended and are kept for a time, so that their keys are not free yet. One lies in the table of the buried,
- * behind those of all tubes, in order of the time when it is forgotten:
+ * Jobs that have ended and are kept for a time, so that their keys are not free yet. They are in the table of buried
+ * jobs, after those of all tubes, in order of the time when they are forgotten:
  *
  *     BURIED   tube 0 ... tube n | ALL_TUBES, time, id -> a record without a body
  *
- * Its key and its id lead there. It is in no list of its tube and in none of the counts but `kept`. One timer waits for
- * the first of them.
+ * The key and the id of such a job lead there. It is in no list of its tube, and in none of the counts except `kept`.
+ * One timer waits for the first of them.
  */
 #include "lib/jobs/local/local_internal.h"
 
-/* So many are forgotten in one write. */
+/* The most that are forgotten in one write. */
 enum { BATCH = 1000 };
 
 /* ---- One */

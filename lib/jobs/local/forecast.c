@@ -5,9 +5,9 @@
 #include "lib/jobs/store/slot.h"
 
 /*
- * Where spans divide a slot, its jobs are read one by one. One call reads so many, since other calls wait meanwhile. A
- * slot with more jobs is not read, since going through it in order would cost as much as all of it, except for the
- * present one, the beginning of which is in order already.
+ * If spans divide a slot, its jobs are read one by one. One call reads at most this many, because other calls wait
+ * meanwhile. A slot with more jobs is not read: going through it in order would cost as much as reading all of it. The
+ * present slot is an exception, since its beginning is already in order.
  */
 enum { READS_MOST = 500 };
 

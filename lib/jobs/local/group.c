@@ -1,9 +1,9 @@
-/* The groups of a tube, which take turns, and which job of a tube starts next. */
+/* The groups of a tube, which take turns, and the choice of the tube's next job. */
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
 
-/* Idle groups that one batch looks at. */
+/* The idle groups that one batch looks at. */
 enum { LOOKS = 16 };
 
 /* ---- Made and found */

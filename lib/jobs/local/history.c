@@ -1,13 +1,13 @@
 /*
- * What became of runs: for jobs that ask for it (keep), one pair of META for each end of a lease.
+ * The outcomes of runs: for jobs that ask for it (keep), one pair of META for each end of a lease.
  *
  *     META   "run", number -> when, how it ended, until when it is kept | tube, key, error, report
  *
- * Numbers have no gaps: a new run has the next one, and the first ones are forgotten, when there are more than history_max
- * or their time is over. So first and last say how many there are, and nothing else counts them. What is over but stands
- * behind one that is not is only hidden.
+ * Numbers have no gaps. A new run has the next one, and the first ones are forgotten when there are more than
+ * history_max or when their time is over. The first and the last number thus give the count, which is not stored. A run
+ * whose time is over, but that comes after one whose time is not, is only hidden.
  *
- * A report is what a worker says of the run before it ends. It is in memory, under the job's id and the lease's token.
+ * A worker may report on a run before it ends. The report is in memory, under the job's id and the lease's token.
  */
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "lib/jobs/local/local_internal.h"
 
 /*
- * So much lateness of a start is made up at once while jobs wait. Of a limit whose starts are at most so far apart more is made
- * up, for so long, at twice the pace, as long as no span has too many.
+ * While jobs wait, up to SLACK of a start's lateness is made up at once. If a limit's starts are at most QUICK apart,
+ * up to DEBT_MOST is made up at twice the pace, as long as no span has too many starts.
  */
 #define SLACK (10 * WW_MILLISECOND)
 #define QUICK (50 * WW_MILLISECOND)

@@ -11,8 +11,8 @@
  *     ------ready----------|----delayed--------|----------delayed, only on disk----------------->  due time
  *            heap of its tube   timer of the driver
  *
- * The edge advances when few delayed jobs are left before it, or when their time comes near: ww_jobs_load then reads on
- * in the index of due times. It goes back when puts make too many entries.
+ * The edge advances when few delayed jobs are left before it, or when their time comes near. ww_jobs_load then
+ * continues to read the index of due times. The edge goes back when puts make too many entries.
  *
  * All calls go through ww_jobs_submit and are executed one at a time. Calls that arrive meanwhile are executed and
  * written together. An entry changes at once, and a note keeps what it was before. If the write fails, the notes are
@@ -60,7 +60,7 @@ struct timeline {
 	ww_handle timer;  /* of that time */
 };
 
-/* What memory knows of a job; stored only as far as job_record has it. */
+/* A job in memory. Only the members that job_record has are stored. */
 struct image {
 	struct tube *tube;
 	uint64_t due;   /* of its timeline */
@@ -106,7 +106,7 @@ struct ready_heap {
 	uint32_t room;
 };
 
-/* A limit that was set; with neither `running` nor `starts` it was taken away. */
+/* A limit that was set. If both `running` and `starts` are 0, it was removed. */
 struct rule {
 	struct ww_limit limit;
 	uint64_t number; /* of its pair in META; 0: it never had one */
@@ -210,7 +210,7 @@ struct tube_value {
 	size_t length;
 };
 
-/* What all tubes count, also those that were forgotten. */
+/* The counts of all tubes, including tubes that were forgotten. */
 struct totals {
 	uint64_t waiting;
 	uint64_t buried;
@@ -224,7 +224,7 @@ struct totals {
 	uint64_t tubes; /* that are not empty */
 };
 
-/* A note: how to take a change back. Counts are those that were added. */
+/* A note: how to undo a change. Its counts are those that were added. */
 struct undo {
 	enum { UNDO_ENTRY, UNDO_COUNTS, UNDO_RULE } kind;
 	uint64_t id;
@@ -569,7 +569,7 @@ int ww_jobs_is_limit(struct store_bytes key);
 
 /* ---- counts.c */
 
-/* The jobs of a tube that wait in a slot, and the first of them or what comes before it. */
+/* The jobs of a tube that wait in a slot, and the first of them, or a place before it. */
 struct slot_count {
 	uint32_t tube; /* or ALL_TUBES, without the first */
 	int wall;

@@ -6,7 +6,7 @@
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/store/slot.h"
 
-/* One page of a list reads at most so many records that do not match, and so many bytes: other calls wait meanwhile. */
+/* Bounds of one page of a list: the records that do not match, and the bytes. Other calls wait meanwhile. */
 enum { PAGE_MISSES = 2000, PAGE_BYTES = 4 << 20 };
 
 /* ---- One job */

@@ -7,12 +7,12 @@
  *     | format | which fields | fields | key | error | body | group | checksum |
  *
  * Which fields: a number with a bit for each field of record.c, set where it is not 0. Numbers have seven bits in each
- * byte, the lowest first. The high bit is set in all bytes but the last. Most fields of a job are 0. The checksum is the
- * low half of XXH3 of all bytes before it, seeded with id and due time. The due time of a job that waits is in the key of
- * its table.
+ * byte, the lowest first. The high bit is set in all bytes but the last. Most fields of a job are 0. The checksum is
+ * the low half of XXH3 of all bytes before it, seeded with id and due time. The due time of a waiting job is in the key
+ * of its table.
  *
  * The last fields are those that few jobs have. A record with one of them has a format of its own, which a version that
- * does not know them refuses. A record without costs nothing for them.
+ * does not know them refuses. A record without these fields takes no space for them.
  */
 
 #include <stddef.h>

@@ -123,7 +123,7 @@ int ww_jobs_meta_write(struct jobs_local *jobs)
 
 /* ---- Where things lie */
 
-/* Where a job lies: a table and the key there, which ends with the id. */
+/* The place of a job: a table and its key there, which ends with the id. */
 struct place {
 	enum store_table table;
 	unsigned char key[STORE_KEY_MAX];

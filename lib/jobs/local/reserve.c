@@ -6,8 +6,8 @@
 #include "lib/jobs/local/local_internal.h"
 
 /*
- * The lower bits of a token count deliveries, enough for three years of ten thousand a second. The upper bits count how
- * often the store was opened.
+ * The lower bits of a token count deliveries; they last for three years of ten thousand deliveries a second. The upper
+ * bits count how often the store was opened.
  */
 enum { TOKEN_BITS = 40 };
 

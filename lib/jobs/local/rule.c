@@ -1,4 +1,4 @@
-/* Limits are set, stored, read and told. limit.c keeps them. */
+/* Sets, stores, reads and lists limits. limit.c enforces them. */
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"

@@ -1,13 +1,13 @@
 /*
- * Finds the jobs of a tube that come first, among those of all tubes.
+ * Finds the jobs of one tube that are due first, in an index of the jobs of all tubes.
  *
  *                now              until
  *     -----------|--o-----o---o----|--- ? -------o----------->  due time of the tube's delayed jobs
  *                   jobs[] has them       the counts tell in which slot to look
  *
  * Each place is searched once: `until` goes back only when jobs are put before it and jobs[] is full. A search begins
- * at the first job that the slot's count names. If that has left, it goes on from there through jobs of other tubes, at
- * most to the end of the slot.
+ * at the first job that the slot's count names. If that job has left, the search goes on from there through jobs of
+ * other tubes, at most to the end of the slot.
  */
 #include <string.h>
 

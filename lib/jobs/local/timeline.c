@@ -1,4 +1,4 @@
-/* The two clocks of jobs, and the loading of the jobs that come due next on each. */
+/* The two clocks of jobs, and loading the jobs that come due next on each. */
 #include "lib/jobs/local/local_internal.h"
 
 /* ---- Clocks */

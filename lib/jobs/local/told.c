@@ -1,13 +1,13 @@
 /*
- * What became of jobs, for the listener: told when the batch is written, and forgotten if it fails. Nothing is kept, and no
- * key is read for it, while nobody listens.
+ * The events of jobs, for the listener. They are reported when the batch is written, and dropped if it fails. While
+ * there is no listener, nothing is kept, and no key is read.
  */
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/tell.h"
 
-/* A batch that does more has its last events replaced by one that says so. */
+/* If the events of a batch take more than this, one event replaces the last ones and reports their loss. */
 enum { TOLD_BYTES_MAX = 4 << 20 };
 
 /* Before its tube, key and error in the buffer. */

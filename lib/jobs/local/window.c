@@ -1,5 +1,5 @@
 /*
- * The starts of the last span of time, counted in slices: how many there were, and when there will have been fewer.
+ * The starts of the last span of time, counted in slices: how many there were, and when there will be fewer.
  *
  *     |  3 |  0 |  5 | ... |  1 |     the latest slice and the 128 before it: the span and one slice more
  */

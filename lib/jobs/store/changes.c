@@ -1,4 +1,4 @@
-/* Reads what a record of the journal has. */
+/* Reads the changes in a record of the journal. */
 
 #include "lib/jobs/store/changes.h"
 

@@ -1,11 +1,11 @@
 #ifndef LIB_JOBS_STORE_CHANGES_H
 #define LIB_JOBS_STORE_CHANGES_H
 
-/* What a record of the journal has: changes of pairs. */
+/* The content of a journal's record: changes of pairs. */
 
 #include "lib/jobs/store/store.h"
 
-/* A change. Behind it: the key, a byte that is CHANGES_REMOVED or CHANGES_THERE, the value. */
+/* A change. After it come the key, a byte that is CHANGES_REMOVED or CHANGES_THERE, and the value. */
 struct changes_head {
 	uint32_t value_size;
 	uint16_t key_size;

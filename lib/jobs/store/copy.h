@@ -8,11 +8,12 @@
  *     index.db-wal    until it begins anew, it stays as it is up to its last commit, and only that much is copied
  *     journal.N       they only grow; the last record counts if it is whole
  *
- * Copied in this order they are a store at one moment, that at which the last journal was read, unless meanwhile the
- * log began anew or the journal was cut. Then the copy begins again.
+ * Copied in this order, the files are a store at one moment: the one at which the last journal was read. If meanwhile
+ * the log began anew or the journal was cut, the copy begins again.
  *
- * No lock of SQLite is held, so a copy that is stopped keeps no server from anything. It holds a lock of its own on the
- * folder, which asks the server to put off beginning the log anew and cutting the journal, as long as they are small.
+ * The copy holds no lock of SQLite, so a copy that is stopped does not block a server. It holds a lock of its own on
+ * the folder. The lock asks the server to put off beginning the log anew and cutting the journal, as long as they are
+ * small.
  */
 
 #include <stddef.h>

@@ -21,7 +21,7 @@ struct store_limits ww_store_disk_limits = {
 #define KEPT ((uint64_t)256 << 10)
 #define COMMON ((size_t)128 << 10)
 
-/* How often a reader begins again beside a process that writes. */
+/* How often a reader begins again while another process writes. */
 enum { TRIES = 20 };
 
 /* Whether the pair belongs to a job that no layer below has. */

@@ -1,4 +1,4 @@
-/* What the store on disk has in memory goes into its index, and the slots of that are tended. */
+/* Moves the pairs that the store on disk has in memory into its index, and tends the slots of the index. */
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #define LIB_JOBS_STORE_DISK_INTERNAL_H
 
 /*
- * The store on disk: a journal, an index, and between them what the index does not have yet.
+ * The store on disk: a journal, an index, and between them the pairs that the index does not have yet.
  *
  *     commit --> journal (stable)
  *            --> active: pairs in memory      read first
@@ -13,8 +13,9 @@
  *                  v
  *                index                        read last; then the journal is cut
  *
- * A pair in memory has a byte before its value: whether it is there, or was removed and hides one further down. Ids of
- * jobs grow. A job that is put and ends while it is in `active` alone leaves nothing behind: it never gets to the index.
+ * A pair in memory has a byte before its value. The byte says whether the pair exists, or was removed and hides one
+ * further down. Ids of jobs grow. A job that is put and ends while it is only in `active` leaves nothing behind and
+ * never gets to the index.
  */
 #include <pthread.h>
 

@@ -2,15 +2,15 @@
 #define LIB_JOBS_STORE_FILES_H
 
 /*
- * The folder of a store: whose it is, and whether its files are there.
+ * The folder of a store: which process has it, and whether its files are complete.
  *
  *     index.db       the index
  *     index.db-wal   its log: what is not in index.db yet. Only after the store was closed it may be missing.
  *     index.db-shm   where in the log pages lie, for all who have it open; can be made again
  *     journal.N      what the index does not have yet; there is at least one
  *
- * A new store gets its journal before its index. So an index without a journal, or a journal that has records and no
- * index beside it, is a store of which a file is missing. Links are not followed.
+ * A new store gets its journal before its index. A file is therefore missing if there is an index without a journal, or
+ * a journal with records but no index. Links are not followed.
  */
 
 #include <stdint.h>

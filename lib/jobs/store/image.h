@@ -2,8 +2,8 @@
 #define LIB_JOBS_STORE_IMAGE_H
 
 /*
- * The pages of an index as they are on disk, read without SQLite: those of the log that were committed, and below them
- * those of the database. A page with one flipped bit is corrected by its sum.
+ * The pages of an index as they are on disk, read without SQLite: the committed pages of the log, and below them those
+ * of the database. A page with one flipped bit is corrected by its sum.
  */
 
 #include "lib/jobs/store/pages.h"

@@ -1,12 +1,12 @@
 /*
- * The store in memory: each table is a skip list (Pugh 1990), and a log has what a write has changed.
+ * The store in memory: each table is a skip list (Pugh 1990), and a log has the changes of a write.
  *
  *     level 2   head ----------------> c ------------------->
  *     level 1   head ------> b ------> c ------------------->
  *     level 0   head -> a -> b -> .. > c -> d -> e
  *
  * A change keeps the pair that it replaces or removes, and an abort puts it back. Ids, and most due times, grow: a key
- * behind all others is not searched, but goes behind the last node of each level.
+ * after all others is not searched for, but goes after the last node of each level.
  */
 #include <string.h>
 

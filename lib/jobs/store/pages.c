@@ -1,4 +1,4 @@
-/* The layer below SQLite that sums pages. */
+/* The layer below SQLite that adds checksums to pages. */
 
 #include "lib/jobs/store/pages.h"
 

@@ -4,9 +4,10 @@
 /*
  * Room on the disk, and a reserve of it for jobs that end.
  *
- * The file `reserve` has space that nothing uses. When journal or index get none any more, it is removed: ends of jobs
- * can still be written, and the index can take over what makes it smaller. From then on new jobs are refused, until the
- * reserve can be made again. The same holds when the disk has little left, or the files take as much as they may.
+ * The file `reserve` takes space that nothing uses. When the journal or the index gets no more space, the file is
+ * removed: ends of jobs can still be written, and the index can take over changes that make it smaller. From then on
+ * new jobs are refused, until the reserve can be made again. New jobs are also refused when the disk has little space
+ * left, or when the files take as much as they may.
  */
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #ifndef LIB_JOBS_STORE_ROWS_H
 #define LIB_JOBS_STORE_ROWS_H
 
-/* The rows on the pages of an index, whatever table they are of: for a store that SQLite cannot open. */
+/* The rows on the pages of an index, of whatever table: for a store that SQLite cannot open. */
 
 #include "lib/jobs/store/image.h"
 #include "lib/jobs/store/store.h"

@@ -1,4 +1,4 @@
-/* What a damaged store still has. */
+/* Reads what a damaged store still has. */
 
 #include "lib/jobs/store/salvage.h"
 

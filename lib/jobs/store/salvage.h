@@ -1,7 +1,9 @@
 #ifndef LIB_JOBS_STORE_SALVAGE_H
 #define LIB_JOBS_STORE_SALVAGE_H
 
-/* Reading a damaged store without SQLite: what is wrong with its files, and what they still have. No process may write. */
+/*
+ * Reading a damaged store without SQLite: the problems of its files, and what they still have. No process may write it.
+ */
 
 #include "lib/jobs/store/store.h"
 

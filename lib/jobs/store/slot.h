@@ -1,7 +1,7 @@
 #ifndef LIB_JOBS_STORE_SLOT_H
 #define LIB_JOBS_STORE_SLOT_H
 
-/* The slots in which jobs that wait are counted and kept: the hours of their due times. */
+/* The slots in which waiting jobs are counted and kept: the hours of their due times. */
 
 #include <stdint.h>
 

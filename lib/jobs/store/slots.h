@@ -2,7 +2,7 @@
 #define LIB_JOBS_STORE_SLOTS_H
 
 /*
- * The jobs that wait, in the index: the wheel goes on, on disk. Its slots are hours.
+ * The waiting jobs in the index: the wheel continues on disk. Its slots are hours.
  *
  *       now            edge
  *        |--- near -----|-- rest of its hour --|--- hour ---|--- hour ---|  ...  due time
@@ -16,10 +16,10 @@
  *     slots   slot             -> rows, gone, bytes   about how many there are
  *
  * When a large hour nears, its jobs are demoted: read in order of due time, a piece at a time, and written into near. A
- * small one is put in order in memory when it is read, and stays where it is. What is left of it a day later is
- * demoted then. The edge is the last job that was demoted, or the end of an hour; what far has up to it is dead. When
- * the edge has passed the whole hour, its slot is dropped. A slot of which half is gone is rewritten. Places of dead jobs
- * are removed when they outnumber the living.
+ * small hour is put in order in memory when it is read, and stays where it is. Its jobs that are left a day later are
+ * demoted then. The edge is the last job that was demoted, or the end of an hour; rows of far up to the edge are dead.
+ * When the edge has passed the whole hour, its slot is dropped. A slot of which half is gone is rewritten. Places of
+ * dead jobs are removed when they outnumber the living.
  *
  * There are two lines of time, elapsed and wall, each with slots and an edge of its own.
  *
@@ -41,8 +41,8 @@ struct slots_mark {
 };
 
 /*
- * Jobs of a slot that follow a mark, in order of due time, as many as there is room for. Backwards: that come before it,
- * the last first.
+ * Jobs of a slot after a mark, in order of due time, as many as there is room for. Backwards: those before it, the last
+ * first.
  */
 struct slots_view {
 	struct slots_mark *jobs;

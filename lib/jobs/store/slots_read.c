@@ -1,4 +1,4 @@
-/* Reads the jobs that wait: by id, and in order of due time. */
+/* Reads the waiting jobs: by id, and in order of due time. */
 
 #include <string.h>
 

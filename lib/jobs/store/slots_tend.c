@@ -1,4 +1,4 @@
-/* What the time brings: slots are demoted and dropped, and what is dead in them is thrown out. */
+/* Upkeep as time passes: slots are demoted and dropped, and dead rows are removed. */
 
 #include "lib/jobs/store/slots.h"
 #include "lib/jobs/store/sqlite.h"
@@ -7,7 +7,7 @@
 enum { PICKED = 4 };
 /* When what is left of a small slot is demoted, after its begin: what has ended may take long to reach the index. */
 #define LEFT_FOR (24 * SLOTS_HOUR)
-/* Rows that one transaction removes at most: others wait for it. */
+/* The most rows that one transaction removes: others wait for it. */
 enum { DROP_ROWS = 50000, REWRITE_ROWS = 20000, PURGE_ROWS = 20000 };
 
 /* Bytes that one piece moves or removes at most, about. Less than this that is dead is not worth a rewrite. */

@@ -1,4 +1,4 @@
-/* Jobs of a slot in order of due time: the least of them, picked by a heap while the slot is read. */
+/* Jobs of a slot in order of due time: a heap picks the first of them while the slot is read. */
 
 #include "lib/base/memory.h"
 #include "lib/jobs/store/slots.h"

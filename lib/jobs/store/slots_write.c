@@ -1,4 +1,4 @@
-/* Writes the jobs that wait: what a takeover brings. */
+/* Writes the waiting jobs that a takeover brings. */
 
 #include <string.h>
 

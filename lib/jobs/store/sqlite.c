@@ -17,7 +17,7 @@
 #include "lib/jobs/store/pages.h"
 
 enum { BLOCK_SIZE = 16384 };
-/* The log is copied into the database when it has so many pages. A page that was written often is copied once. */
+/* The log is copied into the database when it has this many pages. A page that was written often is copied once. */
 enum { CHECKPOINT_PAGES = 2000 };
 /* Less than this is left in it at rest. */
 enum { REST_PAGES = 250 };

@@ -2,9 +2,9 @@
 #define LIB_JOBS_STORE_SQLITE_H
 
 /*
- * The index: the tables of store.h in a database of SQLite, `index.db`. One thread reads, another one writes, each by a
- * connection of its own. A write is one transaction, which is stable when it has been committed. It includes up to
- * where the journal was taken over.
+ * The index: the tables of store.h in a database of SQLite, `index.db`. One thread reads and another one writes, each
+ * on a connection of its own. A write is one transaction, which is stable when it has been committed. It also stores up
+ * to where the journal was taken over.
  */
 
 #include "lib/jobs/store/connection.h"

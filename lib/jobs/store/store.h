@@ -2,7 +2,8 @@
 #define LIB_JOBS_STORE_STORE_H
 
 /*
- * The port to what stores jobs: tables of pairs of bytes, in order of their keys. A write happens as a whole or not.
+ * The port to the storage of jobs: tables of pairs of bytes, in order of their keys. A write happens as a whole or not
+ * at all.
  *
  *     META     "meta", "now"              about the whole store: what seldom changes, and what every write changes
  *              "limit", number         -> a limit (local/limit.c)
@@ -14,7 +15,7 @@
  *     TUBES    number                  -> counts, name
  *     COUNTS   tube, slot              -> how many jobs wait there (local/counts.c)
  *
- * Numbers in keys are big-endian, thus the order of bytes is the order of numbers.
+ * Numbers in keys are big-endian, so the order of bytes is the order of numbers.
  *
  * Threads: one at a time. Bytes that a store hands out are valid until its next change or `rest`.
  */

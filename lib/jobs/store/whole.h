@@ -1,7 +1,7 @@
 #ifndef LIB_JOBS_STORE_WHOLE_H
 #define LIB_JOBS_STORE_WHOLE_H
 
-/* Whether a store has all its files, and what to do if not. SQLite alone would make those that are missing. */
+/* Whether a store has all its files, and what to do if not. SQLite by itself would make missing ones. */
 
 #include "lib/jobs/store/files.h"
 #include "lib/journal/fault.h"
