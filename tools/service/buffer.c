@@ -1,4 +1,4 @@
-/* Growing buffers for bytes that were received, and for answers. */
+/* Growing buffers for received bytes and for answers. */
 #include "tools/service/buffer.h"
 
 #include <stdarg.h>

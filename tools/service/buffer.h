@@ -1,7 +1,7 @@
 #ifndef TOOLS_SERVICE_BUFFER_H
 #define TOOLS_SERVICE_BUFFER_H
 
-/* A buffer grows at its end and shrinks from its beginning. All zeros is an empty one. */
+/* A buffer grows at its end and shrinks from its beginning. All zeros is an empty buffer. */
 
 #include <stddef.h>
 

@@ -7,7 +7,7 @@
 
 #include "tools/common/message.h"
 
-/* A certificate that runs out stops all clients at once, and nobody looks at it before. */
+/* A certificate that expires stops all clients at once, and nobody looks at it before. */
 enum { WARN_DAYS = 14, DATE_TEXT = 40 };
 
 static const char *date(char text[DATE_TEXT], int64_t seconds)

@@ -1,7 +1,10 @@
 #ifndef TOOLS_SERVICE_CROWD_H
 #define TOOLS_SERVICE_CROWD_H
 
-/* How many clients each address has, if that is bounded: one that opens connections without end shuts out nobody else. */
+/*
+ * The number of clients of each address, if that is bounded: an address that opens connections without end shuts out no
+ * other.
+ */
 
 #include <pthread.h>
 #include <stdint.h>

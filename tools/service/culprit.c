@@ -1,4 +1,4 @@
-/* Slows who guesses tokens: see culprit.h. */
+/* Slows clients that guess tokens: see culprit.h. */
 #include "tools/service/culprit.h"
 
 #include <stddef.h>

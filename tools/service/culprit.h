@@ -2,11 +2,12 @@
 #define TOOLS_SERVICE_CULPRIT_H
 
 /*
- * Who guesses tokens. After a wrong token its address rests, twice as long after each: until the rest is over no other
- * token of it is looked at, by however many connections it comes. Whoever sends one meanwhile waits for a turn.
+ * Addresses that guess tokens. After a wrong token its address rests, and after each further one twice as long. Until
+ * the rest is over, no other token from the address is checked, however many connections it uses. A client that sends a
+ * token meanwhile waits for a turn.
  *
- * A right token that came from an address before is its guest: it is looked at whatever the others there do, so that
- * a guesser locks out nobody who works behind the same address.
+ * A right token that came from an address before is its guest: it is checked whatever the other clients of the address
+ * do. A guesser thus locks out no client that works behind the same address.
  */
 
 #include <stdint.h>
@@ -14,7 +15,7 @@
 #include "lib/base/address.h"
 #include "tools/service/tokens.h"
 
-/* How many are remembered. */
+/* The number of addresses and guests that are remembered. */
 enum { CULPRITS_MAX = 256, GUESTS_MAX = 512 };
 
 struct culprit {

@@ -2,9 +2,9 @@
 #define TOOLS_SERVICE_GATE_H
 
 /*
- * Whether an HTTP request may come in. A page of another site can make a browser ask any address; if the site's own name
- * then leads to this machine (DNS rebinding), the page may even read the answer. Such a request has the site's name in
- * its field Host.
+ * Whether an HTTP request may come in. A page of another site can make a browser send requests to any address. If the
+ * site's own name then leads to this machine (DNS rebinding), the page may even read the answer. Such a request has the
+ * site's name in its field Host.
  */
 
 #include <stddef.h>

@@ -2,8 +2,8 @@
 #define TOOLS_SERVICE_METRIC_H
 
 /*
- * Lines for Prometheus. A name has dashes, which become underscores behind the server's prefix; a counter ends in _total.
- * Each function returns 0, or not 0 without memory.
+ * Lines for Prometheus. A name has dashes, which become underscores behind the server's prefix; a counter ends in
+ * _total. Each function returns 0, or another number if there is no memory.
  */
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * Tells systemd that the server is ready, that it ends, and while its loop goes round, that it lives (sd_notify(3)): a
- * few datagrams, for which the server needs no library.
+ * Notifies systemd that the server is ready, that it ends, and, while its loop goes round, that it lives
+ * (sd_notify(3)). That takes a few datagrams, for which the server needs no library.
  */
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 #ifndef TOOLS_SERVICE_NOTIFY_H
 #define TOOLS_SERVICE_NOTIFY_H
 
-/* Tell systemd that the server is ready and, from time to time by a timer, that its loop goes round; that it ends. */
+/*
+ * Notify systemd that the server is ready, that its loop goes round (from time to time, by a timer), and that it ends.
+ */
 
 #include <uv.h>
 

@@ -1,7 +1,7 @@
 #ifndef TOOLS_SERVICE_PAGE_H
 #define TOOLS_SERVICE_PAGE_H
 
-/* The page for people: files that a server carries, which ask its /v1 for all they show. */
+/* The page for people: files that are part of a server. They get all that they show from its /v1. */
 
 #include <microhttpd.h>
 

@@ -1,7 +1,7 @@
 #ifndef TOOLS_SERVICE_REPLY_H
 #define TOOLS_SERVICE_REPLY_H
 
-/* Answers by HTTP. What is not sent yet is memory of the server. */
+/* Answers by HTTP. Parts that are not sent yet take memory of the server. */
 
 #include <microhttpd.h>
 

@@ -2,8 +2,9 @@
 #define TOOLS_SERVICE_SHAKE_H
 
 /*
- * Handshakes of TLS, whose signatures take milliseconds each. They wait in a queue of their loop, from which each turn takes
- * one, or as many as a millisecond allows: so strangers who begin thousands delay each other, and not those who are in.
+ * Handshakes of TLS, whose signatures take milliseconds each. They wait in a queue of their loop, from which each turn
+ * takes one, or as many as a millisecond allows. Strangers who begin thousands thus delay each other, but not the
+ * clients that are already connected.
  */
 
 #include <sys/queue.h>

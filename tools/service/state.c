@@ -1,4 +1,4 @@
-/* Tells when a state in which something waits begins and ends. */
+/* Reports when a state in which something waits begins and ends. */
 #include "tools/service/state.h"
 
 #include <pthread.h>

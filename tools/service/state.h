@@ -2,10 +2,10 @@
 #define TOOLS_SERVICE_STATE_H
 
 /*
- * States in which something waits or is refused: a node set aside, a full disk, a bound reached, a breaker open. The log
- * tells each once when it begins and once when it ends, with how long it lasted and how often it was met. A state that
- * begins again within STATE_QUIET_MS of its end is told once more, and its next end only after that much quiet, so that
- * one which comes and goes does not fill the log. /readyz and /metrics tell the states of the moment.
+ * States in which something waits or is refused: a node set aside, a full disk, a bound reached, a breaker open. The
+ * log has one line when a state begins and one when it ends, with how long it lasted and how often it was met. If a
+ * state begins again within STATE_QUIET_MS of its end, that is logged once more, and its next end only after that much
+ * quiet. A state that comes and goes thus does not fill the log. /readyz and /metrics report the present states.
  *
  * Any thread may call these functions. They allocate nothing and cannot fail: beyond STATES_MAX states, the one that
  * ended first is forgotten, or if none has ended, the new one is only counted.
@@ -15,7 +15,10 @@
 
 enum { STATES_MAX = 256, STATE_KEY_MAX = 64, STATE_TEXT_MAX = 384, STATE_QUIET_MS = 10000 };
 
-/* What a state stops, in part or in all: each makes the server not ready. 0: something is slower, or one client's fault. */
+/*
+ * The functions that a state stops, in part or as a whole: each makes the server not ready. 0: the state only slows the
+ * server, or is one client's fault.
+ */
 enum { STATE_STOPS_READING = 1, STATE_STOPS_WRITING = 2 };
 
 /*

@@ -1,4 +1,4 @@
-/* Tells the ends of states in a loop: see teller.h. */
+/* Reports the ends of states in a loop: see teller.h. */
 #include "tools/service/teller.h"
 
 #include "tools/service/state.h"

@@ -1,7 +1,7 @@
 #ifndef TOOLS_SERVICE_TELLER_H
 #define TOOLS_SERVICE_TELLER_H
 
-/* Tells the ends of states (state.h) in a loop, which sleeps until then. One in a process. */
+/* Reports the ends of states (state.h) in a loop, which sleeps until then. One in a process. */
 
 #include <uv.h>
 

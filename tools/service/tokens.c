@@ -1,4 +1,4 @@
-/* Reads the file of tokens, finds a token, and says what it may do. */
+/* Reads the file of tokens, finds a token, and decides what it may do. */
 #include "tools/service/tokens.h"
 
 #include <errno.h>

@@ -2,12 +2,14 @@
 #define TOOLS_SERVICE_TOKENS_H
 
 /*
- * The file of --auth-file: who may do what. A line has a name for the log, the SHA-256 of a token, and grants:
+ * The file of --auth-file, with the rights of clients. A line has a name for the log, the SHA-256 of a token, and
+ * grants:
  *
  *     NAME sha256:HEX RIGHT[,RIGHT...]:PATTERN[,PATTERN...] ...
  *     mailer sha256:9f86d0... work:mail,mail.* put:results
  *
- * A pattern is the name of a tube, or for weekwheel-sessiond of a key, in which "*" stands for any bytes. Empty lines and those that begin with # say nothing.
+ * A pattern is the name of a tube, or for weekwheel-sessiond of a key, in which "*" stands for any bytes. Empty lines
+ * and lines that begin with # are ignored.
  */
 
 #include <stddef.h>

@@ -2,15 +2,15 @@
 #define TOOLS_SERVICE_VISITORS_H
 
 /*
- * Who is connected by HTTP, and who has to leave. Whoever comes gets a place: when all are taken, the one who has made
- * no request for the longest time leaves; if all have made one, the one who has waited longest for the answer. So a
- * health check gets through whatever the others do. A client address has half of the places; beyond that it takes the
- * place of its own oldest.
+ * The clients that are connected by HTTP, and the choice of which one must leave. Every client that comes gets a place.
+ * If all places are taken, the client that has made no request for the longest time leaves; if all have made one, the
+ * client that has waited longest for its answer. A health check thus gets through whatever the other clients do. An
+ * address may have half of the places; beyond that a new client takes the place of the oldest one of its address.
  *
  * A request must be complete within REQUEST_MS, and its answer must be read within ANSWER_MS, however busily a client
  * trickles bytes.
  *
- *     asking     answered     leaving       each list by `since`: who has been there longest is first
+ *     asking     answered     leaving       each list by `since`: the longest there is the first
  *       | oldest    | oldest     |
  *       o           o            o          by_fd finds any of them
  *       o           o

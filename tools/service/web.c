@@ -15,8 +15,8 @@
 #include "tools/service/state.h"
 
 /*
- * Those who leave keep their connections for a moment. A client that is accepted may send its request before as many
- * others come as would take its place.
+ * Clients that leave keep their connections for a moment. An accepted client can then send its request before enough
+ * others come to take its place.
  */
 enum {
 	CONNECTIONS_MAX = 2 * VISITORS_MAX,

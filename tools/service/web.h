@@ -2,8 +2,8 @@
 #define TOOLS_SERVICE_WEB_H
 
 /*
- * HTTP in a server's own loop, by libmicrohttpd. This part lets visitors in and out (visitors.h); what a request gets is
- * the server's:
+ * HTTP in a server's own loop, by libmicrohttpd. This part lets visitors in and out (visitors.h). The server decides
+ * what a request gets:
  *
  *     listener -> [ enter: TLS ] -> visitors -> libmicrohttpd -> Host -> begin -> visit: go_on ... end
  *
@@ -17,7 +17,9 @@
 #include "tools/service/buffer.h"
 #include "tools/service/visitors.h"
 
-/* A request under way: how it goes on when more of its body has come, or when its answer is known, and how it ends. */
+/*
+ * A request under way: how it continues when more of its body has come, or when its answer is known, and how it ends.
+ */
 struct web_visit {
 	struct MHD_Connection *client;
 	enum MHD_Result (*go_on)(struct web_visit *visit, const char *data, size_t *size);
@@ -28,7 +30,7 @@ struct web_visit {
 typedef enum MHD_Result web_begin_fn(void *context, struct MHD_Connection *client, const char *path, const char *method,
     size_t size, struct web_visit **visit);
 
-/* What must outlive the call of web_start, but for `where` and `risk`. */
+/* All but `where` and `risk` must outlive the call of web_start. */
 struct web_config {
 	const char *where;  /* HOST:PORT */
 	const char *option; /* that gave it, for messages */
