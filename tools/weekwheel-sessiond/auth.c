@@ -1,4 +1,4 @@
-/* Who may: see auth.h. */
+/* The rights of clients: see auth.h. */
 #include "tools/weekwheel-sessiond/auth.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "tools/service/state.h"
 #include "tools/weekwheel-sessiond/commands.h"
 
-/* A key or channel longer than this is granted by "*" only. */
+/* A key or channel longer than this is granted only by "*". */
 enum { NAME_MOST = 1024 };
 
 void auth_start(struct sessiond *server)

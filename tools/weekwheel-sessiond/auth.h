@@ -2,13 +2,13 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_AUTH_H
 
 /*
- * Who may. With --auth-file a client says a token (AUTH TOKEN, AUTH NAME TOKEN, HELLO 3 AUTH NAME TOKEN), and may then do
- * what the token's line grants (tools/service/tokens.h): look at the keys that a pattern matches (read), or change them
- * (write, which is called put for jobs). Commands that look at all keys need this for "*", and those of an operator need
- * admin. With --requirepass-file there is one password, which may do everything.
+ * The rights of clients. With --auth-file a client sends a token (AUTH TOKEN, AUTH NAME TOKEN, HELLO 3 AUTH NAME
+ * TOKEN). It may then do what the token's line grants (tools/service/tokens.h): read the keys that a pattern matches
+ * (read), or change them (write, which is called put for jobs). Commands that look at all keys need their right for
+ * "*", and an operator's commands need admin. With --requirepass-file there is one password, which may do everything.
  *
- * Whoever guesses is slowed by address (tools/service/culprit.h): the answer to a wrong token waits, and so do other tokens
- * from there meanwhile.
+ * A client that guesses is slowed by its address (tools/service/culprit.h): the answer to a wrong token waits, and so
+ * do other tokens from that address meanwhile.
  */
 
 #include <pthread.h>

@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_BEANSTALK_H
 
 /*
- * A connection that puts jobs into a tube of a server which speaks beanstalkd's protocol. Opening waits; what comes then
- * does not. Reasons are for a person, and name neither the server nor the program.
+ * A connection that puts jobs into a tube of a server that speaks beanstalkd's protocol. Opening it waits; later calls
+ * do not. Reasons are sentences for a person, and name neither the server nor the program.
  */
 
 #include "tools/common/tls/tls.h"
@@ -11,7 +11,7 @@
 
 enum { BEANSTALK_SERVER = 300, BEANSTALK_TUBE = 200, BEANSTALK_LINE = 256, BEANSTALK_REASON = 300 };
 
-/* Where: read from beanstalk://HOST[:PORT]/TUBE, with TLS from beanstalks://... */
+/* The server and tube, read from beanstalk://HOST[:PORT]/TUBE, or with TLS from beanstalks://... */
 struct beanstalk_address {
 	char server[BEANSTALK_SERVER]; /* as dial.h has it */
 	char tube[BEANSTALK_TUBE + 1];

@@ -4,7 +4,7 @@
 #include "tools/service/state.h"
 #include "tools/weekwheel-sessiond/server.h"
 
-/* Other loops are told so often at most, ms. */
+/* The shortest time between two notices to other loops, in ms. */
 enum { TELL_MS = 10 };
 
 void bounds_count(struct conn *conn, size_t bytes)

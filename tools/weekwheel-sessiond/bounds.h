@@ -2,9 +2,9 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_BOUNDS_H
 
 /*
- * The memory of clients: what they have sent and is not carried out, what MULTI, WATCH and SUBSCRIBE keep, and answers that
- * they have not read. All of it is counted (tools/service/buffer.h). Beyond --max-buffers a loop that has its share of it or more closes
- * its clients with the most, until it is less.
+ * The memory of clients: commands that were received and not yet carried out, what MULTI, WATCH and SUBSCRIBE keep, and
+ * answers that they have not read. All of it is counted (tools/service/buffer.h). Beyond --max-buffers, a loop that has
+ * its share of it or more closes its clients with the most memory, until it has less.
  */
 
 #include <stddef.h>

@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_CENSUS_H
 
 /*
- * A census counts all sessions by the second in which they expire. It is taken by a thread of its own, when somebody asks
- * and the last one is too old. A walk of the maps stops nobody (ww_session_walk), and takes a twentieth of the time at
+ * A census counts all sessions by the second in which they expire. A thread of its own takes it, when a client asks and
+ * the last one is too old. The walk of the maps holds nobody up (ww_session_walk), and takes a twentieth of the time at
  * most. All calls are made in the loop's thread.
  */
 
@@ -12,7 +12,7 @@
 #include "tools/common/survey.h"
 #include "tools/weekwheel-sessiond/data.h"
 
-/* A week, and how old a census may be. */
+/* A week; and the seconds that a census counts: a week and the greatest age of a census. */
 enum { CENSUS_WEEK = 7 * 86400, CENSUS_SECONDS = CENSUS_WEEK + 3600 };
 
 struct census {

@@ -1,4 +1,4 @@
-/* CLIENT: what clients ask and say about themselves and others. */
+/* CLIENT: what clients ask and state about themselves and others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +126,7 @@ static int show(struct buffer *out, const struct conn *conn, uint64_t now_ms)
 	    conn->library ? conn->library : "", conn->library_version ? conn->library_version : "");
 }
 
-/* What LIST shows, or KILL ends. */
+/* Selects the clients that LIST shows or KILL ends. */
 struct filter {
 	struct request *request;
 	uint64_t id; /* 0: any */

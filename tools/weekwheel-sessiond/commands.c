@@ -1,4 +1,4 @@
-/* The table of commands, and how one is carried out. */
+/* The table of commands, and carrying one out. */
 #include "tools/weekwheel-sessiond/commands.h"
 
 #include <ctype.h>
@@ -105,7 +105,7 @@ const struct command_entry *command_at(size_t number)
 	return number < COMMANDS ? &table[number] : NULL;
 }
 
-/* Twice as many places as commands. A name is looked for from its own place on. */
+/* Twice as many places as commands. The search for a name begins at the name's own place. */
 enum { PLACES = 256 };
 
 static uint8_t places[PLACES]; /* 1 + the number of a command, or 0 */

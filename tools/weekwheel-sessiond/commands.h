@@ -2,7 +2,7 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_H
 
 /*
- * All commands. A function gets what the client said, with the number of arguments checked. Where the table says that the
+ * All commands. A function gets the client's command, with the number of arguments checked. If the table says that the
  * command writes, or that it has several keys, their stripes are held.
  */
 

@@ -15,13 +15,13 @@
 #include "tools/weekwheel-sessiond/transaction.h"
 #include "tools/weekwheel-sessiond/walk.h"
 
-/* A command so long is read straight to where it is parsed. */
+/* A command this long is read directly to where it is parsed. */
 enum { READ_MOST = 1024 * 1024 };
-/* So much is sent to a client in a turn. */
+/* The most bytes that are sent to a client in a turn. */
 enum { SEND_MOST = 256 * 1024 };
-/* So many short commands are carried out without a look at the clock. */
+/* The number of short commands that are carried out without reading the clock. */
 enum { LOOK_EACH = 16 };
-/* A turn is long after so many ms. */
+/* A turn that takes more than this is long, in ms. */
 enum { LONG_TURN_MS = 4 };
 
 static void on_event(uv_poll_t *poll, int status, int events);
@@ -132,7 +132,7 @@ static void answer(struct conn *conn)
 		conn->reply_skip--;
 }
 
-/* What a client has had of a turn. To look at the clock takes as long as a tenth of a short command. */
+/* The part of a turn that a client has had. Reading the clock takes a tenth as long as a short command. */
 struct turn_share {
 	uint64_t end; /* 0: not looked at yet */
 	unsigned count;

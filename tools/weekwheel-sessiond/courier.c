@@ -1,4 +1,4 @@
-/* The thread that tells what has expired: see courier.h. */
+/* The thread that reports expiries to another server: see courier.h. */
 #include "tools/weekwheel-sessiond/courier.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_COURIER_H
 
 /*
- * Tells another server what is in the outbox: each item becomes a job (letter.h). A thread with a connection of its own,
- * which it makes anew after a while that grows, with chance in it.
+ * Reports the items of the outbox to another server: each becomes a job (letter.h). A thread does this on a connection
+ * of its own. If the connection is lost, the thread makes it anew, after pauses that grow and are partly random.
  */
 
 #include "tools/weekwheel-sessiond/beanstalk.h"
@@ -11,7 +11,7 @@
 
 struct courier;
 
-/* What must outlive it. */
+/* All that must outlive the courier. */
 struct courier_config {
 	struct beanstalk_address address;
 	struct tls_files tls;
@@ -21,7 +21,7 @@ struct courier_config {
 /* Returns NULL after a message. */
 struct courier *courier_start(struct outbox *outbox, const struct courier_config *config);
 
-/* Send what there is, for at most COURIER_STOP_MS, and end. It says what is left. NULL is harmless. */
+/* Send the items that there are, for at most COURIER_STOP_MS, and end. Log how many are left. NULL is harmless. */
 enum { COURIER_STOP_MS = 5000 };
 void courier_stop(struct courier *courier);
 

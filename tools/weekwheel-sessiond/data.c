@@ -10,7 +10,7 @@
 
 /* An entry without a deadline has this one, later than all others. */
 #define FOREVER WW_DRIVER_TIME_MAX
-/* What an entry takes beside key and value, for the bound of memory. */
+/* The bytes that an entry takes in addition to key and value, for the bound of memory. */
 enum { ENTRY_BYTES = 128, READINGS = 16 };
 
 /* ---- Maps */
@@ -415,7 +415,7 @@ static struct ww_session_order make_order(
 	return order;
 }
 
-/* What the journal is to hear of an entry. */
+/* What the journal gets of an entry. */
 struct telling {
 	struct data *data;
 	const struct data_key *key;

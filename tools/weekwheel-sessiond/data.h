@@ -7,12 +7,12 @@
  *     command ---> stripes of its keys, locked ---> map (weekwheel/session.h)
  *                                              \--> keep: what changed, for the journal
  *
- * A stripe is a lock for all keys with one hash. Whoever changes a key holds its stripe until the change is in the map and
- * in the journal, so records of a key are in order. A call with several keys, or several commands in one, holds all
- * their stripes at once. Readers of one key take no stripe unless several are held just then, and read again if somebody
- * takes several meanwhile: they would see a part.
+ * A stripe is a lock for all keys with one hash. A thread that changes a key holds its stripe until the change is in
+ * the map and in the journal, so the records of a key are in order. A call with several keys, or with several commands
+ * in one, holds all their stripes at once. A reader of one key takes no stripe, unless a thread holds several just
+ * then. It reads again if a thread takes several meanwhile: otherwise it could see a part of that call.
  *
- * Times are ns of the driver's clock, which no step of the wall clock moves. What clients say and hear is wall time in ms.
+ * Times are ns of the driver's clock, which no step of the wall clock moves. Clients send and get wall time in ms.
  */
 
 #include <stddef.h>
@@ -66,9 +66,9 @@ struct data_record {
 };
 
 /*
- * Called with the stripes of the keys held, by any thread, after the map has changed. They must not call the map. They
- * cannot fail: a journal that cannot write says so in `refuses`, which is asked before each command that writes, and in
- * `settle`.
+ * Called with the stripes of the keys held, by any thread, after the map has changed. These functions must not call the
+ * map. They cannot fail: a journal that cannot write reports that in `refuses`, which is called before each command
+ * that writes, and in `settle`.
  */
 struct data_keep {
 	void *context;

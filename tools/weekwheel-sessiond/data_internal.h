@@ -1,14 +1,14 @@
 #ifndef TOOLS_WEEKWHEEL_SESSIOND_DATA_INTERNAL_H
 #define TOOLS_WEEKWHEEL_SESSIOND_DATA_INTERNAL_H
 
-/* What data.c and stripes.c share. */
+/* Shared by data.c and stripes.c. */
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "tools/weekwheel-sessiond/data.h"
 
-/* With a bound of memory, a shard of a map has about as much; an entry may take all of it. */
+/* With a bound of memory, a shard of a map has about this much; an entry may take all of it. */
 enum { SHARD_BYTES = 16 * 1024 * 1024, SHARDS = 32 };
 
 struct data_map {
@@ -34,7 +34,7 @@ struct data {
 	struct data_stripe stripe[DATA_STRIPES];
 };
 
-/* A key that this thread's calls have evicted, and that the journal has not heard of. */
+/* A key that this thread's calls have evicted, and that the journal does not have yet. */
 struct data_evicted {
 	struct data_evicted *next;
 	unsigned database;

@@ -1,4 +1,4 @@
-/* Tells events, and reads which are wanted. */
+/* Publishes events, and reads the setting of which ones are wanted. */
 #include "tools/weekwheel-sessiond/events.h"
 
 #include <stdatomic.h>

@@ -1,11 +1,13 @@
 #ifndef TOOLS_WEEKWHEEL_SESSIOND_EVENTS_H
 #define TOOLS_WEEKWHEEL_SESSIOND_EVENTS_H
 
-/* Events of keys, which clients hear by __keyspace@0__:KEY, __keyevent@0__:EVENT and __expired@0__:KEY. */
+/*
+ * Events of keys, which clients receive on the channels __keyspace@0__:KEY, __keyevent@0__:EVENT and __expired@0__:KEY.
+ */
 
 #include "tools/weekwheel-sessiond/commands.h"
 
-/* Classes of events, and where they go, as notify-keyspace-events names them. */
+/* Classes of events and their destinations, as notify-keyspace-events names them. */
 enum {
 	EVENT_KEYSPACE = 1,  /* K */
 	EVENT_KEYEVENT = 2,  /* E */

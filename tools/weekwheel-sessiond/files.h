@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_SESSIOND_FILES_H
 #define TOOLS_WEEKWHEEL_SESSIOND_FILES_H
 
-/* Files that the server carries and hands out as they are: scripts/file-to-c makes their bytes. */
+/* Files that are part of the server and are served as they are: scripts/file-to-c makes their bytes. */
 
 #include <stddef.h>
 

@@ -5,10 +5,10 @@
 #include "tools/weekwheel-sessiond/commands.h"
 #include "tools/weekwheel-sessiond/walk.h"
 
-/* So few keys go at once, before anybody else comes to look. More of them are deleted one by one. */
+/* Up to this many keys are deleted at once, before any other client can look. More keys are deleted one by one. */
 enum { AT_ONCE = 1000 };
 
-/* The keys that a piece has found are its client's `aside`: each a struct found and its bytes. */
+/* The keys that a piece has found are in its client's `aside`: each is a struct found and its bytes. */
 struct flush {
 	struct key_walk walk;
 	struct data *data;

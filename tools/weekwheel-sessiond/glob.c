@@ -1,7 +1,7 @@
-/* Matches patterns. After a mismatch only the last star tries again: what an earlier one took need not change. */
+/* Matches patterns. After a mismatch only the last star tries again: the match of an earlier one need not change. */
 #include "tools/weekwheel-sessiond/glob.h"
 
-/* Nobody may let others wait with a pattern: one that is longer, or takes more steps, matches nothing. */
+/* A pattern must not make other clients wait: one that is longer, or takes more steps, matches nothing. */
 enum { PATTERN_MOST = 4096, STEPS_A_BYTE = 16, TEXT_MOST = 65536 };
 
 /* Behind "[": move *at behind the class and return whether it has the character. */

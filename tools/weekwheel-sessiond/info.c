@@ -1,4 +1,4 @@
-/* Commands about the server: numbers, parameters, ending. */
+/* Commands about the server: its numbers, its parameters, ending it. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

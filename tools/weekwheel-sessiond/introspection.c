@@ -1,4 +1,4 @@
-/* COMMAND: what the table of commands says. */
+/* COMMAND: describes the table of commands. */
 #include <string.h>
 
 #include "tools/weekwheel-sessiond/commands.h"

@@ -2,20 +2,20 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_KEEP_H
 
 /*
- * Sessions over a restart, in a folder.
+ * Keeps sessions over a restart, in a folder.
  *
  *     sessions     an image of all of them, as they were some time ago
  *     journal.N    what has changed since (lib/journal/journal.h); there is at least one
  *
  * The changes of a turn are in the journal before its answers are sent: a killed server loses nothing that was
- * acknowledged. When they survive a power failure, too, `sync` says.
+ * acknowledged. The setting `sync` decides when they also survive a power failure.
  *
- * A touch only moves a deadline. It is written only if the deadline on disk is older by a sixteenth of the lifetime. After
- * a crash entries therefore get that much more time: none ends early, and none later than that. Whoever ends in order
- * writes an image with the deadlines as they are.
+ * A touch only moves a deadline. It is written only if the deadline on disk is older by a sixteenth of the lifetime.
+ * After a crash entries therefore get that much more time: none ends early, and none later than that. A server that
+ * ends in order writes an image with the exact deadlines.
  *
- * An image is written by walking the maps, some entries at a time. It holds nobody up, and needs no second copy of memory
- * as a fork would. keep_format.h has the bytes of both.
+ * An image is written by walking the maps, some entries at a time. That holds nobody up, and needs no second copy of
+ * memory, as a fork would. keep_format.h has the bytes of image and journal.
  */
 
 #include <stdint.h>

@@ -1,15 +1,18 @@
-/* What the entries of image and journal mean: who is there, who has expired, and what waits to be told. */
+/*
+ * The meaning of the entries of image and journal: which sessions exist, which have expired, and which expiries wait to
+ * be reported.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/message.h"
 #include "tools/weekwheel-sessiond/keep_load.h"
 
-/* After a crash an entry gets this part of its TTL: so much touches may have been left out. */
+/* After a crash an entry gets this part of its TTL in addition, because touches within it may have been left out. */
 enum { GRACE_PART = 16 };
 /* What expires earlier than this waits for the end of the load: the journal may have a later deadline for it. */
 #define SOON (300 * WW_SECOND)
-/* So many of them at least wait before they are looked at. */
+/* The least number of late entries that wait before they are examined. */
 enum { LATE_LEAST = 65536 };
 
 struct late {
@@ -18,7 +21,7 @@ struct late {
 	char key[];
 };
 
-/* What was told in a load on suspicion: see `suspect`. */
+/* The expiries that a load has reported on suspicion: see `suspect`. */
 struct suspect {
 	struct suspect *next;
 	uint64_t id;

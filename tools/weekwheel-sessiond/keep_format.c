@@ -1,4 +1,4 @@
-/* Writing and reading the bytes of what is kept. */
+/* Writing and reading the bytes of image and journal. */
 #include "tools/weekwheel-sessiond/keep_format.h"
 
 #define XXH_INLINE_ALL

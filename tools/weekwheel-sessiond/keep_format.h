@@ -2,7 +2,7 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_KEEP_FORMAT_H
 
 /*
- * The bytes of what is kept.
+ * The bytes of image and journal.
  *
  *     sessions    head | block | block | ... | an empty block
  *     head        magic 8 | version 4 | flags 4 | cut 8 | record 8 | sum 8
@@ -16,11 +16,13 @@
  *                 exact image all these, and when it expires 8; of what waits to be told (outbox.h) id 8 | deadline 8 |
  *                 since 8 | size of the value 4 | 1 if that is left out here 2 | why 2; of a told id 8; else none
  *
- * A told says that all that waits up to its id needs no telling any more. One of id 0 says that from here on nothing that
- * expires is told. Each start writes one or the other, and so does an image. Numbers are little-endian. Deadlines are wall time in ms, so the time between two runs counts.
+ * A told entry means that all waiting items up to its id need no report any more. With id 0 it means that from here on
+ * expiries are not reported. Each start writes one or the other, and so does an image. Numbers are little-endian.
+ * Deadlines are wall time in ms, so the time between two runs counts.
  *
- * The image (the file sessions) has what the journal's files up to `cut` had, and perhaps more; the first record of the next
- * file is `record`. An entry has its content in full, so what the image has already can be read from the journal again.
+ * The image (the file sessions) has the changes of the journal's files up to `cut`, and perhaps more; the first record
+ * of the next file is `record`. An entry has its content in full. Reading changes from the journal that the image
+ * already has is therefore harmless.
  */
 
 #include <stddef.h>
@@ -32,7 +34,7 @@
 
 enum { KEEP_VERSION = 2, KEEP_HEAD = 40, KEEP_BLOCK_HEAD = 16, KEEP_ENTRY_HEAD = 8, KEEP_TIME = 8 };
 
-/* Of an image: it was the last thing that a server did, and has KEEP_LAST for each entry. */
+/* Flag of an image: writing it was the last thing that a server did, and it has KEEP_LAST for each entry. */
 enum { KEEP_EXACT = 1 };
 
 enum keep_kind { KEEP_SET = 1, KEEP_TOUCH, KEEP_ERASE, KEEP_CLEAR, KEEP_LAST, KEEP_WAIT, KEEP_TOLD };

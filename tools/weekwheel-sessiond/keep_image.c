@@ -8,7 +8,10 @@
 #include "lib/base/system.h"
 #include "tools/weekwheel-sessiond/keep_internal.h"
 
-/* A block gets so many bytes; after so many the file is synced, so that no sync has much to do while clients wait. */
+/*
+ * The bytes of a block, and the bytes after which the file is synced, so that no sync has much to do while clients
+ * wait.
+ */
 enum { BLOCK = 65536, SYNCED = 16 << 20 };
 
 struct keep_writing {

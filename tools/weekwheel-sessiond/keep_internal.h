@@ -2,7 +2,7 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_KEEP_INTERNAL_H
 
 /*
- * What keeps the sessions. A change goes this way:
+ * The inside of keep.h. A change takes this way:
  *
  *     data.c --> note --> pending --> journal.7 | journal.8 | ...        before the answers of its turn are sent
  *                                        \

@@ -1,4 +1,4 @@
-/* Reading what was kept. */
+/* Reading image and journal. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

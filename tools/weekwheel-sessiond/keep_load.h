@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_SESSIOND_KEEP_LOAD_H
 #define TOOLS_WEEKWHEEL_SESSIOND_KEEP_LOAD_H
 
-/* A load: keep_load.c reads image and journal, and keep_entries.c makes of their entries what there was. */
+/* A load: keep_load.c reads image and journal, and keep_entries.c restores the sessions from their entries. */
 
 #include <stdio.h>
 

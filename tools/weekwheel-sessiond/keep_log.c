@@ -1,16 +1,19 @@
-/* What changes: noted under the key's stripe, and written into the journal before it is answered. */
+/* Changes: each is noted under the key's stripe, and written into the journal before it is answered. */
 #include <string.h>
 
 #include "tools/service/state.h"
 #include "tools/weekwheel-sessiond/keep_internal.h"
 
-/* What is noted is written at the latest when it is so much, and so much room is taken in advance. */
+/* The bytes at which notes are written at the latest, and the room that is taken in advance. */
 enum { PENDING_MOST = 16 << 20, ROOM = 1 << 20 };
 /* A file of the journal is read as a whole. */
 enum { FILE_MOST = 64 << 20 };
-/* An image begins a file, and so does an orderly end: without them the journal would never become short. */
+/*
+ * Files spared for an image and an orderly end, each of which begins one: without them the journal would never become
+ * short.
+ */
 enum { FILES_SPARE = 2 };
-/* A touch is written when the deadline on disk is older than this part of what is left: see `touch`. */
+/* A touch is written when the deadline on disk is older than this part of the time that is left: see `touch`. */
 enum { TOUCH_PART = 17 };
 /* A load adds a part of the TTL that the map has for an entry, and a longer one has this. */
 #define TTL_MOST (WW_SESSION_TTL_MAX - WW_MICROSECOND)

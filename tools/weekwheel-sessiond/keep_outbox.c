@@ -1,4 +1,4 @@
-/* What waits to be told, in the journal and in the image. */
+/* The items of the outbox, in the journal and in the image. */
 #include "tools/weekwheel-sessiond/keep_internal.h"
 
 enum { LEFT_OUT_SHIFT = 32, WHY_SHIFT = 48, MUCH = 65536 };

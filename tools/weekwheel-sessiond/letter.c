@@ -1,4 +1,4 @@
-/* Writes what is told of an expiry: see letter.h. */
+/* Writes the report of an expiry: see letter.h. */
 #include "tools/weekwheel-sessiond/letter.h"
 
 #include <inttypes.h>

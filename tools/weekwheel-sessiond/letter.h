@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_SESSIOND_LETTER_H
 #define TOOLS_WEEKWHEEL_SESSIOND_LETTER_H
 
-/* The body of the job that tells of an expiry: JSON. */
+/* The body of the job that reports an expiry: JSON. */
 
 #include "tools/service/buffer.h"
 #include "tools/weekwheel-sessiond/outbox.h"

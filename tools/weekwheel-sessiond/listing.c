@@ -7,12 +7,12 @@
 #include "tools/weekwheel-sessiond/glob.h"
 #include "tools/weekwheel-sessiond/walk.h"
 
-/* So many entries SCAN looks at without COUNT, and so many steps it takes for them. */
+/* The number of entries that SCAN looks at without COUNT, and of the steps that it takes for them. */
 enum { SCAN_COUNT = 10, SCAN_STEPS = 64 };
-/* Room before the keys for what comes before them in the answer. */
+/* Room before the keys for the head of the answer. */
 enum { HEAD = 64 };
 
-/* The keys that it has found are its client's `aside`. */
+/* The keys that it has found are in its client's `aside`. */
 struct key_list {
 	struct key_walk walk;
 	struct ww_session *session;

@@ -1,4 +1,4 @@
-/* A loop: its turns, and what other threads tell it. */
+/* A loop: its turns, and the mail from other threads. */
 #include <stdlib.h>
 
 #include "tools/common/message.h"
@@ -6,7 +6,7 @@
 #include "tools/weekwheel-sessiond/bounds.h"
 #include "tools/weekwheel-sessiond/http.h"
 
-/* A client without a token may stay so long; this is looked at so often. */
+/* How long a client without a token may stay, and how often that is checked. */
 enum { LOGIN_MS = 30000, SWEEP_MS = 2000 };
 
 static _Thread_local struct loop *here;

@@ -1,4 +1,4 @@
-/* The queue of what has to be told: see outbox.h. */
+/* The queue of expiries to report: see outbox.h. */
 #include "tools/weekwheel-sessiond/outbox.h"
 
 #include <pthread.h>
@@ -24,7 +24,9 @@ struct outbox_entry {
 	char bytes[];     /* key, value */
 };
 
-/* Positions count up for ever; a slot is a position modulo the room. An item that is told leaves its slot empty. */
+/*
+ * Positions count up for ever; a slot is a position modulo the room. An item that has been told leaves its slot empty.
+ */
 struct outbox {
 	pthread_mutex_t lock;
 	struct outbox_entry **slot;

@@ -2,20 +2,21 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_OUTBOX_H
 
 /*
- * What has expired or was evicted and waits to be told to another server (--expired-to), in the order in which it came.
+ * Items: entries that have expired or were evicted, and that wait to be told to another server (--expired-to), in the
+ * order in which they came.
  *
  *     a map's gone ---> outbox_add ---> | told | in flight | waiting | <--- outbox_restore <--- journal, at the start
  *                                       ^head  ^answered   ^next     ^tail
  *
- * courier.c takes items from `next` on and sends them; an answer is for the earliest in flight. What the other server could
- * not take stays at its place, and when nothing is in flight any more, all is taken again from the head on. So items are
- * told at least once, and in their order but for those that had to be sent again.
+ * courier.c takes items from `next` on and sends them; an answer is for the earliest in flight. An item that the other
+ * server could not take stays at its place. When nothing is in flight any more, all items are taken again from the head
+ * on. Items are therefore told at least once, and in order, except those that had to be sent again.
  *
- * It has a bound. From three quarters of it on, what comes is kept without its value. At the bound, the oldest that waits is
- * dropped for what comes, and counted.
+ * The outbox has a bound. When it is three quarters full, new items are kept without their values. At the bound, the
+ * oldest waiting item is dropped for a new one, and counted.
  *
- * The journal hears of each item before it is sent, and then of all that were told. After a crash it gives back what it has
- * not heard to be told. Any thread may call these functions, unless said otherwise.
+ * The journal gets a note of each item before it is sent, and later of all that were told. After a crash it gives back
+ * the items that are not noted as told. Any thread may call these functions, unless a comment says otherwise.
  */
 
 #include <stddef.h>
@@ -49,8 +50,8 @@ uint64_t outbox_add(struct outbox *outbox, const struct outbox_item *item);
 /* ---- For the journal */
 
 /*
- * `waiting` and `told` only note, and `settle` waits until what was noted is as stable as was asked. `waiting` is called
- * with the outbox locked, so in the order of ids, and may not call it.
+ * `waiting` and `told` only note, and `settle` waits until the notes are as stable as was asked. `waiting` is called
+ * with the outbox locked, thus in the order of ids, and may not call the outbox.
  */
 struct outbox_journal {
 	void *context;

@@ -10,10 +10,10 @@
 #include "tools/weekwheel-sessiond/commands.h"
 #include "tools/weekwheel-sessiond/glob.h"
 
-/* So many subscriptions end at a time. */
+/* The number of subscriptions that end at a time. */
 enum { PIECE = 1000 };
 
-/* A channel or pattern that somebody has subscribed to. */
+/* A channel or pattern with subscribers. */
 struct channel {
 	UT_hash_handle hh;
 	enum pubsub_kind kind;

@@ -2,15 +2,15 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_PUBSUB_H
 
 /*
- * Channels, and who hears them. A message to a client of this thread's loop goes to its answers at once; to others by their
- * loop's mail. What one thread publishes comes in order.
+ * Channels and their subscribers. A message to a client of this thread's loop goes to its answers at once, and to other
+ * clients by their loop's mail. Messages from one thread come in order.
  */
 
 #include "tools/weekwheel-sessiond/server.h"
 
 enum pubsub_kind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_SHARD, PUBSUB_KINDS };
 
-/* Bytes that may be any. */
+/* A string of any bytes. */
 struct pubsub_text {
 	const char *data;
 	size_t size;

@@ -1,4 +1,4 @@
-/* Makes the maps and the loops, runs these, and takes all down again. */
+/* Makes the maps and the loops, runs the loops, and takes everything down again. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "tools/service/state.h"
 #include "tools/weekwheel-sessiond/server.h"
 
-/* What one record of TLS holds. */
+/* The bytes that one record of TLS holds. */
 enum { PIECE = 16384 };
 
 int secure_start(struct sessiond *server)

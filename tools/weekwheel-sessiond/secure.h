@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_SECURE_H
 
 /*
- * TLS on the connections of listeners that have it: what has come is deciphered before it is parsed, and what is to be sent
- * is enciphered when it leaves the buffer of answers.
+ * TLS on the connections of listeners that have it: received bytes are decrypted before they are parsed, and answers
+ * are encrypted when they leave their buffer.
  */
 
 #include <stddef.h>

@@ -8,8 +8,8 @@
  *     accepted,   its bytes     parsed         looked up,      carried out                            the maps
  *     handed on                                stripes locked
  *
- * A client belongs to one loop, so its commands are in order. A turn of a loop reads what has come, carries it out, waits
- * for the journal if that was asked for, and sends what each client gets in one write.
+ * A client belongs to one loop, so its commands are in order. A turn of a loop reads the commands that have come,
+ * carries them out, waits for the journal if that was asked for, and sends each client its answers in one write.
  */
 
 #include <pthread.h>
@@ -98,7 +98,7 @@ struct arrival {
 	struct crowd_address *place; /* among the clients of its address, or NULL */
 };
 
-/* A loop's clients, and what other threads tell it. */
+/* A loop's clients, and its mail from other threads. */
 struct loop {
 	struct sessiond *server;
 	unsigned number;
@@ -129,7 +129,7 @@ struct loop {
 	char input[INPUT_SIZE];
 };
 
-/* How many numbers INFO tells that CONFIG RESETSTAT sets to 0. */
+/* The numbers of INFO that CONFIG RESETSTAT sets to 0. */
 enum { SESSIOND_COUNTS = 9 };
 
 struct sessiond {

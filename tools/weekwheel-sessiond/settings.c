@@ -1,4 +1,4 @@
-/* The table of all options with their help, and how a command line is read. */
+/* The table of all options with their help, and reading a command line. */
 #include "tools/weekwheel-sessiond/settings.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * MULTI keeps copies of commands. EXEC takes the stripes of all their keys and of those watched, compares the versions of
- * these, and runs the commands: nobody else changes or reads a part meanwhile.
+ * MULTI keeps copies of commands. EXEC takes the stripes of all their keys and of the watched keys, compares the
+ * versions of the watched keys, and runs the commands. Meanwhile nobody else changes or reads a part.
  */
 #include "tools/weekwheel-sessiond/transaction.h"
 
@@ -9,7 +9,7 @@
 
 #include "tools/weekwheel-sessiond/bounds.h"
 
-/* So many of the keys watched last are looked at before another is added. */
+/* The number of keys watched last that are compared before another is added. */
 enum { LOOKED_AT = 16 };
 
 /* A command with copies of its arguments, in one block. */

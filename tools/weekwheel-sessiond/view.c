@@ -17,7 +17,9 @@
 #include "tools/weekwheel-sessiond/files.h"
 #include "weekwheel/version.h"
 
-/* A key is what a browser's cookie proves. So only its beginning is shown, half of it at most. */
+/*
+ * A browser's cookie proves its session by the key. Therefore only the beginning of a key is shown, at most half of it.
+ */
 enum { COUNT_MAX = 10080, WAITING_MAX = 64, KEY_SHOWN = 16 };
 
 struct view_question {

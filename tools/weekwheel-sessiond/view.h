@@ -2,7 +2,7 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_VIEW_H
 
 /*
- * What people look at: the page, and what it asks for.
+ * The page for people, and the JSON that it asks for.
  *
  *     GET /v1/stats                      numbers of the server, without looking at each session
  *     GET /v1/forecast?span=S&count=N    how many sessions expire in each of N spans of S seconds

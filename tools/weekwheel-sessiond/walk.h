@@ -2,18 +2,19 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_WALK_H
 
 /*
- * What goes through all keys does so in pieces. Between two pieces the loop serves its other clients; the next commands of
- * this one wait. Several walks of a loop take turns. So does whoever has had its share of a turn with many commands.
+ * A command that goes through all keys does so in pieces. Between two pieces the loop serves its other clients; the
+ * next commands of this client wait. Several walks of a loop take turns. A client with many commands that has had its
+ * share of a turn waits in the same way.
  */
 
 #include <sys/queue.h>
 
 struct conn;
 
-/* A piece takes so many ns. */
+/* The time of a piece, in ns. */
 enum { WALK_PIECE = 1000000 };
 
-/* The beginning of what a command has allocated for it. */
+/* The beginning of the memory that a command has allocated for its walk. */
 struct key_walk {
 	struct conn *conn;
 	int (*take_piece)(struct key_walk *walk); /* returns 1 if it was the last, and the client has its answer */

@@ -1,11 +1,11 @@
-/* Lines of words: SET greeting "hello\n". Words may be quoted as Redis has it. */
+/* Lines of words: SET greeting "hello\n". Words may be quoted as in Redis. */
 #include "tools/weekwheel-sessiond/protocol/line.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What is left of a line, and where the word at hand goes. */
+/* The rest of a line, and where the present word goes. */
 struct line {
 	const char *at;
 	const char *end;

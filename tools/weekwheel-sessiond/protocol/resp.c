@@ -6,9 +6,9 @@
 
 #include "tools/weekwheel-sessiond/protocol/line.h"
 
-/* What a client may send before it has said who it is. */
+/* The bounds of a command from a client that has not authenticated. */
 enum { STRANGER_ARGS = 10, STRANGER_BULK = 16384, ARGS_MAX = 1024 * 1024 };
-/* What a command with more has needed is given back. */
+/* The memory of a command with more than this is given back. */
 enum { ARGS_KEPT = 64, WORDS_KEPT = 512 };
 
 int resp_whole(const char *text, size_t size, int64_t *number)

@@ -2,9 +2,9 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_PROTOCOL_RESP_H
 
 /*
- * What clients of Redis send: commands as arrays of strings, or as lines of words. Bytes in, commands out, no I/O. A
- * command may come in any pieces: call again with all of its bytes, at any address. What was parsed of it before is not
- * parsed again.
+ * Parses what clients of Redis send: commands as arrays of strings, or as lines of words. Bytes in, commands out, no
+ * I/O. A command may come in any pieces: call again with all of its bytes, at any address. The part that was parsed
+ * before is not parsed again.
  */
 
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct resp_span {
 	size_t size;
 };
 
-/* All zeros but bulk_max is a parser that nothing has come to. */
+/* All zeros, except bulk_max, is a parser that has received nothing. */
 struct resp_parser {
 	size_t bulk_max;      /* the longest argument */
 	int is_stranger;      /* nobody knows the client yet: it may send little */
