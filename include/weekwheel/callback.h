@@ -58,8 +58,8 @@
  * host that has not answered for a second are *put off*: returned with a delay (ww_jobs_return_after), which counts no
  * attempt. They come back one after the other, after 10 minutes at the latest, and not in their old order. Jobs of a
  * host that answers are returned to their old place (ww_jobs_return). There they may hide later jobs of the same tube,
- * for a second at a time. Give a host that gets more than it can take a tube of its own. Urgent jobs and other tubes go
- * on.
+ * for a second at a time. If a host gets more than it can take, give it a tube of its own. Urgent jobs and other tubes
+ * go on.
  *
  * Hosts that do not answer. After config.rest_after requests in a row without any answer, a host, by name and port,
  * *rests*: its jobs are put off without being sent. After config.rest one of them tries the host. An answer, of
@@ -243,7 +243,7 @@ struct ww_callback_config {
 	uint32_t schemes;         /* WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS */
 	uint32_t networks;        /* WW_CALLBACK_LOOPBACK and so on; 0 */
 	const char *const *deny;  /* ranges such as "192.0.2.0/24" or "2001:db8::/32" that are never called */
-	size_t deny_count;        /* deny goes before `allow` */
+	size_t deny_count;        /* deny takes precedence over `allow` */
 	const char *const *allow; /* ranges that may be called, whatever `networks` says */
 	size_t allow_count;
 	uint32_t redirects;     /* the most that are followed; 5; 0: none */

@@ -29,8 +29,8 @@
  * moment of the call. Deadlines are rounded up to the driver's tick. A callback is never early. On an idle machine it
  * is late by at most a tick and the time that it takes to wake a thread. After a stall everything overdue fires. The
  * entries of one map fire in order of tick, and so do the driver's own timers. Callbacks of different timers run in
- * parallel, so only their starts are in order. On the wall clock, a step forwards fires what has become due. A step
- * backwards delays timers, and those that have fired do not fire again.
+ * parallel, so only their starts are in order. On the wall clock, a step forwards fires all timers that have become
+ * due. A step backwards delays timers, and those that have fired do not fire again.
  *
  * Fairness: each map on the driver (keyed.h, session.h) has places of its own in the queue, and so have the driver's
  * own timers. Each gets turns of the workers in proportion to its `share`, measured in time. A burst of one delays only
@@ -57,7 +57,7 @@
  * ww_driver_destroy does not return. In C++ declare such functions noexcept, or catch everything in them.
  *
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, and ww_driver_destroy
- * frees what the driver holds; destroy what was made on the driver first. A child that was forked in a callback must
+ * frees what the driver holds; first destroy all objects made on the driver. A child that was forked in a callback must
  * not return from that callback. A child that needs timers makes its own driver.
  *
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed,

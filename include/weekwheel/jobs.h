@@ -568,7 +568,7 @@ WW_API int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns);
 
 /* ---- Listening --------------------------------------------------------------------------------------------------- */
 
-/* What becomes of a job. */
+/* The events of a job. */
 enum ww_event_kind {
 	WW_EVENT_PUT,       /* it is new, or has replaced a job of its key and has a version over 1 */
 	WW_EVENT_MOVED,     /* it has another due time */
@@ -826,11 +826,11 @@ WW_API int ww_jobs_examine(const char *path, ww_jobs_problem_fn *problem, void *
 
 /*
  * Save what can be read of the store in the directory `path`, however damaged it is, into a new store that `config`
- * describes: jobs with their ids, and what makes new ids and tokens greater than any that were given. Store the number
- * of jobs in *saved. Call problem with a sentence for each thing that is damaged, missing or not saved. New ids are
- * then greater by a million than the greatest known one, because others may have been given. The store in `path` is not
- * changed. No process may have it open. O(bytes of the files); memory: 16 bytes for each job that was cancelled or
- * moved in its slot.
+ * describes: jobs with their ids, and the numbers that make new ids and tokens greater than any that were given. Store
+ * the number of jobs in *saved. Call problem with a sentence for each thing that is damaged, missing or not saved. New
+ * ids are then greater by a million than the greatest known one, because others may have been given. The store in
+ * `path` is not changed. No process may have it open. O(bytes of the files); memory: 16 bytes for each job that was
+ * cancelled or moved in its slot.
  * Errors: WW_EDENIED, WW_ECORRUPT, WW_EVERSION: there is no store in `path`, or one of a former kind; nothing is made.
  * WW_EINUSE: a process has one of them open. WW_EINVAL: config has a store with jobs, is READONLY or MEMORY;
  * and those of ww_jobs_open for config. WW_EIO, WW_EDENIED, WW_EFULL, WW_ENOMEM.

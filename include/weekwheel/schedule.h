@@ -51,7 +51,7 @@ struct ww_schedule;
 
 /* What happens if the job of a former time has not ended, but is delayed, ready or reserved. A buried one has ended. */
 enum ww_overlap {
-	WW_OVERLAP_ALLOW, /* the new job is put all the same */
+	WW_OVERLAP_ALLOW, /* the new job is put nevertheless */
 	WW_OVERLAP_SKIP,  /* no job is put for this time */
 	WW_OVERLAP_WAIT /* the job for this time is put when the former one has ended: within 1 s, later within 15 s */
 };

@@ -123,7 +123,7 @@ typedef void ww_gone_fn(
 WW_API int ww_session_gone_deadline(uint64_t *ns);
 
 /* Flags of a configuration. */
-#define WW_SESSION_RENEW 1u     /* get, find, look and take start the TTL of what they find anew, as refresh does */
+#define WW_SESSION_RENEW 1u     /* get, find, look and take start an entry's TTL anew, as refresh does */
 #define WW_SESSION_LIFETIMES 2u /* entries may have lifetimes of their own, even if `lifetime` is 0 */
 #define WW_SESSION_ADMIT 4u     /* a full map keeps entries used often: a scan cannot flush it. Needs a `limit` */
 
@@ -133,12 +133,15 @@ struct ww_session_config {
 	uint64_t jitter_max; /* in ns: the most that jitter adds; a minute */
 	uint32_t jitter;     /* in thousandths of the TTL, 0 to 1,000; 0: none */
 	uint32_t shards;     /* 0: from the processors and the limits; otherwise 1 to WW_DRIVER_SHARDS_MAX */
-	size_t limit;      /* the most entries, 0: no limit; divided among the shards, rounded up. What has expired and
-	                        waits for the driver is put out first, as expired */
-	ww_gone_fn *gone;  /* NULL: no calls */
-	void *user;        /* for gone */
-	uint64_t lifetime; /* of an entry, in ns, from when it is set; 0, or an end beyond the last time: none */
-	uint32_t flags;    /* WW_SESSION_*; 0 */
+	/*
+	 * The most entries, 0: no limit; divided among the shards, rounded up. Entries that have expired and wait for
+	 * the driver are removed first, as expired.
+	 */
+	size_t limit;
+	ww_gone_fn *gone;      /* NULL: no calls */
+	void *user;            /* for gone */
+	uint64_t lifetime;     /* of an entry, in ns, from when it is set; 0, or an end beyond the last time: none */
+	uint32_t flags;        /* WW_SESSION_*; 0 */
 	uint64_t weight_limit; /* the most that all entries weigh, 0: no limit; at most 2^62; divided as `limit` is */
 	uint32_t share;        /* of the workers, for gone: see Fairness in driver.h; to WW_DRIVER_SHARE_MAX; 0: 1 */
 };
@@ -513,7 +516,7 @@ typedef int ww_write_fn(const void *bytes, size_t size, void *context);
  */
 typedef int ww_encode_fn(void *value, void *bytes, size_t *size, void *context);
 
-/* What ww_session_save needs of its caller. */
+/* What ww_session_save needs from its caller. */
 struct ww_session_writer {
 	ww_write_fn *write;
 	ww_encode_fn *encode;  /* NULL: values are saved as 0 bytes */
@@ -522,7 +525,7 @@ struct ww_session_writer {
 };
 
 /*
- * Save what is in the map and has not expired. *count, unless NULL, gets the number of entries written.
+ * Save all entries that have not expired. *count, unless NULL, gets the number of entries written.
  * Each entry is saved as it is at one moment. Other threads may use the map: the walk is that of ww_session_walk. A
  * program that stops should save when nobody writes any more, so that the last changes are in it, too.
  * Works after the driver's stop, too. O(entries); allocates 64 KiB, or as much as the longest value takes.
@@ -544,7 +547,7 @@ typedef int ww_decode_fn(const void *bytes, size_t size, void **value, void *con
 /* Called for an entry that expired between save and load, with its key and its encoded value. */
 typedef void ww_lapse_fn(const void *key, size_t length, const void *bytes, size_t size, void *context);
 
-/* What ww_session_load needs of its caller. No lock is held while these functions run. */
+/* What ww_session_load needs from its caller. No lock is held while these functions run. */
 struct ww_session_reader {
 	ww_read_fn *read;
 	ww_decode_fn *decode;  /* NULL: values are NULL */
@@ -559,7 +562,7 @@ struct ww_session_loaded {
 	uint64_t expired;  /* between save and load */
 	uint64_t present;  /* whose key was in the map */
 	uint64_t left_out; /* by decode, or because pinned entries leave no room: these went to gone as EVICTED */
-	uint64_t bytes;    /* that were read and good: after WW_ECORRUPT, the damage lies behind them */
+	uint64_t bytes;    /* that were read and good: after WW_ECORRUPT, the damage comes after them */
 	uint64_t downtime; /* that passed between save and load, in ns of the wall clock */
 };
 

@@ -347,9 +347,9 @@ WW_API int ww_wheel_advance_batch(
  * Precision: the time is never later than the next expiry and never before ww_wheel_now(). It may be earlier than the
  * next expiry: a timer in an upper wheel needs a call when its slot is demoted, and a timer that was moved to a later
  * deadline needs one when its old slot comes round. A timer that is left alone causes at most one call a level, and two
- * more when it waits outside the wheels; with others more than 48 horizons away, it shares their calls. Timers that an
- * unfinished advance left over are due at ww_wheel_now(). Shortly before the demotion of a full slot, the wheel asks
- * for every tick.
+ * more when it waits outside the wheels; if others are also more than 48 horizons away, it shares their calls. Timers
+ * that an unfinished advance left over are due at ww_wheel_now(). Shortly before the demotion of a full slot, the wheel
+ * asks for every tick.
  * Complexity: O(levels). Errors: WW_EINVAL: an argument is NULL.
  */
 WW_API int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when);
