@@ -20,7 +20,8 @@ const char *ww_strerror(int error)
 		       "and WW_DRIVER_TIME_MAX for a driver and what is made on it: pass a smaller delay or an "
 		       "earlier deadline.";
 	case WW_EBACKWARDS:
-		return "The time is before the one already reached: pass a clock that never runs backwards.";
+		return "The time is before the one already reached: pass a clock that never runs backwards, or a due time "
+		       "that has not passed.";
 	case WW_EBUSY:
 		return "A callback that may not call this is running, or the object is still in use: call again after "
 		       "the callback has returned, and destroy first what was made on it.";
@@ -39,7 +40,8 @@ const char *ww_strerror(int error)
 		return "The system refused a thread, a file descriptor or random numbers: raise the limits (ulimit "
 		       "-u, ulimit -n) or close some, check that getrandom is allowed, and call again.";
 	case WW_ENOTFOUND:
-		return "There is no such job or tube: it has ended, or it has another id, key or name.";
+		return "There is no such job, tube, limit, schedule or store: it has ended or was removed, or it has another "
+		       "id, key or name.";
 	case WW_EINUSE:
 		return "It is already in use: a directory belongs to one process and a job to one lease; end that one "
 		       "first. Or the new key of a rename has an entry: take another key, or pass WW_SESSION_REPLACE.";
@@ -60,8 +62,8 @@ const char *ww_strerror(int error)
 		       "elsewhere. Or an entry weighs more than a shard of its session map may hold: raise "
 		       "weight_limit, or take fewer shards.";
 	case WW_EAGAIN:
-		return "The server is not ready at the moment: it is loading, electing or busy; call again; nothing "
-		       "has changed.";
+		return "The server is not ready at the moment, because it is loading, electing or busy, or others changed too "
+		       "much meanwhile: call again; nothing has changed.";
 	case WW_ETIMEOUT:
 		return "The time limit of the call has passed: wait longer, or go on without the result; what the "
 		       "call waited for goes on.";
