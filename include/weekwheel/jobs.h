@@ -39,9 +39,9 @@
  * that were reserved are ready again.
  *
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed, on
- * disk or in memory. The functions below do not repeat the following. Every function that writes answers WW_EFULL if
- * the disk is full, WW_EIO if writing fails, and WW_ENOMEM. Every function answers WW_EINVAL to NULL where it needs an
- * object and to a tube's name that is empty or too long, and WW_ECORRUPT to a record that cannot be read.
+ * disk or in memory. The descriptions of functions do not repeat the following. Every function that writes answers
+ * WW_EFULL if the disk is full, WW_EIO if writing fails, and WW_ENOMEM. Every function answers WW_EINVAL to NULL where
+ * it needs an object and to a tube's name that is empty or too long, and WW_ECORRUPT to a record that cannot be read.
  *
  * Fork: in a child of the process every call answers WW_ECLOSED.
  *
