@@ -214,8 +214,7 @@ WW_API int ww_session_set(
 #define WW_SESSION_KEEP_END 1u /* put: keep the end of the lifetime of the entry that is replaced, if there is one */
 #define WW_SESSION_REPLACE 2u  /* rename: replace the entry of the new key, if there is one */
 #define WW_SESSION_PINNED 4u   /* put, loader: the entry is never evicted, until it is set again without this */
-#define WW_SESSION_BEYOND                                                                                              \
-	8u /* put: the limits refuse nothing and remove nothing now, as for entries from before a restart */
+#define WW_SESSION_BEYOND 8u   /* put: limits refuse and remove nothing now, as for entries from before a restart */
 
 /* How ww_session_put stores. All zero: the same as ww_session_set with a ttl of 0. */
 struct ww_session_order {
