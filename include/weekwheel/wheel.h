@@ -6,7 +6,7 @@
  *
  * A timer waits in the wheel that fits its remaining time. As that time shrinks, the timer is demoted from wheel to
  * wheel, until the seconds wheel expires it in the very tick of its deadline. One call, ww_wheel_advance, moves all
- * wheels. (G. Varghese and A. Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987, scheme 7.)
+ * wheels. (G. Varghese and T. Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987, scheme 7.)
  *
  *     delay < 60 s     < 60 min       < 24 h        <= 7 days     longer
  *     +----------+  +------------+  +----------+  +-----------+  +---------+

@@ -1,7 +1,7 @@
 /*
  * Four cascading wheels of doubly linked lists, as the textbook has them: 60 seconds, 60 minutes, 24 hours and 7 days,
  * driven by one tick. At the boundary of a minute, an hour or a day the slot that begins is demoted as a whole: each of
- * its timers moves to the wheel that fits its remaining time. (G. Varghese and A. Lauck, SOSP 1987, scheme 7.)
+ * its timers moves to the wheel that fits its remaining time. (G. Varghese and T. Lauck, SOSP 1987, scheme 7.)
  */
 #include <stdlib.h>
 
