@@ -256,18 +256,27 @@ static int has_arity(int arity, size_t count)
 	return arity > 0 ? count == (size_t)arity : count >= (size_t)-arity;
 }
 
+/* The word behind the command's name; NULL: it has none, or that is not one of its words. */
+static const struct command_word *find_word(
+    const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	for (size_t i = 0; command->flags & COMMAND_SUBCOMMANDS && count > 1 && i < WORDS_ALL; i++)
+		if (strcmp(words[i].command, command->name) == 0 && request_is_word(&arg[1], words[i].name))
+			return &words[i];
+	return NULL;
+}
+
 /* Answer if the word is none of the command, or has too few or many behind it. Returns 0 if it is right. */
 static int refuse_word(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
+	const struct command_word *word = find_word(command, arg, count);
 	char name[32];
 	size_t size = strlen(command->name);
 
-	for (size_t i = 0; i < WORDS_ALL; i++) {
-		if (strcmp(words[i].command, command->name) != 0 || !request_is_word(&arg[1], words[i].name))
-			continue;
-		if (has_arity(words[i].arity, count))
-			return 0;
-		reply_error(conn, "ERR wrong number of arguments for '%s|%s' command", command->name, words[i].name);
+	if (word && has_arity(word->arity, count))
+		return 0;
+	if (word) {
+		reply_error(conn, "ERR wrong number of arguments for '%s|%s' command", command->name, word->name);
 		return 1;
 	}
 	for (size_t i = 0; i <= size; i++)
@@ -350,39 +359,59 @@ static void refuse_unknown(struct conn *conn, const struct resp_arg *arg, size_t
 	reply_error(conn, "ERR unknown command '%.*s', with args beginning with: %s", length, arg[0].data, text);
 }
 
+enum { REFUSAL = 256 };
+
+/* Return why the command is refused now, which may be in `text`, or NULL. */
+static const char *find_refusal(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg,
+    size_t count, char text[REFUSAL])
+{
+	const struct command_word *word = find_word(command, arg, count);
+	const char *why;
+
+	if (!has_arity(command->arity, count)) {
+		(void)snprintf(text, REFUSAL, "ERR wrong number of arguments for '%s' command", command->name);
+		return text;
+	}
+	if (!conn->is_known && !(command->flags & COMMAND_NO_AUTH))
+		return "NOAUTH Authentication required.";
+	if ((why = auth_refuses(conn, command, arg, count)))
+		return why;
+	if (conn->queue && command->flags & COMMAND_NO_MULTI)
+		return "ERR Command not allowed inside a transaction";
+	if (command->flags & COMMAND_WRITE && (why = data_refuses(conn->loop->server->data)))
+		return why;
+	if (!conn->subscriptions || conn->protocol != 2 || command->flags & COMMAND_PUBSUB)
+		return NULL;
+	(void)snprintf(text, REFUSAL,
+	    "ERR Can't execute '%s%s%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
+	    "context",
+	    command->name, word ? "|" : "", word ? word->name : "");
+	return text;
+}
+
 /* Answer why the command is refused now. Returns 0 if it is not. */
 static int refuse(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
+	static const char plain[] = "ERR ";
+	char text[REFUSAL];
 	const char *why;
 
 	if (command->flags & COMMAND_SUBCOMMANDS && count > 1 && refuse_word(conn, command, arg, count)) {
 		transaction_spoil(conn);
 		return 1;
 	}
-	if (command->run == command_exec && count > 1) {
-		reply_error(
-		    conn, "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command");
-		transaction_leave(conn);
+	why = find_refusal(conn, command, arg, count, text);
+	if (!why)
+		return 0;
+	if (command->run != command_exec) {
+		reply_error(conn, "%s", why);
+		transaction_spoil(conn);
 		return 1;
 	}
-	if (!has_arity(command->arity, count))
-		reply_error(conn, "ERR wrong number of arguments for '%s' command", command->name);
-	else if (!conn->is_known && !(command->flags & COMMAND_NO_AUTH))
-		reply_text(conn, "-NOAUTH Authentication required.\r\n");
-	else if ((why = auth_refuses(conn, command, arg, count)))
-		reply_error(conn, "%s", why);
-	else if (conn->queue && command->flags & COMMAND_NO_MULTI)
-		reply_error(conn, "ERR Command not allowed inside a transaction");
-	else if (command->flags & COMMAND_WRITE && (why = data_refuses(conn->loop->server->data)))
-		reply_error(conn, "%s", why);
-	else if (conn->subscriptions && conn->protocol == 2 && !(command->flags & COMMAND_PUBSUB))
-		reply_error(conn,
-		    "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
-		    "context",
-		    command->name);
-	else
-		return 0;
-	transaction_spoil(conn);
+	/* There is nothing that EXEC would be said again for. */
+	why += strncmp(why, plain, sizeof plain - 1) == 0 ? sizeof plain - 1 : 0;
+	reply_error(conn, "EXECABORT Transaction discarded because of: %s", why);
+	transaction_leave(conn);
 	return 1;
 }
 

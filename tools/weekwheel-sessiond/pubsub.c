@@ -326,7 +326,11 @@ void command_psubscribe(struct request *request)
 
 void command_ssubscribe(struct request *request)
 {
-	subscribe(request, PUBSUB_SHARD);
+	/* As Redis says it. */
+	if (request->conn->is_in_exec)
+		reply_error(request->conn, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+	else
+		subscribe(request, PUBSUB_SHARD);
 }
 
 void command_unsubscribe(struct request *request)

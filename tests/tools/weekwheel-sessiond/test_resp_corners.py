@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Corners of the protocol that no random command comes to, at weekwheel-sessiond and at Redis: the same bytes."""
+import os
+import re
+import sys
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from sessiond import RedisServer, Sessiond, encoded
+from weekwheel import Case, equal, main
+
+MARK = b"$4\r\nmark\r\n"
+
+
+def commands(*lines):
+    """The bytes of commands: each a list of words, or a text that is split at its blanks."""
+    return b"".join(encoded(*(line.split(" ") if isinstance(line, str) else line)) for line in lines)
+
+
+def said(server, steps):
+    """
+    What each client hears in all. A step is a client's number and the bytes that it sends. One ends before the next
+    begins: its client asks for a mark. At the end each client says QUIT.
+    """
+    clients = []
+    for number, (who, data) in enumerate(steps):
+        while len(clients) <= who:
+            clients.append(server.client())
+        client = clients[who]
+        client.send(data)
+        if number + 1 < len(steps):
+            client.send(encoded("PING", "mark"))
+            while MARK not in client.unread:
+                client.more()
+            client.unread = client.unread.replace(MARK, b"")
+    heard = []
+    for client in clients:
+        with client:
+            try:
+                client.send(encoded("QUIT"))
+            except OSError:
+                pass
+            # They count their clients each for itself.
+            heard.append(re.sub(rb"\$2\r\nid\r\n:\d+", b"id", rest(client)))
+    return heard
+
+
+def rest(client):
+    """What still comes. Who is closed while it says something may lose what it has not read, but nothing here is long."""
+    data = client.unread
+    try:
+        while more := client.socket.recv(65536):
+            data += more
+    except ConnectionResetError:
+        pass
+    return data
+
+
+class Corners(Case):
+    ours = theirs = ()
+
+    def setUp(self):
+        super().setUp()
+        self.redis = self.enterContext(RedisServer(*self.theirs))
+        self.server = self.enterContext(Sessiond(*self.ours))
+
+    def same(self, *steps):
+        """Each step is what the first client sends, or a number and what that one does."""
+        steps = [step if isinstance(step, tuple) else (0, step) for step in steps]
+        equal(said(self.server, steps), said(self.redis, steps), steps)
+
+    def each(self, *lines):
+        """Each of these alone."""
+        for line in lines:
+            self.same(commands(line))
+
+
+class Refusals(Corners):
+    def test_while_subscribed(self):
+        for protocol in ("HELLO 2", "HELLO 3"):
+            for word in ("CLIENT GETNAME", "CLIENT NOPE", "CONFIG GET databases", "PUBSUB NUMPAT", "GET a", "GET", "MULTI",
+                         "EXEC", "EXEC x", "DISCARD"):
+                self.same(commands(protocol, "SUBSCRIBE a", word, "PING"))
+
+    def test_exec_says_that_it_ends_the_transaction(self):
+        self.each("EXEC x", "EXEC")
+        self.same(commands("MULTI", "EXEC x", "EXEC"))
+        self.same(commands("SET a 1", "WATCH a", "SET a 2", "EXEC x", "MULTI", "PING", "EXEC"))
+
+    def test_what_a_transaction_may_not(self):
+        self.same(commands("MULTI", "SSUBSCRIBE a", "SUBSCRIBE a", "PSUBSCRIBE a", "GET b", "EXEC", "PING"))
+
+
+class Strangers(Corners):
+    theirs = ("--requirepass", "secret")
+
+    def setUp(self):
+        with open("password", "w", encoding="utf-8") as file:
+            file.write("secret\n")
+        os.chmod("password", 0o600)
+        self.ours = ("--requirepass-file", os.path.abspath("password"))
+        super().setUp()
+
+    def test_are_refused(self):
+        self.each("EXEC", "EXEC x", "GET a", "MULTI", "CLIENT ID", "CLIENT NOPE", "NOPE", "RESET", "HELLO 3", "PING")
+
+
+if __name__ == "__main__":
+    main()
