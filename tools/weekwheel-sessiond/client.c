@@ -283,7 +283,7 @@ static void set_reply(struct request *request)
 	struct conn *conn = request->conn;
 
 	if (request_is(request, 2, "ON")) {
-		conn->reply_off = conn->reply_skip = 0;
+		conn->reply_off = conn->reply_skip = conn->is_skipped = 0;
 		reply_ok(conn);
 	} else if (request_is(request, 2, "OFF")) {
 		conn->reply_off = 1;

@@ -119,15 +119,11 @@ static int is_full(const struct conn *conn)
 	return conn->out.size + conn->sealed.size > OUTPUT_HIGH;
 }
 
-/* Carry out the command that was parsed, and leave its answer out if the client wants none. */
+/* Carry out the command that was parsed. */
 static void answer(struct conn *conn)
 {
-	size_t before = conn->out.size;
-
 	conn->is_skipped = conn->reply_skip == 1;
 	command_carry_out(conn, conn->parser.arg, conn->parser.count);
-	if (conn->reply_off || conn->is_skipped)
-		conn->out.size = before;
 	if (conn->reply_skip > 0 && !conn->is_again)
 		conn->reply_skip--;
 }
@@ -168,6 +164,7 @@ static size_t carry_out(struct conn *conn, const char *data, size_t size)
 		if (result == RESP_MORE)
 			break;
 		if (result != RESP_COMMAND) {
+			conn->is_skipped = 0;
 			reply_error(conn, "ERR %s", result == RESP_ERROR ? parser->error : "out of memory");
 			conn->is_ending = 1;
 			break;

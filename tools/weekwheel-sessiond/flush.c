@@ -80,8 +80,6 @@ static int take_piece(struct key_walk *walk)
 		return 0;
 	buffer_free(&conn->aside);
 	conn->is_dead |= flush->failed;
-	if (conn->reply_off || conn->is_skipped)
-		return 1;
 	if (refused)
 		reply_error(conn, "%s", refused);
 	else

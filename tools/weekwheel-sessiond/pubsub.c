@@ -245,11 +245,15 @@ int pubsub_leave_some(struct conn *conn)
 
 /* ---- Commands */
 
+/* As in Redis, also a client that wants no answers hears this. */
 static void reply_state(struct conn *conn, enum pubsub_kind kind, const char *word, const struct pubsub_text *name)
 {
+	int reply_off = conn->reply_off;
+	int is_skipped = conn->is_skipped;
 	unsigned count = kind == PUBSUB_SHARD ? conn->channels[PUBSUB_SHARD]
 	                                      : conn->channels[PUBSUB_CHANNEL] + conn->channels[PUBSUB_PATTERN];
 
+	conn->reply_off = conn->is_skipped = 0;
 	reply_push(conn, 3);
 	reply_string(conn, word);
 	if (name)
@@ -257,6 +261,8 @@ static void reply_state(struct conn *conn, enum pubsub_kind kind, const char *wo
 	else
 		reply_null(conn);
 	reply_integer(conn, count);
+	conn->reply_off = reply_off;
+	conn->is_skipped = is_skipped;
 }
 
 static void subscribe(struct request *request, enum pubsub_kind kind)

@@ -47,6 +47,18 @@ static void check(struct conn *conn, int failed)
 		conn->is_dead = 1;
 }
 
+/* CLIENT REPLY. Messages of channels are not answers, and are added to `out` by others than this file. */
+static int is_silent(const struct conn *conn)
+{
+	return conn->reply_off || conn->is_skipped;
+}
+
+static void add_header(struct conn *conn, char kind, uint64_t number)
+{
+	if (!is_silent(conn))
+		check(conn, reply_add_header(&conn->out, kind, number));
+}
+
 /* One command may ask for a large value a thousand times: its client is closed before others are for it. */
 static int has_no_room(struct conn *conn, size_t size)
 {
@@ -57,7 +69,7 @@ static int has_no_room(struct conn *conn, size_t size)
 
 void reply_bytes(struct conn *conn, const void *bytes, size_t size)
 {
-	if (!has_no_room(conn, size))
+	if (!is_silent(conn) && !has_no_room(conn, size))
 		check(conn, buffer_append(&conn->out, bytes, size));
 }
 
@@ -95,16 +107,16 @@ void reply_error(struct conn *conn, const char *format, ...)
 void reply_integer(struct conn *conn, int64_t number)
 {
 	if (number >= 0) {
-		check(conn, reply_add_header(&conn->out, ':', (uint64_t)number));
+		add_header(conn, ':', (uint64_t)number);
 		return;
 	}
 	reply_bytes(conn, ":", 1);
-	check(conn, reply_add_header(&conn->out, '-', 0 - (uint64_t)number));
+	add_header(conn, '-', 0 - (uint64_t)number);
 }
 
 void reply_bulk(struct conn *conn, const void *bytes, size_t size)
 {
-	if (!has_no_room(conn, size))
+	if (!is_silent(conn) && !has_no_room(conn, size))
 		check(conn, reply_add_bulk(&conn->out, bytes, size));
 }
 
@@ -131,7 +143,7 @@ void reply_verbatim(struct conn *conn, const char *text, size_t size)
 		reply_bulk(conn, text, size);
 		return;
 	}
-	check(conn, reply_add_header(&conn->out, '=', size + 4));
+	add_header(conn, '=', size + 4);
 	reply_bytes(conn, "txt:", 4);
 	reply_bytes(conn, text, size);
 	reply_bytes(conn, "\r\n", 2);
@@ -155,22 +167,22 @@ void reply_null_array(struct conn *conn)
 
 void reply_array(struct conn *conn, size_t count)
 {
-	check(conn, reply_add_header(&conn->out, '*', count));
+	add_header(conn, '*', count);
 }
 
 void reply_map(struct conn *conn, size_t count)
 {
 	int is_old = conn->protocol == 2;
 
-	check(conn, reply_add_header(&conn->out, is_old ? '*' : '%', is_old ? 2 * count : count));
+	add_header(conn, is_old ? '*' : '%', is_old ? 2 * count : count);
 }
 
 void reply_set(struct conn *conn, size_t count)
 {
-	check(conn, reply_add_header(&conn->out, conn->protocol == 2 ? '*' : '~', count));
+	add_header(conn, conn->protocol == 2 ? '*' : '~', count);
 }
 
 void reply_push(struct conn *conn, size_t count)
 {
-	check(conn, reply_add_header(&conn->out, conn->protocol == 2 ? '*' : '>', count));
+	add_header(conn, conn->protocol == 2 ? '*' : '>', count);
 }

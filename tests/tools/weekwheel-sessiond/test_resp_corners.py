@@ -104,5 +104,24 @@ class Strangers(Corners):
         self.each("EXEC", "EXEC x", "GET a", "MULTI", "CLIENT ID", "CLIENT NOPE", "NOPE", "RESET", "HELLO 3", "PING")
 
 
+class Replies(Corners):
+    def test_some_are_left_out(self):
+        for protocol in ("HELLO 2", "HELLO 3"):
+            for first in ("CLIENT REPLY OFF", "CLIENT REPLY SKIP"):
+                for word in ("PING", "NOPE", "SUBSCRIBE a b", "PSUBSCRIBE a", "UNSUBSCRIBE", "CLIENT REPLY ON",
+                             "CLIENT REPLY SKIP", "KEYS nothing", "CLIENT LIST", "CONFIG GET databases"):
+                    self.same(commands(protocol, first, word, "PING", "CLIENT REPLY ON", "PING", "RESET"))
+
+    def test_within_a_transaction(self):
+        for word in ("CLIENT REPLY OFF", "CLIENT REPLY SKIP"):
+            self.same(commands("MULTI", "PING", word, "PING", "EXEC", "PING", "CLIENT REPLY ON", "PING"))
+        self.same(commands("CLIENT REPLY SKIP", "MULTI", "PING", "EXEC"))
+
+    def test_messages_are_heard(self):
+        for word in ("CLIENT REPLY OFF", "CLIENT REPLY SKIP"):
+            self.same(commands("HELLO 3", "SUBSCRIBE a", word, "PUBLISH a mine", "CLIENT REPLY ON"),
+                      (1, commands("PUBLISH a yours")), commands("PING"))
+
+
 if __name__ == "__main__":
     main()
