@@ -123,5 +123,12 @@ class Replies(Corners):
                       (1, commands("PUBLISH a yours")), commands("PING"))
 
 
+class Lines(Corners):
+    def test_where_words_end(self):
+        for line in (b"GET a\vb", b"ECHO a\f", b"ECHO \va", b"ECHO 'a'\v'b'", b"ECHO \"a\"\v", b"ECHO a\tb", b"ECHO a\rb",
+                     b"\fPING\f", b"PING\r", b"ECHO a\"b\"", b"ECHO \"a\"b", b"ECHO \"a\\", b"ECHO \x85b\xa0c"):
+            self.same(line + b"\r\nPING\r\n")
+
+
 if __name__ == "__main__":
     main()

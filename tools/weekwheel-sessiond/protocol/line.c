@@ -17,6 +17,12 @@ static int is_space(char c)
 	return isspace((unsigned char)c) != 0;
 }
 
+/* As in Redis, the other spaces may stand before a word and behind a quote, and are part of a word otherwise. */
+static int ends_word(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static int hex(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -66,7 +72,7 @@ static int read_quoted(struct line *line, char quote)
 
 static int read_word(struct line *line)
 {
-	while (line->at < line->end && !is_space(*line->at)) {
+	while (line->at < line->end && !ends_word(*line->at)) {
 		char c = *line->at++;
 		if (c == '"' || c == '\'')
 			return read_quoted(line, c);

@@ -36,6 +36,7 @@ START_TEST(lines_are_commands)
 	SAYS("GET a\r\n  SET  a  b \nPING\n", "[GET][a]\n[SET][a][b]\n[PING]\n+ 0\n");
 	SAYS("\r\n\nx\n", "\n\n[x]\n+ 0\n");
 	SAYS("a\"b c\\x41\\n\\q\" 'd\\'\\n' ''\n", "[ab%20cA%0aq][d%27%5cn][]\n+ 0\n");
+	SAYS("GET \fa\vb\f 'c'\vd\r\n", "[GET][a%0bb%0c][c][d]\n+ 0\n");
 	SAYS("GET \"a\n", "Protocol error: unbalanced quotes in request\n+ 0\n");
 	SAYS("GET \"a\"b\n", "Protocol error: unbalanced quotes in request\n+ 0\n");
 	SAYS("GET 'a\n", "Protocol error: unbalanced quotes in request\n+ 0\n");
