@@ -151,7 +151,7 @@ static int passes(const struct filter *filter, const struct conn *conn)
 	/* Who was killed is gone at once for everybody else, though the own loop closes it a moment later. */
 	return !(conn->is_killed && conn != filter->request->conn) && (!filter->id || filter->id == conn->id) &&
 	       is_text(filter->address, peer) && is_text(filter->local, local) &&
-	       is_text(filter->kind, kind_of(conn)) && !(filter->skip_me && conn == filter->request->conn);
+	       (!filter->kind || request_is_word(filter->kind, kind_of(conn))) && !(filter->skip_me && conn == filter->request->conn);
 }
 
 typedef void each_fn(struct conn *conn, void *context);
@@ -176,6 +176,20 @@ struct listed {
 	uint64_t now_ms;
 };
 
+/* Returns 0, or -1 after an answer. Nobody is a replica, or a master's. */
+static int read_kind(struct request *request, size_t number, struct filter *filter)
+{
+	static const char *const kinds[] = {"NORMAL", "PUBSUB", "MASTER", "REPLICA", "SLAVE"};
+
+	filter->kind = &request->arg[number];
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (request_is(request, number, kinds[i]))
+			return 0;
+	reply_error(
+	    request->conn, "ERR Unknown client type '%.*s'", (int)filter->kind->size, filter->kind->data);
+	return -1;
+}
+
 static void add_to_list(struct conn *conn, void *context)
 {
 	struct listed *listed = context;
@@ -197,9 +211,10 @@ static void list(struct request *request)
 	struct filter filter = {.request = request};
 	int64_t id;
 
-	if (request->count == 4 && request_is(request, 2, "TYPE"))
-		filter.kind = &request->arg[3];
-	else if (request->count == 4 && request_is(request, 2, "ID")) {
+	if (request->count == 4 && request_is(request, 2, "TYPE")) {
+		if (read_kind(request, 3, &filter) != 0)
+			return;
+	} else if (request->count == 4 && request_is(request, 2, "ID")) {
 		if (request_whole(request, 3, &id) != 0)
 			return;
 		filter.id = (uint64_t)id;
@@ -217,35 +232,69 @@ static void info(struct request *request)
 	reply_list(request, &filter);
 }
 
+struct killed {
+	struct conn *by;
+	int64_t count;
+};
+
 static void kill_one(struct conn *conn, void *context)
 {
-	int64_t *count = context;
+	struct killed *killed = context;
 
+	killed->count++;
+	/* Who ends itself hears the answer, and says nothing any more. */
+	if (conn == killed->by) {
+		conn->is_ending = 1;
+		return;
+	}
 	conn->is_killed = 1;
 	loop_mail(conn);
-	++*count;
 }
 
-/* Returns 0, or -1 after an answer. */
-static int read_kill(struct request *request, struct filter *filter)
+static int read_id(struct request *request, size_t number, struct filter *filter)
 {
-	for (size_t i = 2; i + 1 < request->count; i += 2) {
-		const struct resp_arg *value = &request->arg[i + 1];
-		int64_t id;
-		if (request_is(request, i, "ADDR"))
-			filter->address = value;
-		else if (request_is(request, i, "LADDR"))
-			filter->local = value;
-		else if (request_is(request, i, "TYPE"))
-			filter->kind = value;
-		else if (request_is(request, i, "SKIPME"))
-			filter->skip_me = request_is(request, i + 1, "YES");
-		else if (request_is(request, i, "ID") && resp_whole(value->data, value->size, &id) == 0 && id > 0)
-			filter->id = (uint64_t)id;
-		else {
-			request_syntax_error(request);
-			return -1;
-		}
+	int64_t id;
+
+	if (resp_whole(request->arg[number].data, request->arg[number].size, &id) != 0 || id <= 0) {
+		reply_error(request->conn, "ERR client-id should be greater than 0");
+		return -1;
+	}
+	filter->id = (uint64_t)id;
+	return 0;
+}
+
+/* All clients are listed as those of this user. */
+static int read_user(struct request *request, size_t number)
+{
+	const struct resp_arg *user = &request->arg[number];
+
+	if (is_text(user, "default"))
+		return 0;
+	reply_error(request->conn, "ERR No such user '%.*s'", (int)user->size, user->data);
+	return -1;
+}
+
+/* Read a condition and its value. Returns 0, or -1 after an answer. */
+static int read_condition(struct request *request, size_t i, struct filter *filter)
+{
+	int has_value = i + 1 < request->count;
+
+	if (has_value && request_is(request, i, "ID"))
+		return read_id(request, i + 1, filter);
+	if (has_value && request_is(request, i, "TYPE"))
+		return read_kind(request, i + 1, filter);
+	if (has_value && request_is(request, i, "USER"))
+		return read_user(request, i + 1);
+	if (has_value && request_is(request, i, "ADDR")) {
+		filter->address = &request->arg[i + 1];
+	} else if (has_value && request_is(request, i, "LADDR")) {
+		filter->local = &request->arg[i + 1];
+	} else if (has_value && request_is(request, i, "SKIPME") &&
+	           (request_is(request, i + 1, "YES") || request_is(request, i + 1, "NO"))) {
+		filter->skip_me = request_is(request, i + 1, "YES");
+	} else {
+		request_syntax_error(request);
+		return -1;
 	}
 	return 0;
 }
@@ -253,19 +302,17 @@ static int read_kill(struct request *request, struct filter *filter)
 static void kill_some(struct request *request)
 {
 	struct filter filter = {.request = request, .skip_me = request->count > 3};
-	int64_t count = 0;
+	struct killed killed = {.by = request->conn};
 
 	if (request->count == 3)
 		filter.address = &request->arg[2];
-	else if (request->count % 2 == 1) {
-		request_syntax_error(request);
-		return;
-	} else if (read_kill(request, &filter) != 0)
-		return;
-	each(request, &filter, kill_one, &count);
+	for (size_t i = 2; request->count > 3 && i < request->count; i += 2)
+		if (read_condition(request, i, &filter) != 0)
+			return;
+	each(request, &filter, kill_one, &killed);
 	if (request->count > 3)
-		reply_integer(request->conn, count);
-	else if (count > 0)
+		reply_integer(request->conn, killed.count);
+	else if (killed.count > 0)
 		reply_ok(request->conn);
 	else
 		reply_error(request->conn, "ERR No such client");

@@ -130,5 +130,25 @@ class Lines(Corners):
             self.same(line + b"\r\nPING\r\n")
 
 
+class Clients(Corners):
+    def test_wrong_ones(self):
+        self.each("CLIENT LIST x", "CLIENT LIST TYPE", "CLIENT LIST TYPE x", "CLIENT LIST TYPE MASTER",
+                  "CLIENT LIST TYPE replica", "CLIENT LIST TYPE slave", "CLIENT LIST TYPE PubSub", "CLIENT KILL x",
+                  "CLIENT KILL ID x", "CLIENT KILL ID 0", "CLIENT KILL ID -1", "CLIENT KILL ID 99999", "CLIENT KILL ID",
+                  "CLIENT KILL TYPE x", "CLIENT KILL TYPE PUBSUB", "CLIENT KILL SKIPME x", "CLIENT KILL SKIPME",
+                  "CLIENT KILL USER default", "CLIENT KILL USER nobody", "CLIENT KILL ADDR 1.2.3.4:5 ID",
+                  "CLIENT KILL LADDR 1.2.3.4:5 NOPE x", "CLIENT KILL ID x NOPE", "CLIENT KILL ID 99999999999999999999")
+
+    def test_who_ends_itself_hears_that_and_nothing_else(self):
+        for kill in ("CLIENT KILL TYPE normal SKIPME no", "CLIENT KILL TYPE NORMAL SKIPME NO", "CLIENT KILL SKIPME no"):
+            self.same(commands(kill, "PING", "SET a 1"))
+        self.same(commands("GET a"))
+
+    def test_who_is_ended(self):
+        for kill in ("CLIENT KILL TYPE pubsub", "CLIENT KILL TYPE PubSub", "CLIENT KILL SKIPME yes",
+                     "CLIENT KILL TYPE normal"):
+            self.same((1, commands("SUBSCRIBE a")), (0, commands(kill, "PING")))
+
+
 if __name__ == "__main__":
     main()
