@@ -46,6 +46,11 @@ void command_select(struct request *request)
 
 	if (request_whole(request, 1, &number) != 0)
 		return;
+	if (number < INT32_MIN || number > INT32_MAX) {
+		reply_error(
+		    request->conn, "ERR value is out of range, value must between %d and %d", INT32_MIN, INT32_MAX);
+		return;
+	}
 	if (number < 0 || (uint64_t)number >= data_databases(request->data)) {
 		reply_error(request->conn, "ERR DB index is out of range");
 		return;
@@ -116,19 +121,31 @@ static void reply_hello(struct conn *conn)
 	reply_array(conn, 0);
 }
 
-/* Read the options of HELLO. Returns 0, or -1 after an answer. */
-static int read_hello(struct request *request, size_t *user, size_t *name)
+static int give_name(struct request *request, const struct resp_arg *name)
+{
+	if (conn_rename(request->conn, name->data, name->size) == 0)
+		return 0;
+	reply_error(request->conn, "ERR Client names cannot contain spaces, newlines or special characters.");
+	return -1;
+}
+
+/* As in Redis, each option of HELLO is carried out before the next is read. Returns 0, or -1 as log_in. */
+static int carry_out_options(struct request *request)
 {
 	for (size_t i = 2; i < request->count; i++) {
+		const struct resp_arg *arg = &request->arg[i];
 		size_t more = request->count - i - 1;
 		if (request_is(request, i, "AUTH") && more >= 2) {
-			*user = i + 1;
+			if (log_in(request, &arg[1], &arg[2]) != 0)
+				return -1;
 			i += 2;
 		} else if (request_is(request, i, "SETNAME") && more >= 1) {
-			*name = ++i;
+			if (give_name(request, &arg[1]) != 0)
+				return -1;
+			i++;
 		} else {
-			reply_error(request->conn, "ERR Syntax error in HELLO option '%.*s'", (int)request->arg[i].size,
-			    request->arg[i].data);
+			reply_error(
+			    request->conn, "ERR Syntax error in HELLO option '%.*s'", (int)arg->size, arg->data);
 			return -1;
 		}
 	}
@@ -139,8 +156,6 @@ void command_hello(struct request *request)
 {
 	struct conn *conn = request->conn;
 	int64_t version = conn->protocol;
-	size_t user = 0;
-	size_t name = 0;
 
 	if (request->count > 1 && resp_whole(request->arg[1].data, request->arg[1].size, &version) != 0) {
 		reply_error(conn, "ERR Protocol version is not an integer or out of range");
@@ -150,18 +165,12 @@ void command_hello(struct request *request)
 		reply_error(conn, "NOPROTO unsupported protocol version");
 		return;
 	}
-	if (read_hello(request, &user, &name) != 0)
-		return;
-	if (user && log_in(request, &request->arg[user], &request->arg[user + 1]) != 0)
+	if (carry_out_options(request) != 0)
 		return;
 	if (!conn->is_known) {
 		reply_error(conn,
 		    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> "
 		    "option can be used to authenticate the client and select the RESP protocol version at the same time");
-		return;
-	}
-	if (name && conn_rename(conn, request->arg[name].data, request->arg[name].size) != 0) {
-		reply_error(conn, "ERR Client names cannot contain spaces, newlines or special characters.");
 		return;
 	}
 	conn->protocol = (int)version;
