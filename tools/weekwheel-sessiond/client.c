@@ -151,7 +151,8 @@ static int passes(const struct filter *filter, const struct conn *conn)
 	/* Who was killed is gone at once for everybody else, though the own loop closes it a moment later. */
 	return !(conn->is_killed && conn != filter->request->conn) && (!filter->id || filter->id == conn->id) &&
 	       is_text(filter->address, peer) && is_text(filter->local, local) &&
-	       (!filter->kind || request_is_word(filter->kind, kind_of(conn))) && !(filter->skip_me && conn == filter->request->conn);
+	       (!filter->kind || request_is_word(filter->kind, kind_of(conn))) &&
+	       !(filter->skip_me && conn == filter->request->conn);
 }
 
 typedef void each_fn(struct conn *conn, void *context);
@@ -185,8 +186,7 @@ static int read_kind(struct request *request, size_t number, struct filter *filt
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (request_is(request, number, kinds[i]))
 			return 0;
-	reply_error(
-	    request->conn, "ERR Unknown client type '%.*s'", (int)filter->kind->size, filter->kind->data);
+	reply_error(request->conn, "ERR Unknown client type '%.*s'", (int)filter->kind->size, filter->kind->data);
 	return -1;
 }
 

@@ -232,7 +232,7 @@ static const struct command_word {
     {"client", "setname", 3},
     {"command", "count", 2},
     {"command", "docs", -2},
-    {"command", "getkeys", -3},
+    {"command", "getkeys", -4},
     {"command", "help", 2},
     {"command", "info", -2},
     {"command", "list", -2},
@@ -264,6 +264,11 @@ static const struct command_word *find_word(
 		if (strcmp(words[i].command, command->name) == 0 && request_is_word(&arg[1], words[i].name))
 			return &words[i];
 	return NULL;
+}
+
+int command_has_word(const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	return !(command->flags & COMMAND_SUBCOMMANDS) || find_word(command, arg, count);
 }
 
 /* Answer if the word is none of the command, or has too few or many behind it. Returns 0 if it is right. */

@@ -62,6 +62,8 @@ void command_stripes(
     const struct command_entry *command, const struct resp_arg *arg, size_t count, struct data_stripes *stripes);
 /* Whether it is about one key, and does not copy its value within the server. */
 int command_is_short(const struct command_entry *command);
+/* Whether the word behind its name is one of the command, if it has words. */
+int command_has_word(const struct command_entry *command, const struct resp_arg *arg, size_t count);
 /* Run it; stripes are held. */
 void command_call(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count);
 

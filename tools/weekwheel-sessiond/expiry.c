@@ -38,10 +38,10 @@ static int conditions_hold(
     const struct request *request, unsigned conditions, const struct data_entry *entry, int64_t ms)
 {
 	int has = entry->deadline != DATA_NEVER;
-	int64_t present = has ? data_to_wall_ms(request->data, entry->deadline) : INT64_MAX;
+	int64_t present = has ? data_to_wall_ms(request->data, entry->deadline) : 0;
 
-	return !((conditions & IF_NX && has) || (conditions & IF_XX && !has) || (conditions & IF_GT && ms <= present) ||
-	         (conditions & IF_LT && ms >= present));
+	return !((conditions & IF_NX && has) || (conditions & IF_XX && !has) ||
+	         (conditions & IF_GT && (!has || ms <= present)) || (conditions & IF_LT && has && ms >= present));
 }
 
 static void expire(struct request *request, int64_t unit_ms, int is_absolute, const char *name)

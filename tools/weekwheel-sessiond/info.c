@@ -1,4 +1,5 @@
 /* Commands about the server: its numbers, its parameters, ending it. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -231,36 +232,52 @@ static int show_parameter(
 	}
 }
 
-static int matches_any(const struct request *request, const char *name)
+/* One that is longer than any name has many stars, and is not worth its time. */
+static int is_pattern_of(const struct resp_arg *word, const char *name)
 {
 	char lower[PARAMETER_TEXT];
 
+	if (word->size > sizeof lower)
+		return 0;
+	for (size_t n = 0; n < word->size; n++)
+		lower[n] = (char)tolower((unsigned char)word->data[n]);
+	return glob_matches(lower, word->size, name, strlen(name));
+}
+
+/* Return the word that stands for this parameter, or NULL. One that is its name comes before patterns. */
+static const struct resp_arg *find_word(const struct request *request, const char *name)
+{
+	const struct resp_arg *found = NULL;
+
 	for (size_t i = 2; i < request->count; i++) {
-		size_t size = request->arg[i].size < sizeof lower ? request->arg[i].size : sizeof lower;
-		for (size_t n = 0; n < size; n++) {
-			char c = request->arg[i].data[n];
-			lower[n] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-		}
-		if (glob_matches(lower, size, name, strlen(name)))
-			return 1;
+		if (request_is(request, i, name))
+			return &request->arg[i];
+		if (!found && is_pattern_of(&request->arg[i], name))
+			found = &request->arg[i];
 	}
-	return 0;
+	return found;
 }
 
 static void get_parameters(struct request *request)
 {
 	const struct sessiond_settings *settings = server_of(request)->settings;
+	const struct resp_arg *word;
 	char text[PARAMETER_TEXT];
 	const char *name;
 	size_t count = 0;
 
 	for (size_t i = 0; show_parameter(settings, i, &name, text) == 0; i++)
-		count += (size_t)matches_any(request, name);
+		count += find_word(request, name) != NULL;
 	reply_map(request->conn, count);
 	for (size_t i = 0; show_parameter(settings, i, &name, text) == 0; i++) {
-		if (!matches_any(request, name))
+		word = find_word(request, name);
+		if (!word)
 			continue;
-		reply_string(request->conn, name);
+		/* As in Redis, a name comes back as it was said. */
+		if (request_is_word(word, name))
+			reply_bulk(request->conn, word->data, word->size);
+		else
+			reply_string(request->conn, name);
 		reply_string(request->conn, text);
 	}
 }
@@ -382,6 +399,10 @@ void command_shutdown(struct request *request)
 {
 	static const char *const words[] = {"SAVE", "NOSAVE", "NOW", "FORCE"};
 
+	if (request->count == 2 && request_is(request, 1, "ABORT")) {
+		reply_error(request->conn, "ERR No shutdown in progress.");
+		return;
+	}
 	for (size_t i = 1; i < request->count; i++) {
 		int known = 0;
 		for (size_t n = 0; n < sizeof words / sizeof *words; n++)

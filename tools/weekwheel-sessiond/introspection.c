@@ -127,11 +127,12 @@ static void reply_keys(struct request *request)
 	size_t last;
 	size_t first;
 
-	if (!command) {
+	if (!command || !command_has_word(command, &request->arg[2], count)) {
 		reply_error(request->conn, "ERR Invalid command specified");
 		return;
 	}
-	if (command->first == 0) {
+	/* Channels are not keys. */
+	if (command->first == 0 || strcmp(command->group, "pubsub") == 0) {
 		reply_error(request->conn, "ERR The command has no key arguments");
 		return;
 	}

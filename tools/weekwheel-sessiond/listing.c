@@ -23,6 +23,7 @@ struct key_list {
 	size_t steps; /* and how many steps taken */
 	size_t count; /* of keys found */
 	int is_scan;  /* the answer has the cursor */
+	int is_other; /* keys of another type than strings are wanted: there are none */
 	int failed;   /* without memory */
 	char copy[];  /* of the pattern, when the command's bytes are gone */
 };
@@ -156,21 +157,26 @@ void command_keys(struct request *request)
 	begin(&listing);
 }
 
+/* What Redis takes: a sign may stand before it, and no digits are 0. */
 static int read_cursor(struct request *request, uint64_t *cursor)
 {
-	char text[24];
-	char *end;
 	const struct resp_arg *arg = &request->arg[1];
+	int is_negative = arg->size > 0 && *arg->data == '-';
+	size_t i = arg->size > 1 && (is_negative || *arg->data == '+');
+	int is_bad = 0;
 
-	if (arg->size > 0 && arg->size < sizeof text && arg->data[0] >= '0' && arg->data[0] <= '9') {
-		memcpy(text, arg->data, arg->size);
-		text[arg->size] = 0;
-		*cursor = strtoull(text, &end, 10);
-		if (*end == 0)
-			return 0;
+	*cursor = 0;
+	for (; i < arg->size && !is_bad; i++) {
+		unsigned digit = (unsigned)(unsigned char)arg->data[i] - '0';
+		is_bad = digit > 9 || __builtin_mul_overflow(*cursor, 10, cursor) ||
+		         __builtin_add_overflow(*cursor, digit, cursor);
 	}
-	reply_error(request->conn, "ERR invalid cursor");
-	return -1;
+	if (is_bad) {
+		reply_error(request->conn, "ERR invalid cursor");
+		return -1;
+	}
+	*cursor = is_negative ? 0 - *cursor : *cursor;
+	return 0;
 }
 
 /* Read an option of SCAN and its value. Returns 0, or -1 after an answer. */
@@ -184,8 +190,7 @@ static int read_option(struct request *request, size_t i, struct key_list *listi
 		return 0;
 	}
 	if (request_is(request, i, "TYPE")) {
-		/* No key is of another type than this one. */
-		listing->session = request_is(request, i + 1, "STRING") ? listing->session : NULL;
+		listing->is_other = !request_is(request, i + 1, "STRING");
 		return 0;
 	}
 	if (request_is(request, i, "COUNT")) {
@@ -215,6 +220,8 @@ void command_scan(struct request *request)
 		if (read_option(request, i, &listing) != 0)
 			return;
 	}
+	if (listing.is_other)
+		listing.session = NULL;
 	/* Many places without a key are passed at most. */
 	listing.steps = SCAN_STEPS + listing.room / SCAN_COUNT;
 	begin(&listing);

@@ -381,6 +381,12 @@ static void reply_channels(struct request *request, enum pubsub_kind kind)
 	size_t count = 0;
 	int failed = 0;
 
+	if (request->count > 3) {
+		reply_error(request->conn,
+		    "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try PUBSUB HELP.",
+		    (int)request->arg[1].size, request->arg[1].data);
+		return;
+	}
 	for (struct channel *channel = channels[kind]; channel; channel = channel->hh.next) {
 		if (pattern && !glob_matches(pattern->data, pattern->size, channel->name, channel->length))
 			continue;

@@ -93,7 +93,9 @@ void reply_error(struct conn *conn, const char *format, ...)
 		conn->is_dead = 1;
 		return;
 	}
-	/* Nor must they end the line. */
+	/* Nor must they end the line. As in Redis, what ends the last is left out. */
+	while (length > 0 && (whole[length - 1] == '\r' || whole[length - 1] == '\n'))
+		length--;
 	for (int i = 0; i < length; i++)
 		if (whole[i] == '\r' || whole[i] == '\n')
 			whole[i] = ' ';

@@ -150,5 +150,51 @@ class Clients(Corners):
             self.same((1, commands("SUBSCRIBE a")), (0, commands(kill, "PING")))
 
 
+class Arguments(Corners):
+    def test_cursors(self):
+        for cursor in ("x", "", "-", "+", "-1", "+0", "-0", "0 ", " 0", "00", "0x0", "1.0", "18446744073709551615",
+                       "18446744073709551616", "-18446744073709551616", "9" * 30, "0" * 30):
+            self.same(commands(["SCAN", cursor, "COUNT", "100000"]))
+
+    def test_of_types_the_last_counts(self):
+        self.same(commands("SET a 1", "SCAN 0 TYPE hash TYPE STRING", "SCAN 0 TYPE string TYPE hash", "SCAN 0 TYPE x"))
+
+    def test_times(self):
+        for word in ("EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT"):
+            for time in ("9223372036854775807", "-9223372036854775808", "9223372036854775", "-9223372036854776", "0"):
+                for option in ("", " NX", " XX", " GT", " LT", " GT XX", " LT XX"):
+                    self.same(commands("SET a 1", "SET b 1 EX 1000", f"{word} a {time}{option}", f"{word} b {time}{option}",
+                                       "EXISTS a b"))
+
+    def test_numbers_of_databases(self):
+        self.each(*("SELECT " + number for number in ("15", "16", "-1", "2147483647", "2147483648", "-2147483649", "x",
+                                                      "9223372036854775807", "9223372036854775808", "01")))
+
+    def test_words_with_line_ends(self):
+        for word in ("no\r\n", "\r\nno\npe\r\n", "\n", ""):
+            self.same(commands(["EXPIRE", "a", "10", word], ["NOPE" + word, word], ["CLIENT", word], ["HELLO", "3", word],
+                               ["CONFIG", "SET", "no" + word, word], ["CLIENT", "KILL", "USER", word]))
+
+    def test_hello_carries_out_its_options_in_order(self):
+        for words in ("SETNAME \t AUTH you x", "AUTH you x SETNAME \t", "SETNAME \t NOPE", "SETNAME a AUTH default x",
+                      "SETNAME", "NOPE SETNAME \t", "SETNAME a NOPE", "SETNAME a SETNAME b", "SETNAME a AUTH you x"):
+            self.same(commands("HELLO 3 " + words, "CLIENT GETNAME"))
+
+    def test_channels(self):
+        self.each("PUBSUB CHANNELS a b", "PUBSUB SHARDCHANNELS a b", "pubsub Channels a b", "PUBSUB NUMPAT a")
+
+    def test_keys_of_commands(self):
+        self.each(*("COMMAND GETKEYS " + words for words in (
+            "get", "get a", "get a b", "mset a b c", "ping", "ping x", "nope x", "client", "client id", "client nope",
+            "ssubscribe a", "spublish a b", "sunsubscribe", "sunsubscribe a", "subscribe a", "watch a", "del a b a")))
+
+    def test_parameters(self):
+        self.each("CONFIG GET DataBases", "CONFIG GET data*ases", "CONFIG GET " + "*" * 64 + "nothing",
+                  "CONFIG GET databases DATABASES")
+
+    def test_an_end_that_has_not_begun(self):
+        self.each("SHUTDOWN ABORT", "SHUTDOWN ABORT NOW", "SHUTDOWN x")
+
+
 if __name__ == "__main__":
     main()
