@@ -338,7 +338,8 @@ static void send_to(struct conn *conn)
 		conn_close(conn);
 		return;
 	}
-	is_heard = !is_full(conn) && !conn->is_ending && !conn->walk;
+	/* What comes while its handshake waits for a turn would grow without a bound. */
+	is_heard = !is_full(conn) && !conn->is_ending && !conn->walk && !conn->shake.is_waiting;
 	wait_for(conn, (is_unsent(conn) ? UV_WRITABLE : 0) | (is_heard ? UV_READABLE : 0));
 }
 

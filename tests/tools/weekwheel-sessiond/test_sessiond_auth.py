@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -16,7 +17,7 @@ import urllib.request
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import SESSIOND, Client, Sessiond
-from weekwheel import PATIENCE, WEEKWHEEL, Case, equal, free_port, main, matches, run, until
+from weekwheel import PATIENCE, WEEKWHEEL, Case, check, equal, free_port, main, matches, run, until
 
 OK = b"+OK\r\n"
 NOPERM_KEY = b"-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
@@ -41,8 +42,11 @@ ALL = (line("site", SITE, "read,write:sess:*"), line("shop", SHOP, "read:*", "wr
        line("root", ADMIN, "admin:*"), line("looker", LOOKER, "read:sess:*,__keyevent@0__:*"))
 
 
-def certificate(name):
-    run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
+CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
+
+
+def certificate(name, kind=CURVE):
+    run(0, "openssl", "req", "-x509", *kind, "-nodes", "-days", "30",
         "-subj", "/CN=" + name, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", name + ".key", "-out",
         name + ".pem")
 
@@ -270,6 +274,33 @@ class Tls(Case):
                 equal(b.ask("PING"), b"+PONG\r\n")
             for one in waiting:
                 one.close()
+
+    def test_what_strangers_send_waits_with_them(self):
+        """Each begins a handshake, of which the server can do few in a moment, and sends as much as it can meanwhile."""
+        certificate("server", ("-newkey", "rsa:4096"))
+        outgoing = ssl.MemoryBIO()
+        begun = ssl.create_default_context(cafile="server.pem").wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="x")
+        with self.assertRaises(ssl.SSLWantReadError):
+            begun.do_handshake()
+        hello = outgoing.read()
+        count, most = 200, 65536
+        with self.server("--threads", "1") as server, server.client() as a:
+            strangers = [socket.create_connection(("127.0.0.1", server.tls_port)) for _ in range(count)]
+            for one in strangers:
+                one.setblocking(False)
+                one.send(hello)
+            while strangers:
+                _, ready, _ = select.select([], strangers, [])
+                for one in ready:
+                    try:
+                        one.send((b"\x17\x03\x03\x40\x00" + bytes(16384)) * 16)
+                    except BlockingIOError:
+                        pass
+                    except OSError:
+                        strangers.remove(one)
+                        one.close()
+            got = re.search(rb"total_net_input_bytes:(\d+)", a.ask("INFO", "stats"))
+            check(int(got[1]) < 3 * count * most, got)
 
 
 class Doors(Case):
