@@ -197,18 +197,34 @@ static const char *refuses_keys(const struct token *token, unsigned right, const
 	return NULL;
 }
 
+/* The argument from which on there are channels that it listens to or asks for; 0: there are none. */
+static size_t first_heard(const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	if (command->run == command_subscribe || command->run == command_ssubscribe)
+		return 1;
+	return command->run == command_pubsub && count > 1 &&
+	               (request_is_word(&arg[1], "NUMSUB") || request_is_word(&arg[1], "SHARDNUMSUB"))
+	           ? 2
+	           : 0;
+}
+
+/* Whether it hears or tells the names of all: there are those of keys among them, __expired@0__:KEY. */
+static int is_about_all(const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	return command->run == command_psubscribe ||
+	       (command->run == command_pubsub && count > 1 &&
+	           (request_is_word(&arg[1], "CHANNELS") || request_is_word(&arg[1], "SHARDCHANNELS")));
+}
+
 static const char *refuses_channels(
     const struct token *token, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
-	int publishes = command->run == command_publish || command->run == command_spublish;
-	int listens = command->run == command_subscribe || command->run == command_ssubscribe;
-	int is_right = 1;
+	size_t first = first_heard(command, arg, count);
+	int is_right = !is_about_all(command, arg, count) || token_may(token, RIGHT_READ, NULL);
 
-	if (command->run == command_psubscribe)
-		is_right = token_may(token, RIGHT_READ, NULL);
-	for (size_t i = 1; listens && i < count; i++)
+	for (size_t i = first; first && i < count; i++)
 		is_right &= may(token, RIGHT_READ, &arg[i]);
-	if (publishes)
+	if (command->run == command_publish || command->run == command_spublish)
 		is_right = may(token, RIGHT_PUT, &arg[1]);
 	return is_right ? NULL : "NOPERM this user has no permissions to access one of the channels used as arguments";
 }

@@ -104,7 +104,18 @@ class Tokens(Case):
             equal(a.ask("PSUBSCRIBE", "*"), NOPERM_CHANNEL)
             equal(a.ask("SUBSCRIBE", "__keyevent@1__:expired"), NOPERM_CHANNEL)
             equal(a.ask("PUBLISH", "sess:1", "x"), NOPERM_CHANNEL)
+            equal(a.ask("PUBSUB", "CHANNELS"), NOPERM_CHANNEL)
+            equal(a.ask("PUBSUB", "shardchannels", "sess:*"), NOPERM_CHANNEL)
+            equal(a.ask("PUBSUB", "NUMSUB", "sess:1", "cart:1"), NOPERM_CHANNEL)
+            equal(a.ask("PUBSUB", "NUMSUB", "sess:1"), b"*2\r\n$6\r\nsess:1\r\n:0\r\n")
+            equal(a.ask("PUBSUB", "NUMPAT"), b":0\r\n")
             matches("subscribe", a.ask("SUBSCRIBE", "__keyevent@0__:expired").decode())
+
+    def test_who_reads_all_sees_the_channels(self):
+        with Sessiond("--auth-file", "tokens") as server, server.client() as a, server.client() as b:
+            equal(a.ask("AUTH", LOOKER) + b.ask("AUTH", SHOP), OK + OK)
+            a.ask("SUBSCRIBE", "sess:1")
+            equal(b.ask("PUBSUB", "CHANNELS"), b"*1\r\n$6\r\nsess:1\r\n")
 
     def test_names(self):
         """A token belongs to its name; Redis's own name for who has none stands for any."""
