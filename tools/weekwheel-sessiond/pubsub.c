@@ -9,6 +9,7 @@
 #include "tools/weekwheel-sessiond/bounds.h"
 #include "tools/weekwheel-sessiond/commands.h"
 #include "tools/weekwheel-sessiond/glob.h"
+#include "tools/weekwheel-sessiond/walk.h"
 
 /* The number of subscriptions that end at a time. */
 enum { PIECE = 1000 };
@@ -18,6 +19,7 @@ struct channel {
 	UT_hash_handle hh;
 	enum pubsub_kind kind;
 	size_t count;
+	unsigned pins; /* it stays without subscriptions */
 	LIST_HEAD(, subscription) subscriptions;
 	size_t length;
 	char name[];
@@ -175,7 +177,7 @@ static size_t size_of(const struct channel *channel)
 
 static void drop_channel(struct channel *channel)
 {
-	if (channel->count > 0)
+	if (channel->count > 0 || channel->pins > 0)
 		return;
 	HASH_DEL(channels[channel->kind], channel);
 	free(channel);
@@ -372,14 +374,79 @@ void command_spublish(struct request *request)
 	publish(request, PUBSUB_SHARD);
 }
 
-/* ---- PUBSUB */
+/* ---- PUBSUB CHANNELS, in pieces: a client may have subscribed to millions, and each may take long to be compared */
+
+/* The names that it has found are its client's `aside`. */
+struct channel_walk {
+	struct key_walk walk;
+	struct channel *at; /* comes next, and is pinned; NULL: none is left */
+	size_t count;
+	int failed; /* without memory */
+	int has_pattern;
+	size_t size; /* of the pattern */
+	char pattern[];
+};
+
+/* The lock is held for writing. */
+static void go_to(struct channel_walk *walk, struct channel *channel)
+{
+	struct channel *former = walk->at;
+
+	walk->at = channel;
+	if (channel)
+		channel->pins++;
+	if (!former)
+		return;
+	former->pins--;
+	drop_channel(former);
+}
+
+static void leave_channels(struct key_walk *pointer)
+{
+	struct channel_walk *walk = (struct channel_walk *)(void *)pointer;
+
+	pthread_rwlock_wrlock(&lock);
+	go_to(walk, NULL);
+	pthread_rwlock_unlock(&lock);
+}
+
+static void note_channel(struct channel_walk *walk, const struct channel *channel)
+{
+	if (channel->count == 0 ||
+	    (walk->has_pattern && !glob_matches(walk->pattern, walk->size, channel->name, channel->length)))
+		return;
+	walk->failed |= reply_add_bulk(&walk->walk.conn->aside, channel->name, channel->length);
+	walk->count++;
+}
+
+static int take_channels(struct key_walk *pointer)
+{
+	struct channel_walk *walk = (struct channel_walk *)(void *)pointer;
+	struct conn *conn = walk->walk.conn;
+	uint64_t end = uv_hrtime() + WALK_PIECE;
+	struct channel *channel;
+
+	pthread_rwlock_wrlock(&lock);
+	for (channel = walk->at; channel && !walk->failed; channel = channel->hh.next) {
+		if (!conn->is_in_exec && uv_hrtime() >= end)
+			break;
+		note_channel(walk, channel);
+	}
+	go_to(walk, channel);
+	pthread_rwlock_unlock(&lock);
+	if (channel && !walk->failed)
+		return 0;
+	conn->is_dead |= walk->failed;
+	reply_array(conn, walk->count);
+	reply_bytes(conn, conn->aside.data, conn->aside.size);
+	buffer_free(&conn->aside);
+	return 1;
+}
 
 static void reply_channels(struct request *request, enum pubsub_kind kind)
 {
 	const struct resp_arg *pattern = request->count > 2 ? &request->arg[2] : NULL;
-	struct buffer names = {0};
-	size_t count = 0;
-	int failed = 0;
+	struct channel_walk *walk;
 
 	if (request->count > 3) {
 		reply_error(request->conn,
@@ -387,17 +454,30 @@ static void reply_channels(struct request *request, enum pubsub_kind kind)
 		    (int)request->arg[1].size, request->arg[1].data);
 		return;
 	}
-	for (struct channel *channel = channels[kind]; channel; channel = channel->hh.next) {
-		if (pattern && !glob_matches(pattern->data, pattern->size, channel->name, channel->length))
-			continue;
-		failed |= reply_add_bulk(&names, channel->name, channel->length);
-		count++;
+	walk = malloc(sizeof *walk + (pattern ? pattern->size : 0));
+	if (!walk) {
+		(void)request_failed(request, WW_ENOMEM);
+		return;
 	}
-	reply_array(request->conn, count);
-	reply_bytes(request->conn, names.data, names.size);
-	request->conn->is_dead |= failed;
-	buffer_free(&names);
+	*walk = (struct channel_walk){
+	    .walk.conn = request->conn, .walk.take_piece = take_channels, .walk.leave = leave_channels};
+	if (pattern) {
+		walk->has_pattern = 1;
+		walk->size = pattern->size;
+		memcpy(walk->pattern, pattern->data, pattern->size);
+	}
+	pthread_rwlock_wrlock(&lock);
+	go_to(walk, channels[kind]);
+	pthread_rwlock_unlock(&lock);
+	if (take_channels(&walk->walk)) {
+		leave_channels(&walk->walk);
+		free(walk);
+	} else {
+		walk_begin(&walk->walk);
+	}
 }
+
+/* ---- The other words of PUBSUB */
 
 static void reply_numbers(struct request *request, enum pubsub_kind kind)
 {
@@ -412,12 +492,16 @@ static void reply_numbers(struct request *request, enum pubsub_kind kind)
 
 void command_pubsub(struct request *request)
 {
-	pthread_rwlock_rdlock(&lock);
-	if (request_is(request, 1, "CHANNELS"))
+	if (request_is(request, 1, "CHANNELS")) {
 		reply_channels(request, PUBSUB_CHANNEL);
-	else if (request_is(request, 1, "SHARDCHANNELS"))
+		return;
+	}
+	if (request_is(request, 1, "SHARDCHANNELS")) {
 		reply_channels(request, PUBSUB_SHARD);
-	else if (request_is(request, 1, "NUMSUB"))
+		return;
+	}
+	pthread_rwlock_rdlock(&lock);
+	if (request_is(request, 1, "NUMSUB"))
 		reply_numbers(request, PUBSUB_CHANNEL);
 	else if (request_is(request, 1, "SHARDNUMSUB"))
 		reply_numbers(request, PUBSUB_SHARD);

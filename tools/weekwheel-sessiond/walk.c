@@ -63,5 +63,7 @@ void walk_leave(struct conn *conn)
 		return;
 	conn->walk = NULL;
 	TAILQ_REMOVE(&conn->loop->walks, walk, next);
+	if (walk->leave)
+		walk->leave(walk);
 	free(walk);
 }

@@ -18,6 +18,7 @@ enum { WALK_PIECE = 1000000 };
 struct key_walk {
 	struct conn *conn;
 	int (*take_piece)(struct key_walk *walk); /* returns 1 if it was the last, and the client has its answer */
+	void (*leave)(struct key_walk *walk);     /* before it is freed; or NULL */
 	TAILQ_ENTRY(key_walk) next;
 };
 

@@ -7,7 +7,7 @@ import tempfile
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import Sessiond, encoded
-from weekwheel import Case, check, equal, main
+from weekwheel import Case, check, equal, main, until
 
 OK = b"+OK\r\n"
 MANY = 30000
@@ -105,6 +105,52 @@ class Walks(Case):
                 fill(a)
                 equal(a.ask("FLUSHALL", "ASYNC"), OK)
                 check(a.ask("KEYS", "*") == b"*0\r\n", "all databases are empty")
+
+
+class Channels(Case):
+    """PUBSUB CHANNELS goes through all channels, of which a client may have many."""
+    PATTERN = "*" + 40 * "a" + "b"
+
+    def listen(self, client):
+        client.send(encoded("SUBSCRIBE", *(40 * "a" + f"{i:06}" for i in range(MANY))))
+        for _ in range(MANY):
+            client.answer()
+
+    def test_others_are_served(self):
+        with Sessiond("--threads", "1") as server, server.client() as a, server.client() as b, server.client() as c:
+            self.listen(a)
+            for _ in range(20):
+                b.send(encoded("PUBSUB", "CHANNELS", self.PATTERN))
+                for _ in range(3):
+                    equal(c.ask("PING"), b"+PONG\r\n")
+                is_early = not select.select([b.socket], [], [], 0)[0]
+                equal(b.answer(), b"*0\r\n")
+                if is_early:
+                    return
+            self.fail("nobody was served meanwhile")
+
+    def test_each_is_told_once(self):
+        with Sessiond("--threads", "1") as server, server.client() as a, server.client() as b:
+            self.listen(a)
+            equal(sorted(names(b.ask("PUBSUB", "CHANNELS")))[-1], 40 * b"a" + b"%06d" % (MANY - 1))
+            equal(len(names(b.ask("PUBSUB", "CHANNELS", "*"))), MANY)
+            equal(len(names(b.ask("PUBSUB", "CHANNELS", "*00"))), MANY // 100)
+            b.send(encoded("MULTI") + encoded("PUBSUB", "CHANNELS", "*000001") + encoded("PING") + encoded("EXEC"))
+            equal([b.answer() for _ in range(3)], [OK] + 2 * [b"+QUEUED\r\n"])
+            equal(b.answer(), b"*2\r\n*1\r\n$46\r\n" + 40 * b"a" + b"000001\r\n+PONG\r\n")
+
+    def test_channels_and_clients_may_go_in_the_middle(self):
+        with Sessiond("--threads", "2") as server, server.client() as b:
+            for _ in range(10):
+                with server.client() as a, server.client() as c:
+                    self.listen(a)
+                    for client in (b, c):
+                        client.send(encoded("PUBSUB", "CHANNELS", self.PATTERN) + encoded("PING"))
+                    c.socket.close()
+                    a.send(encoded("RESET"))
+                equal([b.answer(), b.answer()], [b"*0\r\n", b"+PONG\r\n"])
+            until(lambda: b.ask("PUBSUB", "CHANNELS") == b"*0\r\n", "no channel is left")
+            equal(b.ask("PUBSUB", "NUMSUB", 40 * "a" + "000000"), b"*2\r\n$46\r\n" + 40 * b"a" + b"000000\r\n:0\r\n")
 
 
 if __name__ == "__main__":
