@@ -138,21 +138,27 @@ struct filter {
 
 static int is_text(const struct resp_arg *arg, const char *text)
 {
-	return !arg || (arg->size == strlen(text) && memcmp(arg->data, text, arg->size) == 0);
+	return arg->size == strlen(text) && memcmp(arg->data, text, arg->size) == 0;
+}
+
+/* To ask for an address is a call of the system, which takes long for thousands of clients. */
+static int is_at(const struct resp_arg *address, int fd, int is_peer)
+{
+	char text[ADDRESS_TEXT];
+
+	if (!address)
+		return 1;
+	address_of(fd, is_peer, text);
+	return is_text(address, text);
 }
 
 static int passes(const struct filter *filter, const struct conn *conn)
 {
-	char peer[ADDRESS_TEXT];
-	char local[ADDRESS_TEXT];
-
-	address_of(conn->fd, 1, peer);
-	address_of(conn->fd, 0, local);
 	/* Who was killed is gone at once for everybody else, though the own loop closes it a moment later. */
 	return !(conn->is_killed && conn != filter->request->conn) && (!filter->id || filter->id == conn->id) &&
-	       is_text(filter->address, peer) && is_text(filter->local, local) &&
 	       (!filter->kind || request_is_word(filter->kind, kind_of(conn))) &&
-	       !(filter->skip_me && conn == filter->request->conn);
+	       !(filter->skip_me && conn == filter->request->conn) && is_at(filter->address, conn->fd, 1) &&
+	       is_at(filter->local, conn->fd, 0);
 }
 
 typedef void each_fn(struct conn *conn, void *context);
