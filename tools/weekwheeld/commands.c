@@ -560,7 +560,7 @@ const struct steps command_steps[VERBS] = {
     [VERB_DELETE_SCHEDULE] = {NULL, schedules_change_run, schedules_change_answer, NULL},
     [VERB_PAUSE_SCHEDULE] = {NULL, schedules_change_run, schedules_change_answer, NULL},
     [VERB_RESUME_SCHEDULE] = {NULL, schedules_change_run, schedules_change_answer, NULL},
-    [VERB_RUN_SCHEDULE] = {NULL, schedules_change_run, schedules_change_answer, NULL},
+    [VERB_RUN_SCHEDULE] = {schedules_run_prepare, schedules_change_run, schedules_change_answer, NULL},
     [VERB_LIST_SCHEDULES] = {NULL, schedules_list_run, schedules_list_answer, NULL},
 #else
     [VERB_PUT_SCHEDULE] = {schedules_put_prepare, NULL, NULL, NULL},

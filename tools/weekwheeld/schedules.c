@@ -99,7 +99,8 @@ void schedules_ready(struct server *server)
 {
 	struct schedules *schedules = server->schedules;
 
-	if (!schedules || server->is_stopping)
+	/* What becomes due while the server drains is due at its next start, or at another server of the store. */
+	if (!schedules || server->is_stopping || server->is_draining)
 		return;
 	schedules->is_due = 1;
 	if (!server->is_shared) {
@@ -121,7 +122,7 @@ void schedules_turn(struct server *server)
 	struct schedules *schedules = server->schedules;
 	int result;
 
-	if (!schedules || !schedules->is_due || server->is_shared || server->is_stopping)
+	if (!schedules || !schedules->is_due || server->is_shared || server->is_stopping || server->is_draining)
 		return;
 	schedules->is_due = 0;
 	result = turn_begin(server);
@@ -298,6 +299,13 @@ void schedules_put_answer(struct call *call)
 		    call->made.data ? (const char *)call->made.data : "");
 	buffer_free(&call->made);
 	call->made = (struct buffer){0};
+}
+
+int schedules_run_prepare(struct call *call)
+{
+	if (call->connection->server->is_draining)
+		call->text = "DRAINING\r\n";
+	return !call->text;
 }
 
 void schedules_change_run(struct call *call)

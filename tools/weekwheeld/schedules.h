@@ -40,6 +40,7 @@ int schedules_numbers(struct server *server, struct buffer *out, number_fn *add)
 int schedules_put_prepare(struct call *call);
 void schedules_put_run(struct call *call);
 void schedules_put_answer(struct call *call);
+int schedules_run_prepare(struct call *call);
 void schedules_change_run(struct call *call);
 void schedules_change_answer(struct call *call);
 void schedules_list_run(struct call *call);

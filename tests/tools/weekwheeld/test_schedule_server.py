@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import Case, Redis, Server, alone, conversation, equal, main, matches, objects, seed, until
+from web import Stores, Web
 
 BEGIN = 2847571200  # 2060-03-27T00:00:00Z, a day before Berlin's clocks go forward
 
@@ -94,6 +95,29 @@ class Verbs(Case):
                          ("reserve-job 1", "NOT_FOUND"), ("kick-job 1", "NOT_FOUND"), ("move 1 5", "NOT_FOUND"),
                          ("list-delayed", "OK 0|"), ("delete-schedule a", "DELETED"))
             conversation(a, ("use -schedules", "BAD_FORMAT"), ("watch -schedules", "BAD_FORMAT"), ("list-schedules x", "BAD_FORMAT"), ("list-schedules", "OK 0|"))
+
+
+class Draining(Stores, Case):
+    def test_no_job_of_a_schedule(self):
+        with self.server("--data", "data", "--clock", "virtual") as server, Web(server, self.token) as web, server.client() as a:
+            ahead = start(a)
+            equal(schedule(a, "s", "0 * * * *"), "SCHEDULED %d" % (BEGIN + 3600))
+            equal(schedule(a, "left", "0 * * * *", "missed=skip"), "SCHEDULED %d" % (BEGIN + 3600))
+            server.process.send_signal(signal.SIGUSR1)
+            a.until_stats("draining", "true")
+            equal(a.ask("run-schedule s"), "DRAINING")
+            equal(server.program.run(1, "schedule", "run", "s", WEEKWHEEL_TOKEN=self.token).out, "")
+            web.refused(503, None, "POST", "tubes/default/schedules/s/run")
+            # A time passes, and another. The rest of a schedule may change.
+            conversation(a, ("advance 7200", "ADVANCED %d" % (BEGIN + 7200)), ("reserve-with-timeout 0", "TIMED_OUT"),
+                         ("pause-schedule s", "PAUSED"), ("resume-schedule s", "RESUMED"), ("advance 3600", "ADVANCED %d" % (BEGIN + 10800)),
+                         ("reserve-with-timeout 0", "TIMED_OUT"))
+            equal([one["made"] for one in a.jobs("list-schedules")], [0, 0])
+            server.stop()
+        # The times are made up for after the restart, as missed says.
+        with Server("--data", "data", "--clock", "virtual:%d" % (ahead + 10900)) as server, server.client() as a:
+            equal(key_of(a, a.ask("reserve-with-timeout 0")), "s@2060-03-27T03:00:00Z")
+            equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
 
 
 class Command(Case):

@@ -283,6 +283,15 @@ static void run_resume(struct v1_request *request)
 	end(request, ww_schedule_pause(all_of(request), request->tube, name_of(request, name), 0));
 }
 
+static int prepare_now(struct v1_request *request)
+{
+	if (v1_prepare_tube(request) != 0)
+		return -1;
+	if (request->task.server->is_draining)
+		return v1_problem(request, 503, NULL, "run it at another server", "the server takes no new jobs");
+	return 0;
+}
+
 static void run_now(struct v1_request *request)
 {
 	char name[WW_JOB_KEY_MAX + 1];
@@ -346,7 +355,7 @@ const struct v1_operation v1_schedule_operations[] = {
     {"DELETE", "tubes/*/schedules/*", RIGHT_PUT, 0, 1, v1_prepare_tube, run_remove},
     {"POST", "tubes/*/schedules/*/pause", RIGHT_PUT, 0, 1, v1_prepare_tube, run_pause},
     {"POST", "tubes/*/schedules/*/resume", RIGHT_PUT, 0, 1, v1_prepare_tube, run_resume},
-    {"POST", "tubes/*/schedules/*/run", RIGHT_PUT, 0, 1, v1_prepare_tube, run_now},
+    {"POST", "tubes/*/schedules/*/run", RIGHT_PUT, 0, 1, prepare_now, run_now},
     {"GET", "cron", 0, 0, 0, prepare_cron, run_cron},
     {NULL, NULL, 0, 0, 0, NULL, NULL},
 };
