@@ -15,8 +15,8 @@ struct kick_command {
 };
 
 static const struct option table[] = {
-    JOBS_TUBE_OPTION("whose jobs (default 'default')"),
-    {JOBS_FLAG(struct kick_command, all), 'a', "all", NULL, "all that are buried"},
+    JOBS_TUBE_OPTION("whose jobs (default 'default'; --all: of all tubes)"),
+    {JOBS_FLAG(struct kick_command, all), 'a', "all", NULL, "all that are buried, in the tube or everywhere"},
     {ID, 'i', "id", "ID", "this job, buried or delayed, in any tube"},
     JOBS_OPTIONS,
 };
@@ -42,46 +42,93 @@ static int check(void *context, const struct options *options)
 	return 0;
 }
 
-/* Of a tube without buried jobs, the verb would kick delayed ones. Return 0, or -1 after a message. */
-static int count_buried(struct kick_command *kick)
+static int say(const struct kick_command *kick, uint64_t count)
+{
+	printf(kick->jobs.json ? "{\"kicked\": %" PRIu64 "}\n" : "%" PRIu64 " kicked\n", count);
+	return 0;
+}
+
+/* Kick jobs of a tube. Return 0, or -1 after a message. */
+static int kick_some(struct client *client, const char *tube, uint64_t bound, uint64_t *count)
 {
 	struct reply reply;
 
-	if (!kick->jobs.tube)
-		kick->jobs.tube = "default";
-	if (tubes_known(&kick->jobs) ||
-	    client_expect(&kick->jobs.client, &reply, "OK", "kick", "stats-tube %s", kick->jobs.tube))
+	if (client_expect(client, &reply, "USING", "--tube", "use %s", tube) ||
+	    client_expect(client, &reply, "KICKED", "kick", "kick %" PRIu64, bound))
 		return -1;
-	kick->bound = field_whole(reply.body, reply.body_size, "current-jobs-buried");
-	return 0;
+	return reply_number(client, &reply, 1, count);
+}
+
+/* Using a tube makes it, so it is left before the question. Who may not read it gets no answer, and needs none. */
+static int is_unknown(struct jobs *jobs)
+{
+	struct reply reply;
+
+	if (client_expect(&jobs->client, &reply, "USING", "kick", "use default") ||
+	    client_ask(&jobs->client, &reply, "stats-tube %s", jobs->tube))
+		return -1;
+	return reply_is(&reply, "NOT_FOUND") ? tubes_known(jobs) : 0;
+}
+
+static int kick_bound(struct kick_command *kick)
+{
+	const char *tube = kick->jobs.tube ? kick->jobs.tube : "default";
+	uint64_t count = 0;
+
+	if (kick_some(&kick->jobs.client, tube, kick->bound, &count) ||
+	    (count == 0 && kick->jobs.tube && is_unknown(&kick->jobs)))
+		return -1;
+	return say(kick, count);
+}
+
+static int kick_id(struct kick_command *kick)
+{
+	struct client *client = &kick->jobs.client;
+	struct reply reply;
+
+	if (client_ask(client, &reply, "kick-job %" PRIu64, kick->id))
+		return -1;
+	if (reply_is(&reply, "NOT_FOUND"))
+		return message_error("kick: no job %" PRIu64
+		                     " is buried or delayed; 'weekwheel peek' tells its state (NOT_FOUND)",
+		    kick->id);
+	return reply_is(&reply, "KICKED") ? say(kick, 1) : reply_refused(client, &reply, "kick");
+}
+
+/* Of a tube without buried jobs, the verb would kick delayed ones. */
+static int kick_buried(struct kick_command *kick)
+{
+	struct client *client = &kick->jobs.client;
+	struct tube_rows tubes;
+	uint64_t sum = 0, count = 0;
+	int failed;
+
+	if (!kick->jobs.tube)
+		client->needs = (struct client_needs){"read and work", "all tubes"};
+	failed = tubes_read(&kick->jobs, &tubes);
+	for (size_t i = 0; !failed && i < tubes.count; i++) {
+		const struct tube_row *tube = &tubes.at[i];
+
+		if (tube->buried == 0)
+			continue;
+		failed = kick_some(client, tube->name, tube->buried, &count);
+		sum += failed ? 0 : count;
+		if (!failed && !kick->jobs.tube)
+			printf(kick->jobs.json ? "{\"tube\": \"%s\", \"kicked\": %" PRIu64 "}\n"
+			                       : "%s: %" PRIu64 " kicked\n",
+			    tube->name, count);
+	}
+	tubes_free(&tubes);
+	if (failed)
+		return -1;
+	return kick->jobs.tube || !sum ? say(kick, sum) : 0;
 }
 
 static int run(void *context)
 {
 	struct kick_command *kick = context;
-	struct client *client = &kick->jobs.client;
-	uint64_t count = 1;
-	struct reply reply;
 
-	if (kick->all && count_buried(kick))
-		return -1;
-	if (kick->jobs.tube && client_expect(client, &reply, "USING", "--tube", "use %s", kick->jobs.tube))
-		return -1;
-	if (kick->all && kick->bound == 0)
-		count = 0;
-	else if (client_ask(
-	             client, &reply, "%s %" PRIu64, kick->id ? "kick-job" : "kick", kick->id ? kick->id : kick->bound))
-		return -1;
-	else if (reply_is(&reply, "NOT_FOUND"))
-		return message_error("kick: no job %" PRIu64
-		                     " is buried or delayed; 'weekwheel peek' tells its state (NOT_FOUND)",
-		    kick->id);
-	else if (!reply_is(&reply, "KICKED"))
-		return reply_refused(client, &reply, "kick");
-	if (!kick->id && count && reply_number(client, &reply, 1, &count))
-		return -1;
-	printf(kick->jobs.json ? "{\"kicked\": %" PRIu64 "}\n" : "%" PRIu64 " kicked\n", count);
-	return 0;
+	return kick->all ? kick_buried(kick) : kick->id ? kick_id(kick) : kick_bound(kick);
 }
 
 const struct jobs_command command_kick = {
@@ -98,8 +145,10 @@ const struct jobs_command command_kick = {
              "       weekwheel kick [OPTION]... --id ID\n"
              "\n"
              "Make up to N buried jobs of a tube ready, in the order in which they were buried.\n"
-             "If none is buried, make delayed ones ready; --all makes only buried ones ready.\n",
+             "If none is buried, make delayed ones ready; --all makes only buried ones ready,\n"
+             "in all tubes unless one is given.\n",
     .examples = "Examples:\n"
                 "  weekwheel kick --tube mail 100\n"
-                "  weekwheel kick --tube mail --all\n",
+                "  weekwheel kick --tube mail --all\n"
+                "  weekwheel kick --all\n",
 };

@@ -322,7 +322,7 @@ class JobCommands(Case):
             equal(client.run(0, "bury", "1", "2").out, "1 buried\n2 buried\n")
             equal([(job["state"], job["error"], job["priority"]) for job in listed(client, "--state", "buried")],
                   [("buried", "buried by hand", 7), ("buried", "buried by hand", 1024)])
-            equal(client.run(0, "kick", "--all").out, "2 kicked\n")
+            equal(client.run(0, "kick", "--all").out, "default: 2 kicked\n")
             # Nothing is buried, and what is delayed stays.
             equal(client.run(0, "kick", "--all", "--json").out, '{"kicked": 0}\n')
             equal([job["state"] for job in listed(client)], ["ready", "ready", "delayed"])
@@ -330,6 +330,21 @@ class JobCommands(Case):
             equal(listed(client)[0]["error"], "a wrong % address")
             matches("job 9: .*NOT_FOUND", client.run(1, "bury", "9").err)
             matches("no tube nope", client.run(1, "kick", "--all", "--tube", "nope").err)
+            matches("no tube nope", client.run(1, "kick", "--tube", "nope", "1").err)
+
+    def test_all_buried_jobs_are_those_of_all_tubes(self):
+        with serving() as client:
+            for tube in ("a", "b", "b", "c"):
+                client.run(0, "put", "--tube", tube, "x")
+            client.run(0, "put", "--tube", "a", "--in", "1h", "x")
+            client.run(0, "bury", "1", "2", "3")
+            equal(client.run(0, "kick", "--all", "--tube", "c").out, "0 kicked\n")
+            equal(client.run(0, "kick", "--tube", "c", "1").out, "0 kicked\n")
+            equal(client.run(0, "kick", "--all").out, "a: 1 kicked\nb: 2 kicked\n")
+            equal(sorted(job["state"] for job in listed(client)), ["delayed"] + 4 * ["ready"])
+            client.run(0, "bury", "2", "4")
+            equal(objects(client.run(0, "kick", "--all", "--json").out), [{"tube": "b", "kicked": 1}, {"tube": "c", "kicked": 1}])
+            equal(client.run(0, "kick", "--all").out, "0 kicked\n")
 
     def test_a_tube_is_paused(self):
         with serving() as client:
