@@ -142,11 +142,17 @@ class Command(Case):
             # A new one in the place of another says so, and whether the other was paused; one without a body is odd.
             matches("empty body", ww.run(0, "schedule", "add", "e", "@daily").err)
             again = ww.run(0, "schedule", "add", "e", "@daily", "", "--paused")
-            matches("^e: replaced, no next time$", again.out)
+            matches("^e: replaced, paused$", again.out)
             equal(again.err, "")
             matches("^e: replaced, no longer paused, next at ", ww.run(0, "schedule", "add", "e", "@daily", "b").out)
             equal(objects(ww.run(0, "schedule", "add", "e", "@daily", "b", "--json").out)[0]["replaced"], True)
             equal(schedule(a, "e", "0 4 * * *"), "SCHEDULED %d replaced" % (BEGIN + 4 * 3600))
+            # One that would never run takes nobody's place.
+            for words, why in ((("--start", "2099-01-01", "--end", "2098-01-01"), "--start is after --end"),
+                               (("--end", "2050-01-01"), "--end 2050-01-01 00:00:00.* is in the past")):
+                matches(why, ww.run(2, "schedule", "add", "e", "@daily", "b", *words).err)
+            equal(a.jobs("list-schedules name=e")[0]["next"], str(BEGIN + 4 * 3600))
+            equal(ww.run(0, "schedule", "add", "e", "0 0 1 1 *", "b", "--end", "2060-12-01").out, "e: replaced, no next time\n")
             ww.run(0, "schedule", "remove", "e")
             matches("no tube nigthly: nobody uses", ww.run(1, "schedule", "list", "--tube", "nigthly").err)
             matches("expected a time such as '2026-12-01 09:00', or one from now",

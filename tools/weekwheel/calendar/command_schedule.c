@@ -175,6 +175,8 @@ static int check(void *context, const struct options *options)
 		return options_fail(options, "--body is for show, without --json: it writes the bytes unchanged");
 	if (command->skip && (!command->missed || strcmp(command->missed, "skip") != 0))
 		return options_fail(options, "--skip needs --missed skip");
+	if (command->start && command->end && command->start > command->end)
+		return options_fail(options, "--start is after --end: the schedule would have no time");
 	return command->body && command->file ? options_fail(options, "give either BODY or --file") : 0;
 }
 
@@ -287,7 +289,7 @@ static int answer_add(struct schedule_command *command, const char *zone, const 
 		printf("%s: %snext at %s, in %s\n", command->name, was, zone_clock(time, next, zone),
 		    duration_format(in, next > now ? next - now : 0));
 	else
-		printf("%s: %sno next time\n", command->name, was);
+		printf("%s: %s%s\n", command->name, was, command->is_paused ? "paused" : "no next time");
 	if (!command->body && !command->file)
 		message_warning("schedule: the jobs of '%s' have an empty body; give one behind the expression, or "
 		                "with --file",
@@ -305,6 +307,18 @@ int schedule_add(struct schedule_command *command, const char *zone, const char 
 	return client_flush(&command->jobs.client) || client_read(&command->jobs.client, reply) ? -1 : 0;
 }
 
+/* A schedule that is over already would replace one that runs. */
+static int check_end(struct schedule_command *command)
+{
+	char text[DURATION_TEXT];
+
+	if (!command->end || command->end > server_now(&command->jobs.client))
+		return 0;
+	message_error(
+	    "schedule: --end %s is in the past: the schedule would have no time", time_format_zone(text, command->end));
+	return STATUS_USAGE;
+}
+
 static int add(struct schedule_command *command)
 {
 	char own[WW_CALENDAR_MAX + 1];
@@ -312,8 +326,10 @@ static int add(struct schedule_command *command)
 	char *content = NULL;
 	size_t size = command->body ? strlen(command->body) : 0;
 	struct reply reply;
-	int status;
+	int status = check_end(command);
 
+	if (status)
+		return status;
 	if (command->file && put_read_file(command->file, &content, &size))
 		return -1;
 	status = schedule_add(command, zone, content ? content : command->body ? command->body : "", size, &reply);
