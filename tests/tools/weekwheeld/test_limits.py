@@ -106,9 +106,20 @@ class Limits(Case):
             equal(a.ask("reserve-with-timeout 0"), "RESERVED 2 4|of a")
             equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
             table = run(0, "limit").out
-            matches(r"^default +each +- +1 +- +- +- +-$", table)
+            matches(r"^default +each +- +1 +- +- +0 +-$", table)
             matches(r"^default +a +2 +2 +- +- +1 +-$", table)
             equal(a.numbers("stats-tube default")["current-jobs-held"], "1")
+            # What each group's limit holds back, beside the others. What they hold together is what stats has.
+            for _ in range(2):
+                run(0, "put", "--group", "b", "of b")
+            equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
+            matches(r"^default +each +- +1 +- +- +2 +-$", run(0, "limit").out)
+            matches(r"^default +a +2 +2 +- +- +1 +-$", run(0, "limit").out)
+            equal(a.numbers("stats-tube default")["current-jobs-held"], "3")
+            conversation(a, ("limit-tube default running=1", "LIMITED"), ("reserve-with-timeout 0", "TIMED_OUT"))
+            matches(r"^default +- +5 +1 +- +- +3 +-$", run(0, "limit").out)
+            matches(r"^default +each +- +1 +- +- +0 +-$", run(0, "limit").out)
+            conversation(a, ("limit-tube default", "LIMITED"), ("delete 7", "DELETED"), ("delete 8", "DELETED"))
             equal([job.get("group") for job in a.jobs("list-delayed")], ["a", "a", "a", "b", "%01%20b", None])
             conversation(a, ("delete 1", "DELETED"), ("reserve-with-timeout 0", "RESERVED 3 4|of a"),
                          ("limit-tube default group=a", "LIMITED"), ("limit-tube default each=yes", "LIMITED"), ("list-limits", "OK 0|"))

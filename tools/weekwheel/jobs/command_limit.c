@@ -1,11 +1,14 @@
 /* The command limit: sets how many jobs of a tube run at once and how many start in a time, or shows such limits. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
+#include "tools/common/memory.h"
 #include "tools/common/number.h"
+#include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
 
@@ -180,13 +183,52 @@ static void add_whose(struct text_table *rows, const char *line, size_t size)
 		table_cell(rows, is_each(line, size) ? "each" : "-");
 }
 
-static void add_row(struct text_table *rows, const char *line, size_t size)
+/* Return what the limits of the line's tube, which tell it themselves, hold back. */
+static uint64_t held_by_others(const char *lines, size_t length, const char *line, size_t size)
+{
+	const char *group = memmem(line, size, ",\"group\":", 9);
+	size_t same = group ? (size_t)(group - line) : size;
+	const char *at = lines, *end = lines + length;
+	uint64_t sum = 0;
+
+	while ((at = memmem(at, (size_t)(end - at), line, same))) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+
+		stop = stop ? stop : end;
+		sum += json_whole(at, (size_t)(stop - at), "held");
+		at = stop;
+	}
+	return sum;
+}
+
+/* The limit of each group is many: no server tells what it holds back, but of the tube it is what the others do not. */
+static int held_by_each(struct limit_command *limit, const char *tube, uint64_t others, uint64_t *held)
+{
+	struct reply reply;
+	uint64_t all = 0;
+
+	if (client_ask(&limit->jobs.client, &reply, "stats-tube %s", tube))
+		return -1;
+	if (reply_is(&reply, "OK"))
+		all = field_whole(reply.body, reply.body_size, "current-jobs-held");
+	else if (!reply_is(&reply, "NOT_FOUND")) /* a tube that became empty meanwhile is gone */
+		return reply_refused(&limit->jobs.client, &reply, tube);
+	*held = all > others ? all - others : 0;
+	return 0;
+}
+
+static int add_row(struct limit_command *limit, struct text_table *rows, const char *lines, size_t length,
+    const char *line, size_t size)
 {
 	uint64_t starts = json_whole(line, size, "starts");
+	uint64_t held = json_whole(line, size, "held");
 	char text[CLIENT_LINE];
 	uint64_t left = duration_of(line, size, "left");
 
-	table_cell(rows, "%s", json_text(line, size, "tube", text, sizeof text));
+	json_text(line, size, "tube", text, sizeof text);
+	if (is_each(line, size) && held_by_each(limit, text, held_by_others(lines, length, line, size), &held))
+		return -1;
+	table_cell(rows, "%s", text);
 	add_whose(rows, line, size);
 	if (is_each(line, size))
 		table_cell(rows, "-");
@@ -198,45 +240,52 @@ static void add_row(struct text_table *rows, const char *line, size_t size)
 	else
 		table_cell(rows, "-");
 	add_most(rows, starts ? json_whole(line, size, "burst") : 0);
-	if (is_each(line, size))
-		table_cell(rows, "-");
-	else
-		table_cell(rows, "%" PRIu64, json_whole(line, size, "held"));
+	table_cell(rows, "%" PRIu64, held);
 	table_cell(rows, "%s", left ? duration_format(text, left) : "-");
+	return 0;
 }
 
-static void show_lines(const struct limit_command *limit, const struct reply *reply, struct text_table *rows)
+static int show_table(struct limit_command *limit, const char *lines, size_t length)
 {
-	const char *at = reply->body;
-	const char *end = reply->body + reply->body_size;
+	const char *at = lines, *end = lines + length;
+	struct text_table rows;
+	int failed = 0;
 
-	while (at < end) {
+	table_begin(&rows, columns, sizeof columns / sizeof *columns);
+	while (!failed && at < end) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
-		size_t size = (size_t)((stop ? stop : end) - at);
 
-		if (limit->jobs.json)
-			printf("%.*s\n", (int)size, at);
-		else
-			add_row(rows, at, size);
-		at += size + 1;
+		stop = stop ? stop : end;
+		failed = add_row(limit, &rows, lines, length, at, (size_t)(stop - at));
+		at = stop + 1;
 	}
+	if (!failed)
+		table_write(&rows, stdout);
+	table_free(&rows);
+	return failed;
 }
 
 static int show(struct limit_command *limit)
 {
-	struct text_table rows;
 	struct reply reply;
+	char *lines;
+	size_t length;
 	int failed = client_expect(&limit->jobs.client, &reply, "OK", "limit", "list-limits%s%s",
 	    limit->tube ? " tube=" : "", limit->tube ? limit->tube : "");
 
 	if (failed)
 		return -1;
-	table_begin(&rows, columns, sizeof columns / sizeof *columns);
-	show_lines(limit, &reply, &rows);
-	if (!limit->jobs.json)
-		table_write(&rows, stdout);
-	table_free(&rows);
-	return 0;
+	if (limit->jobs.json) {
+		printf("%.*s%s", (int)reply.body_size, reply.body, reply.body_size ? "\n" : "");
+		return 0;
+	}
+	/* The answer is there until the next question. */
+	length = reply.body_size;
+	lines = memory_zeroed(length + 1, 1);
+	memcpy(lines, reply.body, length);
+	failed = show_table(limit, lines, length);
+	free(lines);
+	return failed;
 }
 
 static int run(void *context)
