@@ -35,8 +35,11 @@ static const struct order {
 } orders[] = {{"due", NULL, 0, 0}, {"priority", "priority", 0, 0}, {"tube", "tube", 1, 0}, {"key", "key", 0, 1},
     {"state", "state", 1, 0}, {"attempts", "tries", 0, 0}, {"bytes", "length", 0, 0}, {"error", "error", 1, 0}};
 
-static const struct table_column columns[] = {{"ID", 1}, {"STATE", 0}, {"TUBE", 0}, {"KEY", 0}, {"DUE", 0}, {"IN", 1},
-    {"EVERY", 1}, {"PRIORITY", 1}, {"ATTEMPTS", 1}, {"BYTES", 1}, {"ERROR", 0}};
+/* Few jobs have a group. */
+enum { GROUP_COLUMN = 4 };
+
+static const struct table_column columns[] = {{"ID", 1}, {"STATE", 0}, {"TUBE", 0}, {"KEY", 0}, {"GROUP", 0},
+    {"DUE", 0}, {"IN", 1}, {"EVERY", 1}, {"PRIORITY", 1}, {"ATTEMPTS", 1}, {"BYTES", 1}, {"ERROR", 0}};
 
 struct list_command {
 	struct jobs jobs;
@@ -136,6 +139,8 @@ static void add_row(struct list_command *list, const char *line, size_t size)
 	table_cell(&list->table, "%s", json_text(line, size, "state", state, sizeof state));
 	table_cell(&list->table, "%s", json_text(line, size, "tube", text, sizeof text));
 	json_text(line, size, "key", text, sizeof text);
+	table_cell(&list->table, "%s", *text ? jobs_key_show(text, shown, sizeof shown) : "-");
+	json_text(line, size, "group", text, sizeof text);
 	table_cell(&list->table, "%s", *text ? jobs_key_show(text, shown, sizeof shown) : "-");
 	add_due(list, line, size, state);
 	add_period(list, line, size);
@@ -257,6 +262,7 @@ static int run(void *context)
 		return -1;
 	list->listing.tube = list->jobs.tube;
 	table_begin(&list->table, columns, sizeof columns / sizeof *columns);
+	list->table.optional = GROUP_COLUMN;
 	failed = write_pages(list);
 	table_free(&list->table);
 	return failed;

@@ -121,10 +121,16 @@ static void write_more(const char *line, size_t size)
 
 	json_text(line, size, "key", text, sizeof text);
 	write_field("key", jobs_key_show(text, shown, sizeof shown));
+	json_text(line, size, "group", text, sizeof text);
+	if (*text)
+		write_field("group", jobs_key_show(text, shown, sizeof shown));
 	printf("%-24s %" PRIu64 "\n", "version", json_whole(line, size, "version"));
 	write_due(line, size);
 	write_span(line, size, "every");
 	write_span(line, size, "backoff");
+	write_span(line, size, "keep");
+	write_span(line, size, "unique");
+	write_span(line, size, "debounced");
 	printf("%-24s %" PRIu64, "attempts", listing_attempts(line, size));
 	printf(limit ? " of %" PRIu64 "\n" : "\n", limit);
 	json_text(line, size, "error", text, sizeof text);
@@ -134,8 +140,8 @@ static void write_more(const char *line, size_t size)
 /* Members as the verb has them, and none that the statistics have. */
 static void write_more_json(const char *line, size_t size)
 {
-	static const char *const names[] = {
-	    "key", "version", "due", "clock", "every", "backoff", "attempts", "tries", "error"};
+	static const char *const names[] = {"key", "group", "version", "due", "clock", "every", "backoff", "keep",
+	    "unique", "debounced", "attempts", "tries", "error"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct json_value value = json_member(line, size, names[i]);

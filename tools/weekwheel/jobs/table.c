@@ -45,6 +45,8 @@ static void write_cell(const struct text_table *table, FILE *out, size_t column,
 	/* printf counts bytes. */
 	int width = (int)(table->width[column] + strlen(text) - utf8_length(text));
 
+	if (table->optional && column == table->optional && !table->has_optional)
+		return;
 	if (table->columns[column].right)
 		fprintf(out, "%*s", width, text);
 	else if (last)
@@ -65,9 +67,23 @@ static void table_clear(struct text_table *table)
 	table->filled = 0;
 }
 
+/* Something is in the optional column for the first time. */
+static int is_widened(const struct text_table *table)
+{
+	if (!table->optional || table->has_optional)
+		return 0;
+	for (size_t i = table->optional; i < table->filled; i += table->count)
+		if (strcmp(table->cells[i], "-") != 0)
+			return 1;
+	return 0;
+}
+
 void table_write(struct text_table *table, FILE *out)
 {
-
+	if (is_widened(table)) {
+		table->has_optional = 1;
+		table->titled = 0;
+	}
 	for (size_t i = 0; i < table->count && !table->titled; i++)
 		write_cell(table, out, i, table->columns[i].name);
 	table->titled = 1;

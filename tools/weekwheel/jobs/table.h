@@ -20,6 +20,8 @@ struct text_table {
 	size_t filled, capacity;
 	size_t width[TABLE_COLUMNS_MAX]; /* kept from one page to the next */
 	int titled;
+	size_t optional; /* a column that is left out while it has nothing but "-"; 0: none */
+	int has_optional;
 };
 
 void table_begin(struct text_table *table, const struct table_column *columns, size_t count);
@@ -27,7 +29,10 @@ void table_begin(struct text_table *table, const struct table_column *columns, s
 /* Add the next cell. '?' replaces bytes that could confuse a terminal. */
 void table_cell(struct text_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Write the collected rows, on the first call after the names of the columns, and begin a new page. */
+/*
+ * Write the collected rows, after the names of the columns on the first call and where the optional column has something
+ * for the first time, and begin a new page.
+ */
 void table_write(struct text_table *table, FILE *out);
 void table_free(struct text_table *table);
 

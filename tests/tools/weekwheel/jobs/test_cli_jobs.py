@@ -295,6 +295,25 @@ class JobCommands(Case):
             matches(r" \?x\?\? ", client.run(0, "list").out)
             matches("expected id, due", client.run(2, "list", "--sort", "age").err)
 
+    def test_a_group_is_shown_where_a_job_has_one(self):
+        with serving() as client:
+            client.run(0, "put", "--lines", "--in", "1h", stdin=b"x\n" * 1000)
+            assert "GROUP" not in client.run(0, "list").out
+            client.run(0, "put", "--group", "ada b", "--keep", "7d", "--key", "k", "--unique", "1d", "--backoff", "5s", "x")
+            lines = client.run(0, "list", "--prefix", "k").out.splitlines()
+            matches("^ *ID +STATE +TUBE +KEY +GROUP +DUE ", lines[0])
+            matches("^1001 +ready +default +k +ada b +now ", lines[1])
+            matches("^ *1 +delayed +default +- +- +[0-9]{4}", client.run(0, "list", "--sort", "due", "--all").out)
+            # The first page of a long list has none: where one comes, the names of the columns come again.
+            equal([line.split()[:5] for line in client.run(0, "list", "--all").out.splitlines() if "STATE" in line],
+                  [["ID", "STATE", "TUBE", "KEY", "DUE"], ["ID", "STATE", "TUBE", "KEY", "GROUP"]])
+            text = client.run(0, "peek", "1001").out
+            for line in ("group +ada b", "keep +7 d", "unique +1 d", "backoff +5 s"):
+                matches(f"^{line}$", text)
+            one = objects(client.run(0, "peek", "1001", "--json").out)[0]
+            equal((one["group"], one["keep"], one["unique"], one["backoff"]), ("ada%20b", 7 * 86400, 86400, 5))
+            assert "group" not in client.run(0, "peek", "1").out
+
     def test_peek_shows_a_job(self):
         with serving() as client:
             client.run(0, "put", "--tube", "t", "--key", "k", "body")
