@@ -390,7 +390,7 @@ static int add_definition(struct buffer *out, const struct ww_schedule_spec *spe
 	       add_time(out, "start", spec->start) || add_time(out, "end", spec->end) ||
 	       buffer_format(out, ",\"priority\":%" PRIu32 ",\"attempts\":%" PRIu32, spec->priority, spec->attempts) ||
 	       add_seconds(out, "run", spec->run) || add_seconds(out, "backoff", spec->backoff) ||
-	       add_seconds(out, "backoff_max", spec->backoff_max) ||
+	       add_seconds(out, "backoff_max", spec->backoff_max) || add_seconds(out, "keep", spec->keep) ||
 	       buffer_format(out, ",\"group\":%s%s%s", quote, *quote ? group : "null", quote);
 }
 

@@ -165,6 +165,16 @@ class Command(Case):
             ww.run(0, "schedule", "run", "fair", "--tube", "fair")
             equal(a.jobs("list-delayed tube=fair")[0]["group"], "ada%20b")
             ww.run(0, "schedule", "remove", "fair", "--tube", "fair")
+            # All that it was added with is shown.
+            ww.run(0, "schedule", "add", "all", "@daily", "x\x01" + 70 * "y", "--missed", "skip", "--skip", "10m", "--keep", "7d", "--group", "g",
+                   "--backoff", "5s", "--start", "2060-04-01", "--end", "2060-05-01", "--tz", "Europe/Berlin")
+            shown = ww.run(0, "schedule", "show", "all").out
+            for line in ("skip +10 min", "keep +7 d", "group +g", "backoff +5 s", r"start +2060-04-01 02:00:00\+02:00",
+                         r"end +2060-05-01 02:00:00\+02:00", r"body +x\?y{58} \.\.\. \(--body writes all\)", "length +72 bytes"):
+                matches("^%s$" % line, shown)
+            equal(objects(ww.run(0, "schedule", "show", "all", "--json").out)[0]["keep"], 7 * 86400)
+            equal([s["keep"] for s in objects(ww.run(0, "schedule", "list", "--tube", "default", "--json").out)], [7 * 86400])
+            ww.run(0, "schedule", "remove", "all")
             assert "there is no schedule 'my report' in the tube default" in ww.run(1, "schedule", "remove", "my report").err
             err = ww.run(2, "schedule", "add", "x", "0 25 * * *").err
             equal(err, "weekwheel: schedule: '25' is not a valid hour: expected 0 to 23 or *\n  0 25 * * *\n    ^\n")

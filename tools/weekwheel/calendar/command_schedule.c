@@ -13,6 +13,7 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
+#include "tools/common/utf8.h"
 #include "tools/weekwheel/calendar/schedule.h"
 #include "tools/weekwheel/calendar/zone.h"
 #include "tools/weekwheel/jobs/put.h"
@@ -33,7 +34,7 @@ enum {
 	BACKOFF,
 	KEEP,
 	GROUP,
-	PAGE = 100
+	SHOWN_BODY = 60
 };
 
 static const struct option table[] = {
@@ -464,23 +465,56 @@ static void show_times(const char *line, size_t size)
 	}
 }
 
+/* The beginning of the body, as a reader sees it on one line. */
+static void show_body(const char *line, size_t size)
+{
+	struct json_value body = json_member(line, size, "body");
+	char *bytes = memory_zeroed(body.size + 1, 1);
+	long length = body.kind == JSON_STRING ? base64_decode(bytes, body.text, body.size) : 0;
+	char shown[SHOWN_BODY + 1];
+
+	if (length > 0)
+		printf("%-9s %s%s\n", "body",
+		    utf8_show(bytes, length < SHOWN_BODY ? (size_t)length : SHOWN_BODY, shown, sizeof shown),
+		    length > SHOWN_BODY ? " ... (--body writes all)" : "");
+	free(bytes);
+}
+
+/* What was not asked for is left out. */
+static const struct shown_field {
+	const char *name;
+	enum { AS_TEXT, AS_KEY, AS_SPAN, AS_TIME, AS_BYTES } as;
+	int always;
+} shown_fields[] = {{"name", AS_KEY, 1}, {"tube", AS_TEXT, 1}, {"cron", AS_TEXT, 1}, {"zone", AS_TEXT, 1},
+    {"missed", AS_TEXT, 1}, {"skip", AS_SPAN, 0}, {"overlap", AS_TEXT, 1}, {"spread", AS_SPAN, 1},
+    {"start", AS_TIME, 0}, {"end", AS_TIME, 0}, {"run", AS_SPAN, 1}, {"priority", AS_TEXT, 1}, {"attempts", AS_TEXT, 1},
+    {"backoff", AS_SPAN, 0}, {"keep", AS_SPAN, 0}, {"group", AS_KEY, 0}, {"made", AS_TEXT, 1}, {"skipped", AS_TEXT, 1},
+    {"last", AS_TIME, 0}, {"length", AS_BYTES, 1}};
+
+static void show_field(const struct shown_field *field, const char *line, size_t size, const char *zone)
+{
+	char text[CLIENT_LINE], key[JOBS_KEY_TEXT], span[DURATION_TEXT], time[ZONE_TIME_TEXT];
+	const char *value = json_text(line, size, field->name, text, sizeof text);
+	uint64_t ns = time_of(line, size, field->name);
+
+	if (field->as == AS_SPAN)
+		value = ns || field->always ? duration_format(span, ns) : "";
+	else if (field->as == AS_TIME)
+		value = ns ? zone_clock(time, ns, zone) : "";
+	else if (field->as == AS_KEY)
+		value = jobs_key_show(text, key, sizeof key);
+	if (*value || field->always)
+		printf("%-9s %s%s\n", field->name, value, field->as == AS_BYTES ? " bytes" : "");
+}
+
 static void show_fields(const char *line, size_t size)
 {
-	static const char *const names[] = {"name", "tube", "cron", "zone", "missed", "overlap", "spread", "run",
-	    "priority", "attempts", "group", "made", "skipped", "length"};
-	struct duration_problem problem;
-	char text[CLIENT_LINE];
-	char key[JOBS_KEY_TEXT];
-	uint64_t ns;
+	char zone[CLIENT_LINE];
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		json_text(line, size, names[i], text, sizeof text);
-		if (*names[i] == 'l')
-			strcat(text, " bytes");
-		if ((i == 6 || i == 7) && duration_parse(text, &ns, &problem) == 0)
-			duration_format(text, ns);
-		printf("%-9s %s\n", names[i], i == 0 || *names[i] == 'g' ? jobs_key_show(text, key, sizeof key) : text);
-	}
+	json_text(line, size, "zone", zone, sizeof zone);
+	for (size_t i = 0; i < sizeof shown_fields / sizeof *shown_fields; i++)
+		show_field(&shown_fields[i], line, size, zone);
+	show_body(line, size);
 	if (memmem(line, size, "\"paused\":true", 13))
 		puts("paused    yes");
 	puts("next");
@@ -514,7 +548,7 @@ static int show(struct schedule_command *command, const char *name)
 	struct reply reply;
 
 	if (client_ask(&command->jobs.client, &reply, "list-schedules tube=%s name=%s%s", tube_of(command), name,
-	        command->shows_body ? " body=yes" : ""))
+	        command->jobs.json ? "" : " body=yes"))
 		return -1;
 	if (!reply_is(&reply, "OK"))
 		return refuse_name(command, &reply);
