@@ -159,6 +159,16 @@ static void take_run(void *context, const char *line, size_t size)
 	write_run(history, line, size, &worked);
 }
 
+/* Where only some were asked for, others may be kept. */
+static void say_none(const struct history_command *history)
+{
+	int is_part = history->id || *history->listing.prefix || history->jobs.tube;
+
+	message_line("No run is kept%s. Jobs ask for it with --keep TIME, and 'weekwheel work --history' says more of "
+	             "each.",
+	    is_part ? " of these jobs; 'weekwheel history' alone shows those of all" : "");
+}
+
 static int run(void *context)
 {
 	struct history_command *history = context;
@@ -177,9 +187,7 @@ static int run(void *context)
 			return -1;
 	while (history->listing.next && history->shown < history->limit && !ferror(stdout));
 	if (history->shown == 0 && !jobs->json)
-		message_line(
-		    "No run is kept. Jobs ask for it with --keep TIME, and 'weekwheel work --history' says more "
-		    "of each.");
+		say_none(history);
 	return 0;
 }
 

@@ -17,6 +17,7 @@ class History(Case):
     def test_a_worker_tells_of_its_runs(self):
         with Server() as server:
             cli = Program(server.address)
+            matches("^No run is kept[.] Jobs ask", cli.run(0, "history").err)
             cli.run(0, "put", "--keep", "1d", "--key", "k", "--attempts", "1", "x")
             cli.run(0, "put", "--keep", "1d", "y")
             cli.run(0, "put", "y")
@@ -31,7 +32,8 @@ class History(Case):
             matches(r"\d\d:\d\d:\d\d  finished   attempt 1  default  job 2 .* by .*:\d+\n", shown)
             matches(r"buried     attempt 1  default k  job 1 .*\n    exit status 3: a.line\n    first\n    a\tline\n$", shown)
             equal(cli.run(0, "history", "--output", "1").out, shown.split("\n", 1)[1])
-            matches("^No run is kept", cli.run(0, "history", "--key", "z").err)
+            for words in (("--key", "z"), ("--schedule", "nosuch"), ("999",), ("--tube", "t")):
+                matches("^No run is kept of these jobs; 'weekwheel history' alone shows", cli.run(0, "history", *words).err)
             equal(len(cli.run(0, "history", "--limit", "1").out.splitlines()), 1)
 
     def test_output_that_is_long_or_no_text(self):
