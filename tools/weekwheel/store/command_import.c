@@ -1,13 +1,17 @@
 /* The command import: puts the jobs that export wrote into a store, in batches. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
+#include "tools/common/suggest.h"
 #include "tools/weekwheel/input/input.h"
 #include "tools/weekwheel/input/keys.h"
 #include "tools/weekwheel/jobs/jobs.h"
@@ -33,6 +37,7 @@ struct import {
 	const char *source; /* its name in messages */
 	int replace, json;
 	struct opened_store store;
+	int is_open, is_refused;
 	struct input input;
 	struct import_entry **entries; /* BATCH_JOBS of them, made as they are needed */
 	struct ww_job_put *puts;       /* one for each entry */
@@ -75,6 +80,43 @@ __attribute__((format(printf, 3, 4))) static int leave_out(
 	if (import->left_out++ < MESSAGES_MAX)
 		message_line("%s:%" PRIu64 ": %s", import->source, number, text);
 	return 0;
+}
+
+/* An existing store keeps its number of shards. */
+static void warn_of_shards(const struct import *import)
+{
+	uint64_t wanted = import->place.shards;
+	uint32_t has = wanted ? store_redis_shards(&import->store) : 0;
+
+	if (wanted && has != wanted)
+		message_line("warning: --redis-shards %" PRIu64 " changes nothing: the store was made with %" PRIu32
+		             "; another --redis-prefix names a new one",
+		    wanted, has);
+}
+
+/* Return 0, or -1 after a message. */
+static int open_place(struct import *import)
+{
+	int error;
+
+	if (import->is_open)
+		return 0;
+	error = store_open(&import->store, &import->place, 0);
+	if (error) {
+		import->is_refused = 1;
+		store_refused(&import->place, error);
+		return -1;
+	}
+	import->is_open = 1;
+	warn_of_shards(import);
+	import->shift = store_shift(&import->store);
+	return 0;
+}
+
+/* A directory that is missing may be a mistake. It is made with the first line that is right, or of a file without lines. */
+static int is_missing(const struct import *import)
+{
+	return import->place.path && access(import->place.path, F_OK) != 0 && errno == ENOENT;
 }
 
 /* Give up, and say which lines were not put. */
@@ -226,6 +268,8 @@ static int end_batch(struct import *import)
  */
 static int set_limits(struct import *import)
 {
+	if (import->limit_count && open_place(import))
+		return -1;
 	for (size_t i = 0; i < import->limit_count; i++) {
 		const struct limit_line *line = &import->limits[i];
 		const struct ww_limit_ref ref = {.tube = line->tube,
@@ -365,6 +409,8 @@ static int take_line(struct import *import, const char *text, size_t size)
 	entry->number = import->number;
 	if (line_read(&entry->line, text, size))
 		return leave_out(import, entry->number, "%s", entry->line.problem);
+	if (open_place(import))
+		return -1;
 	if (check_key(import, entry, &same))
 		return -1;
 	message_excerpt(excerpt, sizeof excerpt, (const char *)entry->line.key, entry->line.spec.key_length);
@@ -458,18 +504,6 @@ static void free_entries(struct import *import)
 	free(import->limits);
 }
 
-/* An existing store keeps its number of shards. */
-static void warn_of_shards(const struct import *import)
-{
-	uint64_t wanted = import->place.shards;
-	uint32_t has = wanted ? store_redis_shards(&import->store) : 0;
-
-	if (wanted && has != wanted)
-		message_line("warning: --redis-shards %" PRIu64 " changes nothing: the store was made with %" PRIu32
-		             "; another --redis-prefix names a new one",
-		    wanted, has);
-}
-
 static int run(void *context)
 {
 	struct import *import = context;
@@ -479,22 +513,22 @@ static int run(void *context)
 	import->source = strcmp(import->file, "-") == 0 ? "standard input" : import->file;
 	if (input_open(&import->input, import->file))
 		return message_error("%s: %s", import->source, import->input.problem);
-	error = store_open(&import->store, &import->place, 0);
-	if (error) {
+	if (!is_missing(import) && open_place(import)) {
 		input_close(&import->input);
-		return store_refused(&import->place, error);
+		return STATUS_FAILED;
 	}
-	warn_of_shards(import);
-	import->shift = store_shift(&import->store);
 	import->keys = keys_new();
 	import->entries = memory_zeroed(BATCH_JOBS, sizeof *import->entries);
 	import->puts = memory_zeroed(BATCH_JOBS, sizeof *import->puts);
 	progress_begin("importing");
 	failed = read_all(import) != 0;
-	error = store_close(&import->store);
+	if (!failed && !import->left_out)
+		failed = open_place(import) != 0;
+	error = import->is_open ? store_close(&import->store) : 0;
 	if (error && !failed)
 		store_refused(&import->place, error);
-	say_result(import);
+	if (!import->is_refused)
+		say_result(import);
 	free_entries(import);
 	keys_free(import->keys);
 	input_close(&import->input);
@@ -510,6 +544,13 @@ static int check(void *context, const struct options *options)
 	if (strncmp(first, "beanstalkd://", 13) == 0 || strncmp(first, "sidekiq://", 10) == 0)
 		return options_fail(
 		    options, "'%s': 'weekwheel import --from %s' moves its jobs to a server", first, first);
+#ifdef HAVE_CALENDAR
+	/* With a file, a word close to crontab is hardly a new directory. */
+	if (import->place.count == 2 && suggest_distance(first, "crontab") <= 2 && access(first, F_OK) != 0)
+		return options_fail(options,
+		    "'%s': there is no such directory; did you mean 'import crontab %s'? ./%s would make it", first,
+		    import->place.operands[1], first);
+#endif
 	wrong = place_complete(&import->place, options, &import->file);
 	if (!import->file)
 		import->file = "-";
@@ -529,10 +570,10 @@ const struct jobs_command command_import = {
              "       weekwheel import --from URL       jobs of beanstalkd, Sidekiq or a sorted set\n"
              "\n"
              "Put the jobs that 'weekwheel export' wrote to FILE, or standard input, into DIR or\n"
-             "Redis. A missing DIR is made. No server may use DIR meanwhile. Jobs get new ids and\n"
-             "keep their tubes, keys, bodies, due times and all other settings; buried ones are\n"
-             "buried again. FILE may be compressed with gzip. A line that is not a job is\n"
-             "reported and left out, and the exit status is then 1.\n",
+             "Redis. A missing DIR is made, unless no line is right. No server may use DIR\n"
+             "meanwhile. Jobs get new ids and keep their tubes, keys, bodies, due times and all\n"
+             "other settings; buried ones are buried again. FILE may be compressed with gzip. A\n"
+             "line that is not a job is reported and left out, and the exit status is then 1.\n",
     .examples = "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
                 "\n"
                 "Examples, a directory again from a backup, and its jobs in Redis:\n"

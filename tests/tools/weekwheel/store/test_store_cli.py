@@ -287,7 +287,12 @@ class Stores(StoreCase):
             matches("did you mean '--help'", alone.run(2, command, "--hlep").err)
             matches(r"\n  weekwheel " + command, alone.run(0, command, "--help").out)
         matches("missing.json: No such file", alone.run(1, "import", "one", "missing.json").err)
-        equal(os.path.exists("one"), False, "a directory made for nothing")
+        # The file of a crontab, too, is no reason to make one.
+        matches("'crontb': there is no such directory; did you mean 'import crontab file'", alone.run(2, "import", "crontb", "file").err)
+        matches("^0 jobs put, 1 left out$", alone.run(1, "import", "one", "file").out)
+        equal([name for name in ("one", "crontb") if os.path.exists(name)], [], "a directory made for nothing")
+        equal(alone.run(0, "import", "./crontb", "/dev/null").out, "0 jobs put\n")
+        matches("^0 jobs in 0 tubes", alone.run(0, "fsck", "crontb").out)
         matches("'c': a directory and one file", alone.run(2, "import", "a", "b", "c").err)
         matches("a/b: ", alone.run(1, "import", "a/b").err)
         put("one", {"body": ""})
