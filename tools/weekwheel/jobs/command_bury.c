@@ -43,7 +43,17 @@ static int check(void *context, const struct options *options)
 	return bury->count ? 0 : options_fail(options, "give the ids of jobs, as 'weekwheel list' shows them");
 }
 
-/* Only the client that has a job reserved may bury it. */
+/* Who may not look at a job gets no answer, and buries it. */
+static int is_buried(struct client *client, uint64_t id)
+{
+	char state[20];
+	struct reply reply;
+
+	return client_ask(client, &reply, "stats-job %" PRIu64, id) == 0 && reply_is(&reply, "OK") &&
+	       strcmp(field_text(reply.body, reply.body_size, "state", state, sizeof state), "buried") == 0;
+}
+
+/* Only the client that has a job reserved may bury it. What is buried already keeps its reason unless there is a new one. */
 static int bury_one(struct bury *bury, int own, uint64_t id)
 {
 	struct client *client = &bury->jobs.client;
@@ -52,6 +62,12 @@ static int bury_one(struct bury *bury, int own, uint64_t id)
 	char what[40];
 
 	snprintf(what, sizeof what, "job %" PRIu64, id);
+	if (!*bury->reason && is_buried(client, id)) {
+		printf(
+		    bury->jobs.json ? "{\"id\": %" PRIu64 ", \"buried\": true}\n" : "%" PRIu64 " is buried already\n",
+		    id);
+		return 0;
+	}
 	if (client_expect(client, &reply, "RESERVED", what, "reserve-job %" PRIu64, id) ||
 	    client_expect(client, &reply, "OK", what, "stats-job %" PRIu64, id))
 		return -1;

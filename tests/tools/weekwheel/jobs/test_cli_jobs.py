@@ -347,6 +347,11 @@ class JobCommands(Case):
             equal([job["state"] for job in listed(client)], ["ready", "ready", "delayed"])
             equal(objects(client.run(0, "bury", "--json", "1", "--reason", "a wrong % address").out), [{"id": 1, "buried": True}])
             equal(listed(client)[0]["error"], "a wrong % address")
+            # Another bury keeps that, unless it has a reason of its own.
+            equal(client.run(0, "bury", "1").out, "1 is buried already\n")
+            equal(listed(client)[0]["error"], "a wrong % address")
+            client.run(0, "bury", "1", "--reason", "disk full")
+            equal((listed(client)[0]["error"], listed(client)[0]["state"]), ("disk full", "buried"))
             matches("job 9: .*NOT_FOUND", client.run(1, "bury", "9").err)
             matches("no tube nope", client.run(1, "kick", "--all", "--tube", "nope").err)
             matches("no tube nope", client.run(1, "kick", "--tube", "nope", "1").err)
