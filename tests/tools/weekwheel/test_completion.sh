@@ -57,6 +57,19 @@ done
 equal 'an unknown beginning' "$(offered zz)" ''
 equal '--state d' "$(offered list --state d)" delayed
 equal '--missed' "$(offered put --missed '' | paste -sd' ')" 'once all skip'
+equal '--overlap' "$(offered schedule add --overlap '' | paste -sd' ')" 'allow skip wait'
+equal 'schedule' "$(offered schedule '' | paste -sd' ')" 'add list show pause resume run remove'
+equal 'schedule r' "$(offered schedule r | paste -sd' ')" 'resume run remove'
+offers crontab import cron
+offers CHANGELOG.md import crontab CHANGE
+zones=$(mktemp -d)
+printf '#country\tcoordinates\tTZ\nDE\t+5230+01322\tEurope/Berlin\tmost of Germany\nRS\t+4450+02030\tEurope/Belgrade\n' >"$zones/zone.tab"
+for words in 'cron --tz' 'schedule add -z' 'import crontab --tz'; do
+	# shellcheck disable=SC2086
+	equal "$words" "$(TZDIR=$zones offered $words Europe/Be | paste -sd' ')" 'Europe/Berlin Europe/Belgrade'
+done
+equal 'zones without a database' "$(TZDIR=$zones/none offered cron --tz '')" UTC
+rm -r "$zones"
 equal 'help st' "$(offered help st)" stats
 offers README.md put --file READ
 offers tools fsck too

@@ -89,7 +89,9 @@ def options(*command):
 class Completion(Case):
     def test_words_of_the_help(self):
         commands = re.findall(r"^  ([a-z]+)  ", run(0, WEEKWHEEL, "--help").out, re.M)
-        with Zsh() as zsh:
+        with open("zone.tab", "w", encoding="ascii") as file:
+            file.write("#country\tcoordinates\tTZ\nDE\t+5230+01322\tEurope/Berlin\tmost of Germany\nRS\t+4450+02030\tEurope/Belgrade\n")
+        with Zsh(TZDIR=os.getcwd()) as zsh:
             equal(zsh.offered("weekwheel "), sorted(commands + ["--help", "--version"]))
             equal(zsh.offered("weekwheel help st"), [command for command in sorted(commands) if command.startswith("st")])
             for command in commands:
@@ -101,6 +103,10 @@ class Completion(Case):
                 "weekwheel put --missed ": "all once skip",
                 "weekwheel put --url x --method P": "PATCH POST PUT",
                 "weekwheel replay --format ": "csv log swf",
+                "weekwheel schedule add --overlap ": "allow skip wait",
+                "weekwheel schedule r": "remove resume run",
+                "weekwheel import cron": "crontab",
+                "weekwheel cron --tz Europe/Be": "Europe/Belgrade Europe/Berlin",
                 "weekwheel list --tube ": "",
                 "weekwheel put --key ": "",
             }.items():

@@ -42,6 +42,12 @@ _weekwheel_keys() { # PROGRAM BEGINNING WORD...
 		done
 }
 
+# The zones of this machine's database.
+_weekwheel_zones() {
+	echo UTC
+	sed '/^#/d' "${TZDIR:-/usr/share/zoneinfo}/zone.tab" 2>/dev/null | cut -f 3
+}
+
 _weekwheel() {
 	local program=${COMP_WORDS[0]} current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} words='' i
@@ -73,6 +79,8 @@ _weekwheel() {
 		-u | --unit) words='s ms' ;;
 		--state) words='delayed ready reserved buried ended' ;;
 		--missed) words='once all skip' ;;
+		--overlap) words='allow skip wait' ;;
+		-z | --tz) words=$(_weekwheel_zones) ;;
 		-m | --method) words='GET POST PUT PATCH DELETE HEAD' ;;
 		--format) words='swf log csv' ;;
 		*)
@@ -80,8 +88,11 @@ _weekwheel() {
 				words=$(_weekwheel_options "$program" "$command" "${COMP_WORDS[@]:2:COMP_CWORD-2}")
 			elif [[ $command =~ ^(pause|resume|purge|limit)$ && $COMP_CWORD = 2 ]]; then
 				words=$(_weekwheel_tubes "$program" "${COMP_WORDS[@]:2}")
+			elif [[ $command = schedule && $COMP_CWORD = 2 ]]; then
+				words='add list show pause resume run remove'
 			else
 				mapfile -t COMPREPLY < <(compgen -f -- "$current")
+				[[ $command = import && $COMP_CWORD = 2 && crontab == "$current"* ]] && COMPREPLY+=(crontab)
 				return
 			fi
 			;;
