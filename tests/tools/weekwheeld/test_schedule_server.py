@@ -249,6 +249,16 @@ class Crontab(Case):
             equal(ended.out.splitlines(), ["cron.root\tcd-run-parts\t17 * * * *\tUTC", "cron.www-data\ttidy\t@hourly\tUTC"])
             assert "system:3: expected five fields or @daily, a user and a command" in ended.err, ended.err
             equal(server.program.run(0, "schedule", "list", "--json").out, "")
+            # A zone for all lines is refused once; one of the crontab's own is wrong for its lines.
+            with open("wrong", "w", encoding="ascii") as file:
+                file.write("0 1 * * * a\n0 2 * * * b\n")
+            for words in (("--dry-run",), ()):
+                ended = server.program.run(2, "import", "crontab", "--tz", "Nowhere", "wrong", *words)
+                equal((ended.out, ended.err.splitlines()[0].split(": there")[0], len(ended.err.splitlines())), ("", "weekwheel: import crontab: --tz", 3))
+            with open("wrong", "w", encoding="ascii") as file:
+                file.write("CRON_TZ=Nowhere\n0 1 * * * a\n0 2 * * * b\n")
+            matches("wrong:3: this line is not carried over: there is no such zone", server.program.run(1, "import", "crontab", "wrong").err)
+            equal(server.program.run(0, "schedule", "list", "--json").out, "")
             for words in ((), ("a", "b"), ("--run", "x", "a")):
                 server.program.run(2, "import", "crontab", *words)
 

@@ -30,6 +30,7 @@ struct crontab {
 	char environment[ENVIRONMENT_MAX]; /* lines of shell that the jobs begin with */
 	char tube[JOBS_TUBE_MAX + 1];
 	unsigned made, replaced, left_out;
+	int is_refused;                           /* the zone for all lines is none */
 	char tubes[TUBES_MAX][JOBS_TUBE_MAX + 1]; /* that have got a schedule */
 	size_t tube_count;
 	char (*names)[NAME_MAX_TEXT];
@@ -256,17 +257,26 @@ static void note_tube(struct crontab *crontab)
 		strcpy(crontab->tubes[crontab->tube_count++], crontab->tube);
 }
 
-static void refuse_line(
+/* A zone that the crontab does not name is wrong for all lines. Return 0, or -1 if nothing can be carried over. */
+static int refuse_line(
     struct crontab *crontab, const char *expression, const char *zone, const struct ww_calendar_problem *problem)
 {
 	char place[400];
 
+	if (problem->in_zone && !*crontab->zone) {
+		crontab->is_refused = 1;
+		zone_refuse(
+		    crontab->schedule.zone ? "import crontab: --tz" : "import crontab: the zone of this machine",
+		    expression, zone, problem);
+		return -1;
+	}
 	snprintf(place, sizeof place, "%s:%u: this line is not carried over", crontab->file, crontab->line);
 	zone_refuse(place, expression, zone, problem);
 	crontab->left_out++;
+	return 0;
 }
 
-/* Whether a server would take it. */
+/* Return 1 if a server would take it, and 0 or -1 after a message. */
 static int is_sound(struct crontab *crontab, const char *expression, const char *zone)
 {
 	const struct ww_calendar_spec spec = {.expression = expression, .zone = zone};
@@ -277,8 +287,7 @@ static int is_sound(struct crontab *crontab, const char *expression, const char 
 	ww_calendar_close(calendar);
 	if (error != WW_EINVAL)
 		return 1;
-	refuse_line(crontab, expression, zone, &problem);
-	return 0;
+	return refuse_line(crontab, expression, zone, &problem);
 }
 
 static int put_schedule(struct crontab *crontab, const char *expression, const char *name, const char *script)
@@ -291,8 +300,10 @@ static int put_schedule(struct crontab *crontab, const char *expression, const c
 
 	note_tube(crontab);
 	if (crontab->is_dry) {
-		if (!is_sound(crontab, expression, zone))
-			return 0;
+		int sound = is_sound(crontab, expression, zone);
+
+		if (sound <= 0)
+			return sound;
 		printf("%s\t%s\t%s\t%s\n", crontab->tube, name, expression, zone);
 		crontab->made++;
 		return 0;
@@ -306,8 +317,7 @@ static int put_schedule(struct crontab *crontab, const char *expression, const c
 		struct ww_calendar_problem problem;
 
 		schedule_problem(&reply, &problem);
-		refuse_line(crontab, expression, zone, &problem);
-		return 0;
+		return refuse_line(crontab, expression, zone, &problem);
 	}
 	if (!reply_is(&reply, "SCHEDULED"))
 		return reply_refused(client, &reply, name);
@@ -492,7 +502,7 @@ static int run(void *context)
 	free(text);
 	free(crontab->names);
 	if (failed)
-		return -1;
+		return crontab->is_refused && crontab->schedule.zone ? STATUS_USAGE : -1;
 	write_hint(crontab);
 	return crontab->left_out ? STATUS_FAILED : STATUS_OK;
 }
