@@ -71,6 +71,9 @@ class Limits(Case):
     def test_the_command(self):
         with Server("--data", "data", "--clock", "virtual:0", "--http", "127.0.0.1:0") as server, server.client() as a:
             run = server.program.run
+            for words, said in (((), "No limit is set.\n"), (("web",), "No limit is set in the tube web.\n")):
+                equal((run(0, "limit", *words).out, run(0, "limit", *words).err), ("", said))
+            equal(run(0, "limit", "--json").err, "")
             equal(run(0, "limit", "--tube", "mail", "--running", "5", "--rate", "100/1m", "--burst", "2").out,
                   "mail: at most 5 run at once, at most 100 start in 1 min, after a rest 2 at once\n")
             matches("the tube is given twice", run(2, "limit", "-t", "mail", "mail").err)

@@ -7,6 +7,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
+#include "tools/common/message.h"
 #include "tools/common/number.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/jobs.h"
@@ -275,6 +276,11 @@ static int show(struct limit_command *limit)
 
 	if (failed)
 		return -1;
+	if (!limit->jobs.json && reply.body_size == 0) {
+		message_line(
+		    "No limit is set%s%s.", limit->tube ? " in the tube " : "", limit->tube ? limit->tube : "");
+		return 0;
+	}
 	if (limit->jobs.json) {
 		printf("%.*s%s", (int)reply.body_size, reply.body, reply.body_size ? "\n" : "");
 		return 0;

@@ -13,7 +13,7 @@
 #include "tools/weekwheel/jobs/table.h"
 #include "tools/weekwheel/jobs/tubes.h"
 
-enum { STATE = 1, FROM, TO, PREFIX, SORT, LIMIT, ALL };
+enum { STATE = 1, FROM, TO, PREFIX, SORT, LIMIT, ALL, ENDED_PAGES = 20 };
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("of this tube only"),
@@ -252,14 +252,47 @@ static int write_pages(struct list_command *list)
 	return 0;
 }
 
+static void note_ended(void *context, const char *line, size_t size)
+{
+	(void)line;
+	(void)size;
+	*(int *)context = 1;
+}
+
+/*
+ * Return 1 if nothing is known of the tube but keys of jobs that have ended; 0 if more is; -1 after a message. They are
+ * not sought in all of a long list.
+ */
+static int has_only_ended(struct jobs *jobs)
+{
+	struct listing ended = {.tube = jobs->tube, .states = "ended"};
+	char hint[TUBE_HINT];
+	int found = 0;
+	int is_new = tube_is_new(jobs, jobs->tube, hint);
+
+	if (is_new <= 0)
+		return is_new;
+	for (int i = 0; i < ENDED_PAGES && !found && (i == 0 || ended.next); i++)
+		if (listing_page(&ended, &jobs->client, LISTING_PAGE, note_ended, &found))
+			return -1;
+	return found ? 1 : tubes_known(jobs);
+}
+
 static int run(void *context)
 {
 	struct list_command *list = context;
 	int failed;
 
 	/* Jobs that have ended outlast their tube. */
-	if (!(list->listing.states && strstr(list->listing.states, "ended")) && tubes_known(&list->jobs))
-		return -1;
+	if (!(list->listing.states && strstr(list->listing.states, "ended")) && list->jobs.tube) {
+		failed = has_only_ended(&list->jobs);
+		if (failed > 0)
+			message_line("No job is in the tube %s, only ended ones with keys that are still taken: "
+			             "--state ended shows them.",
+			    list->jobs.tube);
+		if (failed)
+			return failed > 0 ? 0 : -1;
+	}
 	list->listing.tube = list->jobs.tube;
 	table_begin(&list->table, columns, sizeof columns / sizeof *columns);
 	list->table.optional = GROUP_COLUMN;

@@ -14,6 +14,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
+#include "tools/weekwheel/jobs/tubes.h"
 #include "tools/weekwheel/jobs/work.h"
 
 enum { RUNNERS = 1, ATTEMPTS, RELEASE_DELAY, TUBE, RUN_TIMEOUT, KILL_AFTER };
@@ -145,16 +146,34 @@ static int command_exists(const char *name)
 	return 0;
 }
 
+/* A worker may come before the first job of its tube. With a name that is near another's, it may as well be misspelt. */
+static int say_misspelt_tubes(struct work *work)
+{
+	char hint[TUBE_HINT];
+
+	for (size_t i = 0; i < work->tube_count && work->own; i++) {
+		int is_new = tube_is_new(&work->jobs, work->tubes[i].name, hint);
+
+		if (is_new < 0)
+			return -1;
+		if (is_new && *hint)
+			message_line("Nobody uses the tube %s yet, and it has no job%s", work->tubes[i].name, hint);
+	}
+	return 0;
+}
+
 /* A first connection shows whether there is a server, and which verbs it knows. */
 static int look_at_server(struct work *work)
 {
 	struct jobs *jobs = &work->jobs;
+	int failed;
 
 	if (jobs_connect(jobs))
 		return -1;
 	work->own = jobs_has_own_verbs(jobs);
+	failed = work->own < 0 || say_misspelt_tubes(work);
 	client_close(&jobs->client);
-	return work->own < 0 ? -1 : 0;
+	return failed ? -1 : 0;
 }
 
 static int wait_time(const struct work *work, const struct runner *runners)

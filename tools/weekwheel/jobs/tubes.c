@@ -1,6 +1,7 @@
 /* Reads what a server counts: the names of tubes, then the statistics of all of them in one go; and forecasts. */
 #include "tools/weekwheel/jobs/tubes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,8 +62,8 @@ static int read_names(struct jobs *jobs, struct tube_rows *tubes)
 	return 0;
 }
 
-/* A token may not be allowed to see the other tubes: then none of them is named. */
-static int unknown_tube(struct jobs *jobs)
+/* Set `hint` to a question that names a near tube, or to "". A token may not be allowed to see the other tubes. */
+static const char *near_tube(struct jobs *jobs, const char *tube, char hint[TUBE_HINT])
 {
 	const char *names[NEAR_MAX];
 	struct tube_rows tubes = {NULL, 0, 0};
@@ -74,11 +75,33 @@ static int unknown_tube(struct jobs *jobs)
 		take_names(&reply, &tubes);
 	for (; count < tubes.count && count < NEAR_MAX; count++)
 		names[count] = tubes.at[count].name;
-	meant = suggest(jobs->tube, names, count);
-	message_error("no tube %s: nobody uses or watches it, and it has no job%s%s%s (NOT_FOUND)", jobs->tube,
-	    meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+	meant = suggest(tube, names, count);
+	*hint = 0;
+	if (meant)
+		snprintf(hint, TUBE_HINT, "; did you mean '%s'?", meant);
 	tubes_free(&tubes);
+	return hint;
+}
+
+static int unknown_tube(struct jobs *jobs)
+{
+	char hint[TUBE_HINT];
+
+	message_error("no tube %s: nobody uses or watches it, and it has no job%s (NOT_FOUND)", jobs->tube,
+	    near_tube(jobs, jobs->tube, hint));
 	return -1;
+}
+
+int tube_is_new(struct jobs *jobs, const char *tube, char hint[TUBE_HINT])
+{
+	struct reply reply;
+
+	if (client_ask(&jobs->client, &reply, "stats-tube %s", tube))
+		return -1;
+	if (!reply_is(&reply, "NOT_FOUND"))
+		return 0;
+	(void)near_tube(jobs, tube, hint);
+	return 1;
 }
 
 int tubes_known(struct jobs *jobs)

@@ -28,6 +28,14 @@ int tubes_each(struct jobs *jobs, tubes_fn *fn, void *context);
 /* Return 0 if the server has jobs->tube, or if that is not set; otherwise -1 after a message that names a near one. */
 int tubes_known(struct jobs *jobs);
 
+enum { TUBE_HINT = JOBS_TUBE_MAX + 40 };
+
+/*
+ * Return 1 if the server does not know the tube, with a question in `hint` that names a near one, or "". Return 0 if it
+ * does, or if the token may not ask, and -1 after a message.
+ */
+int tube_is_new(struct jobs *jobs, const char *tube, char hint[TUBE_HINT]);
+
 /* Fill a tube from the answer. */
 void tube_fill(struct tube_row *tube, const struct reply *reply);
 

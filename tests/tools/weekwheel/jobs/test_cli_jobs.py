@@ -272,6 +272,17 @@ class JobCommands(Case):
             matches(r"^ *ID +STATE +TUBE +KEY +DUE +IN +EVERY +PRIORITY +ATTEMPTS +BYTES +ERROR$", table[0])
             matches(r"^2501 +delayed +default +user 1 +\d{4}-.*\+00:00 +3 d +- +1024 +0 +1 +-$", table[1])
             matches("no tube defalt: .*; did you mean 'default'", client.run(1, "list", "--tube", "defalt").err)
+            # A tube of which only the keys of ended jobs are left.
+            client.run(0, "put", "--tube", "pay", "--key", "order", "--unique", "1d", "x")
+            client.run(0, "work", "--tube", "pay", "--drain", "--", "true")
+            ended = client.run(0, "list", "--tube", "pay")
+            equal(ended.out, "")
+            matches("No job is in the tube pay, only ended ones", ended.err)
+            equal(len(client.run(0, "list", "--tube", "pay", "--state", "ended").out.splitlines()), 2)
+            # A worker may come before its tube, but not under a name near another's without a word.
+            matches("^Nobody uses the tube mayn yet, and it has no job; did you mean 'many'[?]$",
+                    client.run(0, "work", "--tube", "mayn", "--drain", "--", "true").err)
+            equal(client.run(0, "work", "--tube", "other", "--drain", "--", "true").err, "")
 
     def test_lists_are_sorted(self):
         with serving() as client:
