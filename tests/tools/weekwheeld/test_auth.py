@@ -388,6 +388,11 @@ class Commands(Case):
             said = alone.run(2, "stats", "--token-file", name).err if name != "cr" else ""
             check(name == "cr" or ("--token-file " + name in said and "16 to 200 printable bytes" in said), said)
         matches("No such file", alone.run(2, "stats", "--token-file", "none").err)
+        # The name of a file, which may look like a token, is none.
+        for name in ("a", "a-file-with-a-long-name"):
+            with open(name, "w", encoding="ascii"):
+                pass
+            matches("WEEKWHEEL_TOKEN has the name of a file: .*; give the file with --token-file$", alone.run(2, "stats", WEEKWHEEL_TOKEN=name).err)
         matches("WEEKWHEEL_TOKEN: expected 16 to 200", alone.run(2, "stats", WEEKWHEEL_TOKEN="x" * 20 + "\r\nquit").err)
         matches("others may read loose", alone.run(1, "stats", "--token-file", write("x" * 20, "loose", 0o644)).err)
         alone.run(0, "token", "--token-file", "a.token", "a", "read:*")

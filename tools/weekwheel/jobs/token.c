@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/jobs.h"
@@ -53,6 +54,10 @@ int jobs_token_default(struct jobs *jobs)
 
 	if (jobs->is_token_given || !token || !*token)
 		return 0;
+	if (access(token, F_OK) == 0)
+		return message_error(
+		    "WEEKWHEEL_TOKEN has the name of a file: it is for the token itself; give the file "
+		    "with --token-file");
 	if (!is_token(token))
 		return message_error("WEEKWHEEL_TOKEN: expected %s", EXPECTED);
 	strcpy(jobs->token, token);
