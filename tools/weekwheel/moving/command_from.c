@@ -74,7 +74,7 @@ static int check_options(struct moving *moving, const struct options *options)
 		return options_fail(options, "--dead is for sidekiq://: leave it out");
 	if (moving->run && moving->source == &moving_beanstalkd)
 		return options_fail(options, "--run is for Redis: a job of beanstalkd has its own; leave it out");
-	if (!moving->jobs.tube && moving->source == &moving_redis)
+	if (!moving->jobs.tube && moving->source == &moving_redis && !moving->dry_run)
 		return options_fail(options, "--tube is missing: the tube into which the jobs are put");
 	moving->run = moving->run ? moving->run : 60 * DURATION_SECOND;
 	return 0;

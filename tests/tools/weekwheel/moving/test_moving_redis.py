@@ -54,6 +54,9 @@ class Moving(Case):
     def test_members_are_due_at_their_scores(self):
         self.add("mails", (FAR, "b"), (FAR + 0.25, "c"), (1, "a"), (-5, "\r\n"), ("-inf", ""), ("inf", "never"))
         matches("^mails: 5 jobs$", self.server.program.run(0, "import", "--from", self.set(), "-t", "x", "--dry-run").out)
+        # Only the move needs a tube.
+        matches("^mails: 5 jobs$", self.server.program.run(0, "import", "--from", self.set(), "--dry-run").out)
+        matches("--tube is missing", self.server.program.run(2, "import", "--from", self.set()).err)
         equal(self.move(0, self.set(), "--tube", "mail", "--run", "5m"),
               {"read": 5, "put": 5, "kept": 0, "deleted": 5, "returned": 0, "doubled": 0, "left": 0, "reserved": 0})
         jobs = self.jobs()
