@@ -77,15 +77,20 @@ static void tell_begin(struct told_state *state, uint64_t now)
 static void tell_end(struct told_state *state)
 {
 	uint64_t ms = state->ended - state->since;
+	char met[80];
 
 	state->is_told = state->is_flapping = 0;
 	state->due = 0;
+	/* What was only seen once has no length. */
+	if (state->is_seen && state->count == 1)
+		snprintf(met, sizeof met, "met once");
+	else
+		snprintf(met, sizeof met, "after %llu.%03llu s, met %llu time%s", (unsigned long long)(ms / 1000),
+		    (unsigned long long)(ms % 1000), (unsigned long long)state->count, state->count == 1 ? "" : "s");
 	message_log(MESSAGE_INFO,
 	    MESSAGE_FIELDS({"state", state->key, 0}, {"event", "end", 0}, {"milliseconds", NULL, ms},
 	        {"count", NULL, state->count}),
-	    "%s%s (after %llu.%03llu s, met %llu time%s)", state->is_seen ? "it is over: " : "", state->text,
-	    (unsigned long long)(ms / 1000), (unsigned long long)(ms % 1000), (unsigned long long)state->count,
-	    state->count == 1 ? "" : "s");
+	    "%s%s (%s)", state->is_seen ? "it is over: " : "", state->text, met);
 }
 
 static void begin(const char *key, unsigned stops, int is_seen, const char *format, va_list arguments)

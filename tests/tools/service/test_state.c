@@ -117,6 +117,18 @@ START_TEST(what_is_only_seen_ends_by_itself)
 }
 END_TEST
 
+START_TEST(what_is_seen_once_has_no_length)
+{
+	begin();
+	state_seen("refused", "a client is turned away");
+	ms += STATE_QUIET_MS;
+	ck_assert_int_eq(state_settle(), -1);
+	finish();
+	ck_assert_ptr_nonnull(strstr(log_text, "it is over: a client is turned away (met once)\n"));
+	ck_assert_int_eq(lines(), 2);
+}
+END_TEST
+
 START_TEST(json_has_the_fields)
 {
 	begin();
@@ -210,5 +222,6 @@ START_TEST(threads_may_tell_at_once)
 END_TEST
 
 TEST_MAIN("weekwheeld/state", a_state_is_told_twice_however_often_it_is_met,
-    one_that_comes_and_goes_is_told_at_most_four_times, what_is_only_seen_ends_by_itself, json_has_the_fields,
-    long_and_wild_texts_stay_a_line, there_are_only_so_many, threads_may_tell_at_once)
+    one_that_comes_and_goes_is_told_at_most_four_times, what_is_only_seen_ends_by_itself,
+    what_is_seen_once_has_no_length, json_has_the_fields, long_and_wild_texts_stay_a_line, there_are_only_so_many,
+    threads_may_tell_at_once)
