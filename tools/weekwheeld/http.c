@@ -381,6 +381,7 @@ int http_start(struct server *server)
 		return 0;
 	TAILQ_INIT(&server->v1_batch);
 	TAILQ_INIT(&server->v1_waiting);
+	TAILQ_INIT(&server->v1_looking);
 	http = calloc(1, sizeof *http);
 	if (!http)
 		return message_error("no memory");

@@ -143,6 +143,7 @@ struct server {
 	struct events_feed *feed;                 /* events; NULL: nobody is served by HTTP */
 	TAILQ_HEAD(v1_list, v1_request) v1_batch; /* requests that wait for the commit */
 	struct v1_list v1_waiting;                /* for a job, in order of arrival */
+	struct v1_list v1_looking;                /* lists that go on */
 	struct v1_held *v1_held;                  /* leases by id */
 	LIST_HEAD(, relay) relays;                /* of connections by HTTP that have TLS */
 	char input[65536];                        /* what any connection has just read */
@@ -281,6 +282,9 @@ void v1_settle(struct server *server, int error);
 
 /* Tubes of requests that wait may have jobs: let them ask. */
 void v1_wake(struct server *server);
+
+/* Let one list that goes on look at another part of the store. */
+void v1_turn(struct server *server);
 
 /* Answer all that wait. */
 void v1_stop(struct server *server);

@@ -82,6 +82,7 @@ void turn_end(struct server *server)
 	turn_time(server);
 	schedules_turn(server);
 	waiting_serve(server);
+	v1_turn(server);
 	shake_turn(&server->shakes);
 	bounds_hold(server);
 	while ((connection = SLIST_FIRST(&server->flush)) != NULL) {

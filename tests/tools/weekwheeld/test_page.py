@@ -200,6 +200,32 @@ class Page(Case):
             equal(browser.run("return document.title + document.querySelectorAll('#job img').length"), "weekwheel0")
             equal([error for error in browser.errors() if "status of 4" not in error], [])
 
+    def test_a_large_store(self):
+        with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
+            a.ask("use many")
+            for _ in range(8000):
+                a.send("put 0 7200 60 1\r\nx\r\n")
+            for _ in range(8000):
+                a.line()
+            a.send("put-schedule 100 0 60 1 late cron=%40daily\r\nx\r\n")
+            matches("SCHEDULED", a.line())
+            number = a.put(b"x", tube="one").split()[1]
+            matches("RESERVED", a.ask("reserve-job " + number))
+            equal(a.ask("bury-job %s 0 why" % number), "BURIED")
+            self.open(browser, server)
+            browser.until_text("#buried", "one")
+            browser.until_text("#schedules", "late")
+            equal(browser.run("return ['buried', 'schedules'].map((name) => $(name + '-none').hidden)"), [True, True])
+            # A server that is slower says where it is: nothing is claimed, and the page goes on from there.
+            browser.run("const real = ask; ask = async (method, path, ...more) => "
+                        "path.startsWith('jobs?') ? {jobs: [], next: path.includes('after=9') ? window.next : '9'} : "
+                        "real(method, path, ...more);"
+                        "window.next = '9'; setInterval = () => {}; buried.rows = []; askBuried()")
+            until(lambda: browser.run("return !$('buried-looking').hidden"), "it looks", 0.05)
+            equal(browser.run("return $('buried-none').hidden"), True)
+            browser.run("window.next = null; askBuried()")
+            until(lambda: browser.run("return $('buried-looking').hidden && !$('buried-none').hidden"), "it knows", 0.05)
+
     def test_without_events_it_asks(self):
         with self.server() as server, self.client(server) as a, contextlib.ExitStack() as stack:
             for _ in range(16):

@@ -134,6 +134,27 @@ class Interface:
             web.refused(422, "delay", "POST", "jobs", [{"body": "x"}, {"delay": "soon"}])
             web.refused(422, None, "POST", "jobs", [])
 
+    def test_a_list_goes_on_until_it_finds_something(self):
+        with self.server() as server, Web(server, self.token) as web, Web(server, self.token) as other:
+            for _ in range(8):
+                web.good("POST", "jobs", [{"tube": "many", "delay": "2h"}] * 1000)
+            made = web.good("POST", "jobs", {"tube": "one", "body": "x"})["id"]
+            lease, = web.good("POST", "leases", {"tubes": ["one"]})["leases"]
+            web.good("POST", "jobs/%s/bury" % made, {"token": lease["token"], "error": "no"})
+            web.good("PUT", "tubes/t/schedules/n", {"cron": "@daily"})
+            for path, kind, wanted in (("jobs?state=buried", "jobs", "one"), ("jobs?tube=one", "jobs", "one"),
+                                       ("jobs?state=buried&tube=one&limit=1", "jobs", "one"),
+                                       ("schedules", "schedules", "t"), ("schedules?tube=t", "schedules", "t")):
+                # What it finds when all of it has been looked at is found by one request.
+                equal([found["tube"] for found in web.good("GET", path)[kind]], [wanted], path)
+            for path, kind in (("jobs?state=reserved", "jobs"), ("schedules?tube=none", "schedules")):
+                equal(web.good("GET", path), {kind: [], "next": None}, path)
+            # Several at once take turns, and whoever leaves is forgotten.
+            web.begin("GET", "jobs?state=buried")
+            other.begin("GET", "jobs?tube=none")
+            other.http.close()
+            equal(len(web.end()[1]["jobs"]), 1)
+
     def test_limits(self):
         with self.server() as server, Web(server, self.token) as web:
             web.good("PUT", "tubes/api/limit", {"running": 2, "starts": 100, "per": "1m", "burst": 50})

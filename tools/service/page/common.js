@@ -53,6 +53,46 @@ async function attempt(work) {
 	}
 }
 
+// ---- Lists
+
+const LOOK_MS = 2000;
+
+// Entries of a list whose pages may be empty though more follow. What does not get ready in time goes on at the next look.
+// Its table has the id `name`; beside it are name-none and name-looking, and perhaps a button name-more.
+class List {
+	constructor(name, kind, path) {
+		Object.assign(this, {name, kind, path: path + (path.includes("?") ? "&" : "?"), rows: [], found: [], next: null, isLooking: false});
+	}
+
+	// Look for so many; there are `count` in all, as far as it is known.
+	async look(most, count = Infinity) {
+		const wanted = Math.min(most, count);
+		const begun = Date.now();
+		if (!this.isLooking)
+			[this.found, this.next] = [[], null];
+		this.isLooking = wanted > 0;
+		while (this.isLooking && Date.now() - begun < LOOK_MS) {
+			const page = await ask("GET", `${this.path}limit=${most - this.found.length}${this.next ? "&after=" + this.next : ""}`);
+			this.found.push(...page[this.kind]);
+			this.next = page.next;
+			this.isLooking = this.next !== null && this.found.length < wanted;
+			if (this.isLooking && !this.rows.length)
+				this.tell();
+		}
+		// The former ones are shown until others are known.
+		if (!this.isLooking || this.found.length >= this.rows.length)
+			this.rows = [...this.found];
+	}
+
+	// Say that there is none only if that is known.
+	tell(most = 0) {
+		$(this.name + "-none").hidden = this.rows.length > 0 || this.isLooking;
+		$(this.name + "-looking").hidden = !this.isLooking;
+		if (most)
+			$(this.name + "-more").hidden = this.isLooking || !this.next || this.rows.length >= most;
+	}
+}
+
 // ---- Elements
 
 // Put new rows in place of others. Whoever is at a button stays there: buttons have names in data-focus.

@@ -2,6 +2,7 @@
 "use strict";
 
 const BODY_SHOWN = 20000;
+const BURIED = 50;
 
 // ---- Tubes and numbers
 
@@ -30,6 +31,9 @@ async function askNumbers() {
 	$("state").textContent = stats.fault ? "The store cannot write: " + stats.fault :
 		`${number(stats.ready)} ready, ${number(stats.delayed)} delayed, ${number(stats.reserved)} reserved, ` +
 		`${number(stats.buried)} buried`;
+	if (stats.buried !== buriedCount)
+		stale(askBuried);
+	buriedCount = stats.buried;
 	showTubes((await ask("GET", "tubes")).tubes, (await ask("GET", "limits")).limits);
 }
 
@@ -75,10 +79,16 @@ function showBuried(jobs) {
 		element("td", {}, jobButton(job.id)),
 		element("td", {}, job.tube), element("td", {}, name(job)), element("td", {}, job.error),
 		element("td", {}, number(job.reserves)), element("td", {}, actions(job, askBuried)))));
-	$("buried-none").hidden = jobs.length > 0;
+	buried.tell();
 }
 
-const askBuried = async () => showBuried((await ask("GET", "jobs?state=buried&limit=50")).jobs);
+let buriedCount = Infinity; // as the server counts them
+const buried = new List("buried", "jobs", "jobs?state=buried");
+
+async function askBuried() {
+	await buried.look(BURIED, buriedCount);
+	showBuried(buried.rows);
+}
 
 // What happened to a job, as far as it tells.
 function story(job) {
@@ -184,13 +194,14 @@ let isLive = false;
 async function refresh(parts = PARTS) {
 	let problem = "";
 	for (const part of parts) {
-		part.at = Date.now();
+		const begun = part.at = Date.now();
 		part.isStale = false;
 		try {
 			await part.ask();
 		} catch (error) {
 			problem = error instanceof Problem ? error.message : "The server does not answer.";
 		}
+		part.took = Date.now() - begun;
 	}
 	if (problem)
 		$("state").textContent = problem;
@@ -202,12 +213,14 @@ function stale(...asks) {
 		part.isStale ||= asks.includes(part.ask);
 }
 
+// What takes long is asked for less often: it takes the server's time, too.
+const REST = 10;
 let isBusy = false;
 
 async function look() {
 	const now = Date.now();
 	const span = (part) => part.isStale ? part.soon : isLive ? part.live : part.alone;
-	const due = PARTS.filter((part) => now - part.at >= 1000 * span(part) - 100);
+	const due = PARTS.filter((part) => now - part.at >= Math.max(1000 * span(part) - 100, REST * part.took));
 	if (document.hidden || isBusy || due.length === 0)
 		return;
 	isBusy = true;

@@ -3,7 +3,9 @@
 
 const SCHEDULES = 50;
 const MEANS_AFTER_MS = 250;
+const SCHEDULES_MOST = 1000;
 let scheduleLimit = SCHEDULES;
+const schedulesList = new List("schedules", "schedules", "schedules");
 
 const schedulePath = (one) => `tubes/${encodeURIComponent(one.tube)}/schedules/${encodeURIComponent(one.name)}`;
 
@@ -34,7 +36,7 @@ function nextText(one) {
 	return timeText(one.next) + (left > 0 ? `, in ${spanText(left)}` : "");
 }
 
-function showSchedules(schedules, isMore) {
+function showSchedules(schedules) {
 	schedules.sort((a, b) => (a.next ?? "z").localeCompare(b.next ?? "z"));
 	replace($("schedules"), ...schedules.map((one) => element("tr", {},
 		element("td", {}, element("button", {"data-focus": `show ${one.tube} ${one.name}`,
@@ -43,14 +45,13 @@ function showSchedules(schedules, isMore) {
 		element("td", {}, nextText(one)),
 		element("td", {}, number(one.made) + (one.skipped ? `, ${number(one.skipped)} left out` : "")),
 		element("td", {}, scheduleActions(one)))));
-	$("schedules-none").hidden = schedules.length > 0;
-	$("schedules-more").hidden = !isMore;
+	schedulesList.tell(SCHEDULES_MOST);
 }
 
 async function askSchedules() {
 	try {
-		const page = await ask("GET", "schedules?limit=" + scheduleLimit);
-		showSchedules(page.schedules, page.next && scheduleLimit < 1000);
+		await schedulesList.look(scheduleLimit);
+		showSchedules([...schedulesList.rows]);
 	} catch (error) {
 		// A server may be built without schedules.
 		$("schedules-part").hidden = error instanceof Problem && error.status === 404;
@@ -60,7 +61,7 @@ async function askSchedules() {
 }
 
 $("schedules-more").addEventListener("click", () => attempt(async () => {
-	scheduleLimit = Math.min(1000, scheduleLimit + SCHEDULES);
+	scheduleLimit = Math.min(SCHEDULES_MOST, scheduleLimit + SCHEDULES);
 	await askSchedules();
 }));
 

@@ -62,7 +62,7 @@ static void run_list(struct v1_request *request)
 	if (error < 0)
 		(void)v1_failed(request, error);
 	else
-		v1_add(request, next ? "],\"next\":\"%" PRIu64 "\"}" : "],\"next\":null}", next);
+		v1_listed(request, runs.count, next);
 }
 
 static int prepare_report(struct v1_request *request)

@@ -51,7 +51,7 @@ static void run_list(struct v1_request *request)
 		(void)v1_failed(request, error);
 		return;
 	}
-	v1_add(request, next ? "],\"next\":\"%" PRIu64 "\"}" : "],\"next\":null}", next);
+	v1_listed(request, listing.count, next);
 }
 
 static void run_stats(struct v1_request *request)

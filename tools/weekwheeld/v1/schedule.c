@@ -149,7 +149,7 @@ static void run_list(struct v1_request *request)
 	if (error < 0)
 		(void)failed(request, error);
 	else
-		v1_add(request, next ? "],\"next\":\"%" PRIu64 "\"}" : "],\"next\":null}", next);
+		v1_listed(request, schedules.count, next);
 }
 
 static void run_get(struct v1_request *request)

@@ -208,6 +208,22 @@ static int goes_on(struct v1_request *request)
 	return 0;
 }
 
+/*
+ * A list looks at a bounded part of the store, so that others do not wait for it. One that found nothing there looks at
+ * another part in a later turn, in the order of all that do. Returns 1 if it goes on.
+ */
+static int looks_on(struct v1_request *request)
+{
+	struct server *server = request->task.server;
+
+	if (!request->is_partial || request->status != 200 || server->is_stopping ||
+	    uv_now(&server->loop) - request->begun >= V1_LOOK_MS)
+		return 0;
+	TAILQ_INSERT_TAIL(&server->v1_looking, request, next);
+	turn_again(server);
+	return 1;
+}
+
 static void task_done(struct task *task)
 {
 	struct v1_request *request = (struct v1_request *)task;
@@ -221,6 +237,8 @@ static void task_done(struct task *task)
 	if (request->puts && request->status < 300)
 		count_puts(request);
 	if (request->operation->members & V1_OF_RESERVE && goes_on(request))
+		return;
+	if (looks_on(request))
 		return;
 	if (request->operation->is_change && server->is_begun) {
 		request->state = V1_IN_BATCH;
@@ -255,6 +273,7 @@ static void ask(struct v1_request *request)
 	request->state = V1_ASKING;
 	request->is_run = 0;
 	request->is_called = 0;
+	request->is_partial = 0;
 	request->got = 0;
 	request->task.run = task_run;
 	request->task.done = task_done;
@@ -273,9 +292,29 @@ void v1_settle(struct server *server, int error)
 	}
 }
 
+void v1_turn(struct server *server)
+{
+	struct v1_request *request = TAILQ_FIRST(&server->v1_looking);
+
+	if (!request)
+		return;
+	TAILQ_REMOVE(&server->v1_looking, request, next);
+	if (is_gone(request))
+		known(request);
+	else
+		ask(request);
+	if (!TAILQ_EMPTY(&server->v1_looking))
+		turn_again(server);
+}
+
 void v1_stop(struct server *server)
 {
 	struct v1_request *request;
+
+	while ((request = TAILQ_FIRST(&server->v1_looking)) != NULL) {
+		TAILQ_REMOVE(&server->v1_looking, request, next);
+		known(request);
+	}
 
 	while ((request = TAILQ_FIRST(&server->v1_waiting)) != NULL) {
 		waiting_leave(request);
@@ -310,6 +349,7 @@ static enum MHD_Result take_argument(void *context, enum MHD_ValueKind kind, con
 /* All of it has come. */
 static enum MHD_Result complete(struct v1_request *request)
 {
+	request->begun = uv_now(&request->task.server->loop);
 	if (request->is_refused || (request->operation->prepare && request->operation->prepare(request) != 0))
 		request->state = V1_KNOWN;
 	else

@@ -23,7 +23,8 @@ enum {
 	V1_LEASES_MAX = 100,
 	V1_TUBES_MAX = 100,
 	V1_OBJECT_MAX = 256 * 1024,
-	V1_WAIT_MAX = 20 /* s; less than the time in which an answer must be read */
+	V1_WAIT_MAX = 20, /* s; less than the time in which an answer must be read */
+	V1_LOOK_MS = 1000 /* a list that finds nothing goes on for so long */
 };
 
 /* What a schedule has beside what its jobs have. */
@@ -118,6 +119,8 @@ struct v1_request {
 	struct ww_job_put *puts;
 
 	int is_run;       /* its operation has been carried out */
+	int is_partial;   /* a list that found nothing so far, and goes on from filter.after */
+	uint64_t begun;   /* ms of the loop: when it asked for the first time */
 	enum count ended; /* a lease, which is counted so; COUNTS: not at all; 0: it ends none */
 
 	/* Of a reserve. */
@@ -199,6 +202,9 @@ int v1_prepare_tube_object(struct v1_request *request);
 void v1_end(struct v1_request *request, int error);
 
 #define v1_jobs(request) ((request)->task.server->jobs)
+
+/* In run(), a list has been written. If it found nothing and there is more to look at, it goes on in another turn. */
+void v1_listed(struct v1_request *request, size_t count, uint64_t next);
 
 /* Answer a reserve with no lease. */
 void v1_no_leases(struct v1_request *request);

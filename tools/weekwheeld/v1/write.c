@@ -50,6 +50,13 @@ void v1_add_string(struct v1_request *request, const char *text)
 	add_quoted(request, text, strlen(text));
 }
 
+void v1_listed(struct v1_request *request, size_t count, uint64_t next)
+{
+	v1_add(request, next ? "],\"next\":\"%" PRIu64 "\"}" : "],\"next\":null}", next);
+	request->is_partial = count == 0 && next;
+	request->filter.after = next;
+}
+
 /* ---- Problems */
 
 static const char *title_of(unsigned status)
