@@ -11,7 +11,7 @@ import urllib.request
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from browser import Browser
-from web import Events
+from web import Events, Web
 from weekwheel import PATIENCE, Case, Server, alone, check, equal, free_port, main, matches, until
 
 EVIL = "<img src=x onerror=document.title='evil'>"
@@ -153,6 +153,21 @@ class Page(Case):
             browser.until_text("#schedules", "@every 90m")
             equal(a.jobs("list-schedules tube=default name=night%20%3Cb%3E body=yes")[0]["body"],
                   base64.b64encode(EVIL.encode()).decode())
+            # What it does not show stays as it was.
+            plan = {"cron": "0 4 * * *", "zone": "Europe/Berlin", "body": "x", "group": "g1", "keep": 604800, "missed": "skip",
+                    "skip": 600, "attempts": 3, "backoff": 5, "overlap": "wait", "spread": 60, "run": 90, "priority": 3}
+            with Web(server, self.token) as web:
+                web.good("PUT", "tubes/default/schedules/full", plan)
+                browser.until_text("#schedules", "full")
+                browser.click("[data-focus='show default full']")
+                browser.until_text("#schedule", "(?s)older than 10 min.*g1.*7 d")
+                browser.click("[data-focus='change']")
+                equal(browser.run("return $('plan').elements.missed.value"), "skip")
+                browser.run("$('plan').elements.cron.value = '0 5 * * *'")
+                browser.click("#plan > button")
+                browser.until_text("#plan-said", "full is replaced")
+                after = web.good("GET", "tubes/default/schedules/full")
+                equal({name: after[name] for name in plan}, {**plan, "cron": "0 5 * * *"})
             browser.click("[data-focus='Run default night <b>']")
             until(lambda: a.numbers("stats-tube default")["current-jobs-ready"] == "1", "its job", 0.05)
             browser.click("[data-focus='Pause default night <b>']")

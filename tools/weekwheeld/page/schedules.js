@@ -73,7 +73,8 @@ async function showSchedule(listed) {
 	const one = await ask("GET", schedulePath(listed));
 	const said = await meaning(one.cron, one.zone);
 	const terms = [["Schedule", `${one.name} of ${one.tube}`], ["Means", said.words], ["If the former job has not ended", one.overlap],
-		["Missed times", one.missed], ["Spread", one.spread ? spanText(one.spread) : ""],
+		["Missed times", one.missed + (one.missed === "skip" ? `, older than ${spanText(one.skip)}` : "")],
+		["Group", name({key: one.group, key_base64: one.group_base64})], ["Keep how runs ended", one.keep ? spanText(one.keep) : ""], ["Spread", one.spread ? spanText(one.spread) : ""],
 		["From", one.start && timeText(one.start)], ["Until", one.end && timeText(one.end)],
 		["Last time", one.last && timeText(one.last)], ["Next times", one.times.map(zoneText).join("\n")]];
 	replace($("schedule"),
@@ -92,9 +93,10 @@ let changed = null; // the schedule that is in the form, as it was
 function change(one) {
 	const form = $("plan").elements;
 	changed = one;
-	for (const field of ["name", "tube", "cron", "zone", "overlap"])
+	for (const field of ["name", "tube", "cron", "zone", "overlap", "missed", "group"])
 		form[field].value = one[field] ?? "";
-	form.missed.value = one.missed === "all" ? "all" : "once";
+	for (const field of ["skip", "keep"])
+		form[field].value = one[field] ? one[field] + "s" : "";
 	form.body.value = one.body ?? "";
 	form.attempts.value = one.attempts || "";
 	$("plan-part").open = true;
@@ -108,15 +110,21 @@ function planned(form) {
 		missed: form.missed.value};
 	if (form.attempts.value)
 		plan.attempts = Number(form.attempts.value);
+	if (form.missed.value === "skip")
+		plan.skip = form.skip.value;
+	for (const field of ["group", "keep"]) {
+		if (form[field].value)
+			plan[field] = form[field].value;
+	}
 	if (!changed || changed.name !== form.name.value || changed.tube !== form.tube.value)
 		return [plan, {}];
-	for (const field of ["spread", "start", "end", "priority", "run", "backoff", "backoff_max", "skip", "paused"])
+	for (const field of ["spread", "start", "end", "priority", "run", "backoff", "backoff_max", "paused"])
 		plan[field] = changed[field];
-	if (changed.missed === "skip" && plan.missed === "once")
-		plan.missed = "skip";
-	if (changed.body_base64 !== undefined && !plan.body) {
-		plan.body_base64 = changed.body_base64;
-		delete plan.body;
+	for (const field of ["body", "group"]) {
+		if (changed[field + "_base64"] !== undefined && !plan[field]) {
+			plan[field + "_base64"] = changed[field + "_base64"];
+			delete plan[field];
+		}
 	}
 	return [plan, match(changed)];
 }

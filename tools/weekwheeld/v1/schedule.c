@@ -91,6 +91,7 @@ static void add_definition(struct v1_request *request, const struct ww_schedule_
 	v1_add_seconds(request, "run", spec->run);
 	v1_add_seconds(request, "backoff", spec->backoff);
 	v1_add_seconds(request, "backoff_max", spec->backoff_max);
+	v1_add_seconds(request, "keep", spec->keep);
 	if (spec->group_length)
 		v1_add_bytes_as(request, "group", spec->group, spec->group_length);
 }
