@@ -241,6 +241,23 @@ class Page(Case):
             browser.run("window.next = null; askBuried()")
             until(lambda: browser.run("return $('buried-looking').hidden && !$('buried-none').hidden"), "it knows", 0.05)
 
+    def test_a_wrong_token_is_sent_once(self):
+        with self.server() as server, Browser("--window-size=1200,1500") as browser:
+            browser.tell("url", url=re.search(r"serving (http://[0-9.:]+/)", server.said).group(1))
+            browser.until_text("#state", "needs a token")
+            browser.run("window.calls = 0; const real = fetch; fetch = (...all) => { calls++; return real(...all); }")
+            equal(browser.run("return refresh().then(() => { listenAgain(); return calls; })"), 0)
+            browser.type("#token", "x" * 40)
+            browser.click("#login button")
+            browser.until_text("#state", "does not know this token")
+            equal(browser.run("return refresh().then(() => { listenAgain(); return [calls, sessionStorage.getItem('token')]; })"),
+                  [1, ""])
+            # The right one is used, after the rest that the server wants.
+            browser.type("#token", self.token)
+            browser.click("#login button")
+            browser.until_text("#state", "ready, ")
+            browser.until_text("#live", "live")
+
     def test_without_events_it_asks(self):
         with self.server() as server, self.client(server) as a, contextlib.ExitStack() as stack:
             for _ in range(16):

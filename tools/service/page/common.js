@@ -24,12 +24,45 @@ class Problem extends Error {
 	}
 }
 
+// A wrong token makes everybody wait who comes from this address: then nothing is asked until another is given.
+let refusal = "";
+let restUntil = 0;
+
+function useToken(text) {
+	token = text;
+	refusal = "";
+	sessionStorage.setItem("token", token);
+}
+
+// Whether the server may be asked, and what it says against it.
+function mayAsk() {
+	if (refusal)
+		throw new Problem({detail: refusal, status: 401});
+	if (Date.now() < restUntil)
+		throw new Problem({detail: "A wrong token came from this address: the page waits.", status: 429});
+}
+
+function heed(answer, sent) {
+	if (answer.status === 429)
+		restUntil = Date.now() + 1000 * (Number(answer.headers.get("Retry-After")) || 5);
+	if (answer.status !== 401 || sent !== token)
+		return;
+	if (sent)
+		useToken("");
+	refusal = sent ? "The server does not know this token: give another." : "this needs a token that the server knows";
+}
+
 async function ask(method, path, body, headers = {}) {
-	if (token)
-		headers.Authorization = "Bearer " + token;
+	const sent = token;
+	mayAsk();
+	if (sent)
+		headers.Authorization = "Bearer " + sent;
 	if (body !== undefined)
 		headers["Content-Type"] = "application/json";
 	const answer = await fetch("v1/" + path, {method, headers, body: body === undefined ? body : JSON.stringify(body)});
+	heed(answer, sent);
+	if (refusal)
+		mayAsk();
 	if (answer.status === 204)
 		return null;
 	if (answer.ok)

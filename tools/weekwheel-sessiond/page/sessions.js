@@ -111,8 +111,7 @@ async function look() {
 
 $("login").addEventListener("submit", (event) => {
 	event.preventDefault();
-	token = $("token").value.trim();
-	sessionStorage.setItem("token", token);
+	useToken($("token").value.trim());
 	$("token").value = "";
 	PARTS.forEach((part) => { part.at = 0; });
 	look();

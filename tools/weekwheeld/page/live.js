@@ -79,11 +79,14 @@ function take(block) {
 
 async function read(signal) {
 	const headers = {Accept: "text/event-stream"};
-	if (token)
-		headers.Authorization = "Bearer " + token;
+	const sent = token;
+	mayAsk();
+	if (sent)
+		headers.Authorization = "Bearer " + sent;
 	if (lastId)
 		headers["Last-Event-ID"] = lastId;
 	const answer = await fetch("v1/events", {headers, signal, cache: "no-store"});
+	heed(answer, sent);
 	if (!answer.ok)
 		return;
 	const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -102,7 +105,7 @@ async function listen() {
 	const own = new AbortController();
 	ear?.abort();
 	ear = own;
-	while (!own.signal.aborted && !document.hidden) {
+	while (!own.signal.aborted && !document.hidden && !refusal) {
 		try {
 			await read(own.signal);
 		} catch {
@@ -128,5 +131,4 @@ document.addEventListener("visibilitychange", () => {
 		listenAgain();
 });
 
-refresh();
-listen();
+refresh().then(listen);

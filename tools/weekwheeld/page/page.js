@@ -171,11 +171,10 @@ $("put").addEventListener("submit", (event) => {
 
 $("login").addEventListener("submit", (event) => {
 	event.preventDefault();
-	token = $("token").value.trim();
-	sessionStorage.setItem("token", token);
+	useToken($("token").value.trim());
 	$("token").value = "";
-	refresh();
-	listenAgain();
+	ear?.abort();
+	refresh().then(listenAgain);
 });
 
 // ---- Going on

@@ -410,7 +410,8 @@ static int take_token(struct v1_request *request, const char *path)
 		    "a wrong token came from this address: wait %u seconds", request->rest = rest);
 	if (status && strcmp(path, "openapi.json") != 0)
 		return v1_problem(request, MHD_HTTP_UNAUTHORIZED, NULL, "send \"Authorization: Bearer TOKEN\"",
-		    "this needs a token that the server knows");
+		    header(request, MHD_HTTP_HEADER_AUTHORIZATION) ? "the server does not know this token"
+		                                                   : "this needs a token that the server knows");
 	if (request->who)
 		request->tokens = tokens_hold(server->auth.tokens);
 	return 0;
