@@ -14,6 +14,8 @@ from browser import Browser
 from web import Events, Web
 from weekwheel import PATIENCE, Case, Server, alone, check, equal, free_port, main, matches, until
 
+SEEN = """const at = document.querySelector(arguments[0]).getBoundingClientRect();
+return at.height > 0 && at.top >= 0 && at.bottom <= innerHeight"""
 EVIL = "<img src=x onerror=document.title='evil'>"
 
 
@@ -107,6 +109,27 @@ class Page(Case):
             browser.type("#put [name=every]", "nonsense")
             browser.click("#put > button")
             browser.until_text("#message", "every: this must be")
+            # Beside the button that was pressed, in view, and instead of what was said before.
+            equal(browser.run(SEEN, "#message"), True)
+            equal(browser.run("return [!!$('message').closest('#put'), $('put-said').textContent]"), [True, ""])
+            browser.run("$('put').elements.every.value = ''")
+            browser.click("#put > button")
+            browser.until_text("#put-said", r"Job \d+: new")
+            equal(browser.run("return $('message').hidden"), True)
+            # A row that is drawn anew keeps it.
+            a.send("put 0 0 60 1\r\nx\r\n")
+            number = a.line().split()[1]
+            for line, answer in (("reserve-job " + number, "RESERVED"), ("bury %s 0" % number, "BURIED")):
+                matches(answer, a.ask(line))
+            browser.run("return askNumbers().then(askBuried)")
+            equal(a.ask("kick-job " + number), "KICKED")
+            matches("RESERVED", a.ask("reserve-job " + number))
+            equal(a.ask("bury %s 0" % number), "BURIED")
+            browser.click("[data-focus='Kick %s']" % number)
+            browser.until_text("#message", "another version")
+            browser.run("return askBuried()")
+            equal(browser.run("return $('message').previousSibling.dataset.focus"), "Kick " + number)
+            equal(browser.run(SEEN, "#message"), True)
             equal([error for error in browser.errors() if "status of 4" not in error], [])
 
     def test_a_week_has_full_hours_and_days(self):

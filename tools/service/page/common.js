@@ -71,9 +71,36 @@ async function ask(method, path, body, headers = {}) {
 	throw new Problem(isJson ? await answer.json() : {detail: (await answer.text()).trim(), status: answer.status});
 }
 
+// The button that was pressed last, and its part of the page.
+let pressed = {};
+
+document.addEventListener("click", (event) => {
+	const button = event.target.closest("button");
+	if (button)
+		pressed = {button, focus: button.dataset.focus, part: button.closest("section")};
+}, true);
+
+// Where a message belongs: beside that button, which may have been drawn anew, or else in its part.
+function place() {
+	const {button, focus, part} = pressed;
+	const again = focus === undefined ? null : (part ?? document).querySelector(`[data-focus="${CSS.escape(focus)}"]`);
+	const at = button?.isConnected ? button : again;
+	if (at)
+		at.after($("message"));
+	else if (part)
+		part.querySelector("h2").after($("message"));
+}
+
+// There is one message; what was said before is over.
 function tell(text) {
-	$("message").textContent = text;
+	for (const said of document.querySelectorAll(".said"))
+		said.textContent = "";
 	$("message").hidden = !text;
+	if (text)
+		place();
+	$("message").textContent = text;
+	if (text)
+		$("message").scrollIntoView({block: "nearest"});
 }
 
 // Do something that a person asked for, and tell what went wrong.
@@ -131,7 +158,13 @@ class List {
 // Put new rows in place of others. Whoever is at a button stays there: buttons have names in data-focus.
 function replace(parent, ...children) {
 	const at = parent.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
+	const message = $("message");
+	const has = parent.contains(message);
 	parent.replaceChildren(...children);
+	if (has)
+		document.querySelector("header").after(message);
+	if (has && !message.hidden)
+		place();
 	if (at !== undefined)
 		parent.querySelector(`[data-focus="${CSS.escape(at)}"]`)?.focus();
 }
