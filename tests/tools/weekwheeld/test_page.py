@@ -73,9 +73,11 @@ class Page(Case):
                                "...performance.getEntriesByType('resource')].reduce((a, e) => a + e.transferSize, 0)")
             print("first view: %d bytes" % size)
             check(0 < size < 100000, size)
-            # A job's story, and its text as text.
+            # A job's story, in view, and its text as text.
             browser.click("#buried button")
             browser.until_text("#job pre", "onerror")
+            until(lambda: browser.run("return document.activeElement.id") == "job", "the story has the focus", 0.05)
+            equal(browser.run(SEEN, "#job"), True)
             equal(browser.run("return document.title + document.querySelectorAll('main img').length"), "weekwheel0")
             # An hour, by keyboard.
             browser.run("document.querySelector('[data-hour=\"0\"]').focus()")
@@ -184,6 +186,8 @@ class Page(Case):
                 browser.until_text("#schedules", "full")
                 browser.click("[data-focus='show default full']")
                 browser.until_text("#schedule", "(?s)older than 10 min.*g1.*7 d")
+                equal(browser.run("return document.activeElement.id"), "schedule")
+                equal(browser.run(SEEN, "#schedule"), True)
                 browser.click("[data-focus='change']")
                 equal(browser.run("return $('plan').elements.missed.value"), "skip")
                 browser.run("$('plan').elements.cron.value = '0 5 * * *'")

@@ -181,6 +181,12 @@ function element(name, attributes = {}, ...children) {
 	return made;
 }
 
+// Show what was asked for: it comes into view as far as it fits, and is what a reader is at.
+function reveal(made) {
+	made.scrollIntoView({block: made.offsetHeight > innerHeight ? "start" : "nearest"});
+	made.focus({preventScroll: true});
+}
+
 function drawn(name, attributes, text) {
 	const made = document.createElementNS("http://www.w3.org/2000/svg", name);
 	for (const [key, value] of Object.entries(attributes))

@@ -71,7 +71,7 @@ function actions(job, after) {
 // Shows a job, which is below.
 const jobButton = (id) => element("button", {"data-focus": "job " + id, onclick: () => attempt(async () => {
 	await askJob("jobs/" + id);
-	$("job-title").scrollIntoView({block: "nearest"});
+	reveal($("job"));
 })}, id);
 
 function showBuried(jobs) {
@@ -147,7 +147,10 @@ $("find").addEventListener("submit", (event) => {
 	event.preventDefault();
 	const path = form.id.value ? "jobs/" + encodeURIComponent(form.id.value.trim()) :
 		`tubes/${encodeURIComponent(form.tube.value || "default")}/keys/${encodeURIComponent(form.key.value)}`;
-	attempt(() => askJob(path));
+	attempt(async () => {
+		await askJob(path);
+		reveal($("job"));
+	});
 });
 
 $("put").addEventListener("submit", (event) => {

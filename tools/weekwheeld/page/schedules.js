@@ -84,6 +84,7 @@ async function showSchedule(listed) {
 		element("span", {class: "actions"},
 			element("button", {"data-focus": "change", onclick: () => change(one)}, "Change"),
 			element("button", {"data-focus": "close", onclick: () => $("schedule").replaceChildren()}, "Close")));
+	reveal($("schedule"));
 }
 
 // ---- The form
