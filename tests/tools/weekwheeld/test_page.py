@@ -4,6 +4,7 @@ import base64
 import contextlib
 import os
 import re
+import signal
 import sys
 import time
 import urllib.error
@@ -284,6 +285,33 @@ class Page(Case):
             browser.click("#login button")
             browser.until_text("#state", "ready, ")
             browser.until_text("#live", "live")
+
+    def test_another_token_sees_nothing_of_the_former(self):
+        made = alone.run(0, "token", "--token-file", "looker.token", "looker", "read:own")
+        with self.server() as server, Browser("--window-size=1200,1500") as browser:
+            with open("tokens", "a", encoding="utf-8") as file:
+                file.write(made.out)
+            server.process.send_signal(signal.SIGHUP)
+            with open("looker.token", encoding="utf-8") as file:
+                looker = file.read().strip()
+            with self.client(server) as a:
+                self.fill(a)
+            until(lambda: Web(server, looker).ask("GET", "stats")[0] == 200, "the server knows it")
+            self.open(browser, server)
+            browser.until_text("#buried", "onerror")
+            browser.until_text("#schedules", "weekly")
+            browser.click("#buried button")
+            browser.until_text("#job", "onerror")
+            browser.type("#token", looker)
+            browser.click("#login button")
+            browser.until_text("#state", "does not grant")
+            parts = "return ['tubes', 'buried', 'schedules', 'job', 'week', 'events'].map((id) => $(id).textContent.trim()).join('')"
+            equal(browser.run(parts), "")
+            equal(browser.run("return $('buried-none').hidden"), True)
+            # And it can be forgotten.
+            browser.click("#forget")
+            browser.until_text("#state", "needs a token")
+            equal(browser.run("return [token, sessionStorage.getItem('token')]"), ["", ""])
 
     def test_without_events_it_asks(self):
         with self.server() as server, self.client(server) as a, contextlib.ExitStack() as stack:

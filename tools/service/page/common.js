@@ -61,6 +61,9 @@ async function ask(method, path, body, headers = {}) {
 		headers["Content-Type"] = "application/json";
 	const answer = await fetch("v1/" + path, {method, headers, body: body === undefined ? body : JSON.stringify(body)});
 	heed(answer, sent);
+	// What another token was granted is not shown any more.
+	if (sent !== token && !refusal)
+		throw new Problem({detail: "another token is used now"});
 	if (refusal)
 		mayAsk();
 	if (answer.status === 204)
@@ -142,6 +145,10 @@ class List {
 		// The former ones are shown until others are known.
 		if (!this.isLooking || this.found.length >= this.rows.length)
 			this.rows = [...this.found];
+	}
+
+	forget() {
+		Object.assign(this, {rows: [], found: [], next: null, isLooking: false});
 	}
 
 	// Say that there is none only if that is known.
@@ -250,6 +257,14 @@ function showWheel(wheel, counts) {
 	});
 	wheel.sum.textContent = number(sum);
 	wheel.picture.setAttribute("aria-label", `${number(sum)} ${what} ${end} within ${wheel.name}`);
+}
+
+function clearWheels() {
+	for (const wheel of WHEELS) {
+		showWheel(wheel, new Array(wheel.count).fill(0));
+		wheel.sum.textContent = "";
+		wheel.picture.removeAttribute("aria-label");
+	}
 }
 
 function turnHands() {

@@ -172,13 +172,39 @@ $("put").addEventListener("submit", (event) => {
 	});
 });
 
+// What one token may see is nothing for another.
+function forget() {
+	ear?.abort();
+	shown = changed = null;
+	heard = [];
+	lastId = "";
+	buriedCount = Infinity;
+	buried.forget();
+	schedulesList.forget();
+	tell("");
+	for (const id of ["tubes", "buried", "schedules", "schedule", "job", "minutes", "events"])
+		replace($(id));
+	for (const part of [$("week").tHead, $("week").tBodies[0]])
+		part.replaceChildren();
+	for (const id of ["tubes-none", "buried-none", "schedules-none", "schedules-more"])
+		$(id).hidden = true;
+	clearWheels();
+}
+
+function useAnother(text) {
+	useToken(text);
+	$("token").value = "";
+	forget();
+	$("state").textContent = "connecting …";
+	refresh().then(listenAgain);
+}
+
 $("login").addEventListener("submit", (event) => {
 	event.preventDefault();
-	useToken($("token").value.trim());
-	$("token").value = "";
-	ear?.abort();
-	refresh().then(listenAgain);
+	useAnother($("token").value.trim());
 });
+
+$("forget").addEventListener("click", () => useAnother(""));
 
 // ---- Going on
 
