@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
@@ -167,6 +168,13 @@ class Page(Case):
             browser.click("#plan > button")
             browser.until_text("#plan-said", "is new")
             browser.until_text("#schedules", "night <b>")
+            # Its next time is that of its zone's clock, as its first one in full is.
+            with Web(server, self.token) as web:
+                for tube, which, pattern in (("mail", "weekly", r" 09:30:00 -0[45]:00, in "),
+                                             ("default", "night <b>", r" 03:00:00 \+0[12]:00, in ")):
+                    matches(pattern, browser.text("#schedules"))
+                    first = web.good("GET", "tubes/%s/schedules/%s" % (tube, urllib.parse.quote(which)))["times"][0]
+                    check(first.replace("T", " ")[:19] in browser.text("#schedules"), (first, browser.text("#schedules")))
             # Its times, and what becomes of it.
             browser.click("[data-focus='show default night <b>']")
             browser.until_text("#schedule", r"(?s)Next times.*03:00:00 \+0[12]:00.*onerror")

@@ -213,7 +213,11 @@ function spanText(seconds) {
 	return +Number(seconds).toFixed(1) + " s";
 }
 
-const timeText = (moment) => new Date(moment).toLocaleString();
+const WITH_ZONE = {year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "2-digit", second: "2-digit",
+	timeZoneName: "short"};
+
+// By the clock here, with the name of its zone.
+const timeText = (moment) => new Date(moment).toLocaleString([], WITH_ZONE);
 
 // How strong a slot is drawn: empty ones faintly, and large numbers by their logarithm.
 function strength(count, most) {
