@@ -353,6 +353,18 @@ class Page(Case):
             # Nothing is wider than the window but what scrolls by itself.
             check(browser.run("return document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways")
             equal(browser.run("return getComputedStyle(document.body).backgroundColor"), "rgb(20, 24, 29)")
+            # Nor do words break on a telephone: a row is as high as a few lines.
+            browser.tell("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride",
+                         params={"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True})
+            browser.picture("page-telephone")
+            check(browser.run("return innerWidth === 390 && document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways")
+            for part in ("buried", "schedules"):
+                heights = browser.run("return [...$(arguments[0]).rows].map((row) => row.offsetHeight)", part)
+                check(heights and max(heights) < 120, (part, heights))
+            wide = ("const range = document.createRange(); range.selectNodeContents(document.querySelector(arguments[0]).firstChild);"
+                    "return new Set([...range.getClientRects()].map((line) => line.top)).size")
+            equal([browser.run(wide, "#schedules td:nth-child(%d)" % n) for n in (2, 4)], [1, 1])
+            equal(browser.run(wide, "#buried td:nth-child(2)"), 1)
 
     def test_nothing_else_may_run_in_it(self):
         with self.server() as server:

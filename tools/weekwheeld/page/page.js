@@ -77,7 +77,7 @@ const jobButton = (id) => element("button", {"data-focus": "job " + id, onclick:
 function showBuried(jobs) {
 	replace($("buried"), ...jobs.map((job) => element("tr", {},
 		element("td", {}, jobButton(job.id)),
-		element("td", {}, job.tube), element("td", {}, name(job)), element("td", {}, job.error),
+		element("td", {}, job.tube), element("td", {}, name(job)), element("td", {class: "text"}, job.error),
 		element("td", {}, number(job.reserves)), element("td", {}, actions(job, askBuried)))));
 	buried.tell();
 }

@@ -54,8 +54,9 @@ function showSchedules(schedules) {
 	replace($("schedules"), ...schedules.map((one) => element("tr", {},
 		element("td", {}, element("button", {"data-focus": `show ${one.tube} ${one.name}`,
 			onclick: () => attempt(() => showSchedule(one))}, name({key: one.name, key_base64: one.name_base64}))),
-		element("td", {}, one.tube), element("td", {}, element("code", {}, one.cron)), element("td", {}, one.zone),
-		element("td", {}, nextText(one)),
+		element("td", {}, one.tube), element("td", {}, element("code", {}, one.cron)),
+		element("td", {class: "zone"}, one.zone),
+		element("td", {class: "text"}, nextText(one)),
 		element("td", {}, number(one.made) + (one.skipped ? `, ${number(one.skipped)} left out` : "")),
 		element("td", {}, scheduleActions(one)))));
 	schedulesList.tell(SCHEDULES_MOST);
