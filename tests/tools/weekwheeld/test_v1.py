@@ -132,6 +132,9 @@ class Interface:
             equal(len(web.good("GET", "jobs?state=delayed&state=buried&limit=1000")["jobs"]) >= 298, True)
             # One that is wrong keeps the others from being put; one that the store refuses does not.
             web.refused(422, "delay", "POST", "jobs", [{"body": "x"}, {"delay": "soon"}])
+            for wrong in ({"delay": "soon"}, {"mode": "if-absent"}, {"none": 1}):
+                equal(web.ask("POST", "jobs", [{"body": "x"}, {"body": "x"}, wrong])[1].get("index"), 2, wrong)
+                equal(web.ask("POST", "jobs", wrong)[1].get("index"), None, wrong)
             web.refused(422, None, "POST", "jobs", [])
 
     def test_a_list_goes_on_until_it_finds_something(self):

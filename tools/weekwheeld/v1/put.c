@@ -75,9 +75,11 @@ static int put_all(struct v1_request *request)
 		return v1_failed(request, WW_ENOMEM);
 	for (size_t i = 0; i < request->count; i++) {
 		request->puts[i] = (struct ww_job_put){.spec = &request->fields[i].spec, .result = WW_ECLOSED};
+		request->at = request->is_many ? i + 1 : 0;
 		if (put_one(request, &request->fields[i]) != 0)
 			return -1;
 	}
+	request->at = 0;
 	return 0;
 }
 

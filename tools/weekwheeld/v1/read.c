@@ -516,9 +516,11 @@ static int read_list(struct v1_request *request)
 
 	for (size_t i = 0; i < request->count; i++) {
 		(void)json_element(request->in.data, request->in.size, &at, &value);
+		request->at = i + 1;
 		if (read_object(request, &request->fields[i], value.text, value.size) != 0)
 			return -1;
 	}
+	request->at = 0;
 	return 0;
 }
 

@@ -116,6 +116,7 @@ struct v1_request {
 	struct v1_fields *fields;
 	size_t count;
 	int is_many;
+	size_t at; /* which of the list is read or checked, from 1; 0: none */
 	struct ww_job_put *puts;
 
 	int is_run;       /* its operation has been carried out */

@@ -103,6 +103,8 @@ static void write_problem(
 		v1_add(request, ",\"field\":");
 		v1_add_string(request, field);
 	}
+	if (request->at)
+		v1_add(request, ",\"index\":%zu", request->at - 1);
 	if (remedy) {
 		v1_add(request, ",\"remedy\":");
 		v1_add_string(request, remedy);
