@@ -63,6 +63,10 @@ class Interface:
             web.good("POST", "jobs/%s/bury" % number, {**token, "error": "never"})
             equal(web.good("GET", "jobs/" + number)["state"], "buried")
             web.refused(409, None, "PATCH", "jobs/" + number, {"delay": 1})
+            other = web.good("POST", "jobs", {"tube": "other"})["id"]
+            matches("the job is ready: only buried", web.refused(409, None, "POST", "jobs/%s/kick" % other))
+            web.good("DELETE", "jobs/" + other)
+            web.refused(404, None, "POST", "jobs/%s/kick" % other)
             equal(web.good("POST", "tubes/mail/kick", {"most": 7}), {"kicked": 1})
             lease, = web.good("POST", "leases", {"tubes": ["mail"]})["leases"]
             web.good("POST", "jobs/%s/return" % number, {"token": lease["token"]})

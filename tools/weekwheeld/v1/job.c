@@ -153,6 +153,7 @@ static void run_cancel(struct v1_request *request)
 static void run_kick_job(struct v1_request *request)
 {
 	const struct ww_job_ref job = job_of(request);
+	enum ww_job_state state;
 	struct ww_job_info info;
 	int error = WW_OK;
 
@@ -160,7 +161,13 @@ static void run_kick_job(struct v1_request *request)
 		return;
 	if (request->version)
 		error = ww_jobs_peek(v1_jobs(request), &job, &info, NULL);
-	v1_end(request, error < 0 ? error : ww_jobs_kick_job(v1_jobs(request), request->id));
+	if (error == WW_OK)
+		error = ww_jobs_kick_job(v1_jobs(request), request->id);
+	if (error == WW_ENOTFOUND && ww_jobs_state(v1_jobs(request), request->id, &state) == WW_OK)
+		(void)v1_problem(request, 409, NULL, NULL, "the job is %s: only buried and delayed ones can be kicked",
+		    protocol_states[state]);
+	else
+		v1_end(request, error);
 }
 
 const struct v1_operation v1_job_operations[] = {
