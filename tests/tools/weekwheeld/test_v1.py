@@ -338,6 +338,13 @@ class Embedded(Interface, Stores, Case):
                     members = schemas[schema["$ref"].rsplit("/", 1)[1]]["properties"]
                     told = web.refused(422, "no member", method.upper(), path, {"no member": 1})
                     equal(sorted(told.rsplit("there are ", 1)[1].split(", ")), sorted(members), (method, path))
+                # Each path takes the arguments that are said, and refuses all others by naming those.
+                for method, operation in methods.items():
+                    has = sorted(one["name"] for one in operation.get("parameters", []) if one["in"] == "query")
+                    told = web.refused(400, "count" if "count" not in has else "prefix", method.upper(),
+                                       path + ("?prefix=1" if "count" in has else "?count=2"))
+                    equal(sorted(told.rsplit("there are ", 1)[1].split(", ")) if has else told,
+                          has or "this path has no arguments", (method, path))
             # And what it says of answers.
             made = web.good("POST", "jobs", {"key": "k", "body": "x"})
             equal(sorted(made), sorted(schemas["PutResult"]["properties"]))

@@ -87,8 +87,8 @@ static void run_report(struct v1_request *request)
 }
 
 const struct v1_operation v1_history_operations[] = {
-    {"GET", "history", RIGHT_READ, 0, 0, prepare_list, run_list},
-    {"GET", "jobs/*/history", RIGHT_READ, 0, 0, NULL, run_list},
+    {"GET", "history", RIGHT_READ, V1_BY_TUBE | V1_BY_PREFIX | V1_BY_AFTER | V1_BY_LIMIT, 0, prepare_list, run_list},
+    {"GET", "jobs/*/history", RIGHT_READ, V1_BY_AFTER | V1_BY_LIMIT, 0, NULL, run_list},
     {"POST", "jobs/*/report", RIGHT_WORK, V1_OF_REPORT, 1, prepare_report, run_report},
     {NULL, NULL, 0, 0, 0, NULL, NULL},
 };

@@ -72,7 +72,7 @@ static void run_list(struct v1_request *request)
 }
 
 const struct v1_operation v1_limit_operations[] = {
-    {"GET", "limits", RIGHT_READ, 0, 0, NULL, run_list},
+    {"GET", "limits", RIGHT_READ, V1_BY_TUBE, 0, NULL, run_list},
     {"PUT", "tubes/*/limit", RIGHT_ADMIN, V1_OF_LIMIT, 1, prepare_set, run_set},
     {"DELETE", "tubes/*/limit", RIGHT_ADMIN, V1_OF_LIMIT, 1, v1_prepare_tube_object, run_end},
     {NULL, NULL, 0, 0, 0, NULL, NULL},

@@ -182,14 +182,15 @@ static void run_openapi(struct v1_request *request)
 }
 
 const struct v1_operation v1_look_operations[] = {
-    {"GET", "jobs", RIGHT_READ, 0, 0, prepare_list, run_list},
+    {"GET", "jobs", RIGHT_READ, V1_BY_TUBE | V1_BY_PREFIX | V1_BY_STATE | V1_BY_AFTER | V1_BY_LIMIT | V1_BY_BODY, 0,
+        prepare_list, run_list},
     {"GET", "tubes", RIGHT_READ, 0, 0, NULL, run_tubes},
     {"GET", "tubes/*", RIGHT_READ, 0, 0, v1_prepare_tube, run_tube},
     {"POST", "tubes/*/pause", RIGHT_ADMIN, V1_OF_PAUSE, 1, prepare_pause, run_pause},
     {"POST", "tubes/*/resume", RIGHT_ADMIN, 0, 1, v1_prepare_tube, run_resume},
     {"POST", "tubes/*/kick", RIGHT_WORK, V1_OF_KICK, 1, v1_prepare_tube_object, run_kick},
     {"GET", "stats", RIGHT_READ, 0, 0, prepare_stats, run_stats},
-    {"GET", "forecast", RIGHT_READ, 0, 0, prepare_forecast, run_forecast},
+    {"GET", "forecast", RIGHT_READ, V1_BY_TUBE | V1_BY_SPAN | V1_BY_COUNT, 0, prepare_forecast, run_forecast},
     {"GET", "openapi.json", 0, 0, 0, NULL, run_openapi},
     {NULL, NULL, 0, 0, 0, NULL, NULL},
 };

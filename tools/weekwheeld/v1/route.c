@@ -179,11 +179,55 @@ static int take_number(struct v1_request *request, const char *name, const char 
 	    request, 400, name, NULL, "this must be a whole number from 1 to %llu", (unsigned long long)most);
 }
 
+static const struct {
+	const char *name;
+	unsigned bit;
+} arguments[] = {
+    {"tube", V1_BY_TUBE},
+    {"prefix", V1_BY_PREFIX},
+    {"state", V1_BY_STATE},
+    {"after", V1_BY_AFTER},
+    {"limit", V1_BY_LIMIT},
+    {"body", V1_BY_BODY},
+    {"span", V1_BY_SPAN},
+    {"count", V1_BY_COUNT},
+    {"expression", V1_BY_EXPRESSION},
+    {"zone", V1_BY_ZONE},
+};
+
+enum { ARGUMENTS = sizeof arguments / sizeof *arguments };
+
+/* The operation does not have it: say what it has. */
+static int refuse_argument(struct v1_request *request, const char *name)
+{
+	char names[128] = "";
+
+	for (size_t i = 0; i < ARGUMENTS; i++) {
+		size_t length = strlen(names);
+
+		if (request->operation->members & arguments[i].bit)
+			snprintf(names + length, sizeof names - length, "%s%s", length ? ", " : "", arguments[i].name);
+	}
+	if (!*names)
+		return v1_problem(request, 400, name, "leave it out", "this path has no arguments");
+	return v1_problem(request, 400, name, NULL, "there is no such argument here; there are %s", names);
+}
+
+static int has_argument(const struct v1_request *request, const char *name)
+{
+	for (size_t i = 0; i < ARGUMENTS; i++)
+		if (strcmp(name, arguments[i].name) == 0)
+			return (request->operation->members & arguments[i].bit) != 0;
+	return 0;
+}
+
 int v1_argument(struct v1_request *request, const char *name, const char *value)
 {
 	uint64_t number = 0;
 	int error = 0;
 
+	if (!has_argument(request, name))
+		return refuse_argument(request, name);
 	if (!value)
 		value = "";
 	if (strcmp(name, "tube") == 0 && request->operation->members & V1_OF_EVENTS) {
@@ -212,12 +256,8 @@ int v1_argument(struct v1_request *request, const char *name, const char *value)
 		request->with_body = strcmp(value, "true") == 0;
 	} else if (strcmp(name, "expression") == 0) {
 		error = take_text(request, name, value, request->expression, sizeof request->expression);
-	} else if (strcmp(name, "zone") == 0) {
-		error = take_text(request, name, value, request->zone, sizeof request->zone);
 	} else {
-		error = v1_problem(request, 400, name, NULL,
-		    "there is no such argument; there are tube, prefix, state, after, limit, body, span, count, "
-		    "expression and zone");
+		error = take_text(request, name, value, request->zone, sizeof request->zone);
 	}
 	return error;
 }

@@ -350,14 +350,14 @@ static void run_cron(struct v1_request *request)
 }
 
 const struct v1_operation v1_schedule_operations[] = {
-    {"GET", "schedules", RIGHT_READ, 0, 0, prepare_list, run_list},
+    {"GET", "schedules", RIGHT_READ, V1_BY_TUBE | V1_BY_AFTER | V1_BY_LIMIT, 0, prepare_list, run_list},
     {"GET", "tubes/*/schedules/*", RIGHT_READ, 0, 0, v1_prepare_tube, run_get},
     {"PUT", "tubes/*/schedules/*", RIGHT_PUT, V1_OF_SCHEDULE, 1, prepare_put, run_put},
     {"DELETE", "tubes/*/schedules/*", RIGHT_PUT, 0, 1, v1_prepare_tube, run_remove},
     {"POST", "tubes/*/schedules/*/pause", RIGHT_PUT, 0, 1, v1_prepare_tube, run_pause},
     {"POST", "tubes/*/schedules/*/resume", RIGHT_PUT, 0, 1, v1_prepare_tube, run_resume},
     {"POST", "tubes/*/schedules/*/run", RIGHT_PUT, 0, 1, prepare_now, run_now},
-    {"GET", "cron", 0, 0, 0, prepare_cron, run_cron},
+    {"GET", "cron", 0, V1_BY_EXPRESSION | V1_BY_ZONE, 0, prepare_cron, run_cron},
     {NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 #else

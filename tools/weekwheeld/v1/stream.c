@@ -96,6 +96,6 @@ void v1_stream_end(struct v1_request *request)
 }
 
 const struct v1_operation v1_stream_operations[] = {
-    {"GET", "events", RIGHT_READ, V1_OF_EVENTS, 0, prepare_events, NULL},
+    {"GET", "events", RIGHT_READ, V1_OF_EVENTS | V1_BY_TUBE, 0, prepare_events, NULL},
     {NULL, NULL, 0, 0, 0, NULL, NULL},
 };

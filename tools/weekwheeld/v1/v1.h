@@ -59,7 +59,7 @@ struct v1_operation {
 	const char *method;
 	const char *path; /* segments, where "*" stands for any */
 	unsigned right;   /* that the token needs; 0: any token will do */
-	unsigned members; /* that its object may have: V1_OF_... of read.c */
+	unsigned members; /* that its object may have: V1_OF_... of read.c; and its query: V1_BY_... */
 	int is_change;    /* it is answered after the commit */
 	/* In the loop. Returns 0, or -1 if the request has been answered. */
 	int (*prepare)(struct v1_request *request);
@@ -80,6 +80,20 @@ enum {
 	V1_OF_SCHEDULE = 256,
 	V1_OF_REPORT = 1024,
 	V1_OF_EVENTS = 512 /* its query has several tubes */
+};
+
+/* Arguments that the query of an operation may have, beside those. */
+enum {
+	V1_BY_TUBE = 1 << 16,
+	V1_BY_PREFIX = 1 << 17,
+	V1_BY_STATE = 1 << 18,
+	V1_BY_AFTER = 1 << 19,
+	V1_BY_LIMIT = 1 << 20,
+	V1_BY_BODY = 1 << 21,
+	V1_BY_SPAN = 1 << 22,
+	V1_BY_COUNT = 1 << 23,
+	V1_BY_EXPRESSION = 1 << 24,
+	V1_BY_ZONE = 1 << 25
 };
 
 struct v1_request {
