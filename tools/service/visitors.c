@@ -10,6 +10,7 @@ void visitors_begin(struct visitors *visitors, unsigned places)
 	*visitors = (struct visitors){.places = places};
 	TAILQ_INIT(&visitors->asking);
 	TAILQ_INIT(&visitors->answered);
+	TAILQ_INIT(&visitors->idle);
 	TAILQ_INIT(&visitors->leaving);
 }
 
@@ -57,6 +58,13 @@ static void dismiss(struct visitors *visitors, struct visitor *visitor)
 	(void)shutdown(visitor->fd, SHUT_RDWR);
 }
 
+static struct visitor *older(struct visitor *one, struct visitor *other)
+{
+	if (!one || !other)
+		return one ? one : other;
+	return other->since < one->since ? other : one;
+}
+
 /* Count those of the address, and note its first if none is noted yet. */
 static unsigned count_same(const struct visitor_list *list, const struct address_key *address, struct visitor **first)
 {
@@ -78,17 +86,20 @@ static unsigned count_same(const struct visitor_list *list, const struct address
 static struct visitor *find_oldest(struct visitors *visitors, const struct address_key *address)
 {
 	struct visitor *first = NULL;
+	struct visitor *idle = NULL;
 	unsigned same = 0;
 
 	if (visitors->count < visitors->places / 2)
 		return NULL;
 	same = count_same(&visitors->asking, address, &first);
+	same += count_same(&visitors->idle, address, &idle);
+	first = older(first, idle);
 	same += count_same(&visitors->answered, address, &first);
 	if (same >= visitors->places / 2)
 		return first;
 	if (visitors->count < visitors->places)
 		return NULL;
-	first = TAILQ_FIRST(&visitors->asking);
+	first = older(TAILQ_FIRST(&visitors->asking), TAILQ_FIRST(&visitors->idle));
 	return first ? first : TAILQ_FIRST(&visitors->answered);
 }
 
@@ -126,7 +137,7 @@ void visitors_note(struct visitors *visitors, int fd, int is_answered, uint64_t 
 		return;
 	visitor->owed = 0;
 	visitor->since = now;
-	move(visitor, is_answered ? &visitors->answered : &visitors->asking);
+	move(visitor, is_answered ? &visitors->answered : &visitors->idle);
 }
 
 void visitors_owe(struct visitors *visitors, int fd, size_t bytes)
@@ -192,7 +203,10 @@ int64_t visitors_sweep(struct visitors *visitors, uint64_t now)
 {
 	int64_t asking = sweep(visitors, &visitors->asking, REQUEST_MS, now);
 	int64_t answered = sweep(visitors, &visitors->answered, ANSWER_MS, now);
+	int64_t idle = sweep(visitors, &visitors->idle, IDLE_MS, now);
 	int64_t wait = asking < answered ? asking : answered;
+
+	wait = idle < wait ? idle : wait;
 
 	return wait == INT64_MAX ? -1 : wait;
 }

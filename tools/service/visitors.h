@@ -7,12 +7,13 @@
  * client that has waited longest for its answer. A health check thus gets through whatever the other clients do. An
  * address may have half of the places; beyond that a new client takes the place of the oldest one of its address.
  *
- * A request must be complete within REQUEST_MS, and its answer must be read within ANSWER_MS, however busily a client
- * trickles bytes.
+ * The first request must be complete within REQUEST_MS, and each answer must be read within ANSWER_MS, however busily a
+ * client trickles bytes. A client that has had an answer may keep its connection for IDLE_MS until its next request is
+ * complete.
  *
- *     asking     answered     leaving       each list by `since`: the longest there is the first
- *       | oldest    | oldest     |
- *       o           o            o          by_fd finds any of them
+ *     asking --> answered <--> idle     leaving       each list by `since`: the longest there is the first
+ *       | oldest    | oldest     |         |
+ *       o           o            o         o          by_fd finds any of them
  *       o           o
  *       o
  */
@@ -23,7 +24,7 @@
 
 #include "lib/base/address.h"
 
-enum { VISITORS_MAX = 1024, REQUEST_MS = 5000, ANSWER_MS = 30000 };
+enum { VISITORS_MAX = 1024, REQUEST_MS = 5000, ANSWER_MS = 30000, IDLE_MS = 60000 };
 
 TAILQ_HEAD(visitor_list, visitor);
 
@@ -37,8 +38,9 @@ struct visitor {
 };
 
 struct visitors {
-	struct visitor_list asking;   /* have no complete request */
+	struct visitor_list asking;   /* have had no complete request */
 	struct visitor_list answered; /* have one */
+	struct visitor_list idle;     /* have had one, and its answer */
 	struct visitor_list leaving;  /* are shut down, and libmicrohttpd will soon see it */
 	struct visitor **by_fd;       /* or NULL */
 	int fd_room;

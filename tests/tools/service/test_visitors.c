@@ -46,6 +46,7 @@ static void finish(void)
 	ck_assert_uint_eq(visitors.count, 0);
 	ck_assert(TAILQ_EMPTY(&visitors.asking));
 	ck_assert(TAILQ_EMPTY(&visitors.answered));
+	ck_assert(TAILQ_EMPTY(&visitors.idle));
 	ck_assert(TAILQ_EMPTY(&visitors.leaving));
 	visitors_end(&visitors);
 }
@@ -118,13 +119,16 @@ START_TEST(requests_and_answers_have_their_time)
 	visitors_note(&visitors, pairs[idle][0], 0, 3000);
 	ck_assert_int_eq(visitors_sweep(&visitors, 1000 + REQUEST_MS - 1), 1);
 	ck_assert(is_here(silent));
-	ck_assert_int_eq(visitors_sweep(&visitors, 1000 + REQUEST_MS), 2000);
+	ck_assert_int_eq(visitors_sweep(&visitors, 1000 + REQUEST_MS), ANSWER_MS - REQUEST_MS + 1000);
 	ck_assert(!is_here(silent));
 	ck_assert_int_eq(visitors_sweep(&visitors, 3000 + REQUEST_MS), ANSWER_MS - REQUEST_MS - 1000);
-	ck_assert(!is_here(idle));
+	ck_assert(is_here(idle));
 	ck_assert(is_here(reads));
-	ck_assert_int_eq(visitors_sweep(&visitors, 2000 + ANSWER_MS), -1);
+	ck_assert_int_eq(visitors_sweep(&visitors, 2000 + ANSWER_MS), IDLE_MS - ANSWER_MS + 1000);
 	ck_assert(!is_here(reads));
+	ck_assert(is_here(idle));
+	ck_assert_int_eq(visitors_sweep(&visitors, 3000 + IDLE_MS), -1);
+	ck_assert(!is_here(idle));
 	ck_assert_uint_eq(visitors.slow, 3);
 	finish();
 }
