@@ -59,7 +59,7 @@ class All:
             web.good("PUT", "tubes/mail/schedules/n%20m", {"cron": "@daily"})
             name, data = events.next()
             del data["time"]
-            equal((name, data), ("schedule", {"tube": "mail", "name": "n m", "removed": False}))
+            equal((name, data), ("schedule", {"tube": "mail", "name": "n m", "version": 1, "removed": False}))
             web.good("DELETE", "tubes/mail/schedules/n%20m")
             equal(events.next()[1]["removed"], True)
 

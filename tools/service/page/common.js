@@ -18,7 +18,9 @@ let token = sessionStorage.getItem("token") || "";
 
 class Problem extends Error {
 	constructor(said) {
-		super((said.field ? said.field + ": " : "") + said.detail + (said.remedy ? " (" + said.remedy + ")" : ""));
+		const detail = said.detail.replace(/^byte (\d+): (.*)$/s, "$2, at character $1");
+		super((said.field ? said.field + ": " : "") + detail + (said.remedy ? " (" + said.remedy + ")" : ""));
+		this.detail = detail;
 		this.field = said.field;
 		this.status = said.status;
 	}
@@ -95,7 +97,8 @@ function place() {
 }
 
 // There is one message; what was said before is over.
-function tell(text) {
+function tell(text, isGood = false) {
+	$("message").classList.toggle("good", isGood);
 	for (const said of document.querySelectorAll(".said"))
 		said.textContent = "";
 	$("message").hidden = !text;
@@ -106,11 +109,13 @@ function tell(text) {
 		$("message").scrollIntoView({block: "nearest"});
 }
 
-// Do something that a person asked for, and tell what went wrong.
+// Do something that a person asked for, and tell what it says of its end, or what went wrong.
 async function attempt(work) {
 	try {
 		tell("");
-		await work();
+		const said = await work();
+		if (said)
+			tell(said, true);
 	} catch (error) {
 		tell(error instanceof Problem ? error.message : "The server does not answer.");
 	}

@@ -25,8 +25,11 @@ let failures = 0;
 let ear = null; // ends the stream
 let sayAgain = 0;
 
+// Of a schedule: its version is another one whenever it is changed or one of its times comes.
+const whatOfSchedule = (data) => data.removed ? "" : data.version === 1 ? "new" : "changed, or one of its times came";
+
 function moreText(data) {
-	return [data.attempt ? `attempt ${data.attempt}` : "", data.left > 0 ? `due in ${spanText(data.left)}` : "", data.error ?? "",
+	return [data.name !== undefined || data.name_base64 !== undefined ? whatOfSchedule(data) : "",data.attempt ? `attempt ${data.attempt}` : "", data.left > 0 ? `due in ${spanText(data.left)}` : "", data.error ?? "",
 		data.removed ? "removed" : ""].filter((text) => text).join(", ");
 }
 

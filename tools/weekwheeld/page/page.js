@@ -90,6 +90,8 @@ async function askBuried() {
 	showBuried(buried.rows);
 }
 
+const timesText = (count) => number(count) + (count === 1 ? " time" : " times");
+
 // What happened to a job, as far as it tells.
 function story(job) {
 	const lines = [["Id", job.id], ["Tube", job.tube], ["Key", name(job)], ["Group", job.group], ["State", job.state],
@@ -99,10 +101,25 @@ function story(job) {
 	if (job.left > 0)
 		lines.push([job.state === "reserved" ? "Lease ends in" : "Due in", spanText(job.left)]);
 	lines.push(["Every", job.every ? spanText(job.every) : ""], ["Priority", job.priority], ["Time to run", spanText(job.run)],
-		["Delivered", `${number(job.reserves)} times${job.attempts ? " of at most " + number(job.attempts) : ""}`],
+		["Delivered", job.attempts ? `${number(job.reserves)} of at most ${number(job.attempts)} times` : timesText(job.reserves)],
 		["Ran out of time", number(job.timeouts)], ["Given back", number(job.releases)], ["Buried", number(job.buries)],
 		["Kicked", number(job.kicks)], ["Last error", job.error], ["Body", number(job.length) + " bytes"]);
 	return lines.filter(([, value]) => value !== "" && value !== undefined && value !== "0");
+}
+
+// What a worker or a push reported: the members of an object, or the text as it is.
+function reportOf(text) {
+	let said = null;
+	try {
+		said = JSON.parse(text);
+	} catch {
+		// It is no JSON.
+	}
+	if (said === null || typeof said !== "object" || Array.isArray(said))
+		return [element("pre", {tabindex: 0}, text)];
+	const shown = Object.entries(said).filter(([, value]) => value !== "" && value !== null);
+	return [element("dl", {}, ...shown.flatMap(([term, value]) => [element("dt", {}, term),
+		element("dd", {}, typeof value === "object" ? JSON.stringify(value) : value)]))];
 }
 
 // How the last runs ended, of what was put with "keep".
@@ -110,7 +127,7 @@ async function runsOf(query) {
 	const {runs} = await ask("GET", query + "limit=10");
 	return runs.length === 0 ? [] : [element("h3", {}, "Runs"), element("ol", {class: "runs"}, ...runs.map((run) =>
 		element("li", {}, `${run.outcome}, attempt ${run.attempt}, ${timeText(run.ended)}${run.error ? ": " + run.error : ""}`,
-			...(run.report ? [element("pre", {tabindex: 0}, run.report)] : []))))];
+			...(run.report ? reportOf(run.report) : []))))];
 }
 
 // The job that is shown: its path, and what is known of it.

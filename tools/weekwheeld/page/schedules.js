@@ -28,16 +28,22 @@ function zoned(moment, zone) {
 function scheduleActions(one) {
 	const button = (text, work) => element("button", {"data-focus": `${text} ${one.tube} ${one.name}`,
 		onclick: () => attempt(async () => {
-			await work();
+			const said = await work();
 			await askSchedules();
+			return said;
 		})}, text);
 	const post = (verb) => () => ask("POST", `${schedulePath(one)}/${verb}`);
+	const run = async () => `Job ${(await post("run")()).id} is put.`;
+	const pause = async () => {
+		await post("pause")();
+		return "It makes no jobs now.";
+	};
 	const remove = async () => {
 		if (confirm(`Remove the schedule ${one.name} of ${one.tube}? Its jobs stay.`))
 			await ask("DELETE", schedulePath(one), undefined, match(one));
 	};
-	return element("span", {class: "actions"}, button("Run", post("run")),
-		one.paused ? button("Resume", post("resume")) : button("Pause", post("pause")), button("Remove", remove));
+	return element("span", {class: "actions"}, button("Run", run),
+		one.paused ? button("Resume", async () => { await post("resume")(); }) : button("Pause", pause), button("Remove", remove));
 }
 
 function nextText(one) {
@@ -172,7 +178,7 @@ async function explain() {
 		const said = await meaning(form.cron.value, form.zone.value);
 		text = said.words + (said.times.length ? ". Next: " + said.times.slice(0, 3).map(zoneText).join(", ") : ". It never comes.");
 	} catch (error) {
-		text = error instanceof Problem ? error.message.replace(/ \(.*\)$/, "") : "The server does not answer.";
+		text = error instanceof Problem ? error.detail : "The server does not answer.";
 	}
 	if (asked === explained)
 		$("plan-means").textContent = text;

@@ -128,6 +128,7 @@ static int add_schedule(struct buffer *out, const struct ww_job_event *event, co
 	return buffer_format(out, "event: schedule\ndata: {") || v1_json_time(out, "time", now) ||
 	       buffer_format(out, ",") || v1_json_bytes(out, "tube", tube, length - 1) || buffer_format(out, ",") ||
 	       v1_json_bytes(out, "name", (const char *)event->key + length, event->key_length - length) ||
+	       (event->version && buffer_format(out, ",\"version\":%" PRIu64, event->version)) ||
 	       buffer_format(out, ",\"removed\":%s}\n\n", event->kind == WW_EVENT_CANCELLED ? "true" : "false");
 }
 
