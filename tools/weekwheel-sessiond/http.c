@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/common/message.h"
+#include "tools/service/address.h"
 #include "tools/service/metric.h"
 #include "tools/service/reply.h"
 #include "tools/service/state.h"
@@ -191,6 +192,25 @@ static enum MHD_Result begin(void *context, struct MHD_Connection *client, const
 	    "there are /, /metrics, /livez, /readyz, /healthz, /v1/stats, /v1/forecast and /v1/sessions\n");
 }
 
+/* HTTP has no TLS here: tokens, and the beginnings of keys, would be read on the way. Returns 0, or -1 after a message. */
+static int may_be_reached(const struct sessiond *server)
+{
+	const struct sessiond_settings *settings = server->settings;
+	struct sockaddr_storage address;
+	char text[ADDRESS_TEXT];
+
+	if (settings->is_insecure)
+		return 0;
+	if (address_read("--http", settings->http, &address) != 0)
+		return -1;
+	if (address_show((struct sockaddr *)&address, text))
+		return 0;
+	return message_error(
+	    "other machines can reach %s, and %s, unencrypted: give --http 127.0.0.1:PORT, and a proxy with TLS "
+	    "in front of it; or let in whoever reaches it, with --insecure",
+	    text, auth_is_needed(server) ? "tokens and keys would pass" : "everybody could read it");
+}
+
 int http_start(struct sessiond *server)
 {
 	const struct sessiond_settings *settings = server->settings;
@@ -204,6 +224,8 @@ int http_start(struct sessiond *server)
 
 	if (!settings->http)
 		return 0;
+	if (may_be_reached(server) != 0)
+		return -1;
 	server->view = view_start(server);
 	if (server->view)
 		server->web = web_start(&server->loop[0].uv, &config);

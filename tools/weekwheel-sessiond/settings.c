@@ -57,7 +57,8 @@ static const struct option table[] = {
     {OPTION_LISTEN, 'l', "listen", "HOST:PORT",
         "where to listen (127.0.0.1:6380); tls:HOST:PORT with TLS; can be given\nseveral times; port 0 takes a free one"},
     {OPTION_UNIX, 'u', "unix", "PATH", "listen on a Unix socket, for the server's own user only"},
-    {OPTION_HTTP, 0, "http", "HOST:PORT", "serve a page for a browser, /metrics, /livez and /readyz there"},
+    {OPTION_HTTP, 0, "http", "HOST:PORT",
+        "serve a page for a browser, /metrics, /livez and /readyz there, without\nTLS: on 127.0.0.1, or with --insecure"},
     {OPTION_HTTP_HOST, 0, "http-host", "NAME",
         "a name of this server for HTTP, beside its addresses and localhost;\ncan be given several times"},
     {OPTION_THREADS, 't', "threads", "N", "loops that serve clients (0: one for each processor)"},
@@ -347,6 +348,8 @@ static int read_other(struct sessiond_settings *settings, const struct options *
 		           : bad(options, id, "the path of a socket, at most 107 bytes");
 	case OPTION_HTTP:
 		settings->http = options->value;
+		if (address_is_tls(options->value))
+			return bad(options, id, "HOST:PORT without TLS, which this server has only for --listen");
 		return address_check(options->value) ? bad(options, id, address_check(options->value)) : 0;
 	case OPTION_HTTP_HOST:
 		if (settings->http_host_count == SETTINGS_LISTEN_MAX)

@@ -332,6 +332,21 @@ class Doors(Case):
         with Sessiond(*tls, "--auth-file", "tokens") as server:
             assert server.port
 
+    def test_other_machines_need_the_page_with_insecure(self):
+        """HTTP has no TLS here."""
+        write_tokens(*ALL)
+
+        def says(*arguments):
+            return run(None, SESSIOND, "--listen", "127.0.0.1:0", *arguments).err
+
+        for address in ("0.0.0.0:0", "[::]:0"):
+            matches("other machines can reach .*, and everybody could read it, unencrypted.*--insecure", says("--http", address))
+        matches("tokens and keys would pass, unencrypted", says("--http", "0.0.0.0:0", "--auth-file", "tokens"))
+        matches("expected HOST:PORT without TLS", says("--http", "tls:127.0.0.1:0"))
+        with Sessiond("--http", "0.0.0.0:0", "--insecure") as server:
+            server.stop()
+            matches("warning: other machines can reach 0.0.0.0", server.said)
+
 
 if __name__ == "__main__":
     main()
