@@ -306,11 +306,12 @@ static int load_set(struct load *load, const struct keep_entry *entry)
 			record.ttl = DATA_NEVER;
 			value_set_disk(&disk, keep_disk_of(keep, entry->expiry));
 			record.deadline = later(load, &key, record.deadline, &error);
+			record.end = put_off(load, record.end);
 		}
 	} else {
 		record.deadline = later(load, &key, expiry_of(keep, value_disk(&disk), record.ttl, record.end), &error);
+		record.end = put_off(load, record.end);
 	}
-	record.end = put_off(load, record.end);
 	if (!error)
 		error = suspect(load, entry);
 	if (!error)

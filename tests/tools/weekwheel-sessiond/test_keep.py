@@ -467,5 +467,26 @@ class Keep(Case):
             matches("start the server with --data DIR", a.ask("SAVE").decode())
 
 
+class Lifetimes(Case):
+    """The end that nothing moves outlasts the server."""
+
+    def left(self, client, key):
+        """How long a key can live at most."""
+        equal(client.ask("EXPIRE", key, 99999), b":1\r\n")
+        return int(client.ask("TTL", key)[1:-2])
+
+    def test_an_end_that_is_near_stays(self):
+        for end in (signal.SIGTERM, signal.SIGKILL):
+            folder = "data-%d" % end
+            with Sessiond("--data", folder, "--lifetime", "200s") as server, server.client() as a:
+                equal(a.ask("SET", "a", "x", "EX", 1800), OK)
+                equal(a.ask("SET", "b", "x", "EX", 100), OK)
+                server.stop(end)
+            with Sessiond("--data", folder, "--lifetime", "200s") as server, server.client() as a:
+                for key in "ab":
+                    left = self.left(a, key)
+                    assert 0 < left <= 200, (end, key, left)
+
+
 if __name__ == "__main__":
     main()
