@@ -270,6 +270,21 @@ void data_settle_gone(struct data *data)
 	settle_expired(data, since);
 }
 
+int data_has_lifetimes(const struct data *data)
+{
+	return data->config.has_lifetimes;
+}
+
+uint64_t data_lifetime_end(const struct data *data)
+{
+	uint64_t now = data_now(data);
+	uint64_t lifetime = data->config.lifetime;
+
+	if (!lifetime)
+		return DATA_NEVER;
+	return lifetime < DATA_LAST - now ? now + lifetime : DATA_LAST;
+}
+
 /* ---- Reading */
 
 struct looking {
@@ -463,23 +478,33 @@ static void tell_keep(struct data *data, const struct data_key *key, const struc
 }
 
 static int put(struct data *data, const struct data_key *key, struct value *value, const struct ww_session_order *order,
-    void **former)
+    struct ww_session_found *found, void **former)
 {
 	struct ww_session *session = data_map(data, key->database);
 
 	*former = NULL;
-	return session ? ww_session_put(session, key->bytes, key->length, value, order, NULL, former) : WW_ENOMEM;
+	return session ? ww_session_put(session, key->bytes, key->length, value, order, found, former) : WW_ENOMEM;
 }
 
 static int set(
     struct data *data, const struct data_key *key, struct value *value, const struct data_times *times, void **former)
 {
 	struct ww_session_order order = make_order(data, key, value->size, times);
-	int error = put(data, key, value, &order, former);
+	struct ww_session_found found;
+	int error = put(data, key, value, &order, &found, former);
 
-	if (error != WW_OK)
+	if (error != WW_OK) {
 		free(value);
-	return error;
+		return error;
+	}
+	if (order.flags & WW_SESSION_KEEP_END && found.end_left == WW_SESSION_NO_END && data->config.lifetime) {
+		/* What was there had no deadline, and so no lifetime to go on with. WW_ESTALE: this has expired already. */
+		void *same;
+		order.flags &= ~WW_SESSION_KEEP_END;
+		order.version = found.version;
+		(void)put(data, key, value, &order, NULL, &same);
+	}
+	return WW_OK;
 }
 
 int data_swap(struct data *data, const struct data_key *key, const void *bytes, size_t size,
@@ -530,7 +555,8 @@ int data_touch(
     struct data *data, const struct data_key *key, const struct data_entry *entry, uint64_t ttl, uint64_t deadline)
 {
 	/* Nobody else sets the key, so the version says that the pointer is that of the entry. */
-	struct data_times times = {ttl, deadline, entry->end, entry->version, 0};
+	uint64_t end = entry->end == DATA_NEVER && ttl != DATA_NEVER ? data_lifetime_end(data) : entry->end;
+	struct data_times times = {ttl, deadline, end, entry->version, 0};
 	struct ww_session_order order = make_order(data, key, entry->size, &times);
 	void *value = NULL;
 	void *former;
@@ -538,11 +564,12 @@ int data_touch(
 
 	if (ww_session_get(data_map(data, key->database), key->bytes, key->length, &value) != 1)
 		return 0;
-	error = put(data, key, value, &order, &former);
+	error = put(data, key, value, &order, NULL, &former);
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep)
-		tell_keep(data, key, NULL, DATA_NEVER, 0, data->keep->touch);
+		tell_keep(
+		    data, key, NULL, DATA_NEVER, 0, end == entry->end ? data->keep->touch : data->keep->begin_lifetime);
 	return 1;
 }
 

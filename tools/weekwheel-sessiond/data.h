@@ -76,6 +76,7 @@ struct data_keep {
 	    void *context); /* NULL: it takes changes; otherwise an answer for clients, "MISCONF ..." */
 	void (*set)(void *context, const struct data_record *record);
 	void (*touch)(void *context, const struct data_record *record);                  /* only times are new */
+	void (*begin_lifetime)(void *context, const struct data_record *record);         /* and with them the end */
 	void (*erase)(void *context, unsigned database, const void *key, size_t length); /* deleted or evicted */
 	void (*rename)(void *context, const struct data_record *record, const void *from, size_t from_length);
 	void (*clear)(void *context, unsigned database); /* all stripes are held */
@@ -124,6 +125,10 @@ void data_close(struct data *data);
 /* For the journal: the map of a database. It is made at its first use; NULL: there is no memory. */
 struct ww_session *data_map(struct data *data, unsigned database);
 unsigned data_databases(const struct data *data);
+/* Whether entries can have ends of lifetimes. */
+int data_has_lifetimes(const struct data *data);
+/* The end of the server's own lifetime, if it begins now; DATA_NEVER: there is none. */
+uint64_t data_lifetime_end(const struct data *data);
 /*
  * For the journal, before clients come: from now on, or no more, the bound of memory refuses nothing and evicts nothing. What
  * is read has also entries that were evicted or had expired when others came, and keys fill other shards than before.
@@ -226,7 +231,10 @@ int data_set(
 /* The same, and *former gets the value that was there, to be freed, or NULL: one that has expired is told, and not given. */
 int data_swap(struct data *data, const struct data_key *key, const void *bytes, size_t size,
     const struct data_times *times, struct value **former);
-/* Give the entry other times, keeping its value and the end of its lifetime. Returns 1, 0 if it is gone, or a WW_E*. */
+/*
+ * Give the entry other times, keeping its value and the end of its lifetime; with its first deadline the server's own
+ * begins. Returns 1, 0 if it is gone, or a WW_E*.
+ */
 int data_touch(
     struct data *data, const struct data_key *key, const struct data_entry *entry, uint64_t ttl, uint64_t deadline);
 /* Returns 1, or 0 if there was none. */

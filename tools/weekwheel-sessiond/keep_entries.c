@@ -98,6 +98,20 @@ static uint64_t put_off(const struct load *load, uint64_t end)
 	return end == DATA_NEVER || end < put_off_by(load) ? end : put_off_by(load) - 1;
 }
 
+/*
+ * The end of an entry's lifetime. One with a deadline, from a server that had no lifetime, has this server's from now on: an
+ * image is to follow, or each start would begin it anew.
+ */
+static uint64_t end_of(struct load *load, uint64_t disk, uint64_t end)
+{
+	if (end != DATA_NEVER && end > load->now && !data_has_lifetimes(load->keep->data))
+		load->loses_ends = 1;
+	if (end != DATA_NEVER || disk == DATA_NEVER || data_lifetime_end(load->keep->data) == DATA_NEVER)
+		return end;
+	load->begins_lifetimes = 1;
+	return data_lifetime_end(load->keep->data);
+}
+
 struct on_disk {
 	uint64_t deadline;
 };
@@ -221,6 +235,7 @@ static int load_touch(struct load *load, const struct keep_entry *touched)
 
 	if (inspect(load, &key, &entry, put_disk, &disk) != 1)
 		return WW_OK;
+	entry.end = end_of(load, disk.deadline, entry.end);
 	deadline = later(load, &key, expiry_of(load->keep, disk.deadline, touched->ttl, entry.end), &error);
 	entry.end = put_off(load, entry.end);
 	if (!error)
@@ -294,6 +309,7 @@ static int load_set(struct load *load, const struct keep_entry *entry)
 	int error;
 
 	value_set_disk(&disk, keep_disk_of(keep, entry->deadline));
+	record.end = end_of(load, value_disk(&disk), record.end);
 	if (load->is_exact && entry->kind == KEEP_LAST) {
 		record.deadline = keep_deadline_of(keep, entry->expiry);
 		error = WW_OK;

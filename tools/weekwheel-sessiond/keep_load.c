@@ -313,6 +313,12 @@ int keep_load(struct keep *keep)
 	if (stats.entries || load.expired || load.problems)
 		message_info("%" PRIu64 " sessions are back from %s; %" PRIu64 " have expired meanwhile", stats.entries,
 		    keep->path, load.expired);
+	if (load.loses_ends)
+		message_warning(
+		    "sessions from %s had lifetimes, and without --lifetime or --lifetimes touches can keep them for ever",
+		    keep->path);
+	if (load.begins_lifetimes)
+		keep->asked = 1;
 	say_what_waits(keep);
 	return 0;
 }

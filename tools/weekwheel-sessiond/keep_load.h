@@ -28,7 +28,9 @@ struct load {
 	uint64_t bytes; /* of the journal */
 	uint64_t expired;
 	int problems;
-	int is_told; /* the error that ended it */
+	int loses_ends;       /* of lifetimes that this server does not keep */
+	int begins_lifetimes; /* of entries that had none */
+	int is_told;          /* the error that ended it */
 	struct late **late;
 	size_t late_count;
 	size_t late_room;

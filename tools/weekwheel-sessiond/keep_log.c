@@ -248,6 +248,13 @@ static void touch(void *context, const struct data_record *record)
 	note_end(keep);
 }
 
+/* A touch on disk has no end. */
+static void begin_lifetime(void *context, const struct data_record *record)
+{
+	note_record(context, KEEP_SET, record, record->deadline);
+	note_end(context);
+}
+
 static void erase(void *context, unsigned database, const void *key, size_t length)
 {
 	note_key(context, KEEP_ERASE, database, key, length);
@@ -342,6 +349,7 @@ void keep_log_hooks(struct keep *keep)
 	hooks->refuses = refuses;
 	hooks->set = set;
 	hooks->touch = touch;
+	hooks->begin_lifetime = begin_lifetime;
 	hooks->erase = erase;
 	hooks->rename = rename_key;
 	hooks->clear = clear;

@@ -440,6 +440,8 @@ static int check(struct sessiond_settings *settings)
 		return -1;
 	if (settings->given >> OPTION_POLICY & 1 && !settings->memory)
 		return message_error("--maxmemory-policy needs --maxmemory");
+	if (settings->keeps_lifetimes && !settings->has_lifetimes)
+		return message_error("--keep-lifetimes needs --lifetime or --lifetimes");
 	for (int id = OPTION_EXPIRED_MAX; id <= OPTION_EXPIRED_TOKEN; id++)
 		if (settings->given >> id & 1 && !settings->is_telling)
 			return message_error("--%s needs --expired-to", name_of(id));

@@ -11,7 +11,7 @@ import time
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from faults import MEMORY, Plan
 from sessiond import SESSIOND, Sessiond
-from weekwheel import Case, equal, main, matches, until
+from weekwheel import Case, check, compiled, equal, main, matches, until
 
 OK = b"+OK\r\n"
 
@@ -486,6 +486,39 @@ class Lifetimes(Case):
                 for key in "ab":
                     left = self.left(a, key)
                     assert 0 < left <= 200, (end, key, left)
+
+    def test_what_had_none_gets_one(self):
+        """Of a site that turned --lifetime on, or had left it out once. It begins once, not with each start."""
+        library = compiled("support/shifted_wall.c", "-shared", "-fPIC")
+        for first in (), ("--lifetime", "2h"):
+            for end in (signal.SIGTERM, signal.SIGKILL):
+                folder = "data-%d-%d" % (len(first), end)
+
+                def start(*arguments, wall=0, folder=folder):
+                    return Sessiond("--data", folder, "--clock", "virtual", *arguments, LD_PRELOAD=library, SHIFT=str(wall))
+
+                with start(*first) as server, server.client() as a:
+                    for key in "ab":
+                        equal(a.ask("SET", key, "x", "EX", 1800), OK)
+                    equal(a.ask("SET", "long", "x", "EX", 99999), OK)
+                    equal(a.ask("SET", "forever", "x"), OK)
+                    equal(server.stop(), 0)
+                with start(wall=100) as server, server.client() as a:
+                    check(("had lifetimes" in server.said) == bool(first), server.said)
+                    equal(a.ask("EXPIRE", "a", 9999), b":1\r\n")
+                    equal(server.stop(), 0)
+                with start("--lifetime", "1h", wall=200) as server, server.client() as a:
+                    check("had lifetimes" not in server.said, server.said)
+                    for key in ("a", "long"):
+                        assert 3590 < self.left(a, key) <= 3600
+                    equal(a.ask("EXPIRE", "forever", 99999), b":1\r\n")
+                    until(lambda: b"in_progress:0" in a.ask("INFO", "persistence"), "the image is complete")
+                    server.stop(end)
+                with start("--lifetime", "1h", "--keep-lifetimes", wall=1200) as server, server.client() as a:
+                    equal(a.ask("SET", "a", "y", "EX", 99999), OK)
+                    for key in ("a", "b", "long", "forever"):
+                        left = self.left(a, key)
+                        assert 2590 < left <= 2600, (first, end, key, left)
 
 
 if __name__ == "__main__":

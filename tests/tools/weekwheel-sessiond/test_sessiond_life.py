@@ -137,13 +137,39 @@ class Lifetimes(Case):
             advance(a, 1700)
             a.ask("SET", "a", "3", "EX", 1800)
             a.ask("SETEX", "b", 1800, "3")
-            # One that is new, one that has no lifetime, one that gets its own.
+            # One that is new, and one that had no lifetime to go on with.
             a.ask("SET", "c", "1", "EX", 1800)
             a.ask("SET", "d", "1", "EX", 7200)
-            equal([number(a.ask("TTL", key)) for key in "abcd"], [200, 200, 1800, 7200])
+            equal([number(a.ask("TTL", key)) for key in "abcd"], [200, 200, 1800, 3600])
             a.ask("SET", "a", "4", "EX", 1800, "LIFETIME", 900)
             a.ask("SET", "b", "4")
             equal([number(a.ask("TTL", key)) for key in "ab"], [900, -1])
+
+    def test_a_first_deadline_begins_a_lifetime(self):
+        """Of a key that was set without one, whatever gives it the deadline."""
+        gives = {"set": ["SET", "set", "2", "EX", 99999], "setex": ["SETEX", "setex", 99999, "2"],
+                 "getset": ["SET", "getset", "2", "PX", 99999000], "expire": ["EXPIRE", "expire", 99999],
+                 "getex": ["GETEX", "getex", "EX", 99999], "persist": ["EXPIRE", "persist", 99999]}
+        for more in (), ("--keep-lifetimes",):
+            with Sessiond("--clock", "virtual", "--lifetime", "1h", *more) as server, server.client() as a:
+                for key in gives:
+                    equal(a.ask("SET", key, "1"), OK)
+                a.ask("GETSET", "getset", "1")
+                a.ask("SET", "persist", "1", "LIFETIME", 7200)
+                advance(a, 1000)
+                for words in gives.values():
+                    a.ask(*words)
+                equal({key: number(a.ask("TTL", key)) for key in gives}, dict.fromkeys(gives, HOUR) | {"persist": 6200})
+                advance(a, 1000)
+                for key in gives:
+                    equal(a.ask("EXPIRE", key, 99999), b":1\r\n")
+                equal({key: number(a.ask("TTL", key)) for key in gives},
+                      dict.fromkeys(gives, HOUR - 1000) | {"persist": 5200})
+        # Lifetimes of their own only: others have none.
+        with Sessiond("--clock", "virtual", "--lifetimes", "--keep-lifetimes") as server, server.client() as a:
+            a.ask("SET", "a", "1")
+            a.ask("SET", "a", "1", "EX", 99999)
+            equal(number(a.ask("TTL", "a")), 99999)
 
     def test_without_lifetimes_one_is_refused(self):
         with Sessiond() as server, server.client() as a:
@@ -392,6 +418,7 @@ class Options(Case):
         for option, expected in (("--maxmemory=1", "at least 1M"), ("--lifetime=0", "a length of time"),
                                  ("--listen=nowhere", "HOST:PORT"), ("--databases=0", "1 to 64"), ("--clock=x", "virtual"),
                                  ("--maxmemory-policy=volatile-lru", "needs --maxmemory"), ("x", "only options"),
+                                 ("--keep-lifetimes", "needs --lifetime or --lifetimes"),
                                  ("--maxmemory-policy=x", "noeviction"), ("--requirepass-file=none", "No such file")):
             matches(expected, run(2, SESSIOND, option).err)
         matches("everybody could use it, unencrypted", run(1, SESSIOND, "--listen", "0.0.0.0:0").err)
