@@ -135,13 +135,59 @@ static void about_cluster(struct request *request, struct buffer *out)
 	line(out, "cluster_enabled", 0);
 }
 
+/* Keys to look at, and pieces of a map, which may be empty. */
+enum { SAMPLE_KEYS = 4096, SAMPLE_PIECES = 4096 };
+
+struct sample {
+	uint64_t keys;
+	uint64_t expiring;
+	uint64_t left_ms; /* of all of these */
+};
+
+static int sample_one(const void *key, size_t length, const struct ww_session_found *found, void *context)
+{
+	struct sample *sample = context;
+	struct data_entry entry;
+
+	(void)key;
+	(void)length;
+	data_entry_fill(&entry, found);
+	sample->keys++;
+	if (entry.deadline == DATA_NEVER)
+		return 0;
+	sample->expiring++;
+	sample->left_ms += found->left / WW_MILLISECOND;
+	return 0;
+}
+
+/* All keys of a small database, and some of a large one, from a place taken at random on: a count would cost each set. */
+static void take_sample(struct data *data, unsigned database, uint64_t count, struct sample *sample)
+{
+	struct ww_session *session = data_map(data, database);
+	uint64_t cursor = count > SAMPLE_KEYS ? data_cursor(data, database) : 0;
+	int is_around = !cursor;
+
+	for (int i = 0; session && i < SAMPLE_PIECES && sample->keys < SAMPLE_KEYS; i++) {
+		if (ww_session_scan(session, &cursor, sample_one, sample) != WW_OK || (!cursor && is_around))
+			return;
+		is_around |= !cursor;
+	}
+}
+
 static void about_keys(struct request *request, struct buffer *out)
 {
 	for (unsigned i = 0; i < data_databases(request->data); i++) {
+		struct sample sample = {0};
 		uint64_t count = data_count(request->data, i);
-		if (count)
-			(void)buffer_format(
-			    out, "db%u:keys=%llu,expires=0,avg_ttl=0\r\n", i, (unsigned long long)count);
+		uint64_t expires = count;
+		if (!count)
+			continue;
+		take_sample(request->data, i, count, &sample);
+		if (sample.expiring < sample.keys)
+			expires = (uint64_t)((double)sample.expiring / (double)sample.keys * (double)count);
+		(void)buffer_format(out, "db%u:keys=%llu,expires=%llu,avg_ttl=%llu\r\n", i, (unsigned long long)count,
+		    (unsigned long long)expires,
+		    (unsigned long long)(sample.expiring ? sample.left_ms / sample.expiring : 0));
 	}
 }
 

@@ -82,6 +82,27 @@ class Deadlines(Case):
             equal(told, {message("__keyevent@0__:expired", f"same:{i}") for i in range(1000)})
             equal(number(a.ask("DBSIZE")), 10000)
 
+    def test_info_knows_how_many_keys_expire(self):
+        line = lambda client: client.ask("INFO", "keyspace").decode().split("\r\n", 2)[2].replace("\r\n", " ").split()
+        with Sessiond("--clock", "virtual") as server, server.client() as a:
+            for number_of in range(30):
+                a.ask("SET", number_of, "x", *(("EX", 100 + number_of % 2 * 200) if number_of < 20 else ()))
+            a.ask("SELECT", 2)
+            a.ask("SET", "a", "x")
+            equal(line(a), ["db0:keys=30,expires=20,avg_ttl=200000", "db2:keys=1,expires=0,avg_ttl=0"])
+            a.ask("EXPIRE", "a", 50)
+            equal(line(a)[1], "db2:keys=1,expires=1,avg_ttl=50000")
+            advance(a, 200)
+            equal(line(a), ["db0:keys=20,expires=10,avg_ttl=100000"])
+            a.ask("FLUSHALL")
+            # Of many it is an estimate, unless all are the same.
+            a.send(b"".join(encoded("SET", i, "x", "EX", 1000) for i in range(20000)))
+            equal({a.answer() for _ in range(20000)}, {OK})
+            equal(line(a), ["db2:keys=20000,expires=20000,avg_ttl=1000000"])
+            a.send(b"".join(encoded("PERSIST", i) for i in range(0, 20000, 2)))
+            equal({a.answer() for _ in range(10000)}, {b":1\r\n"})
+            check(8000 < int(re.search("expires=(\\d+)", line(a)[0])[1]) < 12000, line(a))
+
     def test_keys_without_a_deadline_stay(self):
         with Sessiond("--clock", "virtual") as server, server.client() as a:
             a.ask("SET", "a", "x")
