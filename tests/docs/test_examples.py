@@ -286,6 +286,13 @@ class Examples(Case):
     def page(self, name):
         self.follow(os.path.basename(name), paper(read(os.path.join(ROOT, name))))
 
+    def test_who_pastes_a_block_asks_no_server_that_does_not_listen_yet(self):
+        """Here Script waits for servers; clients of Redis do not."""
+        for path in PAPERS:
+            for _, block in paper(read(path)):
+                for behind in re.findall(r"^\S*weekwheel-sessiond .*&(?: *#.*)?\n(.+)", block, re.M):
+                    equal(behind[:32], "until redis-cli -p 6380 ping; do", path)
+
     def test_all_that_does_not_run_is_somewhere(self):
         """An entry of NOT_RUN that no example needs any more would hide a new one."""
         for path in PAPERS:
