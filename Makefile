@@ -270,6 +270,10 @@ amalgamation:
 
 # ---- Install ----------------------------------------------------------------------------------------------------
 
+# Other projects call it so.
+ifeq ($(origin PREFIX),command line)
+prefix := $(PREFIX)
+endif
 FOLDERS = DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' \
 	includedir='$(includedir)' mandir='$(mandir)'
 

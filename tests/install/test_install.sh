@@ -248,4 +248,12 @@ expect 'make uninstall' make_quietly uninstall
 nothing_is_left() { [ -z "$(find "$root/opt" ! -type d)" ]; }
 expect 'nothing is left' nothing_is_left
 
+# In capitals it would be ignored, and the files go to where root's are.
+with_capitals() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u prefix make --no-print-directory B="$B" DESTDIR="$root" PREFIX=/opt/capitals "$@" >/dev/null
+}
+expect 'make install PREFIX=' with_capitals install
+everything_is_below() { [ -f "$root/opt/capitals/lib/libweekwheel.a" ] && [ ! -e "$root/usr" ] && [ -z "$(find "$root/opt" ! -type d ! -path "$root/opt/capitals/*")" ]; }
+expect 'everything is below PREFIX' everything_is_below
+
 finish
