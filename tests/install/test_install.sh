@@ -68,6 +68,11 @@ expect 'C with the shared library' \
 	"${cc[@]}" -std=c11 "${warnings[@]}" tests/install/use.c -o "$root/use-c" "${shared_flags[@]}"
 expect 'C++ with the shared library' \
 	"${cxx[@]}" -std=c++17 "${warnings[@]}" -x c++ tests/install/use.c -o "$root/use-c++" "${shared_flags[@]}"
+# What the page on embedding tells pkg-config for it.
+read -ra page_flags < <(sed -n 's/^cc app.c .*pkg-config \(.*\) weekwheel) -l:libweekwheel.a -pthread .*/\1/p' docs/embed-a-wheel.md)
+read -ra page_flags < <(package "${page_flags[@]}")
+expect 'C with the archive, by the page on embedding' \
+	"${cc[@]}" -std=c11 "${warnings[@]}" tests/install/use.c -o "$root/use-page" "${page_flags[@]}" -l:libweekwheel.a -pthread
 expect 'C with the static library' \
 	"${cc[@]}" -std=c11 "${warnings[@]}" "${cflags[@]}" tests/install/use.c -o "$root/use-static" "${static_flags[@]}"
 # Only here the order of the libraries counts. Not every system has all of them as archives.
