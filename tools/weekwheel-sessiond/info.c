@@ -138,7 +138,7 @@ static void about_cluster(struct request *request, struct buffer *out)
 /* Keys to look at, and pieces of a map, which may be empty. */
 enum { SAMPLE_KEYS = 4096, SAMPLE_PIECES = 4096 };
 
-struct sample {
+struct keys_sample {
 	uint64_t keys;
 	uint64_t expiring;
 	uint64_t left_ms; /* of all of these */
@@ -146,7 +146,7 @@ struct sample {
 
 static int sample_one(const void *key, size_t length, const struct ww_session_found *found, void *context)
 {
-	struct sample *sample = context;
+	struct keys_sample *sample = context;
 	struct data_entry entry;
 
 	(void)key;
@@ -161,7 +161,7 @@ static int sample_one(const void *key, size_t length, const struct ww_session_fo
 }
 
 /* All keys of a small database, and some of a large one, from a place taken at random on: a count would cost each set. */
-static void take_sample(struct data *data, unsigned database, uint64_t count, struct sample *sample)
+static void take_sample(struct data *data, unsigned database, uint64_t count, struct keys_sample *sample)
 {
 	struct ww_session *session = data_map(data, database);
 	uint64_t cursor = count > SAMPLE_KEYS ? data_cursor(data, database) : 0;
@@ -177,7 +177,7 @@ static void take_sample(struct data *data, unsigned database, uint64_t count, st
 static void about_keys(struct request *request, struct buffer *out)
 {
 	for (unsigned i = 0; i < data_databases(request->data); i++) {
-		struct sample sample = {0};
+		struct keys_sample sample = {0};
 		uint64_t count = data_count(request->data, i);
 		uint64_t expires = count;
 		if (!count)
