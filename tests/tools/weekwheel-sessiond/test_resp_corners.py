@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import tempfile
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import RedisServer, Sessiond, encoded
@@ -94,10 +95,11 @@ class Strangers(Corners):
     theirs = ("--requirepass", "secret")
 
     def setUp(self):
-        with open("password", "w", encoding="utf-8") as file:
-            file.write("secret\n")
-        os.chmod("password", 0o600)
-        self.ours = ("--requirepass-file", os.path.abspath("password"))
+        file = tempfile.NamedTemporaryFile("w", encoding="utf-8")
+        self.addCleanup(file.close)
+        file.write("secret\n")
+        file.flush()
+        self.ours = ("--requirepass-file", file.name)
         super().setUp()
 
     def test_are_refused(self):
