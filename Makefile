@@ -13,15 +13,15 @@ FORCE:
 
 LISTS := $(wildcard lib/*/component.mk tools/*/component.mk tools/bench/*/component.mk tests/component.mk)
 # The goals that promise to work on a bare Debian, after the group of packages.txt that each needs.
-GOALS := ci:lint ci:run-fuzzers $(if $(WRAP),ci,check):check bench:bench bench:bench-jobs bench:bench-redis \
-	demo:demo-cluster demo:demo-sessions build:demo
+GOALS := ci:lint ci:run-fuzzers $(foreach goal,check check-quick check-long,$(if $(WRAP),ci,check):$(goal)) bench:bench bench:bench-jobs \
+	bench:bench-redis demo:demo-cluster demo:demo-sessions build:demo
 GROUP := $(firstword $(foreach group,ci check bench demo build,\
 	$(if $(filter $(addprefix $(group):,$(MAKECMDGOALS)),$(GOALS)),$(group))))
 
 # It is there before make looks: a stamp that is made anew would count as newer than the configuration, with nothing installed.
 $(if $(GROUP),$(shell mkdir -p $(B) && { [ -e $(B)/packages ] || touch -d @1 $(B)/packages; }))
 
-ifneq ($(filter-out help deps clean distclean format memcheck fuzz,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out help deps clean distclean format memcheck fuzz flakes,$(or $(MAKECMDGOALS),all)),)
 include $(B)/config.mk
 # Options other than the configured ones configure again, but only once: quoting alone may tell them apart.
 ifeq ($(MAKE_RESTARTS),)
@@ -188,11 +188,15 @@ ifneq ($(COMPONENTS),)
 include tests/rules.mk
 endif
 
-# jemalloc would hide from valgrind what becomes of a block. tests/slow-memcheck.txt names what is left out, and why.
+# jemalloc would hide from valgrind what becomes of a block.
 memcheck:
-	+@$(MAKE) --no-print-directory check B=$(B)/memcheck CONFIGURE_FLAGS=--without-jemalloc \
-		WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} WW_STORE_ROUNDS=200 WW_SHARE=10 SKIP="$$(grep -v '^#' tests/slow-memcheck.txt | tr '\n' ' ')" \
+	+@$(MAKE) --no-print-directory check check-long B=$(B)/memcheck CONFIGURE_FLAGS=--without-jemalloc \
+		WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} WW_STORE_ROUNDS=200 WW_SHARE=10 SKIP=no-valgrind \
 		WRAP='valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite'
+
+# A tier, again and again, beside busy processes.
+flakes:
+	+@B='$(B)' MAKE='$(MAKE)' RUNS='$(RUNS)' LOAD='$(LOAD)' TIER='$(TIER)' scripts/find-flakes $(T)
 
 FUZZ_SECONDS ?= 20
 fuzz:
@@ -214,7 +218,7 @@ STATES ?= 300
 SYNC ?= always
 
 crash-test: all $(SMALL)
-	@B='$(abspath $(B))' CC='$(CC)' WW_STATES='$(STATES)' WW_SYNC='$(SYNC)' tests/tools/weekwheeld/test_crash.py
+	@B='$(abspath $(B))' CC='$(CC)' WW_STATES='$(STATES)' WW_SYNC='$(SYNC)' PYTHONPATH=tests/support tests/tools/weekwheeld/test_crash.py
 
 # ---- Weeks of a server on a simulated system ----------------------------------------------------------------------
 
@@ -231,14 +235,14 @@ simulate: $(SIMULATE)
 HOURS ?= 1
 
 soak: all
-	@B='$(abspath $(B))' CC='$(CC)' WW_HOURS='$(HOURS)' tests/tools/weekwheeld/soak.py
+	@B='$(abspath $(B))' CC='$(CC)' WW_HOURS='$(HOURS)' PYTHONPATH=tests/support tests/tools/weekwheeld/soak.py
 
 # ---- Failovers of Redis -------------------------------------------------------------------------------------------
 
 ROUNDS ?= 10
 
 failovers: all
-	@B='$(abspath $(B))' CC='$(CC)' WW_ROUNDS='$(ROUNDS)' WW_PUTS=6000 tests/tools/weekwheeld/test_failover.py
+	@B='$(abspath $(B))' CC='$(CC)' WW_ROUNDS='$(ROUNDS)' WW_PUTS=6000 PYTHONPATH=tests/support tests/tools/weekwheeld/test_failover.py
 
 # ---- The documentation as a site --------------------------------------------------------------------------------
 
@@ -303,7 +307,7 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all abi amalgamation configure deb dist site demo demo-cluster demo-sessions crash-test simulate soak failovers bench bench-jobs bench-limits bench-redis bench-schedules bench-sessions bench-instructions check need-check memcheck fuzz \
+.PHONY: all abi amalgamation configure deb dist site demo demo-cluster demo-sessions crash-test simulate soak failovers bench bench-jobs bench-limits bench-redis bench-schedules bench-sessions bench-instructions check check-quick check-long run-chosen flakes need-check memcheck fuzz \
 	run-fuzzers lint format install install-python uninstall deps clean distclean help FORCE
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -69,28 +69,28 @@ $(foreach source,$(FUZZ_SRC),$(eval $(call named,fuzz,$(source)): $(call objects
 $(FUZZERS): $(ARCHIVES)
 	$(link) $(ALL_LIBS)
 
-# T=name runs one program, script or Check case, T='a b_*' the programs and scripts that match. SKIP names those to leave
-# out, ONLY those to take: test programs, whose % stands for any text. What does not run is not built; for a Check case,
-# whose program is not known here, all is. With WRAP, scripts have nothing to show.
+# "make check-quick" takes the tests of the tier quick, "make check" those of check as well, "make check-long" those of long; each test
+# says below its first comment which it is of (scripts/run-tests has the tiers and traits). ONLY='TRAIT...' and SKIP='TRAIT...'
+# take those that have such traits and leave them out. T=name runs one program, script or Check case of any tier, T='a b_*'
+# the programs and scripts that match. What does not run is not built; for a Check case, whose program is not known here, all is.
+# With WRAP, scripts have nothing to show.
+CHECKS := $(filter check check-quick check-long,$(MAKECMDGOALS))
+TIERS := $(sort $(patsubst check-%,%,$(CHECKS)) $(if $(filter check,$(CHECKS)),quick))
 SCRIPTS = $(if $(WRAP),,$(EXAMPLES) $(TEST_SCRIPTS) $(FUZZERS))
-ALL_TESTS = $(if $(ONLY),$(filter $(addprefix $(B)/tests/test_,$(ONLY)),$(TESTS)),$(TESTS) $(SCRIPTS))
+ALL_TESTS = $(SCRIPTS) $(TESTS)
 MATCHING = $(foreach path,$(ALL_TESTS),$(if $(filter $(subst *,%,$(T) $(T:%=test_%) $(T:%=fuzz_%)),$(basename $(notdir $(path)))),$(path)))
-RUN = $(or $(strip $(MATCHING)),$(CHOSEN))
-CHOSEN = $(filter-out $(if $(T),,$(foreach name,$(SKIP),%/$(name) %/$(name).sh %/$(name).py)),$(ALL_TESTS))
-# A misspelt name would take nothing or leave nothing out, and all would look well.
-KNOWN := $(basename $(notdir $(shell find tests tools/examples -name '*.c' -o -name 'test_*.sh' -o -name 'test_*.py')))
-UNKNOWN = $(foreach name,$(ONLY),$(if $(filter $(B)/tests/test_$(name),$(TESTS)),,$(name))) $(filter-out $(KNOWN),$(SKIP) $(TEST_ASIDE))
-# These scripts start processes of a test program, whether it runs as a test or not.
-ACTOR = $(if $(filter %/test_redis_chaos.py %/test_redis_clock.py %/test_redis_tls.py,$(RUN)),$(filter %/test_redis_worker,$(TESTS)))
+# An unknown trait would take nothing or leave nothing out, and all would look well.
+CHOSEN := $(if $(CHECKS),$(if $(T),,$(shell scripts/run-tests --choose '$(TIERS)' '$(ONLY)' '$(SKIP)' $(ALL_TESTS) || echo FAILED)))
+RUN := $(or $(strip $(MATCHING)),$(CHOSEN),$(if $(T),$(ALL_TESTS)))
+RUN_SCRIPTS := $(filter $(TEST_SCRIPTS),$(RUN))
+NEEDED := $(if $(CHECKS),$(filter $(TESTS) $(EXAMPLES) $(SMALL) $(SIMULATE),$(addprefix $(B)/,\
+	$(if $(RUN_SCRIPTS),$(shell scripts/run-tests --needs $(RUN_SCRIPTS))))))
 
 need-check:
 	@test '$(call built,tests)' || { echo 'The tests need Check: "make deps" installs it' >&2; exit 1; }
-	$(if $(strip $(UNKNOWN)),$(error ONLY, SKIP or TEST_ASIDE: there is no test named: $(strip $(UNKNOWN))))
+	$(if $(filter FAILED,$(RUN)),$(error the tests were not chosen))
 
-check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST_SCRIPTS),$(RUN)) $(ACTOR) \
-		$(if $(filter %/test_crash.py %/test_faults.py %/test_kill.py,$(RUN)),$(SMALL)) \
-		$(if $(filter %/test_examples.py,$(RUN)),$(filter %/sessions %/jobs_redis,$(EXAMPLES))) \
-		$(if $(filter %/test_keepalive.sh,$(RUN)),$(filter %/keepalive %/keepalive_load,$(EXAMPLES))) \
-		$(if $(filter %/test_simulate.sh,$(RUN)),$(SIMULATE))
+run-chosen: need-check $(if $(RUN_SCRIPTS),all) $(filter-out $(TEST_SCRIPTS),$(RUN)) $(NEEDED)
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
 		WRAP='$(WRAP)' scripts/run-tests $(RUN)
+check check-quick check-long: run-chosen

@@ -8,6 +8,8 @@ order than on a terminal, so the lines of a block may, too. What a reader has al
 comments such as <!-- test: COMMANDS -->. NOT_RUN has what cannot run, with the reason; all else does. The programs in C of
 README.md and docs/guide.md belong to scripts/check-readme.
 """
+# tier: check
+# needs: examples/sessions examples/jobs_redis
 import contextlib
 import glob
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """scripts/make-site: all papers and manuals are pages, their links lead somewhere, and a browser searches them from the disk."""
+# tier: long, no-sanitizers
 import glob
 import os
 import re

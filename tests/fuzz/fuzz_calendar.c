@@ -2,6 +2,7 @@
  * Any text as an expression: a refusal has a reason and a place in the text. An accepted one has words, and each of its
  * times comes after the one before.
  */
+/* tier: quick */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

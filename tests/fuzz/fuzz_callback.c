@@ -2,6 +2,7 @@
  * Any bytes as a job's request. An accepted head has no stray line ends, and is the same after it is written and read
  * again.
  */
+/* tier: quick */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* Any bytes as requests in an access log. */
+/* tier: quick */
 #include "tests/fuzz/fuzz_lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,5 @@
 /* Fuzzes the parser of weekwheeld: the same commands must come out wherever the bytes are split. */
+/* tier: quick */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

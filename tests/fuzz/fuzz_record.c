@@ -1,4 +1,5 @@
 /* Any bytes as a job's stored record, with a checksum that fits: the code behind the checksum is reached. */
+/* tier: quick */
 #include <stdlib.h>
 #include <string.h>
 

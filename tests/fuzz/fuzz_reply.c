@@ -1,4 +1,5 @@
 /* Answers of a server that may send anything: they are parsed, and their content is read as JSON and as stats. */
+/* tier: quick */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* Any bytes as the job that keeps a schedule: first the length of its key, then the key and the body. */
+/* tier: quick */
 #include <stdlib.h>
 #include <string.h>
 

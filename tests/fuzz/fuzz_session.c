@@ -3,6 +3,7 @@
  * before, so that what is behind the sums is reached, too. What was loaded is saved and loaded into another map, which
  * then has the same.
  */
+/* tier: quick */
 
 #include <stdint.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
  * which tests/support/model/rig.c and draw.c draw the operations: one byte for a choice of up to 256, two for one of up
  * to 65,536, eight for more.
  */
+/* tier: quick */
 
 #include <stdio.h>
 #include <stdlib.h>

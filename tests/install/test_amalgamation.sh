@@ -1,6 +1,7 @@
 #!/bin/bash
 # The library in two files: without a warning by several compilers, with a program in C and in C++, on this machine and,
 # where their compilers and qemu are, on one of 32 bits and on one with the high byte first.
+# tier: long, no-sanitizers
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."

@@ -1,5 +1,6 @@
 #!/bin/bash
 # A release's tarball: the same bytes twice, and it builds in a folder of its own without git, autoconf and network.
+# tier: long, no-sanitizers
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."

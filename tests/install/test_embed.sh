@@ -1,5 +1,6 @@
 #!/bin/bash
 # Consumers in C and in C++ by each way of docs/embed-a-wheel.md: its build files are taken from the page.
+# tier: long, no-sanitizers
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."

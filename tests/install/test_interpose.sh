@@ -1,5 +1,6 @@
 #!/bin/bash
 # The installed programs stand before no function of the C library, and link no event loop that only the benchmark needs.
+# tier: check
 set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,5 +1,6 @@
 #!/bin/bash
 # scripts/check-abi on a small library: what programs of the release would trip over fails, and what they would not passes.
+# tier: check, no-sanitizers
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."

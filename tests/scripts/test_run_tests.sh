@@ -1,6 +1,7 @@
 #!/bin/bash
-# The test runner: tests whose process is killed, the order of the results, the hint at a failed random test, and misspelt
-# names.
+# The test runner: tests whose process is killed, the order of the results, the hint at a failed random test, misspelt
+# names, what a test says of itself, and tests that fail once.
+# tier: check
 set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,18 +11,27 @@ folder=$work
 mkdir "$folder/tests"
 out=$folder/out
 
-script() { # NAME, its lines on input
-	cat >"$folder/$1"
+runner=$PWD/scripts/run-tests
+
+script() { # NAME [TRAIT], its lines on input
+	{
+		echo "# tier: check${2:+, $2}"
+		cat
+	} >"$folder/$1"
 	chmod +x "$folder/$1"
 }
 
+program() { # NAME, its lines on input
+	cat >"$folder/tests/$1"
+	chmod +x "$folder/tests/$1"
+}
+
 # Runs the files with a bare environment. The output is in $out.
-run() { # JOBS ASIDE FILE...
-	local jobs=$1 aside=$2
-	shift 2
-	env -u SANITIZE -u WW_MODEL_OPS WRAP="${wrap-}" T="${chosen-}" TEST_SECONDS="${limit-}" B="$folder" TEST_JOBS="$jobs" \
-		TEST_ASIDE="$aside" OUT="$out" \
-		scripts/run-tests "$@" >"$out" 2>&1
+run() { # JOBS FILE...
+	local jobs=$1
+	shift
+	env -u SANITIZE -u WW_MODEL_OPS -u WW_SEED UNSTEADY="${unsteady-}" WRAP="${wrap-}" T="${chosen-}" TEST_SECONDS="${limit-}" \
+		B="$folder" TEST_JOBS="$jobs" OUT="$out" scripts/run-tests "$@" >"$out" 2>&1
 }
 
 ends() { # WHAT CONDITION...
@@ -50,14 +60,6 @@ for ((i = 0; i < 600; i++)); do
 done
 exit 1
 END
-script killed.sh <<'END'
-echo "about to be killed"
-kill -KILL $$
-END
-script limit_killed.sh <<'END'
-# Its parent is the process that limits its time.
-kill -KILL "$PPID"
-END
 script hangs.sh <<'END'
 exec sleep 100
 END
@@ -67,23 +69,23 @@ def test_one(self): pass
 def test_two(self): pass
 print("1 passed, 0 failed" if sys.argv[1:] == ["-k", "test_two"] else "2 passed, 0 failed")
 END
-script tests/test_cases <<'END'
+program test_cases <<'END'
 #!/bin/sh
 echo "ok 1 - cases.c:a_case:a_case: Passed" >"$CK_TAP_LOG_FILE_NAME"
 END
-script tests/test_dies <<'END'
+program test_dies <<'END'
 #!/bin/sh
 echo "ok 1 - dies.c:first:first: Passed" >"$CK_TAP_LOG_FILE_NAME"
 exit 77
 END
-script fuzz_finds <<'END'
+program ../fuzz_finds <<'END'
 #!/bin/sh
 case $1 in -max_total_time=*) exit 77 ;; esac
 END
-script fuzz_nothing <<'END'
+program ../fuzz_nothing <<'END'
 #!/bin/sh
 END
-script tests/test_random <<'END'
+program test_random <<'END'
 #!/bin/sh
 [ -z "$CK_RUN_CASE" ] || exit 0
 echo "test_random: seed 4711"
@@ -93,62 +95,127 @@ echo "not ok 2 - random.c:other_case:other_case: wrong" >>"$CK_TAP_LOG_FILE_NAME
 exit 1
 END
 
-run 2 slow "$folder"/{slow,quick,skips}.sh
+run 2 "$folder"/{slow,quick,skips}.sh
 ends 'what has ended is shown while others run' last '2 passed, 0 failed, 1 skipped'
 
 for jobs in 1 2; do
-	for aside in none killed limit_killed; do
-		run "$jobs" "$aside" "$folder"/{killed,limit_killed,quick,skips}.sh
-		ends "tests are killed, $jobs at a time, aside: $aside" last '1 passed, 2 failed, 1 skipped'
+	for trait in '' waits alone; do
+		script killed.sh "$trait" <<'END'
+echo "about to be killed"
+kill -KILL $$
+END
+		script limit_killed.sh "$trait" <<'END'
+# Its parent is the process that limits its time.
+kill -KILL "$PPID"
+END
+		run "$jobs" "$folder"/{killed,limit_killed,quick,skips}.sh
+		ends "tests are killed, $jobs at a time, $trait" last '1 passed, 2 failed, 1 skipped'
 		for name in killed limit_killed; do
-			ends "a test that was killed is named, $jobs at a time, aside: $aside" \
+			ends "a test that was killed is named, $jobs at a time, $trait" \
 				grep -E "^  FAIL  $name +0 passed, 1 failed, killed by SIGKILL" "$out"
 		done
-		ends "what it said is shown, $jobs at a time, aside: $aside" grep -x '        about to be killed' "$out"
+		ends "what it said is shown, $jobs at a time, $trait" grep -x '        about to be killed' "$out"
 	done
 done
 
-limit=0.2 run 2 none "$folder"/{hangs,quick}.sh
+limit=0.2 run 2 "$folder"/{hangs,quick}.sh
 ends 'a test that hangs is ended' grep -E '^  FAIL  hangs +0 passed, 1 failed, ended because it took over 0.2 s' "$out"
 ends 'a test that hangs hides no other' last '1 passed, 1 failed'
 
-chosen='q* slow*' run 2 none "$folder"/{quick,hangs,skips}.sh
+chosen='q* slow*' run 2 "$folder"/{quick,hangs,skips}.sh
 ends 'names by patterns' last '1 passed, 0 failed'
-chosen=a_case run 2 none "$folder"/tests/test_{random,cases} "$folder/quick.sh"
+chosen=a_case run 2 "$folder"/tests/test_{random,cases} "$folder/quick.sh"
 ends 'a Check case by its name' last '1 passed, 0 failed'
-chosen=test_two run 2 none "$folder"/tests/test_random "$folder/methods.py"
+chosen=test_two run 2 "$folder"/tests/test_random "$folder/methods.py"
 ends 'a Python test by its name' last '1 passed, 0 failed'
-chosen=quack run 2 none "$folder"/{quick,hangs,skips}.sh
+chosen=quack run 2 "$folder"/{quick,hangs,skips}.sh
 ends 'a name that is none is said' grep -x 'There is no test program, script, Check case or Python test named quack.' "$out"
 ends 'a name that is none fails' last '0 passed, 1 failed'
-run 1 none "$folder"/tests/test_{cases,dies}
+run 1 "$folder"/tests/test_{cases,dies}
 ends 'a Check program that dies between tests has failed' last '2 passed, 1 failed'
 
-FUZZ_SECONDS=1 wrap=scripts/fuzz run 1 none "$folder"/fuzz_{finds,nothing}
+FUZZ_SECONDS=1 wrap=scripts/fuzz run 1 "$folder"/fuzz_{finds,nothing}
 ends 'a fuzzer that finds something has failed' last '1 passed, 1 failed'
 ends 'a failed fuzzer is told to be run on the file' grep -F "again: $folder/fuzz_finds FILE" "$out"
 
-run 1 none "$folder/tests/test_random"
+run 1 "$folder/tests/test_random"
 ends 'failures are counted' last '0 passed, 2 failed'
 ends 'a seed under the name of the program' grep -F "to debug: WW_SEED=4711 CK_FORK=no CK_RUN_CASE='one_case'" "$out"
 ends 'a seed under the name of the case' grep -F "to debug: WW_SEED=17 CK_FORK=no CK_RUN_CASE='other_case'" "$out"
 
+# Each notes that it runs; the one that is alone looks whether another does.
+for name in first second; do
+	script $name.sh <<END
+touch "$folder/$name.runs"; sleep 0.1; rm "$folder/$name.runs"
+END
+done
+script by_itself.sh alone <<END
+! ls "$folder"/*.runs 2>/dev/null
+END
+run 3 "$folder"/{by_itself,first,second}.sh
+ends 'a test that is alone has nothing beside it' last '3 passed, 0 failed'
+
+# A test that fails is run again with its seed, and once more.
+script once.sh <<END
+echo "seed 4711"
+echo "seed of run: \${WW_SEED-none}" >>"$folder/seeds"
+[ "\$(wc -l <"$folder/seeds")" != 1 ]
+END
+script always.sh <<'END'
+exit 1
+END
+script third.sh <<END
+echo run >>"$folder/third"
+[ "\$(wc -l <"$folder/third")" = 2 ]
+END
+run 2 "$folder/once.sh"
+ends 'outside CI a test has one chance' last '0 passed, 1 failed'
+rm "$folder/seeds"
+unsteady=$folder/unsteady run 2 "$folder"/{once,quick,always,third}.sh
+ends 'a test that passes twice after it failed counts as passed' last '2 passed, 2 failed'
+ends 'it is named' grep -E '^  UNSTEADY once +1 failed once and passed twice, seed 4711' "$out"
+ends 'its first log is kept' grep -x 'seed 4711' "$folder/unsteady"/*.once.log
+ends 'it is alone in being kept' test "$(find "$folder/unsteady" -name '*.log' | wc -l)" = 1
+ends 'it is run with its seed, then with another' test "$(cat "$folder/seeds")" = "seed of run: none
+seed of run: 4711
+seed of run: none"
+
+# What a test says of itself.
+mkdir -p "$folder/tree/tests"
+says() { # NAME LINE...
+	printf '%s\n' '/* A test. */' "${@:2}" >"$folder/tree/tests/$1.c"
+}
+chosen() { # RESULT TIERS WANTED UNWANTED NAME...
+	local wanted=$1
+	shift
+	(cd "$folder/tree" && "$runner" --choose "$@" >"$out" 2>&1)
+	[ "$(tr '\n' ' ' <"$out")" = "${wanted:+$wanted }" ]
+}
+says test_a '/* tier: quick */'
+says test_b '/* tier: check, threads, no-valgrind (it races threads) */' '/* needs: tests/helper examples/other */'
+says test_c '/* tier: long, threads */'
+ends 'tests of a tier' chosen test_a quick '' '' test_a test_b test_c
+ends 'tests of two tiers' chosen 'test_a test_c' 'quick long' '' '' test_a test_b test_c
+ends 'tests with a trait' chosen 'test_b test_c' 'quick check long' threads '' test_a test_b test_c
+ends 'tests without a trait' chosen 'test_a test_c' 'quick check long' '' no-valgrind test_a test_b test_c
+ends 'an unknown trait' chosen 'run-tests: there is no trait thread: traits are alone, waits, threads, every-build, no-sanitizers, no-valgrind' \
+	check thread '' test_a
+says test_d '/* tier: fast */'
+ends 'an unknown tier' chosen 'run-tests: tests/test_d.c: a tier is one of quick, check, long, a trait one of alone, waits, threads, every-build, no-sanitizers, no-valgrind' \
+	check '' '' test_d
+says test_e ''
+ends 'no tier at all' chosen 'run-tests: tests/test_e.c: below its first comment stands "tier: quick|check|long[, TRAIT]..."' \
+	check '' '' test_e
+ends 'what a test needs' test "$(cd "$folder/tree" && "$runner" --needs test_a test_b)" = 'examples/other tests/helper'
+
 # What make says first. It builds and runs nothing.
-names() { # VARIABLE=NAMES...
-	env -u T -u MAKEFLAGS -u CONFIGURE_FLAGS -u ONLY -u SKIP -u TEST_ASIDE make -n B="$build" need-check "$@" \
-		>"$out" 2>&1
+names() { # GOAL VARIABLE=NAMES...
+	env -u T -u MAKEFLAGS -u CONFIGURE_FLAGS -u ONLY -u SKIP make -n B="$build" "$@" >"$out" 2>&1
 }
-
-refuses() { # NAME VARIABLE=NAMES
-	! names "$2" && grep "[^=]$1\.  Stop" "$out"
+wrong() {
+	! names "$@"
 }
-
-ends 'names of tests' names ONLY='slab driver_% advanc%' SKIP='test_slab test_completion fuzz_wheel keepalive'
-ends 'names of tests that run aside' names TEST_ASIDE='test_redis_cluster test_kill'
-ends 'ONLY with a word that is none' refuses slap ONLY='slab slap'
-ends 'ONLY with a pattern of none' refuses slap_% ONLY='slap_% slab'
-ends 'SKIP with a word that is none' refuses test_slap SKIP='test_slap test_slab'
-ends 'SKIP with half a name' refuses slab SKIP=slab
-ends 'TEST_ASIDE with a word that is none' refuses test_redis_custer TEST_ASIDE='test_redis_custer test_kill'
+ends 'traits that there are' names check-quick ONLY=threads SKIP='no-valgrind alone'
+ends 'a trait that is none' wrong check-quick ONLY=thread
 
 finish

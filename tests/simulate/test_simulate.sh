@@ -1,5 +1,7 @@
 #!/bin/bash
 # The simulation of weeks: one seed gives one run, and other seeds give others.
+# tier: long
+# needs: tests/simulate
 set -u
 
 case ${SANITIZE:-} in
@@ -82,6 +84,9 @@ for words in 'early:s early' 'lost:is lost' 'token:with the token' 'again:is del
 	judged "${words%%:*}"
 	if grep -q "${words#*:}" "$work/said"; then ok; else fail "of the fault ${words%%:*} the judge says: $(head -3 "$work/said")"; fi
 done
+
+# Weeks of other seeds. A night takes more of them.
+run 0 --judge "$judge" --weeks "${WW_WEEKS:-20}" --processes "$(nproc)"
 
 run 2 --weeks
 run 2 --weeks many

@@ -2,6 +2,7 @@
  * The helpers that all libraries share: the random generator's sequence, and times that are added, split and waited
  * for.
  */
+/* tier: quick */
 #include <errno.h>
 
 #include "lib/base/random.h"

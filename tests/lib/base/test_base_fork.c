@@ -1,4 +1,5 @@
 /* A child of fork can free a table and a slab, whatever the parent was just exchanging. */
+/* tier: check */
 
 #include "lib/base/slab.h"
 #include "tests/lib/base/table_fixture.h"

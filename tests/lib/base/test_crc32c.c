@@ -1,4 +1,5 @@
 /* CRC-32C: known sums, by the processor's instruction and by tables, at every length, alignment and cut. */
+/* tier: quick */
 
 #include "lib/base/crc32c.h"
 

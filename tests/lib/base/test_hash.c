@@ -1,4 +1,5 @@
 /* Secrets and the hashes of keys: they differ where they must, and a secret comes from a good source. */
+/* tier: quick */
 
 #include "lib/base/hash.h"
 

@@ -1,4 +1,5 @@
 /* The pool: pieces of blocks, what is given back is used again, and all is freed, also without memory and in a child. */
+/* tier: check, threads */
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 /* Names that collide in uthash's own hash do not in the seeded one. */
+/* tier: quick */
 #include "lib/base/seeded.h"
 
 #include <stdio.h>

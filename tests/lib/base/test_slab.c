@@ -1,4 +1,5 @@
 /* The slab: records never move, indices all differ, memory is taken in chunks and given back at the end. */
+/* tier: quick */
 
 #include <pthread.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
  * The table against an oracle, and in the cases that could go wrong: growing, shrinking, churn, equal hashes, limits.
  */
+/* tier: check, no-valgrind */
 
 #include "tests/lib/base/table_fixture.h"
 

@@ -1,4 +1,5 @@
 /* The memory of a table: bytes per key at every load, what it gives back, and allocations that fail. */
+/* tier: check, no-valgrind */
 
 #include "tests/lib/base/table_fixture.h"
 

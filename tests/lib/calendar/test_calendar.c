@@ -1,4 +1,5 @@
 /* Calendars: what expressions mean, the rules of summer time, words, and refusals with their places. */
+/* tier: quick */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,7 @@ The oracle tries every local time that an expression allows and asks zoneinfo wh
 the fields are drawn as sets, and as the text that means them. Where there is croniter (package python3-croniter), it reads
 the texts, too. WW_CALENDARS: how many are drawn; WW_SEED: from which seed.
 """
+# tier: check
 
 import ctypes
 import datetime

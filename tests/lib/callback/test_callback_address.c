@@ -1,4 +1,5 @@
 /* The classes of addresses, and which addresses may be called. */
+/* tier: quick, threads */
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

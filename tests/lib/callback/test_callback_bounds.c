@@ -1,4 +1,5 @@
 /* Bounds: how many requests at a time, how long they may take, and how a pusher ends. */
+/* tier: check, waits, threads */
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

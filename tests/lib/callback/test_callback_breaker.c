@@ -1,4 +1,5 @@
 /* Hosts that do not answer: they rest, and they take no more than their part of the room. */
+/* tier: check, threads */
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* A pusher in a process that forks: the child may not use it, and the parent does not notice. */
+/* tier: check, threads, no-valgrind */
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -3,6 +3,7 @@
  * way at the same time. It knows just enough: it counts streams that have ended and answers 204 to each, without
  * reading their headers.
  */
+/* tier: check, threads */
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

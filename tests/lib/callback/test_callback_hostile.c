@@ -1,4 +1,5 @@
 /* Hostile receivers, and names with many addresses, with addresses of others, or without an answer. */
+/* tier: check, threads */
 
 #include <arpa/inet.h>
 #include <netdb.h>

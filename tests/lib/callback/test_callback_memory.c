@@ -2,6 +2,7 @@
  * Every allocation fails in turn. Opening reports it and leaves nothing behind. Requests under way are tried again, and
  * nothing leaks or is lost.
  */
+/* tier: check, threads */
 
 #include <pthread.h>
 #include <string.h>

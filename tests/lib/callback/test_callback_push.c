@@ -1,4 +1,5 @@
 /* The requests that are sent, and how each answer ends the job. */
+/* tier: check, threads */
 
 #include <inttypes.h>
 #include <stdio.h>

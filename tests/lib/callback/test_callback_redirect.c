@@ -1,4 +1,5 @@
 /* Redirections: followed to the same scheme, checked again, and without credentials to another host. */
+/* tier: check, threads */
 
 #include <stdio.h>
 #include <string.h>

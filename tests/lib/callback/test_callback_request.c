@@ -1,4 +1,5 @@
 /* Requests as text: reading, refusals with their reasons, writing and signing. */
+/* tier: quick, threads */
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* The store is lost for a while: requests go on, and their results are kept and stored when it is back. */
+/* tier: check, waits, threads */
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* HTTPS, with a certificate that the test makes. */
+/* tier: check, threads */
 
 #include <openssl/ssl.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* Each call that changes a job, in each state of the job, with each kind of store. */
+/* tier: check */
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* Boots with a clock that is wrong. Each boot has virtual clocks of its own, as a machine has. */
+/* tier: check */
 #include "tests/lib/jobs/fixture.h"
 
 #define HOUR (3600 * WW_SECOND)

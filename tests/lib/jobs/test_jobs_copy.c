@@ -1,4 +1,5 @@
 /* A copy of a store whose server writes in the middle of it. */
+/* tier: check */
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -4,6 +4,7 @@
  *
  * WW_KILLS sets the number of kills, WW_SEED the seed, which is printed.
  */
+/* tier: long, no-valgrind */
 
 #include <sched.h>
 #include <signal.h>

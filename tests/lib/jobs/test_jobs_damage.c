@@ -1,4 +1,5 @@
 /* Flipped bits and cut files: each is found, none ends the process, and what is sound is saved. */
+/* tier: long, no-valgrind */
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -6,6 +6,7 @@
  * Of many calls a part fails, which the seed chooses; WW_FAULTS=100000 takes all of them, and WW_FAULT='making: memory' one
  * kind in one thing, or 'making' all.
  */
+/* tier: long, no-valgrind */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* Edge cases: writes that fail at a bad moment, extreme times, forks, calls in the wrong place. */
+/* tier: check */
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* The least, the greatest and the oddest values that may be put, with each kind of store. */
+/* tier: check, no-valgrind */
 
 #include <string.h>
 

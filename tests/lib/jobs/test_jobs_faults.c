@@ -2,6 +2,7 @@
  * Calls of the store's write path fail, each in turn. Nothing that was acknowledged is lost, nothing that has ended comes
  * back, and the process lives on.
  */
+/* tier: long, no-valgrind */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* Stores that cannot be opened, are damaged, or run out of disk. */
+/* tier: check */
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -3,6 +3,7 @@
  *
  * WW_SEED sets the seed of the random test, which is printed.
  */
+/* tier: check */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* What became of runs: each end of a lease of a job that asks for it, what the worker said of it, and when it is forgotten. */
+/* tier: check */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* What a put does if its tube has a job of the same key: every mode of a key, in every state of that job. */
+/* tier: check */
 
 #include <sched.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
  *
  * WW_SEED sets the seed of the random test, which is printed.
  */
+/* tier: check */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* What a listener hears: every change of the embedded store once it is written, and what calls to Redis have done. */
+/* tier: check */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* Looking at jobs and tubes, and arguments that make no sense, with each kind of store. */
+/* tier: check */
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* Many jobs in one call: each ends as it would alone, and all are one write. */
+/* tier: check */
 
 #include <limits.h>
 #include <stdio.h>

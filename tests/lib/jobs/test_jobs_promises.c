@@ -1,4 +1,5 @@
 /* The promises of jobs.h that hold for each kind of store. */
+/* tier: check, threads */
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
  *
  * WW_STORE_ROUNDS sets the number of batches, WW_SEED the seed, which is printed.
  */
+/* tier: check, threads */
 
 #include <dirent.h>
 #include <fcntl.h>

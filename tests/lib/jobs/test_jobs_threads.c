@@ -1,4 +1,5 @@
 /* Many threads use one store: they share syncs and wait for jobs, and each job goes to one of them. */
+/* tier: check, threads, no-valgrind */
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,4 +1,5 @@
 /* Nodes of a real cluster that refuse or fall silent, and slots that move: jobs of all other shards go on. */
+/* tier: check, waits, threads */
 
 #include <pthread.h>
 #include <stdatomic.h>

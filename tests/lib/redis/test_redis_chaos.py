@@ -14,6 +14,8 @@ tests/support/history.py judges that.
 
 WW_CHAOS_SECONDS is how long it goes on (20), and WW_CHAOS_NODES is 1, or 3 for a cluster (1).
 """
+# tier: long, waits, no-sanitizers
+# needs: tests/test_redis_worker
 import contextlib
 import itertools
 import os

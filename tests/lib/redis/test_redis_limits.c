@@ -1,4 +1,5 @@
 /* Limits in Redis where answers are lost, and where much runs already when a limit is set. */
+/* tier: check */
 #include <stdio.h>
 #include <string.h>
 

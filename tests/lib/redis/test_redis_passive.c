@@ -1,4 +1,5 @@
 /* Passive handles of a store in Redis: they make no part of the store, and watch no shards. */
+/* tier: check */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* A put that a replica has confirmed survives the end of its primary. */
+/* tier: check, waits */
 
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,7 @@
 /*
  * What others do to a store in Redis: damage, data that makes no sense, a second handle, and handles in many threads.
  */
+/* tier: check, threads */
 
 #include <inttypes.h>
 #include <pthread.h>

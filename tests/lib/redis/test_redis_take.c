@@ -1,4 +1,5 @@
 /* Reserving many jobs of a store in Redis at once: how often it asks Redis, what is stale, and when it ends. */
+/* tier: check */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

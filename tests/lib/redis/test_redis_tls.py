@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Jobs in Redis over TLS: rediss:// with the certificates of both sides, and what is refused."""
+# tier: check
+# needs: tests/test_redis_worker
 import base64
 import json
 import os

@@ -1,4 +1,5 @@
 /* Schedules in each kind of store: their jobs come in time and once, whoever is killed, and their policies hold. */
+/* tier: check, threads, no-valgrind */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
  * The benchmark around its structures: what it draws, what it finds wrong, and that it gives every result it promises.
  */
+/* tier: check, no-valgrind */
 
 #include <stdlib.h>
 #include <string.h>

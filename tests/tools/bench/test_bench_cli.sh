@@ -1,5 +1,6 @@
 #!/bin/bash
 # The program weekwheel-bench as its users call it.
+# tier: check
 set -uo pipefail
 
 cd "$(dirname "$0")/../../.." || exit 1

@@ -2,6 +2,7 @@
  * What a run of the benchmark leaves out, and says so: passes that fail or take too long, what an interruption came before,
  * workloads that a structure has no part in.
  */
+/* tier: check, no-valgrind */
 
 #include <signal.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* The structures that the benchmark compares: each must do the same, or their times would not be comparable. */
+/* tier: check, no-valgrind */
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* Times as people write them. */
+/* tier: quick */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* Text encodings: JSON, UTF-8 and base64 of any bytes, read and written. */
+/* tier: quick */
 
 #include <stdint.h>
 #include <stdio.h>

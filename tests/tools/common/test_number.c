@@ -1,4 +1,5 @@
 /* Numbers in text: exact up to the last one, and nothing beyond it. */
+/* tier: quick */
 
 #include <stdint.h>
 #include <stdlib.h>

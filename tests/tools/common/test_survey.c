@@ -1,4 +1,5 @@
 /* Counting sessions: by what remains to them, and the largest. */
+/* tier: quick */
 
 #include <string.h>
 

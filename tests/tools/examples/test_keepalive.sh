@@ -1,6 +1,8 @@
 #!/bin/bash
 # The examples keepalive and keepalive_load together: clients that send are never disconnected, silent ones always, and not
 # early. How late is printed but not judged.
+# tier: check
+# needs: examples/keepalive examples/keepalive_load
 set -uo pipefail
 
 cd "$(dirname "$0")/../../.." || exit 1

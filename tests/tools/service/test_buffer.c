@@ -1,4 +1,5 @@
 /* Buffers: what is dropped and appended in any order, beside an array of what should be there. */
+/* tier: quick */
 #include <string.h>
 
 #include "tests/support/seed.h"

@@ -1,4 +1,5 @@
 /* Guessers of tokens: their address rests longer and longer, and those with the most are remembered. */
+/* tier: quick */
 #include <arpa/inet.h>
 
 #include "tests/support/suite.h"

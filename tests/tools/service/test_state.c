@@ -1,4 +1,5 @@
 /* States in the log: once when one begins and once when it ends, however often it is met and however fast it changes. */
+/* tier: check */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* The places of HTTP's clients: who comes gets one, who is slow leaves, and no address has all of them. */
+/* tier: quick */
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>

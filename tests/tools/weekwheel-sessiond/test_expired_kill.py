@@ -3,6 +3,7 @@
 
 WW_KILLS sets how often the server is killed (8).
 """
+# tier: long
 import calendar
 import json
 import os

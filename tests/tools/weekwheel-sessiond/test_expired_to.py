@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond --expired-to: each expiry becomes a job at another server, whatever that one answers."""
+# tier: check, threads
 import datetime
 import json
 import os

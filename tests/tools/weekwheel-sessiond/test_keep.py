@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond --data: sessions over a restart, a crash, and with a damaged file."""
+# tier: check, threads
 import os
 import re
 import resource

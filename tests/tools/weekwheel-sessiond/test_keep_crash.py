@@ -11,6 +11,7 @@ Each is served, and every key is compared with what the clients had heard by the
 
 WW_STATES is how many disks are rebuilt (40), and WW_SYNC names the modes (all three).
 """
+# tier: long, no-sanitizers
 import copy
 import os
 import random

@@ -7,6 +7,7 @@ the server ends in order; then deadlines are exact.
 
 WW_KILLS sets how often it is killed (8).
 """
+# tier: long, threads
 import os
 import random
 import signal

@@ -2,6 +2,7 @@
  * A server is killed between a set of a key that had just expired and the note that this is to be told. The next one finds
  * that out and tells it, and is killed, too: the one after it must take that for told.
  */
+/* tier: check */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The manual of weekwheel-sessiond names each command, each word of one, each option and each difference from Redis."""
+# tier: check, no-sanitizers
 import os
 import re
 import subprocess

@@ -1,4 +1,5 @@
 /* Tests the queue of what is told to another server, beside a model that is slow and plain. */
+/* tier: quick */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Corners of the protocol that no random command comes to, at weekwheel-sessiond and at Redis: the same bytes."""
+# tier: check
 import os
 import re
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The same commands, taken at random, at weekwheel-sessiond and at Redis: answers and events are the same bytes."""
+# tier: check
 import os
 import random
 import re

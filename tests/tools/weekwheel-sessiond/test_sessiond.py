@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond: what it does that Redis does not, or not in time."""
+# tier: check
 import contextlib
 import http.client as http_client
 import re

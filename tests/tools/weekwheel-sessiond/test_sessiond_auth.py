@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Who may do what at weekwheel-sessiond: tokens and their rights, guessing, TLS, and where it listens."""
+# tier: check, threads
 import hashlib
 import os
 import re

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond bounds what clients take: commands that never end, transactions, answers that nobody reads."""
+# tier: check, threads
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond goes on serving others whatever a client does to let them wait, or to take memory."""
+# tier: check, threads
 import re
 import signal
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond: deadlines and lifetimes on a virtual clock, the bound of memory, passwords."""
+# tier: check
 import os
 import re
 import sys

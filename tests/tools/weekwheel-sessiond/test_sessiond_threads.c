@@ -2,6 +2,7 @@
  * Clients at all loops of a server at once: transactions are seen whole, and what they and those who list, kill and
  * publish do to each other is what ThreadSanitizer looks at.
  */
+/* tier: check, threads */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond serves others while KEYS, SCAN and FLUSHALL go through all keys, and keeps the order of one client."""
+# tier: check
 import select
 import signal
 import sys

@@ -1,5 +1,6 @@
 #!/bin/bash
 # The program weekwheel as its users call it. WEEKWHEEL names another program than the one of the build folder.
+# tier: check
 set -uo pipefail
 
 cd "$(dirname "$0")/../../.." || exit 1

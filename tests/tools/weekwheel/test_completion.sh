@@ -1,5 +1,6 @@
 #!/bin/bash
 # Completion in bash offers the words of the program's help.
+# tier: check
 set -uo pipefail
 
 cd "$(dirname "$0")/../../.." || exit 1

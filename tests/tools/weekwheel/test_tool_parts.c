@@ -1,4 +1,5 @@
 /* Tests the small parts of the program: times, keys, sorting, the histogram, hints. */
+/* tier: quick */
 
 #include "tests/support/seed.h"
 #include "tests/tools/weekwheel/fixture.h"

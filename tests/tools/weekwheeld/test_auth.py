@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Who may do what: what speaks another protocol, tokens and their rights, and where a server listens."""
+# tier: check
 import hashlib
 import os
 import re

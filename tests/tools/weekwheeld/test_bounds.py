@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What one client may take of the server: its share of a turn, after which the others come, and memory."""
+# tier: check
 import contextlib
 import os
 import random

@@ -1,5 +1,6 @@
 #!/bin/bash
 # beanstalkd clients of other authors, from npm's registry, talk to the server. Without npm or the registry the test is skipped.
+# tier: long, no-sanitizers
 set -euo pipefail
 
 cd "$(dirname "$0")/../../.."

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """/v1/events: what becomes of jobs, as it happens."""
+# tier: check, threads
 import contextlib
 import http.client
 import signal

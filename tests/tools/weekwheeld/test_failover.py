@@ -10,6 +10,7 @@ as --redis-replicas (1; with 0 jobs may be lost). "make failovers" makes long ro
 
 A node that refuses or is silent: puts with keys go on at the others. What that costs is printed.
 """
+# tier: long, waits
 import base64
 import os
 import signal

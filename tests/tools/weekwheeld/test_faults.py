@@ -5,6 +5,8 @@ and a new start it has all that it acknowledged, and of what it did not at most 
 
 WW_FAULTS=all makes each call fail in every way. Otherwise the ways take turns.
 """
+# tier: long
+# needs: tests/weekwheeld_small
 import errno
 import os
 import re

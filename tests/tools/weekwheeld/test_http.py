@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """HTTP: whatever its clients do, a health check gets in, and it tells what is so."""
+# tier: check
 import contextlib
 import http.client
 import json

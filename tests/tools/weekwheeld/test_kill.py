@@ -6,6 +6,8 @@ tests/support/history.py.
 
 WW_KILLS sets how often it is killed: by default 20 times with a folder and 10 times with Redis.
 """
+# tier: long, waits
+# needs: tests/weekwheeld_small
 import base64
 import os
 import random

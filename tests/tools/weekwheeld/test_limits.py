@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Limits of tubes: verbs, the command limit, waiting workers, what is shown, and a restart."""
+# tier: check, waits
 import signal
 import socket
 import sys

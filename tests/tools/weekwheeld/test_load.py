@@ -3,6 +3,7 @@
 
 WW_CLIENTS sets how many idle clients there are, 10,000 by default. WW_GARBAGE sets how many send garbage, 200 by default.
 """
+# tier: long, waits, no-sanitizers
 import os
 import random
 import signal

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What the server reports: levels, JSON, and the prefix that systemd's journal reads."""
+# tier: check
 import json
 import os
 import signal

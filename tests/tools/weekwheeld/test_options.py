@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Wrong command lines of weekwheeld: the message names the option and the wrong word and says what to write instead, the
 exit status is 2, and the server does not begin."""
+# tier: check
 import os
 import sys
 

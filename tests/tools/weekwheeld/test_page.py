@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The page, in Chromium. WW_SCREENSHOTS=FOLDER keeps pictures of it."""
+# tier: check
 import base64
 import contextlib
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Jobs that weekwheeld delivers as HTTP requests to a receiver of the tests, from memory and from Redis."""
+# tier: check, waits
 import hashlib
 import hmac
 import http.server

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Several weekwheelds that have their jobs in one Redis: each sees what the others do, and jobs outlive a server or a
 Redis that is killed."""
+# tier: check, waits, threads
 import contextlib
 import os
 import re

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What became of runs, by the protocol: what workers report, and how a schedule's jobs went."""
+# tier: check
 import base64
 import signal
 import sys

@@ -3,6 +3,7 @@
 
 BEANSTALKD names another program. WW_SAME sets how many random commands are sent, 3,000 by default.
 """
+# tier: check, no-sanitizers
 import os
 import random
 import re

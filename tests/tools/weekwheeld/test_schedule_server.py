@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Schedules of weekwheeld: verbs, rights, restarts, and servers that are killed and make one job a time all the same."""
+# tier: check, waits
 import base64
 import random
 import re

@@ -3,6 +3,7 @@
 
 Time is that of a virtual clock wherever it matters. No test waits for time to pass.
 """
+# tier: check
 import json
 import os
 import signal

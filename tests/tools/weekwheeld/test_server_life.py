@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """How weekwheeld starts, what it says when it cannot, what outlives it, and HTTP."""
+# tier: check, waits
 import json
 import os
 import resource

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Allocations of memory fail, each in turn. That ends what it concerns and no more: the server serves the next client,
 and what it acknowledged holds."""
+# tier: check
 import re
 import sys
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """TLS on the job port: certificates of both sides, what is refused, and that the protocol is the same behind it."""
+# tier: check
 import contextlib
 import os
 import re

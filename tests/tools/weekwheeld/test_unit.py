@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What the server tells systemd, its units, and how its binaries are hardened."""
+# tier: check
 import os
 import re
 import signal

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """/v1: schedules, and what expressions of cron mean."""
+# tier: check
 import sys
 from urllib.parse import quote
 

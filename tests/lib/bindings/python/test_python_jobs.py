@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The client of jobs of the Python package, for threads and for asyncio: verbs, leases, workers, tokens, TLS, and servers
 that refuse, break and come back. A server on a virtual clock makes the time."""
+# tier: check
 import asyncio
 import datetime
 import hashlib

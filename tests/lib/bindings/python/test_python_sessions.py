@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The sessions of the Python package: what expires and when, limits, versions, loaders, files, and many threads."""
+# tier: check
 import gc
 import os
 import random

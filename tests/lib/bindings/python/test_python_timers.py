@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The timers of the Python package: in threads, on an event loop, over forks, and at the end of the interpreter."""
+# tier: check
 import asyncio
 import datetime
 import gc

@@ -1,4 +1,5 @@
 /* Pushers on a store in Redis: two share it, and Redis dies while requests are under way. */
+/* tier: check, threads */
 
 #include <stdio.h>
 #include <string.h>

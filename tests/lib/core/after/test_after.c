@@ -1,4 +1,5 @@
 /* Timers that a thread waits for, and functions called later: the answer of each call in every state. */
+/* tier: quick, threads */
 
 #include "tests/lib/core/after/fixture.h"
 #include "tests/support/memory.h"

@@ -1,4 +1,5 @@
 /* Calls that come while an expiry is on its way: they take the value back, or the value is right. */
+/* tier: quick, threads, no-valgrind */
 
 #include "lib/core/after/channel.h"
 #include "tests/lib/core/after/fixture.h"

@@ -2,6 +2,7 @@
  * Several threads use timers to wait for: against a running clock, a stop of the driver and the cancellation of
  * threads, and in a forked child.
  */
+/* tier: check, threads, no-valgrind */
 
 #include <errno.h>
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
 /* Tickers and sleeping. */
+/* tier: quick */
 
 #include "tests/lib/core/after/fixture.h"
 

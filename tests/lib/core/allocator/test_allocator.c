@@ -5,6 +5,7 @@
  * The linker replaces the library's calls for memory (ld's --wrap, see the Makefile), so that each call can be made to
  * fail and live blocks are counted.
  */
+/* tier: check, threads */
 
 #include <inttypes.h>
 #include <pthread.h>

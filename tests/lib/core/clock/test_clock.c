@@ -1,4 +1,5 @@
 /* Clocks and alarms, mostly on virtual clocks. */
+/* tier: check, threads */
 
 #include <fcntl.h>
 #include <stdint.h>

@@ -4,6 +4,7 @@
  * No test may step the system's clock. The program puts its own timerfd_settime and read in front of the C library's,
  * which pretend that it was stepped.
  */
+/* tier: check, threads */
 
 #include <dlfcn.h>
 #include <inttypes.h>

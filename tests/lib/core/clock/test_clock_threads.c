@@ -4,6 +4,7 @@
  * The library calls pthread_setcancelstate before it takes a lock. The program puts its own in front of the C
  * library's. It lets other threads run at that point, which brings out races on a single processor too.
  */
+/* tier: check, threads, no-valgrind */
 
 #include <dlfcn.h>
 #include <inttypes.h>

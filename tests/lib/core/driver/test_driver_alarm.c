@@ -3,6 +3,7 @@
  * one thread: the library's calls of pthread_mutex_lock come to this program's, which sees those of the clock's. Then
  * with threads.
  */
+/* tier: check, threads */
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 /* Cancel, cancel and wait, reschedule, and the time left, in each state of a timer. */
+/* tier: quick, threads */
 
 #include "tests/lib/core/driver/fixture.h"
 

@@ -1,4 +1,5 @@
 /* Threads that are cancelled while they are in a call of the driver. */
+/* tier: quick, threads */
 
 #include "tests/lib/core/driver/fixture.h"
 

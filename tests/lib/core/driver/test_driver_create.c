@@ -1,4 +1,5 @@
 /* Making a driver: what is refused, what fails, and what threads it has. */
+/* tier: check, threads */
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* After a fork the child has the driver's memory, but not its threads, and perhaps not its locks. */
+/* tier: check, threads, no-valgrind */
 
 #include <stdio.h>
 #include <sys/wait.h>

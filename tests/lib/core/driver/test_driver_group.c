@@ -1,4 +1,5 @@
 /* What the layers above the driver rely on: attaching groups of sources, and detaching them. */
+/* tier: check, threads */
 
 #include "tests/lib/core/driver/fixture.h"
 

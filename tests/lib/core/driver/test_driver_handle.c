@@ -1,4 +1,5 @@
 /* Handles and the memory behind them. A stale handle is refused for ever, as is any number that is no handle. */
+/* tier: quick, threads */
 
 #include "tests/lib/core/driver/fixture.h"
 

@@ -1,4 +1,5 @@
 /* How threads are spread over a driver's shards. */
+/* tier: quick, threads */
 
 #include "tests/lib/core/driver/fixture.h"
 

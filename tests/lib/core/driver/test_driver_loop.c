@@ -1,4 +1,5 @@
 /* A driver without threads: a descriptor for an event loop, and dispatch. */
+/* tier: check, threads */
 
 #include <poll.h>
 #include <sys/timerfd.h>

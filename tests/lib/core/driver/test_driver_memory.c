@@ -1,4 +1,5 @@
 /* Memory by use: a shard in which nothing is scheduled has no wheel. */
+/* tier: quick, threads */
 
 #include "tests/lib/core/driver/fixture.h"
 

@@ -2,6 +2,7 @@
  * Random calls against a model that knows each timer. There is one thread, a driver without threads, and a virtual
  * clock that also goes backwards. WW_MODEL_OPS sets the number of calls, WW_SEED repeats a run.
  */
+/* tier: check, threads, every-build, no-valgrind */
 
 #include <stdio.h>
 

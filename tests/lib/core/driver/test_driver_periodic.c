@@ -1,4 +1,5 @@
 /* Periodic timers: they do not drift, they count missed periods, and their calls overlap only on request. */
+/* tier: quick, threads */
 
 #include "tests/lib/core/driver/fixture.h"
 

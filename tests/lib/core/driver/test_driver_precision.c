@@ -1,4 +1,5 @@
 /* When callbacks run: never early, in order, in the tick of the deadline. And how rarely the driver wakes. */
+/* tier: check, threads */
 
 #include <sys/timerfd.h>
 

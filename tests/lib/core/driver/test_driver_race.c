@@ -2,6 +2,7 @@
  * Many threads schedule, cancel and reschedule while one moves the clock and workers call. No callback begins after a
  * cancel in time, none is called twice, none is lost, and each timer ends in exactly one way.
  */
+/* tier: quick, threads, no-valgrind */
 
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
 /* ww_driver_step: a virtual clock goes from deadline to deadline. */
+/* tier: check, threads */
 
 #include "tests/lib/core/driver/fixture.h"
 #include "weekwheel/session.h"

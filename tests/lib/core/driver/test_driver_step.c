@@ -1,4 +1,5 @@
 /* A clock that is stepped back while a pass runs: what is scheduled after the step is judged by the new time. */
+/* tier: quick, threads */
 
 #include "tests/lib/core/driver/fixture.h"
 

@@ -1,4 +1,5 @@
 /* The driver's threads: their names and hooks, and that nobody cancels them. */
+/* tier: quick, threads */
 
 #include "tests/lib/core/driver/fixture.h"
 

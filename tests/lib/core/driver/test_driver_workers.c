@@ -1,4 +1,5 @@
 /* Workers and their queue: how many callbacks run at a time, what a full queue does, and the statistics. */
+/* tier: quick, threads */
 
 #include "tests/lib/core/driver/fixture.h"
 

@@ -1,4 +1,5 @@
 /* Every error has its own sentence, and a number that is no error has one too. */
+/* tier: quick */
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* Keyed maps: the answer and the effect of each function, in one thread. */
+/* tier: check */
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 /* A callback that destroys its own map, and the driver that it runs on. */
+/* tier: quick */
 
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
 /* A child of fork can destroy a map, whatever the parent was just doing with its memory. */
+/* tier: check, no-valgrind */
 
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
 /* Keyed maps: the memory they take and give back. */
+/* tier: quick */
 
 #include "tests/lib/core/keyed/fixture.h"
 

@@ -3,6 +3,7 @@
  *
  * WW_MODEL_OPS sets the number of steps, WW_SEED the seed, which is printed.
  */
+/* tier: check, every-build, no-valgrind */
 
 #include "tests/lib/core/keyed/fixture.h"
 #include "tests/support/seed.h"

@@ -1,4 +1,5 @@
 /* Mistakes that other keyed wheels make, a test for each, without threads. test_keyed_threads.c has the rest. */
+/* tier: quick */
 
 #include <poll.h>
 

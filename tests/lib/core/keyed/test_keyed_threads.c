@@ -1,4 +1,5 @@
 /* Keyed maps with threads: workers, and callers that race. */
+/* tier: quick, threads, no-valgrind */
 
 #include <inttypes.h>
 #include <sched.h>

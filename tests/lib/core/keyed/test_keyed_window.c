@@ -2,6 +2,7 @@
  * The window between an entry's expiry and the start of its callback. While the firing is queued, or a worker has taken
  * it from the queue but has not begun, every call on the entry is still in time. Here the test plays the worker.
  */
+/* tier: quick */
 
 #include "lib/core/keyed/keyed_internal.h"
 #include "tests/lib/core/keyed/fixture.h"

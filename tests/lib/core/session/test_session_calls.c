@@ -1,4 +1,5 @@
 /* Each call alone: set, get, refresh, look, time_left, delete, clear, statistics, and keys of every kind. */
+/* tier: quick */
 
 #include "tests/lib/core/session/fixture.h"
 

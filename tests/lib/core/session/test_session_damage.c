@@ -1,4 +1,5 @@
 /* What load makes of damaged, cut and forged bytes, and what errors of the caller's functions and of memory leave behind. */
+/* tier: quick */
 
 #include <stdio.h>
 

@@ -2,6 +2,7 @@
  * What a full map keeps: weights, pinned entries, and admission by use, which a scan cannot flush. The last test prints
  * the hit rates that docs/measurements.md quotes.
  */
+/* tier: quick */
 
 #include <math.h>
 

@@ -1,4 +1,5 @@
 /* A forked child has a map that refuses all calls and can be destroyed. */
+/* tier: check, no-valgrind */
 
 #include <semaphore.h>
 #include <sys/wait.h>

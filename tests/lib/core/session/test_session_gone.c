@@ -1,4 +1,5 @@
 /* When a value expired, or would have: what gone can ask for. */
+/* tier: quick */
 
 #include "tests/lib/core/session/fixture.h"
 

@@ -1,4 +1,5 @@
 /* The life of a map from create to destroy, with everything that can be under way at its end. */
+/* tier: quick */
 
 #include <semaphore.h>
 #include <sys/wait.h>

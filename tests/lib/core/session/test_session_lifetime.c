@@ -1,4 +1,5 @@
 /* Lifetimes: the end that no refresh moves, beside the TTL that one starts anew. */
+/* tier: quick */
 
 #include "tests/lib/core/session/fixture.h"
 

@@ -1,4 +1,5 @@
 /* Which entries a limit evicts, and how much jitter adds. */
+/* tier: quick */
 
 #include "tests/lib/core/session/fixture.h"
 

@@ -1,4 +1,5 @@
 /* ww_session_take_by: loading ahead, kept failures, time limits, references taken in a look, and statistics of loads. */
+/* tier: quick, threads */
 
 #include <semaphore.h>
 #include <stdatomic.h>

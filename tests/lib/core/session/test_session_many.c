@@ -1,4 +1,5 @@
 /* Many keys in a call. test_session_oracle.c compares them with one by one, test_session_races.c uses threads. */
+/* tier: quick */
 
 #include "tests/lib/core/session/fixture.h"
 

@@ -4,6 +4,7 @@
  *
  * WW_SEED chooses the seed, and WW_MODEL_OPS the number of operations, up to a million.
  */
+/* tier: check, every-build, no-valgrind */
 
 #include "tests/lib/core/session/oracle.h"
 

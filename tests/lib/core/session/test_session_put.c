@@ -1,4 +1,5 @@
 /* Versions: storing if nothing or the expected is there. */
+/* tier: quick */
 
 #include "tests/lib/core/session/fixture.h"
 

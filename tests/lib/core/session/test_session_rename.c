@@ -1,4 +1,5 @@
 /* ww_session_rename: an entry gets another key, in its shard or in another. */
+/* tier: quick */
 
 #include "tests/lib/core/session/fixture.h"
 

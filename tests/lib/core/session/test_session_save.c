@@ -2,6 +2,7 @@
  * Saving and loading: what is kept, and what time does meanwhile. Clocks are virtual, also the wall clock. Damage and
  * errors are in test_session_damage.c.
  */
+/* tier: quick */
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* ww_session_take: loads a value once for all threads that ask for it. */
+/* tier: quick, threads */
 
 #include <semaphore.h>
 

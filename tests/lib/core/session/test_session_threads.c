@@ -2,6 +2,7 @@
  * Threads set, put, get, refresh, rename, look, take, delete and clear the same few keys while time passes and workers expire them.
  * Each value is counted: it must be handed over exactly once. ThreadSanitizer runs this test, too.
  */
+/* tier: quick, threads, no-valgrind */
 
 #include <stdatomic.h>
 

@@ -1,4 +1,5 @@
 /* When values expire: to the nanosecond for lookups, in their tick for gone, whatever happens meanwhile. */
+/* tier: quick */
 
 #include <semaphore.h>
 

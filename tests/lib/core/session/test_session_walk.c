@@ -1,4 +1,5 @@
 /* Walking and draining: each entry once, with its times, in short locks, next to other threads. */
+/* tier: check */
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* Advancing: any step, in order of tick, never backwards. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"

@@ -1,4 +1,5 @@
 /* Every function refuses NULL and impossible numbers with the right error, and changes nothing. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 

@@ -1,4 +1,5 @@
 /* A budget ends an advance early. The next call goes on with the rest. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"

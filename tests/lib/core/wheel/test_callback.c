@@ -2,6 +2,7 @@
  * What a callback may do: schedule, cancel and reschedule any timer, drain the wheel, free its own object. And what it
  * may not do.
  */
+/* tier: check, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 

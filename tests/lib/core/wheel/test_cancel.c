@@ -1,4 +1,5 @@
 /* Cancelling: harmless on an idle timer, final on a pending one, whatever its state. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 

@@ -1,4 +1,5 @@
 /* Levels: which one a timer is filed in, when it is demoted, and that demotion is spread over time. */
+/* tier: check, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"

@@ -1,4 +1,5 @@
 /* Nanoseconds to ticks: a deadline is rounded up, the clock's time down. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"

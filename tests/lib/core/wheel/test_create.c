@@ -1,4 +1,5 @@
 /* Making a wheel: configuration, memory, and what is refused. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 

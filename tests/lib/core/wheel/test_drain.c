@@ -1,4 +1,5 @@
 /* Calls that reach all timers at once: drain and each. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 

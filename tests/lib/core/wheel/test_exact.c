@@ -1,4 +1,5 @@
 /* Never early, late or twice: every delay of the adversarial table from every time of it. */
+/* tier: check, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 

@@ -1,4 +1,5 @@
 /* Looking inside a wheel: statistics, the check of its invariants, and the drawing. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 

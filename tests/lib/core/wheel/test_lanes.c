@@ -2,6 +2,7 @@
  * How evenly the lanes of a slot are filled. From outside only the time of a walk shows it: this is the one test of the
  * wheel that looks inside.
  */
+/* tier: quick, every-build */
 
 #include "lib/core/wheel/wheel_internal.h"
 #include "tests/lib/core/wheel/fixture.h"

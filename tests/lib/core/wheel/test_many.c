@@ -1,4 +1,5 @@
 /* Scheduling and cancelling many timers in a call. The model test compares both with the oracle. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"

@@ -2,6 +2,7 @@
  * Misuse that a release build does not notice at once. ww_wheel_check finds it in any build, and a debug build
  * (-DWW_DEBUG, which the tests share with their library) answers WW_ECORRUPT in the call that meets it.
  */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 

@@ -4,6 +4,7 @@
  * WW_MODEL_OPS sets the number of operations in all, 10 million by default. WW_SEED sets the seed, which is printed. A
  * failure prints the geometry, the last operations and the command that repeats it.
  */
+/* tier: check, every-build */
 
 #include <inttypes.h>
 #include <stdlib.h>

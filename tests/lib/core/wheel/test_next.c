@@ -1,4 +1,5 @@
 /* When the wheel next needs a call of advance: never after the next expiry, and not much more often than necessary. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"

@@ -1,4 +1,5 @@
 /* Periodic timers: no drift, missed expiries are counted, and the end of time. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 

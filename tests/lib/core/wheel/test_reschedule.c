@@ -1,4 +1,5 @@
 /* Moving a pending timer: later (the heartbeat), or earlier. An idle timer does not move. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"

@@ -1,4 +1,5 @@
 /* Scheduling: by delay, by deadline, near and far, and what a timer tells about itself. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"

@@ -1,4 +1,5 @@
 /* No call does much more than its share: demotion where deadlines cluster, timers outside, and overdue timers. */
+/* tier: quick, every-build */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"

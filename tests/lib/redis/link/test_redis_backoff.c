@@ -1,6 +1,7 @@
 /*
  * When the link asks a server again that is missing or not ready. The test sets the clock for backing off.
  */
+/* tier: check, waits, threads, no-valgrind */
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* The link to a cluster: slots, grouping, redirections, moving slots, a primary that dies. */
+/* tier: check, waits, no-valgrind */
 
 #include <stdio.h>
 #include <stdlib.h>

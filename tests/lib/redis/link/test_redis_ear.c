@@ -1,4 +1,5 @@
 /* Ears: they hear published messages in order. A lost ear reports it, and the next one hears on. */
+/* tier: check, waits, threads, no-valgrind */
 
 #include <stdio.h>
 #include <stdlib.h>

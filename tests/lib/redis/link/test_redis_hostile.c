@@ -2,6 +2,7 @@
  * Servers that lie, break off, stay silent or say too much. Each must end in an error within bounded time and memory,
  * and do no harm to the next server.
  */
+/* tier: check, no-valgrind */
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* Urls of Redis: each part that is read, and what is wrong with urls that are refused. */
+/* tier: check */
 
 #include <stdio.h>
 #include <string.h>

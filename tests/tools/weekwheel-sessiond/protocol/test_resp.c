@@ -1,4 +1,5 @@
 /* Tests the parser of weekwheel-sessiond: what bytes mean, what is refused, and that it splits at every byte. */
+/* tier: quick */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

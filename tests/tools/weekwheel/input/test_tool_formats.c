@@ -1,4 +1,5 @@
 /* Tests the readers of the three formats, line by line. */
+/* tier: quick */
 
 #include <stdio.h>
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The commands of weekwheel that talk to a server. The server is a fake, which says what a test needs: the words of
 beanstalkd or of weekwheeld, nonsense or nothing."""
+# tier: check
 import json
 import os
 import socket

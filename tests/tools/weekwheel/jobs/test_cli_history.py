@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel history: how runs ended, as people see it."""
+# tier: check
 import base64
 import json
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The commands of weekwheel that talk to weekwheeld, as their users call them."""
+# tier: check
 import base64
 import contextlib
 import fcntl

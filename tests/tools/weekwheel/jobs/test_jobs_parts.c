@@ -1,4 +1,5 @@
 /* Tests of the parts of the commands for jobs: answers of a server that may send anything, JSON, stats, tables, keys. */
+/* tier: quick */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

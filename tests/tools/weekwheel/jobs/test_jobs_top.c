@@ -1,4 +1,5 @@
 /* Tests of the wheels of top: the slot of a job, how full a slot looks, and a frame with known counts. */
+/* tier: quick */
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>

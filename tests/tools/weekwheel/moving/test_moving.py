@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel import --from beanstalkd://: every job of a beanstalkd comes to weekwheeld once, whatever happens meanwhile."""
+# tier: check
 import base64
 import collections
 import contextlib

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel import --from redis:// and sidekiq://: the members of sorted sets become jobs, once and at their time."""
+# tier: check
 import base64
 import json
 import random

@@ -1,4 +1,5 @@
 /* Tests the replay, the oracle, and their comparison, which must notice every kind of difference. */
+/* tier: quick */
 
 #include <unistd.h>
 

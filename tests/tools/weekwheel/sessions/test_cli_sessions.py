@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel sessions: what a server of sessions has, counted from outside; Redis is such a server, too."""
+# tier: check
 import json
 import socket
 import sys

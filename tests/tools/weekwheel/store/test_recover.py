@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel recover and backup: what is missing or damaged is told, and nothing is left of what failed."""
+# tier: check
 import glob
 import os
 import signal

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel fsck, export and import, as their users call them."""
+# tier: check
 import base64
 import contextlib
 import fcntl

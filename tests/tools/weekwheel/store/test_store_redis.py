@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel fsck, export and import of jobs in Redis. Each test has a Redis of its own."""
+# tier: check
 import base64
 import json
 import os

@@ -1,4 +1,5 @@
 /* Tests the parser: what lines mean, what is refused, and that the same commands come out wherever bytes are split. */
+/* tier: quick */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
