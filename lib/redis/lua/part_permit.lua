@@ -100,11 +100,13 @@ local function give_back(gate, number)
 	if gate.interval then set_pace(gate, pace_of(gate) - number * gate.interval) end
 end
 
--- Note until when there is something to know of a group: then it may be forgotten.
+-- Note until when there is something to know of a group: then it may be forgotten. A shard that was refused waits to hear of
+-- the end of a lease, or until it asks again by itself.
 local function note(gate)
 	if not gate.group then return end
 	local last = redis.call('ZRANGE', gate.set, -1, -1, 'WITHSCORES')
-	local time = math.max(tonumber(last[2] or 0), gate.interval and pace_of(gate) or 0)
+	local refused = redis.call('ZRANGE', tag .. ':y:' .. gate.name, -1, -1, 'WITHSCORES')
+	local time = math.max(tonumber(last[2] or 0), gate.interval and pace_of(gate) or 0, (refused[2] or -HOLD) + HOLD)
 	redis.call('ZADD', tag .. ':i:' .. gate.tube, string.format('%.0f', math.ceil(time)), gate.group)
 end
 

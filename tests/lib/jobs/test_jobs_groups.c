@@ -208,6 +208,27 @@ START_TEST(a_limit_of_each_group_holds_only_that_group)
 }
 END_TEST
 
+/* Wherever its jobs lie, the end of one lets the next one start: also where it was refused before. */
+START_TEST(a_group_goes_on_at_once)
+{
+	struct ww_lease lease;
+
+	NEEDS(KIND_GROUPS);
+	world_make(&world, _i);
+	set_limit(NULL, 1, 1, 0, WW_SECOND, 1);
+	for (int i = 0; i < 20; i++)
+		(void)put_in("a", 5, 0);
+	for (int i = 0; i < 20; i++) {
+		ck_assert_str_eq(start(&lease), "a");
+		expect_none(&world);
+		world_pass(&world, MS);
+		finish(&lease);
+	}
+	expect_none(&world);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(each_group_has_a_rate_of_its_own)
 {
 	NEEDS(KIND_GROUPS);
@@ -663,6 +684,6 @@ START_TEST(groups_are_as_in_the_model)
 END_TEST
 
 KINDS_MAIN("jobs/groups", groups_take_turns, a_large_group_does_not_hold_up_a_small_one, a_group_is_in_order,
-    a_limit_of_each_group_holds_only_that_group, each_group_has_a_rate_of_its_own,
+    a_limit_of_each_group_holds_only_that_group, a_group_goes_on_at_once, each_group_has_a_rate_of_its_own,
     callers_hear_of_a_group_that_may_go_on, groups_and_their_limits_are_stored, a_job_tells_its_group,
     groups_come_and_go, what_fails_changes_no_group, groups_out_of_range_are_refused, groups_are_as_in_the_model)
