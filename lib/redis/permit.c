@@ -79,26 +79,42 @@ void ww_redis_permit_let(struct redis_store *store, const char *name)
 
 /* ---- Leases that have ended */
 
-/* A shard holds this group, which may go on. */
-static void let_group(struct redis_store *store, const char *tube, const redisReply *group, uint32_t shard)
+/* A group may go on in a shard that was refused. Returns how many it held: none if it has no job of the group any more. */
+static int64_t let_group(struct redis_store *store, const char *tube, const redisReply *group, uint32_t shard)
 {
 	struct few_words few;
 	struct words *words = ww_redis_words_few(store, &few);
 
-	if (shard >= store->shards)
-		return;
 	ww_redis_words_text(words, "let");
 	ww_redis_words_text(words, tube);
 	say_text(words, group);
-	(void)ww_redis_call_number(store, &ww_redis_script_shard_limit, shard, words, REDIS_CALL_AGAIN);
+	int64_t number = ww_redis_call_number(store, &ww_redis_script_shard_limit, shard, words, REDIS_CALL_AGAIN);
 	ww_redis_hint_made(store, tube, shard, HINT_PERHAPS);
+	return number;
+}
+
+/* The next shard that was refused, or below 0. */
+static int64_t next_refused(struct redis_store *store, const char *tube, const redisReply *group)
+{
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+
+	ww_redis_words_text(words, "next");
+	ww_redis_words_text(words, tube);
+	say_text(words, group);
+	return ww_redis_call_number(
+	    store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube), words, REDIS_CALL_AGAIN);
 }
 
 /* Some permits of a tube have come free: these groups may go on in these shards. */
 static void let_groups(struct redis_store *store, const char *tube, const redisReply *reply)
 {
-	for (size_t i = 0; i + 1 < reply->elements; i += 2)
-		let_group(store, tube, reply->element[i], (uint32_t)ww_redis_call_value(reply->element[i + 1]));
+	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
+		const redisReply *group = reply->element[i];
+		int64_t shard = ww_redis_call_value(reply->element[i + 1]);
+		while (shard >= 0 && shard < store->shards && !let_group(store, tube, group, (uint32_t)shard))
+			shard = next_refused(store, tube, group);
+	}
 	ww_redis_permit_let(store, tube);
 }
 

@@ -226,17 +226,19 @@ local function remove_ready(tube, group, number, urgent)
 	end
 end
 
--- Let held groups of a tube into the row.
+-- Let held groups of a tube into the row. Returns how many were held.
 local function let_groups(tube, groups)
-	local before = first_of(tube)
+	local before, number = first_of(tube), 0
 	for _, group in ipairs(groups) do
 		if unhold(tube, group) then
+			number = number + 1
 			count('h' .. tube, -redis.call('ZCARD', ready_set(tube, group)))
 			join(tube, group)
 		end
 	end
 	local member, priority = first_of(tube)
 	if member and member ~= before then wake_first(tube, priority) end
+	return number
 end
 
 local function is_urgent(job)

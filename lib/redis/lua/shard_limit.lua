@@ -4,7 +4,7 @@
 -- ARGV[3]: 'show', at home. Replies none or one, as 'list' does.
 -- ARGV[4]: the tube, for
 -- ARGV[3]: 'tell', ARGV[5]: its limit, which is empty if there is none. Replies 0.
--- ARGV[3]: 'let', ARGV[5...]: groups, or some of those that are held. They stand in the row again. Replies how many.
+-- ARGV[3]: 'let', ARGV[5...]: groups, or some of those that are held. They stand in the row again. Replies how many were held.
 -- ARGV[3]: 'drop', at home, ARGV[5]: where to begin. Forgets some groups without a limit. Replies where to go on, or -1.
 -- ARGV[3]: 'running', ARGV[5]: an end of a lease, ARGV[6]: how many. Replies the next end, or -1 if those were all, then id,
 -- end and group of the tube's jobs among those leases that end from then on.
@@ -128,6 +128,6 @@ if what == 'tell' then
 	return 0
 end
 local groups = ARGV[5] and {unpack(ARGV, 5)} or redis.call('ZRANGE', tag .. ':v:' .. tube, 0, 255)
-let_groups(tube, groups)
+local number = let_groups(tube, groups)
 has_limits()
-return #groups
+return number

@@ -12,6 +12,8 @@
 -- that may go on, and a shard that was refused for each.
 -- ARGV[3]: 'lost', ARGV[5]: the group of a gate, or '' for that of the tube, ARGV[6...]: id and end of leases that were doubted
 -- and have ended. Replies as 'free' does.
+-- ARGV[3]: 'next', ARGV[5]: a group that may go on, but had nothing to let go on in the shard that was told. Replies the next
+-- shard that was refused, or -1.
 -- require part_shard
 -- require part_permit
 local what, tube = ARGV[3], ARGV[4]
@@ -108,13 +110,18 @@ local function settle()
 	return 0
 end
 
+-- The shard that was refused first, if a group may go on; or nil.
+local function next_refused(gate)
+	return room_of(gate) > 0 and tonumber(redis.call('ZPOPMIN', tag .. ':y:' .. gate.name)[1]) or nil
+end
+
 -- A permit of the gate is free.
 local function let_one(gate, reply)
 	if not gate.group then
 		if redis.call('ZSCORE', tag .. ':w', tube) then let(tube) end
-	elseif room_of(gate) > 0 then
-		local refused = redis.call('ZPOPMIN', tag .. ':y:' .. gate.name)
-		if refused[1] then reply[#reply + 1], reply[#reply + 2] = gate.group, tonumber(refused[1]) end
+	else
+		local refused = next_refused(gate)
+		if refused then reply[#reply + 1], reply[#reply + 2] = gate.group, refused end
 	end
 end
 
@@ -152,6 +159,9 @@ elseif what == 'free' or what == 'return' then
 	return free()
 elseif what == 'lost' then
 	return lost()
+elseif what == 'next' then
+	local gate = gate_of(tube, ARGV[5])
+	return gate and next_refused(gate) or -1
 elseif what == 'seed' then
 	for a = 5, #ARGV, 3 do
 		each_gate(ARGV[a + 2], function(gate) add(gate, ARGV[a], ARGV[a + 1]) end)

@@ -229,6 +229,37 @@ START_TEST(a_group_goes_on_at_once)
 }
 END_TEST
 
+/* A group was refused in several shards, but has jobs in only one of them by the time it may go on. */
+START_TEST(a_group_goes_on_although_some_jobs_are_cancelled)
+{
+	enum { JOBS = 10 };
+	struct ww_lease lease;
+	uint64_t ids[JOBS];
+
+	NEEDS(KIND_GROUPS);
+	world_make(&world, _i);
+	set_limit(NULL, 1, 1, 0, WW_SECOND, 1);
+	for (int kept = 0; kept < JOBS; kept++) {
+		for (int i = 0; i < JOBS; i++)
+			ids[i] = put_in("a", 5, 0);
+		(void)start(&lease);
+		expect_none(&world);
+		if (lease.id == ids[kept])
+			ids[kept] = put_in("a", 5, 0);
+		for (int i = 0; i < JOBS; i++) {
+			struct ww_job_ref ref = {.id = ids[i]};
+			if (i != kept && ids[i] != lease.id)
+				ck_assert_int_eq(ww_jobs_cancel(world.jobs, &ref), 1);
+		}
+		finish(&lease);
+		ck_assert_str_eq(start(&lease), "a");
+		ck_assert_uint_eq(lease.id, ids[kept]);
+		finish(&lease);
+	}
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(each_group_has_a_rate_of_its_own)
 {
 	NEEDS(KIND_GROUPS);
@@ -684,6 +715,7 @@ START_TEST(groups_are_as_in_the_model)
 END_TEST
 
 KINDS_MAIN("jobs/groups", groups_take_turns, a_large_group_does_not_hold_up_a_small_one, a_group_is_in_order,
-    a_limit_of_each_group_holds_only_that_group, a_group_goes_on_at_once, each_group_has_a_rate_of_its_own,
+    a_limit_of_each_group_holds_only_that_group, a_group_goes_on_at_once,
+    a_group_goes_on_although_some_jobs_are_cancelled, each_group_has_a_rate_of_its_own,
     callers_hear_of_a_group_that_may_go_on, groups_and_their_limits_are_stored, a_job_tells_its_group,
     groups_come_and_go, what_fails_changes_no_group, groups_out_of_range_are_refused, groups_are_as_in_the_model)
