@@ -2,7 +2,7 @@
  * A run: rounds until each call is answered or lost. A round goes as follows.
  *   1. Group: each call that is left joins the group of its node: the one that a redirection named, or else the one
  *      that has its key's slot. A call whose slot nobody has waits for the next round. One whose node or slot is set
- *      aside ends (aside.c).
+ *      aside ends (aside.c), unless it is a probe that is said again.
  *   2. Send: in the order of the nodes, take a connection for each group and send its calls, with a SCRIPT LOAD or an
  *      ASKING before those that need one. Groups whose node must be connected first have this step and the next one
  *      after the others.
@@ -101,6 +101,19 @@ static void await_slot(struct link_run *run, size_t i)
 		ww_redis_run_end(run, i, WW_EAGAIN);
 }
 
+/*
+ * Whether a call may go to a node, as far as that and its slot are set aside. A probe that must be said again, with its
+ * script or elsewhere, is still the same probe: refused now, it would never come to its answer.
+ */
+static int may_go(struct link_run *run, size_t i, struct redis_node *node)
+{
+	const struct errand *errand = &run->errands[i];
+	int is_sent_on = errand->node != NULL;
+
+	return errand->is_loading ||
+	       ww_redis_aside_gate(run->link, node, is_sent_on ? -1 : errand->slot, run->calls[i].flags) == WW_OK;
+}
+
 static void group_calls(struct link_run *run)
 {
 	run->group_count = 0;
@@ -116,7 +129,7 @@ static void group_calls(struct link_run *run)
 			await_slot(run, i);
 			continue;
 		}
-		if (ww_redis_aside_gate(run->link, node, errand->slot, run->calls[i].flags)) {
+		if (!may_go(run, i, node)) {
 			ww_redis_run_end(run, i, WW_EAGAIN);
 			continue;
 		}

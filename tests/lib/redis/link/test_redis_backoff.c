@@ -305,6 +305,26 @@ START_TEST(a_node_that_says_later_is_set_aside_alone)
 }
 END_TEST
 
+/* A server that was restarted has no scripts. The probe that finds it ready brings the script along. */
+START_TEST(a_node_that_is_back_without_scripts_serves)
+{
+	for (size_t i = 0; i < sizeof of_a_node / sizeof *of_a_node; i++) {
+		const struct fake_rule rules[] = {{"EVALSHA", 1, FAKE_ANSWER, of_a_node[i], 0},
+		    {"EVALSHA", 1, FAKE_ANSWER, "-NOSCRIPT No matching script. Please use EVAL.\r\n", 0},
+		    {"EVALSHA", 0, FAKE_ANSWER, ":1\r\n", 0}, {0}};
+		open_two(60 * SECOND);
+		fake_server_rules(&other, rules);
+		ck_assert_int_eq(run_other(REDIS_CALL_SOON), WW_EAGAIN);
+		ck_assert_int_eq(report_of(1).state, REDIS_NODE_ASIDE);
+		link_rig_pass(&rig, SECOND);
+		OK(run_other(REDIS_CALL_SOON));
+		ck_assert_int_eq(fake_server_count(&other, "SCRIPT LOAD"), 1);
+		ck_assert_int_eq(report_of(1).state, REDIS_NODE_SERVES);
+		close_two();
+	}
+}
+END_TEST
+
 /* One slot of a node moves: calls to its other slots go on. */
 START_TEST(a_slot_that_moves_is_set_aside_alone)
 {
@@ -329,6 +349,28 @@ START_TEST(a_slot_that_moves_is_set_aside_alone)
 	ck_assert_int_eq(link_rig_said(&rig, "The slots of Redis that moved are back"), 1);
 	ck_assert(ww_redis_link_serves(rig.link, "a"));
 	close_two();
+}
+END_TEST
+
+/* All keys of the slot have moved, but not the slot itself: the old node sends each call on. */
+START_TEST(a_probe_of_a_slot_goes_where_it_is_sent)
+{
+	static const char *const on[] = {"ASK", "MOVED"};
+	char answer[64];
+	const struct fake_rule rules[] = {
+	    {"EVALSHA", 1, FAKE_ANSWER, "-TRYAGAIN Multiple keys request during rehashing of slot\r\n", 0},
+	    {"EVALSHA", 0, FAKE_ANSWER, answer, 0}, {0}};
+
+	for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
+		open_two(60 * SECOND);
+		(void)snprintf(answer, sizeof answer, "-%s 15495 127.0.0.1:%d\r\n", on[i], fake.port);
+		fake_server_rules(&other, rules);
+		ck_assert_int_eq(run_other(REDIS_CALL_SOON), WW_EAGAIN);
+		link_rig_pass(&rig, SECOND);
+		OK(run_other(REDIS_CALL_SOON));
+		ck_assert_int_eq(link_rig_said(&rig, "The slots of Redis that moved are back"), 1);
+		close_two();
+	}
 }
 END_TEST
 
@@ -370,7 +412,8 @@ START_TEST(a_silent_node_is_set_aside_alone)
 }
 END_TEST
 
-TEST_MAIN("redis/backoff", a_node_that_says_later_is_set_aside_alone, a_slot_that_moves_is_set_aside_alone,
-    a_silent_node_is_set_aside_alone, a_lost_server_is_asked_after_a_pause_that_doubles, one_thread_makes_the_attempt,
+TEST_MAIN("redis/backoff", a_node_that_says_later_is_set_aside_alone, a_node_that_is_back_without_scripts_serves,
+    a_slot_that_moves_is_set_aside_alone, a_probe_of_a_slot_goes_where_it_is_sent, a_silent_node_is_set_aside_alone,
+    a_lost_server_is_asked_after_a_pause_that_doubles, one_thread_makes_the_attempt,
     a_refusal_is_not_asked_for_again_at_once, a_server_that_is_not_ready_is_asked_again,
     a_server_that_is_never_ready_is_given_up_in_time, only_calls_that_were_not_done_are_repeated)
