@@ -57,10 +57,11 @@ static void deferred_end(struct web_visit *visit)
 }
 
 /*
- * libmicrohttpd closes the connection of a request that is answered when only its head is known. Its second call comes
- * when all of the request is there, and what answers at once waits for that.
+ * libmicrohttpd closes the connection of a request that is answered when only its head is known, and takes no answer while
+ * a body comes. Its last call comes when all of the request is there, and what answers at once waits for that.
  */
 static struct web_visit deferred = {NULL, NULL, deferred_end};
+static struct web_visit deferred_with_body = {NULL, NULL, deferred_end};
 
 static int is_answered_at_once(const char *path, const char *method)
 {
@@ -76,10 +77,15 @@ static enum MHD_Result web_serve(void *context, struct MHD_Connection *client, c
 	const struct web_config *config = &web->config;
 
 	(void)version;
-	if (visit && visit != &deferred)
+	if (visit && visit->go_on)
 		return visit->go_on(visit, data, size);
 	if (!visit && is_answered_at_once(path, method)) {
 		*state = &deferred;
+		return MHD_YES;
+	}
+	if (visit && *size > 0) {
+		*state = &deferred_with_body;
+		*size = 0;
 		return MHD_YES;
 	}
 	*state = NULL;
@@ -88,7 +94,8 @@ static enum MHD_Result web_serve(void *context, struct MHD_Connection *client, c
 	        MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
 		return reply_text(client, MHD_HTTP_MISDIRECTED_REQUEST,
 		    "this server does not have this name: use its address, or start it with --http-host NAME\n");
-	return config->begin(config->context, client, path, method, *size, (struct web_visit **)state);
+	return config->begin(
+	    config->context, client, path, method, visit == &deferred_with_body, (struct web_visit **)state);
 }
 
 static void web_completed(

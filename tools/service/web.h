@@ -26,9 +26,12 @@ struct web_visit {
 	void (*end)(struct web_visit *visit);
 };
 
-/* A request has begun. Its path is still encoded. Who does not answer at once stores in *visit what is called later. */
+/*
+ * A request has begun. Its path is still encoded. A GET or HEAD of what is answered at once is complete, and has_body tells
+ * whether it had a body. Who does not answer at once stores in *visit what is called later.
+ */
 typedef enum MHD_Result web_begin_fn(void *context, struct MHD_Connection *client, const char *path, const char *method,
-    size_t size, struct web_visit **visit);
+    int has_body, struct web_visit **visit);
 
 /* All but `where` and `risk` must outlive the call of web_start. */
 struct web_config {

@@ -171,12 +171,12 @@ static int refuses(struct sessiond *server, struct MHD_Connection *client, enum 
 }
 
 static enum MHD_Result begin(void *context, struct MHD_Connection *client, const char *path, const char *method,
-    size_t size, struct web_visit **visit)
+    int has_body, struct web_visit **visit)
 {
 	struct sessiond *server = context;
 	enum MHD_Result result;
 
-	if (size > 0 || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
+	if (has_body || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
 		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this interface is read-only\n");
 	if (strcmp(path, "/livez") == 0)
 		return reply_text(client, MHD_HTTP_OK, "ok\n");

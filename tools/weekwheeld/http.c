@@ -299,14 +299,14 @@ static enum MHD_Result serve_health(struct server *server, struct MHD_Connection
 }
 
 static enum MHD_Result http_begin(void *context, struct MHD_Connection *client, const char *path, const char *method,
-    size_t size, struct web_visit **state)
+    int has_body, struct web_visit **state)
 {
 	struct server *server = context;
 	enum MHD_Result result;
 
 	if (strncmp(path, "/v1/", 4) == 0)
 		return v1_begin(server, client, path + 4, method, state);
-	if (size > 0 || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
+	if (has_body || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
 		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this interface is read-only\n");
 	if (strcmp(path, "/livez") == 0)
 		return reply_text(client, MHD_HTTP_OK, "ok\n");

@@ -435,6 +435,8 @@ static int refuse_member(struct v1_request *request, struct json_value name)
 		if (strcmp(text, elsewhere[i].name) == 0 && elsewhere[i].of & request->operation->members)
 			return v1_problem(
 			    request, 422, text, NULL, "there is no such member here; it is %s", elsewhere[i].here);
+	if (!(request->operation->members & V1_OF_OBJECT))
+		return v1_problem(request, 422, text, "leave the body out", "this path takes no members");
 	names_of(request->operation->members, names, sizeof names);
 	return v1_problem(request, 422, text, NULL, "there is no such member here; there are %s", names);
 }

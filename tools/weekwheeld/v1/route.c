@@ -158,7 +158,7 @@ static int take_tubes(struct v1_request *request, const char *value)
 
 	if (take_text(request, "tube", value, names, sizeof names) != 0)
 		return -1;
-	return buffer_format(&request->in, "%s,", names) == 0 ? 0 : v1_failed(request, WW_ENOMEM);
+	return buffer_format(&request->decoded, "%s,", names) == 0 ? 0 : v1_failed(request, WW_ENOMEM);
 }
 
 static int take_state(struct v1_request *request, const char *value)

@@ -346,11 +346,22 @@ static enum MHD_Result take_argument(void *context, enum MHD_ValueKind kind, con
 	return v1_argument(context, name, value) == 0 ? MHD_YES : MHD_NO;
 }
 
+/* An operation without members reads no object: refuse what is more than an empty one. */
+static int refuse_body(struct v1_request *request)
+{
+	if (request->in.size == 0 || request->operation->members & V1_OF_OBJECT)
+		return 0;
+	if (strcmp(request->operation->method, MHD_HTTP_METHOD_GET) == 0)
+		return v1_problem(request, 400, NULL, "leave it out", "a GET has no body");
+	return v1_read(request, 0);
+}
+
 /* All of it has come. */
 static enum MHD_Result complete(struct v1_request *request)
 {
 	request->begun = uv_now(&request->task.server->loop);
-	if (request->is_refused || (request->operation->prepare && request->operation->prepare(request) != 0))
+	if (request->is_refused || refuse_body(request) != 0 ||
+	    (request->operation->prepare && request->operation->prepare(request) != 0))
 		request->state = V1_KNOWN;
 	else
 		ask(request);

@@ -12,13 +12,13 @@ enum { BLOCK = 16384 };
 static int take_tubes(struct v1_request *request)
 {
 	char name[WW_TUBE_MAX + 1];
-	char *at = request->in.data;
+	char *at = request->decoded.data;
 	char *end;
 
 	/* Without names it has no memory either. */
-	if (request->in.size == 0)
+	if (request->decoded.size == 0)
 		return 0;
-	end = at + request->in.size;
+	end = at + request->decoded.size;
 	for (; at < end; at += strlen(at) + 1) {
 		char *comma = memchr(at, ',', (size_t)(end - at));
 

@@ -79,7 +79,8 @@ enum {
 	V1_OF_LIMIT = 128,
 	V1_OF_SCHEDULE = 256,
 	V1_OF_REPORT = 1024,
-	V1_OF_EVENTS = 512 /* its query has several tubes */
+	V1_OF_EVENTS = 512, /* its query has several tubes */
+	V1_OF_OBJECT = 0xffff & ~V1_OF_EVENTS
 };
 
 /* Arguments that the query of an operation may have, beside those. */
@@ -108,7 +109,7 @@ struct v1_request {
 	const struct token *who; /* NULL: tokens are not used */
 	struct tokens *tokens;   /* which `who` is one of */
 	struct buffer in;
-	struct buffer decoded; /* what strings of `in` stand for; does not move */
+	struct buffer decoded; /* what strings of `in` stand for, and does not move; the tubes of a stream */
 
 	/* From the path, the query and the headers. */
 	uint64_t id;
