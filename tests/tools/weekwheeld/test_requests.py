@@ -88,6 +88,11 @@ class Requests(Case):
                           name + "=" + "%ff" * 3000):
                 asker.status("GET", path + "?" + query)
             asker.status("DELETE", path + "?" + argument)
+        asker = self.askers[0]
+        for query in ("limit=1&limit=2", "body=yes", "tube=a&tube=a"):
+            equal(asker.status("GET", "/v1/jobs?" + query), 400, query)
+        for path in ("/v1/jobs?state=ready&state=buried", "/v1/jobs?body=false", "/v1/events?tube=a&tube=b"):
+            equal(asker.status("GET", path), 200, path)
 
     def test_headers(self):
         for asker, path, method in itertools.product(self.askers, [*self.paths(), *OTHERS], ("GET", "POST", "DELETE")):

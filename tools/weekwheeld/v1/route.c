@@ -213,11 +213,28 @@ static int refuse_argument(struct v1_request *request, const char *name)
 	return v1_problem(request, 400, name, NULL, "there is no such argument here; there are %s", names);
 }
 
-static int has_argument(const struct v1_request *request, const char *name)
+static int take_truth(struct v1_request *request, const char *name, const char *value, int *is_true)
 {
+	*is_true = strcmp(value, "true") == 0;
+	if (*is_true || strcmp(value, "false") == 0)
+		return 0;
+	return v1_problem(request, 400, name, NULL, "this must be true or false");
+}
+
+/* The operation has the argument, which was not given before, unless it may be given several times. */
+static int note_argument(struct v1_request *request, const char *name)
+{
+	unsigned many = V1_BY_STATE | (request->operation->members & V1_OF_EVENTS ? V1_BY_TUBE : 0);
+	unsigned bit = 0;
+
 	for (size_t i = 0; i < ARGUMENTS; i++)
 		if (strcmp(name, arguments[i].name) == 0)
-			return (request->operation->members & arguments[i].bit) != 0;
+			bit = request->operation->members & arguments[i].bit;
+	if (!bit)
+		return refuse_argument(request, name);
+	if (request->arguments & bit & ~many)
+		return v1_problem(request, 400, name, NULL, "it is given twice");
+	request->arguments |= bit;
 	return 0;
 }
 
@@ -226,8 +243,8 @@ int v1_argument(struct v1_request *request, const char *name, const char *value)
 	uint64_t number = 0;
 	int error = 0;
 
-	if (!has_argument(request, name))
-		return refuse_argument(request, name);
+	if (note_argument(request, name) != 0)
+		return -1;
 	if (!value)
 		value = "";
 	if (strcmp(name, "tube") == 0 && request->operation->members & V1_OF_EVENTS) {
@@ -253,7 +270,7 @@ int v1_argument(struct v1_request *request, const char *name, const char *value)
 		error = take_number(request, name, value, UINT32_MAX, &number);
 		request->span = number * WW_SECOND;
 	} else if (strcmp(name, "body") == 0) {
-		request->with_body = strcmp(value, "true") == 0;
+		error = take_truth(request, name, value, &request->with_body);
 	} else if (strcmp(name, "expression") == 0) {
 		error = take_text(request, name, value, request->expression, sizeof request->expression);
 	} else {

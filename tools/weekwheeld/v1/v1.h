@@ -120,6 +120,7 @@ struct v1_request {
 	int is_new_only;         /* If-None-Match: * */
 	const char *idempotency; /* Idempotency-Key, or NULL */
 	const char *last_event;  /* Last-Event-ID, or NULL */
+	unsigned arguments;      /* V1_BY_... that the query has */
 	struct ww_job_filter filter;
 	size_t limit;
 	int with_body;
