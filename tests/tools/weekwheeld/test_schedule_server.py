@@ -2,6 +2,7 @@
 """Schedules of weekwheeld: verbs, rights, restarts, and servers that are killed and make one job a time all the same."""
 # tier: check, waits
 import base64
+import os
 import random
 import re
 import signal
@@ -224,6 +225,47 @@ class Crontab(Case):
                 a.ask("run-schedule " + name)
             ww.run(0, "work", "--tube", "cron", "--drain", "--", "sh")
             equal([open(name, encoding="utf-8").read() for name in ("mail.txt", "greeting.txt")], ["to: ada\n\n100% sure\n", "it's me\n"])
+
+    def imported(self, text, made=None):
+        """Import a crontab, run each of its schedules once, and return their names and the jobs that failed."""
+        with open("crontab", "wb") as file:
+            file.write(text)
+        with Server("--clock", "virtual") as server, server.client() as a:
+            ended = server.program.run(0, "import", "crontab", "crontab")
+            names = [line.split("\t")[1] for line in ended.out.splitlines()]
+            a.ask("use cron")
+            for name in names:
+                equal(a.ask("run-schedule " + name).split()[0], "INSERTED")
+            server.program.run(0, "work", "--tube", "cron", "--drain", "--", "sh")
+            return names, server.program.run(0, "list", "--state", "buried", "--tube", "cron").out
+
+    def test_what_follows_a_percent_sign_is_input(self):
+        """No byte of it is ever run: it is the standard input of the command before it, as in crontab(5)."""
+        inputs = [b"", b" ", b"END_OF_CRONTAB_INPUT%touch bad", b"INPUT-1%INPUT-2%touch bad", b"INPUT-1", b"'", b"''\\''%touch bad", b'"$(touch bad)"`touch bad`$HOME',
+                  b"\\", b"\\\\", b"a\\%b\\\\%c%%d", b"%", b"%%", b"a ", b"\ta\t", b"# a", b"<<X%X", b"&& touch bad; touch bad", bytes(c for c in range(1, 256) if c != 10)]
+        draw = random.Random(seed())
+        inputs += [bytes(draw.choices([c for c in range(1, 256) if c not in b"\r\n"], k=50)) for _ in range(20)]
+        lines = [b"@daily cat >%d.out%%%s" % (i, text) for i, text in enumerate(inputs)]
+        names, buried = self.imported(b"\n".join(lines) + b"\n")
+        equal((len(names), buried, os.path.exists("bad")), (len(inputs), "", False))
+        for i, text in enumerate(inputs):
+            want = b"".join(b"%" if part == b"\\%" else b"\n" if part == b"%" else part for part in re.findall(rb"\\%|[^\n]", text))
+            want += b"\n" if want and not want.endswith(b"\n") else b""
+            with open("%d.out" % i, "rb") as file:
+                equal(file.read(), want, text)
+
+    def test_a_command_is_what_stands_before_a_percent_sign(self):
+        """All of it gets the input, however it is written; without a % its input is empty."""
+        commands = {b"read a; read b; echo $a-$b%one%two": b"one-two\n", b"cat </dev/null%data": b"", b"cat; wc -c%hello": b"hello\n0\n",
+                    b"cat # below 90% touch bad": b" touch bad\n", b"echo x \\%x\\": b"x %x\\\n", b"cat; echo y": b"y\n", b"echo 'it''s' \"q\" \\\\": b"its q \\\n",
+                    b"%touch bad": b"", b"if read a; then cat; fi%1%2%3": b"2\n3\n", b"cat; cat <<END%a\\%b%END": b"a%b\nEND\n",
+                    b"printf '\\%s|' a b\\ ": b"a|b |"}
+        lines = [b"@daily exec >%d.out; %s" % (i, command) for i, command in enumerate(commands)]
+        names, buried = self.imported(b"\n".join(lines) + b"\n")
+        equal((len(names), buried, os.path.exists("bad")), (len(commands), "", False))
+        for i, (command, want) in enumerate(commands.items()):
+            with open("%d.out" % i, "rb") as file:
+                equal(file.read(), want, command)
 
     def test_the_format_of_the_system(self):
         with open("system", "w", encoding="utf-8") as file:

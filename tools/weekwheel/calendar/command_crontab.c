@@ -14,6 +14,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
+#include "tools/weekwheel/calendar/crontab_script.h"
 #include "tools/weekwheel/calendar/schedule.h"
 #include "tools/weekwheel/calendar/zone.h"
 #include "tools/weekwheel/jobs/put.h"
@@ -119,14 +120,11 @@ static int add_export(struct crontab *crontab, const char *name, const char *val
 	size_t length = strlen(crontab->environment);
 	size_t room = sizeof crontab->environment - length;
 	char *to = crontab->environment + length;
-	size_t at = 0;
 
 	if (4 * strlen(value) + strlen(name) + 20 > room)
 		return -1;
-	at = (size_t)sprintf(to, "export %s='", name);
-	for (; *value; value++)
-		at += (size_t)sprintf(to + at, *value == '\'' ? "'\\''" : "%c", *value);
-	strcpy(to + at, "'\n");
+	to += sprintf(to, "export %s=", name);
+	strcpy(crontab_quote(to, value), "\n");
 	return 0;
 }
 
@@ -176,39 +174,6 @@ static char *cut_fields(char *line, int count)
 		return NULL;
 	*at++ = 0;
 	return at + strspn(at, " \t");
-}
-
-/*
- * The script: the variables, the command up to a %, and what follows as its input, where % ends lines. The caller frees
- * it.
- */
-static char *make_script(const struct crontab *crontab, const char *command)
-{
-	static const char end[] = "END_OF_CRONTAB_INPUT";
-	size_t room = strlen(crontab->environment) + strlen(command) + 2 * sizeof end + 20;
-	char *script = malloc(room);
-	char *to = script;
-	int has_input = 0;
-
-	if (!script)
-		return NULL;
-	to = stpcpy(to, crontab->environment);
-	for (; *command; command++) {
-		if (*command == '\\' && command[1] == '%') {
-			*to++ = *++command;
-		} else if (*command != '%') {
-			*to++ = *command;
-		} else if (!has_input) {
-			has_input = 1;
-			to += sprintf(to, " <<'%s'\n", end);
-		} else {
-			*to++ = '\n';
-		}
-	}
-	to = stpcpy(to, "\n");
-	if (has_input)
-		(void)sprintf(to, "%s\n", end);
-	return script;
 }
 
 /* A name by what the command is called, and a number if others in the tube are called so. */
@@ -380,7 +345,7 @@ static int take_times(struct crontab *crontab, char *line)
 	}
 	warn_of_user(crontab, command);
 	make_name(crontab, command, name);
-	script = make_script(crontab, command);
+	script = crontab_script(crontab->environment, command);
 	failed = script ? put_schedule(crontab, line, name, script) : message_error("no memory");
 	free(script);
 	return failed;
@@ -388,14 +353,10 @@ static int take_times(struct crontab *crontab, char *line)
 
 static int take_line(struct crontab *crontab, char *line)
 {
-	size_t length;
 	char *value;
 
 	line += strspn(line, " \t");
-	length = strlen(line);
-	while (length && isspace((unsigned char)line[length - 1]))
-		line[--length] = 0;
-	if (!*line || *line == '#')
+	if (!line[strspn(line, " \t\r")] || *line == '#')
 		return 0;
 	/* Debian's cron runs what begins with a dash without writing to the log. */
 	line += *line == '-';

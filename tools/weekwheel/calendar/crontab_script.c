@@ -1,0 +1,88 @@
+/*
+ * The command of a crontab's line as a script for sh. The shell of the worker reads the script and evaluates the
+ * command, which stands in quotes: no byte of it can end the quotes, and nothing of the script is its input.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/weekwheel/calendar/crontab_script.h"
+
+char *crontab_quote(char *to, const char *text)
+{
+	*to++ = '\'';
+	for (; *text; text++)
+		if (*text == '\'')
+			to = stpcpy(to, "'\\''");
+		else
+			*to++ = *text;
+	return stpcpy(to, "'");
+}
+
+/* Cut `text` at its first % without a backslash, and make each \% a %. Return what follows the cut, or NULL. */
+static char *cut_command(char *text)
+{
+	char *to = text;
+
+	for (; *text && *text != '%'; text++) {
+		text += *text == '\\' && text[1] == '%';
+		*to++ = *text;
+	}
+	text = *text ? text + 1 : NULL;
+	*to = 0;
+	return text;
+}
+
+/* Each % becomes the end of a line, and each \% a %. The last line gets an end, too: `text` has room for it. */
+static void make_input(char *text)
+{
+	char *to = text;
+	char *begin = text;
+
+	for (; *text; text++)
+		if (*text == '\\' && text[1] == '%')
+			*to++ = *++text;
+		else
+			*to++ = *text == '%' ? '\n' : *text;
+	if (to > begin && to[-1] != '\n')
+		*to++ = '\n';
+	*to = 0;
+}
+
+/* A here-document whose end is nowhere in the input. */
+static void add_input(char *to, const char *input)
+{
+	char end[40];
+	unsigned number = 0;
+
+	do
+		snprintf(end, sizeof end, "INPUT-%u", ++number);
+	while (strstr(input, end));
+	(void)sprintf(to, " <<'%s'\n%s%s\n", end, input, end);
+}
+
+char *crontab_script(const char *environment, const char *command)
+{
+	size_t length = strlen(command);
+	char *own = malloc(length + 2);
+	char *script = malloc(strlen(environment) + 5 * length + 200);
+	char *input, *to;
+
+	if (own && script) {
+		strcpy(own, command);
+		input = cut_command(own);
+		to = stpcpy(stpcpy(script, environment), "eval ");
+		to = crontab_quote(to, own);
+		if (input) {
+			make_input(input);
+			add_input(to, input);
+		} else {
+			strcpy(to, " </dev/null\n");
+		}
+	} else {
+		free(script);
+		script = NULL;
+	}
+	free(own);
+	return script;
+}
