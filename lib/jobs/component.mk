@@ -4,5 +4,5 @@ jobs_FOLDERS := lib/jobs lib/jobs/local lib/jobs/store lib/journal
 jobs_HEADERS := jobs
 jobs_USES := core
 jobs_NEEDS := sqlite3=libsqlite3-dev uthash.h=uthash-dev
-jobs_TESTS := tests/lib/jobs
+jobs_TESTS := tests/lib/jobs tests/lib/jobs/local tests/lib/jobs/store tests/lib/journal
 jobs_FUZZERS := record

@@ -1,5 +1,5 @@
-#ifndef TESTS_LIB_JOBS_FAULTS_H
-#define TESTS_LIB_JOBS_FAULTS_H
+#ifndef TESTS_LIB_JOURNAL_FAULTS_H
+#define TESTS_LIB_JOURNAL_FAULTS_H
 
 /*
  * Calls of the C library on files, which fail when told to. They stand in front of the C library's own, for the store

@@ -1,5 +1,5 @@
-#ifndef TESTS_LIB_JOBS_KNOWN_H
-#define TESTS_LIB_JOBS_KNOWN_H
+#ifndef TESTS_LIB_JOBS_STORE_KNOWN_H
+#define TESTS_LIB_JOBS_STORE_KNOWN_H
 
 /* What a test of faults knows of its jobs: what was acknowledged, what has ended, and what may be either. */
 

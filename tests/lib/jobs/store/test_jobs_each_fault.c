@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "lib/jobs/store/disk_internal.h"
-#include "tests/lib/jobs/fault_memory.h"
-#include "tests/lib/jobs/faults.h"
 #include "tests/lib/jobs/fixture.h"
-#include "tests/lib/jobs/known.h"
+#include "tests/lib/jobs/store/fault_memory.h"
+#include "tests/lib/jobs/store/known.h"
+#include "tests/lib/journal/faults.h"
 #include "tests/support/seed.h"
 
 enum { FOR_EVER = 1 << 30 };

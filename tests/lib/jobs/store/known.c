@@ -1,11 +1,11 @@
 /* What a test of faults knows of its jobs. */
-#include "tests/lib/jobs/known.h"
+#include "tests/lib/jobs/store/known.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/lib/jobs/faults.h"
+#include "tests/lib/journal/faults.h"
 #include "tests/support/suite.h"
 #include "weekwheel/weekwheel.h"
 

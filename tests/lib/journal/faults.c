@@ -1,5 +1,5 @@
 /* Calls on files that fail when told to. */
-#include "tests/lib/jobs/faults.h"
+#include "tests/lib/journal/faults.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

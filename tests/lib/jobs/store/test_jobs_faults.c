@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/lib/jobs/faults.h"
 #include "tests/lib/jobs/fixture.h"
+#include "tests/lib/journal/faults.h"
 #include "tests/support/seed.h"
 
 static struct world world;

@@ -1,12 +1,12 @@
 /* Memory of a store that fails when told to. Its program is linked with --wrap for these functions of the C library. */
-#include "tests/lib/jobs/fault_memory.h"
+#include "tests/lib/jobs/store/fault_memory.h"
 
 #include <check.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/lib/jobs/faults.h"
+#include "tests/lib/journal/faults.h"
 
 int fault_memory_of_sqlite;
 struct ww_allocator fault_memory_table;

@@ -1,5 +1,5 @@
-#ifndef TESTS_LIB_JOBS_FAULT_MEMORY_H
-#define TESTS_LIB_JOBS_FAULT_MEMORY_H
+#ifndef TESTS_LIB_JOBS_STORE_FAULT_MEMORY_H
+#define TESTS_LIB_JOBS_STORE_FAULT_MEMORY_H
 
 /* Memory of a store that fails when told to: by its allocator, by the C library, or SQLite's own, as FAULT_MEMORY. */
 
