@@ -8,5 +8,5 @@ weekwheel_MAY_USE := jobs redis calendar
 weekwheel_NEEDS := zlib=zlib1g-dev openssl=libssl-dev uthash.h=uthash-dev
 # It asks servers that speak the protocol of Redis, and reads sorted sets.
 weekwheel_LIBS += $(if $(filter redis,$(COMPONENTS)),$(redis_LIBS))
-weekwheel_TESTS := tests/tools/weekwheel $(addprefix tests/tools/weekwheel/,input replay jobs sessions)
+weekwheel_TESTS := tests/tools/weekwheel $(addprefix tests/tools/weekwheel/,input replay jobs sessions) tests/tools/common/tls
 weekwheel_FUZZERS := csv log swf reply
