@@ -237,6 +237,14 @@ HOURS ?= 1
 soak: all
 	@B='$(abspath $(B))' CC='$(CC)' WW_HOURS='$(HOURS)' PYTHONPATH=tests/support tests/tools/weekwheeld/soak.py
 
+# ---- Tests of the tests -------------------------------------------------------------------------------------------
+
+P ?= 2
+
+mutants: N = 30
+mutants: all
+	@B='$(B)' T='$(T)' N='$(N)' SEED='$(SEED)' P='$(P)' scripts/mutants '$(FOLDER)'
+
 # ---- Failovers of Redis -------------------------------------------------------------------------------------------
 
 ROUNDS ?= 10
@@ -307,7 +315,9 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all abi amalgamation configure deb dist site demo demo-cluster demo-sessions crash-test simulate soak failovers bench bench-jobs bench-limits bench-redis bench-schedules bench-sessions bench-instructions check check-quick check-long run-chosen flakes need-check memcheck fuzz \
-	run-fuzzers lint format install install-python uninstall deps clean distclean help FORCE
+.PHONY: all abi amalgamation bench bench-instructions bench-jobs bench-limits bench-redis bench-schedules bench-sessions check \
+	check-long check-quick clean configure crash-test deb demo demo-cluster demo-sessions deps dist distclean failovers \
+	flakes FORCE format fuzz help install install-python lint memcheck mutants need-check run-chosen run-fuzzers simulate \
+	site soak uninstall
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
