@@ -267,6 +267,34 @@ class Crontab(Case):
             with open("%d.out" % i, "rb") as file:
                 equal(file.read(), want, command)
 
+    def test_a_line_that_cron_refuses_is_left_out(self):
+        """It has never run, so nobody knows what it does. Each is named with its line and what to write."""
+        os.mkdir("victim")
+        for line, why in ((b"0 1 * * * rm -rf victim/`date +%Y`", r"the command at its first %, and sh refuses what is before it: write \\% for"),
+                          (b"0 1 * * * echo 'a%b'", "sh refuses what is before it"), (b"* * * * * * rm -rf victim", r"a \* where the command begins: write five"),
+                          (b"0 1 L * * x", "cron refuses L"), (b"0 1 * * friL x", "cron refuses L"), (b"0 1 * * fri#2 x", "cron refuses L, #"),
+                          (b"0 1 ? * * x", "cron refuses"), (b"0 1 1,L-3 * * x", "cron refuses"), (b"1,5/15 * * * * x", "cron refuses .* / behind one value"),
+                          (b"@Daily x", "a name in capitals"), (b"@every 5m", "expected a length of time"), (b"0 1 * * * rm -rf victim\r", "carriage return.*sed 's"),
+                          (b"\xef\xbb\xbf0 1 * * * x", "byte order mark")):
+            for before in (b"", b"SHELL=/bin/sh\n"):
+                if before and b"\xef" in line:
+                    continue
+                with open("tab", "wb") as file:
+                    file.write(before + line + b"\n")
+                ended = alone.run(1, "import", "crontab", "--dry-run", "--tz", "UTC", "tab")
+                matches("tab:%d: .*%s" % (2 if before else 1, why), ended.err)
+                equal(ended.out, "")
+        assert os.path.isdir("victim")
+        for text, why in ((b"0 1 * * * x", "tab:1: cron ignores a last line without a newline: end it with one"), (b"\n0 1 * * * x\0\n0 2 * * * y\n", "byte 0 in it: save it")):
+            with open("tab", "wb") as file:
+                file.write(text)
+            matches(why, alone.run(1, "import", "crontab", "--dry-run", "--tz", "UTC", "tab").err)
+        # These it takes. Only sh itself can say what another shell takes.
+        with open("tab", "wb") as file:
+            file.write(b"\xef\xbb\xbf# a comment\r\nA=b\r\n\r\n*/5 1-5/2,7 * jul,JAN *,mon-FRI a%'\n@daily b '\\%'%'\nSHELL=/bin/bash\n0 0 * * 7 c <(d%)")
+            file.write(b"\n0 0 * * 6-7 cat 'e'%'`$(\n# the end")
+        equal([line.split("\t")[1] for line in alone.run(0, "import", "crontab", "--dry-run", "--tz", "UTC", "tab").out.splitlines()], ["a", "b", "c-d", "cat-e"])
+
     def test_the_format_of_the_system(self):
         with open("system", "w", encoding="utf-8") as file:
             file.write("17 * * * * root cd / && run-parts\n@hourly www-data tidy\n5 5 * * * root\n")

@@ -14,6 +14,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
+#include "tools/weekwheel/calendar/crontab_rules.h"
 #include "tools/weekwheel/calendar/crontab_script.h"
 #include "tools/weekwheel/calendar/schedule.h"
 #include "tools/weekwheel/calendar/zone.h"
@@ -29,6 +30,7 @@ struct crontab {
 	unsigned line;
 	char zone[WW_CALENDAR_MAX + 1];
 	char environment[ENVIRONMENT_MAX]; /* lines of shell that the jobs begin with */
+	int is_other_shell;                /* than sh, for which commands are written */
 	char tube[JOBS_TUBE_MAX + 1];
 	unsigned made, replaced, left_out;
 	int is_refused;                           /* the zone for all lines is none */
@@ -141,7 +143,8 @@ static void take_variable(struct crontab *crontab, const char *name, const char 
 		return;
 	}
 	if (strcmp(name, "SHELL") == 0) {
-		if (strcmp(value, "/bin/sh") != 0)
+		crontab->is_other_shell = strcmp(value, "/bin/sh") != 0;
+		if (crontab->is_other_shell)
 			note(crontab, "SHELL is not carried over: let the worker run '-- %s'", value);
 		return;
 	}
@@ -319,12 +322,24 @@ static void warn_of_user(const struct crontab *crontab, const char *command)
 		note(crontab, "the command begins with '%s', a user: what names users needs --system", user);
 }
 
-static int take_times(struct crontab *crontab, char *line)
+static int put_line(struct crontab *crontab, const char *fields, const char *command)
 {
 	char name[NAME_MAX_TEXT];
-	char *command = cut_fields(line, *line == '@' ? 1 : 5);
 	char *script;
 	int failed;
+
+	warn_of_user(crontab, command);
+	make_name(crontab, command, name);
+	script = crontab_script(crontab->environment, command);
+	failed = script ? put_schedule(crontab, fields, name, script) : message_error("no memory");
+	free(script);
+	return failed;
+}
+
+static int take_times(struct crontab *crontab, char *line)
+{
+	char *command = cut_fields(line, *line == '@' ? 1 : 5);
+	const char *refusal;
 
 	join_fields(line);
 	if (strncmp(line, "@reboot", 7) == 0) {
@@ -343,21 +358,32 @@ static int take_times(struct crontab *crontab, char *line)
 		                                      : "expected five fields or @daily, and a command");
 		return 0;
 	}
-	warn_of_user(crontab, command);
-	make_name(crontab, command, name);
-	script = crontab_script(crontab->environment, command);
-	failed = script ? put_schedule(crontab, line, name, script) : message_error("no memory");
-	free(script);
-	return failed;
+	refusal = crontab_refusal(line, command);
+	if (!refusal && !crontab->is_other_shell)
+		refusal = crontab_percent_refusal(command);
+	if (refusal) {
+		leave_out(crontab, refusal);
+		return 0;
+	}
+	return put_line(crontab, line, command);
 }
 
-static int take_line(struct crontab *crontab, char *line)
+static int take_line(struct crontab *crontab, char *line, int is_ended)
 {
+	static const char mark[] = "\xef\xbb\xbf";
+	int is_marked = crontab->line == 1 && strncmp(line, mark, strlen(mark)) == 0;
 	char *value;
 
+	line += is_marked ? strlen(mark) : 0;
 	line += strspn(line, " \t");
 	if (!line[strspn(line, " \t\r")] || *line == '#')
 		return 0;
+	if (is_marked || !is_ended) {
+		leave_out(crontab,
+		    is_marked ? "cron refuses the byte order mark before this line: save the file as UTF-8 without it"
+		              : "cron ignores a last line without a newline: end it with one");
+		return 0;
+	}
 	/* Debian's cron runs what begins with a dash without writing to the log. */
 	line += *line == '-';
 	value = split_variable(line);
@@ -432,22 +458,38 @@ static void write_hint(const struct crontab *crontab)
 	    crontab->left_out, jobs_plural(crontab->left_out), *tubes ? tubes : " --tube cron");
 }
 
+/* The caller frees it. Returns NULL after a message. */
+static char *read_text(const char *file)
+{
+	char *bytes, *text;
+	size_t size;
+
+	if (put_read_file(file, &bytes, &size))
+		return NULL;
+	text = strndup(bytes, size);
+	free(bytes);
+	if (text && strlen(text) == size)
+		return text;
+	if (text)
+		message_error("%s: there is a byte 0 in it, so it is no crontab: save it as UTF-8", file);
+	else
+		message_error("no memory");
+	free(text);
+	return NULL;
+}
+
 static int run(void *context)
 {
 	struct crontab *crontab = context;
-	char *text;
-	size_t size;
-	char *at;
+	char *text = read_text(crontab->file);
+	char *at = text;
 	int failed = 0;
 
-	if (put_read_file(crontab->file, &text, &size))
+	if (!text)
 		return -1;
 	crontab->names = calloc(NAMES_MAX, sizeof *crontab->names);
-	at = realloc(text, size + 1);
-	if (!crontab->names || !at)
+	if (!crontab->names)
 		return message_error("no memory");
-	text = at;
-	text[size] = 0;
 	snprintf(crontab->tube, sizeof crontab->tube, "%s",
 	    crontab->schedule.jobs.tube ? crontab->schedule.jobs.tube : "cron");
 	if (!crontab->is_dry)
@@ -456,7 +498,7 @@ static int run(void *context)
 		char *line = strsep(&at, "\n");
 
 		crontab->line++;
-		failed = take_line(crontab, line);
+		failed = take_line(crontab, line, at != NULL);
 	}
 	if (!failed && !crontab->is_dry)
 		failed = look_for_left(crontab);

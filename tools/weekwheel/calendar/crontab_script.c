@@ -19,18 +19,19 @@ char *crontab_quote(char *to, const char *text)
 	return stpcpy(to, "'");
 }
 
-/* Cut `text` at its first % without a backslash, and make each \% a %. Return what follows the cut, or NULL. */
-static char *cut_command(char *text)
+char *crontab_cut(char *command)
 {
-	char *to = text;
+	char *to = command;
+	const char *from = command;
+	int is_cut;
 
-	for (; *text && *text != '%'; text++) {
-		text += *text == '\\' && text[1] == '%';
-		*to++ = *text;
+	for (; *from && *from != '%'; from++) {
+		from += *from == '\\' && from[1] == '%';
+		*to++ = *from;
 	}
-	text = *text ? text + 1 : NULL;
+	is_cut = *from == '%';
 	*to = 0;
-	return text;
+	return is_cut ? command + (from - command) + 1 : NULL;
 }
 
 /* Each % becomes the end of a line, and each \% a %. The last line gets an end, too: `text` has room for it. */
@@ -70,7 +71,7 @@ char *crontab_script(const char *environment, const char *command)
 
 	if (own && script) {
 		strcpy(own, command);
-		input = cut_command(own);
+		input = crontab_cut(own);
 		to = stpcpy(stpcpy(script, environment), "eval ");
 		to = crontab_quote(to, own);
 		if (input) {
