@@ -295,6 +295,22 @@ class Crontab(Case):
             file.write(b"\n0 0 * * 6-7 cat 'e'%'`$(\n# the end")
         equal([line.split("\t")[1] for line in alone.run(0, "import", "crontab", "--dry-run", "--tz", "UTC", "tab").out.splitlines()], ["a", "b", "c-d", "cat-e"])
 
+    def test_a_step_that_is_longer_than_its_field(self):
+        """Cron takes the first value alone."""
+        steps = {"*/60 * * * *": "0 * * * *", "*/90 0 * * *": "0 0 * * *", "0 */24 * * *": "0 0 * * *", "5,10-20/60,*/99 1-5/2 * * *": "5,10,0 1-5/2 * * *",
+                 "0 0 */32 * mon": "0 0 */31 * mon", "0 0 2-9/40,12 jan-mar/13 0-7/8": "0 0 2-9/31,12 jan-mar/12 0-7/7", "*/59 */23 */31 */12 */7": None,
+                 "0 0 * * */99999999999999999999": "0 0 * * */7"}
+        with open("tab", "w", encoding="ascii") as file:
+            file.write("".join("%s x\n" % step for step in steps))
+        ended = alone.run(0, "import", "crontab", "--dry-run", "--tz", "UTC", "tab")
+        equal([line.split("\t")[2] for line in ended.out.splitlines()], [want or step for step, want in steps.items()])
+        matches(r"tab:3: a step is longer than its field, and cron takes the first value alone: '0 0 \* \* \*'$", ended.err)
+        assert "tab:7" not in ended.err
+        with open("tab", "w", encoding="ascii") as file:
+            file.write("*/0 * * * * x\n")
+        matches("tab:1: this line is not carried over: a step is missing",
+                alone.run(1, "import", "crontab", "--dry-run", "--tz", "UTC", "tab").err)
+
     def test_the_format_of_the_system(self):
         with open("system", "w", encoding="utf-8") as file:
             file.write("17 * * * * root cd / && run-parts\n@hourly www-data tidy\n5 5 * * * root\n")

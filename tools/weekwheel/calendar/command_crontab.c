@@ -365,6 +365,8 @@ static int take_times(struct crontab *crontab, char *line)
 		leave_out(crontab, refusal);
 		return 0;
 	}
+	if (crontab_shorten_steps(line))
+		note(crontab, "a step is longer than its field, and cron takes the first value alone: '%s'", line);
 	return put_line(crontab, line, command);
 }
 
@@ -466,12 +468,12 @@ static char *read_text(const char *file)
 
 	if (put_read_file(file, &bytes, &size))
 		return NULL;
-	text = strndup(bytes, size);
+	text = bytes ? strndup(bytes, size) : strdup("");
 	free(bytes);
 	if (text && strlen(text) == size)
 		return text;
 	if (text)
-		message_error("%s: there is a byte 0 in it, so it is no crontab: save it as UTF-8", file);
+		message_error("%s: it is no crontab, as there is a byte 0 in it: save it as UTF-8", file);
 	else
 		message_error("no memory");
 	free(text);

@@ -2,12 +2,14 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "tools/weekwheel/calendar/crontab_rules.h"
 #include "tools/weekwheel/calendar/crontab_script.h"
+#include "weekwheel/calendar.h"
 
 /* A part of a field that calendars take and cron does not: L, L-3, 5L, friL, 5#2, ?, 5/15. */
 static int is_beyond_cron(const char *part, size_t length)
@@ -68,4 +70,54 @@ const char *crontab_percent_refusal(const char *command)
 	if (error || waitpid(child, &status, 0) != child || status == 0)
 		return NULL;
 	return "cron ends the command at its first %, and sh refuses what is before it: write \\% for a percent sign";
+}
+
+/* The step of a part of a field, or 0. */
+static unsigned long step_of(const char *part, size_t length)
+{
+	const char *slash = memchr(part, '/', length);
+	char *end = NULL;
+	unsigned long step = slash && isdigit((unsigned char)slash[1]) ? strtoul(slash + 1, &end, 10) : 0;
+
+	return end == part + length ? step : 0;
+}
+
+/*
+ * Write the first value of a part, or in the days and months the longest step, which takes that value alone: there it
+ * matters that a field begins with a *.
+ */
+static char *write_first(char *to, const char *part, int field, int most)
+{
+	if (field > 1)
+		return to + sprintf(to, "%.*s/%d", (int)strcspn(part, "/"), part, most);
+	if (*part == '*')
+		return stpcpy(to, "0");
+	return to + sprintf(to, "%.*s", (int)strcspn(part, "-/"), part);
+}
+
+int crontab_shorten_steps(char *fields)
+{
+	static const int most[] = {59, 23, 31, 12, 7};
+	char shortened[WW_CALENDAR_MAX + 1];
+	char *to = shortened;
+	const char *part = fields;
+	int field = 0, count = 0;
+
+	if (*fields == '@' || strlen(fields) > WW_CALENDAR_MAX)
+		return 0;
+	for (size_t length; *part && field < 5; part += length) {
+		length = strcspn(part, ", ");
+		if (step_of(part, length) > (unsigned long)most[field]) {
+			to = write_first(to, part, field, most[field]);
+			count++;
+		} else {
+			to = mempcpy(to, part, length);
+		}
+		field += part[length] == ' ';
+		if (part[length])
+			*to++ = part[length++];
+	}
+	*to = 0;
+	strcpy(fields, shortened);
+	return count > 0;
 }
