@@ -263,7 +263,9 @@ static int outcome(struct tls_link *link, int result)
 		return 0;
 	if (kind == SSL_ERROR_ZERO_RETURN)
 		return TLS_ENDED;
-	link->error = ERR_peek_error();
+	/* OpenSSL says why once. Later steps fail without a reason. */
+	if (!link->error)
+		link->error = ERR_peek_error();
 	return TLS_BROKEN;
 }
 

@@ -79,7 +79,7 @@ int tls_is_ready(const struct tls_link *link);
 /* Tell the other side that nothing more comes. */
 void tls_end(struct tls_link *link);
 
-/* Why the last step said TLS_BROKEN. */
+/* Why a step said TLS_BROKEN, the first one that did. */
 void tls_reason(const struct tls_link *link, char reason[TLS_REASON]);
 
 /* Return 1 if that was because the other side's certificate is not valid at this time. */

@@ -417,10 +417,11 @@ START_TEST(each_changed_byte_breaks_the_connection)
 		bytes[at] ^= 0x40;
 		ck_assert_int_eq(tls_feed(pair.server.link, bytes, size), TLS_OK);
 		ck_assert_int_eq(tls_read(pair.server.link, words, sizeof words), TLS_BROKEN);
-		if (at > 4)
-			expect_reason(pair.server.link, "bad record mac");
 		ck_assert_int_eq(tls_read(pair.server.link, words, sizeof words), TLS_BROKEN);
 		ck_assert_int_eq(tls_write(pair.server.link, "x", 1), TLS_BROKEN);
+		/* The first step's, whatever was tried since. */
+		if (at > 4)
+			expect_reason(pair.server.link, "bad record mac");
 	next:
 		pair_end(&pair);
 	}
