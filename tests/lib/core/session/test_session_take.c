@@ -41,21 +41,26 @@ static int take(struct plan *plan, const char *key, uintptr_t *value)
 	return answer;
 }
 
+/* A call must answer so, with that value; 55: none was stored. */
+static void expect_take(struct plan *plan, const char *key, int answer, uintptr_t expected)
+{
+	uintptr_t value;
+
+	ck_assert_int_eq(take(plan, key, &value), answer);
+	ck_assert_uint_eq(value, expected);
+}
+
 START_TEST(only_a_missing_key_is_loaded)
 {
 	struct rig rig;
 	struct plan plan = {.rig = &rig, .value = 2};
-	uintptr_t value;
 
 	rig_start(&rig);
 	OK(set(&rig, "a", 1, SEC));
-	ck_assert_int_eq(take(&plan, "a", &value), 1);
-	ck_assert_uint_eq(value, 1);
+	expect_take(&plan, "a", 1, 1);
 	ck_assert_uint_eq(plan.calls, 0);
-	ck_assert_int_eq(take(&plan, "b", &value), 0);
-	ck_assert_uint_eq(value, 2);
-	ck_assert_int_eq(take(&plan, "b", &value), 1);
-	ck_assert_uint_eq(value, 2);
+	expect_take(&plan, "b", 0, 2);
+	expect_take(&plan, "b", 1, 2);
 	ck_assert_uint_eq(plan.calls, 1);
 	ck_assert_uint_eq(left(&rig, "b"), 10 * SEC);
 	ck_assert_uint_eq(gone_calls(), 0);
@@ -66,8 +71,7 @@ START_TEST(only_a_missing_key_is_loaded)
 	step(&rig, SEC);
 	plan.value = 3;
 	plan.ttl = 5 * SEC;
-	ck_assert_int_eq(take(&plan, "a", &value), 0);
-	ck_assert_uint_eq(value, 3);
+	expect_take(&plan, "a", 0, 3);
 	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(left(&rig, "a"), 5 * SEC); /* the loader's TTL */
 	ck_assert_int_eq(refresh(&rig, "a", 0), 1);
@@ -85,8 +89,7 @@ START_TEST(a_failed_load_is_answered_and_not_stored)
 
 	rig_start(&rig);
 	for (unsigned i = 1; i <= 3; i++) {
-		ck_assert_int_eq(take(&plan, "a", &value), -4711);
-		ck_assert_uint_eq(value, 55);
+		expect_take(&plan, "a", -4711, 55);
 		ck_assert_uint_eq(plan.calls, i);
 		ck_assert_uint_eq(get(&rig, "a"), 0);
 		ck_assert_uint_eq(stats(&rig).loads_failed, i);
@@ -109,18 +112,15 @@ START_TEST(a_value_set_during_the_load_stays)
 {
 	struct rig rig;
 	struct plan plan = {.rig = &rig, .value = 2, .also = set_meanwhile};
-	uintptr_t value;
 
 	rig_start(&rig);
-	ck_assert_int_eq(take(&plan, "a", &value), 0);
-	ck_assert_uint_eq(value, 8);
+	expect_take(&plan, "a", 0, 8);
 	assert_last_gone(1, "a", 2, WW_GONE_REPLACED);
 	ck_assert_uint_eq(get(&rig, "a"), 8);
 	ck_assert_uint_eq(left(&rig, "a"), SEC);
 	/* Even if the load's TTL is refused: the loaded value goes to gone, and the set one is the answer. */
 	plan.ttl = UINT64_MAX;
-	ck_assert_int_eq(take(&plan, "b", &value), 0);
-	ck_assert_uint_eq(value, 8);
+	expect_take(&plan, "b", 0, 8);
 	assert_last_gone(2, "b", 2, WW_GONE_REPLACED);
 	rig_close(&rig);
 }
@@ -135,17 +135,14 @@ START_TEST(gone_is_not_told_of_the_value_that_the_loader_set_itself)
 {
 	struct rig rig;
 	struct plan plan = {.rig = &rig, .value = 2, .also = set_the_same};
-	uintptr_t value;
 
 	rig_start(&rig);
-	ck_assert_int_eq(take(&plan, "a", &value), 0);
-	ck_assert_uint_eq(value, 2);
+	expect_take(&plan, "a", 0, 2);
 	ck_assert_uint_eq(get(&rig, "a"), 2);
 	ck_assert_uint_eq(left(&rig, "a"), SEC);
 	/* Even if the load's TTL is refused. */
 	plan.ttl = UINT64_MAX;
-	ck_assert_int_eq(take(&plan, "b", &value), 0);
-	ck_assert_uint_eq(value, 2);
+	expect_take(&plan, "b", 0, 2);
 	ck_assert_uint_eq(gone_calls(), 0);
 	rig_close(&rig);
 	ck_assert_uint_eq(gone_calls(), 2);
@@ -163,11 +160,9 @@ START_TEST(a_value_set_and_expired_during_the_load_does_not_stay)
 {
 	struct rig rig;
 	struct plan plan = {.rig = &rig, .value = 2, .also = set_and_expire};
-	uintptr_t value;
 
 	rig_start(&rig);
-	ck_assert_int_eq(take(&plan, "a", &value), 0);
-	ck_assert_uint_eq(value, 2);
+	expect_take(&plan, "a", 0, 2);
 	assert_last_gone(1, "a", 8, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(get(&rig, "a"), 2);
 	/* The TTL counts from the end of the load. */
@@ -314,42 +309,31 @@ static int delete_another(struct plan *plan, const void *key, size_t length)
 
 START_TEST(a_delete_or_clear_outdates_what_is_being_loaded)
 {
+	/* The key has no value, and a load is outdated all the same: the source may have changed. What is set after the
+	 * delete stays. */
+	static const struct {
+		int (*also)(struct plan *plan, const void *key, size_t length);
+		int also_answers;
+		uintptr_t taken, kept, renamed;
+		enum ww_gone why; /* the loaded value is gone */
+	} cases[] = {{delete_meanwhile, 0, 2, 0, 0, WW_GONE_DELETED}, {set_and_delete, 1, 2, 0, 0, WW_GONE_DELETED},
+	    {clear_meanwhile, 0, 2, 0, 0, WW_GONE_CLEARED}, {set_and_rename, 0, 2, 0, 8, WW_GONE_DELETED},
+	    {delete_and_set, 0, 8, 8, 8, WW_GONE_REPLACED}};
 	struct rig rig;
-	struct plan plan = {.rig = &rig, .value = 2, .also = delete_meanwhile};
-	uintptr_t value;
+	struct plan plan = {.rig = &rig, .value = 2};
 
 	rig_start(&rig);
-	/* The key has no value, and the load is outdated all the same: the source may have changed. */
-	ck_assert_int_eq(take(&plan, "a", &value), 0);
-	ck_assert_int_eq(plan.also_answered, 0);
-	ck_assert_uint_eq(value, 2);
-	ck_assert_uint_eq(get(&rig, "a"), 0);
-	assert_last_gone(1, "a", 2, WW_GONE_DELETED);
-	plan.also = set_and_delete;
-	ck_assert_int_eq(take(&plan, "a", &value), 0);
-	ck_assert_uint_eq(value, 2);
-	ck_assert_uint_eq(get(&rig, "a"), 0);
-	assert_last_gone(2, "a", 2, WW_GONE_DELETED);
-	plan.also = clear_meanwhile;
-	ck_assert_int_eq(take(&plan, "a", &value), 0);
-	ck_assert_uint_eq(value, 2);
-	ck_assert_uint_eq(get(&rig, "a"), 0);
-	assert_last_gone(3, "a", 2, WW_GONE_CLEARED);
-	plan.also = set_and_rename;
-	ck_assert_int_eq(take(&plan, "a", &value), 0);
-	ck_assert_uint_eq(value, 2);
-	ck_assert_uint_eq(get(&rig, "a"), 0);
-	ck_assert_uint_eq(get(&rig, "renamed"), 8);
-	assert_last_gone(4, "a", 2, WW_GONE_DELETED);
-	/* What is set after the delete stays. */
-	plan.also = delete_and_set;
-	ck_assert_int_eq(take(&plan, "a", &value), 0);
-	ck_assert_uint_eq(value, 8);
-	ck_assert_uint_eq(get(&rig, "a"), 8);
-	assert_last_gone(5, "a", 2, WW_GONE_REPLACED);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		plan.also = cases[i].also;
+		expect_take(&plan, "a", 0, cases[i].taken);
+		ck_assert_int_eq(plan.also_answered, cases[i].also_answers);
+		ck_assert_uint_eq(get(&rig, "a"), cases[i].kept);
+		ck_assert_uint_eq(get(&rig, "renamed"), cases[i].renamed);
+		assert_last_gone(i + 1, "a", 2, cases[i].why);
+	}
 	/* Another key's delete does not matter. */
 	plan.also = delete_another;
-	ck_assert_int_eq(take(&plan, "c", &value), 0);
+	ck_assert_int_eq(take(&plan, "c", &(uintptr_t){0}), 0);
 	ck_assert_uint_eq(get(&rig, "c"), 2);
 	rig_close(&rig);
 }
@@ -437,11 +421,29 @@ static void ask_all(struct plan *plan, struct asker *asker)
 		(void)sched_yield();
 }
 
+/* All ask a new map. */
+static void open_and_ask(struct plan *plan, struct asker *asker)
+{
+	rig_plan_threads(plan->rig, 1);
+	rig_open(plan->rig);
+	ask_all(plan, asker);
+}
+
 static void join_all(struct asker *asker)
 {
 	(void)sem_post(&gate);
 	for (size_t i = 0; i < ASKERS; i++)
 		OK(pthread_join(asker[i].thread, NULL));
+}
+
+/* Join them: all have the same answer and value. */
+static void join_all_with(struct asker *asker, int answer, uintptr_t value)
+{
+	join_all(asker);
+	for (size_t i = 0; i < ASKERS; i++) {
+		ck_assert_int_eq(asker[i].answer, answer);
+		ck_assert_ptr_eq(asker[i].value, (void *)value);
+	}
 }
 
 START_TEST(one_thread_loads_however_many_ask)
@@ -456,12 +458,8 @@ START_TEST(one_thread_loads_however_many_ask)
 		ask_all(&plan, asker);
 		/* Other keys of the shard do not wait. */
 		OK(set(&rig, "b", 1, 0));
-		join_all(asker);
+		join_all_with(asker, 0, round);
 		ck_assert_uint_eq(plan.calls, 1);
-		for (size_t i = 0; i < ASKERS; i++) {
-			ck_assert_int_eq(asker[i].answer, 0);
-			ck_assert_ptr_eq(asker[i].value, (void *)round);
-		}
 		ck_assert_uint_eq(stats(&rig).loads, round);
 		ck_assert_uint_eq(stats(&rig).loads_shared, round * (ASKERS - 1));
 		ck_assert_int_eq(ww_session_delete(rig.map, "a", 1, &asker[0].value), 1);
@@ -476,15 +474,9 @@ START_TEST(all_get_the_error_of_a_failed_load)
 	struct asker asker[ASKERS];
 	struct plan plan = {.rig = &rig, .answer = WW_ESYSTEM};
 
-	rig_plan_threads(&rig, 1);
-	rig_open(&rig);
-	ask_all(&plan, asker);
-	join_all(asker);
+	open_and_ask(&plan, asker);
+	join_all_with(asker, WW_ESYSTEM, 55);
 	ck_assert_uint_eq(plan.calls, 1);
-	for (size_t i = 0; i < ASKERS; i++) {
-		ck_assert_int_eq(asker[i].answer, WW_ESYSTEM);
-		ck_assert_ptr_eq(asker[i].value, (void *)55);
-	}
 	ck_assert_uint_eq(get(&rig, "a"), 0);
 	ck_assert_uint_eq(stats(&rig).loads_failed, 1);
 	rig_close(&rig);
@@ -498,15 +490,9 @@ START_TEST(all_get_the_value_set_during_the_load)
 	struct asker asker[ASKERS];
 	struct plan plan = {.rig = &rig, .value = 2};
 
-	rig_plan_threads(&rig, 1);
-	rig_open(&rig);
-	ask_all(&plan, asker);
+	open_and_ask(&plan, asker);
 	OK(set(&rig, "a", 3, 0));
-	join_all(asker);
-	for (size_t i = 0; i < ASKERS; i++) {
-		ck_assert_int_eq(asker[i].answer, 0);
-		ck_assert_ptr_eq(asker[i].value, (void *)3);
-	}
+	join_all_with(asker, 0, 3);
 	assert_last_gone(1, "a", 2, WW_GONE_REPLACED);
 	rig_close(&rig);
 	assert_last_gone(2, "a", 3, WW_GONE_CLEARED);
@@ -519,21 +505,13 @@ START_TEST(nobody_waits_for_a_load_that_is_outdated)
 	struct asker asker[ASKERS];
 	struct plan plan = {.rig = &rig, .value = 2};
 	struct plan fresh = {.rig = &rig, .value = 3};
-	uintptr_t value;
 
-	rig_plan_threads(&rig, 1);
-	rig_open(&rig);
-	ask_all(&plan, asker);
+	open_and_ask(&plan, asker);
 	ck_assert_int_eq(ww_session_delete(rig.map, "a", 1, NULL), 0);
-	ck_assert_int_eq(take(&fresh, "a", &value), 0);
-	ck_assert_uint_eq(value, 3);
+	expect_take(&fresh, "a", 0, 3);
 	ck_assert_int_eq(ww_session_delete(rig.map, "a", 1, NULL), 1);
 	assert_last_gone(1, "a", 3, WW_GONE_DELETED);
-	join_all(asker);
-	for (size_t i = 0; i < ASKERS; i++) {
-		ck_assert_int_eq(asker[i].answer, 0);
-		ck_assert_ptr_eq(asker[i].value, (void *)2);
-	}
+	join_all_with(asker, 0, 2);
 	assert_last_gone(2, "a", 2, WW_GONE_DELETED);
 	ck_assert_uint_eq(get(&rig, "a"), 0);
 	rig_close(&rig);
@@ -547,9 +525,7 @@ START_TEST(who_waits_gets_the_value_set_during_a_load_that_fails)
 	struct plan plan = {.rig = &rig, .answer = WW_ESYSTEM};
 	int failed = 0;
 
-	rig_plan_threads(&rig, 1);
-	rig_open(&rig);
-	ask_all(&plan, asker);
+	open_and_ask(&plan, asker);
 	OK(set(&rig, "a", 3, 0));
 	join_all(asker);
 	/* The thread whose loader failed is told so. */
@@ -570,9 +546,7 @@ START_TEST(cancelled_threads_end_after_the_call)
 	struct asker asker[ASKERS];
 	struct plan plan = {.rig = &rig, .value = 2};
 
-	rig_plan_threads(&rig, 1);
-	rig_open(&rig);
-	ask_all(&plan, asker);
+	open_and_ask(&plan, asker);
 	for (size_t i = 0; i < ASKERS; i += 2)
 		OK(pthread_cancel(asker[i].thread));
 	for (int i = 0; i < 100; i++)
