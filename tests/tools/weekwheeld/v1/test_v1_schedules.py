@@ -78,6 +78,11 @@ class Schedules:
                 web.refused(422, field, "PUT", BACKUP, schedule)
             matches("byte 3: '25' is not a valid hour", web.refused(422, "cron", "PUT", BACKUP, {"cron": "0 25 * * *"}))
             web.refused(422, "name", "PUT", "tubes/mail/schedules/" + "n" * 151, {"cron": "@daily"})
+            longest = "tubes/mail/schedules/" + "n" * 150
+            equal(web.good("PUT", longest, {"cron": "@daily"})["result"], "new")
+            equal(web.good("GET", longest)["name"], "n" * 150)
+            # A name that no schedule can have, as long as a key.
+            matches("no such schedule", web.refused(404, None, "GET", "tubes/mail/schedules/" + "n" * 200))
             web.refused(422, "name", "PUT", "tubes/mail/schedules/a%0Ab", {"cron": "@daily"})
             web.refused(404, "key", "PUT", "tubes/mail/schedules/" + "n" * 201, {"cron": "@daily"})
             web.refused(404, "tube", "GET", "tubes/-schedules/schedules/n")
