@@ -55,7 +55,8 @@ def main():
     """Run the tests of the calling script. Its last line is the one that scripts/run-tests counts by."""
     # An interrupt leaves the "with" blocks of a test, and so ends the processes that the test started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    runner = unittest.TextTestRunner(sys.stdout, descriptions=False, verbosity=2)
+    ends_early = "WW_FAIL_FAST" in os.environ
+    runner = unittest.TextTestRunner(sys.stdout, descriptions=False, verbosity=2, failfast=ends_early)
     ran = unittest.main(testRunner=runner, exit=False).result
     failed, skipped = len(ran.failures) + len(ran.errors), len(ran.skipped)
     print(f"{ran.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
