@@ -340,6 +340,7 @@ void ww_redis_permit_settle(struct redis_store *store, const struct redis_permit
 {
 	uint64_t first = permits->first;
 	struct words *words;
+	redisReply *reply;
 	uint64_t until;
 
 	if (!first || ww_redis_call_array(store, used, 0))
@@ -358,9 +359,15 @@ void ww_redis_permit_settle(struct redis_store *store, const struct redis_permit
 			say_used(words, permits->row->element[2 * i], first, number, (int64_t)i + 1, used);
 		first += number;
 	}
-	(void)ww_redis_call_number(
-	    store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, permits->tube), words, REDIS_CALL_AGAIN);
+	/* Without an answer, those that were refused ask again by themselves. */
+	int error = ww_redis_call_list(store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, permits->tube),
+	    words, REDIS_CALL_AGAIN, 0, &reply);
 	ww_redis_words_free(store, words);
+	if (error)
+		return;
+	if (reply->elements)
+		let_groups(store, permits->tube, reply);
+	ww_redis_call_free(reply);
 }
 
 /* ---- Other leases, and their ends */

@@ -4,7 +4,7 @@
 -- their consecutive numbers, if the tube's own limit refuses, the time at which to try again, or 0, and a list of doubts (see
 -- part_permit); then for each group how many, and if its limit refuses, that time, or 0.
 -- ARGV[3]: 'settle', ARGV[5...]: for each group its name, the first number, how many, how many of them were used, and of these
--- the id of the job and the end of the lease. The others are given back. To say it twice does no harm. Replies 0.
+-- the id of the job and the end of the lease. The others are given back. To say it twice does no harm. Replies as 'free' does.
 -- ARGV[3]: 'seed', ARGV[5...]: id, end of the lease and group of jobs that run already. Replies 0.
 -- ARGV[3]: 'touch', ARGV[5]: an id, ARGV[6]: the end of its lease, ARGV[7]: its group. 'add': the same for a job that took
 -- none. Replies 0.
@@ -87,29 +87,6 @@ local function take(most)
 	return reply
 end
 
-local function settle()
-	local a, gave = 5, false
-	while a < #ARGV do
-		local first, number, used = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
-		local at = a + 4
-		each_gate(ARGV[a], function(gate)
-			local had = 0
-			for i = first, first + number - 1 do had = had + redis.call('ZREM', gate.set, 'p' .. i) end
-			-- Said again, a job may have ended meanwhile.
-			for i = at, at + 2 * used - 1, 2 do
-				if had > 0 then add(gate, ARGV[i], ARGV[i + 1]) else redis.call('ZADD', gate.set, 'XX', ARGV[i + 1], ARGV[i]) end
-			end
-			if had > used then
-				give_back(gate, had - used)
-				gave = true
-			end
-		end)
-		a = at + 2 * used
-	end
-	if gave and redis.call('ZSCORE', tag .. ':w', tube) then let(tube) end
-	return 0
-end
-
 -- The shard that was refused first, if a group may go on; or nil.
 local function next_refused(gate)
 	return room_of(gate) > 0 and tonumber(redis.call('ZPOPMIN', tag .. ':y:' .. gate.name)[1]) or nil
@@ -123,6 +100,28 @@ local function let_one(gate, reply)
 		local refused = next_refused(gate)
 		if refused then reply[#reply + 1], reply[#reply + 2] = gate.group, refused end
 	end
+end
+
+local function settle()
+	local a, reply = 5, {}
+	while a < #ARGV do
+		local first, number, used = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
+		local at = a + 4
+		each_gate(ARGV[a], function(gate)
+			local had = 0
+			for i = first, first + number - 1 do had = had + redis.call('ZREM', gate.set, 'p' .. i) end
+			-- Said again, a job may have ended meanwhile.
+			for i = at, at + 2 * used - 1, 2 do
+				if had > 0 then add(gate, ARGV[i], ARGV[i + 1]) else redis.call('ZADD', gate.set, 'XX', ARGV[i + 1], ARGV[i]) end
+			end
+			if had > used then
+				give_back(gate, had - used)
+				for _ = used + 1, had do let_one(gate, reply) end
+			end
+		end)
+		a = at + 2 * used
+	end
+	return reply
 end
 
 local function free()

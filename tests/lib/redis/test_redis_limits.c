@@ -18,26 +18,32 @@ static struct ww_lease leases[MOST];
 static const char *const here[] = {WW_TUBE_DEFAULT};
 static const struct ww_limit_ref whole = {.tube = WW_TUBE_DEFAULT};
 
+static struct ww_jobs_redis_config config;
+/* What another process does while this one makes a call. */
+static void (*meanwhile)(void);
+
 static uint64_t tell_time(void *context)
 {
-	(void)context;
+	if (context && meanwhile)
+		meanwhile();
 	return now;
 }
 
 /* Returns 0 if Redis is not installed. */
 static int begin(void)
 {
-	struct ww_jobs_redis_config config;
-	char url[64];
+	static char url[64];
 
 	if (!redis_server_begin(&server, url, sizeof url))
 		return 0;
+	meanwhile = NULL;
 	lossy_start(&lossy, server.port);
 	(void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", lossy.port);
 	OK(ww_jobs_redis_config_default(&config));
 	config.url = url;
 	config.shards = SHARDS;
 	config.now = tell_time;
+	config.context = &jobs;
 	now = 1000000 * WW_SECOND;
 	OK(ww_jobs_redis_open(&jobs, &config));
 	return 1;
@@ -183,6 +189,60 @@ START_TEST(permits_are_given_back_once_although_it_is_said_twice)
 }
 END_TEST
 
+/* ---- Another process between two calls of this one */
+
+enum { JOBS = 2 * SHARDS };
+
+static const struct ww_limit_ref group_a = {.tube = WW_TUBE_DEFAULT, .group = "a", .group_length = 1};
+static struct ww_jobs *other;
+static uint64_t ids[JOBS];
+static int kept;
+
+/* As soon as this process has its permit, the other one is refused everywhere, and cancels all jobs but one. */
+static void cancel_all_but_one(void)
+{
+	struct ww_limit_info info;
+	struct ww_lease lease;
+
+	OK(ww_jobs_limit_get(other, &group_a, &info));
+	if (!info.running)
+		return;
+	meanwhile = NULL;
+	ck_assert_int_eq(ww_jobs_reserve(other, here, 1, &lease), 0);
+	for (int i = 0; i < JOBS; i++) {
+		struct ww_job_ref ref = {.id = ids[i]};
+		if (i != kept)
+			ck_assert_int_eq(ww_jobs_cancel(other, &ref), 1);
+	}
+}
+
+START_TEST(a_permit_without_a_job_lets_another_shard_go_on)
+{
+	const struct ww_limit one = {1, 0, WW_SECOND, 1};
+	struct ww_job_spec spec;
+
+	if (!begin())
+		return;
+	config.context = NULL;
+	OK(ww_jobs_redis_open(&other, &config));
+	OK(ww_jobs_limit_set(jobs, &group_a, &one));
+	OK(ww_job_spec_default(&spec));
+	spec.group = group_a.group;
+	spec.group_length = 1;
+	for (kept = 0; kept < JOBS; kept++) {
+		for (int i = 0; i < JOBS; i++)
+			OK(ww_jobs_put(jobs, &spec, &ids[i], NULL));
+		meanwhile = cancel_all_but_one;
+		ck_assert_uint_eq(start(1), 1);
+		ck_assert(!meanwhile);
+		ck_assert_uint_eq(leases[0].id, ids[kept]);
+		OK(ww_jobs_finish(jobs, leases[0].id, leases[0].token));
+	}
+	OK(ww_jobs_close(other));
+	end();
+}
+END_TEST
+
 START_TEST(a_limit_counts_all_jobs_that_run_already)
 {
 	const struct ww_limit_ref b = {.tube = WW_TUBE_DEFAULT, .group = "b", .group_length = 1};
@@ -211,4 +271,4 @@ END_TEST
 
 TEST_MAIN("redis/limits", a_lost_end_of_a_job_does_not_keep_its_place, nor_does_it_keep_that_of_its_group,
     a_lease_counts_although_the_home_was_not_heard, permits_are_given_back_once_although_it_is_said_twice,
-    a_limit_counts_all_jobs_that_run_already)
+    a_permit_without_a_job_lets_another_shard_go_on, a_limit_counts_all_jobs_that_run_already)
