@@ -139,6 +139,42 @@ START_TEST(calls_overlap_on_request)
 }
 END_TEST
 
+static void *cancel_and_wait(void *argument)
+{
+	ww_handle handle = *(ww_handle *)argument;
+
+	return (void *)(intptr_t)ww_driver_cancel_wait(driver, handle);
+}
+
+/* Cancel it in another thread, and return when it is cancelled: that thread may wait. */
+static pthread_t start_cancel(ww_handle *handle)
+{
+	pthread_t thread;
+	uint64_t left;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, cancel_and_wait, handle), 0);
+	UNTIL(ww_driver_time_left(driver, *handle, &left) == WW_ESTALE);
+	return thread;
+}
+
+/* Wait for that thread. Returns what the call has answered. */
+static int end_cancel(pthread_t thread)
+{
+	void *result;
+
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	return (int)(intptr_t)result;
+}
+
+/* Let a call come due in each tick until so many wait in the queue. */
+static void queue_calls(uint64_t count)
+{
+	for (uint64_t i = 1; i <= count; i++) {
+		advance(TICK);
+		UNTIL(stats_of().queued == i);
+	}
+}
+
 START_TEST(a_cancel_in_time_stops_queued_overlapping_calls)
 {
 	struct gate gate;
@@ -151,10 +187,7 @@ START_TEST(a_cancel_in_time_stops_queued_overlapping_calls)
 	advance(TICK);
 	gate_wait(&other, 1);
 	ww_handle handle = every(0, TICK, WW_EVERY_OVERLAP, hold, &gate);
-	for (uint64_t i = 1; i <= 3; i++) {
-		advance(TICK);
-		UNTIL(stats_of().queued == i);
-	}
+	queue_calls(3);
 	ck_assert_int_eq(ww_driver_cancel_wait(driver, handle), 1);
 	ck_assert_int_eq(ww_driver_cancel(driver, handle), WW_ESTALE);
 	gate_open(&other, 1);
@@ -168,13 +201,6 @@ START_TEST(a_cancel_in_time_stops_queued_overlapping_calls)
 	end();
 }
 END_TEST
-
-static void *cancel_and_wait(void *argument)
-{
-	ww_handle handle = *(ww_handle *)argument;
-
-	return (void *)(intptr_t)ww_driver_cancel_wait(driver, handle);
-}
 
 START_TEST(moving_a_timer_keeps_its_queued_and_running_overlapping_calls)
 {
@@ -204,8 +230,6 @@ START_TEST(cancel_wait_waits_only_for_overlapping_calls_that_run)
 {
 	struct gate gate;
 	struct gate other;
-	pthread_t thread;
-	void *result;
 
 	gate_init(&gate);
 	gate_init(&other);
@@ -218,20 +242,14 @@ START_TEST(cancel_wait_waits_only_for_overlapping_calls_that_run)
 	gate_wait(&gate, 2);
 	/* Behind it in the queue are a firing that takes the next worker, and a call of the timer that finds none. */
 	(void)after(0, hold, &other);
-	advance(TICK);
-	UNTIL(stats_of().queued == 1);
-	advance(TICK);
-	UNTIL(stats_of().queued == 2);
-	ck_assert_int_eq(pthread_create(&thread, NULL, cancel_and_wait, &handle), 0);
-	uint64_t left;
-	UNTIL(ww_driver_time_left(driver, handle, &left) == WW_ESTALE);
+	queue_calls(2);
+	pthread_t thread = start_cancel(&handle);
 	gate_open(&gate, 1);
 	gate_wait(&other, 1);
 	ck_assert_int_eq(gate.left, 1);
 	gate_open(&gate, 1);
 	/* The worker takes up the call, which does not begin. */
-	ck_assert_int_eq(pthread_join(thread, &result), 0);
-	ck_assert_int_eq((int)(intptr_t)result, 0);
+	ck_assert_int_eq(end_cancel(thread), 0);
 	ck_assert_int_eq(gate.left, 2);
 	gate_open(&other, 2);
 	settle();
@@ -245,8 +263,6 @@ START_TEST(cancel_wait_does_not_wait_for_a_worker_to_take_a_call_that_will_not_r
 {
 	struct gate gate;
 	struct gate other;
-	pthread_t thread;
-	void *result;
 
 	gate_init(&gate);
 	gate_init(&other);
@@ -255,17 +271,11 @@ START_TEST(cancel_wait_does_not_wait_for_a_worker_to_take_a_call_that_will_not_r
 	advance(TICK);
 	gate_wait(&gate, 1);
 	(void)after(0, hold, &other);
-	advance(TICK);
-	UNTIL(stats_of().queued == 1);
-	advance(TICK);
-	UNTIL(stats_of().queued == 2);
-	ck_assert_int_eq(pthread_create(&thread, NULL, cancel_and_wait, &handle), 0);
-	uint64_t left;
-	UNTIL(ww_driver_time_left(driver, handle, &left) == WW_ESTALE);
+	queue_calls(2);
+	pthread_t thread = start_cancel(&handle);
 	gate_open(&gate, 1);
 	/* The only worker is in the other callback, and the call is still queued behind that. */
-	ck_assert_int_eq(pthread_join(thread, &result), 0);
-	ck_assert_int_eq((int)(intptr_t)result, 0);
+	ck_assert_int_eq(end_cancel(thread), 0);
 	ck_assert_int_eq(other.left, 0);
 	gate_open(&other, 1);
 	settle();
