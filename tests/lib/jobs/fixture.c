@@ -307,6 +307,14 @@ void expect_none(struct world *world)
 	ck_assert_int_eq(ww_jobs_reserve(world->jobs, default_tube, 1, &lease), 0);
 }
 
+void expect_job_in(struct world *world, uint64_t ns, uint64_t id)
+{
+	world_pass(world, ns - MS);
+	expect_none(world);
+	world_pass(world, MS);
+	ck_assert_uint_eq(reserve_job(world).id, id);
+}
+
 struct ww_job_info info_of(struct world *world, uint64_t id)
 {
 	struct ww_job_ref ref = {.id = id};

@@ -156,6 +156,8 @@ uint64_t put_job(struct world *world, const struct ww_job_spec *spec);
 struct ww_lease reserve_job(struct world *world);
 /* Check that nothing is ready in the default tube. */
 void expect_none(struct world *world);
+/* The job becomes ready when so much time has passed, and no job does before. */
+void expect_job_in(struct world *world, uint64_t ns, uint64_t id);
 struct ww_job_info info_of(struct world *world, uint64_t id);
 
 #endif

@@ -42,10 +42,7 @@ START_TEST(a_job_in_half_a_year_is_delivered_to_the_tick)
 	OK(ww_jobs_stats(world.jobs, &stats));
 	if (world_promises(&world, KIND_TELLS_MEMORY))
 		ck_assert_uint_eq(stats.loaded, 1);
-	world_pass(&world, 30 * WW_SECOND - MS);
-	expect_none(&world);
-	world_pass(&world, MS);
-	ck_assert_uint_eq(reserve_job(&world).id, id);
+	expect_job_in(&world, 30 * WW_SECOND, id);
 	world_end(&world);
 }
 END_TEST
@@ -65,10 +62,7 @@ START_TEST(jobs_on_wall_time_come_on_time)
 	spec.due = now + 90 * WW_SECOND;
 	uint64_t id = put_job(&world, &spec);
 	ck_assert_uint_eq(info_of(&world, id).due, spec.due);
-	world_pass(&world, 90 * WW_SECOND - MS);
-	expect_none(&world);
-	world_pass(&world, MS);
-	ck_assert_uint_eq(reserve_job(&world).id, id);
+	expect_job_in(&world, 90 * WW_SECOND, id);
 	/* A time in the past means now. */
 	spec.due = 5;
 	id = put_job(&world, &spec);
