@@ -336,16 +336,27 @@ START_TEST(missed_times)
 }
 END_TEST
 
-START_TEST(overlapping_times)
+/* An hourly schedule in its second hour, whose first job is still at work. */
+static struct ww_lease begin_at_work(int kind, enum ww_overlap overlap, enum ww_missed missed)
 {
-	begin(_i);
+	struct ww_lease lease;
+
+	begin(kind);
 	spec.expression = "0 * * * *";
-	spec.overlap = WW_OVERLAP_SKIP;
+	spec.overlap = overlap;
+	spec.missed = missed;
 	spec.run = 100 * HOUR;
 	put(WW_PUT_NEW);
 	pass_to(BEGIN + HOUR);
-	struct ww_lease lease = take("backup@2027-03-27T01:00:00Z");
+	lease = take("backup@2027-03-27T01:00:00Z");
 	pass_to(BEGIN + 2 * HOUR);
+	return lease;
+}
+
+START_TEST(overlapping_times)
+{
+	struct ww_lease lease = begin_at_work(_i, WW_OVERLAP_SKIP, WW_MISSED_ONCE);
+
 	expect_none(&world);
 	ck_assert_uint_eq(look()->skipped, 1);
 	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
@@ -359,15 +370,8 @@ END_TEST
 
 START_TEST(a_job_waits_for_the_former_one)
 {
-	begin(_i);
-	spec.expression = "0 * * * *";
-	spec.overlap = WW_OVERLAP_WAIT;
-	spec.missed = WW_MISSED_ALL;
-	spec.run = 100 * HOUR;
-	put(WW_PUT_NEW);
-	pass_to(BEGIN + HOUR);
-	struct ww_lease lease = take("backup@2027-03-27T01:00:00Z");
-	pass_to(BEGIN + 2 * HOUR);
+	struct ww_lease lease = begin_at_work(_i, WW_OVERLAP_WAIT, WW_MISSED_ALL);
+
 	pass(HOUR + 60 * WW_SECOND, 10 * WW_SECOND);
 	expect_none(&world);
 	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
