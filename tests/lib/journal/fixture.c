@@ -21,6 +21,16 @@ void book_make(struct book *book)
 	book_turn(book);
 }
 
+void book_make_files(struct book *book)
+{
+	book_make(book);
+	book_append(book, "one");
+	book_turn(book);
+	book_append(book, "two");
+	book_turn(book);
+	book_append(book, "three");
+}
+
 void book_end(struct book *book)
 {
 	DIR *folder = opendir(book->folder);

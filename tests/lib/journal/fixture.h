@@ -21,6 +21,8 @@ struct book {
 
 /* A journal with its first file, and without a record. */
 void book_make(struct book *book);
+/* One of three files, with the records one, two and three. */
+void book_make_files(struct book *book);
 void book_end(struct book *book);
 void book_append(struct book *book, const char *text);
 /* Append one and let it become stable. */

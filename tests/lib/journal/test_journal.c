@@ -372,12 +372,7 @@ START_TEST(a_cut_removes_files_up_to_its_number_and_never_the_last)
 {
 	struct reading reading = {.replay = {.cut = 2, .record = 3}};
 
-	book_make(&book);
-	book_append(&book, "one");
-	book_turn(&book);
-	book_append(&book, "two");
-	book_turn(&book);
-	book_append(&book, "three");
+	book_make_files(&book);
 	/* A crash left one that nobody has open. */
 	book_make_file(&book, 0, "x", 1);
 	OK(ww_journal_cut(&book.journal, 0));

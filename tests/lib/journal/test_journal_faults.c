@@ -363,12 +363,7 @@ START_TEST(a_file_that_cannot_be_removed_stays_with_those_after_it)
 {
 	struct reading reading = {.replay = {.cut = 2, .record = 3}};
 
-	book_make(&book);
-	book_append(&book, "one");
-	book_turn(&book);
-	book_append(&book, "two");
-	book_turn(&book);
-	book_append(&book, "three");
+	book_make_files(&book);
 	fault_arm(FAULT_UNLINK, "journal.1", 1, 1, EACCES);
 	ck_assert_int_eq(ww_journal_cut(&book.journal, 2), WW_EDENIED);
 	fault_disarm();
