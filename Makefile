@@ -190,7 +190,7 @@ endif
 
 # jemalloc would hide from valgrind what becomes of a block.
 memcheck:
-	+@$(MAKE) --no-print-directory check check-long B=$(B)/memcheck CONFIGURE_FLAGS='--without-jemalloc $(CONFIGURE_FLAGS)' \
+	+@$(MAKE) --no-print-directory check check-long B=$(B)/memcheck CONFIGURE_FLAGS='--without-jemalloc $(subst ','\'',$(CONFIGURE_FLAGS))' \
 		WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} WW_STORE_ROUNDS=200 WW_SHARE=10 SKIP=no-valgrind \
 		WRAP='valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite'
 

@@ -118,8 +118,8 @@ END
 	done
 done
 
-limit=0.2 run 2 "$folder"/{hangs,quick}.sh
-ends 'a test that hangs is ended' grep -E '^  FAIL  hangs +0 passed, 1 failed, ended because it took over 0.2 s' "$out"
+limit=3 run 2 "$folder"/{hangs,quick}.sh
+ends 'a test that hangs is ended' grep -E '^  FAIL  hangs +0 passed, 1 failed, ended because it took over 3 s' "$out"
 ends 'a test that hangs hides no other' last '1 passed, 1 failed'
 
 chosen='q* slow*' run 2 "$folder"/{quick,hangs,skips}.sh
@@ -143,14 +143,14 @@ ends 'failures are counted' last '0 passed, 2 failed'
 ends 'a seed under the name of the program' grep -F "to debug: WW_SEED=4711 CK_FORK=no CK_RUN_CASE='one_case'" "$out"
 ends 'a seed under the name of the case' grep -F "to debug: WW_SEED=17 CK_FORK=no CK_RUN_CASE='other_case'" "$out"
 
-# Each notes that it runs; the one that is alone looks whether another does.
+# Each notes that it runs; the one that is alone looks for a while whether another does.
 for name in first second; do
 	script $name.sh <<END
-touch "$folder/$name.runs"; sleep 0.1; rm "$folder/$name.runs"
+touch "$folder/$name.runs"; sleep 0.3; rm "$folder/$name.runs"
 END
 done
 script by_itself.sh alone <<END
-! ls "$folder"/*.runs 2>/dev/null
+for ((i = 0; i < 20; i++)); do ! ls "$folder"/*.runs 2>/dev/null || exit 1; sleep 0.02; done
 END
 run 3 "$folder"/{by_itself,first,second}.sh
 ends 'a test that is alone has nothing beside it' last '3 passed, 0 failed'
@@ -173,12 +173,57 @@ ends 'outside CI a test has one chance' last '0 passed, 1 failed'
 rm "$folder/seeds"
 unsteady=$folder/unsteady run 2 "$folder"/{once,quick,always,third}.sh
 ends 'a test that passes twice after it failed counts as passed' last '2 passed, 2 failed'
-ends 'it is named' grep -E '^  UNSTEADY once +1 failed once and passed twice, seed 4711' "$out"
+ends 'it is named' grep -E '^  UNSTEADY once +1 failed once and passed when run again, seed 4711' "$out"
 ends 'its first log is kept' grep -x 'seed 4711' "$folder/unsteady"/*.once.log
 ends 'it is alone in being kept' test "$(find "$folder/unsteady" -name '*.log' | wc -l)" = 1
 ends 'it is run with its seed, then with another' test "$(cat "$folder/seeds")" = "seed of run: none
 seed of run: 4711
 seed of run: none"
+
+# What is a fault whether it comes again or not.
+chance() { # LINE STATUS
+	rm -f "$folder/chance"
+	script chance.sh <<END
+echo run >>"$folder/chance"
+[ "\$(wc -l <"$folder/chance")" = 1 ] || exit 0
+echo "$1"
+exit $2
+END
+	unsteady=$folder/unsteady run 2 "$folder/chance.sh"
+}
+chance 'WARNING: ThreadSanitizer: data race (pid=7)' 66
+ends "a sanitizer's report gets no second chance" last '0 passed, 1 failed'
+chance '==7== Invalid read of size 8' 1
+ends "valgrind's report gets no second chance" last '0 passed, 1 failed'
+chance 'skipped: too busy' 1
+ends 'what fails otherwise gets one' last '1 passed, 0 failed'
+FUZZ_SECONDS=1 chance 'found' 1
+ends 'a fuzzer gets no second chance' last '0 passed, 1 failed'
+script skips_then.sh <<END
+[ -e "$folder/skipped" ] && exit 77
+touch "$folder/skipped"
+exit 1
+END
+unsteady=$folder/unsteady run 2 "$folder/skips_then.sh"
+ends 'a skip is no pass' last '0 passed, 1 failed'
+program test_seeds <<'END'
+#!/bin/sh
+echo "test_seeds: seed 1000"
+echo "test_seeds: seed 200"
+if [ "$WW_SEED" = 200 ] || { [ -z "$WW_SEED" ] && [ ! -e "$B/seeds_failed" ]; }; then
+	touch "$B/seeds_failed"
+	echo "not ok 1 - seeds.c:one:one: wrong" >"$CK_TAP_LOG_FILE_NAME"
+	exit 1
+fi
+echo "ok 1 - seeds.c:one:one: Passed" >"$CK_TAP_LOG_FILE_NAME"
+END
+unsteady=$folder/unsteady run 2 "$folder/tests/test_seeds"
+ends 'each seed that was printed is tried again' last '0 passed, 1 failed'
+
+run 2
+ends 'nothing to run fails' last '0 passed, 1 failed'
+chosen='quick quack' run 2 "$folder"/{quick,skips}.sh
+ends 'a name that is none fails beside others' last '1 passed, 1 failed'
 
 # What a test says of itself.
 mkdir -p "$folder/tree/tests"
@@ -193,11 +238,12 @@ chosen() { # RESULT TIERS WANTED UNWANTED NAME...
 }
 says test_a '/* tier: quick */'
 says test_b '/* tier: check, threads, no-valgrind (it races threads) */' '/* needs: tests/helper examples/other */'
-says test_c '/* tier: long, threads */'
+says test_c '/* tier: long, threads, no-valgrind (so slow, alone) */'
 ends 'tests of a tier' chosen test_a quick '' '' test_a test_b test_c
 ends 'tests of two tiers' chosen 'test_a test_c' 'quick long' '' '' test_a test_b test_c
 ends 'tests with a trait' chosen 'test_b test_c' 'quick check long' threads '' test_a test_b test_c
-ends 'tests without a trait' chosen 'test_a test_c' 'quick check long' '' no-valgrind test_a test_b test_c
+ends 'tests without a trait' chosen 'test_a' 'quick check long' '' no-valgrind test_a test_b test_c
+ends 'a reason is no trait' chosen '' 'long' alone '' test_c
 ends 'an unknown trait' chosen 'run-tests: there is no trait thread: traits are alone, waits, threads, every-build, no-sanitizers, no-valgrind' \
 	check thread '' test_a
 says test_d '/* tier: fast */'

@@ -86,7 +86,7 @@ for words in 'early:s early' 'lost:is lost' 'token:with the token' 'again:is del
 done
 
 # Weeks of other seeds. A night takes more of them.
-run 0 --judge "$judge" --weeks "${WW_WEEKS:-20}" --processes "$(nproc)"
+run 0 --judge "$judge" --weeks "${WW_WEEKS:-5}" --processes "$(nproc)"
 
 run 2 --weeks
 run 2 --weeks many
