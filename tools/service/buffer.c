@@ -6,9 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-/* An empty buffer keeps up to BUFFER_KEPT bytes, so that a busy connection does not allocate for each answer. */
-enum { BUFFER_LEAST = 512, BUFFER_KEPT = 4096 };
+/*
+ * An empty buffer keeps up to BUFFER_KEPT bytes, so that a busy connection does not allocate for each answer. From
+ * BUFFER_MAPPED bytes on it has pages of its own: they grow without a copy, and are the system's again when it is freed,
+ * while an allocator would keep them for a time, beside those of its next size.
+ */
+enum { BUFFER_LEAST = 512, BUFFER_KEPT = 4096, BUFFER_MAPPED = 32 << 10, PAGE = 4096 };
 
 static _Atomic size_t all;
 
@@ -25,6 +30,26 @@ void buffer_count(size_t bytes)
 void buffer_count_out(size_t bytes)
 {
 	all -= bytes;
+}
+
+/* Give the block another size. Returns NULL without memory: then it is as before. */
+static char *resize(char *data, size_t used, size_t from, size_t to)
+{
+	char *block;
+
+	if (to < BUFFER_MAPPED)
+		return realloc(data, to);
+	if (from >= BUFFER_MAPPED)
+		block = mremap(data, from, to, MREMAP_MAYMOVE);
+	else
+		block = mmap(NULL, to, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (block == MAP_FAILED)
+		return NULL;
+	if (from < BUFFER_MAPPED && used > 0)
+		memcpy(block, data, used);
+	if (from < BUFFER_MAPPED)
+		free(data);
+	return block;
 }
 
 static void close_gap(struct buffer *buffer)
@@ -58,7 +83,9 @@ int buffer_reserve(struct buffer *buffer, size_t more)
 		capacity = BUFFER_LEAST;
 	while (capacity < buffer->size + more)
 		capacity += capacity / 2;
-	data = realloc(buffer->data, capacity);
+	if (capacity >= BUFFER_MAPPED)
+		capacity = (capacity + PAGE - 1) / PAGE * PAGE;
+	data = resize(buffer->data, buffer->size, buffer->capacity, capacity);
 	if (!data)
 		return -1;
 	all += capacity - buffer->capacity;
@@ -118,8 +145,12 @@ void buffer_drop(struct buffer *buffer, size_t size)
 
 void buffer_free(struct buffer *buffer)
 {
-	all -= buffer->dropped + buffer->capacity;
-	if (buffer->data)
+	size_t takes = buffer_takes(buffer);
+
+	all -= takes;
+	if (takes >= BUFFER_MAPPED)
+		(void)munmap(buffer->data - buffer->dropped, takes);
+	else if (buffer->data)
 		free(buffer->data - buffer->dropped);
 	*buffer = (struct buffer){0};
 }

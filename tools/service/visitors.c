@@ -148,6 +148,23 @@ void visitors_owe(struct visitors *visitors, int fd, size_t bytes)
 		visitor->owed = bytes;
 }
 
+int visitors_is_leaving(const struct visitors *visitors, int fd)
+{
+	const struct visitor *visitor = find(visitors, fd);
+
+	return visitor && visitor->list == &visitors->leaving;
+}
+
+size_t visitors_going(const struct visitors *visitors)
+{
+	const struct visitor *visitor;
+	size_t going = 0;
+
+	TAILQ_FOREACH(visitor, &visitors->leaving, next)
+	going += visitor->owed;
+	return going;
+}
+
 /* Only to one with a complete request something is owed. */
 static struct visitor *find_worst(const struct visitors *visitors)
 {

@@ -64,6 +64,12 @@ void visitors_note(struct visitors *visitors, int fd, int is_answered, uint64_t 
 /* It is being sent an answer of so many bytes. */
 void visitors_owe(struct visitors *visitors, int fd, size_t bytes);
 
+/* Return 1 if it has to leave: bytes of it that still come are of no use. */
+int visitors_is_leaving(const struct visitors *visitors, int fd);
+
+/* Return how many bytes those have who are leaving. */
+size_t visitors_going(const struct visitors *visitors);
+
 /* Return how many bytes the one has who is owed most, and let that one leave. */
 size_t visitors_worst(const struct visitors *visitors);
 void visitors_end_worst(struct visitors *visitors);

@@ -14,8 +14,9 @@ enum {
 	WORST_LEAST = 4096, /* a client with less is not at fault */
 	PARTS = 8,          /* a client may leave this part of the room unread, or watch tubes for it */
 	WATCHES_FREE = 8,   /* so many tubes may a client watch in any case: it may be there to make room */
-	ENDS_MOST = 16,     /* clients that lose something in a turn */
-	LINE_BYTES = 64     /* what an allocation takes beside its object */
+	ENDS_MOST = 16,     /* clients that lose something at a time */
+	LINE_BYTES = 64,    /* what an allocation takes beside its object */
+	ANSWER = 6 << 20    /* a list: it reads 4 MiB at most (ww_jobs_list), which base64 makes a third longer */
 };
 
 #define WATCH_BYTES (sizeof(struct watch) + sizeof(struct watch *) + sizeof(char *) + LINE_BYTES)
@@ -216,17 +217,15 @@ static size_t taken_by(const struct connection *connection)
 	return buffer_takes(&connection->in) + buffer_takes(&connection->out) + buffer_takes(&connection->sending);
 }
 
-/* Close the connection. What libuv still sends is freed after this turn: add that to *going. */
-static void end_client(struct connection *connection, uint64_t *going)
+static void end_client(struct connection *connection)
 {
 	connection_close(connection);
 	buffer_free(&connection->in);
 	buffer_free(&connection->out);
-	*going += buffer_takes(&connection->sending);
 }
 
 /* Take away what the connection with the most has. Returns 0 if none has much. */
-static int end_worst(struct server *server, const struct connection *spared, uint64_t *going)
+static int end_worst(struct server *server, const struct connection *spared)
 {
 	struct connection *worst = NULL;
 	struct connection *connection;
@@ -247,25 +246,43 @@ static int end_worst(struct server *server, const struct connection *spared, uin
 	    (unsigned long long)(server->bounds.buffers_most >> 20), most);
 	if (!worst || most > taken_by(worst)) {
 		http_end_worst(server);
-		*going += most;
 		return 1;
 	}
 	if (!worst->is_busy && buffer_takes(&worst->in) > buffer_takes(&worst->out) + buffer_takes(&worst->sending) &&
 	    protocol_drop(&worst->protocol, worst->in.size))
 		buffer_free(&worst->in);
 	else
-		end_client(worst, going);
+		end_client(worst);
 	return 1;
 }
 
-static void hold(struct server *server, const struct connection *spared)
+/* Whether buffers take more than `most`, without what will soon be free. */
+static int is_beyond(const struct server *server, uint64_t most)
 {
-	uint64_t going = 0;
+	uint64_t now = buffers_now(server);
+
+	return now > most && now > most + server->bounds.going + http_going(server);
+}
+
+static void hold(struct server *server, const struct connection *spared, uint64_t most)
+{
 	int ends = 0;
 
-	while (ends++ < ENDS_MOST && buffers_now(server) > server->bounds.buffers_most + going &&
-	       end_worst(server, spared, &going))
+	while (ends++ < ENDS_MOST && is_beyond(server, most) && end_worst(server, spared))
 		;
+}
+
+int bounds_answer(struct server *server, unsigned begun)
+{
+	uint64_t most = server->bounds.buffers_most;
+	/* As much as clients by the protocol leave for one answer (bounds_unread). */
+	uint64_t part = most / PARTS < ANSWER ? most / PARTS : ANSWER;
+
+	if (buffers_now(server) + (begun + UINT64_C(1)) * part <= most)
+		return 1;
+	if (begun == 0)
+		hold(server, NULL, most - part);
+	return 0;
 }
 
 void bounds_hold(struct server *server)
@@ -277,12 +294,17 @@ void bounds_hold(struct server *server)
 		bounds->asked = now + !now;
 		ask_store(server);
 	}
-	hold(server, NULL);
+	hold(server, NULL, bounds->buffers_most);
+}
+
+void bounds_hold_input(struct server *server)
+{
+	hold(server, NULL, server->bounds.buffers_most);
 }
 
 void bounds_hold_all_but(const struct connection *connection)
 {
-	hold(connection->server, connection);
+	hold(connection->server, connection, connection->server->bounds.buffers_most);
 }
 
 int bounds_numbers(struct server *server, struct buffer *out, number_fn *add)

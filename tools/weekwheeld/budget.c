@@ -15,6 +15,7 @@ void budget_turn(struct server *server)
 {
 	server->turn++;
 	server->turn_spent = 0;
+	server->turn_bytes = 0;
 }
 
 void budget_begin(struct connection *connection)

@@ -3,8 +3,11 @@
 
 #include "tools/weekwheeld/commands.h"
 
-/* While a client waits for a job, INPUT_MAX bytes that it sends are kept. */
-enum { INPUT_MAX = 65536, KEEPALIVE_SECONDS = 60 };
+/*
+ * While a client waits for a job, INPUT_MAX bytes that it sends are kept. When TURN_BYTES have been read in a turn, a
+ * connection is read once more in it: of each that is ready, libuv would read two MB.
+ */
+enum { INPUT_MAX = 65536, TURN_BYTES = 4 << 20, KEEPALIVE_SECONDS = 60 };
 
 static void connection_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *unused);
 
@@ -123,7 +126,11 @@ static int keep_input(struct connection *connection, const char *data, size_t si
 	/* A body gets its memory when it begins. A very long one gets it as the bytes come. */
 	if (wants > in->size && wants <= INPUT_MAX * 16 && buffer_reserve(in, wants - in->size) != 0)
 		return -1;
-	return buffer_append(in, data, size);
+	if (buffer_append(in, data, size) != 0)
+		return -1;
+	if (size > 0)
+		bounds_hold_input(connection->server);
+	return 0;
 }
 
 void connection_input(struct connection *connection, const char *data, size_t size)
@@ -138,7 +145,7 @@ void connection_input(struct connection *connection, const char *data, size_t si
 	} else if (keep_input(connection, data, size) != 0) {
 		server_note(connection->server, "no memory for a body: its connection is closed");
 		connection_close(connection);
-	} else if (!connection->in_resume) {
+	} else if (!connection->in_resume && !connection->is_closed) {
 		connection_process(connection);
 	}
 }
@@ -190,9 +197,14 @@ static void connection_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *u
 	if (size == 0)
 		return;
 	if (size > 0) {
+		connection->server->turn_bytes += (size_t)size;
 		(connection->tls ? secure_input : connection_input)(
 		    connection, connection->server->input, (size_t)size);
 		connection_settle(connection);
+		if (connection->is_reading && !connection->is_closed && connection->server->turn_bytes > TURN_BYTES) {
+			reading_stop(connection);
+			connection_resume(connection);
+		}
 	} else if (size == UV_EOF) {
 		connection_ended(connection, 0);
 	} else {
@@ -305,6 +317,8 @@ static void connection_sent(uv_write_t *write, int status)
 {
 	struct connection *connection = write->data;
 
+	if (connection->is_closed)
+		connection->server->bounds.going -= buffer_takes(&connection->sending);
 	buffer_free(&connection->sending);
 	if (connection->is_closed)
 		return;
@@ -382,6 +396,7 @@ void connection_close(struct connection *connection)
 	waiting_end(connection);
 	auth_close(connection);
 	connection->is_closed = 1;
+	server->bounds.going += buffer_takes(&connection->sending);
 	connection->kick.is_begun = 0;
 	lease_disown(connection);
 	connection_leave(connection);

@@ -108,6 +108,11 @@ void http_owe(struct server *server, struct MHD_Connection *client, const struct
 	web_owe(server->http->web, client, buffer);
 }
 
+int http_is_leaving(struct server *server, struct MHD_Connection *client)
+{
+	return visitors_is_leaving(web_visitors(server->http->web), reply_descriptor(client));
+}
+
 void http_note(struct server *server, struct MHD_Connection *client)
 {
 	visitors_note(web_visitors(server->http->web), reply_descriptor(client), 1, uv_now(&server->loop));
@@ -146,10 +151,8 @@ static enum MHD_Result question_start(struct server *server, struct http_questio
 	question->task.done = question_done;
 	http->asking[question->of]++;
 	LIST_INSERT_HEAD(&http->questions, question, next);
-	if (question->of == OF_METRICS || question->command.verb == VERB_FORECAST)
-		task_start_heavy(server, &question->task);
-	else
-		task_start(server, &question->task);
+	task_start_large(
+	    server, &question->task, question->of == OF_METRICS || question->command.verb == VERB_FORECAST);
 	if (question->is_known)
 		return question_answer(question);
 	question->is_suspended = 1;
@@ -208,7 +211,8 @@ static int is_denied(
 static struct http_question *question_make(
     struct server *server, struct MHD_Connection *client, int of, struct web_visit **state)
 {
-	struct http_question *question = server->http->asking[of] < QUESTIONS_MAX ? calloc(1, sizeof *question) : NULL;
+	int is_one_too_many = server->is_shared && server->http->asking[of] >= QUESTIONS_MAX;
+	struct http_question *question = is_one_too_many ? NULL : calloc(1, sizeof *question);
 
 	if (question) {
 		question->task.server = server;
@@ -331,6 +335,11 @@ static enum MHD_Result http_begin(void *context, struct MHD_Connection *client, 
 size_t http_worst(const struct server *server)
 {
 	return server->http ? visitors_worst(web_visitors(server->http->web)) : 0;
+}
+
+size_t http_going(const struct server *server)
+{
+	return server->http ? visitors_going(web_visitors(server->http->web)) : 0;
 }
 
 void http_end_worst(struct server *server)

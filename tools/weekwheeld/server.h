@@ -53,6 +53,7 @@ struct bounds {
 	uint64_t put_bytes;  /* since then, into memory */
 	uint64_t put_jobs;   /* since then, and perhaps refused */
 	uint64_t call_bytes; /* of commands that wait for a shared store; buffers have them, too */
+	uint64_t going;      /* what libuv has of closed connections, and will soon free */
 	uint64_t refused;
 	uint64_t over_quota; /* jobs refused */
 	uint64_t ended;
@@ -119,6 +120,7 @@ struct server {
 	struct job_counts counts;
 	uint64_t turn;       /* its number */
 	uint64_t turn_spent; /* ns of it that connections took */
+	size_t turn_bytes;   /* that were read in it */
 	size_t resuming;     /* how many are in `resume` */
 
 	int is_begun; /* a write of the store is under way */
@@ -170,8 +172,16 @@ int bounds_quota(struct server *server, const struct ww_job_spec *spec, size_t b
 int bounds_watch(const struct connection *connection);
 int bounds_call(struct server *server, size_t size);
 
+/*
+ * Return 1 if buffers have room for another answer beside `begun` that are being written. Otherwise the client with the
+ * most makes room, if there is one, and a later turn has it.
+ */
+int bounds_answer(struct server *server, unsigned begun);
+
 /* In each turn: end what takes too much. */
 void bounds_hold(struct server *server);
+/* The same when a client's bytes have been taken: in one turn, all clients may bring some. */
+void bounds_hold_input(struct server *server);
 /* The same before that, but for the connection that carries out a command. */
 void bounds_hold_all_but(const struct connection *connection);
 
@@ -274,6 +284,8 @@ void http_stop(struct server *server);
 /* Return the bytes of the largest answer that a client by HTTP leaves unread, and close that client. */
 size_t http_worst(const struct server *server);
 void http_end_worst(struct server *server);
+/* Return the bytes of clients by HTTP that are being closed. */
+size_t http_going(const struct server *server);
 
 /* ---- v1: jobs over HTTP */
 

@@ -11,6 +11,8 @@
  * a network, or at a node that is silent, while others have work for the rest. So others may begin in its place.
  */
 enum { THREADS_MAX = 64, CALLS_GOOD = 6, LONG_NS = 2000000, LOOK_MS = 2 };
+/* What answers of large tasks take of a turn. */
+#define LARGE_NS UINT64_C(2000000)
 /* After a slow task the loop's thread leaves tasks to others for a while: the first time, and at most. */
 #define REST UINT64_C(5000000)
 #define REST_MAX UINT64_C(1000000000)
@@ -154,6 +156,8 @@ static void take_ended(struct tasks *tasks)
 	pthread_mutex_unlock(&tasks->lock);
 	while ((task = take_first(&ended)) != NULL) {
 		tasks->under_way--;
+		if (task->is_large)
+			tasks->large_begun--;
 		if (task->is_heavy)
 			next_heavy(task->server);
 		task->done(task);
@@ -174,6 +178,7 @@ int tasks_start(struct server *server)
 	STAILQ_INIT(&tasks->waiting);
 	STAILQ_INIT(&tasks->ended);
 	STAILQ_INIT(&tasks->heavy);
+	STAILQ_INIT(&tasks->large);
 	if (!server->is_shared)
 		return 0;
 	tasks->threads = calloc(THREADS_MAX, sizeof *tasks->threads);
@@ -191,13 +196,14 @@ int tasks_start(struct server *server)
 	return 0;
 }
 
-static void start(struct server *server, struct task *task, int is_short, int is_heavy)
+static void start(struct server *server, struct task *task, int is_short, int is_heavy, int is_large)
 {
 	struct tasks *tasks = &server->tasks;
 
 	task->server = server;
 	task->is_short = is_short;
 	task->is_heavy = is_heavy;
+	task->is_large = is_large;
 	task->begun = is_heavy ? uv_hrtime() : 0;
 	if (!server->is_shared) {
 		task->run(task);
@@ -219,17 +225,64 @@ static void start(struct server *server, struct task *task, int is_short, int is
 
 void task_start(struct server *server, struct task *task)
 {
-	start(server, task, 0, 0);
+	start(server, task, 0, 0, 0);
 }
 
 void task_start_short(struct server *server, struct task *task)
 {
-	start(server, task, 1, 0);
+	start(server, task, 1, 0, 0);
 }
 
 void task_start_heavy(struct server *server, struct task *task)
 {
-	start(server, task, 0, 1);
+	start(server, task, 0, 1, 0);
+}
+
+static int large_may_begin(struct server *server)
+{
+	struct tasks *tasks = &server->tasks;
+
+	if (tasks->large_turn != server->turn) {
+		tasks->large_turn = server->turn;
+		tasks->large_spent = 0;
+	}
+	return tasks->large_spent < LARGE_NS && bounds_answer(server, tasks->large_begun);
+}
+
+static void large_begin(struct server *server, struct task *task)
+{
+	struct tasks *tasks = &server->tasks;
+	uint64_t since = uv_hrtime();
+
+	tasks->large_begun++;
+	start(server, task, 0, task->is_heavy, 1);
+	if (!server->is_shared)
+		tasks->large_begun--;
+	tasks->large_spent += uv_hrtime() - since;
+}
+
+void task_start_large(struct server *server, struct task *task, int is_heavy)
+{
+	struct tasks *tasks = &server->tasks;
+
+	task->is_heavy = is_heavy;
+	if (STAILQ_EMPTY(&tasks->large) && large_may_begin(server)) {
+		large_begin(server, task);
+		return;
+	}
+	STAILQ_INSERT_TAIL(&tasks->large, task, next);
+	turn_again(server);
+}
+
+void tasks_turn(struct server *server)
+{
+	struct tasks *tasks = &server->tasks;
+
+	while (!STAILQ_EMPTY(&tasks->large) && large_may_begin(server))
+		large_begin(server, take_first(&tasks->large));
+	/* For lack of room, a turn comes when a client has read or has gone. */
+	if (!STAILQ_EMPTY(&tasks->large) && tasks->large_spent >= LARGE_NS)
+		turn_again(server);
 }
 
 void tasks_prepare(struct server *server)
@@ -396,7 +449,10 @@ void tasks_loop(struct server *server)
 void tasks_stop(struct server *server)
 {
 	struct tasks *tasks = &server->tasks;
+	struct task *task;
 
+	while ((task = take_first(&tasks->large)) != NULL)
+		task->done(task);
 	if (!tasks->threads)
 		return;
 	pthread_mutex_lock(&tasks->lock);

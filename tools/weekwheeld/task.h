@@ -39,6 +39,7 @@ struct task {
 	void (*done)(struct task *task);
 	int is_short;
 	int is_heavy;
+	int is_large;
 	uint64_t begun; /* ns of uv_hrtime(): when a heavy one was started */
 	STAILQ_ENTRY(task) next;
 };
@@ -52,6 +53,10 @@ struct tasks {
 	struct task_list ended;
 	struct task_list heavy; /* of the loop: wait for the one that runs */
 	int is_heavy;           /* one is under way */
+	struct task_list large; /* of the loop: wait for a turn with time, and buffers with room */
+	unsigned large_begun;   /* and not done */
+	uint64_t large_turn;    /* the turn in which the last ones began, and the ns that they took */
+	uint64_t large_spent;
 	unsigned waiting_count;
 	struct thread *threads;
 	unsigned thread_count;
@@ -88,6 +93,15 @@ void task_start_short(struct server *server, struct task *task);
  * meanwhile. So run() may keep its answer for those that were begun before it asked.
  */
 void task_start_heavy(struct server *server, struct task *task);
+
+/*
+ * The same for one that may have a large answer: it waits until buffers have room for that, and no turn of the loop makes
+ * more of them than it has time for, however many clients ask at once. So done() may be called later for any store.
+ */
+void task_start_large(struct server *server, struct task *task, int is_heavy);
+
+/* In each turn, when nothing waits for its write: start large tasks that wait. */
+void tasks_turn(struct server *server);
 
 /* Go round the loop until it has nothing left. */
 void tasks_loop(struct server *server);

@@ -79,6 +79,7 @@ void turn_end(struct server *server)
 
 	budget_turn(server);
 	turn_commit(server);
+	tasks_turn(server);
 	turn_time(server);
 	schedules_turn(server);
 	waiting_serve(server);

@@ -135,5 +135,31 @@ START_TEST(requests_and_answers_have_their_time)
 }
 END_TEST
 
+START_TEST(the_largest_leaves_and_what_it_has_is_known)
+{
+	int one;
+	int other;
+
+	begin();
+	one = enter(1, 0);
+	other = enter(2, 0);
+	visitors_note(&visitors, pairs[one][0], 1, 0);
+	visitors_note(&visitors, pairs[other][0], 1, 0);
+	visitors_owe(&visitors, pairs[one][0], 1000);
+	visitors_owe(&visitors, pairs[other][0], 3000);
+	ck_assert_uint_eq(visitors_worst(&visitors), 3000);
+	ck_assert_uint_eq(visitors_going(&visitors), 0);
+	visitors_end_worst(&visitors);
+	ck_assert(visitors_is_leaving(&visitors, pairs[other][0]));
+	ck_assert(!visitors_is_leaving(&visitors, pairs[one][0]));
+	ck_assert_uint_eq(visitors_worst(&visitors), 1000);
+	ck_assert_uint_eq(visitors_going(&visitors), 3000);
+	visitors_leave(&visitors, pairs[other][0]);
+	ck_assert_uint_eq(visitors_going(&visitors), 0);
+	finish();
+}
+END_TEST
+
 TEST_MAIN("weekwheeld/visitors", the_oldest_leaves_for_the_newest, who_waits_for_an_answer_leaves_last,
-    an_address_takes_only_its_own_places, requests_and_answers_have_their_time)
+    an_address_takes_only_its_own_places, requests_and_answers_have_their_time,
+    the_largest_leaves_and_what_it_has_is_known)

@@ -12,8 +12,13 @@ import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import Case, Client, Redis, Server, check, equal, main, matches, need_redis, seed, stopped, until
+from web import Web, token_of
 
 MANY = 20000
+
+
+def http_port(server):
+    return int(re.search(r"serving http://[0-9.]+:(\d+)/", server.said).group(1))
 
 
 def pipeline(client, lines, window=500):
@@ -194,9 +199,8 @@ class Bounds(Case):
         server, light = self.server("--max-buffers", "16777216")
         for _ in range(60):
             light.put(b"x" * 60000, delay=1000)
-        port = int(re.search(r"serving http://[0-9.]+:(\d+)/", server.said).group(1))
         for _ in range(10):
-            heavy = socket.create_connection(("127.0.0.1", port), 60)
+            heavy = socket.create_connection(("127.0.0.1", http_port(server)), 60)
             self.addCleanup(heavy.close)
             heavy.sendall(b"GET /list?limit=60&body=yes HTTP/1.1\r\nHost: localhost\r\n\r\n")
             equal(heavy.recv(12), b"HTTP/1.1 200")
@@ -307,6 +311,64 @@ class Bounds(Case):
                 one.send("list-delayed body=yes\r\n")
         equal(light.ask("list-tube-used"), "USING default")
         self.peak(server, 100000, "not 100 answers at once")
+
+    def memory(self, server, of):
+        with open("/proc/%d/status" % server.process.pid, encoding="ascii") as file:
+            return int(re.search(of + r":\s+(\d+)", file.read()).group(1)) << 10
+
+    @contextlib.contextmanager
+    def at_once(self, server, count, port, bound, *parts):
+        """Clients say all that the system takes of this before the server goes on. Its memory keeps the bound of buffers."""
+        clients = [self.enterContext(socket.create_connection(("127.0.0.1", port), 60)) for _ in range(count)]
+        for client in clients:
+            client.sendall(parts[0])
+        until(lambda: self.number(server, "connections") + self.number(server, "http_connections") >= count, "all are there")
+        idle = self.memory(server, "VmRSS")
+        with stopped(server):
+            for client in clients:
+                client.setblocking(False)
+                for part in parts[1:]:
+                    with contextlib.suppress(BlockingIOError):
+                        client.send(part)
+        yield clients
+        taken = self.memory(server, "VmHWM") - idle
+        # Beside buffers, libmicrohttpd has some memory for each connection, and what it has just read of it.
+        most = bound * 13 // 10 + count * 65536
+        print("at most %d of %d bytes" % (taken, most))
+        check(taken < most or os.environ.get("SANITIZE"), "%d bytes" % taken)
+
+    def test_lists_of_one_turn(self):
+        for path in ("/list?body=yes&limit=1000", "/v1/jobs?body=true&limit=100"):
+            server, light = self.server("--max-buffers", "33554432")
+            for _ in range(100):
+                light.put(b"x" * 60000, delay=1000)
+            request = ("GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path).encode()
+            with self.at_once(server, 100, http_port(server), 32 << 20, request[:10], request[10:]):
+                equal(light.ask("list-tube-used"), "USING default")
+                # Whoever asks for little is answered, behind them.
+                equal(server.get(path.split("?", maxsplit=1)[0] + "?limit=1")[0], 200)
+            until(lambda: self.number(server, "buffer_bytes") <= 32 << 20, "what they have is counted")
+
+    def test_bodies_of_one_turn(self):
+        server, light = self.server("--max-buffers", "8388608", "--max-job-size", "16000000")
+        with self.at_once(server, 150, server.port, 8 << 20, b"put 0 0 60 16000000\r\n", *[b"x" * 100000] * 40):
+            matches("INSERTED", light.put())
+            until(lambda: self.number(server, "bound_clients_ended_total") > 0, "some lose their bodies")
+            matches("INSERTED", light.put())
+
+    def test_bodies_of_one_turn_by_http(self):
+        token = token_of("admin", "admin:*")
+        server, _ = self.server("--max-buffers", "8388608", "--max-job-size", "16000000", "--auth-file", "tokens")
+        self.number = lambda server, name: next(
+            int(line.split()[1]) for line in Web(server, token).text("/metrics").splitlines()
+            if line.startswith("weekwheeld_" + name + " "))
+        head = "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n" \
+            "Content-Length: 16000000\r\n\r\n" % token
+        with self.at_once(server, 150, http_port(server), 8 << 20, head.encode(), *[b" " * 100000] * 40):
+            with Web(server, token) as web:
+                web.good("POST", "jobs", {"body": "x"})
+                until(lambda: self.number(server, "bound_clients_ended_total") > 0, "some lose their bodies")
+                web.good("POST", "jobs", {"body": "x"})
 
     def test_puts_while_redis_is_silent(self):
         need_redis()

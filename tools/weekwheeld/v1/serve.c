@@ -277,7 +277,11 @@ static void ask(struct v1_request *request)
 	request->got = 0;
 	request->task.run = task_run;
 	request->task.done = task_done;
-	task_start(server, &request->task);
+	/* The answer of a change is short, and its write waits for the end of the turn. */
+	if (request->operation->is_change)
+		task_start(server, &request->task);
+	else
+		task_start_large(server, &request->task, 0);
 }
 
 void v1_settle(struct server *server, int error)
@@ -326,7 +330,8 @@ void v1_stop(struct server *server)
 
 static int more(struct v1_request *request, const char *data, size_t size)
 {
-	size_t most = (size_t)request->task.server->settings->max_job_size;
+	struct server *server = request->task.server;
+	size_t most = (size_t)server->settings->max_job_size;
 
 	/* Base64 takes four bytes for three, and members take some. */
 	most = most / 3 * 4 + V1_OBJECT_MAX;
@@ -336,7 +341,8 @@ static int more(struct v1_request *request, const char *data, size_t size)
 	if (buffer_append(&request->in, data, size) != 0)
 		return v1_failed(request, WW_ENOMEM);
 	/* At the bound of buffers, the client with the largest body leaves. */
-	http_owe(request->task.server, request->visit.client, &request->in);
+	http_owe(server, request->visit.client, &request->in);
+	bounds_hold_input(server);
 	return 0;
 }
 
@@ -376,7 +382,8 @@ static enum MHD_Result go_on(struct web_visit *visit, const char *data, size_t *
 		if (!request->is_refused && more(request, data, *size) != 0)
 			request->is_refused = 1;
 		*size = 0;
-		return MHD_YES;
+		/* One that has to leave is closed at once: the system may still have much of what it has sent. */
+		return http_is_leaving(request->task.server, visit->client) ? MHD_NO : MHD_YES;
 	}
 	return request->state == V1_NEW ? complete(request) : reply_or_wait(request);
 }
