@@ -38,9 +38,9 @@
  * in receive or ww_sleep at the stop gets that answer at once. Nobody polls: a thread that waits sleeps until then.
  *
  * Threads: any thread and any callback may call every function that does not say otherwise. Do not use an object during
- * or after its destruction. receive, ww_sleep and the two destroy functions are points of thread cancellation
+ * or after its destruction; only a call of its own function that still runs may, and cannot start it again. receive, ww_sleep and the two destroy functions are points of thread cancellation
  * (pthread_cancel). Cancellation loses nothing: no value, no lock, no timer that keeps running. An object whose
- * destruction was cancelled is stopped, and can be destroyed again.
+ * destruction was cancelled is stopped for good, and can be destroyed again.
  *
  * In callbacks: an expiry needs a worker of the driver to arrive. A callback that waits in receive or ww_sleep occupies
  * a worker, so fewer callbacks than there are workers may wait at a time. In a driver without threads no callback may
@@ -122,12 +122,13 @@ WW_API int ww_after_stop(struct ww_after *after);
  * active. After a 0 the former call of its function may still run, and the next one may overlap with it.
  * Complexity: as ww_after_stop. An active timer is moved and nothing is allocated, unless the timer is just expiring.
  * Errors: WW_EINVAL: after is NULL. WW_EOVERFLOW, WW_ENOMEM, WW_ECLOSED: as ww_after_create; the timer goes on as it
- * was.
+ * was. WW_ECLOSED also: in its own function, once its destruction has begun.
  */
 WW_API int ww_after_reset(struct ww_after *after, uint64_t delay);
 
 /*
- * Stop the timer, wait until its function has ended if it runs, and free the timer. NULL is harmless.
+ * Stop the timer, wait until its function has ended if it runs, and free the timer. NULL is harmless. From then on its
+ * function is not called again: in a call that still runs, ww_after_reset answers WW_ECLOSED.
  * In its own function the call does not wait, and the timer is freed when the last call of the function has ended. The
  * driver can be destroyed before. Functions in two threads that destroy each other's timers wait for ever.
  * Threads: no other thread may use the timer any more. A point of thread cancellation.

@@ -162,7 +162,7 @@ int ww_channel_start(struct ww_channel *channel, uint64_t delay, uint64_t period
 		return result;
 	pthread_mutex_lock(&channel->lock);
 	active = channel->timer || channel->full;
-	result = move(channel, delay, period);
+	result = channel->closed ? WW_ECLOSED : move(channel, delay, period);
 	if (result == 0) {
 		former = channel->timer;
 		result = ww_channel_schedule(channel, delay, period);
@@ -221,6 +221,7 @@ int ww_channel_close(struct ww_channel *channel)
 
 	pthread_mutex_lock(&channel->lock);
 	receivers = channel->receivers;
+	channel->closed |= !receivers;
 	pthread_mutex_unlock(&channel->lock);
 	if (receivers)
 		return WW_EBUSY;
@@ -234,13 +235,16 @@ int ww_channel_close(struct ww_channel *channel)
 /* In a call of the channel's function, the last of which frees it. It may be told so again until it returns. */
 static void doom(struct ww_channel *channel)
 {
-	if (channel->doomed)
+	int is_doomed;
+
+	pthread_mutex_lock(&channel->lock);
+	is_doomed = channel->doomed;
+	channel->doomed = channel->closed = 1;
+	pthread_mutex_unlock(&channel->lock);
+	if (is_doomed)
 		return;
 	(void)halt(channel);
 	ww_driver_unwatch(channel->driver, &channel->watch);
-	pthread_mutex_lock(&channel->lock);
-	channel->doomed = 1;
-	pthread_mutex_unlock(&channel->lock);
 }
 
 int ww_channel_destroy(struct ww_channel *channel)

@@ -36,6 +36,7 @@ struct ww_channel {
 	uint64_t period;        /* 0: a one-shot */
 	uint64_t time;          /* the value, while full */
 	int full;
+	int closed;         /* its end has begun: nothing starts it any more, not even its own function */
 	int doomed;         /* destroyed by its own function, whose last call frees it */
 	uint32_t receivers; /* threads that wait for a value */
 	uint32_t running;   /* calls of fn */
@@ -52,7 +53,7 @@ int ww_channel_destroy(struct ww_channel *channel);
 
 /* The lock is held: schedule a timer, which is from now on the one that counts. */
 int ww_channel_schedule(struct ww_channel *channel, uint64_t delay, uint64_t period);
-/* Start or restart the timer. Returns 1 if it was active, 0 if not, or an error. */
+/* Start or restart the timer. Returns 1 if it was active, 0 if not, or an error: WW_ECLOSED also once its end began. */
 int ww_channel_start(struct ww_channel *channel, uint64_t delay, uint64_t period);
 /* Stop it. Returns as ww_channel_start. */
 int ww_channel_stop(struct ww_channel *channel);

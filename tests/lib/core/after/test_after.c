@@ -552,6 +552,77 @@ START_TEST(destroy_waits_for_the_function)
 }
 END_TEST
 
+/* A function that starts its own timer again, as Go's time.AfterFunc is used for what repeats. */
+struct again {
+	struct ww_after *after;
+	struct gate gate;
+	atomic_int reset, stop;
+	_Atomic int destroys; /* the next call destroys the timer before it waits at the gate */
+};
+
+static void call_again(void *user)
+{
+	struct again *again = user;
+
+	if (atomic_exchange(&again->destroys, 0))
+		OK(ww_after_destroy(again->after));
+	gate_fn(&again->gate);
+	atomic_store(&again->reset, ww_after_reset(again->after, MS));
+	atomic_store(&again->stop, ww_after_stop(again->after));
+	(void)ww_after_reset(again->after, 0);
+}
+
+static void *destroy_again(void *after)
+{
+	OK(ww_after_destroy(after));
+	return NULL;
+}
+
+START_TEST(a_function_cannot_start_a_timer_that_is_being_destroyed)
+{
+	struct world world = make_world();
+	struct again again = {.gate.closed = 1, .reset = 1, .stop = 1};
+	pthread_t thread;
+
+	OK(ww_after_func(&again.after, world.driver, 0, call_again, &again));
+	wait_until_came(&again.gate, 1);
+	/* The destruction has begun once it has taken this start back. */
+	ck_assert_int_eq(ww_after_reset(again.after, MS), 0);
+	thread = start_thread(destroy_again, again.after);
+	wait_until_pending(world, 0);
+	atomic_store(&again.gate.closed, 0);
+	end_thread(thread);
+	ck_assert_int_eq(again.reset, WW_ECLOSED);
+	ck_assert_int_eq(again.stop, 0);
+	ck_assert_uint_eq(stats_of(world).pending, 0);
+	pass(world, HOUR_NS);
+	ck_assert_int_eq(again.gate.came, 1);
+	end_world(world);
+}
+END_TEST
+
+/* The second call destroys it, and neither that call nor the first one can start it again. */
+START_TEST(a_function_cannot_start_a_timer_that_it_destroyed)
+{
+	struct world world = make_world();
+	struct again again = {.gate.closed = 1, .reset = 1, .stop = 1};
+
+	OK(ww_after_func(&again.after, world.driver, 0, call_again, &again));
+	wait_until_came(&again.gate, 1);
+	again.destroys = 1;
+	ck_assert_int_eq(ww_after_reset(again.after, 0), 0);
+	wait_until_came(&again.gate, 2);
+	atomic_store(&again.gate.closed, 0);
+	OK(ww_driver_settle(world.driver));
+	ck_assert_int_eq(again.reset, WW_ECLOSED);
+	ck_assert_int_eq(again.stop, 0);
+	ck_assert_uint_eq(stats_of(world).pending, 0);
+	pass(world, HOUR_NS);
+	ck_assert_int_eq(again.gate.came, 2);
+	end_world(world);
+}
+END_TEST
+
 START_TEST(destroy_in_the_function_of_another_timer_waits_too)
 {
 	struct world world = make_world();
@@ -629,5 +700,6 @@ TEST_MAIN("after/after", null_is_refused_or_harmless, a_deadline_beyond_the_end_
     a_function_is_called_at_its_deadline_and_once, a_function_that_runs_is_neither_stopped_nor_waited_for,
     a_function_may_stop_and_reset_its_own_timer, a_function_may_destroy_its_own_timer,
     a_function_that_destroyed_its_timer_goes_on, the_last_call_of_a_function_frees_the_timer_that_it_destroyed,
-    destroy_waits_for_the_function, destroy_in_the_function_of_another_timer_waits_too,
+    destroy_waits_for_the_function, a_function_cannot_start_a_timer_that_is_being_destroyed,
+    a_function_cannot_start_a_timer_that_it_destroyed, destroy_in_the_function_of_another_timer_waits_too,
     the_driver_is_not_destroyed_before_its_timers, a_sleeping_callback_does_not_hold_up_its_driver)
