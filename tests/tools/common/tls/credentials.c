@@ -8,8 +8,6 @@
 
 #include "tests/support/suite.h"
 
-enum { DAY = 86400 };
-
 static void add_extension(X509 *made, X509 *signer, int what, const char *value)
 {
 	X509V3_CTX context;
@@ -53,6 +51,7 @@ void credential_make(struct credential *credential, const char *folder)
 {
 	const struct credential *by = credential->by ? credential->by : credential;
 	static long serial;
+	time_t now = time(NULL);
 	X509 *made = X509_new();
 	X509_NAME *subject = X509_get_subject_name(made);
 
@@ -61,8 +60,8 @@ void credential_make(struct credential *credential, const char *folder)
 	ck_assert_ptr_nonnull(credential->pair);
 	(void)X509_set_version(made, X509_VERSION_3);
 	(void)ASN1_INTEGER_set(X509_get_serialNumber(made), ++serial);
-	(void)X509_gmtime_adj(X509_getm_notBefore(made), (long)credential->from * DAY);
-	(void)X509_gmtime_adj(X509_getm_notAfter(made), (long)credential->until * DAY);
+	(void)X509_time_adj_ex(X509_getm_notBefore(made), credential->from, 0, &now);
+	(void)X509_time_adj_ex(X509_getm_notAfter(made), credential->until, 0, &now);
 	(void)X509_NAME_add_entry_by_txt(
 	    subject, "CN", MBSTRING_ASC, (const unsigned char *)credential->name, -1, -1, 0);
 	(void)X509_set_issuer_name(made, X509_get_subject_name(by->made));
