@@ -365,7 +365,8 @@ class RedisKilled(Case):
             assert b.answer().startswith("RESERVED "), "the waiting client is not served"
 
     def test_a_cluster_that_loses_a_node(self):
-        with Cluster() as cluster, cluster.server("--redis-timeout", "0.5") as one, cluster.server() as two:
+        # On a busy machine a node may be silent for an eighth of a short timeout, and is then set aside.
+        with Cluster() as cluster, cluster.server("--redis-timeout", "10") as one, cluster.server() as two:
             with one.client() as a, two.client() as b:
                 equal(a.numbers("stats")["redis-nodes"], "3")
                 for number in range(60):
