@@ -82,10 +82,18 @@ struct http_question {
 	struct metrics_sample sample;
 };
 
+int http_is_leaving(struct server *server, struct MHD_Connection *client)
+{
+	return visitors_is_leaving(web_visitors(server->http->web), reply_descriptor(client));
+}
+
 static void question_run(struct task *task)
 {
 	struct http_question *question = (struct http_question *)task;
 
+	/* It had to leave while it waited. Threads may not ask that. */
+	if (!task->server->is_shared && http_is_leaving(task->server, question->visit.client))
+		return;
 	if (question->of == OF_METRICS)
 		question->error = metrics_ask(task->server, &question->sample);
 	else
@@ -106,11 +114,6 @@ static void question_done(struct task *task)
 void http_owe(struct server *server, struct MHD_Connection *client, const struct buffer *buffer)
 {
 	web_owe(server->http->web, client, buffer);
-}
-
-int http_is_leaving(struct server *server, struct MHD_Connection *client)
-{
-	return visitors_is_leaving(web_visitors(server->http->web), reply_descriptor(client));
 }
 
 void http_note(struct server *server, struct MHD_Connection *client)
@@ -151,8 +154,11 @@ static enum MHD_Result question_start(struct server *server, struct http_questio
 	question->task.done = question_done;
 	http->asking[question->of]++;
 	LIST_INSERT_HEAD(&http->questions, question, next);
-	task_start_large(
-	    server, &question->task, question->of == OF_METRICS || question->command.verb == VERB_FORECAST);
+	/* Numbers are short, and wanted most when many ask for lists. */
+	if (question->of == OF_METRICS)
+		task_start_heavy(server, &question->task);
+	else
+		task_start_large(server, &question->task, question->command.verb == VERB_FORECAST);
 	if (question->is_known)
 		return question_answer(question);
 	question->is_suspended = 1;
