@@ -147,7 +147,7 @@ struct ww_session_config {
 };
 
 struct ww_session_stats {
-	uint64_t entries; /* in the map now; an expired entry counts until its tick */
+	uint64_t entries; /* in the map now; what is due by then has expired first, unless the queue is full */
 	uint64_t hits;    /* lookups that found a value */
 	uint64_t misses;  /* lookups that did not */
 	uint64_t expired;
@@ -585,7 +585,7 @@ WW_API int ww_session_load(
     struct ww_session *session, const struct ww_session_reader *reader, struct ww_session_loaded *loaded);
 
 /*
- * Fill *stats; works after the driver's stop, too. O(shards); the numbers need not all be of the same moment.
+ * Expire what is due, and fill *stats; works after the driver's stop, too. O(shards) and what is due; the numbers need not all be of the same moment.
  * Errors: WW_EINVAL: an argument is NULL. WW_ECLOSED: in a child of the process that made the map.
  */
 WW_API int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats);

@@ -114,17 +114,21 @@ int times_read(struct request *request, struct times *times)
 	                       : 0;
 }
 
-/* ns from now on, and the moment. */
+/*
+ * ns from now on, and the moment: a tick of the driver. What is found until then and what is counted would otherwise
+ * differ for the rest of a tick.
+ */
 static void resolve(const struct data *data, const struct times *times, uint64_t *ttl, uint64_t *deadline)
 {
 	uint64_t now = data_now(data);
 
 	if (times->is_absolute)
 		*deadline = data_from_wall_ms(data, times->ms);
-	else if ((uint64_t)times->ms > (DATA_LAST - now) / WW_MILLISECOND)
+	else if ((uint64_t)times->ms > (DATA_LAST - now) / WW_MILLISECOND - 1)
 		*deadline = DATA_LAST;
 	else
-		*deadline = now + (uint64_t)times->ms * WW_MILLISECOND;
+		*deadline =
+		    (now + WW_MILLISECOND - 1) / WW_MILLISECOND * WW_MILLISECOND + (uint64_t)times->ms * WW_MILLISECOND;
 	*ttl = *deadline > now ? *deadline - now : DATA_TTL_OVER;
 }
 

@@ -105,6 +105,11 @@ static inline int driver_deadline(const struct ww_driver *driver, uint64_t delay
 	*deadline = now + delay;
 	return WW_OK;
 }
+/*
+ * Expire what is due by now, as the driver itself is about to: workers run the firings. What finds no room in the queue
+ * waits. No lock is held. Takes a lock while nothing is due.
+ */
+void ww_driver_catch_up(struct ww_driver *driver);
 
 /* ---- Calls of the application's functions (inside.c) */
 

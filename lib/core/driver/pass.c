@@ -218,6 +218,14 @@ static uint64_t next_tick(struct ww_driver *driver)
 	return next;
 }
 
+void ww_driver_catch_up(struct ww_driver *driver)
+{
+	pthread_mutex_lock(&driver->agenda.lock);
+	if (ww_driver_refuses(driver) == WW_OK && next_tick(driver) <= ww_driver_time(driver) / driver->tick_ns)
+		pass_all(driver);
+	pthread_mutex_unlock(&driver->agenda.lock);
+}
+
 uint64_t ww_driver_next_tick(struct ww_driver *driver)
 {
 	uint64_t next;

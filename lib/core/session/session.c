@@ -389,6 +389,7 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 		return WW_EBUSY;
 	if (ww_driver_forked(session->driver))
 		return WW_ECLOSED;
+	ww_driver_catch_up(session->driver);
 	*stats = (struct ww_session_stats){.bytes = sizeof *session + session->shard_count * sizeof session->shard[0]};
 	stats->bytes += ww_group_bytes(session->group) + ww_pool_spare(&session->pool);
 	for (uint32_t i = 0; i < session->shard_count; i++) {

@@ -121,6 +121,31 @@ START_TEST(an_expiry_on_its_way_leaves_a_newer_value_alone)
 }
 END_TEST
 
+/* Nobody dispatches in between. */
+START_TEST(what_is_due_is_not_counted)
+{
+	struct rig rig;
+	const char *const keys[] = {"a", "b", "c"};
+
+	rig_plan(&rig);
+	rig.of_map.shards = 4;
+	rig_open(&rig);
+	for (unsigned i = 0; i < 3; i++)
+		OK(set(&rig, keys[i], i + 1, (i + 1) * SEC));
+	for (unsigned i = 0; i < 3; i++) {
+		step(&rig, SEC + (i == 0) * MS);
+		ck_assert_uint_eq(get(&rig, keys[i]), 0);
+		ck_assert_uint_eq(stats(&rig).entries, 2 - i);
+		ck_assert_uint_eq(stats(&rig).expired, i + 1);
+	}
+	/* It is only told later, and once. */
+	ck_assert_uint_eq(gone_calls(), 0);
+	OK(ww_driver_settle(rig.driver));
+	assert_last_gone(3, "c", 3, WW_GONE_EXPIRED);
+	rig_close(&rig);
+}
+END_TEST
+
 /* A gone that holds its worker until it is let go. */
 static sem_t entered, gate;
 
@@ -410,7 +435,8 @@ END_TEST
 
 TEST_MAIN("session/time", a_lookup_never_finds_an_expired_value_however_coarse_the_tick,
     the_deadline_is_exact_to_a_nanosecond_for_every_tick, setting_an_expired_key_tells_gone_and_returns_no_former_value,
-    an_expiry_on_its_way_leaves_a_newer_value_alone, an_expiry_behind_a_blocked_worker_leaves_a_newer_value_alone,
+    an_expiry_on_its_way_leaves_a_newer_value_alone, what_is_due_is_not_counted,
+    an_expiry_behind_a_blocked_worker_leaves_a_newer_value_alone,
     an_expiry_that_finds_the_queue_full_waits_although_the_driver_drops, a_late_removal_leaves_the_newer_timer_alone,
     gone_may_set_the_same_key, a_thousand_of_a_hundred_thousand_entries_leave_within_their_tick,
     a_clock_stepped_back_delays_expiries_and_loses_none, a_deadline_beyond_the_last_time_is_refused,
