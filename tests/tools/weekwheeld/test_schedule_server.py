@@ -259,7 +259,8 @@ class Crontab(Case):
         commands = {b"read a; read b; echo $a-$b%one%two": b"one-two\n", b"cat </dev/null%data": b"", b"cat; wc -c%hello": b"hello\n0\n",
                     b"cat # below 90% touch bad": b" touch bad\n", b"echo x \\%x\\": b"x %x\\\n", b"cat; echo y": b"y\n", b"echo 'it''s' \"q\" \\\\": b"its q \\\n",
                     b"%touch bad": b"", b"if read a; then cat; fi%1%2%3": b"2\n3\n", b"cat; cat <<END%a\\%b%END": b"a%b\nEND\n",
-                    b"printf '\\%s|' a b\\ ": b"a|b |"}
+                    b"printf '\\%s|' a b\\ ": b"a|b |", b"echo a\\\\%touch bad": b"a\\\n",
+                    b"echo a\\\\%; touch bad": b"a\\\n", b"printf '\\%s|' a\\\\\\% b; cat%c": b"a\\%|b|c\n"}
         lines = [b"@daily exec >%d.out; %s" % (i, command) for i, command in enumerate(commands)]
         names, buried = self.imported(b"\n".join(lines) + b"\n")
         equal((len(names), buried, os.path.exists("bad")), (len(commands), "", False))

@@ -19,6 +19,10 @@ char *crontab_quote(char *to, const char *text)
 	return stpcpy(to, "'");
 }
 
+/*
+ * A \ keeps the next character from ending the command, whatever it is: \\% ends the command, which goes on after \\\%.
+ * Only before a % is the \ dropped, as cronie does. Debian's cron drops the first of \\, too.
+ */
 char *crontab_cut(char *command)
 {
 	char *to = command;
@@ -26,7 +30,11 @@ char *crontab_cut(char *command)
 	int is_cut;
 
 	for (; *from && *from != '%'; from++) {
-		from += *from == '\\' && from[1] == '%';
+		if (*from == '\\' && from[1]) {
+			if (from[1] != '%')
+				*to++ = *from;
+			from++;
+		}
 		*to++ = *from;
 	}
 	is_cut = *from == '%';
