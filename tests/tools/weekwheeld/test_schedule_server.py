@@ -276,7 +276,9 @@ class Crontab(Case):
                           (b"0 1 L * * x", "cron refuses L"), (b"0 1 * * friL x", "cron refuses L"), (b"0 1 * * fri#2 x", "cron refuses L, #"),
                           (b"0 1 ? * * x", "cron refuses"), (b"0 1 1,L-3 * * x", "cron refuses"), (b"1,5/15 * * * * x", "cron refuses .* / behind one value"),
                           (b"@Daily x", "a name in capitals"), (b"@every 5m", "expected a length of time"), (b"0 1 * * * rm -rf victim\r", "carriage return.*sed 's"),
-                          (b"\xef\xbb\xbf0 1 * * * x", "byte order mark")):
+                          (b"\xef\xbb\xbf0 1 * * * x", "byte order mark"), (b"10-99/60 * * * * x", "'99' is not a valid minute"),
+                          (b"5-/99 * * * * x", "this line is not carried over"), (b"*,/60 1 * * * x", "not carried over"),
+                          (b"0 1 9-40/50 * * x", "'40' is not a valid day")):
             for before in (b"", b"SHELL=/bin/sh\n"):
                 if before and b"\xef" in line:
                     continue

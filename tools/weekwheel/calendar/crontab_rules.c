@@ -82,6 +82,22 @@ static unsigned long step_of(const char *part, size_t length)
 	return end == part + length ? step : 0;
 }
 
+/* Whether calendars take a part of a field with a step that the field allows. */
+static int is_sound_part(const char *part, int field, int most)
+{
+	struct ww_calendar *calendar = NULL;
+	char expression[2 * WW_CALENDAR_MAX];
+	const struct ww_calendar_spec spec = {.expression = expression};
+	char *to = expression;
+
+	for (int i = 0; i < 5; i++)
+		to += i == field ? sprintf(to, "%.*s/%d ", (int)strcspn(part, "/"), part, most) : sprintf(to, "* ");
+	if (ww_calendar_open(&calendar, &spec, NULL))
+		return 0;
+	ww_calendar_close(calendar);
+	return 1;
+}
+
 /*
  * Write the first value of a part, or in the days and months the longest step, which takes that value alone: there it
  * matters that a field begins with a *.
@@ -107,7 +123,7 @@ int crontab_shorten_steps(char *fields)
 		return 0;
 	for (size_t length; *part && field < 5; part += length) {
 		length = strcspn(part, ", ");
-		if (step_of(part, length) > (unsigned long)most[field]) {
+		if (step_of(part, length) > (unsigned long)most[field] && is_sound_part(part, field, most[field])) {
 			to = write_first(to, part, field, most[field]);
 			count++;
 		} else {
