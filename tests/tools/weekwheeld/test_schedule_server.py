@@ -273,7 +273,8 @@ class Crontab(Case):
         os.mkdir("victim")
         for line, why in ((b"0 1 * * * rm -rf victim/`date +%Y`", r"the command at its first %, and sh refuses what is before it: write \\% for"),
                           (b"0 1 * * * echo 'a%b'", "sh refuses what is before it"), (b"* * * * * * rm -rf victim", r"a \* where the command begins: write five"),
-                          (b"0 1 L * * x", "cron refuses L"), (b"0 1 * * friL x", "cron refuses L"), (b"0 1 * * fri#2 x", "cron refuses L, #"),
+                          (b"0 1 L * * x", "cron refuses L"), (b"0 1 * * 05L x", "cron refuses L"),
+                          (b"0 1 * * friL x", "cron refuses L"), (b"0 1 * * fri#2 x", "cron refuses L, #"),
                           (b"0 1 ? * * x", "cron refuses"), (b"0 1 1,L-3 * * x", "cron refuses"), (b"1,5/15 * * * * x", "cron refuses .* / behind one value"),
                           (b"@Daily x", "a name in capitals"), (b"@every 5m", "expected a length of time"), (b"0 1 * * * rm -rf victim\r", "carriage return.*sed 's"),
                           (b"\xef\xbb\xbf0 1 * * * x", "byte order mark"), (b"10-99/60 * * * * x", "'99' is not a valid minute"),

@@ -18,7 +18,8 @@ static int is_beyond_cron(const char *part, size_t length)
 
 	while (word < length && isalnum((unsigned char)part[word]))
 		word++;
-	if (word && tolower((unsigned char)part[word - 1]) == 'l' && word != strlen("jul"))
+	if (word && tolower((unsigned char)part[word - 1]) == 'l' &&
+	    (word != strlen("jul") || strncasecmp(part, "jul", word) != 0))
 		return 1;
 	return memchr(part, '#', length) || memchr(part, '?', length) || (word && word < length && part[word] == '/');
 }
