@@ -315,6 +315,15 @@ class Crontab(Case):
         matches("tab:1: this line is not carried over: a step is missing",
                 alone.run(1, "import", "crontab", "--dry-run", "--tz", "UTC", "tab").err)
 
+    def test_a_long_command(self):
+        """Debian's cron refuses it, but cronie may have run it."""
+        for length in (998, 999):
+            with open("tab", "w", encoding="ascii") as file:
+                file.write("0 1 * * * %s\n" % ("x" * length))
+            ended = alone.run(0, "import", "crontab", "--dry-run", "--tz", "UTC", "tab")
+            equal(len(ended.out.splitlines()), 1)
+            equal("tab:1: Debian's cron refuses a command of more than 998 bytes" in ended.err, length == 999)
+
     def test_the_format_of_the_system(self):
         with open("system", "w", encoding="utf-8") as file:
             file.write("17 * * * * root cd / && run-parts\n@hourly www-data tidy\n5 5 * * * root\n")

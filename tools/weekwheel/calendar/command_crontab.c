@@ -22,6 +22,8 @@
 
 enum { ZONE = 1, RUN, TUBES_MAX = 64, LEFT_MAX = 10, NAMES_MAX = 10000, NAME_MAX_TEXT = 60, ENVIRONMENT_MAX = 8192 };
 
+enum { DEBIAN_COMMAND_MAX = 998 };
+
 struct crontab {
 	struct schedule_command schedule; /* begins with the struct jobs */
 	const char *file;
@@ -367,6 +369,9 @@ static int take_times(struct crontab *crontab, char *line)
 	}
 	if (crontab_shorten_steps(line))
 		note(crontab, "a step is longer than its field, and cron takes the first value alone: '%s'", line);
+	/* It may have run, as cronie takes it. */
+	if (strlen(command) > DEBIAN_COMMAND_MAX)
+		note(crontab, "Debian's cron refuses a command of more than 998 bytes, and never ran '%.20s...'", command);
 	return put_line(crontab, line, command);
 }
 
