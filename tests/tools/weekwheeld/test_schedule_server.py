@@ -277,7 +277,9 @@ class Crontab(Case):
                           (b"0 1 * * friL x", "cron refuses L"), (b"0 1 * * fri#2 x", "cron refuses L, #"),
                           (b"0 1 ? * * x", "cron refuses"), (b"0 1 1,L-3 * * x", "cron refuses"), (b"1,5/15 * * * * x", "cron refuses .* / behind one value"),
                           (b"@Daily x", "a name in capitals"), (b"@every 5m", "expected a length of time"), (b"0 1 * * * rm -rf victim\r", "carriage return.*sed 's"),
-                          (b"\xef\xbb\xbf0 1 * * * x", "byte order mark"), (b"10-99/60 * * * * x", "'99' is not a valid minute"),
+                          (b"\xef\xbb\xbf0 1 * * * x", "byte order mark"), (b"-0 1 * * * x", "a - before the minute"),
+                          (b"-@daily x", "a - before the minute"), (b"-A=b", "a - before the minute"),
+                          (b"10-99/60 * * * * x", "'99' is not a valid minute"),
                           (b"5-/99 * * * * x", "this line is not carried over"), (b"*,/60 1 * * * x", "not carried over"),
                           (b"0 1 9-40/50 * * x", "'40' is not a valid day")):
             for before in (b"", b"SHELL=/bin/sh\n"):
@@ -325,6 +327,10 @@ class Crontab(Case):
             equal("tab:1: Debian's cron refuses a command of more than 998 bytes" in ended.err, length == 999)
 
     def test_the_format_of_the_system(self):
+        with open("dash", "w", encoding="ascii") as file:
+            file.write("-5 0 * * * root x\n")
+        equal(alone.run(0, "import", "crontab", "--dry-run", "--system", "--tz", "UTC", "dash").out,
+              "cron.root\tx\t5 0 * * *\tUTC\n")
         with open("system", "w", encoding="utf-8") as file:
             file.write("17 * * * * root cd / && run-parts\n@hourly www-data tidy\n5 5 * * * root\n")
         with Server("--clock", "virtual") as server:

@@ -391,13 +391,17 @@ static int take_line(struct crontab *crontab, char *line, int is_ended)
 		              : "cron ignores a last line without a newline: end it with one");
 		return 0;
 	}
-	/* Debian's cron runs what begins with a dash without writing to the log. */
-	line += *line == '-';
 	value = split_variable(line);
 	if (value) {
 		take_variable(crontab, line, value);
 		return 0;
 	}
+	if (*line == '-' && !crontab->is_system) {
+		leave_out(crontab, "cron refuses a - before the minute: remove it");
+		return 0;
+	}
+	/* cronie takes a dash of root and of the system's crontabs: it keeps the job out of the log. */
+	line += *line == '-';
 	return take_times(crontab, line);
 }
 
