@@ -226,7 +226,7 @@ class Crontab(Case):
             ww.run(0, "work", "--tube", "cron", "--drain", "--", "sh")
             equal([open(name, encoding="utf-8").read() for name in ("mail.txt", "greeting.txt")], ["to: ada\n\n100% sure\n", "it's me\n"])
 
-    def imported(self, text, made=None):
+    def imported(self, text, shell="sh"):
         """Import a crontab, run each of its schedules once, and return their names and the jobs that failed."""
         with open("crontab", "wb") as file:
             file.write(text)
@@ -236,7 +236,7 @@ class Crontab(Case):
             a.ask("use cron")
             for name in names:
                 equal(a.ask("run-schedule " + name).split()[0], "INSERTED")
-            server.program.run(0, "work", "--tube", "cron", "--drain", "--", "sh")
+            server.program.run(0, "work", "--tube", "cron", "--drain", "--", shell)
             return names, server.program.run(0, "list", "--state", "buried", "--tube", "cron").out
 
     def test_what_follows_a_percent_sign_is_input(self):
@@ -267,6 +267,14 @@ class Crontab(Case):
         for i, (command, want) in enumerate(commands.items()):
             with open("%d.out" % i, "rb") as file:
                 equal(file.read(), want, command)
+
+    def test_a_command_that_begins_with_a_dash(self):
+        """It is no option of eval, as in bash."""
+        with open("-x", "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\ntouch ran\n")
+        os.chmod("-x", 0o755)
+        equal(self.imported(b"PATH=.:/usr/bin:/bin\n@daily -x\n", "bash"), (["x"], ""))
+        assert os.path.exists("ran")
 
     def test_a_line_that_cron_refuses_is_left_out(self):
         """It has never run, so nobody knows what it does. Each is named with its line and what to write."""

@@ -73,12 +73,14 @@ static void add_input(char *to, const char *input)
 char *crontab_script(const char *environment, const char *command)
 {
 	size_t length = strlen(command);
-	char *own = malloc(length + 2);
+	char *own = malloc(length + 3);
 	char *script = malloc(strlen(environment) + 5 * length + 200);
 	char *input, *to;
 
 	if (own && script) {
-		strcpy(own, command);
+		/* The blank keeps a command that begins with a dash from being an option of eval. */
+		*own = ' ';
+		strcpy(own + 1, command);
 		input = crontab_cut(own);
 		to = stpcpy(stpcpy(script, environment), "eval ");
 		to = crontab_quote(to, own);
