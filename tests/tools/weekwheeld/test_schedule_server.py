@@ -285,6 +285,7 @@ class Crontab(Case):
                           (b"0 1 * * friL x", "cron refuses L"), (b"0 1 * * fri#2 x", "cron refuses L, #"),
                           (b"0 1 ? * * x", "cron refuses"), (b"0 1 1,L-3 * * x", "cron refuses"), (b"1,5/15 * * * * x", "cron refuses .* / behind one value"),
                           (b"@Daily x", "a name in capitals"), (b"@every 5m", "expected a length of time"), (b"0 1 * * * rm -rf victim\r", "carriage return.*sed 's"),
+                          (b"\r", "a line of a carriage return alone.*sed 's"), (b" \t\r", "a carriage return alone"),
                           (b"\xef\xbb\xbf0 1 * * * x", "byte order mark"), (b"-0 1 * * * x", "a - before the minute"),
                           (b"-@daily x", "a - before the minute"), (b"-A=b", "a - before the minute"),
                           (b"10-99/60 * * * * x", "'99' is not a valid minute"),
@@ -305,7 +306,7 @@ class Crontab(Case):
             matches(why, alone.run(1, "import", "crontab", "--dry-run", "--tz", "UTC", "tab").err)
         # These it takes. Only sh itself can say what another shell takes.
         with open("tab", "wb") as file:
-            file.write(b"\xef\xbb\xbf# a comment\r\nA=b\r\n\r\n*/5 1-5/2,7 * jul,JAN *,mon-FRI a%'\n@daily b '\\%'%'\nSHELL=/bin/bash\n0 0 * * 7 c <(d%)")
+            file.write(b"\xef\xbb\xbf# a comment\r\nA=b\r\n \t\n\n*/5 1-5/2,7 * jul,JAN *,mon-FRI a%'\n@daily b '\\%'%'\nSHELL=/bin/bash\n0 0 * * 7 c <(d%)")
             file.write(b"\n0 0 * * 6-7 cat 'e'%'`$(\n# the end")
         equal([line.split("\t")[1] for line in alone.run(0, "import", "crontab", "--dry-run", "--tz", "UTC", "tab").out.splitlines()], ["a", "b", "c-d", "cat-e"])
 

@@ -383,8 +383,12 @@ static int take_line(struct crontab *crontab, char *line, int is_ended)
 
 	line += is_marked ? strlen(mark) : 0;
 	line += strspn(line, " \t");
-	if (!line[strspn(line, " \t\r")] || *line == '#')
+	if (!*line || *line == '#')
 		return 0;
+	if (strcmp(line, "\r") == 0) {
+		leave_out(crontab, "cron refuses a line of a carriage return alone: remove them all, by sed 's/\\r$//'");
+		return 0;
+	}
 	if (is_marked || !is_ended) {
 		leave_out(crontab,
 		    is_marked ? "cron refuses the byte order mark before this line: save the file as UTF-8 without it"
