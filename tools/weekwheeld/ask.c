@@ -138,7 +138,7 @@ static void ask_answered(struct connection *connection, const struct ask *ask)
 	if (ask->got < 0)
 		store_failed(server, ask->got);
 	if (ended && ended->token == ask->token)
-		lease_forget(server, ended);
+		lease_pass(server, ended);
 	if (text)
 		waiting_say(connection, text);
 	else if (ask->got == 0 && ask->events != events_of(connection))

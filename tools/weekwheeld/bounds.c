@@ -54,7 +54,7 @@ static uint64_t memory_now(const struct server *server)
 {
 	return buffers_now(server) + tls_memory() + server->bounds.store_bytes + server->bounds.put_bytes +
 	       server->connections_now * (uint64_t)(sizeof(struct connection) + LINE_BYTES) +
-	       HASH_COUNT(server->leases) * (uint64_t)(sizeof(struct lease) + LINE_BYTES) +
+	       (HASH_COUNT(server->leases) + server->past_count) * (uint64_t)(sizeof(struct lease) + LINE_BYTES) +
 	       HASH_COUNT(server->watches) * (uint64_t)WATCH_BYTES +
 	       HASH_COUNT(server->tubes) * (uint64_t)(sizeof(struct server_tube) + LINE_BYTES);
 }

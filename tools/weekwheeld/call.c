@@ -63,6 +63,7 @@ static void call_init(struct call *call, struct connection *connection, const st
 	call->is_asking = 1;
 	call->used = connection->used->name;
 	call->token = 0;
+	call->created = 0;
 	call->number = 0;
 	call->body = NULL;
 	call->made = (struct buffer){0};

@@ -237,12 +237,19 @@ static void reserve_job_answer(struct call *call)
 	}
 }
 
-/* Take the token of the lease if the job is this connection's. */
+/*
+ * Take the token of the lease if the job is this connection's, or was. If the connection has had it twice, nobody knows
+ * which delivery is meant: a delete ends the older one, which is over in any case. The job then stays until both are done.
+ */
 static int lease_prepare(struct call *call)
 {
-	const struct lease *lease = lease_of(call->connection, call->command->id);
+	uint64_t id = call->command->id;
+	const struct lease *now = lease_of(call->connection, id);
+	const struct lease *past = lease_past(call->connection, id);
+	const struct lease *lease = past && (!now || call->command->verb == VERB_DELETE) ? past : now;
 
 	call->token = lease ? lease->token : 0;
+	call->created = lease ? lease->created : 0;
 	return 1;
 }
 
@@ -251,30 +258,56 @@ static struct lease *lease_answered(const struct call *call)
 {
 	struct lease *lease = call->token ? lease_of(call->connection, call->command->id) : NULL;
 
+	if (call->token && (!lease || lease->token != call->token))
+		lease = lease_past(call->connection, call->command->id);
 	return lease && lease->token == call->token ? lease : NULL;
 }
 
-/* The store has been asked to end the lease, if there is one. */
-static void lease_answer(const struct call *call, int result, enum count count)
+/* The store has been asked to end the lease, if there is one. If it could not say what has become of the job, ask again. */
+static void lease_answer(const struct call *call, enum count count)
 {
 	struct lease *lease = lease_answered(call);
+	int is_known = call->result >= 0 || call->result == WW_ENOTFOUND;
 
-	if (lease)
-		lease_ended(call->connection->server, lease, result, count);
+	if (lease && (call->ended != WW_ESTALE || is_known))
+		lease_ended(call->connection->server, lease, call->ended, count);
 }
 
-/* Delete a job that this connection has not reserved. A job that another has reserved is not found. */
+/*
+ * Whether the job was put again since it was delivered to this connection: at another time or, if the clock was set back,
+ * nobody had it yet. That put must be delivered, whatever the client says of what it had.
+ */
+static int is_replaced(const struct call *call, const struct ww_job_info *info)
+{
+	return call->token && (info->created != call->created || !info->reserves);
+}
+
+/*
+ * Delete a job that this connection has not reserved, or no longer. A job that another has reserved is not found. Nor is a
+ * periodic one whose lease is over: the client means that delivery, not all that follow.
+ */
 static int cancel(struct call *call)
 {
 	struct ww_job_ref job = {.id = call->command->id};
 	struct ww_job_info info;
-	int error = job.id ? ww_jobs_peek(call_jobs(call), &job, &info, NULL) : WW_ENOTFOUND;
+	int error;
 
-	if (error == WW_OK && (info.state == WW_JOB_RESERVED || schedules_is_hidden(info.tube)))
-		return WW_ENOTFOUND;
-	if (error == WW_OK)
-		error = call_begin(call);
-	return error == WW_OK ? ww_jobs_cancel(call_jobs(call), &job) : error;
+	do {
+		job.version = 0;
+		error = job.id ? ww_jobs_peek(call_jobs(call), &job, &info, NULL) : WW_ENOTFOUND;
+		if (error == WW_OK && !schedules_is_hidden(info.tube) && is_replaced(call, &info))
+			return WW_OK;
+		if (error == WW_OK &&
+		    (info.state == WW_JOB_RESERVED || schedules_is_hidden(info.tube) || (call->token && info.period)))
+			return WW_ENOTFOUND;
+		if (error == WW_OK)
+			error = call_begin(call);
+		/* A put may come between. */
+		job.version = call->token ? info.version : 0;
+		if (error == WW_OK)
+			error = ww_jobs_cancel(call_jobs(call), &job);
+	} while (error == WW_ESTALE);
+	return error;
 }
 
 /* If this connection's lease has run out, it may still delete the job. */
@@ -312,7 +345,7 @@ static void delete_run_all(struct call *first)
 
 static void delete_answer(struct call *call)
 {
-	lease_answer(call, call->ended, COUNT_DONE);
+	lease_answer(call, COUNT_DONE);
 	answer_result(call->connection, call->result, "DELETED\r\n");
 }
 
@@ -333,19 +366,30 @@ static int is_bury(const struct call *call)
 	return call->command->verb == VERB_BURY || call->command->verb == VERB_BURY_JOB;
 }
 
+/* The lease is over. The delivery of a job that was put again has ended as the client says, and nothing else happens. */
+static int give_back_rest(struct call *call)
+{
+	const struct ww_job_ref job = {.id = call->command->id};
+	struct ww_job_info info;
+	int error = call->token ? ww_jobs_peek(call_jobs(call), &job, &info, NULL) : WW_ENOTFOUND;
+
+	return error == WW_OK && !is_replaced(call, &info) ? WW_ENOTFOUND : error;
+}
+
 static void release_or_bury_run(struct call *call)
 {
 	const struct command *command = call->command;
 	const char *reason = command->verb < VERB_OWN ? NULL : command->own.reason;
 
-	call->result = call->token ? call_begin(call) : WW_ESTALE;
-	if (call->result == WW_OK && is_bury(call))
-		call->result = ww_jobs_bury(call_jobs(call), command->id, call->token, command->priority, reason);
-	else if (call->result == WW_OK)
-		call->result = ww_jobs_release(
+	call->ended = call->token ? call_begin(call) : WW_ESTALE;
+	if (call->ended == WW_OK && is_bury(call))
+		call->ended = ww_jobs_bury(call_jobs(call), command->id, call->token, command->priority, reason);
+	else if (call->ended == WW_OK)
+		call->ended = ww_jobs_release(
 		    call_jobs(call), command->id, call->token, command->priority, command->delay, reason);
-	if (call->result == 1 || (call->result == WW_OK && is_bury(call)))
+	if (call->ended == 1 || (call->ended == WW_OK && is_bury(call)))
 		burial_tell(call_jobs(call), command->id);
+	call->result = call->ended == WW_ESTALE ? give_back_rest(call) : call->ended;
 }
 
 static void release_or_bury_answer(struct call *call)
@@ -353,9 +397,8 @@ static void release_or_bury_answer(struct call *call)
 	/* The store buries a job that is released after its last attempt, and returns 1. */
 	int is_buried = is_bury(call) || call->result == 1;
 
-	lease_answer(call, call->result, is_buried ? COUNT_BURIED : COUNT_FAILED);
-	answer_result(call->connection, call->result == WW_ESTALE ? WW_ENOTFOUND : call->result,
-	    is_buried ? "BURIED\r\n" : "RELEASED\r\n");
+	lease_answer(call, is_buried ? COUNT_BURIED : COUNT_FAILED);
+	answer_result(call->connection, call->result, is_buried ? "BURIED\r\n" : "RELEASED\r\n");
 }
 
 static void touch_run(struct call *call)
@@ -369,10 +412,12 @@ static void touch_answer(struct call *call)
 {
 	struct lease *lease = lease_answered(call);
 
-	if (lease && call->result == WW_OK)
+	if (lease && call->result == WW_OK && !lease->is_past) {
 		lease_touched(lease, call->number);
-	else if (lease)
-		lease_ended(call->connection->server, lease, call->result, COUNT_FAILED);
+	} else if (lease && call->result == WW_ESTALE) {
+		lease_pass(call->connection->server, lease);
+		lease->is_told = 1;
+	}
 	answer_result(call->connection, call->result == WW_ESTALE ? WW_ENOTFOUND : call->result, "TOUCHED\r\n");
 }
 

@@ -435,6 +435,7 @@ static int connection_open(struct connection *connection)
 	struct server *server = connection->server;
 
 	STAILQ_INIT(&connection->calls);
+	TAILQ_INIT(&connection->past);
 	connection->used = server->default_tube;
 	connection->used->users++;
 	protocol_init(&connection->protocol, (size_t)server->settings->max_job_size);

@@ -50,20 +50,23 @@ struct watch {
 struct lease {
 	UT_hash_handle hh;
 	struct connection *connection; /* NULL: it is closed */
-	LIST_ENTRY(lease) next;        /* in server.ended */
+	TAILQ_ENTRY(lease) next;       /* in server.ended, or in connection.past */
 	size_t at;                     /* in the connection's heap */
 	uint64_t id;
 	uint64_t token;
-	uint64_t ends;  /* in elapsed time */
-	uint64_t given; /* in elapsed time */
-	uint64_t ran;   /* ns, if it has ended */
+	uint64_t created; /* when the job was put or last replaced, before it was delivered */
+	uint64_t ends;    /* in elapsed time */
+	uint64_t given;   /* in elapsed time */
+	uint64_t ran;     /* ns, if it has ended */
 	struct counts_tube *counts;
 	uint32_t attempt;
 	enum count count; /* as what its end counts */
 	uint32_t priority;
+	unsigned is_past : 1; /* the store holds it no more */
+	unsigned is_told : 1; /* and the client knows */
 };
 
-LIST_HEAD(leases, lease);
+TAILQ_HEAD(leases, lease);
 
 /* The answer up to `end` in a connection's buffer, to a command that was carried out since the store's write began. */
 struct answer {
@@ -137,6 +140,8 @@ struct connection {
 	struct lease **heap; /* of leases: the first ends first */
 	size_t lease_count;
 	size_t lease_room;
+	struct leases past; /* leases that the store ended, and of which the client may still say something */
+	size_t past_count;
 	uint64_t give_up; /* waiting: until this elapsed time, or WAIT_FOREVER */
 	ww_handle timer;  /* waiting: fires at give_up, or when a lease is about to end */
 
@@ -289,16 +294,20 @@ struct lease *lease_add(struct connection *connection, const struct ww_lease *re
 /* Return the lease of that job if it is this connection's, or NULL. */
 struct lease *lease_of(const struct connection *connection, uint64_t id);
 
+/* Return the oldest of those leases of that job that the connection had and the store ended, or NULL. */
+struct lease *lease_past(const struct connection *connection, uint64_t id);
+
 /*
  * The store was asked to end the lease and said `result`. If it did, the lease ends with the write
- * under way, and comes back if that fails. If it says WW_ESTALE, the lease is forgotten.
+ * under way, and comes back if that fails. If it says WW_ESTALE, the lease is forgotten: the client
+ * has said how it ended.
  */
 void lease_ended(struct server *server, struct lease *lease, int result, enum count count);
 
 /* After a commit: forget the leases that ended, or give them back to their connections. */
 void lease_settle(struct server *server, int committed);
 
-/* A connection closes: leases that end with the write under way do not come back to it. */
+/* A connection closes: leases that end with the write under way do not come back to it, and past ones are forgotten. */
 void lease_disown(struct connection *connection);
 
 /*
@@ -318,8 +327,11 @@ uint64_t lease_soonest(struct connection *connection, uint64_t now);
 /* The connection's first lease if it ends within a second, or NULL. */
 struct lease *lease_soon(struct connection *connection, uint64_t now);
 
-/* Forget a lease that the store does not hold any more. */
-void lease_forget(struct server *server, struct lease *lease);
+/*
+ * The store does not hold the lease any more. The connection keeps it as a past one: what its client says of that delivery
+ * must not be taken as said of what came after it.
+ */
+void lease_pass(struct server *server, struct lease *lease);
 
 /* ---- waiting.c: reserving */
 

@@ -1,6 +1,7 @@
 /*
  * Keeps the leases: which connection has reserved which job. The store (lib/jobs) makes a job ready again when its lease
- * runs out. The server notices that when it asks. A lease that ends with a write comes back if the write fails.
+ * runs out. The server notices that when it asks. A lease that ends with a write comes back if the write fails. One that
+ * the store ended by itself stays with its connection as a past one.
  */
 #include <stdlib.h>
 
@@ -61,6 +62,36 @@ static void heap_remove(struct connection *connection, const struct lease *lease
 		heap_settle(connection, last, lease->at);
 }
 
+/* ---- The past leases of a connection */
+
+/* The most of a connection. Of one that has let so many jobs time out, the oldest are forgotten. */
+enum { PAST_MAX = 1000 };
+
+static void past_add(struct server *server, struct lease *lease)
+{
+	lease->is_past = 1;
+	lease->connection->past_count++;
+	server->past_count++;
+	TAILQ_INSERT_TAIL(&lease->connection->past, lease, next);
+}
+
+static void past_remove(struct server *server, struct lease *lease)
+{
+	lease->connection->past_count--;
+	server->past_count--;
+	TAILQ_REMOVE(&lease->connection->past, lease, next);
+}
+
+struct lease *lease_past(const struct connection *connection, uint64_t id)
+{
+	struct lease *lease;
+
+	TAILQ_FOREACH(lease, &connection->past, next)
+	if (lease->id == id)
+		return lease;
+	return NULL;
+}
+
 /* ---- One lease */
 
 /* Returns 0, or -1 without memory. */
@@ -83,14 +114,45 @@ void lease_touched(struct lease *lease, uint64_t ends)
 
 static void lease_remove(struct server *server, struct lease *lease)
 {
+	if (lease->is_past) {
+		past_remove(server, lease);
+		return;
+	}
 	heap_remove(lease->connection, lease);
 	HASH_DEL(server->leases, lease);
 }
 
-void lease_forget(struct server *server, struct lease *lease)
+static void lease_forget(struct server *server, struct lease *lease)
 {
 	lease_remove(server, lease);
 	free(lease);
+}
+
+void lease_pass(struct server *server, struct lease *lease)
+{
+	struct connection *connection = lease->connection;
+
+	if (lease->is_past)
+		return;
+	lease_remove(server, lease);
+	if (connection->past_count == PAST_MAX)
+		lease_forget(server, TAILQ_FIRST(&connection->past));
+	past_add(server, lease);
+}
+
+/*
+ * The connection has got the job again. That delivery stands for an earlier one of the same put, and for one of which the
+ * client knows that it is over. Of any other the client may still say that it is done.
+ */
+static void past_forget(struct connection *connection, const struct ww_lease *reserved)
+{
+	struct lease *lease, *next;
+
+	for (lease = TAILQ_FIRST(&connection->past); lease; lease = next) {
+		next = TAILQ_NEXT(lease, next);
+		if (lease->id == reserved->id && (lease->is_told || lease->created == reserved->created))
+			lease_forget(connection->server, lease);
+	}
 }
 
 /* The store has written that a client ended it. */
@@ -118,7 +180,7 @@ void lease_ended(struct server *server, struct lease *lease, int result, enum co
 		return;
 	}
 	lease_remove(server, lease);
-	LIST_INSERT_HEAD(&server->ended, lease, next);
+	TAILQ_INSERT_TAIL(&server->ended, lease, next);
 }
 
 struct lease *lease_add(struct connection *connection, const struct ww_lease *reserved)
@@ -129,12 +191,14 @@ struct lease *lease_add(struct connection *connection, const struct ww_lease *re
 	/* The store gives the job away again: an older lease of it has ended. */
 	HASH_FIND(hh, server->leases, &reserved->id, sizeof reserved->id, lease);
 	if (lease)
-		lease_forget(server, lease);
+		lease_pass(server, lease);
+	past_forget(connection, reserved);
 	lease = calloc(1, sizeof *lease);
 	if (!lease)
 		return NULL;
 	lease->id = reserved->id;
 	lease->token = reserved->token;
+	lease->created = reserved->created;
 	lease->ends = reserved->ends;
 	lease->given = store_now(server);
 	lease->attempt = reserved->attempt;
@@ -180,8 +244,8 @@ void lease_settle(struct server *server, int committed)
 {
 	struct lease *lease;
 
-	while ((lease = LIST_FIRST(&server->ended)) != NULL) {
-		LIST_REMOVE(lease, next);
+	while ((lease = TAILQ_FIRST(&server->ended)) != NULL) {
+		TAILQ_REMOVE(&server->ended, lease, next);
 		if (committed) {
 			lease_count(server, lease);
 			free(lease);
@@ -294,9 +358,11 @@ void lease_disown(struct connection *connection)
 {
 	struct lease *lease;
 
-	LIST_FOREACH(lease, &connection->server->ended, next)
+	TAILQ_FOREACH(lease, &connection->server->ended, next)
 	if (lease->connection == connection)
 		lease->connection = NULL;
+	while ((lease = TAILQ_FIRST(&connection->past)) != NULL)
+		lease_forget(connection->server, lease);
 }
 
 /*
@@ -325,7 +391,7 @@ uint64_t lease_soonest(struct connection *connection, uint64_t now)
 		/* The store is asked only about a lease that is about to end. */
 		if (lease->ends > now + WW_SECOND || lease_is_held(connection->server, lease, now))
 			break;
-		lease_forget(connection->server, lease);
+		lease_pass(connection->server, lease);
 	}
 	return lease ? lease->ends : UINT64_MAX;
 }

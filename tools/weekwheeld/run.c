@@ -247,6 +247,7 @@ static int server_start(struct server *server)
 
 	bounds_start(server);
 	STAILQ_INIT(&server->ready);
+	TAILQ_INIT(&server->ended);
 	STAILQ_INIT(&server->resume);
 	STAILQ_INIT(&server->fresh);
 	shakes_begin(&server->shakes, take_another_turn, server);

@@ -107,6 +107,7 @@ struct server {
 	STAILQ_HEAD(, server_tube) ready; /* tubes that may have jobs for clients that wait */
 	struct lease *leases;             /* hashed by id */
 	struct leases ended;              /* leases that the current write ends */
+	size_t past_count;                /* past leases of all connections */
 
 	LIST_HEAD(, connection) connections;
 	SLIST_HEAD(, connection) flush;   /* they have answers to send */

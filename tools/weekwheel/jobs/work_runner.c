@@ -260,8 +260,10 @@ static void take_touch(struct runner *runner, const struct reply *reply)
 		return;
 	}
 	runner->lease_lost = 1;
-	message_error("job %" PRIu64
-	              ": its time to run expired before it could be extended; another worker may run it as well",
+	message_error(
+	    "job %" PRIu64
+	    ": its time to run cannot be extended any more: it expired, or the job was cancelled or put again; "
+	    "another worker may run it as well",
 	    runner->id);
 }
 

@@ -245,7 +245,7 @@ class FakeServers(Case):
         with Fake(worker(1, touch=b"NOT_FOUND\r\n", delete=b"NOT_FOUND\r\n")) as fake:
             process = fake.client.start("work", "--drain", "--", "sh", "-c", "read x <in")
             fake.wait(lambda lines: "touch 7" in lines)
-            matches("its time to run expired", process.stderr.readline())
+            matches("its time to run cannot be extended any more: it expired, or the job was cancelled or put again", process.stderr.readline())
             with open("in", "wb") as go:
                 go.write(b"go\n")
             matches("the server does not have it reserved here any more", process.communicate(timeout=PATIENCE)[1])

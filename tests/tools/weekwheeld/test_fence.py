@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""What a worker says of its job is about the delivery that it has: a job that was put again meanwhile is delivered."""
+# tier: check
+import os
+import sys
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import Case, Redis, Server, WEEKWHEEL, conversation, equal, main, until
+
+MODES = ("", " every=3600", " debounce=1000", " mode=keep-earlier", " mode=keep-later", " attempts=5 backoff=3600")
+
+
+def put(client, word, body, options="", ttr=60):
+    """Put the job of the key, and return its id."""
+    answer = client.ask("put-key 0 0 %d %d k%s\r\n%s" % (ttr, len(body), options, body)).split()
+    equal(answer[0], word, options)
+    return int(answer[1])
+
+
+def reserved(client, number, body):
+    equal(client.ask("reserve-with-timeout 10"), "RESERVED %d %d|%s" % (number, len(body), body))
+
+
+def state(client, number):
+    return client.numbers("stats-job %d" % number)["state"]
+
+
+class Fence:
+    def test_what_was_put_during_a_delivery_is_delivered(self):
+        with self.server() as server, server.client() as worker, server.client() as producer:
+            for options in MODES:
+                for line, said in (("delete %d", "DELETED"), ("release %d 0 9", "RELEASED"), ("bury %d 9", "BURIED"),
+                                   ("release-job %d 0 - bad", "RELEASED"), ("bury-job %d 9 bad", "BURIED")):
+                    number = put(producer, "INSERTED", "old", options)
+                    reserved(worker, number, "old")
+                    equal(put(producer, "REPLACED", "new", options), number)
+                    before = producer.numbers("stats-job %d" % number)
+                    # It may learn that its time is not lengthened, and end all the same.
+                    if "bad" in line:
+                        equal(worker.ask("touch %d" % number), "NOT_FOUND")
+                    equal(worker.ask(line % number), said, line + options)
+                    after = producer.numbers("stats-job %d" % number)
+                    equal({name: after[name] for name in after if name not in ("age", "time-left")},
+                          {name: before[name] for name in before if name not in ("age", "time-left")}, line + options)
+                    reserved(worker, number, "new")
+                    equal(worker.ask("delete %d" % number), "DELETED")
+                    equal(producer.ask("delete-key k"), "DELETED" if "every" in options else "NOT_FOUND")
+
+    def test_of_a_unique_job_nothing_else_is_put(self):
+        with self.server() as server, server.client() as worker, server.client() as producer:
+            number = put(producer, "INSERTED", "old", " unique=1000")
+            reserved(worker, number, "old")
+            put(producer, "KEPT", "new", " unique=1000")
+            equal(worker.ask("delete %d" % number), "DELETED")
+            put(producer, "ENDED", "new", " unique=1000")
+
+    def test_another_worker_has_it_since(self):
+        with self.server() as server, server.client() as first, server.client() as second, server.client() as producer:
+            for options in MODES:
+                number = put(producer, "INSERTED", "old", options)
+                reserved(first, number, "old")
+                put(producer, "REPLACED", "new", options)
+                reserved(second, number, "new")
+                conversation(first, ("touch %d" % number, "NOT_FOUND"), ("delete %d" % number, "DELETED"))
+                conversation(second, ("touch %d" % number, "TOUCHED"), ("delete %d" % number, "DELETED"))
+                equal(producer.ask("delete-key k"), "DELETED" if "every" in options else "NOT_FOUND")
+
+    def test_another_worker_has_ended_it_since(self):
+        with self.server() as server, server.client() as first, server.client() as second, server.client() as producer:
+            for line, after in (("delete", "delayed"), ("release %d 0 0", "ready"), ("bury %d 0", "buried")):
+                number = put(producer, "INSERTED", "old", " every=3600")
+                reserved(first, number, "old")
+                put(producer, "REPLACED", "new", " every=3600")
+                reserved(second, number, "new")
+                second.ask(line % number if "%" in line else "%s %d" % (line, number))
+                equal(first.ask("delete %d" % number), "DELETED")
+                equal(state(producer, number), after)
+                equal(producer.ask("delete-key k"), "DELETED")
+
+    def test_the_time_to_run_was_up_before(self):
+        with self.server() as server, server.client() as worker, server.client() as producer:
+            for options in (mode for mode in MODES if "keep" not in mode):
+                for waits in (0, 1):
+                    number = put(producer, "INSERTED", "old", options, ttr=1)
+                    reserved(worker, number, "old")
+                    self.pass_time(producer, number)
+                    # The server notices when it asks for more.
+                    if waits:
+                        conversation(worker, ("watch other", "WATCHING 2"), ("ignore default", "WATCHING 1"),
+                                     ("reserve-with-timeout 0", "TIMED_OUT"), ("watch default", "WATCHING 2"))
+                    put(producer, "REPLACED", "new", options)
+                    equal(worker.ask("delete %d" % number), "DELETED")
+                    reserved(worker, number, "new")
+                    equal(worker.ask("delete %d" % number), "DELETED")
+                    equal(producer.ask("delete-key k"), "DELETED" if "every" in options else "NOT_FOUND")
+
+    def test_too_late_and_not_replaced(self):
+        """As in beanstalkd, the worker may delete it while nobody else has it. That does not end a job that repeats."""
+        with self.server() as server, server.client() as worker, server.client() as other, server.client() as producer:
+            number = put(producer, "INSERTED", "old", ttr=1)
+            reserved(worker, number, "old")
+            self.pass_time(producer, number)
+            conversation(worker, ("touch %d" % number, "NOT_FOUND"), ("delete %d" % number, "DELETED"))
+            equal(producer.ask("peek %d" % number), "NOT_FOUND")
+            for line in ("delete %d", "release %d 0 0", "bury %d 0"):
+                number = put(producer, "INSERTED", "old", " every=3600", ttr=1)
+                reserved(worker, number, "old")
+                self.pass_time(producer, number)
+                equal(worker.ask(line % number), "NOT_FOUND")
+                reserved(other, number, "old")
+                equal(worker.ask("delete %d" % number), "NOT_FOUND")
+                equal(other.ask("delete %d" % number), "DELETED")
+                equal(producer.ask("delete-key k"), "DELETED")
+
+    def test_a_client_that_has_the_job_twice(self):
+        """The job stays until both are done."""
+        with self.server() as server, server.client() as worker, server.client() as producer:
+            number = put(producer, "INSERTED", "old")
+            reserved(worker, number, "old")
+            put(producer, "REPLACED", "new")
+            reserved(worker, number, "new")
+            equal(worker.ask("touch %d" % number), "TOUCHED")
+            equal(worker.ask("delete %d" % number), "DELETED")
+            equal(state(producer, number), "reserved")
+            conversation(worker, ("delete %d" % number, "DELETED"), ("delete %d" % number, "NOT_FOUND"))
+
+    def test_a_client_that_knows_that_its_first_delivery_is_over(self):
+        with self.server() as server, server.client() as worker, server.client() as producer:
+            number = put(producer, "INSERTED", "old")
+            reserved(worker, number, "old")
+            put(producer, "REPLACED", "new")
+            equal(worker.ask("touch %d" % number), "NOT_FOUND")
+            reserved(worker, number, "new")
+            conversation(worker, ("delete %d" % number, "DELETED"), ("delete %d" % number, "NOT_FOUND"))
+            # One whose time to run was up, and that got the same job again.
+            number = put(producer, "INSERTED", "old", ttr=1)
+            reserved(worker, number, "old")
+            self.pass_time(producer, number)
+            reserved(worker, number, "old")
+            conversation(worker, ("delete %d" % number, "DELETED"), ("delete %d" % number, "NOT_FOUND"))
+
+    def test_who_has_ended_a_delivery_deletes_what_is_there(self):
+        with self.server() as server, server.client() as worker, server.client() as producer:
+            for line, said in (("bury %d 0", "BURIED"), ("release %d 0 9", "RELEASED"), ("delete %d", "DELETED")):
+                number = put(producer, "INSERTED", "old", " every=3600")
+                reserved(worker, number, "old")
+                equal(worker.ask(line % number), said)
+                put(producer, "REPLACED", "new")
+                conversation(worker, ("delete %d" % number, "DELETED"), ("peek %d" % number, "NOT_FOUND"))
+
+    def test_a_job_that_was_cancelled(self):
+        with self.server() as server, server.client() as worker, server.client() as producer:
+            number = put(producer, "INSERTED", "old")
+            reserved(worker, number, "old")
+            equal(producer.ask("delete-key k"), "RUNNING")
+            other = put(producer, "INSERTED", "new")
+            equal(worker.ask("delete %d" % number), "NOT_FOUND")
+            equal(state(producer, other), "ready")
+
+    def test_many_at_once(self):
+        with self.server() as server, server.client() as worker, server.client() as producer:
+            numbers = []
+            for key in range(100):
+                numbers.append(int(producer.ask("put-key 0 0 60 3 k%d\r\nold" % key).split()[1]))
+                reserved(worker, numbers[-1], "old")
+            for key in range(0, 100, 2):
+                equal(producer.ask("put-key 0 0 60 3 k%d\r\nnew" % key), "REPLACED %d" % numbers[key])
+            worker.send("".join("delete %d\r\n" % number for number in numbers))
+            equal([worker.line() for _ in numbers], ["DELETED"] * 100)
+            equal(sorted(job["id"] for job in producer.all_jobs()), sorted(numbers[::2]))
+
+    def test_a_limit_counts_what_runs(self):
+        """A worker that has the former job does not keep the new one from starting, and its end frees no second place."""
+        for limit in ("running=1", "running=1 each=yes"):
+            with self.server() as server, server.client() as first, server.client() as second, server.client() as producer:
+                equal(producer.ask("limit-tube default " + limit), "LIMITED")
+                number = put(producer, "INSERTED", "old", " group=g")
+                reserved(first, number, "old")
+                put(producer, "REPLACED", "new", " group=g")
+                reserved(second, number, "new")
+                other = int(producer.ask("put-key 0 0 60 1 - group=g\r\nx").split()[1])
+                equal(first.ask("delete %d" % number), "DELETED")
+                equal(first.ask("reserve-with-timeout 0"), "TIMED_OUT")
+                equal(second.ask("delete %d" % number), "DELETED")
+                reserved(first, other, "x")
+                equal(first.ask("delete %d" % other), "DELETED")
+                equal(producer.ask("limit-tube default" + limit.replace("running=1", "")), "LIMITED")
+
+    def test_the_program_works_off_what_its_command_puts(self):
+        with self.server() as server, server.client() as producer:
+            for options in ((), ("--keep-earlier",), ("--debounce", "1h")):
+                mark = "again" + "".join(options)
+                server.program.run(0, "put", "--key", "k", *options, "first ")
+                script = 'cat; test -e "%s" || { touch "%s"; "%s" put -s %s --key k %s second >/dev/null; }' % (
+                    mark, mark, os.path.abspath(WEEKWHEEL), server.address, " ".join(options))
+                done = server.program.run(0, "work", "--drain", "--", "sh", "-c", script)
+                equal(done.out, "first second")
+                equal(producer.all_jobs(), [])
+
+
+class InMemory(Fence, Case):
+    def server(self):
+        return Server("--clock", "virtual")
+
+    def pass_time(self, client, number):
+        client.ask("advance 2")
+        until(lambda: state(client, number) != "reserved", "its time to run is up")
+        client.ask("kick-job %d" % number)
+
+
+class OnDisk(InMemory):
+    def server(self):
+        return Server("--clock", "virtual", "--data", "jobs")
+
+    def test_a_lease_lives_until_its_write_does(self):
+        """A put and an end in the same write."""
+        with self.server() as server, server.client() as worker:
+            number = put(worker, "INSERTED", "old", " every=3600")
+            reserved(worker, number, "old")
+            worker.send("put-key 0 0 60 3 k every=3600\r\nnew\r\ndelete %d\r\npeek-key k\r\n" % number)
+            equal([worker.answer() for _ in range(3)], ["REPLACED %d" % number, "DELETED", "FOUND %d 3|new" % number])
+
+
+class InRedis(Fence, Case):
+    def setUp(self):
+        super().setUp()
+        self.redis = Redis()
+        self.addCleanup(self.redis.kill)
+
+    def server(self):
+        return self.redis.server()
+
+    def pass_time(self, client, number):
+        until(lambda: state(client, number) != "reserved", "its time to run is up")
+        client.ask("kick-job %d" % number)
+
+
+main()
