@@ -10,7 +10,7 @@ EXAMPLE_SRC := $(filter-out $(patsubst include/weekwheel/%.h,tools/examples/%.c,
 	$(call sources,tools/examples,*.c))
 EXAMPLES := $(call named,examples,$(EXAMPLE_SRC))
 # Those that a script compiles by itself are no helpers.
-HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/fault_memory.c %/known.c %/small.c %/shifted_clock.c %/shifted_wall.c,\
+HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/fault_memory.c %/known.c %/small.c %/shifted_clock.c %/shifted_wall.c,\
 	$(call sources,$(foreach name,$(COMPONENTS),$($(name)_TESTS) $($(name)_HELPERS)),*.c)) \
 	$(if $(FUZZ),,tests/fuzz/main.c)
 
@@ -18,7 +18,8 @@ HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/fault_memory.c %/kn
 BENCH_TESTS := $(filter $(call named,tests,$(call sources,$(bench_TESTS),test_*.c)),$(TESTS))
 $(BENCH_TESTS): $(filter-out %/main.o,$(bench_OBJECTS))
 # In no archive either: other tests would take its calls on files.
-$(filter %/test_jobs_faults %/test_jobs_each_fault %/test_journal_faults,$(TESTS)): $(call objects,tests/lib/journal/faults.c)
+$(filter %/test_jobs_faults %/test_jobs_each_fault %/test_journal_faults,$(TESTS)): \
+	$(call objects,tests/support/system/calls.c tests/support/system/fail.c)
 $(filter %/test_jobs_each_fault,$(TESTS)): $(call objects,tests/lib/jobs/store/fault_memory.c tests/lib/jobs/store/known.c)
 # Each test program takes from these archives what it names: the tests' helpers, the programs without their main.
 $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))

@@ -1,35 +1,34 @@
-"""Calls of a server that fail by plan. tests/support/crash/faults.c, which is loaded before the server, carries it out."""
+"""Calls of a server that fail by plan. tests/support/system/fail.c, which is loaded before the server, carries it out."""
 import errno
 import mmap
 import os
 import struct
-import unittest
 
-from weekwheel import compiled
+from weekwheel import numbers_of, system_with
 
-WRITE, SYNC, TRUNCATE, MEMORY = 1, 2, 4, 8
+CALLS = numbers_of("support/system/system.h", "CALL_")
+WRITE, SYNC, SIZE, MEMORY = (CALLS[name] for name in ("WRITE", "SYNC", "SIZE", "MEMORY"))
 FOREVER = 1 << 31
+# struct fault_plan of fail.h: which, first, times, error, done, quick, calls, failed, file.
+PLAN = struct.Struct("=8I64s")
 
 
 class Plan:
     def __init__(self):
-        if os.environ.get("SANITIZE"):
-            raise unittest.SkipTest("a sanitizer has to be the first that is loaded, and has its own allocator")
         path = os.path.abspath("plan")
         with open(path, "w+b") as file:
-            file.write(bytes(28))
+            file.write(bytes(PLAN.size))
             file.flush()
-            self.page = mmap.mmap(file.fileno(), 28)
-        library = compiled("support/crash/faults.c", "-shared", "-fPIC", "-ldl")
-        self.environment = {"LD_PRELOAD": library, "FAULTS": path}
+            self.page = mmap.mmap(file.fileno(), PLAN.size)
+        self.environment = {"LD_PRELOAD": system_with("fail.c", "memory.c"), "FAULTS": path}
 
     def set(self, first, times=1, error=errno.ENOMEM, what=MEMORY, done=0):
         """The calls of the kinds in what fail from the first one on, so many times; first 0: none. error 0: half is
-        written. The first calls that are done do their work all the same."""
-        # The number of the first call arms the plan.
-        self.page[4:8] = bytes(4)
-        self.page[8:28] = struct.pack("=5I", times, error, what, 0, done)
-        self.page[0:8] = struct.pack("=2I", 0, first)
+        written. The first writes that are done do their work all the same."""
+        # The kinds of calls arm the plan.
+        self.page[0:4] = bytes(4)
+        self.page[4:] = PLAN.pack(0, first, times, error, done, 0, 0, 0, b"")[4:]
+        self.page[0:4] = struct.pack("=I", what if first else 0)
 
     def failed(self):
-        return struct.unpack("=7I", self.page[:])[5]
+        return PLAN.unpack(self.page[:])[7]

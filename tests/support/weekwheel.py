@@ -107,9 +107,23 @@ def seed():
 def compiled(source, *more):
     """Compile a C file of tests/ with $CC into the working folder. Return where the result is."""
     result = os.path.abspath(os.path.splitext(os.path.basename(source))[0])
-    run(0, *(os.environ.get("CC") or "cc").split(), "-D_GNU_SOURCE", "-I", os.path.join(ROOT, "include"),
+    run(0, *(os.environ.get("CC") or "cc").split(), "-D_GNU_SOURCE", "-I", ROOT, "-I", os.path.join(ROOT, "include"),
         os.path.join(ROOT, "tests", source), "-o", result, *more)
     return result
+
+
+def system_with(policy, *more):
+    """Compile tests/support/system with that policy into a library, which a program is given by LD_PRELOAD."""
+    if os.environ.get("SANITIZE"):
+        raise unittest.SkipTest("a sanitizer has to be the first that is loaded, and has its own calls and allocator")
+    sources = (os.path.join(ROOT, "tests/support/system", source) for source in ("calls.c", *more))
+    return compiled("support/system/" + policy, *sources, "-shared", "-fPIC", "-ldl")
+
+
+def numbers_of(source, start):
+    """The constants of a C file of tests/ whose names start so and that have a number: {the rest of the name: number}."""
+    with open(os.path.join(ROOT, "tests", source), encoding="utf-8") as file:
+        return {name: int(number) for name, number in re.findall(rf"\b{start}(\w+) = (\d+)", file.read())}
 
 
 # Sockets that keep the ports of free_port for this program.

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/lib/journal/faults.h"
 #include "tests/lib/journal/fixture.h"
+#include "tests/support/system/fail.h"
 
-enum { ALL = (1 << FAULT_KINDS) - 1 };
+enum { ALL = (1 << CALL_KINDS) - 1 };
 
 static struct book book;
 
@@ -114,7 +114,7 @@ START_TEST(a_record_that_cannot_be_written_leaves_the_journal_as_it_was)
 	book_append_synced(&book, "one");
 	offset = book.journal.offset;
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-		fault_arm(FAULT_WRITE, NULL, 1, 1, errors[i].error);
+		fault_arm(CALL_WRITE, NULL, 1, 1, errors[i].error);
 		ck_assert_int_eq(ww_journal_append(&book.journal, "lost", 4), errors[i].answer);
 		fault_disarm();
 		/* What was written of it, half of its head, is no longer there. */
@@ -126,7 +126,7 @@ START_TEST(a_record_that_cannot_be_written_leaves_the_journal_as_it_was)
 		ASSERT_READS(&book, "one");
 	}
 	/* Even if nothing could make it undone, it looks torn and not damaged. */
-	fault_arm(FAULT_WRITE, NULL, 1, 2, 0);
+	fault_arm(CALL_WRITE, NULL, 1, 2, 0);
 	ck_assert_int_eq(ww_journal_append(&book.journal, "lost", 4), WW_EFULL);
 	fault_disarm();
 	ASSERT_READS(&book, "one");
@@ -145,24 +145,24 @@ START_TEST(space_is_taken_before_a_record_is_written)
 	book_make(&book);
 	book_append(&book, "one");
 	offset = book.journal.offset;
-	fault_arm(FAULT_SIZE | FAULT_WRITE, NULL, 1, 1, ENOSPC);
+	fault_arm(CALL_SIZE | CALL_WRITE, NULL, 1, 1, ENOSPC);
 	ck_assert_int_eq(ww_journal_append(&book.journal, bytes, JOURNAL_PREPARED), WW_EFULL);
 	/* Nothing was written without it. */
 	ck_assert_uint_eq(fault_plan.calls, 1);
-	fault_arm(FAULT_SIZE | FAULT_WRITE, NULL, 1, 1, ENOSPC);
+	fault_arm(CALL_SIZE | CALL_WRITE, NULL, 1, 1, ENOSPC);
 	ck_assert_int_eq(ww_journal_room(&book.journal, JOURNAL_PREPARED), WW_EFULL);
-	fault_arm(FAULT_SIZE, NULL, 1, 1, EIO);
+	fault_arm(CALL_SIZE, NULL, 1, 1, EIO);
 	ck_assert_int_eq(ww_journal_room(&book.journal, JOURNAL_PREPARED), WW_EIO);
 	fault_disarm();
 	ck_assert_uint_eq(book.journal.offset, offset);
 	ck_assert_uint_eq(ww_journal_space(&book.journal), JOURNAL_PREPARED);
 	/* An interrupted call is made again. */
-	fault_arm(FAULT_SIZE, NULL, 1, 2, EINTR);
+	fault_arm(CALL_SIZE, NULL, 1, 2, EINTR);
 	OK(ww_journal_room(&book.journal, JOURNAL_PREPARED));
 	ck_assert_uint_eq(fault_plan.calls, 3);
 	fault_disarm();
 	/* The largest record is one byte less than 2 GiB: it asks for space, and a larger one does not. */
-	fault_arm(FAULT_SIZE, NULL, 1, 2, EIO);
+	fault_arm(CALL_SIZE, NULL, 1, 2, EIO);
 	ck_assert_int_eq(ww_journal_append(&book.journal, bytes, JOURNAL_RECORD_MAX - 1), WW_EIO);
 	ck_assert_uint_eq(fault_plan.calls, 1);
 	ck_assert_int_eq(ww_journal_append(&book.journal, bytes, JOURNAL_RECORD_MAX), WW_EFULL);
@@ -182,7 +182,7 @@ START_TEST(zeros_that_cannot_be_written_ahead_are_no_matter)
 		book.journal.fills = 1;
 		book.journal.filled = 0;
 		/* The record itself is the first write. */
-		fault_arm(FAULT_WRITE, NULL, 2, UINT32_MAX / 2, error);
+		fault_arm(CALL_WRITE, NULL, 2, UINT32_MAX / 2, error);
 		book_append(&book, "one");
 		ck_assert_uint_eq(fault_plan.failed, 1);
 		fault_disarm();
@@ -199,7 +199,7 @@ END_TEST
 
 static unsigned syncs_of(int (*call)(struct journal *journal))
 {
-	fault_arm(FAULT_SYNC, NULL, 0, 0, 0);
+	fault_arm(CALL_SYNC, NULL, 0, 0, 0);
 	OK(call(&book.journal));
 	unsigned calls = fault_plan.calls;
 	fault_disarm();
@@ -245,7 +245,7 @@ START_TEST(a_failed_sync_is_final_whatever_the_error)
 		book_make(&book);
 		book_append_synced(&book, "one");
 		book_append(&book, "two");
-		fault_arm(FAULT_SYNC, "/journal.1", 1, 1, errors[i]);
+		fault_arm(CALL_SYNC, "/journal.1", 1, 1, errors[i]);
 		ck_assert_int_eq(ww_journal_sync(&book.journal), WW_EIO);
 		fault_arm(ALL, NULL, 0, 0, 0);
 		/* What was not stable never is, for all that is known, and nothing follows it. */
@@ -269,7 +269,7 @@ START_TEST(no_file_is_synced_after_one_that_failed)
 	book_append(&book, "one");
 	book_turn(&book);
 	book_append(&book, "two");
-	fault_arm(FAULT_SYNC, NULL, 1, 1, EIO);
+	fault_arm(CALL_SYNC, NULL, 1, 1, EIO);
 	ck_assert_int_eq(ww_journal_sync(&book.journal), WW_EIO);
 	ck_assert_uint_eq(fault_plan.calls, 1);
 	fault_disarm();
@@ -328,7 +328,7 @@ START_TEST(each_call_of_a_turn_may_fail)
 			/* open, fallocate, pwrite, fsync, rename, open, fsync and the mark at the end */
 			ck_assert_uint_gt(call, 8);
 		}
-		ck_assert_int_eq(fail_in_turn(FAULT_WRITE, 1, 0, is_last), 1);
+		ck_assert_int_eq(fail_in_turn(CALL_WRITE, 1, 0, is_last), 1);
 	}
 }
 END_TEST
@@ -345,7 +345,7 @@ START_TEST(a_turn_syncs_the_file_then_names_it_then_syncs_the_name)
 
 	for (unsigned i = 0; i < 6; i++) {
 		book_make(&book);
-		fault_arm(FAULT_SYNC | FAULT_RENAME, NULL, i % 3 + 1, 1, calls[i].error);
+		fault_arm(CALL_SYNC | CALL_RENAME, NULL, i % 3 + 1, 1, calls[i].error);
 		ck_assert_int_eq(ww_journal_turn(&book.journal, 0), calls[i].error != ENOSPC ? WW_EIO : WW_EFULL);
 		fault_disarm();
 		ck_assert_int_eq(ww_fault_is_final(&book.fault), calls[i].is_final);
@@ -364,7 +364,7 @@ START_TEST(a_file_that_cannot_be_removed_stays_with_those_after_it)
 	struct reading reading = {.replay = {.cut = 2, .record = 3}};
 
 	book_make_files(&book);
-	fault_arm(FAULT_UNLINK, "journal.1", 1, 1, EACCES);
+	fault_arm(CALL_UNLINK, "journal.1", 1, 1, EACCES);
 	ck_assert_int_eq(ww_journal_cut(&book.journal, 2), WW_EDENIED);
 	fault_disarm();
 	ck_assert(book_has(&book, "journal.1") && book_has(&book, "journal.2") && book_has(&book, "journal.3"));
@@ -385,8 +385,8 @@ START_TEST(a_read_that_fails_is_no_damage)
 		unsigned which;
 		int error;
 		int answer;
-	} calls[] = {{FAULT_READ, EIO, WW_EIO}, {FAULT_READ, EINTR, WW_OK}, {FAULT_LOOK, EACCES, WW_EDENIED},
-	    {FAULT_LOOK, ENOENT, WW_ENOTFOUND}, {FAULT_LOOK, EMFILE, WW_EIO}, {FAULT_LOOK, ENOMEM, WW_ENOMEM}};
+	} calls[] = {{CALL_READ, EIO, WW_EIO}, {CALL_READ, EINTR, WW_OK}, {CALL_LOOK, EACCES, WW_EDENIED},
+	    {CALL_LOOK, ENOENT, WW_ENOTFOUND}, {CALL_LOOK, EMFILE, WW_EIO}, {CALL_LOOK, ENOMEM, WW_ENOMEM}};
 	struct reading reading;
 
 	book_make(&book);

@@ -16,16 +16,16 @@ import sys
 import zlib
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from faults import FOREVER, SYNC, TRUNCATE, WRITE, Plan
+from faults import FOREVER, SIZE, SYNC, WRITE, Plan
 from weekwheel import SMALL, Case, Fsck, Server, equal, main, until
 
 ERRORS = ("OUT_OF_MEMORY", "INTERNAL_ERROR")
 WAYS = (  # a name, how many calls fail, with which error (0: half is written), and which calls
-    ("ENOSPC", 1, errno.ENOSPC, WRITE | TRUNCATE),
-    ("EIO", 1, errno.EIO, WRITE | SYNC | TRUNCATE),
+    ("ENOSPC", 1, errno.ENOSPC, WRITE | SIZE),
+    ("EIO", 1, errno.EIO, WRITE | SYNC | SIZE),
     ("half a write", 1, 0, WRITE),
-    ("ENOSPC from then on", FOREVER, errno.ENOSPC, WRITE | TRUNCATE),
-    ("EIO from then on", FOREVER, errno.EIO, WRITE | SYNC | TRUNCATE),
+    ("ENOSPC from then on", FOREVER, errno.ENOSPC, WRITE | SIZE),
+    ("EIO from then on", FOREVER, errno.EIO, WRITE | SYNC | SIZE),
 )
 # What a restart does not change in a job.
 LASTING = ("id", "version", "tube", "key", "priority", "releases", "buries", "kicks", "error", "body")
@@ -237,7 +237,7 @@ class Faults(Case):
             with Server("--data", data, "--http", "127.0.0.1:0", **plan.environment) as server, server.client() as client:
                 client.put(b"first")
                 before = stored(client)
-                plan.set(first, FOREVER, errno.EIO, WRITE | SYNC | TRUNCATE, done=1)
+                plan.set(first, FOREVER, errno.EIO, WRITE | SYNC | SIZE, done=1)
                 answer = client.put(b"second")
                 failed = plan.failed()
                 plan.set(0)
@@ -262,7 +262,7 @@ class Faults(Case):
             failed = 0
             # An empty folder, and one with a job.
             for truth in ([], ["job"]):
-                plan.set(first, 1, errno.EIO if first % 2 else errno.ENOSPC, WRITE | SYNC | TRUNCATE)
+                plan.set(first, 1, errno.EIO if first % 2 else errno.ENOSPC, WRITE | SYNC | SIZE)
                 try:
                     with Server("--data", data, **plan.environment) as server:
                         server.stop(signal.SIGKILL)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/lib/journal/faults.h"
+#include "tests/support/system/fail.h"
 
 int fault_memory_of_sqlite;
 struct ww_allocator fault_memory_table;

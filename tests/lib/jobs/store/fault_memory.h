@@ -1,7 +1,7 @@
 #ifndef TESTS_LIB_JOBS_STORE_FAULT_MEMORY_H
 #define TESTS_LIB_JOBS_STORE_FAULT_MEMORY_H
 
-/* Memory of a store that fails when told to: by its allocator, by the C library, or SQLite's own, as FAULT_MEMORY. */
+/* Memory of a store that fails when told to: by its allocator, by the C library, or SQLite's own, as CALL_MEMORY. */
 
 #include "tests/support/memory.h"
 

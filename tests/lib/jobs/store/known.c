@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/lib/journal/faults.h"
 #include "tests/support/suite.h"
+#include "tests/support/system/fail.h"
 #include "weekwheel/weekwheel.h"
 
 struct known known;

@@ -19,8 +19,8 @@
 #include "tests/lib/jobs/fixture.h"
 #include "tests/lib/jobs/store/fault_memory.h"
 #include "tests/lib/jobs/store/known.h"
-#include "tests/lib/journal/faults.h"
 #include "tests/support/seed.h"
+#include "tests/support/system/fail.h"
 
 enum { FOR_EVER = 1 << 30 };
 #define HOUR (3600 * WW_SECOND)
@@ -361,7 +361,7 @@ static void check_copy(void)
 	}
 	/* It is as it was: missing, unless removing it is what failed. */
 	DIR *folder = opendir(copy_path);
-	if (folder && !(what_failed & (FAULT_UNLINK | FAULT_LOOK)))
+	if (folder && !(what_failed & (CALL_UNLINK | CALL_LOOK)))
 		ck_abort_msg("the failed copy is still there");
 	if (folder)
 		closedir(folder);
@@ -409,24 +409,24 @@ static const struct fault {
 	int is_sqlite;
 	int allowed[3];
 } faults[] = {
-    {"open that makes, EIO", FAULT_OPEN, EIO, 0, {WW_EIO, WW_EDENIED}},
-    {"open that makes, ENOSPC", FAULT_OPEN, ENOSPC, 0, {WW_EFULL, WW_EDENIED, WW_EIO}},
-    {"write, EIO", FAULT_WRITE, EIO, 0, {WW_EIO}},
-    {"write, ENOSPC", FAULT_WRITE, ENOSPC, 0, {WW_EFULL}},
-    {"half a write", FAULT_WRITE, 0, 0, {WW_EFULL, WW_EIO}},
-    {"sync, EIO", FAULT_SYNC, EIO, 0, {WW_EIO}},
-    {"sync, ENOSPC", FAULT_SYNC, ENOSPC, 0, {WW_EIO, WW_EFULL}},
-    {"size, EIO", FAULT_SIZE, EIO, 0, {WW_EIO}},
-    {"size, ENOSPC", FAULT_SIZE, ENOSPC, 0, {WW_EFULL}},
-    {"unlink, EIO", FAULT_UNLINK, EIO, 0, {WW_EIO}},
-    {"rename, EIO", FAULT_RENAME, EIO, 0, {WW_EIO}},
-    {"rename, ENOSPC", FAULT_RENAME, ENOSPC, 0, {WW_EFULL}},
-    {"read, EIO", FAULT_READ, EIO, 0, {WW_EIO, WW_ECORRUPT}},
-    {"open and map, EIO", FAULT_LOOK, EIO, 0, {WW_EIO, WW_EDENIED}},
-    {"open and map, ENOMEM", FAULT_LOOK, ENOMEM, 0, {WW_EIO, WW_ENOMEM, WW_EDENIED}},
-    {"memory", FAULT_MEMORY, ENOMEM, 0, {WW_ENOMEM}},
+    {"open that makes, EIO", CALL_OPEN, EIO, 0, {WW_EIO, WW_EDENIED}},
+    {"open that makes, ENOSPC", CALL_OPEN, ENOSPC, 0, {WW_EFULL, WW_EDENIED, WW_EIO}},
+    {"write, EIO", CALL_WRITE, EIO, 0, {WW_EIO}},
+    {"write, ENOSPC", CALL_WRITE, ENOSPC, 0, {WW_EFULL}},
+    {"half a write", CALL_WRITE, 0, 0, {WW_EFULL, WW_EIO}},
+    {"sync, EIO", CALL_SYNC, EIO, 0, {WW_EIO}},
+    {"sync, ENOSPC", CALL_SYNC, ENOSPC, 0, {WW_EIO, WW_EFULL}},
+    {"size, EIO", CALL_SIZE, EIO, 0, {WW_EIO}},
+    {"size, ENOSPC", CALL_SIZE, ENOSPC, 0, {WW_EFULL}},
+    {"unlink, EIO", CALL_UNLINK, EIO, 0, {WW_EIO}},
+    {"rename, EIO", CALL_RENAME, EIO, 0, {WW_EIO}},
+    {"rename, ENOSPC", CALL_RENAME, ENOSPC, 0, {WW_EFULL}},
+    {"read, EIO", CALL_READ, EIO, 0, {WW_EIO, WW_ECORRUPT}},
+    {"open and map, EIO", CALL_LOOK, EIO, 0, {WW_EIO, WW_EDENIED}},
+    {"open and map, ENOMEM", CALL_LOOK, ENOMEM, 0, {WW_EIO, WW_ENOMEM, WW_EDENIED}},
+    {"memory", CALL_MEMORY, ENOMEM, 0, {WW_ENOMEM}},
     /* Whatever keeps it from the index of its log, a file or memory, SQLite says IOERR_SHMLOCK later. */
-    {"memory of SQLite", FAULT_MEMORY, ENOMEM, 1, {WW_ENOMEM, WW_EIO}},
+    {"memory of SQLite", CALL_MEMORY, ENOMEM, 1, {WW_ENOMEM, WW_EIO}},
 };
 
 static void begin_world(void)

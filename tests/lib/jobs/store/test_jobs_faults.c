@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "tests/lib/jobs/fixture.h"
-#include "tests/lib/journal/faults.h"
 #include "tests/support/seed.h"
+#include "tests/support/system/fail.h"
 
 static struct world world;
 
@@ -90,7 +90,7 @@ START_TEST(a_failed_sync_is_final)
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		struct ww_jobs_stats stats;
 		make(WW_SYNC_ALWAYS);
-		fault_arm(FAULT_SYNC, ways[i].file, ways[i].first, 1, EIO);
+		fault_arm(CALL_SYNC, ways[i].file, ways[i].first, 1, EIO);
 		uint64_t accepted = put_until_refused(WW_EIO);
 		ck_assert_uint_eq(fault_plan.failed, 1);
 		OK(ww_jobs_stats(world.jobs, &stats));
@@ -126,7 +126,7 @@ START_TEST(the_name_of_a_new_store_is_synced_whoever_made_its_folder)
 	for (int is_there = 0; is_there < 2; is_there++) {
 		if (is_there)
 			ck_assert_int_eq(mkdir(path, 0700), 0);
-		fault_arm(FAULT_SYNC, world.path, 0, 0, 0);
+		fault_arm(CALL_SYNC, world.path, 0, 0, 0);
 		OK(ww_jobs_open(&world.jobs, &world.config));
 		calls[is_there] = fault_plan.calls;
 		fault_disarm();
@@ -189,8 +189,8 @@ START_TEST(a_full_disk_refuses_new_jobs_and_lets_others_end)
 		make(WW_SYNC_SYSTEM);
 		uint64_t before = put_some(100);
 		/* What has space already can still be written, except by SQLite, which takes none in advance. */
-		unsigned writes = i / 2 == 1 ? FAULT_WRITE : 0;
-		fault_arm(FAULT_SIZE | FAULT_OPEN | writes, files[i / 2], 1, FOR_EVER, errors[i % 2]);
+		unsigned writes = i / 2 == 1 ? CALL_WRITE : 0;
+		fault_arm(CALL_SIZE | CALL_OPEN | writes, files[i / 2], 1, FOR_EVER, errors[i % 2]);
 		uint64_t accepted = before + put_until_refused(WW_EFULL);
 		ck_assert_int_eq(fault_now(), WW_EFULL);
 		ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EFULL);

@@ -11,7 +11,7 @@ import threading
 import time
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from faults import FOREVER, TRUNCATE, WRITE, Plan
+from faults import FOREVER, SIZE, WRITE, Plan
 from weekwheel import PATIENCE, Case, Server, check, equal, main, matches, until
 from web import JSON, ByRedis, Stores, Web
 
@@ -484,7 +484,7 @@ class OnDisk(Embedded):
         plan = Plan()
         with self.server(**plan.environment) as server, Web(server, self.token) as web:
             web.good("PUT", "tubes/default/keys/k", {"body": "first"})
-            plan.set(1, FOREVER, errno.ENOSPC, WRITE | TRUNCATE)
+            plan.set(1, FOREVER, errno.ENOSPC, WRITE | SIZE)
             equal(web.ask("PUT", "tubes/default/keys/k", {"body": "second"})[0], 507)
             # The disk is known to be full by now, and each job of a list is refused by itself.
             equal(web.good("POST", "jobs", [{"body": "third"}])[0]["status"], 507)
