@@ -1,4 +1,4 @@
-"""Rebuilds what a power failure may have left of a folder, from a recording of tests/support/crash/recorder.c.
+"""Rebuilds what a power failure may have left of a folder, from a recording of tests/support/system/record.c.
 
 A disk keeps what was synced. Of what was written since, it keeps any sectors of 512 bytes, each as it was after any of
 the writes to it; any change of a file's size; and any change of a name that was made before the last one it keeps.
@@ -9,21 +9,20 @@ the writes to it; any change of a file's size; and any change of a name that was
 import os
 import struct
 import tempfile
-import unittest
 
-from weekwheel import compiled
+from weekwheel import numbers_of, system_with
 
-BEGIN, OPEN, WRITE, WRITE_SYNCED, RESIZE, SYNC_BEGIN, SYNC_END, SYNC_FAILED, UNLINK, RENAME, OPEN_FOLDER = range(11)
+EVENTS = numbers_of("support/system/record.c", "EVENT_")
+BEGIN = 0
+OPEN, WRITE, WRITE_SYNCED, RESIZE, SYNC_BEGIN, SYNC_END, SYNC_FAILED, UNLINK, RENAME, OPEN_FOLDER = EVENTS.values()
 EVENT = struct.Struct("=QIIQQ")
 SECTOR = 512
 
 
 def recorded(folder, record):
     """The environment in which a program's writes below the folder are recorded."""
-    if os.environ.get("SANITIZE"):
-        raise unittest.SkipTest("sanitizers stand before the functions that are recorded")
-    recorder = compiled("support/crash/recorder.c", "-shared", "-fPIC", "-ldl")
-    return {"LD_PRELOAD": recorder, "WW_RECORD": os.path.abspath(record), "WW_RECORD_UNDER": os.path.abspath(folder)}
+    return {"LD_PRELOAD": system_with("record.c"), "WW_RECORD": os.path.abspath(record),
+            "WW_RECORD_UNDER": os.path.abspath(folder)}
 
 
 def read(*records):
