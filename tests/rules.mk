@@ -54,7 +54,7 @@ $(B)/tests/test_jobs_each_fault: LDFLAGS += $(addprefix -Xlinker --wrap=,malloc 
 SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate)
 $(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve ww_jobs_reserve_job)
 $(B)/tests/simulate: JEMALLOC_LIBS =
-$(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c)) $(filter-out %/main.o,$(weekwheeld_OBJECTS)) \
+$(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c) tests/support/system/calls.c) $(filter-out %/main.o,$(weekwheeld_OBJECTS)) \
 		$(call objects,$(weekwheeld_ALSO)) \
 		$(B)/lib/common.a $(filter-out $(B)/tests/%,$(ARCHIVES))
 	$(link) $(ALL_LIBS)

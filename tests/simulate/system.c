@@ -1,6 +1,7 @@
 /*
  * The calls of the C library that the server, the libraries and SQLite make: files below /sim lie on the simulated disk,
- * clocks tell the simulated time. Other files are the system's. The program's own functions stand before the library's.
+ * clocks tell the simulated time. Other files are the system's. It is a policy of tests/support/system/system.h; what no
+ * other policy plays is defined here.
  */
 #include "tests/simulate/system.h"
 
@@ -15,15 +16,14 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/simulate/disk.h"
 #include "tests/simulate/world.h"
+#include "tests/support/system/system.h"
 
 enum { FIRST = 1 << 20, DESCRIPTORS = 64, PATHS = 256 };
 
@@ -261,7 +261,7 @@ static const char *full_path(int folder, const char *path, char full[PATHS])
 	return full;
 }
 
-static int open_path(int folder, const char *path, int flags, mode_t mode)
+static int play_open(int folder, const char *path, int flags, mode_t mode)
 {
 	char full[PATHS];
 	struct file *file;
@@ -271,7 +271,7 @@ static int open_path(int folder, const char *path, int flags, mode_t mode)
 		return make_descriptor(CHANCE, NULL);
 	path = full_path(folder, path, full);
 	if (!is_ours(path))
-		return (int)syscall(SYS_openat, folder, path, flags, mode);
+		return system_real.open(folder, path, flags, mode);
 	file = disk_open(path, flags);
 	if (!file)
 		return -1;
@@ -285,39 +285,12 @@ static int open_path(int folder, const char *path, int flags, mode_t mode)
 	return fd;
 }
 
-#define WITH_MODE(call)                                                                                                \
-	va_list more;                                                                                                  \
-	va_start(more, flags);                                                                                         \
-	mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;                                        \
-	va_end(more);                                                                                                  \
-	return call
-
-int open(const char *path, int flags, ...)
-{
-	WITH_MODE(open_path(AT_FDCWD, path, flags, mode));
-}
-
-int open64(const char *path, int flags, ...)
-{
-	WITH_MODE(open_path(AT_FDCWD, path, flags, mode));
-}
-
-int openat(int folder, const char *path, int flags, ...)
-{
-	WITH_MODE(open_path(folder, path, flags, mode));
-}
-
-int openat64(int folder, const char *path, int flags, ...)
-{
-	WITH_MODE(open_path(folder, path, flags, mode));
-}
-
-int close(int fd)
+static int play_close(int fd)
 {
 	struct descriptor *descriptor = descriptor_of(fd);
 
 	if (!descriptor)
-		return (int)syscall(SYS_close, fd);
+		return system_real.close(fd);
 	if (descriptor->file) {
 		disk_unlock(descriptor->file, fd);
 		disk_use(descriptor->file, -1);
@@ -337,7 +310,7 @@ static int stat_path(int folder, const char *path, struct stat *status, int flag
 	}
 	path = full_path(folder, path, full);
 	if (!is_ours(path))
-		return (int)syscall(SYS_newfstatat, folder, path, status, flags);
+		return SYSTEM_REAL(fstatat)(folder, path, status, flags);
 	return disk_stat(path, status);
 }
 
@@ -361,7 +334,7 @@ int fstat(int fd, struct stat *status)
 	const struct file *file = file_of(fd);
 
 	if (!file)
-		return (int)syscall(SYS_newfstatat, fd, "", status, AT_EMPTY_PATH);
+		return SYSTEM_REAL(fstat)(fd, status);
 	disk_fstat(file, status);
 	return 0;
 }
@@ -391,9 +364,8 @@ int faccessat(int folder, const char *path, int mode, int flags)
 	char full[PATHS];
 	struct stat status;
 
-	(void)flags;
 	path = full_path(folder, path, full);
-	return is_ours(path) ? disk_stat(path, &status) : (int)syscall(SYS_faccessat, folder, path, mode);
+	return is_ours(path) ? disk_stat(path, &status) : SYSTEM_REAL(faccessat)(folder, path, mode, flags);
 }
 
 int access(const char *path, int mode)
@@ -404,46 +376,31 @@ int access(const char *path, int mode)
 ssize_t readlink(const char *path, char *to, size_t size)
 {
 	if (!is_ours(path))
-		return syscall(SYS_readlinkat, AT_FDCWD, path, to, size);
+		return SYSTEM_REAL(readlink)(path, to, size);
 	errno = EINVAL;
 	return -1;
 }
 
-int mkdir(const char *path, mode_t mode)
+static int play_make_folder(const char *path, mode_t mode)
 {
-	return is_ours(path) ? disk_make_folder(path) : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+	return is_ours(path) ? disk_make_folder(path) : system_real.make_folder(path, mode);
 }
 
-int unlinkat(int folder, const char *path, int flags)
+static int play_unlink(int folder, const char *path, int flags)
 {
 	char full[PATHS];
 
 	path = full_path(folder, path, full);
-	return is_ours(path) ? disk_unlink(path) : (int)syscall(SYS_unlinkat, folder, path, flags);
+	return is_ours(path) ? disk_unlink(path) : system_real.unlink(folder, path, flags);
 }
 
-int rmdir(const char *path)
-{
-	return unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
-}
-
-int unlink(const char *path)
-{
-	return unlinkat(AT_FDCWD, path, 0);
-}
-
-int renameat(int from_folder, const char *from, int to_folder, const char *to)
+static int play_rename(int from_folder, const char *from, int to_folder, const char *to)
 {
 	char full[PATHS], other[PATHS];
 
 	from = full_path(from_folder, from, full);
 	to = full_path(to_folder, to, other);
-	return is_ours(from) ? disk_rename(from, to) : (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, 0);
-}
-
-int rename(const char *from, const char *to)
-{
-	return renameat(AT_FDCWD, from, AT_FDCWD, to);
+	return is_ours(from) ? disk_rename(from, to) : system_real.rename(from_folder, from, to_folder, to);
 }
 
 /* ---- Folders. What opendir gives is a number and a name. */
@@ -464,9 +421,9 @@ DIR *fdopendir(int fd)
 }
 
 /* Only of the simulated disk. */
-DIR *opendir(const char *path)
+static DIR *play_open_folder(const char *path)
 {
-	int fd = is_ours(path) ? open_path(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0) : -1;
+	int fd = is_ours(path) ? play_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0) : -1;
 
 	return fd < 0 ? NULL : fdopendir(fd);
 }
@@ -501,83 +458,46 @@ int closedir(DIR *folder)
 
 /* ---- Reading and writing */
 
-ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
-{
-	struct file *file = file_of(fd);
-
-	return file ? disk_read(file, bytes, size, (uint64_t)offset) : syscall(SYS_pread64, fd, bytes, size, offset);
-}
-
-ssize_t pread64(int fd, void *bytes, size_t size, off64_t offset)
-{
-	return pread(fd, bytes, size, offset);
-}
-
-ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
-{
-	struct file *file = file_of(fd);
-
-	return file ? disk_write(file, bytes, size, (uint64_t)offset) : syscall(SYS_pwrite64, fd, bytes, size, offset);
-}
-
-ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t offset)
-{
-	return pwrite(fd, bytes, size, offset);
-}
-
-/* One write of all parts. */
-ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
-{
-	struct file *file = file_of(fd);
-	size_t size = 0;
-	ssize_t written;
-	char *bytes, *to;
-
-	if (!file)
-		return syscall(SYS_pwritev, fd, parts, count, offset, 0);
-	for (int i = 0; i < count; i++)
-		size += parts[i].iov_len;
-	to = bytes = malloc(size + 1);
-	for (int i = 0; i < count; i++)
-		to = (char *)mempcpy(to, parts[i].iov_base, parts[i].iov_len);
-	written = disk_write(file, bytes, size, (uint64_t)offset);
-	free(bytes);
-	return written;
-}
-
-ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
-{
-	return pwritev(fd, parts, count, offset);
-}
-
-ssize_t read(int fd, void *bytes, size_t size)
+static ssize_t play_read(int fd, void *bytes, size_t size, off_t offset)
 {
 	struct descriptor *descriptor = descriptor_of(fd);
 	ssize_t got;
 
 	if (!descriptor)
-		return syscall(SYS_read, fd, bytes, size);
+		return system_real.read(fd, bytes, size, offset);
 	if (descriptor->kind == TIMER)
 		return read_timer(descriptor, bytes);
 	if (descriptor->kind == CHANCE) {
 		memset(bytes, 0x77, size);
 		return (ssize_t)size;
 	}
+	if (offset != SYSTEM_HERE)
+		return disk_read(descriptor->file, bytes, size, (uint64_t)offset);
 	got = disk_read(descriptor->file, bytes, size, descriptor->at);
 	descriptor->at += got > 0 ? (uint64_t)got : 0;
 	return got;
 }
 
-ssize_t write(int fd, const void *bytes, size_t size)
+/* One write of all parts. */
+static ssize_t play_write(int fd, const struct iovec *parts, int count, off_t offset)
 {
 	struct descriptor *descriptor = descriptor_of(fd);
-	ssize_t put;
+	size_t size = 0;
+	ssize_t written;
+	char *bytes, *to;
 
 	if (!descriptor || !descriptor->file)
-		return syscall(SYS_write, fd, bytes, size);
-	put = disk_write(descriptor->file, bytes, size, descriptor->at);
-	descriptor->at += put > 0 ? (uint64_t)put : 0;
-	return put;
+		return system_real.write(fd, parts, count, offset);
+	for (int i = 0; i < count; i++)
+		size += parts[i].iov_len;
+	to = bytes = malloc(size + 1);
+	for (int i = 0; i < count; i++)
+		to = (char *)mempcpy(to, parts[i].iov_base, parts[i].iov_len);
+	written = disk_write(descriptor->file, bytes, size, offset == SYSTEM_HERE ? descriptor->at : (uint64_t)offset);
+	if (offset == SYSTEM_HERE && written > 0)
+		descriptor->at += (uint64_t)written;
+	free(bytes);
+	return written;
 }
 
 off_t lseek(int fd, off_t offset, int whence)
@@ -586,7 +506,7 @@ off_t lseek(int fd, off_t offset, int whence)
 	struct stat status;
 
 	if (!descriptor || !descriptor->file)
-		return syscall(SYS_lseek, fd, offset, whence);
+		return SYSTEM_REAL(lseek)(fd, offset, whence);
 	disk_fstat(descriptor->file, &status);
 	descriptor->at = (uint64_t)(offset + (whence == SEEK_END      ? status.st_size
 	                                         : whence == SEEK_CUR ? (off_t)descriptor->at
@@ -594,46 +514,25 @@ off_t lseek(int fd, off_t offset, int whence)
 	return (off_t)descriptor->at;
 }
 
-int ftruncate(int fd, off_t size)
+static int play_resize(int fd, off_t size)
 {
 	struct file *file = file_of(fd);
 
-	return file ? disk_resize(file, (uint64_t)size) : (int)syscall(SYS_ftruncate, fd, size);
+	return file ? disk_resize(file, (uint64_t)size) : system_real.resize(fd, size);
 }
 
-int ftruncate64(int fd, off64_t size)
-{
-	return ftruncate(fd, size);
-}
-
-int fallocate(int fd, int mode, off_t offset, off_t length)
+static int play_allocate(int fd, int mode, off_t offset, off_t size)
 {
 	struct file *file = file_of(fd);
 
-	return file ? disk_allocate(file, (uint64_t)(offset + length))
-	            : (int)syscall(SYS_fallocate, fd, mode, offset, length);
+	return file ? disk_allocate(file, (uint64_t)(offset + size)) : system_real.allocate(fd, mode, offset, size);
 }
 
-int posix_fallocate(int fd, off_t offset, off_t length)
-{
-	return fallocate(fd, 0, offset, length) ? errno : 0;
-}
-
-int posix_fallocate64(int fd, off64_t offset, off64_t length)
-{
-	return posix_fallocate(fd, offset, length);
-}
-
-int fsync(int fd)
+static int play_sync(int fd)
 {
 	struct file *file = file_of(fd);
 
-	return file ? disk_sync(file) : (int)syscall(SYS_fsync, fd);
-}
-
-int fdatasync(int fd)
-{
-	return fsync(fd);
+	return file ? disk_sync(file) : system_real.sync(fd);
 }
 
 /* ---- Locks and mappings */
@@ -643,7 +542,7 @@ int flock(int fd, int operation)
 	struct file *file = file_of(fd);
 
 	if (!file)
-		return (int)syscall(SYS_flock, fd, operation);
+		return SYSTEM_REAL(flock)(fd, operation);
 	if (!(operation & LOCK_UN))
 		return disk_lock(file, fd);
 	disk_unlock(file, fd);
@@ -666,49 +565,33 @@ int fcntl(int fd, int command, ...)
 	va_start(more, command);
 	void *argument = va_arg(more, void *);
 	va_end(more);
-	return descriptor_of(fd) ? control(fd, command, argument) : (int)syscall(SYS_fcntl, fd, command, argument);
+	return descriptor_of(fd) ? control(fd, command, argument) : SYSTEM_REAL(fcntl)(fd, command, argument);
 }
 
-int fcntl64(int fd, int command, ...)
-{
-	va_list more;
-
-	va_start(more, command);
-	void *argument = va_arg(more, void *);
-	va_end(more);
-	return descriptor_of(fd) ? control(fd, command, argument) : (int)syscall(SYS_fcntl, fd, command, argument);
-}
+SYSTEM_ALSO(fcntl, fcntl64);
 
 /* The server sets the mode of its socket, which is no file here. */
 int chmod(const char *path, mode_t mode)
 {
-	return is_ours(path) ? 0 : (int)syscall(SYS_chmod, path, mode);
+	return is_ours(path) ? 0 : SYSTEM_REAL(chmod)(path, mode);
 }
 
 int fchmod(int fd, mode_t mode)
 {
-	return descriptor_of(fd) ? 0 : (int)syscall(SYS_fchmod, fd, mode);
+	return descriptor_of(fd) ? 0 : SYSTEM_REAL(fchmod)(fd, mode);
 }
 
 int fchown(int fd, uid_t user, gid_t group)
 {
-	return descriptor_of(fd) ? 0 : (int)syscall(SYS_fchown, fd, user, group);
+	return descriptor_of(fd) ? 0 : SYSTEM_REAL(fchown)(fd, user, group);
 }
 
 /* SQLite's shared memory, which one process has alone: each region is memory. */
-void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+static void *play_map(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-	if (descriptor_of(fd)) {
-		flags = MAP_PRIVATE | MAP_ANONYMOUS;
-		fd = -1;
-		offset = 0;
-	}
-	return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
-}
-
-void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset)
-{
-	return mmap(at, size, protection, flags, fd, offset);
+	if (descriptor_of(fd))
+		return system_real.map(at, size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return system_real.map(at, size, protection, flags, fd, offset);
 }
 
 FILE *fopen(const char *path, const char *mode)
@@ -721,10 +604,14 @@ FILE *fopen(const char *path, const char *mode)
 		(void)snprintf(id, sizeof id, "%08x-0000-4000-8000-000000000000\n", (unsigned)system_clock.boots);
 		return fmemopen(id, strlen(id), "r");
 	}
-	fd = open_path(AT_FDCWD, path,
+	fd = play_open(AT_FDCWD, path,
 	    *kind == 'r'   ? O_RDONLY
 	    : *kind == 'w' ? O_WRONLY | O_CREAT | O_TRUNC
 	                   : O_WRONLY | O_CREAT | O_APPEND,
 	    0666);
 	return fd < 0 || fd >= FIRST ? NULL : fdopen(fd, kind);
 }
+
+const struct system_policy system_policy = {
+    .plays = {play_open, play_close, play_read, play_write, play_sync, play_resize, play_allocate, play_unlink,
+        play_rename, play_make_folder, play_open_folder, play_map}};

@@ -114,9 +114,6 @@ static int fails(enum call call, int at, const char *path)
 	    : fails(kind, at, path) ? (failed)                                                                         \
 	                            : system_real.call(__VA_ARGS__))
 
-/* Another name of a function. */
-#define ALSO(name, other) extern __typeof__(name) other __attribute__((alias(#name)))
-
 static int open_at(int at, const char *path, int flags, va_list more)
 {
 	mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, mode_t) : 0;
@@ -144,8 +141,8 @@ int openat(int at, const char *path, int flags, ...)
 	return fd;
 }
 
-ALSO(open, open64);
-ALSO(openat, openat64);
+SYSTEM_ALSO(open, open64);
+SYSTEM_ALSO(openat, openat64);
 
 int close(int fd)
 {
@@ -182,9 +179,9 @@ ssize_t write(int fd, const void *data, size_t size)
 	return pwrite(fd, data, size, SYSTEM_HERE);
 }
 
-ALSO(pread, pread64);
-ALSO(pwrite, pwrite64);
-ALSO(pwritev, pwritev64);
+SYSTEM_ALSO(pread, pread64);
+SYSTEM_ALSO(pwrite, pwrite64);
+SYSTEM_ALSO(pwritev, pwritev64);
 
 int fsync(int fd)
 {
@@ -206,10 +203,10 @@ int posix_fallocate(int fd, off_t offset, off_t size)
 	return fallocate(fd, 0, offset, size) ? errno : 0;
 }
 
-ALSO(fsync, fdatasync);
-ALSO(ftruncate, ftruncate64);
-ALSO(fallocate, fallocate64);
-ALSO(posix_fallocate, posix_fallocate64);
+SYSTEM_ALSO(fsync, fdatasync);
+SYSTEM_ALSO(ftruncate, ftruncate64);
+SYSTEM_ALSO(fallocate, fallocate64);
+SYSTEM_ALSO(posix_fallocate, posix_fallocate64);
 
 int unlinkat(int at, const char *path, int flags)
 {
@@ -258,4 +255,4 @@ void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offse
 	return PLAY(map, MAP_FAILED, CALL_LOOK, fd, NULL, at, size, protection, flags, fd, offset);
 }
 
-ALSO(mmap, mmap64);
+SYSTEM_ALSO(mmap, mmap64);

@@ -69,6 +69,9 @@ extern const struct system_calls system_real;
 /* The C library's function that one of the program's or of a library loaded before it replaces. */
 #define SYSTEM_REAL(name) (*(__typeof__(&name) *)&(void *){dlsym(RTLD_NEXT, #name)})
 
+/* Give a function another name. */
+#define SYSTEM_ALSO(name, other) extern __typeof__(name) other __attribute__((alias(#name)))
+
 /* The path of what a call is about, from the top if the system can tell; empty if it has none. */
 void system_path(int at, const char *path, char *full, size_t size);
 
