@@ -18,8 +18,9 @@ HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/fault_memory.c %/known.c %/sma
 BENCH_TESTS := $(filter $(call named,tests,$(call sources,$(bench_TESTS),test_*.c)),$(TESTS))
 $(BENCH_TESTS): $(filter-out %/main.o,$(bench_OBJECTS))
 # In no archive either: other tests would take its calls on files.
-$(filter %/test_jobs_faults %/test_jobs_each_fault %/test_journal_faults,$(TESTS)): \
-	$(call objects,tests/support/system/calls.c tests/support/system/fail.c)
+$(filter %/test_jobs_copy %/test_jobs_faults %/test_jobs_each_fault %/test_journal_faults,$(TESTS)): \
+	$(call objects,tests/support/system/calls.c)
+$(filter %/test_jobs_faults %/test_jobs_each_fault %/test_journal_faults,$(TESTS)): $(call objects,tests/support/system/fail.c)
 $(filter %/test_jobs_each_fault,$(TESTS)): $(call objects,tests/lib/jobs/store/fault_memory.c tests/lib/jobs/store/known.c)
 # Each test program takes from these archives what it names: the tests' helpers, the programs without their main.
 $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
