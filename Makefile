@@ -218,7 +218,7 @@ STATES ?= 300
 SYNC ?= always
 
 crash-test: all $(SMALL)
-	@B='$(abspath $(B))' CC='$(CC)' WW_STATES='$(STATES)' WW_SYNC='$(SYNC)' PYTHONPATH=tests/support tests/tools/weekwheeld/test_crash.py
+	@B='$(abspath $(B))' CC='$(CC)' WW_STATES='$(STATES)' WW_SYNC='$(SYNC)' PYTHONPATH='$(CURDIR)/tests/support' tests/tools/weekwheeld/test_crash.py
 
 # ---- Weeks of a server on a simulated system ----------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ simulate: $(SIMULATE)
 HOURS ?= 1
 
 soak: all
-	@B='$(abspath $(B))' CC='$(CC)' WW_HOURS='$(HOURS)' PYTHONPATH=tests/support tests/tools/weekwheeld/soak.py
+	@B='$(abspath $(B))' CC='$(CC)' WW_HOURS='$(HOURS)' PYTHONPATH='$(CURDIR)/tests/support' tests/tools/weekwheeld/soak.py
 
 # ---- Tests of the tests -------------------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ mutants: all
 ROUNDS ?= 10
 
 failovers: all
-	@B='$(abspath $(B))' CC='$(CC)' WW_ROUNDS='$(ROUNDS)' WW_PUTS=6000 PYTHONPATH=tests/support tests/tools/weekwheeld/test_failover.py
+	@B='$(abspath $(B))' CC='$(CC)' WW_ROUNDS='$(ROUNDS)' WW_PUTS=6000 PYTHONPATH='$(CURDIR)/tests/support' tests/tools/weekwheeld/test_failover.py
 
 # ---- The documentation as a site --------------------------------------------------------------------------------
 

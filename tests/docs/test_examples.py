@@ -18,9 +18,8 @@ import signal
 import subprocess
 import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import (BEANSTALKD, BUILD, PATIENCE, ROOT, WEEKWHEEL, WEEKWHEELD, Case, Redis, environment, equal, free_port,
-                       main, need_program, need_server)
+from harness import (BEANSTALKD, BUILD, PATIENCE, ROOT, WEEKWHEEL, WEEKWHEELD, Case, Redis, environment, equal, free_port,
+                     main, need_program, need_server)
 
 # What begins with these words does not run here.
 NOT_RUN = {

@@ -4,12 +4,10 @@
 import glob
 import os
 import re
-import sys
 import unittest
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from browser import Browser
-from weekwheel import BUILD, ROOT, Case, check, equal, main, run, until
+from harness import BUILD, ROOT, Case, check, equal, main, run, until
 
 SITE = os.path.join(BUILD, "site")
 

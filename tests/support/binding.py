@@ -2,10 +2,7 @@
 
 An instrumented library needs its sanitizer's runtime in the process before anything else: the test then starts itself
 again with it. Programs that the test starts do not get it.
-
-The package has the name of this folder's weekwheel.py, which such a test knows as `harness`.
 """
-import importlib.util
 import os
 import shlex
 import subprocess
@@ -51,9 +48,6 @@ def begin():
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.path.insert(0, FOLDER)
-    spec = importlib.util.spec_from_file_location("harness", os.path.join(ROOT, "tests", "support", "weekwheel.py"))
-    sys.modules["harness"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules["harness"])
 
 
 def need_plain(test):

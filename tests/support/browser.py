@@ -9,7 +9,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from weekwheel import PATIENCE, free_port, until
+from harness import PATIENCE, free_port, until
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 

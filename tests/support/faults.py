@@ -4,7 +4,7 @@ import mmap
 import os
 import struct
 
-from weekwheel import numbers_of, system_with
+from harness import numbers_of, system_with
 
 CALLS = numbers_of("support/system/system.h", "CALL_")
 WRITE, SYNC, SIZE, MEMORY = (CALLS[name] for name in ("WRITE", "SYNC", "SIZE", "MEMORY"))

@@ -10,7 +10,7 @@ import os
 import struct
 import tempfile
 
-from weekwheel import numbers_of, system_with
+from harness import numbers_of, system_with
 
 EVENTS = numbers_of("support/system/record.c", "EVENT_")
 BEGIN = 0

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import unittest
 
-from weekwheel import BUILD, PATIENCE, environment, free_port, get_from, need_program, until
+from harness import BUILD, PATIENCE, environment, free_port, get_from, need_program, until
 
 SESSIOND = os.path.abspath(os.environ.get("SESSIOND") or os.path.join(BUILD, "bin", "weekwheel-sessiond"))
 

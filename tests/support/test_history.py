@@ -6,10 +6,9 @@ import random
 import subprocess
 import sys
 
-sys.path.insert(0, __file__.rsplit("/", 1)[0])
 import power
 from history import History, judge
-from weekwheel import Case, equal, main
+from harness import Case, equal, main
 
 HISTORY = __file__.rsplit("/", 1)[0] + "/history.py"
 

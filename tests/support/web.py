@@ -5,7 +5,7 @@ import os
 import re
 import socket
 
-from weekwheel import PATIENCE, Redis, Server, alone, check, equal
+from harness import PATIENCE, Redis, Server, alone, check, equal
 
 JSON = "application/json"
 

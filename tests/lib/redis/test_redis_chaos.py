@@ -21,13 +21,11 @@ import itertools
 import os
 import random
 import signal
-import sys
 import threading
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from history import History
-from weekwheel import Actor, Case, Cluster, Redis, main, seed, until
+from harness import Actor, Case, Cluster, Redis, main, seed, until
 
 SECONDS = float(os.environ.get("WW_CHAOS_SECONDS") or 20)
 NODES = int(os.environ.get("WW_CHAOS_NODES") or 1)

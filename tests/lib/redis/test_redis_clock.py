@@ -9,10 +9,8 @@ clocks that go on. A job that comes by the wrong time comes hours later, so no t
 import contextlib
 import os
 import struct
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Actor, Case, Redis, compiled, equal, main, until
+from harness import PATIENCE, Actor, Case, Redis, compiled, equal, main, until
 
 SECOND = 1_000_000  # us
 HOUR = 3600 * SECOND

@@ -6,11 +6,9 @@ import base64
 import json
 import os
 import shutil
-import sys
 import unittest
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import WEEKWHEEL, Actor, Case, Redis, equal, free_port, lack, main, matches, run
+from harness import WEEKWHEEL, Actor, Case, Redis, equal, free_port, lack, main, matches, run
 
 JOBS, BODY = 60, 30_000
 

@@ -13,8 +13,7 @@ import unittest
 import xml.etree.ElementTree
 from html.parser import HTMLParser
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import BUILD, ROOT, Case, main
+from harness import BUILD, ROOT, Case, main
 
 SCRIPT = os.path.join(ROOT, "scripts", "bench-plots")
 BENCH = os.path.join(BUILD, "bin", "weekwheel-bench")

@@ -9,13 +9,11 @@ import json
 import os
 import random
 import signal
-import sys
 import threading
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import Sessiond, encoded
-from weekwheel import PATIENCE, Case, Server, compiled, equal, free_port, main, matches, seed, stopped, until
+from harness import PATIENCE, Case, Server, compiled, equal, free_port, main, matches, seed, stopped, until
 
 KILLS = int(os.environ.get("WW_KILLS") or 8)
 OK = b"+OK\r\n"

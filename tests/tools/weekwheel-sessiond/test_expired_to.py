@@ -9,15 +9,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import unittest
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import SESSIOND, Sessiond
-from weekwheel import (PATIENCE, WEEKWHEEL, Beanstalkd, Case, Server, close_listener, equal, free_port, main, matches, run,
-                       until)
+from harness import (PATIENCE, WEEKWHEEL, Beanstalkd, Case, Server, close_listener, equal, free_port, main, matches, run,
+                     until)
 
 OK = b"+OK\r\n"
 

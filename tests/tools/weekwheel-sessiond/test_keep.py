@@ -6,13 +6,11 @@ import re
 import resource
 import signal
 import subprocess
-import sys
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from faults import MEMORY, Plan
 from sessiond import SESSIOND, Sessiond
-from weekwheel import Case, check, compiled, equal, main, matches, until
+from harness import Case, check, compiled, equal, main, matches, until
 
 OK = b"+OK\r\n"
 

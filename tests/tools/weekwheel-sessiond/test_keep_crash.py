@@ -17,14 +17,12 @@ import os
 import random
 import shutil
 import signal
-import sys
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 import power
 from session_load import Load
 from sessiond import Sessiond
-from weekwheel import Case, main, seed
+from harness import Case, main, seed
 
 STATES = int(os.environ.get("WW_STATES") or 40)
 MODES = (os.environ.get("WW_SYNC") or "always interval system").split()

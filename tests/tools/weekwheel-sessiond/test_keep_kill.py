@@ -11,14 +11,12 @@ WW_KILLS sets how often it is killed (8).
 import os
 import random
 import signal
-import sys
 import threading
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from session_load import Load
 from sessiond import Sessiond
-from weekwheel import Case, main, seed
+from harness import Case, main, seed
 
 KILLS = int(os.environ.get("WW_KILLS") or 8)
 LONGEST = 0.02  # seconds from the last batch to the kill

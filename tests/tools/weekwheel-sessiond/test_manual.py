@@ -4,11 +4,9 @@
 import os
 import re
 import subprocess
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import SESSIOND, RedisServer, Sessiond
-from weekwheel import PATIENCE, ROOT, Case, check, equal, main
+from harness import PATIENCE, ROOT, Case, check, equal, main
 
 with open(os.path.join(ROOT, "man", "weekwheel-sessiond.1"), encoding="utf-8") as manual_file:
     MANUAL = manual_file.read().replace("\\-", "-").replace("\\\n", "")

@@ -3,12 +3,10 @@
 # tier: check
 import os
 import re
-import sys
 import tempfile
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import RedisServer, Sessiond, encoded
-from weekwheel import Case, equal, main
+from harness import Case, equal, main
 
 MARK = b"$4\r\nmark\r\n"
 

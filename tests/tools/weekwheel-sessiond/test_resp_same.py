@@ -4,12 +4,10 @@
 import os
 import random
 import re
-import sys
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import RedisServer, Sessiond, encoded
-from weekwheel import Case, equal, main, seed
+from harness import Case, equal, main, seed
 
 OPS = int(os.environ.get("WW_RESP_OPS", "10000"))
 BATCH = 50

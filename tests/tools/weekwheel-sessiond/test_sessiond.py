@@ -4,11 +4,9 @@
 import contextlib
 import http.client as http_client
 import re
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import Sessiond, encoded
-from weekwheel import Case, equal, main
+from harness import Case, equal, main
 
 
 def http(port, path, host):

@@ -10,15 +10,13 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 import time
 import unittest
 import urllib.error
 import urllib.request
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import SESSIOND, Client, Sessiond
-from weekwheel import PATIENCE, WEEKWHEEL, Case, check, equal, free_port, main, matches, run, until
+from harness import PATIENCE, WEEKWHEEL, Case, check, equal, free_port, main, matches, run, until
 
 OK = b"+OK\r\n"
 NOPERM_KEY = b"-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"

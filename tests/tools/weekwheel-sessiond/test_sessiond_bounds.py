@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond bounds what clients take: commands that never end, transactions, answers that nobody reads."""
 # tier: check, threads
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import Sessiond, encoded
-from weekwheel import Case, equal, main, matches, until
+from harness import Case, equal, main, matches, until
 
 OK = b"+OK\r\n"
 MEGABYTE = 1 << 20

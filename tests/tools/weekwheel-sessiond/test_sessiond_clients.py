@@ -14,9 +14,8 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import Sessiond
-from weekwheel import PATIENCE, Case, environment, equal, free_port, lack, main, matches, need_program, run
+from harness import PATIENCE, Case, environment, equal, free_port, lack, main, matches, need_program, run
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients")
 

@@ -3,11 +3,9 @@
 # tier: check, threads
 import re
 import signal
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import Sessiond, encoded
-from weekwheel import Case, check, equal, main, matches, stopped, until
+from harness import Case, check, equal, main, matches, stopped, until
 
 OK = b"+OK\r\n"
 MEGABYTE = 1 << 20

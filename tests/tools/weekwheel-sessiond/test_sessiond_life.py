@@ -3,12 +3,10 @@
 # tier: check
 import os
 import re
-import sys
 import unittest
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import SESSIOND, RedisServer, Sessiond, encoded
-from weekwheel import Case, check, equal, main, matches, need_program, run, until
+from harness import Case, check, equal, main, matches, need_program, run, until
 
 HOUR = 3600
 OK = b"+OK\r\n"

@@ -3,12 +3,10 @@
 # tier: check
 import select
 import signal
-import sys
 import tempfile
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import Sessiond, encoded
-from weekwheel import Case, check, equal, main, until
+from harness import Case, check, equal, main, until
 
 OK = b"+OK\r\n"
 MANY = 30000

@@ -6,15 +6,13 @@ import json
 import os
 import re
 import socket
-import sys
 import time
 import urllib.error
 import urllib.request
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from browser import Browser
 from sessiond import Sessiond, encoded
-from weekwheel import PATIENCE, Case, check, equal, main, matches, until
+from harness import PATIENCE, Case, check, equal, main, matches, until
 
 DAY = 86400
 EVIL = "<img src=x onerror=document.title='evil'>"

@@ -7,12 +7,10 @@ import re
 import select
 import shutil
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import SESSIOND
-from weekwheel import PATIENCE, ROOT, WEEKWHEEL, WEEKWHEELD, Case, Server, check, environment, equal, lack, main, need_server, run
+from harness import PATIENCE, ROOT, WEEKWHEEL, WEEKWHEELD, Case, Server, check, environment, equal, lack, main, need_server, run
 
 # What Tab finds goes to a file, with a line "." behind it. zsh adds matches by compadd; with -O, -A or -D it only filters.
 SETUP = r"""

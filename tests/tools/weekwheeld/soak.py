@@ -13,13 +13,11 @@ import random
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from history import History
-from weekwheel import Case, Cluster, Server, equal, main, seed, until
+from harness import Case, Cluster, Server, equal, main, seed, until
 
 SECONDS = float(os.environ.get("WW_HOURS") or 1) * 3600
 SECOND = 10**9

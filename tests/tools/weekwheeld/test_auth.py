@@ -7,10 +7,8 @@ import re
 import select
 import signal
 import socket
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Client, Redis, Server, alone, check, conversation, equal, main, matches, refused, until
+from harness import Case, Client, Redis, Server, alone, check, conversation, equal, main, matches, refused, until
 
 
 def ends(client):

@@ -8,10 +8,8 @@ import re
 import select
 import signal
 import socket
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Client, Redis, Server, check, equal, main, matches, need_redis, seed, stopped, until
+from harness import Case, Client, Redis, Server, check, equal, main, matches, need_redis, seed, stopped, until
 from web import Web, token_of
 
 MANY = 20000

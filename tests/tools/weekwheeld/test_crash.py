@@ -24,13 +24,11 @@ import os
 import random
 import shutil
 import signal
-import sys
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 import power
 from history import History
-from weekwheel import BUILD, SMALL, Case, Fsck, Server, main, seed
+from harness import BUILD, SMALL, Case, Fsck, Server, main, seed
 
 STATES = int(os.environ.get("WW_STATES") or 60)
 MODES = (os.environ.get("WW_SYNC") or "always").split()

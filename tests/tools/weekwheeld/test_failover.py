@@ -14,12 +14,10 @@ A node that refuses or is silent: puts with keys go on at the others. What that 
 import base64
 import os
 import signal
-import sys
 import threading
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Cluster, main, until
+from harness import PATIENCE, Case, Cluster, main, until
 
 ROUNDS, PUTS = int(os.environ.get("WW_ROUNDS") or 1), int(os.environ.get("WW_PUTS") or 600)
 REPLICAS = os.environ.get("WW_REPLICAS") or "1"

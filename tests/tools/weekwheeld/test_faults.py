@@ -12,12 +12,10 @@ import os
 import re
 import shutil
 import signal
-import sys
 import zlib
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from faults import FOREVER, SIZE, SYNC, WRITE, Plan
-from weekwheel import SMALL, Case, Fsck, Server, equal, main, until
+from harness import SMALL, Case, Fsck, Server, equal, main, until
 
 ERRORS = ("OUT_OF_MEMORY", "INTERNAL_ERROR")
 WAYS = (  # a name, how many calls fail, with which error (0: half is written), and which calls

@@ -2,10 +2,8 @@
 """What a worker says of its job is about the delivery that it has: a job that was put again meanwhile is delivered."""
 # tier: check
 import os
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Redis, Server, WEEKWHEEL, conversation, equal, main, until
+from harness import Case, Redis, Server, WEEKWHEEL, conversation, equal, main, until
 
 MODES = ("", " every=3600", " debounce=1000", " mode=keep-earlier", " mode=keep-later", " attempts=5 backoff=3600")
 

@@ -8,11 +8,9 @@ import re
 import select
 import signal
 import socket
-import sys
 import unittest
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Redis, Server, descriptors, equal, main, matches, need_redis, until
+from harness import PATIENCE, Case, Redis, Server, descriptors, equal, main, matches, need_redis, until
 
 
 def http_port(server):

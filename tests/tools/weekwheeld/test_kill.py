@@ -12,13 +12,11 @@ import base64
 import os
 import random
 import signal
-import sys
 import threading
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from history import History
-from weekwheel import SMALL, Case, Fsck, Redis, Server, main, seed, until
+from harness import SMALL, Case, Fsck, Redis, Server, main, seed, until
 
 CLIENTS = 6
 LONGEST = 0.4  # seconds until it is killed

@@ -3,11 +3,9 @@
 # tier: check, waits
 import signal
 import socket
-import sys
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Redis, Server, alone, conversation, equal, main, matches, objects
+from harness import PATIENCE, Case, Redis, Server, alone, conversation, equal, main, matches, objects
 
 
 def put(client, count, tube="mail"):

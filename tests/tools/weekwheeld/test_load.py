@@ -9,10 +9,8 @@ import random
 import signal
 import socket
 import struct
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Server, conversation, descriptors, equal, main, seed
+from harness import Case, Server, conversation, descriptors, equal, main, seed
 
 SPARE = 200
 

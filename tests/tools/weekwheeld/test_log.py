@@ -6,10 +6,8 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import WEEKWHEELD, Case, Client, Server, environment, equal, free_port, main, matches, need_server, refused, until
+from harness import WEEKWHEELD, Case, Client, Server, environment, equal, free_port, main, matches, need_server, refused, until
 
 
 def connects(port):

@@ -6,16 +6,14 @@ import contextlib
 import os
 import re
 import signal
-import sys
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from browser import Browser
 from web import Events, Web
-from weekwheel import PATIENCE, Case, Server, alone, check, equal, free_port, main, matches, until
+from harness import PATIENCE, Case, Server, alone, check, equal, free_port, main, matches, until
 
 SEEN = """const at = document.querySelector(arguments[0]).getBoundingClientRect();
 return at.height > 0 && at.top >= 0 && at.bottom <= innerHeight"""

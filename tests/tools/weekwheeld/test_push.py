@@ -4,11 +4,9 @@
 import hashlib
 import hmac
 import http.server
-import sys
 import threading
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Redis, Server, conversation, equal, main, matches, until
+from harness import PATIENCE, Case, Redis, Server, conversation, equal, main, matches, until
 
 
 class Receiver(http.server.ThreadingHTTPServer):

@@ -8,14 +8,12 @@ import re
 import signal
 import socket
 import struct
-import sys
 import threading
 import time
 from random import Random
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import (PATIENCE, Case, Cluster, Redis, Server, conversation, equal, free_port, main, objects, refused, seed,
-                       until)
+from harness import (PATIENCE, Case, Cluster, Redis, Server, conversation, equal, free_port, main, objects, refused, seed,
+                     until)
 
 
 def reserved(client, wait=10):

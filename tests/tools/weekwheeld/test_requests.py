@@ -5,10 +5,8 @@ import http.client
 import itertools
 import json
 import re
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Server, check, equal, main
+from harness import PATIENCE, Case, Server, check, equal, main
 from web import JSON, token_of
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "BREW")

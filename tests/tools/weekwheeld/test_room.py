@@ -5,12 +5,10 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Fsck, Server, equal, main, matches, until
+from harness import Case, Fsck, Server, equal, main, matches, until
 
 MEBI = 1 << 20
 BODY = b"b" * 20000

@@ -3,10 +3,8 @@
 # tier: check
 import base64
 import signal
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Redis, Server, alone, conversation, equal, main, matches, need_redis
+from harness import Case, Redis, Server, alone, conversation, equal, main, matches, need_redis
 
 DAY = "keep=86400"
 

@@ -10,11 +10,9 @@ import re
 import select
 import signal
 import socket
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Beanstalkd, Case, Server, main, seed
+from harness import PATIENCE, Beanstalkd, Case, Server, main, seed
 
 # Numbers of a process, of a machine's speed, or of how beanstalkd stores.
 DIFFERENT = r"^(pid|version|rusage-[us]time|uptime|id|binlog-[a-z-]+|age|time-left|pause-time-left|file): .*$"

@@ -6,13 +6,11 @@ import os
 import random
 import re
 import signal
-import sys
 import threading
 import time
 from urllib.parse import quote, unquote
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Redis, Server, alone, conversation, equal, main, matches, objects, seed, until
+from harness import Case, Redis, Server, alone, conversation, equal, main, matches, objects, seed, until
 from web import Stores, Web
 
 BEGIN = 2847571200  # 2060-03-27T00:00:00Z, a day before Berlin's clocks go forward

@@ -8,10 +8,8 @@ import json
 import os
 import signal
 import socket
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, WEEK, Case, Server, conversation, equal, main, until
+from harness import PATIENCE, WEEK, Case, Server, conversation, equal, main, until
 
 
 # ---- Commands of beanstalkd

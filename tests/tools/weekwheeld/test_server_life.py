@@ -8,11 +8,9 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import (PATIENCE, WEEK, WEEKWHEELD, Case, Client, Server, conversation, equal, main, matches,
-                       need_server, refused, run)
+from harness import (PATIENCE, WEEK, WEEKWHEELD, Case, Client, Server, conversation, equal, main, matches,
+                     need_server, refused, run)
 
 
 # ---- Restarts

@@ -3,11 +3,9 @@
 and what it acknowledged holds."""
 # tier: check
 import re
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from faults import FOREVER, Plan
-from weekwheel import Case, Server, check, equal, main
+from harness import Case, Server, check, equal, main
 
 ERRORS = ("OUT_OF_MEMORY", "INTERNAL_ERROR")
 

@@ -9,13 +9,11 @@ import shutil
 import signal
 import socket
 import ssl
-import sys
 import time
 import unittest
 import urllib.request
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Client, Program, Server, check, conversation, equal, lack, main, matches, refused, run, stopped, until
+from harness import PATIENCE, Case, Client, Program, Server, check, conversation, equal, lack, main, matches, refused, run, stopped, until
 
 
 def certificate(name, signer=None, names="DNS:localhost,IP:127.0.0.1", start=None, end=None):

@@ -6,12 +6,10 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import SESSIOND, Sessiond
-from weekwheel import BUILD, PATIENCE, ROOT, WEEKWHEELD, Case, Server, alone, equal, main, need_program, run
+from harness import BUILD, PATIENCE, ROOT, WEEKWHEELD, Case, Server, alone, equal, main, need_program, run
 
 UNITS = os.path.join(ROOT, "tools", "weekwheeld")
 

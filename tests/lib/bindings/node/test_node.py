@@ -6,11 +6,9 @@ import json
 import os
 import re
 import shutil
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from sessiond import Sessiond
-from weekwheel import ROOT, Case, Server, check, equal, main, matches, need_program, run
+from harness import ROOT, Case, Server, check, equal, main, matches, need_program, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(ROOT, "lib", "bindings", "node")

@@ -13,13 +13,11 @@ import shutil
 import signal
 import socket
 import ssl
-import sys
 import threading
 import unittest
 import warnings
 from unittest import mock
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 import binding
 from harness import PATIENCE, Beanstalkd, Case, Server, check, equal, free_port, lack, main, run, until
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 import binding
 from harness import PATIENCE, ROOT, BUILD, Case, Server, check, equal, free_port, lack, main, run, until
 

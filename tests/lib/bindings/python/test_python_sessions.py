@@ -4,11 +4,9 @@
 import gc
 import os
 import random
-import sys
 import threading
 import weakref
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 import binding
 from harness import PATIENCE, Case, check, equal, main, seed, until
 

@@ -12,7 +12,6 @@ import unittest
 import warnings
 import weakref
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 import binding
 from harness import PATIENCE, Case, check, equal, main, until
 

@@ -5,11 +5,9 @@ beanstalkd or of weekwheeld, nonsense or nothing."""
 import json
 import os
 import socket
-import sys
 import threading
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Program, check, equal, main, matches
+from harness import PATIENCE, Case, Program, check, equal, main, matches
 
 
 class Fake:

@@ -6,10 +6,8 @@ import json
 import os
 import pty
 import subprocess
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import WEEKWHEEL, Beanstalkd, Case, Program, Server, equal, main, matches, objects
+from harness import WEEKWHEEL, Beanstalkd, Case, Program, Server, equal, main, matches, objects
 
 FAILS = "echo first >&2; printf 'a\\tline' >&2; exit 3"
 

@@ -16,8 +16,7 @@ import subprocess
 import sys
 import termios
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, WEEKWHEEL, Case, Server, check, equal, main, matches, objects, until
+from harness import PATIENCE, WEEKWHEEL, Case, Server, check, equal, main, matches, objects, until
 
 # Of Debian's package python3-pyte, also for another Python than Debian's.
 sys.path.append("/usr/lib/python3/dist-packages")

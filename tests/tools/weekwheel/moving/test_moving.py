@@ -9,12 +9,10 @@ import random
 import re
 import signal
 import socket
-import sys
 import threading
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Beanstalkd, Case, Relay, Server, check, conversation, equal, free_port, main, matches, objects, seed, until
+from harness import PATIENCE, Beanstalkd, Case, Relay, Server, check, conversation, equal, free_port, main, matches, objects, seed, until
 
 
 class Moving(Case):

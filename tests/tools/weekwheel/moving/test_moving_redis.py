@@ -6,11 +6,9 @@ import json
 import random
 import signal
 import socket
-import sys
 import threading
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Redis, Relay, Server, check, equal, main, matches, objects, seed, until
+from harness import PATIENCE, Case, Redis, Relay, Server, check, equal, main, matches, objects, seed, until
 
 FAR = 4000000000
 # How members are removed.

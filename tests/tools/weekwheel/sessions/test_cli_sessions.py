@@ -3,11 +3,9 @@
 # tier: check
 import json
 import socket
-import sys
 import threading
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import WEEKWHEEL, Case, Redis, equal, free_port, main, matches, run
+from harness import WEEKWHEEL, Case, Redis, equal, free_port, main, matches, run
 
 
 class Sessions(Case):

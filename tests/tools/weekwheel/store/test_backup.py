@@ -5,12 +5,10 @@ import json
 import os
 import re
 import signal
-import sys
 import threading
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Server, alone, equal, main, matches, objects, until
+from harness import PATIENCE, Case, Server, alone, equal, main, matches, objects, until
 
 MEBI = 1 << 20
 

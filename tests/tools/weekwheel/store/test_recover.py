@@ -4,10 +4,8 @@
 import glob
 import os
 import signal
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Server, alone, check, equal, main, matches
+from harness import Case, Server, alone, check, equal, main, matches
 
 
 def put(client, count):

@@ -15,13 +15,11 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, WEEKWHEEL, Case, Server, alone, check, equal, main, matches, need_server, run, seed
-from weekwheel import exact_objects as objects
+from harness import PATIENCE, WEEKWHEEL, Case, Server, alone, check, equal, main, matches, need_server, run, seed
+from harness import exact_objects as objects
 
 # What an import keeps of a job.
 KEPT = ("tube", "key", "group", "state", "clock", "due", "period", "missed", "skip", "priority", "run", "attempts", "backoff",

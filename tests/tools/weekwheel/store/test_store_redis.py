@@ -7,11 +7,9 @@ import os
 import random
 import socket
 import subprocess
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, WEEKWHEEL, Case, Redis, alone, check, equal, main, matches, need_redis, seed, until
-from weekwheel import exact_objects as objects
+from harness import PATIENCE, WEEKWHEEL, Case, Redis, alone, check, equal, main, matches, need_redis, seed, until
+from harness import exact_objects as objects
 
 SOON = 4102444800  # 2100
 # What an import does not keep of a job.

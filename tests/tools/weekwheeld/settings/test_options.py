@@ -3,10 +3,8 @@
 exit status is 2, and the server does not begin."""
 # tier: check
 import os
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Server, equal, main, refused
+from harness import Case, Server, equal, main, refused
 
 REDIS = ("--store", "redis://127.0.0.1:1/")
 PUSH = ("--memory", "--push", "a")

@@ -4,10 +4,8 @@
 import contextlib
 import http.client
 import signal
-import sys
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, check, equal, main, matches, until
+from harness import Case, check, equal, main, matches, until
 from web import ByRedis, Events, Stores, Web, token_of
 
 

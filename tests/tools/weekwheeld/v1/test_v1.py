@@ -6,13 +6,11 @@ import datetime
 import errno
 import json
 import socket
-import sys
 import threading
 import time
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from faults import FOREVER, SIZE, WRITE, Plan
-from weekwheel import PATIENCE, Case, Server, check, equal, main, matches, until
+from harness import PATIENCE, Case, Server, check, equal, main, matches, until
 from web import JSON, ByRedis, Stores, Web
 
 

@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 """/v1: schedules, and what expressions of cron mean."""
 # tier: check
-import sys
 from urllib.parse import quote
 
-sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, check, equal, main, matches, until
+from harness import Case, check, equal, main, matches, until
 from web import ByRedis, Stores, Web
 
 BACKUP = "tubes/mail/schedules/" + quote("backup/of äll", safe="")

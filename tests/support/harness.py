@@ -1,7 +1,8 @@
 """What all tests in Python share: where the programs are, servers, clients, Redis, and the main that runs the tests.
 
 Each test is a method of a Case. What it needs and this build or machine lacks skips it. A script takes the arguments of
-unittest, such as the name of a test; the environment names what to test:
+unittest, such as the name of a test. Started by hand, it needs PYTHONPATH=tests/support, which scripts/run-tests sets. The
+environment names what to test:
 
 B is the build folder; WEEKWHEEL, WEEKWHEELD and BEANSTALKD are programs to take instead of those found. WW_SEED is the
 seed of random tests, and each prints the seed that it takes.
