@@ -183,6 +183,23 @@ test('a worker touches what takes longer than its time to run', async () => {
 	assert.equal((await all(jobs.list({ tube: mail }))).length, 0);
 });
 
+test('a job that is put again while it runs is done again', async () => {
+	const mail = tube();
+	const done = [];
+	await jobs.put(mail, 'first', { key: 'k' });
+	await new Promise((resolve, reject) => {
+		const worker = jobs.work(mail, async (job) => {
+			done.push(job.text);
+			if (job.text === 'first')
+				await jobs.put(mail, 'second', { key: 'k' });
+			else
+				setImmediate(() => worker.stop().then(resolve));
+		}, { onError: reject });
+	});
+	assert.deepEqual(done, ['first', 'second']);
+	assert.equal((await all(jobs.list({ tube: mail }))).length, 0);
+});
+
 test('a worker that is refused says so', async () => {
 	const other = await Jobs.connect(TOKENED, { token: TOKEN });
 	await assert.rejects(other.work('secret', () => {}).done, DeniedError);

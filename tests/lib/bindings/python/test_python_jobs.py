@@ -599,6 +599,21 @@ class Workers(WithServer):
             equal([job["body"] for job in self.client.jobs(tube="t", states=["buried"], bodies=True)],
                   [b"its own", b"none"][-passed:] if passed == 2 else [])
 
+    def test_a_job_that_is_put_again_while_it_runs_is_done_again(self):
+        done = []
+
+        def handle(job):
+            done.append(job.text)
+            if job.text != "third":
+                self.client.put("second" if job.text == "first" else "third", key="k", tube="t")
+            if job.text == "second":
+                raise jobs.Bury("never")
+
+        self.client.put("first", key="k", tube="t")
+        equal(Worker(self.client, handle, tubes=["t"]).run(drain=True), 2)
+        equal(done, ["first", "second", "third"])
+        equal(list(self.client.jobs(tube="t")), [])
+
     def test_a_worker_says_how_each_job_ended(self):
         done = []
 
