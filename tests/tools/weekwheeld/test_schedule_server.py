@@ -287,7 +287,8 @@ class Crontab(Case):
                           (b"\xef\xbb\xbf0 1 * * * x", "byte order mark"), (b"-0 1 * * * x", "a - before the minute"),
                           (b"-@daily x", "a - before the minute"), (b"-A=b", "a - before the minute"),
                           (b"10-99/60 * * * * x", "'99' is not a valid minute"),
-                          (b"5-/99 * * * * x", "this line is not carried over"), (b"*,/60 1 * * * x", "not carried over"),
+                          (b"5-/99 * * * * x", "this line is not carried over"),
+                          (b"*,/60 1 * * * x", "this line is not carried over"),
                           (b"0 1 9-40/50 * * x", "'40' is not a valid day")):
             for before in (b"", b"SHELL=/bin/sh\n"):
                 if before and b"\xef" in line:
@@ -304,7 +305,8 @@ class Crontab(Case):
             matches(why, alone.run(1, "import", "crontab", "--dry-run", "--tz", "UTC", "tab").err)
         # These it takes. Only sh itself can say what another shell takes.
         with open("tab", "wb") as file:
-            file.write(b"\xef\xbb\xbf# a comment\r\nA=b\r\n \t\n\n*/5 1-5/2,7 * jul,JAN *,mon-FRI a%'\n@daily b '\\%'%'\nSHELL=/bin/bash\n0 0 * * 7 c <(d%)")
+            file.write(b"\xef\xbb\xbf# a comment\r\nA=b\r\n \t\n\n*/5 1-5/2,7 * jul,JAN *,mon-FRI a%'\n"
+                       b"@daily b '\\%'%'\nSHELL=/bin/bash\n0 0 * * 7 c <(d%)")
             file.write(b"\n0 0 * * 6-7 cat 'e'%'`$(\n# the end")
         equal([line.split("\t")[1] for line in alone.run(0, "import", "crontab", "--dry-run", "--tz", "UTC", "tab").out.splitlines()], ["a", "b", "c-d", "cat-e"])
 

@@ -371,7 +371,8 @@ static int take_times(struct crontab *crontab, char *line)
 		note(crontab, "a step is longer than its field, and cron takes the first value alone: '%s'", line);
 	/* It may have run, as cronie takes it. */
 	if (strlen(command) > DEBIAN_COMMAND_MAX)
-		note(crontab, "Debian's cron refuses a command of more than 998 bytes, and never ran '%.20s...'", command);
+		note(crontab, "Debian's cron refuses a command of more than 998 bytes, and never ran '%.20s...'",
+		    command);
 	return put_line(crontab, line, command);
 }
 
@@ -386,7 +387,8 @@ static int take_line(struct crontab *crontab, char *line, int is_ended)
 	if (!*line || *line == '#')
 		return 0;
 	if (strcmp(line, "\r") == 0) {
-		leave_out(crontab, "cron refuses a line of a carriage return alone: remove them all, by sed 's/\\r$//'");
+		leave_out(
+		    crontab, "cron refuses a line of a carriage return alone: remove them all, by sed 's/\\r$//'");
 		return 0;
 	}
 	if (is_marked || !is_ended) {
