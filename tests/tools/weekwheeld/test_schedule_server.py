@@ -335,6 +335,15 @@ class Crontab(Case):
             equal(len(ended.out.splitlines()), 1)
             equal("tab:1: Debian's cron refuses a command of more than 998 bytes" in ended.err, length == 999)
 
+    def test_two_backslashes(self):
+        """Debian's cron makes one of them, and cronie does not."""
+        for command, is_named in ((b"a \\\\ b", True), (b"a\\\\%b", True), (b"\\%\\\\\\", True),
+                                  (b"a \\b\\%c\\", False), (b"a%\\\\", False)):
+            with open("tab", "wb") as file:
+                file.write(b"0 1 * * * " + command + b"\n")
+            ended = alone.run(0, "import", "crontab", "--dry-run", "--tz", "UTC", "tab")
+            equal("tab:1: Debian's cron makes one backslash of two" in ended.err, is_named, command)
+
     def test_the_format_of_the_system(self):
         with open("dash", "w", encoding="ascii") as file:
             file.write("-5 0 * * * root x\n")

@@ -373,6 +373,8 @@ static int take_times(struct crontab *crontab, char *line)
 	if (strlen(command) > DEBIAN_COMMAND_MAX)
 		note(crontab, "Debian's cron refuses a command of more than 998 bytes, and never ran '%.20s...'",
 		    command);
+	if (crontab_has_backslashes(command))
+		note(crontab, "Debian's cron makes one backslash of two; here both reach the shell: '%.60s'", command);
 	return put_line(crontab, line, command);
 }
 

@@ -73,6 +73,14 @@ const char *crontab_percent_refusal(const char *command)
 	return "cron ends the command at its first %, and sh refuses what is before it: write \\% for a percent sign";
 }
 
+int crontab_has_backslashes(const char *command)
+{
+	for (; *command && *command != '%'; command++)
+		if (*command == '\\' && (*++command == '\\' || !*command))
+			return *command != 0;
+	return 0;
+}
+
 /* The step of a part of a field, or 0. */
 static unsigned long step_of(const char *part, size_t length)
 {
