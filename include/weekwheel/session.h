@@ -585,7 +585,8 @@ WW_API int ww_session_load(
     struct ww_session *session, const struct ww_session_reader *reader, struct ww_session_loaded *loaded);
 
 /*
- * Expire what is due, and fill *stats; works after the driver's stop, too. O(shards) and what is due; the numbers need not all be of the same moment.
+ * Expire what is due, and fill *stats; works after the driver's stop, too. O(shards) and what is due; the numbers need
+ * not all be of the same moment.
  * Errors: WW_EINVAL: an argument is NULL. WW_ECLOSED: in a child of the process that made the map.
  */
 WW_API int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats);
