@@ -30,7 +30,7 @@ cat >lib/small/small.c <<'C'
 
 _Static_assert(1 < 2 && 1,
     "1 + 1");
-extern int calls;
+extern int calls, calls_destroy(int count);
 
 int is_less(int a, int b)
 {
@@ -49,6 +49,7 @@ int same(int a)
 
 	b = a;
 	b = a;
+	calls_destroy(b);
 	return b;
 }
 
@@ -60,6 +61,11 @@ C
 cat >tests/lib/small/test_small.c <<'C'
 int calls;
 int is_less(int a, int b);
+
+int calls_destroy(int count)
+{
+	return count;
+}
 
 int main(void)
 {
