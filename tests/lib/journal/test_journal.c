@@ -287,6 +287,12 @@ START_TEST(a_journal_without_a_record_is_empty)
 	ck_assert_int_eq(reading.answer, WW_OK);
 	ck_assert_int_eq(reading.replay.is_empty, 1);
 	ck_assert_uint_eq(reading.replay.last, 0);
+	/* Beside an index, the next file comes after those that the index has. */
+	reading = (struct reading){.replay = {.cut = 4, .record = 3}};
+	book_read_as(&book, &reading);
+	ck_assert_int_eq(reading.answer, WW_OK);
+	ck_assert_int_eq(reading.replay.is_empty, 0);
+	ck_assert_uint_eq(reading.replay.last, 4);
 	book_end(&book);
 }
 END_TEST
