@@ -758,6 +758,7 @@ class JobCommands(Case):
                 ("put", "--missed", "all", "x"): "--every is missing",
                 ("put", "--run", "10ms", "x"): "from 1 s to",
                 ("put", "--lines", "--key", "k"): "would replace",
+                ("put", "--priority", "4294967296", "x"): "--priority '4294967296': expected a number from 0 to 4294967295",
                 ("put", "--prioritty", "1", "x"): "did you mean '--priority'",
                 ("put", "--delay", "1", "x"): "--in TIME puts it off",
                 ("put", "--cron", "0 3 * * *", "x"): "'weekwheel schedule add NAME EXPRESSION BODY' puts a job at each time",
