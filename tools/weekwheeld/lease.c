@@ -80,6 +80,7 @@ static void past_remove(struct server *server, struct lease *lease)
 	lease->connection->past_count--;
 	server->past_count--;
 	TAILQ_REMOVE(&lease->connection->past, lease, next);
+	lease->is_past = lease->is_told = 0;
 }
 
 struct lease *lease_past(const struct connection *connection, uint64_t id)

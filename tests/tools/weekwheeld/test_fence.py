@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """What a worker says of its job is about the delivery that it has: a job that was put again meanwhile is delivered."""
 # tier: check
+import contextlib
+import errno
 import os
 
+from faults import FOREVER, SIZE, WRITE, Plan
 from harness import Case, Redis, Server, WEEKWHEEL, conversation, equal, main, until
 
 MODES = ("", " every=3600", " debounce=1000", " mode=keep-earlier", " mode=keep-later", " attempts=5 backoff=3600")
@@ -217,6 +220,39 @@ class OnDisk(InMemory):
             reserved(worker, number, "old")
             worker.send("put-key 0 0 60 3 k every=3600\r\nnew\r\ndelete %d\r\npeek-key k\r\n" % number)
             equal([worker.answer() for _ in range(3)], ["REPLACED %d" % number, "DELETED", "FOUND %d 3|new" % number])
+
+
+class WritesFail(Case):
+    """A delivery whose end could not be written goes on."""
+
+    def setUp(self):
+        super().setUp()
+        self.plan = Plan()
+
+    def server(self):
+        return Server("--clock", "virtual", "--data", "jobs", **self.plan.environment)
+
+    @contextlib.contextmanager
+    def full(self):
+        """The disk is."""
+        self.plan.set(1, FOREVER, errno.ENOSPC, WRITE | SIZE)
+        yield
+        self.plan.set(0)
+
+    def test_a_delivery_that_seemed_over(self):
+        with self.server() as server, server.client() as worker:
+            number = put(worker, "INSERTED", "old")
+            reserved(worker, number, "old")
+            with self.full():
+                worker.send("put-key 0 0 60 3 k\r\nnew\r\ntouch %d\r\n" % number)
+                equal([worker.line() for _ in range(2)], ["OUT_OF_MEMORY"] * 2)
+            with self.full():
+                equal(worker.ask("delete %d" % number), "OUT_OF_MEMORY")
+            equal(state(worker, number), "reserved")
+            worker.ask("advance 59")
+            equal(worker.ask("reserve-with-timeout 0"), "DEADLINE_SOON")
+            until(lambda: worker.ask("delete %d" % number) == "DELETED", "the disk has room")
+            conversation(worker, ("reserve-with-timeout 0", "TIMED_OUT"), ("delete %d" % number, "NOT_FOUND"))
 
 
 class InRedis(Fence, Case):
