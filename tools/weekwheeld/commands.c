@@ -275,11 +275,14 @@ static void lease_answer(const struct call *call, enum count count)
 
 /*
  * Whether the job was put again since it was delivered to this connection: at another time or, if the clock was set back,
- * nobody had it yet. That put must be delivered, whatever the client says of what it had.
+ * nobody had it yet. That put must be delivered, whatever the client says of what it had. A shared store may have kept
+ * the put and lost the delivery.
  */
 static int is_replaced(const struct call *call, const struct ww_job_info *info)
 {
-	return call->token && (info->created != call->created || !info->reserves);
+	int is_fresh = !info->reserves && !call->connection->server->is_shared;
+
+	return call->token && (info->created != call->created || is_fresh);
 }
 
 /*

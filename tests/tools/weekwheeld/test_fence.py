@@ -4,6 +4,7 @@
 import contextlib
 import errno
 import os
+import shutil
 
 from faults import FOREVER, SIZE, WRITE, Plan
 from harness import Case, Redis, Server, WEEKWHEEL, conversation, equal, main, until
@@ -267,6 +268,26 @@ class InRedis(Fence, Case):
     def pass_time(self, client, number):
         until(lambda: state(client, number) != "reserved", "its time to run is up")
         client.ask("kick-job %d" % number)
+
+    def test_a_delivery_that_redis_has_lost(self):
+        """Its put was saved, as by a node that takes over."""
+        with self.server() as server, server.client() as worker:
+            number = int(worker.put(b"old").split()[1])
+            self.redis.kill()
+            shutil.copytree(self.redis.folder, "saved")
+            self.redis.start()
+            reserved(worker, number, "old")
+            self.redis.kill()
+            shutil.rmtree(self.redis.folder)
+            os.rename("saved", self.redis.folder)
+            self.redis.start()
+            equal(until(lambda: self.settled(worker, "delete %d" % number), "Redis is back"), "DELETED")
+            equal(worker.ask("peek %d" % number), "NOT_FOUND")
+
+    def settled(self, client, line):
+        """The answer, once there is one."""
+        answer = client.ask(line)
+        return answer != "INTERNAL_ERROR" and answer
 
 
 main()
