@@ -263,7 +263,10 @@ static struct lease *lease_answered(const struct call *call)
 	return lease && lease->token == call->token ? lease : NULL;
 }
 
-/* The store has been asked to end the lease, if there is one. If it could not say what has become of the job, ask again. */
+/*
+ * The store has been asked to end the lease, if there is one. If it could not say what has become of the job, ask again. If
+ * the job is there and not the client's any more, the client hears it, but may say it twice.
+ */
 static void lease_answer(const struct call *call, enum count count)
 {
 	struct lease *lease = lease_answered(call);
@@ -271,6 +274,8 @@ static void lease_answer(const struct call *call, enum count count)
 
 	if (lease && (call->ended != WW_ESTALE || is_known))
 		lease_ended(call->connection->server, lease, call->ended, count);
+	else if (lease && call->result == WW_EINUSE)
+		lease_told(call->connection->server, lease);
 }
 
 /*
@@ -286,8 +291,9 @@ static int is_replaced(const struct call *call, const struct ww_job_info *info)
 }
 
 /*
- * Delete a job that this connection has not reserved, or no longer. A job that another has reserved is not found. Nor is a
- * periodic one whose lease is over: the client means that delivery, not all that follow.
+ * Delete a job that this connection has not reserved, or no longer. WW_EINUSE: another has reserved it, or the lease is over
+ * and the job has a key or a period. The client means the delivery that it had: not those of a periodic job that follow,
+ * nor one for a put since then that was answered KEPT.
  */
 static int cancel(struct call *call)
 {
@@ -298,11 +304,12 @@ static int cancel(struct call *call)
 	do {
 		job.version = 0;
 		error = job.id ? ww_jobs_peek(call_jobs(call), &job, &info, NULL) : WW_ENOTFOUND;
-		if (error == WW_OK && !schedules_is_hidden(info.tube) && is_replaced(call, &info))
-			return WW_OK;
-		if (error == WW_OK &&
-		    (info.state == WW_JOB_RESERVED || schedules_is_hidden(info.tube) || (call->token && info.period)))
+		if (error == WW_OK && schedules_is_hidden(info.tube))
 			return WW_ENOTFOUND;
+		if (error == WW_OK && is_replaced(call, &info))
+			return WW_OK;
+		if (error == WW_OK && (info.state == WW_JOB_RESERVED || (call->token && (info.period || info.key_length))))
+			return WW_EINUSE;
 		if (error == WW_OK)
 			error = call_begin(call);
 		/* A put may come between. */
@@ -349,7 +356,7 @@ static void delete_run_all(struct call *first)
 static void delete_answer(struct call *call)
 {
 	lease_answer(call, COUNT_DONE);
-	answer_result(call->connection, call->result, "DELETED\r\n");
+	answer_result(call->connection, not_found(call->result), "DELETED\r\n");
 }
 
 static void delete_key_run(struct call *call)
@@ -376,7 +383,7 @@ static int give_back_rest(struct call *call)
 	struct ww_job_info info;
 	int error = call->token ? ww_jobs_peek(call_jobs(call), &job, &info, NULL) : WW_ENOTFOUND;
 
-	return error == WW_OK && !is_replaced(call, &info) ? WW_ENOTFOUND : error;
+	return error == WW_OK && !is_replaced(call, &info) ? WW_EINUSE : error;
 }
 
 static void release_or_bury_run(struct call *call)
@@ -401,7 +408,7 @@ static void release_or_bury_answer(struct call *call)
 	int is_buried = is_bury(call) || call->result == 1;
 
 	lease_answer(call, is_buried ? COUNT_BURIED : COUNT_FAILED);
-	answer_result(call->connection, call->result, is_buried ? "BURIED\r\n" : "RELEASED\r\n");
+	answer_result(call->connection, call->ended == WW_ESTALE ? not_found(call->result) : call->result, is_buried ? "BURIED\r\n" : "RELEASED\r\n");
 }
 
 static void touch_run(struct call *call)
@@ -418,8 +425,7 @@ static void touch_answer(struct call *call)
 	if (lease && call->result == WW_OK && !lease->is_past) {
 		lease_touched(lease, call->number);
 	} else if (lease && call->result == WW_ESTALE) {
-		lease_pass(call->connection->server, lease);
-		lease->is_told = 1;
+		lease_told(call->connection->server, lease);
 	}
 	answer_result(call->connection, call->result == WW_ESTALE ? WW_ENOTFOUND : call->result, "TOUCHED\r\n");
 }

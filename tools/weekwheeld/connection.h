@@ -333,6 +333,9 @@ struct lease *lease_soon(struct connection *connection, uint64_t now);
  */
 void lease_pass(struct server *server, struct lease *lease);
 
+/* The same, and the client is told. */
+void lease_told(struct server *server, struct lease *lease);
+
 /* ---- waiting.c: reserving */
 
 /* Reserve a job now, or wait up to `timeout` ns for one. */

@@ -141,6 +141,12 @@ void lease_pass(struct server *server, struct lease *lease)
 	past_add(server, lease);
 }
 
+void lease_told(struct server *server, struct lease *lease)
+{
+	lease_pass(server, lease);
+	lease->is_told = 1;
+}
+
 /*
  * The connection has got the job again. That delivery stands for an earlier one of the same put, and for one of which the
  * client knows that it is over. Of any other the client may still say that it is done.

@@ -81,7 +81,7 @@ class Fence:
 
     def test_the_time_to_run_was_up_before(self):
         with self.server() as server, server.client() as worker, server.client() as producer:
-            for options in (mode for mode in MODES if "keep" not in mode):
+            for options in MODES:
                 for waits in (0, 1):
                     number = put(producer, "INSERTED", "old", options, ttr=1)
                     reserved(worker, number, "old")
@@ -90,29 +90,33 @@ class Fence:
                     if waits:
                         conversation(worker, ("watch other", "WATCHING 2"), ("ignore default", "WATCHING 1"),
                                      ("reserve-with-timeout 0", "TIMED_OUT"), ("watch default", "WATCHING 2"))
-                    put(producer, "REPLACED", "new", options)
-                    equal(worker.ask("delete %d" % number), "DELETED")
-                    reserved(worker, number, "new")
+                    # A put that keeps the job must not be lost, either.
+                    is_kept = "keep" in options
+                    put(producer, "KEPT" if is_kept else "REPLACED", "new", options)
+                    equal(worker.ask("delete %d" % number), "NOT_FOUND" if is_kept else "DELETED")
+                    reserved(worker, number, "old" if is_kept else "new")
                     equal(worker.ask("delete %d" % number), "DELETED")
                     equal(producer.ask("delete-key k"), "DELETED" if "every" in options else "NOT_FOUND")
 
     def test_too_late_and_not_replaced(self):
-        """As in beanstalkd, the worker may delete it while nobody else has it. That does not end a job that repeats."""
+        """As in beanstalkd, the worker may delete it while nobody else has it. That does not end a job with a key."""
         with self.server() as server, server.client() as worker, server.client() as other, server.client() as producer:
-            number = put(producer, "INSERTED", "old", ttr=1)
+            number = int(producer.put(b"old", ttr=1).split()[1])
             reserved(worker, number, "old")
             self.pass_time(producer, number)
             conversation(worker, ("touch %d" % number, "NOT_FOUND"), ("delete %d" % number, "DELETED"))
             equal(producer.ask("peek %d" % number), "NOT_FOUND")
-            for line in ("delete %d", "release %d 0 0", "bury %d 0"):
-                number = put(producer, "INSERTED", "old", " every=3600", ttr=1)
-                reserved(worker, number, "old")
-                self.pass_time(producer, number)
-                equal(worker.ask(line % number), "NOT_FOUND")
-                reserved(other, number, "old")
-                equal(worker.ask("delete %d" % number), "NOT_FOUND")
-                equal(other.ask("delete %d" % number), "DELETED")
-                equal(producer.ask("delete-key k"), "DELETED")
+            for options in ("", " every=3600"):
+                for line in ("delete %d", "release %d 0 0", "bury %d 0"):
+                    number = put(producer, "INSERTED", "old", options, ttr=1)
+                    reserved(worker, number, "old")
+                    self.pass_time(producer, number)
+                    # Nor does it when it is said twice.
+                    conversation(worker, (line % number, "NOT_FOUND"), ("delete %d" % number, "NOT_FOUND"))
+                    reserved(other, number, "old")
+                    equal(worker.ask("delete %d" % number), "NOT_FOUND")
+                    equal(other.ask("delete %d" % number), "DELETED")
+                    equal(producer.ask("delete-key k"), "DELETED" if options else "NOT_FOUND")
 
     def test_a_client_that_has_the_job_twice(self):
         """The job stays until both are done."""
