@@ -422,11 +422,10 @@ static void touch_answer(struct call *call)
 {
 	struct lease *lease = lease_answered(call);
 
-	if (lease && call->result == WW_OK && !lease->is_past) {
-		lease_touched(lease, call->number);
-	} else if (lease && call->result == WW_ESTALE) {
+	if (lease && call->result == WW_OK)
+		lease_touched(call->connection->server, lease, call->number);
+	else if (lease && call->result == WW_ESTALE)
 		lease_told(call->connection->server, lease);
-	}
 	answer_result(call->connection, call->result == WW_ESTALE ? WW_ENOTFOUND : call->result, "TOUCHED\r\n");
 }
 

@@ -64,6 +64,10 @@ struct lease {
 	uint32_t priority;
 	unsigned is_past : 1; /* the store holds it no more */
 	unsigned is_told : 1; /* and the client knows */
+	/* Of one in server.ended: */
+	unsigned is_stale : 1; /* the store had ended it */
+	unsigned was_past : 1;
+	unsigned was_told : 1;
 };
 
 TAILQ_HEAD(leases, lease);
@@ -298,9 +302,8 @@ struct lease *lease_of(const struct connection *connection, uint64_t id);
 struct lease *lease_past(const struct connection *connection, uint64_t id);
 
 /*
- * The store was asked to end the lease and said `result`. If it did, the lease ends with the write
- * under way, and comes back if that fails. If it says WW_ESTALE, the lease is forgotten: the client
- * has said how it ended.
+ * The store was asked to end the lease and said `result`. If it did, or if it says WW_ESTALE and the client has now said how
+ * its delivery ended, the lease ends with the write under way, and comes back if that fails.
  */
 void lease_ended(struct server *server, struct lease *lease, int result, enum count count);
 
@@ -315,8 +318,8 @@ void lease_disown(struct connection *connection);
  */
 int lease_release_some(struct connection *connection);
 
-/* The store has given the lease more time. */
-void lease_touched(struct lease *lease, uint64_t ends);
+/* The store has given the lease more time. A past one was not over: the write that ended it has failed. */
+void lease_touched(struct server *server, struct lease *lease, uint64_t ends);
 
 /*
  * When the connection's first lease ends, among those that the store still holds; UINT64_MAX: it has none. A shared store

@@ -67,20 +67,32 @@ static void heap_remove(struct connection *connection, const struct lease *lease
 /* The most of a connection. Of one that has let so many jobs time out, the oldest are forgotten. */
 enum { PAST_MAX = 1000 };
 
-static void past_add(struct server *server, struct lease *lease)
-{
-	lease->is_past = 1;
-	lease->connection->past_count++;
-	server->past_count++;
-	TAILQ_INSERT_TAIL(&lease->connection->past, lease, next);
-}
-
 static void past_remove(struct server *server, struct lease *lease)
 {
 	lease->connection->past_count--;
 	server->past_count--;
 	TAILQ_REMOVE(&lease->connection->past, lease, next);
 	lease->is_past = lease->is_told = 0;
+}
+
+static void past_forget_first(struct server *server, struct connection *connection)
+{
+	struct lease *lease = TAILQ_FIRST(&connection->past);
+
+	past_remove(server, lease);
+	free(lease);
+}
+
+static void past_add(struct server *server, struct lease *lease)
+{
+	struct connection *connection = lease->connection;
+
+	if (connection->past_count == PAST_MAX)
+		past_forget_first(server, connection);
+	lease->is_past = 1;
+	connection->past_count++;
+	server->past_count++;
+	TAILQ_INSERT_TAIL(&connection->past, lease, next);
 }
 
 struct lease *lease_past(const struct connection *connection, uint64_t id)
@@ -107,12 +119,6 @@ static int lease_link(struct server *server, struct lease *lease)
 	return -1;
 }
 
-void lease_touched(struct lease *lease, uint64_t ends)
-{
-	lease->ends = ends;
-	heap_settle(lease->connection, lease, lease->at);
-}
-
 static void lease_remove(struct server *server, struct lease *lease)
 {
 	if (lease->is_past) {
@@ -131,13 +137,9 @@ static void lease_forget(struct server *server, struct lease *lease)
 
 void lease_pass(struct server *server, struct lease *lease)
 {
-	struct connection *connection = lease->connection;
-
 	if (lease->is_past)
 		return;
 	lease_remove(server, lease);
-	if (connection->past_count == PAST_MAX)
-		lease_forget(server, TAILQ_FIRST(&connection->past));
 	past_add(server, lease);
 }
 
@@ -145,6 +147,25 @@ void lease_told(struct server *server, struct lease *lease)
 {
 	lease_pass(server, lease);
 	lease->is_told = 1;
+}
+
+void lease_touched(struct server *server, struct lease *lease, uint64_t ends)
+{
+	struct lease *newer;
+
+	if (!lease->is_past) {
+		lease->ends = ends;
+		heap_settle(lease->connection, lease, lease->at);
+		return;
+	}
+	/* Another client may have got the job while a shared store answered. */
+	HASH_FIND(hh, server->leases, &lease->id, sizeof lease->id, newer);
+	if (newer)
+		return;
+	past_remove(server, lease);
+	lease->ends = ends;
+	if (lease_link(server, lease) != 0)
+		past_add(server, lease);
 }
 
 /*
@@ -162,32 +183,34 @@ static void past_forget(struct connection *connection, const struct ww_lease *re
 	}
 }
 
-/* The store has written that a client ended it. */
-static void lease_count(struct server *server, const struct lease *lease)
+/* The store has written that a client ended it, or that the job was put again before. */
+static void lease_written(struct server *server, struct lease *lease)
 {
-	counts_add(lease->counts, lease->count);
-	counts_ran(&server->counts, lease->ran);
+	if (!lease->is_stale) {
+		counts_add(lease->counts, lease->count);
+		counts_ran(&server->counts, lease->ran);
+	}
+	free(lease);
 }
 
 void lease_ended(struct server *server, struct lease *lease, int result, enum count count)
 {
 	uint64_t now;
 
-	if (result == WW_ESTALE)
-		lease_forget(server, lease);
-	if (result < 0)
+	if (result < 0 && result != WW_ESTALE)
 		return;
 	now = store_now(server);
+	lease->is_stale = result == WW_ESTALE;
+	lease->was_past = lease->is_past;
+	lease->was_told = lease->is_told;
 	lease->count = count;
 	lease->ran = now > lease->given ? now - lease->given : 0;
-	/* A shared store has written it. */
-	if (server->is_shared) {
-		lease_count(server, lease);
-		lease_forget(server, lease);
-		return;
-	}
 	lease_remove(server, lease);
-	TAILQ_INSERT_TAIL(&server->ended, lease, next);
+	/* A shared store has written it. */
+	if (server->is_shared)
+		lease_written(server, lease);
+	else
+		TAILQ_INSERT_TAIL(&server->ended, lease, next);
 }
 
 struct lease *lease_add(struct connection *connection, const struct ww_lease *reserved)
@@ -233,18 +256,18 @@ struct lease *lease_of(const struct connection *connection, uint64_t id)
 	return lease && lease->connection == connection ? lease : NULL;
 }
 
-/* The write failed: the job is reserved as before. If the connection is gone, the lease runs out in the store. */
+/* The write failed: all is as before. If the connection is gone, the lease runs out in the store. */
 static void lease_restore(struct server *server, struct lease *lease)
 {
 	struct lease *newer;
 
 	HASH_FIND(hh, server->leases, &lease->id, sizeof lease->id, newer);
-	if (!lease->connection || newer) {
+	if (lease->connection && lease->is_stale && (lease->was_past || newer)) {
+		past_add(server, lease);
+		lease->is_told = lease->was_told;
+	} else if (!lease->connection || newer || lease_link(server, lease) != 0) {
 		free(lease);
-		return;
 	}
-	if (lease_link(server, lease) != 0)
-		free(lease);
 }
 
 void lease_settle(struct server *server, int committed)
@@ -253,12 +276,10 @@ void lease_settle(struct server *server, int committed)
 
 	while ((lease = TAILQ_FIRST(&server->ended)) != NULL) {
 		TAILQ_REMOVE(&server->ended, lease, next);
-		if (committed) {
-			lease_count(server, lease);
-			free(lease);
-		} else {
+		if (committed)
+			lease_written(server, lease);
+		else
 			lease_restore(server, lease);
-		}
 	}
 }
 

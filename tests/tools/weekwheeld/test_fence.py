@@ -259,6 +259,30 @@ class WritesFail(Case):
             until(lambda: worker.ask("delete %d" % number) == "DELETED", "the disk has room")
             conversation(worker, ("reserve-with-timeout 0", "TIMED_OUT"), ("delete %d" % number, "NOT_FOUND"))
 
+    def test_a_put_and_an_end_in_the_same_write(self):
+        with self.server() as server, server.client() as worker:
+            number = put(worker, "INSERTED", "old")
+            reserved(worker, number, "old")
+            with self.full():
+                worker.send("put-key 0 0 60 3 k\r\nnew\r\ndelete %d\r\n" % number)
+                equal([worker.line() for _ in range(2)], ["OUT_OF_MEMORY"] * 2)
+            equal(worker.ask("peek %d" % number), "FOUND %d 3|old" % number)
+            until(lambda: worker.ask("delete %d" % number) != "OUT_OF_MEMORY", "the disk has room")
+            equal(worker.ask("peek %d" % number), "NOT_FOUND")
+
+    def test_a_touch_finds_that_a_delivery_is_not_over(self):
+        """Its end is then that of any other: it is given back when the client leaves."""
+        with self.server() as server, server.client() as producer:
+            with server.client() as worker:
+                number = put(worker, "INSERTED", "old")
+                reserved(worker, number, "old")
+                with self.full():
+                    worker.send("put-key 0 0 60 3 k\r\nnew\r\ntouch %d\r\n" % number)
+                    equal([worker.line() for _ in range(2)], ["OUT_OF_MEMORY"] * 2)
+                equal(worker.ask("touch %d" % number), "TOUCHED")
+            until(lambda: state(producer, number) == "ready", "the job is given back")
+            reserved(producer, number, "old")
+
 
 class InRedis(Fence, Case):
     def setUp(self):
