@@ -237,6 +237,23 @@ static void reserve_job_answer(struct call *call)
 	}
 }
 
+/* The oldest past lease of the job that no delete means which the client has sent along. */
+static const struct lease *past_of(const struct connection *connection, uint64_t id)
+{
+	const struct lease *lease = lease_past(connection, id, NULL);
+	const struct call *call = STAILQ_FIRST(&connection->calls);
+
+	while (lease && call) {
+		if (call->command->id == id && call->token == lease->token) {
+			lease = lease_past(connection, id, lease);
+			call = STAILQ_FIRST(&connection->calls);
+		} else {
+			call = STAILQ_NEXT(call, following);
+		}
+	}
+	return lease;
+}
+
 /*
  * Take the token of the lease if the job is this connection's, or was. If the connection has had it twice, nobody knows
  * which delivery is meant: a delete ends the older one, which is over in any case. The job then stays until both are done.
@@ -245,9 +262,11 @@ static int lease_prepare(struct call *call)
 {
 	uint64_t id = call->command->id;
 	const struct lease *now = lease_of(call->connection, id);
-	const struct lease *past = lease_past(call->connection, id);
-	const struct lease *lease = past && (!now || call->command->verb == VERB_DELETE) ? past : now;
+	const struct lease *past = past_of(call->connection, id);
+	int is_delete = call->command->verb == VERB_DELETE;
+	const struct lease *lease = past && (!now || is_delete) ? past : now;
 
+	call->is_late = past && is_delete;
 	call->token = lease ? lease->token : 0;
 	call->created = lease ? lease->created : 0;
 	return 1;
@@ -258,9 +277,13 @@ static struct lease *lease_answered(const struct call *call)
 {
 	struct lease *lease = call->token ? lease_of(call->connection, call->command->id) : NULL;
 
-	if (call->token && (!lease || lease->token != call->token))
-		lease = lease_past(call->connection, call->command->id);
-	return lease && lease->token == call->token ? lease : NULL;
+	if (!call->token || (lease && lease->token == call->token))
+		return lease;
+	lease = NULL;
+	do
+		lease = lease_past(call->connection, call->command->id, lease);
+	while (lease && lease->token != call->token);
+	return lease;
 }
 
 /*
@@ -339,14 +362,17 @@ static void delete_run_all(struct call *first)
 	struct ww_job_end ends[CALLS_MAX];
 	size_t count = 0;
 
-	for (const struct call *call = first; call; call = STAILQ_NEXT(call, following))
-		if (call->is_asking && call->token)
+	/* What has become of the job is asked before another delete of it. */
+	for (struct call *call = first; call; call = STAILQ_NEXT(call, following))
+		if (call->is_asking && call->is_late)
+			delete_run(call);
+		else if (call->is_asking && call->token)
 			ends[count++] = (struct ww_job_end){call->command->id, call->token, WW_EIO};
 	if (count > 0)
 		(void)ww_jobs_finish_many(call_jobs(first), ends, count);
 	count = 0;
 	for (struct call *call = first; call; call = STAILQ_NEXT(call, following)) {
-		if (!call->is_asking)
+		if (!call->is_asking || call->is_late)
 			continue;
 		call->ended = call->token ? ends[count++].result : WW_ESTALE;
 		delete_rest(call);

@@ -30,6 +30,7 @@ struct call {
 	struct tokens *tokens;   /* which `who` is one of, while a task may look */
 	uint64_t token;          /* of the connection's own lease; 0: it has none */
 	uint64_t created;        /* of the job as that lease delivered it */
+	int is_late;             /* a delete, whose lease is past */
 	int ended;               /* what the store said to the end of that lease */
 	uint64_t number;         /* an id, a version, a count, the end of a lease */
 	uint64_t version;        /* of the job with a put's key */

@@ -298,8 +298,11 @@ struct lease *lease_add(struct connection *connection, const struct ww_lease *re
 /* Return the lease of that job if it is this connection's, or NULL. */
 struct lease *lease_of(const struct connection *connection, uint64_t id);
 
-/* Return the oldest of those leases of that job that the connection had and the store ended, or NULL. */
-struct lease *lease_past(const struct connection *connection, uint64_t id);
+/* Of the leases of that job that the connection had and the store ended, return the oldest, or the next after `older`. */
+struct lease *lease_past(const struct connection *connection, uint64_t id, const struct lease *older);
+
+/* Forget those that the connection had and the store ended. */
+void lease_forget_past(struct connection *connection);
 
 /*
  * The store was asked to end the lease and said `result`. If it did, or if it says WW_ESTALE and the client has now said how

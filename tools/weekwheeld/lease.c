@@ -95,14 +95,13 @@ static void past_add(struct server *server, struct lease *lease)
 	TAILQ_INSERT_TAIL(&connection->past, lease, next);
 }
 
-struct lease *lease_past(const struct connection *connection, uint64_t id)
+struct lease *lease_past(const struct connection *connection, uint64_t id, const struct lease *older)
 {
-	struct lease *lease;
+	struct lease *lease = older ? TAILQ_NEXT(older, next) : TAILQ_FIRST(&connection->past);
 
-	TAILQ_FOREACH(lease, &connection->past, next)
-	if (lease->id == id)
-		return lease;
-	return NULL;
+	while (lease && lease->id != id)
+		lease = TAILQ_NEXT(lease, next);
+	return lease;
 }
 
 /* ---- One lease */
@@ -141,6 +140,12 @@ void lease_pass(struct server *server, struct lease *lease)
 		return;
 	lease_remove(server, lease);
 	past_add(server, lease);
+}
+
+void lease_forget_past(struct connection *connection)
+{
+	while (!TAILQ_EMPTY(&connection->past))
+		past_forget_first(connection->server, connection);
 }
 
 void lease_told(struct server *server, struct lease *lease)
@@ -389,8 +394,7 @@ void lease_disown(struct connection *connection)
 	TAILQ_FOREACH(lease, &connection->server->ended, next)
 	if (lease->connection == connection)
 		lease->connection = NULL;
-	while ((lease = TAILQ_FIRST(&connection->past)) != NULL)
-		lease_forget(connection->server, lease);
+	lease_forget_past(connection);
 }
 
 /*

@@ -129,6 +129,14 @@ class Fence:
             equal(worker.ask("delete %d" % number), "DELETED")
             equal(state(producer, number), "reserved")
             conversation(worker, ("delete %d" % number, "DELETED"), ("delete %d" % number, "NOT_FOUND"))
+            # Both at once.
+            number = put(producer, "INSERTED", "old")
+            reserved(worker, number, "old")
+            put(producer, "REPLACED", "new")
+            reserved(worker, number, "new")
+            worker.send("delete %d\r\n" % number * 3)
+            equal([worker.line() for _ in range(3)], ["DELETED", "DELETED", "NOT_FOUND"])
+            equal(producer.ask("peek-key k"), "NOT_FOUND")
 
     def test_a_client_that_knows_that_its_first_delivery_is_over(self):
         with self.server() as server, server.client() as worker, server.client() as producer:
