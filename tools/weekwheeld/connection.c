@@ -226,6 +226,8 @@ void connection_resume(struct connection *connection)
 
 static void connection_free(struct connection *connection)
 {
+	/* While it gave its jobs back, another client may have got one. */
+	lease_forget_past(connection);
 	free(connection->heap);
 	free(connection->watches);
 	free(connection->names);

@@ -171,6 +171,26 @@ class Fence:
             equal(worker.ask("delete %d" % number), "NOT_FOUND")
             equal(state(producer, other), "ready")
 
+    def test_another_worker_gets_jobs_of_one_that_leaves(self):
+        """What the server has kept of the one that left, a sanitizer finds at its end."""
+        with self.server() as server, server.client() as other, server.client() as producer:
+            keys, rounds = 100, 5
+            for _ in range(rounds):
+                for key in range(keys):
+                    producer.ask("put-key 0 0 60 3 k%d\r\nold" % key)
+                worker = server.client()
+                for key in range(keys):
+                    assert worker.ask("reserve-with-timeout 10").startswith("RESERVED ")
+                for key in range(keys):
+                    producer.ask("put-key 0 0 60 3 k%d\r\nnew" % key)
+                other.send("reserve-with-timeout 10\r\n" * keys)
+                worker.close()
+                numbers = [int(other.answer().split("|")[0].split()[1]) for _ in range(keys)]
+                for number in numbers:
+                    equal(other.ask("delete %d" % number), "DELETED")
+            equal(producer.all_jobs(), [])
+            equal(server.stop(), 0)
+
     def test_many_at_once(self):
         with self.server() as server, server.client() as worker, server.client() as producer:
             numbers = []
