@@ -38,9 +38,10 @@
  * in receive or ww_sleep at the stop gets that answer at once. Nobody polls: a thread that waits sleeps until then.
  *
  * Threads: any thread and any callback may call every function that does not say otherwise. Do not use an object during
- * or after its destruction; only a call of its own function that still runs may, and cannot start it again. receive, ww_sleep and the two destroy functions are points of thread cancellation
- * (pthread_cancel). Cancellation loses nothing: no value, no lock, no timer that keeps running. An object whose
- * destruction was cancelled is stopped for good, and can be destroyed again.
+ * or after its destruction. Only a call of its own function that still runs may do so: it cannot start the timer again,
+ * and must not call ww_after_destroy while another thread destroys it. receive, ww_sleep and the two destroy functions
+ * are points of thread cancellation (pthread_cancel). Cancellation loses nothing: no value, no lock, no timer that keeps
+ * running. An object whose destruction was cancelled is stopped for good, and can be destroyed again.
  *
  * In callbacks: an expiry needs a worker of the driver to arrive. A callback that waits in receive or ww_sleep occupies
  * a worker, so fewer callbacks than there are workers may wait at a time. In a driver without threads no callback may
