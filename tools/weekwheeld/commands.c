@@ -314,10 +314,15 @@ static int is_replaced(const struct call *call, const struct ww_job_info *info)
 }
 
 /*
- * Delete a job that this connection has not reserved, or no longer. WW_EINUSE: another has reserved it, or the lease is over
- * and the job has a key or a period. The client means the delivery that it had: not those of a periodic job that follow,
- * nor one for a put since then that was answered KEPT.
+ * Another has reserved the job, or the lease is over and it has a key or a period. The client means the delivery that it
+ * had: not those of a periodic job that follow, nor one for a put since then that was answered KEPT.
  */
+static int is_kept(const struct call *call, const struct ww_job_info *info)
+{
+	return info->state == WW_JOB_RESERVED || (call->token && (info->period || info->key_length));
+}
+
+/* Delete a job that this connection has not reserved, or no longer. WW_EINUSE: the client may not. */
 static int cancel(struct call *call)
 {
 	struct ww_job_ref job = {.id = call->command->id};
@@ -331,7 +336,7 @@ static int cancel(struct call *call)
 			return WW_ENOTFOUND;
 		if (error == WW_OK && is_replaced(call, &info))
 			return WW_OK;
-		if (error == WW_OK && (info.state == WW_JOB_RESERVED || (call->token && (info.period || info.key_length))))
+		if (error == WW_OK && is_kept(call, &info))
 			return WW_EINUSE;
 		if (error == WW_OK)
 			error = call_begin(call);
@@ -432,9 +437,10 @@ static void release_or_bury_answer(struct call *call)
 {
 	/* The store buries a job that is released after its last attempt, and returns 1. */
 	int is_buried = is_bury(call) || call->result == 1;
+	int result = call->ended == WW_ESTALE ? not_found(call->result) : call->result;
 
 	lease_answer(call, is_buried ? COUNT_BURIED : COUNT_FAILED);
-	answer_result(call->connection, call->ended == WW_ESTALE ? not_found(call->result) : call->result, is_buried ? "BURIED\r\n" : "RELEASED\r\n");
+	answer_result(call->connection, result, is_buried ? "BURIED\r\n" : "RELEASED\r\n");
 }
 
 static void touch_run(struct call *call)
