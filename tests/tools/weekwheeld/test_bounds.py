@@ -368,6 +368,29 @@ class Bounds(Case):
                 until(lambda: self.number(server, "bound_clients_ended_total") > 0, "some lose their bodies")
                 web.good("POST", "jobs", {"body": "x"})
 
+    def begin_bodies(self, server, size, least, *before):
+        """Clients begin bodies of this size, which gets its memory at once, until buffers take so much."""
+        while self.number(server, "buffer_bytes") < least:
+            for _ in range(5):
+                client = server.client()
+                self.addCleanup(client.close)
+                for line in before:
+                    client.ask(line)
+                client.send("put 0 0 60 %d\r\nx" % size)
+
+    def test_a_worker_by_http_makes_room(self):
+        token = token_of("admin", "admin:*")
+        server, _ = self.server("--max-buffers", "1048576", "--auth-file", "tokens")
+        with Web(server, token) as web:
+            self.number = lambda server, name: next(
+                int(line.split()[1]) for line in web.text("/metrics").splitlines() if line.startswith("weekwheeld_" + name + " "))
+            web.good("POST", "jobs", {"body": "x"})
+            # Each takes too little to be ended for it, and together they leave no room for a list.
+            self.begin_bodies(server, 2500, 1000000, "auth " + token)
+            lease = web.good("POST", "leases", {})["leases"][0]
+            web.good("POST", "jobs/%s/finish" % lease["id"], {"token": lease["token"]})
+            equal(self.number(server, "bound_clients_ended_total"), 0)
+
     def test_puts_while_redis_is_silent(self):
         need_redis()
         with Redis() as redis, redis.server("--max-buffers", "16777216", "--max-job-size", "3000000", "--redis-timeout",

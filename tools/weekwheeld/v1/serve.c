@@ -135,12 +135,14 @@ static int waiting_join(struct v1_request *request)
 	return 0;
 }
 
-/* Nobody would get the job of a client that has gone. */
+/* Nobody would get the answer of a client that has gone, or has to leave. */
 static int is_gone(const struct v1_request *request)
 {
+	struct MHD_Connection *client = request->visit.client;
 	char byte;
 
-	return recv(reply_descriptor(request->visit.client), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return http_is_leaving(request->task.server, client) ||
+	       recv(reply_descriptor(client), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 static void ask(struct v1_request *request);
@@ -169,6 +171,9 @@ static void task_run(struct task *task)
 {
 	struct v1_request *request = (struct v1_request *)task;
 
+	/* It waited for room, and its client may not have. Threads may not ask that. */
+	if (task->is_large && request->is_suspended && !task->server->is_shared && is_gone(request))
+		return;
 	request->operation->run(request);
 	request->is_run = 1;
 }
@@ -229,7 +234,7 @@ static void task_done(struct task *task)
 	struct v1_request *request = (struct v1_request *)task;
 	struct server *server = task->server;
 
-	/* It was dropped, since the server ends. */
+	/* It was dropped, since the server ends or its client has gone. */
 	if (!request->is_run) {
 		request->got = WW_ECLOSED;
 		(void)v1_failed(request, WW_ECLOSED);
@@ -277,8 +282,11 @@ static void ask(struct v1_request *request)
 	request->got = 0;
 	request->task.run = task_run;
 	request->task.done = task_done;
-	/* The answer of a change is short, and its write waits for the end of the turn. */
-	if (request->operation->is_change)
+	/*
+	 * The answer of a change is short, and its write waits for the end of the turn. A reserve does not wait for room: it
+	 * takes an attempt of each job that it gets, so its client has to be there, and workers are who makes room.
+	 */
+	if (request->operation->is_change || request->operation->members & V1_OF_RESERVE)
 		task_start(server, &request->task);
 	else
 		task_start_large(server, &request->task, 0);
