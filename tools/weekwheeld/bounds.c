@@ -264,12 +264,17 @@ static int is_beyond(const struct server *server, uint64_t most)
 	return now > most && now > most + server->bounds.going + http_going(server);
 }
 
-static void hold(struct server *server, const struct connection *spared, uint64_t most)
+/* Returns whether somebody has lost something. */
+static int hold(struct server *server, const struct connection *spared, uint64_t most)
 {
 	int ends = 0;
 
-	while (ends++ < ENDS_MOST && is_beyond(server, most) && end_worst(server, spared))
-		;
+	while (ends < ENDS_MOST && is_beyond(server, most) && end_worst(server, spared))
+		ends++;
+	/* A body that is lost makes room, but wakes nobody. */
+	if (ends > 0 && !STAILQ_EMPTY(&server->tasks.large))
+		turn_again(server);
+	return ends > 0;
 }
 
 int bounds_answer(struct server *server, unsigned begun)
@@ -280,9 +285,7 @@ int bounds_answer(struct server *server, unsigned begun)
 
 	if (buffers_now(server) + (begun + UINT64_C(1)) * part <= most)
 		return 1;
-	if (begun == 0)
-		hold(server, NULL, most - part);
-	return 0;
+	return begun == 0 && hold(server, NULL, most - part) && buffers_now(server) + part <= most;
 }
 
 void bounds_hold(struct server *server)
@@ -294,17 +297,17 @@ void bounds_hold(struct server *server)
 		bounds->asked = now + !now;
 		ask_store(server);
 	}
-	hold(server, NULL, bounds->buffers_most);
+	(void)hold(server, NULL, bounds->buffers_most);
 }
 
 void bounds_hold_input(struct server *server)
 {
-	hold(server, NULL, server->bounds.buffers_most);
+	(void)hold(server, NULL, server->bounds.buffers_most);
 }
 
 void bounds_hold_all_but(const struct connection *connection)
 {
-	hold(connection->server, connection, connection->server->bounds.buffers_most);
+	(void)hold(connection->server, connection, connection->server->bounds.buffers_most);
 }
 
 int bounds_numbers(struct server *server, struct buffer *out, number_fn *add)

@@ -391,6 +391,13 @@ class Bounds(Case):
             web.good("POST", "jobs/%s/finish" % lease["id"], {"token": lease["token"]})
             equal(self.number(server, "bound_clients_ended_total"), 0)
 
+    def test_a_list_goes_on_when_others_have_lost_bodies(self):
+        server, _ = self.server("--max-buffers", "8388608")
+        # Many more have to lose theirs than lose them at a time, and meanwhile nobody says anything.
+        self.begin_bodies(server, 5800, 8300000)
+        equal(server.get("/list")[0], 200)
+        check(self.number(server, "bound_clients_ended_total") > 100, "they lose them")
+
     def test_puts_while_redis_is_silent(self):
         need_redis()
         with Redis() as redis, redis.server("--max-buffers", "16777216", "--max-job-size", "3000000", "--redis-timeout",
