@@ -271,8 +271,8 @@ static int hold(struct server *server, const struct connection *spared, uint64_t
 
 	while (ends < ENDS_MOST && is_beyond(server, most) && end_worst(server, spared))
 		ends++;
-	/* A body that is lost makes room, but wakes nobody. */
-	if (ends > 0 && !STAILQ_EMPTY(&server->tasks.large))
+	/* A body that is lost makes room, but wakes nobody. Who waits by HTTP is let go in a turn. */
+	if (ends > 0)
 		turn_again(server);
 	return ends > 0;
 }

@@ -296,7 +296,7 @@ void v1_settle(struct server *server, int error);
 /* Tubes of requests that wait may have jobs: let them ask. */
 void v1_wake(struct server *server);
 
-/* Let one list that goes on look at another part of the store. */
+/* Let those go who have to leave while they wait, and one list that goes on look at another part of the store. */
 void v1_turn(struct server *server);
 
 /* Answer all that wait. */

@@ -391,6 +391,28 @@ class Bounds(Case):
             web.good("POST", "jobs/%s/finish" % lease["id"], {"token": lease["token"]})
             equal(self.number(server, "bound_clients_ended_total"), 0)
 
+    def test_a_worker_by_http_that_has_to_leave_does_not_wait_on(self):
+        token = token_of("admin", "admin:*")
+        # Its time to wait is never up.
+        server, _ = self.server("--clock", "virtual", "--max-buffers", "6291456", "--max-job-size", "8000000", "--auth-file",
+                                "tokens")
+        self.number = lambda server, name: next(
+            int(line.split()[1]) for line in Web(server, token).text("/metrics").splitlines()
+            if line.startswith("weekwheeld_" + name + " "))
+        with Web(server, token) as worker, contextlib.ExitStack() as stack:
+            worker.begin("POST", "leases", b'{"wait":20}' + b" " * 2400000)
+            until(lambda: self.number(server, "waiting") == 1, "it waits")
+            others = [stack.enter_context(server.client()) for _ in range(3)]
+            for client in others:
+                equal(client.ask("auth " + token), "OK")
+                client.send(b"put 0 0 60 1500000\r\n" + b"x" * 1400000)
+            until(lambda: self.number(server, "bound_clients_ended_total") > 0, "it has to leave")
+            until(lambda: self.number(server, "buffer_bytes") < 6291456, "it has left")
+            for client in others:
+                client.send(b"x" * 100000 + b"\r\n")
+                matches("INSERTED", client.answer())
+            equal(self.number(server, "bound_clients_ended_total"), 1)
+
     def test_a_list_goes_on_when_others_have_lost_bodies(self):
         server, _ = self.server("--max-buffers", "8388608")
         # Many more have to lose theirs than lose them at a time, and meanwhile nobody says anything.

@@ -304,10 +304,27 @@ void v1_settle(struct server *server, int error)
 	}
 }
 
+/* Whoever has to leave waits no longer: libmicrohttpd closes no connection whose request is suspended. */
+static void let_go(struct server *server)
+{
+	struct v1_request *request;
+	struct v1_request *next;
+
+	for (request = TAILQ_FIRST(&server->v1_waiting); request; request = next) {
+		next = TAILQ_NEXT(request, next);
+		if (request->state != V1_WAITING || !http_is_leaving(server, request->visit.client))
+			continue;
+		waiting_leave(request);
+		known(request);
+	}
+}
+
 void v1_turn(struct server *server)
 {
 	struct v1_request *request = TAILQ_FIRST(&server->v1_looking);
 
+	if (http_going(server) > 0)
+		let_go(server);
 	if (!request)
 		return;
 	TAILQ_REMOVE(&server->v1_looking, request, next);
@@ -377,7 +394,10 @@ static enum MHD_Result complete(struct v1_request *request)
 	if (request->is_refused || refuse_body(request) != 0 ||
 	    (request->operation->prepare && request->operation->prepare(request) != 0))
 		request->state = V1_KNOWN;
-	else
+	/* What it says stays in `decoded`. */
+	buffer_free(&request->in);
+	http_owe(request->task.server, request->visit.client, &request->decoded);
+	if (request->state == V1_NEW)
 		ask(request);
 	return reply_or_wait(request);
 }
