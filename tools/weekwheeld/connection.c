@@ -340,8 +340,11 @@ static void send_rest(struct connection *connection)
 	connection->out = (struct buffer){0};
 	bytes = uv_buf_init(connection->sending.data, (unsigned)connection->sending.size);
 	connection->write.data = connection;
-	if (uv_write(&connection->write, &connection->io.stream, &bytes, 1, connection_sent) != 0)
-		connection_close(connection);
+	if (uv_write(&connection->write, &connection->io.stream, &bytes, 1, connection_sent) == 0)
+		return;
+	/* libuv has nothing of it. */
+	buffer_free(&connection->sending);
+	connection_close(connection);
 }
 
 void connection_flush(struct connection *connection)
