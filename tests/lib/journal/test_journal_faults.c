@@ -117,7 +117,7 @@ START_TEST(a_record_that_cannot_be_written_leaves_the_journal_as_it_was)
 		fault_arm(CALL_WRITE, NULL, 1, 1, errors[i].error);
 		ck_assert_int_eq(ww_journal_append(&book.journal, "lost", 4), errors[i].answer);
 		fault_disarm();
-		/* What was written of it, half of its head, is no longer there. */
+		/* What was written of it, half of it, is no longer there. */
 		expect_zeros(offset, offset + 64);
 		ck_assert_uint_eq(book.journal.offset, offset);
 		ck_assert_uint_eq(ww_journal_end(&book.journal, &record), 1);

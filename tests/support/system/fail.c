@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 enum how { WORKS, FAILS, FAILS_DONE };
 
@@ -58,6 +59,17 @@ static enum how next(void)
 	return call - first < plan->done ? FAILS_DONE : FAILS;
 }
 
+/* A device. What is not there yet will be a file or a folder. */
+static int is_special(int at, const char *path)
+{
+	struct stat about;
+	int before = errno;
+	int error = path ? fstatat(at, path, &about, 0) : fstat(at, &about);
+
+	errno = before;
+	return error == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+}
+
 static enum how how_of(enum call call, int at, const char *path)
 {
 	char full[PATH_MAX];
@@ -65,8 +77,7 @@ static enum how how_of(enum call call, int at, const char *path)
 	if (!(plan->which & call))
 		return WORKS;
 	system_path(at, path, full, sizeof full);
-	if (*full != '/' || strncmp(full, "/dev/", 5) == 0 || strncmp(full, "/proc/", 6) == 0 ||
-	    !strstr(full, plan->file))
+	if (*full != '/' || strncmp(full, "/proc/", 6) == 0 || !strstr(full, plan->file) || is_special(at, path))
 		return WORKS;
 	return next();
 }
@@ -81,6 +92,24 @@ static int fails(enum call call, int at, const char *path)
 	return how_of(call, at, path) != WORKS;
 }
 
+static ssize_t write_half(int fd, const struct iovec *parts, int count, off_t offset)
+{
+	struct iovec half[IOV_MAX];
+	size_t left = 0;
+	int used = 0;
+
+	for (int i = 0; i < count; i++)
+		left += parts[i].iov_len;
+	left /= 2;
+	while (used < count && used < IOV_MAX && (used == 0 || left > 0)) {
+		half[used] = parts[used];
+		if (half[used].iov_len > left)
+			half[used].iov_len = left;
+		left -= half[used++].iov_len;
+	}
+	return system_real.write(fd, half, used, offset);
+}
+
 static ssize_t fail_write(int fd, const struct iovec *parts, int count, off_t offset)
 {
 	int before = errno;
@@ -88,12 +117,11 @@ static ssize_t fail_write(int fd, const struct iovec *parts, int count, off_t of
 	ssize_t written;
 
 	if (how == FAILS) {
-		struct iovec half = {parts[0].iov_base, parts[0].iov_len / 2};
 		if (plan->error)
 			return -1;
 		/* A short write is no error. */
 		errno = before;
-		return system_real.write(fd, &half, 1, offset);
+		return write_half(fd, parts, count, offset);
 	}
 	written = system_real.write(fd, parts, count, offset);
 	if (how == WORKS)
