@@ -73,7 +73,7 @@ $(FUZZERS): $(ARCHIVES)
 
 # "make check-quick" takes the tests of the tier quick, "make check" those of check as well, "make check-long" those of long; each test
 # says below its first comment which it is of (scripts/run-tests has the tiers and traits). ONLY='TRAIT...' and SKIP='TRAIT...'
-# take those that have such traits and leave them out. T=name runs one program, script or Check case of any tier, T='a b_*'
+# take those that have one of these traits and leave them out. T=name runs one program, script or Check case of any tier, T='a b_*'
 # the programs and scripts that match. What does not run is not built; for a Check case, whose program is not known here, all is.
 # With WRAP, scripts have nothing to show.
 CHECKS := $(filter check check-quick check-long,$(MAKECMDGOALS))

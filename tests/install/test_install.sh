@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs below a folder of its own, compiles a program against what is there with nothing but pkg-config, runs it, and
 # uninstalls. scripts/run-tests says where the build folder is and which compilers it was made with.
-# tier: check, every-build
+# tier: check, core
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."

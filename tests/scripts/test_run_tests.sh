@@ -244,10 +244,10 @@ ends 'tests of two tiers' chosen 'test_a test_c' 'quick long' '' '' test_a test_
 ends 'tests with a trait' chosen 'test_b test_c' 'quick check long' threads '' test_a test_b test_c
 ends 'tests without a trait' chosen 'test_a' 'quick check long' '' no-valgrind test_a test_b test_c
 ends 'a reason is no trait' chosen '' 'long' alone '' test_c
-ends 'an unknown trait' chosen 'run-tests: there is no trait thread: traits are alone, waits, threads, every-build, no-sanitizers, no-valgrind' \
+ends 'an unknown trait' chosen 'run-tests: there is no trait thread: traits are alone, waits, threads, every-build, core, no-sanitizers, no-valgrind' \
 	check thread '' test_a
 says test_d '/* tier: fast */'
-ends 'an unknown tier' chosen 'run-tests: tests/test_d.c: a tier is one of quick, check, long, a trait one of alone, waits, threads, every-build, no-sanitizers, no-valgrind' \
+ends 'an unknown tier' chosen 'run-tests: tests/test_d.c: a tier is one of quick, check, long, a trait one of alone, waits, threads, every-build, core, no-sanitizers, no-valgrind' \
 	check '' '' test_d
 says test_e ''
 ends 'no tier at all' chosen 'run-tests: tests/test_e.c: below its first comment stands "tier: quick|check|long[, TRAIT]..."' \

@@ -25,6 +25,7 @@ struct expected {
 struct held {
 	struct job *job;
 	uint64_t id;
+	uint32_t put; /* which one was delivered */
 };
 
 struct client {
@@ -152,9 +153,7 @@ static void hears_job(struct client *client, const char *line, const char *body)
 		return;
 	}
 	book_heard(job, client, id, client->connection);
-	if (client->holds == HELD)
-		client->holds--;
-	client->held[client->holds++] = (struct held){job, id};
+	client->held[client->holds++] = (struct held){job, id, put};
 }
 
 /* The end of the server ends pauses. */
@@ -409,6 +408,14 @@ static void release(struct client *client, const struct held *held)
 	change(client, held->job, RELEASE, 0, delay * SIM_S, line);
 }
 
+static int has(const struct client *client, const struct job *job)
+{
+	for (unsigned i = 0; i < client->holds; i++)
+		if (client->held[i].job == job)
+			return 1;
+	return 0;
+}
+
 static void end_held(struct client *client)
 {
 	unsigned i = (unsigned)world_below(client->holds);
@@ -420,6 +427,13 @@ static void end_held(struct client *client)
 	if (held.id != held.job->id) {
 		/* It has ended, and another one has its key. */
 		client->held[i] = client->held[--client->holds];
+		return;
+	}
+	if (held.put != held.job->sure) {
+		/* It was put again, or perhaps. The history does not know which delivery an end is about: the worker leaves. */
+		struct wire *wire = client->wire;
+		forget_connection(client);
+		wire_cut(wire, 0);
 		return;
 	}
 	switch (load.is_draining ? 0 : world_below(8)) {
@@ -465,7 +479,7 @@ static void change_any(struct client *client)
 {
 	struct job *job = book_any();
 
-	if (!job || job->verb != NO_VERB || job->holder || !job->id)
+	if (!job || job->verb != NO_VERB || job->holder || has(client, job) || !job->id)
 		return;
 	if (world_chance(100))
 		reserve_job(client, job);
@@ -527,7 +541,7 @@ static void act_connected(struct client *client)
 		cut(client);
 	else if (client->expects > EXPECTED - 8 || is_waiting(client))
 		return;
-	else if (client->holds && (load.is_draining || world_chance(400)))
+	else if (client->holds == HELD || (client->holds && (load.is_draining || world_chance(400))))
 		end_held(client);
 	else if (load.is_draining) {
 		struct job *job = book_buried();

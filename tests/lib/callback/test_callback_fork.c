@@ -1,5 +1,5 @@
 /* A pusher in a process that forks: the child may not use it, and the parent does not notice. */
-/* tier: check, threads, no-valgrind */
+/* tier: check, threads, no-valgrind (it looks at the child of a process with threads) */
 
 #include <sys/wait.h>
 #include <unistd.h>

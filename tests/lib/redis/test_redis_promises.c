@@ -1,5 +1,5 @@
 /* The promises of jobs in a real Redis, a test for each, on one server and on a cluster. */
-/* tier: check, waits, no-valgrind */
+/* tier: long, waits, no-valgrind */
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * Workers: their cost, how they share shards, wake-ups, and a Redis that dies, is emptied, fills up, fails over and
  * moves slots.
  */
-/* tier: check, waits, no-valgrind */
+/* tier: long, waits, no-valgrind */
 
 #include <pthread.h>
 #include <signal.h>

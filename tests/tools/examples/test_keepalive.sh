@@ -1,7 +1,7 @@
 #!/bin/bash
 # The examples keepalive and keepalive_load together: clients that send are never disconnected, silent ones always, and not
 # early. How late is printed but not judged.
-# tier: check
+# tier: long, waits
 # needs: examples/keepalive examples/keepalive_load
 set -uo pipefail
 

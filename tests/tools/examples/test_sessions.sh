@@ -1,6 +1,6 @@
 #!/bin/bash
 # The example sessions: what it saves at its end is there at its next start, and a save that fails leaves the old file.
-# tier: check, every-build
+# tier: check, core
 set -uo pipefail
 
 cd "$(dirname "$0")/../../.." || exit 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond: deadlines and lifetimes on a virtual clock, the bound of memory, passwords."""
-# tier: check
+# tier: check, waits
 import os
 import re
 import unittest

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The page of weekwheel-sessiond, in Chromium, and the JSON behind it. WW_SCREENSHOTS=FOLDER keeps pictures of it."""
-# tier: check, threads
+# tier: long, threads
 import hashlib
 import json
 import os

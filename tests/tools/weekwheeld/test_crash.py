@@ -28,7 +28,7 @@ import time
 
 import power
 from history import History
-from harness import BUILD, SMALL, Case, Fsck, Server, main, seed
+from harness import BUILD, SMALL, Case, Fsck, Server, equal, main, seed
 
 STATES = int(os.environ.get("WW_STATES") or 60)
 MODES = (os.environ.get("WW_SYNC") or "always").split()
@@ -62,7 +62,7 @@ class Load:
         self.chance = chance
         self.jobs, self.by_name, self.calls = [], {}, 0
         self.events = [{"event": "begin", "t": now(), "lost": LOST[mode]}]
-        self.clients, self.held, self.touched = [], [], set()
+        self.clients, self.held, self.touched, self.replaced = [], [], set(), set()
 
     def go(self, server):
         self.clients = [server.client() for _ in range(CLIENTS)]
@@ -75,7 +75,8 @@ class Load:
 
     def round(self):
         """Each client sends a batch before any answer is read: the server has work of several at a time."""
-        expected, self.touched = [], set()
+        expected, self.touched, self.replaced = [], set(), set()
+        before = [list(held) for held in self.held]
         for client, held in zip(self.clients, self.held):
             batch = [self.draw(held) for _ in range(self.chance.choice((1, 1, 2, 10, 30)))]
             client.send(b"".join(line for line, _ in batch))
@@ -83,6 +84,25 @@ class Load:
         for client, batch in expected:
             for heard in batch:
                 heard(client.answer())
+        for client, held, had in zip(self.clients, self.held, before):
+            for job in [job for job in held if job in self.replaced]:
+                self.end_replaced(client, held, job, job in had)
+                had = [other for other in had if other is not job]
+
+    def end_replaced(self, client, held, job, is_old):
+        """A client has a job that was put again in this round. If it had it before, what it says of that delivery changes nothing. If
+        it has got it in this round, it asks which of the two it has."""
+        words = {b"delete": "DELETED", b"release": "RELEASED", b"bury": "BURIED"}
+        word = self.chance.choice(list(words))
+        if is_old:
+            line = b"%s %d%s\r\n" % (word, job.id, {b"delete": b"", b"release": b" 5 0", b"bury": b" 5"}[word])
+            client.send(line)
+            equal(client.answer(), words[word], (line, job.name))
+            held.remove(job)
+        else:
+            client.send(b"touch %d\r\n" % job.id)
+            if client.answer() != "TOUCHED":
+                held.remove(job)
 
     def draw(self, held):
         """A command, and what is done with its answer."""
@@ -105,7 +125,7 @@ class Load:
             return self.put()
         self.touched.add(job)
         changes = [self.kick, self.move]
-        # Who has not reserved a repeated job, or whose delivery was replaced, ends it; who has ends a delivery only.
+        # Who has not reserved a repeated job ends it; who has ends a delivery only.
         if not job.every:
             changes.append(self.again)
             if not any(job in others for others in self.held):
@@ -131,6 +151,8 @@ class Load:
             job.id = known.get("id", job.id)
             late = {"due": [sent + delay * SECOND, now() + delay * SECOND]} if is_timed else {}
             self.note("answer", call=call, ok=words[0] in good, **known, **late)
+            if words[0] == "REPLACED":
+                self.replaced.add(job)
 
         return line, heard
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What a worker says of its job is about the delivery that it has: a job that was put again meanwhile is delivered."""
-# tier: check
+# tier: check, waits
 import contextlib
 import errno
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The page, in Chromium. WW_SCREENSHOTS=FOLDER keeps pictures of it."""
-# tier: check
+# tier: long
 import base64
 import contextlib
 import os

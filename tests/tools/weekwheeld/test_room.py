@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A disk that gets full, and a limit of the folder: new jobs are refused, others end, and it goes on when there is room."""
-# tier: check
+# tier: long, waits
 import os
 import re
 import signal

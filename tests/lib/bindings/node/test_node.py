@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The package for Node: its own tests beside servers with a virtual clock, its types, and the examples of its README."""
-# tier: check
+# tier: long
 import hashlib
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The Python package as a whole: its types, its structures beside those of C, its README, and its installation."""
-# tier: check
+# tier: long
 import ctypes
 import os
 import re

@@ -1,5 +1,5 @@
 /* After a fork the child has the driver's memory, but not its threads, and perhaps not its locks. */
-/* tier: check, threads, no-valgrind */
+/* tier: check, threads, no-valgrind (in a child of several threads another one's link is half made) */
 
 #include <stdio.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 /* Keyed maps: the answer and the effect of each function, in one thread. */
-/* tier: check, every-build */
+/* tier: check, core */
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* A child of fork can destroy a map, whatever the parent was just doing with its memory. */
-/* tier: check, no-valgrind */
+/* tier: check, no-valgrind (it looks at the child of a process with threads) */
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* The memory of an entry, as the map and the allocator count it, and that it is given back. */
-/* tier: check, no-valgrind */
+/* tier: long, no-valgrind */
 
 #include "tests/lib/core/session/fixture.h"
 

@@ -2,7 +2,7 @@
  * Threads that want the same: one sets the key that is absent, one has the version, and a key that is renamed has one
  * name. ThreadSanitizer runs this test, too.
  */
-/* tier: check, threads, no-valgrind */
+/* tier: long, threads, no-valgrind */
 
 #include <stdatomic.h>
 

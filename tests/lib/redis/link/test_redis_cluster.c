@@ -1,5 +1,5 @@
 /* The link to a cluster: slots, grouping, redirections, moving slots, a primary that dies. */
-/* tier: check, waits, no-valgrind */
+/* tier: long, waits, no-valgrind */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The link to a single server: order, scripts, rights, errors, restarts, the pool, failing memory. */
-/* tier: check, waits, threads */
+/* tier: long, waits, threads */
 
 #include <stdarg.h>
 #include <stdatomic.h>
