@@ -90,10 +90,11 @@ class Load:
                 had = [other for other in had if other is not job]
 
     def end_replaced(self, client, held, job, is_old):
-        """A client has a job that was put again in this round. If it had it before, what it says of that delivery changes nothing. If
-        it has got it in this round, it asks which of the two it has."""
+        """A client has a job that was put again in this round. If it had it before, what it says of that delivery changes
+        nothing. If it has got it in this round, it asks which of the two it has. If it has both, only a delete is taken as said of
+        the old one."""
         words = {b"delete": "DELETED", b"release": "RELEASED", b"bury": "BURIED"}
-        word = self.chance.choice(list(words))
+        word = self.chance.choice(list(words)) if held.count(job) == 1 else b"delete"
         if is_old:
             line = b"%s %d%s\r\n" % (word, job.id, {b"delete": b"", b"release": b" 5 0", b"bury": b" 5"}[word])
             client.send(line)
