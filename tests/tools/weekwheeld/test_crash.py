@@ -91,11 +91,11 @@ class Load:
 
     def end_replaced(self, client, held, job, is_old):
         """A client has a job that was put again in this round. If it had it before, what it says of that delivery changes
-        nothing. If it has got it in this round, it asks which of the two it has. If it has both, only a delete is taken as said of
-        the old one."""
+        nothing. If it has got it in this round, it asks which of the two it has. If it has both, only a delete is taken as
+        said of the old one."""
         words = {b"delete": "DELETED", b"release": "RELEASED", b"bury": "BURIED"}
         word = self.chance.choice(list(words)) if held.count(job) == 1 else b"delete"
-        if is_old:
+        if is_old or held.count(job) > 1:
             line = b"%s %d%s\r\n" % (word, job.id, {b"delete": b"", b"release": b" 5 0", b"bury": b" 5"}[word])
             client.send(line)
             equal(client.answer(), words[word], (line, job.name))
