@@ -106,8 +106,8 @@ static inline int driver_deadline(const struct ww_driver *driver, uint64_t delay
 	return WW_OK;
 }
 /*
- * Expire what is due by now, as the driver itself is about to: workers run the firings. What finds no room in the queue
- * waits. No lock is held. Takes a lock while nothing is due.
+ * Expire all that is due now, before the driver does it by itself. Workers run the firings; those without room in the
+ * queue wait. Call it without a lock. If nothing is due it costs one lock.
  */
 void ww_driver_catch_up(struct ww_driver *driver);
 

@@ -2,7 +2,7 @@
  * A run: rounds until each call is answered or lost. A round goes as follows.
  *   1. Group: each call that is left joins the group of its node: the one that a redirection named, or else the one
  *      that has its key's slot. A call whose slot nobody has waits for the next round. One whose node or slot is set
- *      aside ends (aside.c), unless it is a probe that is said again.
+ *      aside ends (aside.c), unless it is a probe that is sent again.
  *   2. Send: in the order of the nodes, take a connection for each group and send its calls, with a SCRIPT LOAD or an
  *      ASKING before those that need one. Groups whose node must be connected first have this step and the next one
  *      after the others.
@@ -102,7 +102,7 @@ static void await_slot(struct link_run *run, size_t i)
 }
 
 /*
- * Whether a call may go to a node, as far as that and its slot are set aside. A probe that must be said again, with its
+ * Whether a call may go to a node, as far as that and its slot are set aside. A probe that must be sent again, with its
  * script or elsewhere, is still the same probe: refused now, it would never come to its answer.
  */
 static int may_go(struct link_run *run, size_t i, struct redis_node *node)

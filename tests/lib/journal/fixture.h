@@ -27,7 +27,7 @@ void book_end(struct book *book);
 void book_append(struct book *book, const char *text);
 /* Append one and let it become stable. */
 void book_append_synced(struct book *book, const char *text);
-/* A record of so many bytes, which none of is 0. */
+/* A record of this many bytes, none of which is 0. */
 void book_append_size(struct book *book, size_t size);
 void book_turn(struct book *book);
 

@@ -377,7 +377,7 @@ static enum MHD_Result take_argument(void *context, enum MHD_ValueKind kind, con
 	return v1_argument(context, name, value) == 0 ? MHD_YES : MHD_NO;
 }
 
-/* An operation without members reads no object: refuse what is more than an empty one. */
+/* An operation without members reads no object: refuse any but an empty one. */
 static int refuse_body(struct v1_request *request)
 {
 	if (request->in.size == 0 || request->operation->members & V1_OF_OBJECT)
