@@ -29,9 +29,11 @@ else
 	trap 'kill "$maker" 2>/dev/null || true; wait; rm -rf --one-file-system "$work"' EXIT
 fi
 
-# ---- The packages. What is wrong with them does not depend on how well they are optimized.
+# ---- The packages. What is wrong with them does not depend on how well they are optimized, or on the path at which they are
+# built: without it, what was compiled before comes from the compiler's cache.
 builds() {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL DEB_BUILD=binary DEB_BUILD_OPTIONS=noautodbgsym DEB_CFLAGS_APPEND='-O0 -g0 -U_FORTIFY_SOURCE' \
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL DEB_BUILD=binary DEB_BUILD_OPTIONS='noautodbgsym reproducible=-all' \
+		DEB_CFLAGS_APPEND='-O0 -g0 -U_FORTIFY_SOURCE' \
 		make -s --no-print-directory B="$work/build" CONFIGURE_FLAGS=--disable-tests deb >"$work/out" 2>"$work/err"
 }
 expect 'make deb' builds
