@@ -7,9 +7,9 @@
  *     journal.7   | head | record 41 | record 42 | record 43 | end |
  *     journal.8   | head | record 44 | record 45 | zeros ...
  *
- * A file has no other bytes than these and zeros. Heads and records end with a byte that is not zero. A record that a
- * power failure has torn, or a copy has cut off, can therefore be distinguished from a damaged one: it lacks a sector,
- * or its end.
+ * A file has no other bytes than these and zeros, but at its end perhaps a part of a record that could not be written.
+ * Heads and records end with a byte that is not zero. A record that a power failure has torn, or a copy has cut off, can
+ * therefore be distinguished from a damaged one: it lacks a sector, or its end.
  */
 
 #include <stddef.h>

@@ -38,6 +38,18 @@ static int sync_file(const struct journal *journal, int fd, const char *path)
 	return ww_fault_sync(journal->fault, path, errno);
 }
 
+/* What a failed sync of records has lost is not known: it is final. */
+static int sync_records(const struct journal *journal, const struct journal_file *file)
+{
+	char path[4096];
+
+	if (fdatasync(file->fd) == 0)
+		return WW_OK;
+	int error = errno;
+	path_of(journal, file->number, path, sizeof path);
+	return ww_fault_sync(journal->fault, path, error);
+}
+
 static int sync_folder(const struct journal *journal)
 {
 	int fd = open(journal->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -46,6 +58,40 @@ static int sync_folder(const struct journal *journal)
 	if (fd >= 0)
 		close(fd);
 	return error;
+}
+
+/* Write all of it, or fail. A short write is how a disk becomes full: the system has no error for it. */
+static int write_all(int fd, const void *bytes, size_t size, uint64_t at)
+{
+	ssize_t written = pwrite(fd, bytes, size, (off_t)at);
+
+	if (written < 0)
+		return error_of_errno(errno);
+	return (size_t)written == size ? WW_OK : WW_EFULL;
+}
+
+static int write_zeros(int fd, uint64_t at, uint64_t size)
+{
+	/* A page: the system writes as one piece what was written as one piece, whatever part of it changes later. */
+	static const char zeros[4096];
+	int error = WW_OK;
+
+	for (uint64_t part; size && !error; size -= part, at += part) {
+		part = size < sizeof zeros ? size : sizeof zeros;
+		error = write_all(fd, zeros, part, at);
+	}
+	return error;
+}
+
+/* Have space, so that to be out of it leaves nothing that is half written. */
+static int allocate(int fd, uint64_t at, uint64_t size)
+{
+	int error;
+
+	do
+		error = posix_fallocate(fd, (off_t)at, (off_t)size);
+	while (error == EINTR);
+	return error ? error_of_errno(error) : WW_OK;
 }
 
 /* ---- Files */
@@ -76,19 +122,9 @@ static struct journal_head head_of(const struct journal *journal, uint64_t numbe
  * Give the file zeros ahead of the records. What is only allocated would be marked as written with each sync, and what
  * lies beyond the end makes the file longer with each: a second write of the device. Failing is harmless.
  */
-static int fill(int fd, uint64_t from, uint64_t size)
+static int fill(int fd, uint64_t from)
 {
-	/* A page: the system writes as one piece what was written as one piece, whatever part of it changes later. */
-	static const char zeros[4096];
-	ssize_t written = 0;
-
-	for (uint64_t part; size && written >= 0; size -= part, from += part) {
-		part = size < sizeof zeros ? size : sizeof zeros;
-		written = pwrite(fd, zeros, part, (off_t)from);
-		if (written >= 0 && (uint64_t)written < part)
-			errno = ENOSPC, written = -1;
-	}
-	return written < 0 ? errno : 0;
+	return write_zeros(fd, from, FILLED);
 }
 
 /* Write a file that has no name yet which counts, and give it its name when it is stable. */
@@ -96,12 +132,13 @@ static int write_file(const struct journal *journal, int fd, const char *unnamed
 {
 	char path[4096];
 
-	errno = posix_fallocate(fd, 0, head->prepared);
-	if (!errno && journal->fills)
-		errno = fill(fd, 0, FILLED);
-	if (errno || pwrite(fd, head, sizeof *head, 0) != sizeof *head)
-		return error_of_errno(errno);
-	int error = sync_file(journal, fd, unnamed);
+	int error = allocate(fd, 0, head->prepared);
+	if (!error && journal->fills)
+		error = fill(fd, 0);
+	if (!error)
+		error = write_all(fd, head, sizeof *head, 0);
+	if (!error)
+		error = sync_file(journal, fd, unnamed);
 	if (error)
 		return error;
 	path_of(journal, head->number, path, sizeof path);
@@ -171,16 +208,44 @@ static void end_file(struct journal *journal, uint64_t offset, uint32_t salt)
 	end.head_sum = journal_record_sum(salt, &end);
 	memcpy(bytes, &end, sizeof end);
 	bytes[sizeof end] = JOURNAL_LAST;
-	if (pwrite(file->fd, bytes, sizeof bytes, (off_t)offset) == sizeof bytes)
+	if (write_all(file->fd, bytes, sizeof bytes, offset) == WW_OK)
 		file->dirty = 1;
+}
+
+/*
+ * Zero what a failed write may have left, before anything is written over it. The last byte of the head goes first:
+ * without it the rest looks torn and not damaged, whatever part of the zeros is written. They are stable before a shorter
+ * record can be: behind it, what is left would look like damage.
+ */
+static int wipe(struct journal *journal)
+{
+	const struct journal_file *file;
+
+	if (!journal->stained)
+		return WW_OK;
+	file = &journal->file[journal->files - 1];
+	int error = write_zeros(file->fd, journal->offset + sizeof(struct journal_record) - 1, 1);
+	if (!error)
+		error = write_zeros(file->fd, journal->offset, journal->stained);
+	if (!error)
+		error = sync_records(journal, file);
+	if (!error)
+		journal->stained = 0;
+	return error;
 }
 
 int ww_journal_turn(struct journal *journal, int is_last)
 {
 	uint64_t offset = journal->offset;
 	uint32_t salt = journal->salt;
-	int error = make_file(journal, journal->last + 1, is_last);
 
+	pthread_mutex_lock(&journal->lock);
+	int error = wipe(journal);
+	pthread_mutex_unlock(&journal->lock);
+	/* All of a record may be there that the next file does not count. */
+	if (error)
+		return error;
+	error = make_file(journal, journal->last + 1, is_last);
 	pthread_mutex_lock(&journal->lock);
 	if (!error && journal->files > 1)
 		end_file(journal, offset, salt);
@@ -244,36 +309,19 @@ uint64_t ww_journal_bytes(struct journal *journal)
 
 /* ---- Appending */
 
-/* What was written of a record that is not whole must not look like damage. */
-static void wipe(const struct journal *journal, int fd, size_t size)
-{
-	static const char zeros[4096];
-	off_t at = (off_t)journal->offset;
-
-	for (size_t part; size; size -= part, at += (off_t)part) {
-		part = size < sizeof zeros ? size : sizeof zeros;
-		if (pwrite(fd, zeros, part, at) != (ssize_t)part)
-			return;
-	}
-}
-
-/* Space is taken in pieces before it is written: to be out of it leaves nothing that is half written. */
+/* Space is taken in pieces before it is written. */
 static int prepare(struct journal *journal, uint64_t size)
 {
 	struct journal_file *file = &journal->file[journal->files - 1];
 	uint64_t end = journal_after(journal->offset, 0) + size + sizeof(uint64_t);
-	int error;
 
 	if (end <= file->prepared)
 		return WW_OK;
 	end = (end + JOURNAL_PREPARED - 1) / JOURNAL_PREPARED * JOURNAL_PREPARED;
-	do
-		error = posix_fallocate(file->fd, (off_t)file->prepared, (off_t)(end - file->prepared));
-	while (error == EINTR);
-	if (error)
-		return error_of_errno(error);
-	file->prepared = end;
-	return WW_OK;
+	int error = allocate(file->fd, file->prepared, end - file->prepared);
+	if (!error)
+		file->prepared = end;
+	return error;
 }
 
 int ww_journal_room(struct journal *journal, uint64_t size)
@@ -298,6 +346,8 @@ static int append(struct journal *journal, const void *bytes, size_t size)
 	if (ww_fault_is_final(journal->fault))
 		return WW_EIO;
 	int error = size < JOURNAL_RECORD_MAX ? prepare(journal, size) : WW_EFULL;
+	if (!error)
+		error = wipe(journal);
 	if (error)
 		return error;
 	record.sum = ww_crc32c(journal->salt, bytes, size);
@@ -305,13 +355,15 @@ static int append(struct journal *journal, const void *bytes, size_t size)
 	written = pwritev(file->fd, parts, 3, (off_t)journal->offset);
 	if (written != (ssize_t)(sizeof record + size + 1)) {
 		error = written < 0 ? error_of_errno(errno) : WW_EFULL;
-		wipe(journal, file->fd, written < 0 ? 0 : (size_t)written);
+		/* Also a call that failed may have written. If this fails, the next append tries again. */
+		journal->stained = sizeof record + size + 1;
+		(void)wipe(journal);
 		return error;
 	}
 	journal->offset = journal_after(journal->offset, record.size);
 	journal->record++;
 	file->dirty = 1;
-	if (journal->fills && journal->offset > journal->filled && fill(file->fd, journal->offset, FILLED) == 0)
+	if (journal->fills && journal->offset > journal->filled && fill(file->fd, journal->offset) == WW_OK)
 		journal->filled = journal->offset + FILLED;
 	return WW_OK;
 }
@@ -330,7 +382,6 @@ int ww_journal_sync(struct journal *journal)
 {
 	struct journal_file dirty[JOURNAL_FILES];
 	struct journal_file *file;
-	char path[4096];
 	uint32_t count = 0;
 	uint64_t record;
 
@@ -346,11 +397,7 @@ int ww_journal_sync(struct journal *journal)
 	}
 	pthread_mutex_unlock(&journal->lock);
 	for (uint32_t i = 0; i < count && !ww_fault_is_final(journal->fault); i++)
-		if (fdatasync(dirty[i].fd)) {
-			int error = errno;
-			path_of(journal, dirty[i].number, path, sizeof path);
-			(void)ww_fault_sync(journal->fault, path, error);
-		}
+		(void)sync_records(journal, &dirty[i]);
 	if (!ww_fault_is_final(journal->fault))
 		journal->synced = record;
 	pthread_mutex_unlock(&journal->syncing);

@@ -39,6 +39,7 @@ struct journal {
 	uint64_t last;               /* number of the last file */
 	uint64_t record;             /* number of the next record */
 	uint64_t offset;             /* in the last file */
+	uint64_t stained;            /* bytes from there on may not be zeros, as a write failed; 0: all are */
 	uint64_t filled;             /* up to there it has bytes */
 	uint32_t salt;               /* of that file */
 	int fills;                   /* its files get zeros in advance, as each commit is synced */
@@ -55,7 +56,10 @@ void ww_journal_close(struct journal *journal);
 
 /* Let the last file have space for so many bytes more. Errors: WW_EFULL, WW_EIO. */
 int ww_journal_room(struct journal *journal, uint64_t size);
-/* Append a record. On error the journal is as before. Errors: WW_EFULL, WW_EIO: also after a failed sync. */
+/*
+ * Append a record. On error the journal is as before. What a failed write has left is zeroed before anything else is
+ * written, which may fail too. Errors: WW_EFULL, WW_EIO: also after a failed sync.
+ */
 int ww_journal_append(struct journal *journal, const void *bytes, size_t size);
 /* Return when all that was appended before is stable. An error is final: WW_EIO. */
 int ww_journal_sync(struct journal *journal);

@@ -136,6 +136,110 @@ START_TEST(a_record_that_cannot_be_written_leaves_the_journal_as_it_was)
 }
 END_TEST
 
+/* Make one whose first file is small, and quick to read. */
+static void make_small(void)
+{
+	book_make(&book);
+	struct journal_head head = book_head(&book, 1);
+	head.prepared = 4096;
+	book_set_head(&book, 1, head);
+	book_cut_short(&book, 1, 4096);
+}
+
+static void expect_records(int records, const char *when, unsigned first, unsigned then)
+{
+	struct reading reading;
+
+	book_read(&book, &reading);
+	ck_assert_msg(reading.answer == WW_OK && reading.problems == 0 && reading.records == records,
+	    "%u bytes, and %u of each write of zeros, %s: %d records, %s", first, then, when, reading.records,
+	    reading.problem[0]);
+}
+
+/* Of the record only `first` bytes are written, and of what zeros them `then` in each write. Then one more succeeds. */
+static void split_an_append(const char *text, unsigned first, unsigned then, int records)
+{
+	fault_plan.at[0] = first;
+	fault_plan.at[1] = then;
+	fault_arm(CALL_WRITE, NULL, 1, UINT32_MAX / 2, 0);
+	ck_assert_int_eq(ww_journal_append(&book.journal, text, strlen(text)), WW_EFULL);
+	/* A process that ends now leaves this. */
+	expect_records(records, "written once", first, then);
+	if (book.journal.stained) {
+		ck_assert_int_eq(ww_journal_append(&book.journal, "2", 1), WW_EFULL);
+		ck_assert_int_eq(ww_journal_turn(&book.journal, 0), WW_EFULL);
+		expect_records(records, "refused", first, then);
+	}
+	fault_disarm();
+	book_append(&book, "2");
+	expect_records(records + 1, "written over", first, then);
+}
+
+START_TEST(a_write_may_be_short_anywhere_and_so_may_what_zeros_it)
+{
+	static const char *const texts[] = {
+	    "lost", "a record that is longer than what comes after it: none of its bytes may be found behind that"};
+	static const unsigned then[] = {0, 1, 8, 12, 19, 23, 24, 40, 4096};
+	enum { THENS = sizeof then / sizeof *then };
+
+	fault_plan.quick = 1;
+	fault_plan.split = FAULT_AT;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		for (unsigned first = 0; first < sizeof(struct journal_record) + strlen(texts[i]) + 1; first++) {
+			make_small();
+			for (int j = 0; j < THENS; j++)
+				split_an_append(texts[i], first, then[j], j);
+			book_turn(&book);
+			book_append(&book, "next");
+			expect_records(THENS + 1, "and a file more", first, 0);
+			book_end(&book);
+		}
+}
+END_TEST
+
+/* All of it may have been written by a call that says it failed. */
+START_TEST(a_record_that_failed_never_counts_beside_the_next_file)
+{
+	for (unsigned done = 0; done <= 4; done++) {
+		book_make(&book);
+		book_append_synced(&book, "one");
+		fault_arm(CALL_WRITE, "/journal.1", 1, UINT32_MAX / 2, EIO);
+		fault_plan.done = done;
+		ck_assert_int_eq(ww_journal_append(&book.journal, "lost", 4), WW_EIO);
+		ck_assert_int_eq(ww_journal_turn(&book.journal, 0), WW_EIO);
+		fault_disarm();
+		fault_plan.done = 0;
+		ck_assert_uint_eq(book.journal.last, 1);
+		book_turn(&book);
+		book_append(&book, "two");
+		ASSERT_READS(&book, "one two");
+		book_end(&book);
+	}
+}
+END_TEST
+
+/* Else a power failure could leave a shorter record, and behind it what was not zeroed yet. */
+START_TEST(what_is_zeroed_is_stable_before_something_else_is_written)
+{
+	book_make(&book);
+	book_append_synced(&book, "one");
+	fault_arm(CALL_WRITE | CALL_SYNC, NULL, 1, 1, ENOSPC);
+	ck_assert_int_eq(ww_journal_append(&book.journal, "lost", 4), WW_EFULL);
+	/* The record, the end of its head, all of it, and a sync. */
+	ck_assert_uint_eq(fault_plan.calls, 4);
+	book_append(&book, "two");
+	ck_assert_uint_eq(fault_plan.calls, 5);
+	fault_arm(CALL_WRITE, NULL, 1, 2, ENOSPC);
+	ck_assert_int_eq(ww_journal_append(&book.journal, "lost", 4), WW_EFULL);
+	fault_arm(CALL_SYNC, NULL, 1, 1, EIO);
+	ck_assert_int_eq(ww_journal_append(&book.journal, "lost", 4), WW_EIO);
+	fault_disarm();
+	ck_assert_int_eq(ww_fault_tell(&book.fault, NULL), WW_EIO);
+	ASSERT_READS(&book, "one two");
+	book_end(&book);
+}
+END_TEST
+
 START_TEST(space_is_taken_before_a_record_is_written)
 {
 	unsigned char *bytes = calloc(1, JOURNAL_PREPARED);
@@ -298,7 +402,7 @@ static int fail_in_turn(unsigned which, unsigned call, int error, int is_last)
 	ck_assert(!book_has(&book, "journal.new"));
 	ck_assert_int_eq(book_has(&book, "journal.2"), !answer);
 	if (answer && !is_final)
-		ck_assert_int_eq(answer, error == EACCES ? WW_EDENIED : error == ENOSPC ? WW_EFULL : WW_EIO);
+		ck_assert_int_eq(answer, error == EACCES ? WW_EDENIED : error == EIO ? WW_EIO : WW_EFULL);
 	if (is_final)
 		ck_assert_int_eq(answer, WW_EIO);
 	if (is_final) {
@@ -328,8 +432,53 @@ START_TEST(each_call_of_a_turn_may_fail)
 			/* open, fallocate, pwrite, fsync, rename, open, fsync and the mark at the end */
 			ck_assert_uint_gt(call, 8);
 		}
-		ck_assert_int_eq(fail_in_turn(CALL_WRITE, 1, 0, is_last), 1);
+		for (unsigned split = FAULT_HALF_PART; split <= FAULT_LAST; split++) {
+			fault_plan.split = split;
+			ck_assert_int_eq(fail_in_turn(CALL_WRITE, 1, 0, is_last), 1);
+		}
 	}
+}
+END_TEST
+
+/* As 0.1.0 could leave it: a record cut short, of whose head the first bytes were zeroed. */
+START_TEST(a_head_that_was_zeroed_in_part_is_passed_over_by_salvage)
+{
+	struct reading reading;
+	uint64_t at;
+
+	book_make(&book);
+	book_append_synced(&book, "one");
+	at = book.journal.offset;
+	book_append(&book, "lost");
+	book_zero(&book, 1, at, at + 19);
+	book_zero(&book, 1, at + sizeof(struct journal_record), book.journal.offset);
+	ASSERT_DAMAGED(&book, "one", "journal.1: record 2 at byte 80 is damaged");
+	book_salvage(&book, &reading);
+	ck_assert_str_eq(reading_words(&reading), "one");
+	book_end(&book);
+}
+END_TEST
+
+/* Without it nothing is wrong, and so with a part of it. */
+START_TEST(the_mark_at_the_end_of_a_file_may_be_cut_short_anywhere)
+{
+	fault_plan.quick = 1;
+	fault_plan.split = FAULT_AT;
+	for (unsigned at = 0; at < sizeof(struct journal_record) + 1; at++) {
+		fault_plan.at[0] = at;
+		ck_assert_int_eq(fail_in_turn(CALL_WRITE, 2, 0, 0), 1);
+	}
+}
+END_TEST
+
+START_TEST(an_interrupted_turn_goes_on)
+{
+	book_make(&book);
+	fault_arm(CALL_SIZE, NULL, 1, 2, EINTR);
+	book_turn(&book);
+	ck_assert_uint_eq(fault_plan.calls, 3);
+	fault_disarm();
+	book_end(&book);
 }
 END_TEST
 
@@ -408,8 +557,10 @@ END_TEST
 
 TEST_MAIN("journal/faults", a_full_disk_is_not_final, the_first_failed_sync_is_told, damage_is_told_until_a_sync_fails,
     a_long_text_is_cut, a_record_that_cannot_be_written_leaves_the_journal_as_it_was,
-    space_is_taken_before_a_record_is_written, zeros_that_cannot_be_written_ahead_are_no_matter,
-    each_file_with_something_new_is_synced_and_no_other, a_failed_sync_is_final_whatever_the_error,
-    no_file_is_synced_after_one_that_failed, each_call_of_a_turn_may_fail,
-    a_turn_syncs_the_file_then_names_it_then_syncs_the_name, a_file_that_cannot_be_removed_stays_with_those_after_it,
-    a_read_that_fails_is_no_damage)
+    a_write_may_be_short_anywhere_and_so_may_what_zeros_it, a_record_that_failed_never_counts_beside_the_next_file,
+    what_is_zeroed_is_stable_before_something_else_is_written, space_is_taken_before_a_record_is_written,
+    zeros_that_cannot_be_written_ahead_are_no_matter, each_file_with_something_new_is_synced_and_no_other,
+    a_failed_sync_is_final_whatever_the_error, no_file_is_synced_after_one_that_failed, each_call_of_a_turn_may_fail,
+    a_head_that_was_zeroed_in_part_is_passed_over_by_salvage, the_mark_at_the_end_of_a_file_may_be_cut_short_anywhere,
+    an_interrupted_turn_goes_on, a_turn_syncs_the_file_then_names_it_then_syncs_the_name,
+    a_file_that_cannot_be_removed_stays_with_those_after_it, a_read_that_fails_is_no_damage)

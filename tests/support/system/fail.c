@@ -92,6 +92,44 @@ static int fails(enum call call, int at, const char *path)
 	return how_of(call, at, path) != WORKS;
 }
 
+/* How many bytes a short write writes. */
+static size_t split(const struct iovec *parts, size_t size)
+{
+	size_t at;
+
+	switch (plan->split) {
+	case FAULT_HALF:
+		at = size / 2;
+		break;
+	case FAULT_LAST:
+		at = size ? size - 1 : 0;
+		break;
+	case FAULT_AT:
+		at = plan->at[plan->failed > 1];
+		break;
+	default:
+		at = parts[0].iov_len / 2;
+	}
+	return at < size ? at : size;
+}
+
+static ssize_t write_short(int fd, const struct iovec *parts, int count, off_t offset)
+{
+	struct iovec short_parts[IOV_MAX];
+	size_t size = 0;
+	int used = 0;
+
+	for (int i = 0; i < count; i++)
+		size += parts[i].iov_len;
+	for (size_t left = split(parts, size); used < count && used < IOV_MAX && left; used++) {
+		short_parts[used] = parts[used];
+		if (short_parts[used].iov_len > left)
+			short_parts[used].iov_len = left;
+		left -= short_parts[used].iov_len;
+	}
+	return used ? system_real.write(fd, short_parts, used, offset) : 0;
+}
+
 static ssize_t fail_write(int fd, const struct iovec *parts, int count, off_t offset)
 {
 	int before = errno;
@@ -99,12 +137,11 @@ static ssize_t fail_write(int fd, const struct iovec *parts, int count, off_t of
 	ssize_t written;
 
 	if (how == FAILS) {
-		struct iovec half = {parts[0].iov_base, parts[0].iov_len / 2};
 		if (plan->error)
 			return -1;
 		/* A short write is no error. */
 		errno = before;
-		return system_real.write(fd, &half, 1, offset);
+		return write_short(fd, parts, count, offset);
 	}
 	written = system_real.write(fd, parts, count, offset);
 	if (how == WORKS)

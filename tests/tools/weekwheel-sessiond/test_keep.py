@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from faults import MEMORY, Plan
+from faults import FOREVER, MEMORY, WRITE, Plan
 from sessiond import SESSIOND, Sessiond
 from harness import Case, check, compiled, equal, main, matches, until
 
@@ -300,6 +300,22 @@ class Keep(Case):
             if not failed:
                 break
         equal(answer, OK)
+
+    def test_writes_that_are_cut_short_damage_nothing(self):
+        """Nor do those cut short that are to zero what the first have left."""
+        plan = Plan()
+        for size in (1, 3, 10, 30, 100, 1000):
+            folder = "data-%d" % size
+            with Sessiond("--data", folder, **plan.environment) as server, server.client() as a:
+                equal(a.ask("SET", "a", 1), OK)
+                plan.set(1, FOREVER, 0, WRITE, file="journal.")
+                with self.assertRaises(ConnectionError):
+                    a.ask("SET", "b", "v" * size)
+                assert plan.failed()
+                server.stop(signal.SIGKILL)
+                plan.set(0)
+            with Sessiond("--data", folder) as server:
+                equal(size_of(server), 1)
 
     def test_images_that_fail_take_no_room(self):
         """Neither what was written of them stays, nor do they use up the files that a journal may have."""

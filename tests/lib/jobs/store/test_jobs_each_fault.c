@@ -406,14 +406,16 @@ static const struct fault {
 	const char *name;
 	unsigned which;
 	int error;
-	int is_sqlite;
+	int kind; /* of a write without an error: enum fault_split; of memory: 1: SQLite's */
 	int allowed[3];
 } faults[] = {
     {"open that makes, EIO", CALL_OPEN, EIO, 0, {WW_EIO, WW_EDENIED}},
     {"open that makes, ENOSPC", CALL_OPEN, ENOSPC, 0, {WW_EFULL, WW_EDENIED, WW_EIO}},
     {"write, EIO", CALL_WRITE, EIO, 0, {WW_EIO}},
     {"write, ENOSPC", CALL_WRITE, ENOSPC, 0, {WW_EFULL}},
-    {"half a write", CALL_WRITE, 0, 0, {WW_EFULL, WW_EIO}},
+    {"half a part of a write", CALL_WRITE, 0, FAULT_HALF_PART, {WW_EFULL, WW_EIO}},
+    {"half a write", CALL_WRITE, 0, FAULT_HALF, {WW_EFULL, WW_EIO}},
+    {"a write but its last byte", CALL_WRITE, 0, FAULT_LAST, {WW_EFULL, WW_EIO}},
     {"sync, EIO", CALL_SYNC, EIO, 0, {WW_EIO}},
     {"sync, ENOSPC", CALL_SYNC, ENOSPC, 0, {WW_EIO, WW_EFULL}},
     {"size, EIO", CALL_SIZE, EIO, 0, {WW_EIO}},
@@ -485,7 +487,8 @@ static unsigned run_once(const struct scenario *scenario, const struct fault *fa
 	prepare(scenario);
 	memcpy(known_allowed, fault->allowed, sizeof known_allowed);
 	what_failed = fault->which;
-	fault_memory_of_sqlite = fault->is_sqlite;
+	fault_memory_of_sqlite = fault->which == CALL_MEMORY && fault->kind;
+	fault_plan.split = (unsigned)fault->kind;
 	fault_arm(fault->which, NULL, first, times, fault->error);
 	scenario->run();
 	unsigned calls = fault_plan.calls;
