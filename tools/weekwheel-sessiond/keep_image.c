@@ -34,6 +34,9 @@ static void write_bytes(struct keep_writing *image, const void *bytes, size_t si
 		ssize_t written = write(image->fd, from, size);
 		if (written < 0 && errno != EINTR)
 			image->error = errno;
+		/* It would be tried for ever. */
+		if (written == 0)
+			image->error = ENOSPC;
 		if (written > 0) {
 			from += written;
 			size -= (size_t)written;

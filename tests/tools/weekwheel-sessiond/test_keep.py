@@ -317,6 +317,15 @@ class Keep(Case):
             with Sessiond("--data", folder) as server:
                 equal(size_of(server), 1)
 
+    def test_an_image_of_which_nothing_is_written_any_more_fails(self):
+        plan = Plan()
+        with Sessiond("--data", "data", **plan.environment) as server, server.client() as a:
+            equal(a.ask("SET", "a", 1), OK)
+            plan.set(1, FOREVER, 0, WRITE, file="sessions.new")
+            matches("^-ERR", a.ask("SAVE").decode())
+            plan.set(0)
+            equal(a.ask("SAVE"), OK)
+
     def test_images_that_fail_take_no_room(self):
         """Neither what was written of them stays, nor do they use up the files that a journal may have."""
         os.mkdir("data")
