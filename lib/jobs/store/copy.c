@@ -54,12 +54,15 @@ typedef int copy_fn(const struct copy *copy, int in, int out);
 
 static int write_at(int fd, const unsigned char *bytes, size_t size, off_t at)
 {
-	ssize_t put;
+	size_t done = 0;
 
-	for (size_t done = 0; done < size; done += (size_t)put) {
-		put = pwrite(fd, bytes + done, size - done, at + (off_t)done);
+	while (done < size) {
+		ssize_t put = pwrite(fd, bytes + done, size - done, at + (off_t)done);
+		if (put < 0 && errno == EINTR)
+			continue;
 		if (put <= 0)
 			return put ? error_of_errno(errno) : WW_EFULL;
+		done += (size_t)put;
 	}
 	return WW_OK;
 }

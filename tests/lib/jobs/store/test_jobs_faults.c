@@ -213,5 +213,28 @@ START_TEST(a_full_disk_refuses_new_jobs_and_lets_others_end)
 }
 END_TEST
 
+/* ---- A copy */
+
+START_TEST(a_copy_goes_on_after_a_write_that_was_interrupted_or_cut_short)
+{
+	static const int errors[] = {EINTR, 0};
+
+	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+		struct world copy = {.kind = NULL};
+		make(WW_SYNC_SYSTEM);
+		(void)put_some(10);
+		(void)snprintf(copy.path, sizeof copy.path, "%.50s.copy", world.path);
+		fault_plan.split = FAULT_HALF;
+		fault_arm(CALL_WRITE, ".copy/", 1, 3, errors[i]);
+		OK(ww_jobs_backup(world.path, copy.path));
+		ck_assert_uint_eq(fault_plan.failed, 3);
+		fault_disarm();
+		ck_assert_int_eq(ww_jobs_examine(copy.path, NULL, NULL), 0);
+		world.kind->end(&copy);
+		world_end(&world);
+	}
+}
+END_TEST
+
 TEST_MAIN("jobs/faults", a_failed_sync_is_final, the_name_of_a_new_store_is_synced_whoever_made_its_folder,
-    a_full_disk_refuses_new_jobs_and_lets_others_end)
+    a_full_disk_refuses_new_jobs_and_lets_others_end, a_copy_goes_on_after_a_write_that_was_interrupted_or_cut_short)
