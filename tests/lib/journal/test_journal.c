@@ -396,6 +396,48 @@ START_TEST(a_cut_removes_files_up_to_its_number_and_never_the_last)
 }
 END_TEST
 
+static int open_other(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+/* What it had open before, the process may have given to something else. */
+START_TEST(only_its_own_files_are_closed_and_each_once)
+{
+	int other[3];
+
+	book_make_files(&book);
+	book_turn(&book);
+	OK(ww_journal_cut(&book.journal, 2));
+	/* They get the numbers of the files that were cut, whose places in the list still have them. */
+	for (int i = 0; i < 3; i++)
+		other[i] = open_other();
+	OK(ww_journal_cut(&book.journal, 2));
+	OK(ww_journal_cut(&book.journal, 3));
+	int more = open_other();
+	/* The last one stays open, whatever is cut. */
+	int last = book.journal.file[0].fd;
+	ck_assert_uint_eq(book.journal.files, 1);
+	OK(ww_journal_cut(&book.journal, 4));
+	ck_assert_int_ge(fcntl(last, F_GETFD), 0);
+	ck_assert_uint_eq(book.journal.files, 1);
+	/* The place behind the last one. */
+	ck_assert_int_eq(book.journal.file[1].fd, last);
+	book.journal.file[1].fd = more;
+	ww_journal_close(&book.journal);
+	ck_assert_int_eq(fcntl(last, F_GETFD), -1);
+	ck_assert_int_ge(fcntl(more, F_GETFD), 0);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(close(other[i]), 0);
+	ck_assert_int_eq(close(more), 0);
+	ww_journal_open(&book.journal, book.folder, &book.fault, 4, 4);
+	book_end(&book);
+}
+END_TEST
+
 /* A crash may come between the removal of two files, or before it. */
 START_TEST(files_that_the_index_has_may_be_there_or_not)
 {
@@ -512,6 +554,6 @@ TEST_MAIN("journal", the_format_stays_what_it_is, a_file_begins_with_a_head_that
     a_record_of_2_GiB_is_too_large, room_is_taken_before_it_is_needed, zeros_ahead_of_the_records_overwrite_none,
     a_reader_may_stop, a_journal_without_a_record_is_empty, files_are_read_in_the_order_of_their_numbers,
     a_journal_goes_on_where_it_ended, a_closed_journal_says_so, a_cut_removes_files_up_to_its_number_and_never_the_last,
-    files_that_the_index_has_may_be_there_or_not, so_many_files_may_exist_and_no_more,
-    a_file_that_a_crash_left_unnamed_is_in_nobodys_way, a_name_has_a_number_and_nothing_else,
-    numbers_come_in_order_whatever_else_a_folder_has)
+    only_its_own_files_are_closed_and_each_once, files_that_the_index_has_may_be_there_or_not,
+    so_many_files_may_exist_and_no_more, a_file_that_a_crash_left_unnamed_is_in_nobodys_way,
+    a_name_has_a_number_and_nothing_else, numbers_come_in_order_whatever_else_a_folder_has)
