@@ -16,7 +16,7 @@ cat >"$work/make" <<'END_OF_MAKE'
 #!/bin/bash
 turn=$(($(cat "$WORK/turn" 2>/dev/null || echo 0) + 1))
 echo "$turn" >"$WORK/turn"
-echo "$*, unsteady ${UNSTEADY-none}, busy $(pgrep -c -P "$PPID" -x sh)" >>"$WORK/asked"
+echo "$*, unsteady ${UNSTEADY-none}, busy $(($(cat /proc/"$PPID"/task/*/children | wc -w) - 1))" >>"$WORK/asked"
 logs=$B/tests/log
 names=$(sed -n "${turn}p" "$WORK/turns")
 [ "$names" != nothing ] || exit 2
