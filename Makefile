@@ -63,9 +63,15 @@ using = $(call unique,$(call closure,$(1)))
 
 LIBRARIES := $(foreach name,$(COMPONENTS),$(if $($(name)_LIBRARY),$(name)))
 PROGRAMS := $(foreach name,$(COMPONENTS),$(if $($(name)_PROGRAM),$(name)))
+# The others with code are parts: archives, from which each library and program takes what it calls.
+PARTS := $(filter-out $(LIBRARIES) $(PROGRAMS),$(foreach name,$(COMPONENTS),$(if $($(name)_FOLDERS),$(name))))
 shared = $(B)/lib/lib$($(1)_LIBRARY).so.$(VERSION)
 archive = $(B)/lib/lib$($(1)_LIBRARY).a
 program = $(B)/bin/$($(1)_PROGRAM)
+part = $(B)/lib/$(1).a
+# What a library or program is linked with, beside the libraries of ours: its parts, and what it and they need of others.
+parts = $(call each,part,$(filter $(PARTS),$($(1)_LINKS)))
+libs = $(foreach name,$(1) $(filter $(PARTS),$($(1)_LINKS)),$($(name)_LIBS))
 each = $(foreach name,$(2),$(call $(1),$(name)))
 STATIC := $(call each,archive,$(LIBRARIES))
 SHARED := $(call each,shared,$(LIBRARIES))
@@ -128,26 +134,24 @@ $$(addprefix $(B)/obj/,$$(addsuffix /%,$$($(1)_FOLDERS))): PART += $$($(1)_CFLAG
 endef
 define library_rule
 $(call archive,$(1)): $$($(1)_OBJECTS) $$(foreach part,$$($(1)_CONTAINS),$$($$(part)_OBJECTS))
-$(call shared,$(1)): $$($(1)_OBJECTS) lib/$(1)/$($(1)_LIBRARY).map $(B)/lib/base.a \
+$(call shared,$(1)): $$($(1)_OBJECTS) lib/$(1)/$($(1)_LIBRARY).map $$(call parts,$(1)) \
 		$$(call each,shared,$$(filter-out $(1),$$(filter $(LIBRARIES),$$($(1)_LINKS))))
 	@mkdir -p $$(@D)
 	$$(call quiet,LINK,$$@)$$(LINK_SHARED) -Wl,--version-script=$$(filter %.map,$$^) -o $$@ $$(filter %.o %.a,$$^) \
-		$$(filter-out $$@,$$(filter %.so.$(VERSION),$$^)) $$($(1)_LIBS)
+		$$(filter-out $$@,$$(filter %.so.$(VERSION),$$^)) $$(call libs,$(1))
 	@ln -sf $$(@F) $$(@D)/lib$($(1)_LIBRARY).so.0
 	@ln -sf lib$($(1)_LIBRARY).so.0 $$(@D)/lib$($(1)_LIBRARY).so
 endef
 define program_rule
-$(call program,$(1)): $$($(1)_OBJECTS) $$(call objects,$$($(1)_ALSO)) \
-		$$(patsubst common,$(B)/lib/common.a,$$(filter common,$$($(1)_LINKS))) \
+$(call program,$(1)): $$($(1)_OBJECTS) $$(call objects,$$($(1)_ALSO)) $$(call parts,$(1)) \
 		$$(call each,shared,$$(filter $(LIBRARIES),$$($(1)_LINKS)))
-	$$(link) $$(RPATH) $$($(1)_LIBS) $$(JEMALLOC_LIBS) -lm
+	$$(link) $$(RPATH) $$(call libs,$(1)) $$(JEMALLOC_LIBS) -lm
 endef
 RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
 $(foreach name,$(COMPONENTS),$(eval $(call component_rule,$(name))))
 $(foreach name,$(LIBRARIES),$(eval $(call library_rule,$(name))))
 $(foreach name,$(PROGRAMS),$(eval $(call program_rule,$(name))))
-$(B)/lib/base.a: $(base_OBJECTS)
-$(B)/lib/common.a: $(common_OBJECTS)
+$(foreach name,$(PARTS),$(eval $(call part,$(name)): $($(name)_OBJECTS)))
 
 # A page tells the version, names the other pages and shows a program.
 $(B)/man/weekwheel_%.3: include/weekwheel/%.h $(HEADERS) scripts/header-to-man $(wildcard tools/examples/*.c)

@@ -22,11 +22,14 @@ $(filter %/test_jobs_copy %/test_jobs_faults %/test_jobs_each_fault %/test_journ
 	$(call objects,tests/support/system/calls.c)
 $(filter %/test_jobs_faults %/test_jobs_each_fault %/test_journal_faults,$(TESTS)): $(call objects,tests/support/system/fail.c)
 $(filter %/test_jobs_each_fault,$(TESTS)): $(call objects,tests/lib/jobs/store/fault_memory.c tests/lib/jobs/store/known.c)
-# Each test program takes from these archives what it names: the tests' helpers, the programs without their main.
+# Each test program takes from these archives what it names: the tests' helpers, the programs without their main, the parts and
+# the libraries, users before what they use.
 $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
-$(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(filter-out bench,$(PROGRAMS)) $(call built,common),$($(name)_OBJECTS)) \
-	$(if $(call built,weekwheel),$(call objects,$(weekwheel_ALSO))))
-ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(call each,archive,$(call built,callback redis schedule jobs calendar core))
+$(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(filter-out bench,$(PROGRAMS)),\
+	$($(name)_OBJECTS) $(call objects,$($(name)_ALSO))))
+BELOW := $(call each,part,$(filter $(PARTS),$(call unique,$(foreach name,$(COMPONENTS),$($(name)_LINKS))))) \
+	$(call each,archive,$(call built,callback redis schedule jobs calendar core))
+ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(BELOW)
 ALL_LIBS = $(tests_LIBS) $(foreach name,$(COMPONENTS),$($(name)_LIBS)) $(JEMALLOC_LIBS) -lm
 # Tests that play functions of the C library define them, which its own checked ones would stand before.
 $(B)/obj/tests/%: PART += $(tests_CFLAGS) -U_FORTIFY_SOURCE
@@ -38,8 +41,7 @@ $(TESTS): $(ARCHIVES)
 
 # The server whose store has small limits. Scripts start it instead of the other one.
 SMALL := $(if $(call built,weekwheeld),$(B)/tests/weekwheeld_small)
-$(SMALL): $(weekwheeld_OBJECTS) $(call objects,$(weekwheeld_ALSO) tests/tools/weekwheeld/small.c) $(B)/lib/common.a \
-		$(call each,archive,$(call built,callback redis schedule jobs calendar core))
+$(SMALL): $(weekwheeld_OBJECTS) $(call objects,$(weekwheeld_ALSO) tests/tools/weekwheeld/small.c) $(BELOW)
 	$(link) $(ALL_LIBS)
 
 # The whole server, whose functions stand before those of other programs.
@@ -56,8 +58,7 @@ SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate)
 $(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve ww_jobs_reserve_job)
 $(B)/tests/simulate: JEMALLOC_LIBS =
 $(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c) tests/support/system/calls.c) $(filter-out %/main.o,$(weekwheeld_OBJECTS)) \
-		$(call objects,$(weekwheeld_ALSO)) \
-		$(B)/lib/common.a $(filter-out $(B)/tests/%,$(ARCHIVES))
+		$(call objects,$(weekwheeld_ALSO)) $(BELOW)
 	$(link) $(ALL_LIBS)
 
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call objects,$(source))))

@@ -2,9 +2,8 @@
 sessiond_PROGRAM := weekwheel-sessiond
 sessiond_FOLDERS := tools/weekwheel-sessiond tools/weekwheel-sessiond/protocol
 sessiond_ALSO := $(addprefix tools/service/,address.c buffer.c certificate.c crowd.c culprit.c gate.c metric.c notify.c page.c reply.c shake.c state.c teller.c tokens.c visitors.c web.c) \
-	$(addprefix tools/common/tls/,tls.c handshake.c) \
-	$(addprefix lib/journal/,fault.c journal.c names.c replay.c) lib/base/crc32c.c
-sessiond_USES := core common
+	$(addprefix tools/common/tls/,tls.c handshake.c)
+sessiond_USES := core journal common
 sessiond_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev xxhash.h=libxxhash-dev
 sessiond_TESTS := tests/tools/weekwheel-sessiond tests/tools/weekwheel-sessiond/protocol
 sessiond_FUZZERS := resp
