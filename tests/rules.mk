@@ -41,11 +41,11 @@ $(TESTS): $(ARCHIVES)
 
 # The server whose store has small limits. Scripts start it instead of the other one.
 SMALL := $(if $(call built,weekwheeld),$(B)/tests/weekwheeld_small)
-$(SMALL): $(weekwheeld_OBJECTS) $(call objects,$(weekwheeld_ALSO) tests/tools/weekwheeld/small.c) $(BELOW)
+$(SMALL): $(weekwheeld_OBJECTS) $(call objects,tests/tools/weekwheeld/small.c) $(BELOW)
 	$(link) $(ALL_LIBS)
 
 # The whole server, whose functions stand before those of other programs.
-$(filter %/test_sessiond_threads,$(TESTS)): $(filter-out %/main.o,$(sessiond_OBJECTS)) $(call objects,$(sessiond_ALSO))
+$(filter %/test_sessiond_threads,$(TESTS)): $(filter-out %/main.o,$(sessiond_OBJECTS))
 
 # Let these tests make what the library calls for memory fail, the one in a process with jemalloc, the other without.
 $(B)/tests/test_allocator $(B)/tests/test_allocator_malloc: LDFLAGS += $(addprefix -Xlinker --wrap=,\
@@ -58,7 +58,7 @@ SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate)
 $(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve ww_jobs_reserve_job)
 $(B)/tests/simulate: JEMALLOC_LIBS =
 $(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c) tests/support/system/calls.c) $(filter-out %/main.o,$(weekwheeld_OBJECTS)) \
-		$(call objects,$(weekwheeld_ALSO)) $(BELOW)
+		$(BELOW)
 	$(link) $(ALL_LIBS)
 
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call objects,$(source))))

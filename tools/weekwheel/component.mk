@@ -2,11 +2,11 @@
 weekwheel_PROGRAM := weekwheel
 weekwheel_FOLDERS := tools/weekwheel $(addprefix tools/weekwheel/,input replay jobs moving $(if $(filter redis,$(COMPONENTS)),sessions) $(if $(filter jobs,$(COMPONENTS)),store) $(if $(filter calendar,$(COMPONENTS)),calendar))
 # The rules for requests need no other library.
-weekwheel_ALSO := tools/common/tls/tls.c tools/common/tls/handshake.c lib/callback/request.c lib/callback/text.c
-weekwheel_USES := core common
+weekwheel_ALSO := lib/callback/request.c lib/callback/text.c
+weekwheel_USES := core common tls
 weekwheel_MAY_USE := jobs redis calendar
 weekwheel_NEEDS := zlib=zlib1g-dev openssl=libssl-dev uthash.h=uthash-dev
 # It asks servers that speak the protocol of Redis, and reads sorted sets.
 weekwheel_LIBS += $(if $(filter redis,$(COMPONENTS)),$(redis_LIBS))
-weekwheel_TESTS := tests/tools/weekwheel $(addprefix tests/tools/weekwheel/,input replay jobs sessions) tests/tools/common/tls
+weekwheel_TESTS := tests/tools/weekwheel $(addprefix tests/tools/weekwheel/,input replay jobs sessions)
 weekwheel_FUZZERS := csv log swf reply

@@ -1,13 +1,12 @@
 # The server of jobs, weekwheeld.
 weekwheeld_PROGRAM := weekwheeld
-weekwheeld_FOLDERS := tools/weekwheeld tools/service $(addprefix tools/weekwheeld/,protocol settings v1)
-weekwheeld_ALSO := tools/common/tls/tls.c
-weekwheeld_USES := jobs common
+weekwheeld_FOLDERS := tools/weekwheeld $(addprefix tools/weekwheeld/,protocol settings v1)
+weekwheeld_USES := jobs service common tls
 weekwheeld_MAY_USE := redis callback schedule
-weekwheeld_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
-weekwheeld_TESTS := tests/tools/service tests/tools/weekwheeld tests/tools/weekwheeld/protocol
+weekwheeld_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev uthash.h=uthash-dev
+weekwheeld_TESTS := tests/tools/weekwheeld tests/tools/weekwheeld/protocol
 weekwheeld_FUZZERS := protocol
-weekwheeld_OBJECTS := $(addprefix $(B)/obj/gen/,weekwheeld_files.o service_files.o)
+weekwheeld_OBJECTS := $(B)/obj/gen/weekwheeld_files.o
 
 # What the server hands out as it is.
 $(B)/gen/weekwheeld_files.c: $(addprefix tools/weekwheeld/,v1/openapi.json page/page.html page/page.js page/schedules.js \
@@ -15,8 +14,3 @@ $(B)/gen/weekwheeld_files.c: $(addprefix tools/weekwheeld/,v1/openapi.json page/
 		scripts/file-to-c $(B)/config.mk
 	@mkdir -p $(@D)
 	$(call quiet,FILE,$@)scripts/file-to-c tools/weekwheeld/files.h $(filter tools/weekwheeld/%,$^) >$@
-
-# What the pages of both servers share.
-$(B)/gen/service_files.c: tools/service/page/page.css tools/service/page/common.js scripts/file-to-c $(B)/config.mk
-	@mkdir -p $(@D)
-	$(call quiet,FILE,$@)scripts/file-to-c tools/service/files.h $(filter tools/service/%,$^) >$@
