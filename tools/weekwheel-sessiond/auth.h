@@ -18,7 +18,6 @@
 #include "tools/service/culprit.h"
 #include "tools/service/tokens.h"
 
-struct command_entry;
 struct conn;
 struct loop;
 struct resp_arg;
@@ -61,10 +60,6 @@ enum auth_answer auth_login(struct conn *conn, const struct resp_arg *user, cons
 
 /* Whether a client has to say a token or the password. */
 int auth_is_needed(const struct sessiond *server);
-
-/* Return NULL if the client may carry the command out, or an answer. */
-const char *auth_refuses(
-    const struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count);
 
 /*
  * A request by HTTP, with its field Authorization or NULL, and the client's address. Returns 0 if it may read, 401 if it has

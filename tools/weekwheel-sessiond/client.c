@@ -156,7 +156,7 @@ static int passes(const struct filter *filter, const struct conn *conn)
 {
 	/* Who was killed is gone at once for everybody else, though the own loop closes it a moment later. */
 	return !(conn->is_killed && conn != filter->request->conn) && (!filter->id || filter->id == conn->id) &&
-	       (!filter->kind || request_is_word(filter->kind, kind_of(conn))) &&
+	       (!filter->kind || command_is_word(filter->kind, kind_of(conn))) &&
 	       !(filter->skip_me && conn == filter->request->conn) && is_at(filter->address, conn->fd, 1) &&
 	       is_at(filter->local, conn->fd, 0);
 }

@@ -320,7 +320,7 @@ static void get_parameters(struct request *request)
 		if (!word)
 			continue;
 		/* As in Redis, a name comes back as it was said. */
-		if (request_is_word(word, name))
+		if (command_is_word(word, name))
 			reply_bulk(request->conn, word->data, word->size);
 		else
 			reply_string(request->conn, name);

@@ -120,6 +120,11 @@ static void reply_docs(struct request *request)
 			reply_doc(request->conn, command_find(&request->arg[i]));
 }
 
+static int has_its_word(const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	return !(command->flags & COMMAND_SUBCOMMANDS) || command_word(command, arg, count);
+}
+
 static void reply_keys(struct request *request)
 {
 	const struct command_entry *command = command_find(&request->arg[2]);
@@ -127,7 +132,7 @@ static void reply_keys(struct request *request)
 	size_t last;
 	size_t first;
 
-	if (!command || !command_has_word(command, &request->arg[2], count)) {
+	if (!command || !has_its_word(command, &request->arg[2], count)) {
 		reply_error(request->conn, "ERR Invalid command specified");
 		return;
 	}
@@ -136,7 +141,7 @@ static void reply_keys(struct request *request)
 		reply_error(request->conn, "ERR The command has no key arguments");
 		return;
 	}
-	if (command->arity > 0 ? count != (size_t)command->arity : count < (size_t)-command->arity) {
+	if (!command_has_arity(command->arity, count)) {
 		reply_error(request->conn, "ERR Invalid number of arguments specified for command");
 		return;
 	}

@@ -4,7 +4,7 @@
 /*
  * The server: a loop for each thread, and one store of sessions (data.h). A command takes this way:
  *
- *     loop.c ---> conn.c -----> protocol/ ---> commands.c ---> strings.c, expiry.c, keys.c, ... ---> data.c
+ *     loop.c ---> conn.c -----> protocol/ ---> dispatch.c ---> strings.c, expiry.c, keys.c, ... ---> data.c
  *     accepted,   its bytes     parsed         looked up,      carried out                            the maps
  *     handed on                                stripes locked
  *

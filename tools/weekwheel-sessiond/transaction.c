@@ -236,7 +236,7 @@ static void run_queue(struct conn *conn)
 	conn->is_in_exec = 1;
 	reply_array(conn, queue->count);
 	for (const struct queued_command *queued = queue->first; queued; queued = queued->next)
-		command_call(conn, queued->command, queued->arg, queued->count);
+		request_call(conn, queued->command, queued->arg, queued->count);
 	conn->is_in_exec = 0;
 	conn->queue = queue;
 }
