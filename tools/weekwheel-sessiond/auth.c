@@ -9,6 +9,7 @@
 #include "tools/common/message.h"
 #include "tools/service/address.h"
 #include "tools/service/state.h"
+#include "tools/weekwheel-sessiond/mail.h"
 #include "tools/weekwheel-sessiond/server.h"
 
 void auth_start(struct sessiond *server)
@@ -228,7 +229,7 @@ void auth_reload(struct sessiond *server)
 	server->auth.tokens = tokens;
 	tokens_free(former);
 	pthread_mutex_unlock(&server->auth.lock);
-	loop_check_all(server);
+	mail_check_tokens(server);
 }
 
 void auth_check_all(struct loop *loop)

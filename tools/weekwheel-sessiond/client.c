@@ -1,4 +1,6 @@
 /* CLIENT: what clients ask and state about themselves and others. */
+#include "tools/weekwheel-sessiond/client.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +8,7 @@
 #include "tools/service/address.h"
 #include "tools/weekwheel-sessiond/bounds.h"
 #include "tools/weekwheel-sessiond/commands.h"
+#include "tools/weekwheel-sessiond/mail.h"
 #include "tools/weekwheel-sessiond/pubsub.h"
 
 /* ---- Names */
@@ -44,21 +47,21 @@ static int replace(struct conn *conn, char **to, const char *text, size_t size)
 	return 0;
 }
 
-void conn_forget_names(struct conn *conn)
+void client_forget_names(struct conn *conn)
 {
 	(void)replace(conn, &conn->name, NULL, 0);
 	(void)replace(conn, &conn->library, NULL, 0);
 	(void)replace(conn, &conn->library_version, NULL, 0);
 }
 
-int conn_rename(struct conn *conn, const char *name, size_t size)
+int client_rename(struct conn *conn, const char *name, size_t size)
 {
 	return replace(conn, &conn->name, name, size);
 }
 
 static void set_name(struct request *request)
 {
-	if (conn_rename(request->conn, request->arg[2].data, request->arg[2].size) == 0)
+	if (client_rename(request->conn, request->arg[2].data, request->arg[2].size) == 0)
 		reply_ok(request->conn);
 	else
 		reply_error(request->conn, "ERR Client names cannot contain spaces, newlines or special characters.");
@@ -254,7 +257,7 @@ static void kill_one(struct conn *conn, void *context)
 		return;
 	}
 	conn->is_killed = 1;
-	loop_mail(conn);
+	mail_post(conn);
 }
 
 static int read_id(struct request *request, size_t number, struct filter *filter)

@@ -7,7 +7,9 @@
 
 #include "tools/common/message.h"
 #include "tools/weekwheel-sessiond/bounds.h"
+#include "tools/weekwheel-sessiond/client.h"
 #include "tools/weekwheel-sessiond/commands.h"
+#include "tools/weekwheel-sessiond/mail.h"
 #include "tools/weekwheel-sessiond/pubsub.h"
 #include "tools/weekwheel-sessiond/reply.h"
 #include "tools/weekwheel-sessiond/secure.h"
@@ -81,7 +83,7 @@ void conn_close(struct conn *conn)
 	if (uv_is_closing((uv_handle_t *)&conn->poll) || is_leaving(conn))
 		return;
 	transaction_leave(conn);
-	conn_forget_names(conn);
+	client_forget_names(conn);
 	if (conn->hold)
 		uv_close((uv_handle_t *)conn->hold, on_hold_closed);
 	if (conn->tls)
@@ -102,14 +104,6 @@ void conn_close(struct conn *conn)
 	resp_free(&conn->parser);
 	loop->client_count--;
 	uv_close((uv_handle_t *)&conn->poll, on_closed);
-}
-
-void conn_flush(struct conn *conn)
-{
-	if (conn->is_in_flush)
-		return;
-	conn->is_in_flush = 1;
-	SLIST_INSERT_HEAD(&conn->loop->flush, conn, flush);
 }
 
 /* ---- Commands that have come */
@@ -220,7 +214,7 @@ void conn_go_on(struct conn *conn)
 {
 	if (conn->in.size > 0)
 		work(conn);
-	conn_flush(conn);
+	reply_flush(conn);
 }
 
 static void on_held(uv_timer_t *timer)
@@ -277,7 +271,7 @@ static void read_some(struct conn *conn)
 	}
 	loop->bytes_in += (uint64_t)got;
 	/* What channels said before this was sent comes before its answer. */
-	loop_take_mail(loop);
+	mail_take(loop);
 	atomic_store_explicit(&conn->last_ms, uv_now(&loop->uv), memory_order_relaxed);
 	if (conn->tls) {
 		secure_input(conn, loop->input, (size_t)got);
@@ -287,7 +281,7 @@ static void read_some(struct conn *conn)
 	} else {
 		work_on(conn, loop->input, (size_t)got);
 	}
-	conn_flush(conn);
+	reply_flush(conn);
 }
 
 /* ---- Sending */
@@ -374,7 +368,7 @@ static void on_event(uv_poll_t *poll, int status, int events)
 	if (uv_is_closing((uv_handle_t *)poll) || conn->is_leaving)
 		return;
 	if (events & UV_WRITABLE)
-		conn_flush(conn);
+		reply_flush(conn);
 	if (events & UV_READABLE)
 		read_some(conn);
 }

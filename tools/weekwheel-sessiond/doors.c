@@ -11,6 +11,7 @@
 
 #include "tools/common/message.h"
 #include "tools/service/address.h"
+#include "tools/weekwheel-sessiond/mail.h"
 #include "tools/weekwheel-sessiond/server.h"
 
 enum { BACKLOG = 1024, ACCEPT_AGAIN_MS = 100 };
@@ -61,7 +62,8 @@ static void hand_on(struct sessiond *server, int fd, const struct sockaddr *peer
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	if (let_in(server, peer, &arrival.place) == 0) {
-		loop_hand_over(&server->loop[server->next_loop++ % server->loop_count], &arrival);
+		if (mail_arrival(&server->loop[server->next_loop++ % server->loop_count], &arrival) != 0)
+			doors_let_out(server, arrival.fd, arrival.place);
 		return;
 	}
 	server->refused++;

@@ -7,6 +7,7 @@
 #include "tools/weekwheel-sessiond/commands.h"
 #include "tools/weekwheel-sessiond/events.h"
 #include "tools/weekwheel-sessiond/glob.h"
+#include "tools/weekwheel-sessiond/mail.h"
 #include "weekwheel/version.h"
 
 /* ---- INFO */
@@ -458,7 +459,7 @@ void command_shutdown(struct request *request)
 			return;
 		}
 	}
-	sessiond_stop(server_of(request));
+	mail_stop(server_of(request));
 }
 
 void command_step(struct request *request)

@@ -1,73 +1,14 @@
-/* A loop: its turns, and the mail from other threads. */
+/* A loop: its turns, and what it does with its mail. */
 #include <stdlib.h>
 
 #include "tools/common/message.h"
 #include "tools/service/state.h"
 #include "tools/weekwheel-sessiond/bounds.h"
 #include "tools/weekwheel-sessiond/http.h"
+#include "tools/weekwheel-sessiond/mail.h"
 
 /* How long a client without a token may stay, and how often that is checked. */
 enum { LOGIN_MS = 30000, SWEEP_MS = 2000 };
-
-static _Thread_local struct loop *here;
-
-struct loop *loop_here(void)
-{
-	return here;
-}
-
-/* ---- What other threads tell */
-
-void loop_hand_over(struct loop *loop, const struct arrival *arrival)
-{
-	pthread_mutex_lock(&loop->lock);
-	if (loop->arrived_count == loop->arrived_room) {
-		size_t room = loop->arrived_room ? 2 * loop->arrived_room : 64;
-		struct arrival *arrived = realloc(loop->arrived, room * sizeof *arrived);
-		if (arrived) {
-			loop->arrived = arrived;
-			loop->arrived_room = room;
-		}
-	}
-	if (loop->arrived_count < loop->arrived_room && !loop->is_stopping)
-		loop->arrived[loop->arrived_count++] = *arrival;
-	else
-		doors_let_out(loop->server, arrival->fd, arrival->place);
-	pthread_mutex_unlock(&loop->lock);
-	uv_async_send(&loop->wake);
-}
-
-void loop_mail(struct conn *conn)
-{
-	struct loop *loop = conn->loop;
-
-	if (conn->is_mailed)
-		return;
-	conn->is_mailed = 1;
-	SLIST_INSERT_HEAD(&loop->mailed, conn, mailed);
-	loop->has_mail = 1;
-	uv_async_send(&loop->wake);
-}
-
-void loop_take_mail(struct loop *loop)
-{
-	struct conn *conn;
-
-	if (!loop->has_mail)
-		return;
-	pthread_mutex_lock(&loop->lock);
-	loop->has_mail = 0;
-	while ((conn = SLIST_FIRST(&loop->mailed))) {
-		SLIST_REMOVE_HEAD(&loop->mailed, mailed);
-		conn->is_mailed = 0;
-		if (conn->is_killed || conn->is_dead || conn->out.size + conn->mail.size > MAIL_MAX ||
-		    buffer_append(&conn->out, conn->mail.data, conn->mail.size) != 0)
-			conn->is_dead = 1;
-		buffer_drop(&conn->mail, conn->mail.size);
-		conn_flush(conn);
-	}
-	pthread_mutex_unlock(&loop->lock);
-}
 
 static void close_any(uv_handle_t *handle, void *context)
 {
@@ -98,7 +39,7 @@ static void woken(uv_async_t *async)
 	int is_stopping;
 	int is_to_check;
 
-	loop_take_mail(loop);
+	mail_take(loop);
 	pthread_mutex_lock(&loop->lock);
 	while (loop->arrived_count > 0) {
 		struct arrival arrival = loop->arrived[--loop->arrived_count];
@@ -114,28 +55,6 @@ static void woken(uv_async_t *async)
 		auth_check_all(loop);
 	if (is_stopping)
 		stop_here(loop);
-}
-
-void loop_check_all(struct sessiond *server)
-{
-	for (unsigned i = 0; i < server->loop_count; i++) {
-		struct loop *loop = &server->loop[i];
-		pthread_mutex_lock(&loop->lock);
-		loop->is_to_check = 1;
-		pthread_mutex_unlock(&loop->lock);
-		uv_async_send(&loop->wake);
-	}
-}
-
-void sessiond_stop(struct sessiond *server)
-{
-	for (unsigned i = 0; i < server->loop_count; i++) {
-		struct loop *loop = &server->loop[i];
-		pthread_mutex_lock(&loop->lock);
-		loop->is_stopping = 1;
-		pthread_mutex_unlock(&loop->lock);
-		uv_async_send(&loop->wake);
-	}
 }
 
 /* ---- Turns */
@@ -198,7 +117,7 @@ int loop_start(struct sessiond *server, struct loop *loop, unsigned number)
 
 void loop_run(struct loop *loop)
 {
-	here = loop;
+	mail_begin_here(loop);
 	(void)uv_run(&loop->uv, UV_RUN_DEFAULT);
 	data_leave(loop->server->data);
 }

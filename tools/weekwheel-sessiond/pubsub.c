@@ -9,6 +9,7 @@
 #include "tools/weekwheel-sessiond/bounds.h"
 #include "tools/weekwheel-sessiond/commands.h"
 #include "tools/weekwheel-sessiond/glob.h"
+#include "tools/weekwheel-sessiond/mail.h"
 #include "tools/weekwheel-sessiond/walk.h"
 
 /* The number of subscriptions that end at a time. */
@@ -89,17 +90,17 @@ static void post(struct conn *conn, const struct buffer *message)
 {
 	struct loop *loop = conn->loop;
 
-	if (loop == loop_here()) {
+	if (loop == mail_here()) {
 		/* What others posted before comes first. */
-		loop_take_mail(loop);
+		mail_take(loop);
 		if (!conn->is_dead)
 			add_message(conn, &conn->out, message, &conn->is_dead);
-		conn_flush(conn);
+		reply_flush(conn);
 		return;
 	}
 	pthread_mutex_lock(&loop->lock);
 	add_message(conn, &conn->mail, message, &conn->is_killed);
-	loop_mail(conn);
+	mail_post(conn);
 	pthread_mutex_unlock(&loop->lock);
 }
 

@@ -188,3 +188,11 @@ void reply_push(struct conn *conn, size_t count)
 {
 	add_header(conn, conn->protocol == 2 ? '*' : '>', count);
 }
+
+void reply_flush(struct conn *conn)
+{
+	if (conn->is_in_flush)
+		return;
+	conn->is_in_flush = 1;
+	SLIST_INSERT_HEAD(&conn->loop->flush, conn, flush);
+}

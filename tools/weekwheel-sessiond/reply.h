@@ -24,6 +24,9 @@ void reply_map(struct conn *conn, size_t count);
 void reply_set(struct conn *conn, size_t count);
 void reply_push(struct conn *conn, size_t count);
 
+/* Send its answers at the end of this turn. */
+void reply_flush(struct conn *conn);
+
 /* The same to a buffer. Return 0, or -1 without memory. */
 int reply_add_header(struct buffer *out, char kind, uint64_t number);
 int reply_add_bulk(struct buffer *out, const void *bytes, size_t size);

@@ -14,6 +14,7 @@
 #include "tools/weekwheel-sessiond/events.h"
 #include "tools/weekwheel-sessiond/http.h"
 #include "tools/weekwheel-sessiond/keep.h"
+#include "tools/weekwheel-sessiond/mail.h"
 #include "tools/weekwheel-sessiond/secure.h"
 
 /* An image is written when the journal has become so large, and larger than the image. */
@@ -29,7 +30,7 @@ static void on_signal(uv_signal_t *handle, int number)
 		return;
 	}
 	notify_stop();
-	sessiond_stop(server);
+	mail_stop(server);
 }
 
 static void start_signals(struct sessiond *server)
@@ -165,7 +166,7 @@ static int run(struct sessiond *server)
 	if (running < server->loop_count) {
 		server->failed = 1;
 		message_error("cannot start a thread for each loop: give fewer --threads");
-		sessiond_stop(server);
+		mail_stop(server);
 	}
 	loop_run(&server->loop[0]);
 	for (unsigned i = 1; i < running; i++)

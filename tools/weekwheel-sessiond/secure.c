@@ -7,7 +7,7 @@
 #include "tools/common/message.h"
 #include "tools/service/certificate.h"
 #include "tools/service/state.h"
-#include "tools/weekwheel-sessiond/server.h"
+#include "tools/weekwheel-sessiond/reply.h"
 
 /* The bytes that one record of TLS holds. */
 enum { PIECE = 16384 };
@@ -52,7 +52,7 @@ static void broken(struct conn *conn, int state)
 	}
 	/* What TLS still has to say is sent. */
 	conn->is_ending = 1;
-	conn_flush(conn);
+	reply_flush(conn);
 }
 
 /* Decipher what has come, all of it: more comes only then. */
@@ -68,7 +68,7 @@ static void read_clear(struct conn *conn)
 	}
 	if (got < 0)
 		broken(conn, got);
-	conn_flush(conn);
+	reply_flush(conn);
 }
 
 static void shaken(struct shake *shake)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/weekwheel-sessiond/client.h"
 #include "tools/weekwheel-sessiond/commands.h"
 #include "tools/weekwheel-sessiond/pubsub.h"
 #include "tools/weekwheel-sessiond/transaction.h"
@@ -71,7 +72,7 @@ void command_reset(struct request *request)
 	conn->database = 0;
 	conn->protocol = 2;
 	conn->reply_off = conn->reply_skip = 0;
-	conn_rename(conn, NULL, 0);
+	client_rename(conn, NULL, 0);
 	auth_begin(conn);
 	reply_text(conn, "+RESET\r\n");
 }
@@ -123,7 +124,7 @@ static void reply_hello(struct conn *conn)
 
 static int give_name(struct request *request, const struct resp_arg *name)
 {
-	if (conn_rename(request->conn, name->data, name->size) == 0)
+	if (client_rename(request->conn, name->data, name->size) == 0)
 		return 0;
 	reply_error(request->conn, "ERR Client names cannot contain spaces, newlines or special characters.");
 	return -1;

@@ -171,22 +171,10 @@ struct sessiond {
 
 /* Serve until a signal or SHUTDOWN ends it. Returns the exit status. */
 int sessiond_run(const struct sessiond_settings *settings);
-/* Ends all loops. Any thread. */
-void sessiond_stop(struct sessiond *server);
 
 int loop_start(struct sessiond *server, struct loop *loop, unsigned number);
 void loop_run(struct loop *loop);
 void loop_free(struct loop *loop);
-/* Hand a new client to the loop. Any thread. */
-void loop_hand_over(struct loop *loop, const struct arrival *arrival);
-/* Let each loop look at the tokens of its clients. */
-void loop_check_all(struct sessiond *server);
-/* There is mail for the client, or it is to be closed. The loop's lock is held. */
-void loop_mail(struct conn *conn);
-/* Give this loop's clients their mail. */
-void loop_take_mail(struct loop *loop);
-/* The loop whose thread this is, or NULL. */
-struct loop *loop_here(void);
 
 /* ---- conn.c */
 
@@ -198,12 +186,6 @@ void conn_hold(struct conn *conn, uint64_t ms);
 void conn_go_on(struct conn *conn);
 /* It has sent these bytes, in clear. */
 void conn_input(struct conn *conn, const char *data, size_t size);
-/* Give it a name without blanks; of no bytes: none. Returns 0, or -1. */
-int conn_rename(struct conn *conn, const char *name, size_t size);
-/* And its library's. */
-void conn_forget_names(struct conn *conn);
-/* Its answers are to be sent at the end of this turn. */
-void conn_flush(struct conn *conn);
 void conn_send_all(struct loop *loop);
 void conn_close(struct conn *conn);
 
