@@ -131,6 +131,14 @@ static uint64_t turn_of(struct conn *conn, const unsigned char hash[TOKEN_HASH])
 	return culprit_turn(culprits, &conn->auth.from, data_now(conn->loop->server->data));
 }
 
+/* A command is paused once. Two logins in one EXEC would need two pauses: such a client is closed. */
+static void hold(struct conn *conn, uint64_t ms)
+{
+	if (conn->pause_ms)
+		conn->is_dead = 1;
+	conn->pause_ms = ms;
+}
+
 enum auth_answer auth_login(struct conn *conn, const struct resp_arg *user, const struct resp_arg *secret)
 {
 	struct sessiond *server = conn->loop->server;
@@ -164,7 +172,7 @@ enum auth_answer auth_login(struct conn *conn, const struct resp_arg *user, cons
 		    name);
 		conn->is_dead = 1;
 	} else if (wait > 0) {
-		conn_hold(conn, wait / WW_MILLISECOND + 1);
+		hold(conn, wait / WW_MILLISECOND + 1);
 	}
 	return answer;
 }
@@ -232,31 +240,24 @@ void auth_reload(struct sessiond *server)
 	mail_check_tokens(server);
 }
 
-void auth_check_all(struct loop *loop)
+int auth_renew(struct conn *conn)
 {
-	struct admission *auth = &loop->server->auth;
-	struct conn *next;
+	struct admission *auth = &conn->loop->server->auth;
+	const struct token *old = conn->auth.token;
+	const struct token *now;
+	int is_same;
 
-	for (struct conn *conn = LIST_FIRST(&loop->conns); conn; conn = next) {
-		const struct token *old = conn->auth.token;
-		const struct token *now;
-		int is_same;
-
-		next = LIST_NEXT(conn, next);
-		if (!old)
-			continue;
-		pthread_mutex_lock(&auth->lock);
-		now = tokens_find_hash(auth->tokens, old->hash);
-		is_same = now && strcmp(old->text, now->text) == 0;
-		if (is_same) {
-			struct tokens *former = conn->auth.tokens;
-			conn->auth.tokens = tokens_hold(auth->tokens);
-			conn->auth.token = now;
-			tokens_free(former);
-		}
-		pthread_mutex_unlock(&auth->lock);
-		/* What it hears came of its former rights. */
-		if (!is_same)
-			conn_close(conn);
+	if (!old)
+		return 1;
+	pthread_mutex_lock(&auth->lock);
+	now = tokens_find_hash(auth->tokens, old->hash);
+	is_same = now && strcmp(old->text, now->text) == 0;
+	if (is_same) {
+		struct tokens *former = conn->auth.tokens;
+		conn->auth.tokens = tokens_hold(auth->tokens);
+		conn->auth.token = now;
+		tokens_free(former);
 	}
+	pthread_mutex_unlock(&auth->lock);
+	return is_same;
 }

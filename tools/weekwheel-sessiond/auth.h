@@ -19,7 +19,6 @@
 #include "tools/service/tokens.h"
 
 struct conn;
-struct loop;
 struct resp_arg;
 struct sessiond;
 
@@ -43,8 +42,8 @@ void auth_start(struct sessiond *server);
 void auth_stop(struct sessiond *server);
 /* Read the file again. Clients whose line has changed or is gone are closed by their loops. A wrong file changes nothing. */
 void auth_reload(struct sessiond *server);
-/* In a loop: close its clients whose line has changed. */
-void auth_check_all(struct loop *loop);
+/* The client's token is now what the file says of it. Returns 1, or 0 if its line has changed or is gone. */
+int auth_renew(struct conn *conn);
 
 /* A client begins, or is as new again; and ends. */
 void auth_begin(struct conn *conn);

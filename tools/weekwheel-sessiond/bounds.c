@@ -19,10 +19,11 @@ void bounds_count_out(struct conn *conn, size_t bytes)
 	buffer_count_out(bytes);
 }
 
-static size_t size_of(const struct conn *conn)
+size_t bounds_size(const struct conn *conn)
 {
-	return buffer_takes(&conn->in) + buffer_takes(&conn->out) + buffer_takes(&conn->aside) +
-	       buffer_takes(&conn->sealed) + conn->kept;
+	return conn->is_leaving ? 0
+	                        : buffer_takes(&conn->in) + buffer_takes(&conn->out) + buffer_takes(&conn->aside) +
+	                              buffer_takes(&conn->sealed) + conn->kept;
 }
 
 /* Return what the loop's clients have, and the most that one has. */
@@ -34,7 +35,7 @@ static size_t look_at(const struct loop *loop, size_t *most)
 	*most = 0;
 	LIST_FOREACH(conn, &loop->conns, next)
 	{
-		size_t size = conn->is_leaving ? 0 : size_of(conn);
+		size_t size = bounds_size(conn);
 		all += size;
 		if (size > *most)
 			*most = size;
@@ -66,29 +67,20 @@ int bounds_are_passed(const struct sessiond *server, size_t more)
 	return are_passed;
 }
 
-/* Thousands may have as much: to look for the largest for each of them would take long. */
-static void close_large(struct loop *loop, size_t least)
-{
-	struct conn *next;
-
-	for (struct conn *conn = LIST_FIRST(&loop->conns); conn && bounds_are_passed(loop->server, 0); conn = next) {
-		next = LIST_NEXT(conn, next);
-		if (!conn->is_leaving && size_of(conn) >= least)
-			conn_close(conn);
-	}
-}
-
-void bounds_keep(struct loop *loop)
+int bounds_find_large(struct loop *loop, size_t *least)
 {
 	const struct sessiond *server = loop->server;
 	size_t most;
+	size_t all;
 
-	while (bounds_are_passed(server, 0)) {
-		size_t all = look_at(loop, &most);
-		if (most == 0 || all < server->settings->buffers_max / server->loop_count) {
-			tell_others(loop);
-			return;
-		}
-		close_large(loop, most - most / 4);
+	if (!bounds_are_passed(server, 0))
+		return 0;
+	all = look_at(loop, &most);
+	if (most == 0 || all < server->settings->buffers_max / server->loop_count) {
+		tell_others(loop);
+		return 0;
 	}
+	/* Thousands may have as much: to look for the largest for each of them would take long. */
+	*least = most - most / 4;
+	return 1;
 }

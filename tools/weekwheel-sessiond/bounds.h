@@ -13,13 +13,18 @@ struct conn;
 struct loop;
 struct sessiond;
 
-/* The client keeps so many bytes outside its buffers, and no more. */
+/* The client keeps this many more bytes outside its buffers, or no longer. */
 void bounds_count(struct conn *conn, size_t bytes);
 void bounds_count_out(struct conn *conn, size_t bytes);
 
-/* Whether there is more than there may be when so many bytes are added. */
+/* Whether there is more than there may be when this many bytes are added. */
 int bounds_are_passed(const struct sessiond *server, size_t more);
-/* In each turn. Closes clients, but none whose commands are carried out. */
-void bounds_keep(struct loop *loop);
+/* The bytes that closing the client would free. */
+size_t bounds_size(const struct conn *conn);
+/*
+ * Whether this loop has to close clients: *least gets the size from which on. Where other loops have more, they get a
+ * notice.
+ */
+int bounds_find_large(struct loop *loop, size_t *least);
 
 #endif

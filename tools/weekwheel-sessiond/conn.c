@@ -1,5 +1,6 @@
 /* A client: reading what it sends, and sending what it gets. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,7 +9,7 @@
 #include "tools/common/message.h"
 #include "tools/weekwheel-sessiond/bounds.h"
 #include "tools/weekwheel-sessiond/client.h"
-#include "tools/weekwheel-sessiond/commands.h"
+#include "tools/weekwheel-sessiond/input.h"
 #include "tools/weekwheel-sessiond/mail.h"
 #include "tools/weekwheel-sessiond/pubsub.h"
 #include "tools/weekwheel-sessiond/reply.h"
@@ -21,10 +22,6 @@
 enum { READ_MOST = 1024 * 1024 };
 /* The most bytes that are sent to a client in a turn. */
 enum { SEND_MOST = 256 * 1024 };
-/* The number of short commands that are carried out without reading the clock. */
-enum { LOOK_EACH = 16 };
-/* A turn that takes more than this is long, in ms. */
-enum { LONG_TURN_MS = 4 };
 
 static void on_event(uv_poll_t *poll, int status, int events);
 
@@ -37,11 +34,6 @@ static void wait_for(struct conn *conn, int events)
 		uv_poll_start(&conn->poll, events, on_event);
 	else
 		uv_poll_stop(&conn->poll);
-}
-
-static void on_hold_closed(uv_handle_t *handle)
-{
-	free(handle);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -84,8 +76,6 @@ void conn_close(struct conn *conn)
 		return;
 	transaction_leave(conn);
 	client_forget_names(conn);
-	if (conn->hold)
-		uv_close((uv_handle_t *)conn->hold, on_hold_closed);
 	if (conn->tls)
 		secure_close(conn);
 	auth_end(conn);
@@ -97,150 +87,33 @@ void conn_close(struct conn *conn)
 	if (conn->is_in_flush)
 		SLIST_REMOVE(&loop->flush, conn, conn, flush);
 	buffer_free(&conn->mail);
-	buffer_free(&conn->in);
+	input_end(conn);
 	buffer_free(&conn->out);
-	bounds_count_out(conn, resp_takes(&conn->parser));
 	buffer_free(&conn->aside);
-	resp_free(&conn->parser);
 	loop->client_count--;
 	uv_close((uv_handle_t *)&conn->poll, on_closed);
 }
 
-/* ---- Commands that have come */
+/* ---- Reading */
 
-static int is_full(const struct conn *conn)
+/* All that has come: more comes only then. */
+static void read_clear(struct conn *conn)
 {
-	return conn->out.size + conn->sealed.size > OUTPUT_HIGH;
-}
+	char clear[SECURE_PIECE];
+	int got = 1;
 
-/* Carry out the command that was parsed. */
-static void answer(struct conn *conn)
-{
-	conn->is_skipped = conn->reply_skip == 1;
-	command_carry_out(conn, conn->parser.arg, conn->parser.count);
-	if (conn->reply_skip > 0 && !conn->is_again)
-		conn->reply_skip--;
-}
-
-/* The part of a turn that a client has had. Reading the clock takes a tenth as long as a short command. */
-struct turn_share {
-	uint64_t end; /* 0: not looked at yet */
-	unsigned count;
-};
-
-/* The client has sent another command. Returns 1 if others come first. */
-static int is_used_up(struct conn *conn, struct turn_share *share)
-{
-	const struct command_entry *last = conn->last;
-	uint64_t now;
-
-	if (last && command_is_short(last) && ++share->count % LOOK_EACH != 0)
-		return 0;
-	now = uv_hrtime();
-	/* Where many clients ask for much, none has more than it needs to get on. */
-	if (share->end == 0)
-		share->end = now / 1000000 > uv_now(&conn->loop->uv) + LONG_TURN_MS ? 1 : now + WALK_PIECE;
-	return now > share->end;
-}
-
-/* Carry out the commands of these bytes. Returns how many bytes they took. */
-static size_t carry_out(struct conn *conn, const char *data, size_t size)
-{
-	struct resp_parser *parser = &conn->parser;
-	size_t before = resp_takes(parser);
-	struct turn_share share = {0};
-	size_t used = 0;
-
-	while (!conn->is_ending && !conn->is_dead && !conn->hold && !conn->walk && !is_full(conn)) {
-		enum resp_result result;
-		parser->is_stranger = !conn->is_known;
-		result = resp_parse(parser, data + used, size - used);
-		if (result == RESP_MORE)
-			break;
-		if (result != RESP_COMMAND) {
-			conn->is_skipped = 0;
-			reply_error(conn, "ERR %s", result == RESP_ERROR ? parser->error : "out of memory");
-			conn->is_ending = 1;
-			break;
-		}
-		used += parser->used;
-		if (parser->count > 0)
-			answer(conn);
-		if (conn->is_again)
-			used -= parser->used;
-		conn->is_again = 0;
-		if (used < size && !conn->walk && is_used_up(conn, &share))
-			(void)walk_rest(conn);
+	while (got > 0 && !conn->is_dead) {
+		got = secure_read(conn, clear, sizeof clear);
+		if (got > 0 && !conn->is_ending)
+			input_take(conn, clear, (size_t)got);
 	}
-	if (resp_takes(parser) != before) {
-		bounds_count_out(conn, before);
-		bounds_count(conn, resp_takes(parser));
-	}
-	return used;
-}
-
-/* Keep what is left for when more of it has come. */
-static void work(struct conn *conn)
-{
-	struct buffer *in = &conn->in;
-	size_t used = carry_out(conn, in->data, in->size);
-
-	buffer_drop(in, used);
-}
-
-static void work_on(struct conn *conn, const char *data, size_t size)
-{
-	size_t used = carry_out(conn, data, size);
-
-	if (used < size && buffer_append(&conn->in, data + used, size - used) != 0)
-		conn->is_dead = 1;
-}
-
-void conn_input(struct conn *conn, const char *data, size_t size)
-{
-	struct buffer *in = &conn->in;
-
-	if (in->size == 0)
-		work_on(conn, data, size);
-	else if (buffer_append(in, data, size) == 0)
-		work(conn);
-	else
-		conn->is_dead = 1;
-}
-
-/* ---- Pauses */
-
-void conn_go_on(struct conn *conn)
-{
-	if (conn->in.size > 0)
-		work(conn);
 	reply_flush(conn);
 }
 
-static void on_held(uv_timer_t *timer)
+static void on_shaken(struct shake *shake)
 {
-	struct conn *conn = timer->data;
-
-	conn->hold = NULL;
-	uv_close((uv_handle_t *)timer, on_hold_closed);
-	conn_go_on(conn);
+	read_clear((struct conn *)(void *)((char *)shake - offsetof(struct conn, shake)));
 }
-
-void conn_hold(struct conn *conn, uint64_t ms)
-{
-	uv_timer_t *timer = conn->hold ? NULL : malloc(sizeof *timer);
-
-	if (!timer) {
-		conn->is_dead = 1;
-		return;
-	}
-	uv_timer_init(&conn->loop->uv, timer);
-	timer->data = conn;
-	conn->hold = timer;
-	uv_timer_start(timer, on_held, ms, 0);
-}
-
-/* ---- Reading */
 
 static void read_some(struct conn *conn)
 {
@@ -274,12 +147,13 @@ static void read_some(struct conn *conn)
 	mail_take(loop);
 	atomic_store_explicit(&conn->last_ms, uv_now(&loop->uv), memory_order_relaxed);
 	if (conn->tls) {
-		secure_input(conn, loop->input, (size_t)got);
+		if (secure_feed(conn, loop->input, (size_t)got))
+			read_clear(conn);
 	} else if (in->size > 0) {
 		in->size += (size_t)got;
-		work(conn);
+		input_more(conn);
 	} else {
-		work_on(conn, loop->input, (size_t)got);
+		input_take(conn, loop->input, (size_t)got);
 	}
 	reply_flush(conn);
 }
@@ -315,7 +189,7 @@ static int is_unsent(const struct conn *conn)
 
 static void send_to(struct conn *conn)
 {
-	int was_full = is_full(conn);
+	int was_full = input_is_full(conn);
 	int is_heard;
 
 	if (conn->hold && !conn->is_dead) {
@@ -327,13 +201,13 @@ static void send_to(struct conn *conn)
 		return;
 	}
 	/* In another turn: one that reads as fast as it is answered would have this one for itself. */
-	if (was_full && !is_full(conn) && conn->in.size > 0 && !conn->is_ending && !conn->walk &&
+	if (was_full && !input_is_full(conn) && conn->in.size > 0 && !conn->is_ending && !conn->walk &&
 	    walk_rest(conn) != 0) {
 		conn_close(conn);
 		return;
 	}
 	/* What comes while its handshake waits for a turn would grow without a bound. */
-	is_heard = !is_full(conn) && !conn->is_ending && !conn->walk && !conn->shake.is_waiting;
+	is_heard = !input_is_full(conn) && !conn->is_ending && !conn->walk && !conn->shake.is_waiting;
 	wait_for(conn, (is_unsent(conn) ? UV_WRITABLE : 0) | (is_heard ? UV_READABLE : 0));
 }
 
@@ -352,6 +226,20 @@ void conn_send_all(struct loop *loop)
 	}
 }
 
+void conn_keep_bounds(struct loop *loop)
+{
+	struct conn *next;
+	size_t least;
+
+	while (bounds_find_large(loop, &least))
+		for (struct conn *conn = LIST_FIRST(&loop->conns); conn && bounds_are_passed(loop->server, 0);
+		     conn = next) {
+			next = LIST_NEXT(conn, next);
+			if (bounds_size(conn) >= least)
+				conn_close(conn);
+		}
+}
+
 static void on_event(uv_poll_t *poll, int status, int events)
 {
 	struct conn *conn = poll->data;
@@ -363,7 +251,7 @@ static void on_event(uv_poll_t *poll, int status, int events)
 	/* A thousand clients that each let a large answer be made must not all have theirs before the turn ends. */
 	if (bounds_are_passed(conn->loop->server, 0)) {
 		conn_send_all(conn->loop);
-		bounds_keep(conn->loop);
+		conn_keep_bounds(conn->loop);
 	}
 	if (uv_is_closing((uv_handle_t *)poll) || conn->is_leaving)
 		return;
@@ -398,7 +286,7 @@ void conn_begin(struct loop *loop, const struct arrival *arrival)
 	pthread_mutex_unlock(&loop->lock);
 	loop->client_count++;
 	auth_begin(conn);
-	if (arrival->is_tls && secure_open(conn) != 0)
+	if (arrival->is_tls && secure_open(conn, on_shaken) != 0)
 		conn_close(conn);
 	else
 		wait_for(conn, UV_READABLE);

@@ -3,8 +3,8 @@
 
 #include "tools/common/message.h"
 #include "tools/service/state.h"
-#include "tools/weekwheel-sessiond/bounds.h"
 #include "tools/weekwheel-sessiond/http.h"
+#include "tools/weekwheel-sessiond/input.h"
 #include "tools/weekwheel-sessiond/mail.h"
 
 /* How long a client without a token may stay, and how often that is checked. */
@@ -33,6 +33,18 @@ static void stop_here(struct loop *loop)
 	uv_walk(&loop->uv, close_any, NULL);
 }
 
+/* What a client hears came of its former rights. */
+static void check_tokens(struct loop *loop)
+{
+	struct conn *next;
+
+	for (struct conn *conn = LIST_FIRST(&loop->conns); conn; conn = next) {
+		next = LIST_NEXT(conn, next);
+		if (!auth_renew(conn))
+			conn_close(conn);
+	}
+}
+
 static void woken(uv_async_t *async)
 {
 	struct loop *loop = async->data;
@@ -52,7 +64,7 @@ static void woken(uv_async_t *async)
 	loop->is_to_check = 0;
 	pthread_mutex_unlock(&loop->lock);
 	if (is_to_check)
-		auth_check_all(loop);
+		check_tokens(loop);
 	if (is_stopping)
 		stop_here(loop);
 }
@@ -66,7 +78,7 @@ static void turn_end(uv_prepare_t *prepare)
 	shake_turn(&loop->shakes);
 	if (!SLIST_EMPTY(&loop->flush))
 		conn_send_all(loop);
-	bounds_keep(loop);
+	conn_keep_bounds(loop);
 }
 
 static void take_another_turn(void *context)
@@ -105,9 +117,7 @@ int loop_start(struct sessiond *server, struct loop *loop, unsigned number)
 	uv_prepare_init(&loop->uv, &loop->prepare);
 	uv_prepare_start(&loop->prepare, turn_end);
 	loop->prepare.data = loop->wake.data = loop->sweep.data = loop;
-	TAILQ_INIT(&loop->walks);
-	uv_idle_init(&loop->uv, &loop->more);
-	loop->more.data = loop;
+	walks_start(&loop->walks, &loop->uv, input_go_on);
 	shakes_begin(&loop->shakes, take_another_turn, loop);
 	uv_timer_init(&loop->uv, &loop->sweep);
 	if (auth_is_needed(server) || server->settings->tls.certificate)

@@ -1,16 +1,12 @@
 /* TLS of clients: see secure.h. */
 #include "tools/weekwheel-sessiond/secure.h"
 
-#include <stddef.h>
 #include <unistd.h>
 
 #include "tools/common/message.h"
 #include "tools/service/certificate.h"
 #include "tools/service/state.h"
-#include "tools/weekwheel-sessiond/reply.h"
-
-/* The bytes that one record of TLS holds. */
-enum { PIECE = 16384 };
+#include "tools/weekwheel-sessiond/server.h"
 
 int secure_start(struct sessiond *server)
 {
@@ -52,31 +48,18 @@ static void broken(struct conn *conn, int state)
 	}
 	/* What TLS still has to say is sent. */
 	conn->is_ending = 1;
-	reply_flush(conn);
 }
 
-/* Decipher what has come, all of it: more comes only then. */
-static void read_clear(struct conn *conn)
+int secure_read(struct conn *conn, char *clear, size_t size)
 {
-	char clear[PIECE];
-	int got = 1;
+	int got = tls_read(conn->tls, clear, size);
 
-	while (got > 0 && !conn->is_dead) {
-		got = tls_read(conn->tls, clear, sizeof clear);
-		if (got > 0 && !conn->is_ending)
-			conn_input(conn, clear, (size_t)got);
-	}
 	if (got < 0)
 		broken(conn, got);
-	reply_flush(conn);
+	return got < 0 ? 0 : got;
 }
 
-static void shaken(struct shake *shake)
-{
-	read_clear((struct conn *)(void *)((char *)shake - offsetof(struct conn, shake)));
-}
-
-int secure_open(struct conn *conn)
+int secure_open(struct conn *conn, void (*shaken)(struct shake *shake))
 {
 	struct sessiond *server = conn->loop->server;
 
@@ -102,14 +85,15 @@ void secure_close(struct conn *conn)
 	buffer_free(&conn->sealed);
 }
 
-void secure_input(struct conn *conn, const char *data, size_t size)
+int secure_feed(struct conn *conn, const char *data, size_t size)
 {
 	if (tls_feed(conn->tls, data, size) != TLS_OK)
 		broken(conn, TLS_BROKEN);
 	else if (tls_is_ready(conn->tls))
-		read_clear(conn);
+		return 1;
 	else
 		shake_wait(&conn->loop->shakes, &conn->shake);
+	return 0;
 }
 
 static int drain(struct conn *conn)
@@ -131,7 +115,7 @@ int secure_seal(struct conn *conn)
 
 	/* In pieces: OpenSSL's own buffer, which nobody counts, keeps the size of the largest. */
 	for (size_t at = 0; at < size; at += piece) {
-		piece = size - at < PIECE ? size - at : PIECE;
+		piece = size - at < SECURE_PIECE ? size - at : SECURE_PIECE;
 		if (tls_write(conn->tls, conn->out.data + at, piece) != TLS_OK || drain(conn) != 0)
 			return -1;
 	}

@@ -4,9 +4,9 @@
 /*
  * The server: a loop for each thread, and one store of sessions (data.h). A command takes this way:
  *
- *     loop.c ---> conn.c -----> protocol/ ---> dispatch.c ---> strings.c, expiry.c, keys.c, ... ---> data.c
- *     accepted,   its bytes     parsed         looked up,      carried out                            the maps
- *     handed on                                stripes locked
+ *     loop.c ---> conn.c ---> input.c ------> dispatch.c ---> strings.c, expiry.c, keys.c, ... ---> data.c
+ *     accepted,   its bytes   cut into        looked up,      carried out                            the maps
+ *     handed on               commands        stripes locked
  *
  * A client belongs to one loop, so its commands are in order. A turn of a loop reads the commands that have come,
  * carries them out, waits for the journal if that was asked for, and sends each client its answers in one write.
@@ -27,6 +27,7 @@
 #include "tools/weekwheel-sessiond/data.h"
 #include "tools/weekwheel-sessiond/protocol/resp.h"
 #include "tools/weekwheel-sessiond/settings.h"
+#include "tools/weekwheel-sessiond/walk.h"
 
 enum {
 	INPUT_SIZE = 65536,
@@ -39,7 +40,6 @@ struct loop;
 struct viewer;
 struct command_queue;
 struct subscription;
-struct key_walk;
 struct watched;
 struct command_entry;
 
@@ -63,6 +63,7 @@ struct conn {
 	struct shake shake;
 	struct buffer sealed; /* answers that are enciphered */
 	struct known_client auth;
+	uint64_t pause_ms;         /* that a command asks for, which ends with it */
 	uv_timer_t *hold;          /* while it runs, no command is carried out, and no answer sent */
 	struct buffer mail;        /* from other threads, under the loop's lock */
 	_Atomic unsigned database; /* this and what else is atomic others read for CLIENT LIST */
@@ -108,8 +109,7 @@ struct loop {
 	uv_async_t wake;
 	LIST_HEAD(, conn) conns; /* changed under `lock` */
 	SLIST_HEAD(, conn) flush;
-	TAILQ_HEAD(, key_walk) walks;
-	uv_idle_t more; /* runs while there are walks */
+	struct walks walks;
 	struct shakes shakes;
 	uv_timer_t sweep; /* closes who does not say a token */
 	_Alignas(64) pthread_mutex_t lock;
@@ -180,13 +180,10 @@ void loop_free(struct loop *loop);
 
 /* A client has come. It is turned away if there is no memory. */
 void conn_begin(struct loop *loop, const struct arrival *arrival);
-/* Carry out no command for so long, and send no answer. */
-void conn_hold(struct conn *conn, uint64_t ms);
-/* What kept its next commands waiting is over. */
-void conn_go_on(struct conn *conn);
-/* It has sent these bytes, in clear. */
-void conn_input(struct conn *conn, const char *data, size_t size);
+/* Send the answers of this turn. */
 void conn_send_all(struct loop *loop);
+/* Close clients beyond --max-buffers. Not while a command is carried out. */
+void conn_keep_bounds(struct loop *loop);
 void conn_close(struct conn *conn);
 
 /* ---- doors.c */

@@ -7,8 +7,8 @@
 
 static void take_turn(uv_idle_t *idle)
 {
-	struct loop *loop = idle->data;
-	struct key_walk *walk = TAILQ_FIRST(&loop->walks);
+	struct walks *walks = idle->data;
+	struct key_walk *walk = TAILQ_FIRST(&walks->all);
 	struct conn *conn;
 
 	if (!walk) {
@@ -16,12 +16,20 @@ static void take_turn(uv_idle_t *idle)
 		return;
 	}
 	conn = walk->conn;
-	TAILQ_REMOVE(&loop->walks, walk, next);
-	TAILQ_INSERT_TAIL(&loop->walks, walk, next);
+	TAILQ_REMOVE(&walks->all, walk, next);
+	TAILQ_INSERT_TAIL(&walks->all, walk, next);
 	if (walk->take_piece(walk)) {
 		walk_leave(conn);
-		conn_go_on(conn);
+		walks->go_on(conn);
 	}
+}
+
+void walks_start(struct walks *walks, uv_loop_t *uv, void (*go_on)(struct conn *conn))
+{
+	TAILQ_INIT(&walks->all);
+	walks->go_on = go_on;
+	uv_idle_init(uv, &walks->more);
+	walks->more.data = walks;
 }
 
 static int is_rested(struct key_walk *walk)
@@ -48,11 +56,11 @@ int walk_do(struct conn *conn, int (*take_piece)(struct key_walk *walk))
 
 void walk_begin(struct key_walk *walk)
 {
-	struct loop *loop = walk->conn->loop;
+	struct walks *walks = &walk->conn->loop->walks;
 
 	walk->conn->walk = walk;
-	TAILQ_INSERT_TAIL(&loop->walks, walk, next);
-	uv_idle_start(&loop->more, take_turn);
+	TAILQ_INSERT_TAIL(&walks->all, walk, next);
+	uv_idle_start(&walks->more, take_turn);
 }
 
 void walk_leave(struct conn *conn)
@@ -62,7 +70,7 @@ void walk_leave(struct conn *conn)
 	if (!walk)
 		return;
 	conn->walk = NULL;
-	TAILQ_REMOVE(&conn->loop->walks, walk, next);
+	TAILQ_REMOVE(&conn->loop->walks.all, walk, next);
 	if (walk->leave)
 		walk->leave(walk);
 	free(walk);

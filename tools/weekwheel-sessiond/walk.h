@@ -8,6 +8,7 @@
  */
 
 #include <sys/queue.h>
+#include <uv.h>
 
 struct conn;
 
@@ -21,6 +22,15 @@ struct key_walk {
 	void (*leave)(struct key_walk *walk);     /* before it is freed; or NULL */
 	TAILQ_ENTRY(key_walk) next;
 };
+
+/* A loop's. */
+struct walks {
+	TAILQ_HEAD(, key_walk) all;
+	uv_idle_t more;                   /* runs while there are some */
+	void (*go_on)(struct conn *conn); /* the client's next commands wait no more */
+};
+
+void walks_start(struct walks *walks, uv_loop_t *uv, void (*go_on)(struct conn *conn));
 
 /* Go on with it in the loop's next turns. It is freed at its end. */
 void walk_begin(struct key_walk *walk);

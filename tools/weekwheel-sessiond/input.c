@@ -1,0 +1,166 @@
+/* Carries out what clients send: see input.h. */
+#include "tools/weekwheel-sessiond/input.h"
+
+#include <stdlib.h>
+
+#include "tools/weekwheel-sessiond/bounds.h"
+#include "tools/weekwheel-sessiond/commands.h"
+#include "tools/weekwheel-sessiond/reply.h"
+#include "tools/weekwheel-sessiond/walk.h"
+
+/* The number of short commands that are carried out without reading the clock. */
+enum { LOOK_EACH = 16 };
+/* A turn that takes more than this is long, in ms. */
+enum { LONG_TURN_MS = 4 };
+
+int input_is_full(const struct conn *conn)
+{
+	return conn->out.size + conn->sealed.size > OUTPUT_HIGH;
+}
+
+/* ---- Pauses */
+
+static void on_hold_closed(uv_handle_t *handle)
+{
+	free(handle);
+}
+
+static void on_held(uv_timer_t *timer)
+{
+	struct conn *conn = timer->data;
+
+	conn->hold = NULL;
+	uv_close((uv_handle_t *)timer, on_hold_closed);
+	input_go_on(conn);
+}
+
+/* Carry out no command and send no answer, for as long as the last command wants. */
+static void hold(struct conn *conn)
+{
+	uv_timer_t *timer = malloc(sizeof *timer);
+	uint64_t ms = conn->pause_ms;
+
+	conn->pause_ms = 0;
+	if (!timer) {
+		conn->is_dead = 1;
+		return;
+	}
+	uv_timer_init(&conn->loop->uv, timer);
+	timer->data = conn;
+	conn->hold = timer;
+	uv_timer_start(timer, on_held, ms, 0);
+}
+
+/* ---- Commands that have come */
+
+/* Carry out the command that was parsed. */
+static void answer(struct conn *conn)
+{
+	conn->is_skipped = conn->reply_skip == 1;
+	command_carry_out(conn, conn->parser.arg, conn->parser.count);
+	if (conn->reply_skip > 0 && !conn->is_again)
+		conn->reply_skip--;
+	if (conn->pause_ms)
+		hold(conn);
+}
+
+/* The part of a turn that a client has had. Reading the clock takes a tenth as long as a short command. */
+struct turn_share {
+	uint64_t end; /* 0: not looked at yet */
+	unsigned count;
+};
+
+/* The client has sent another command. Returns 1 if others come first. */
+static int is_used_up(struct conn *conn, struct turn_share *share)
+{
+	const struct command_entry *last = conn->last;
+	uint64_t now;
+
+	if (last && command_is_short(last) && ++share->count % LOOK_EACH != 0)
+		return 0;
+	now = uv_hrtime();
+	/* Where many clients ask for much, none has more than it needs to get on. */
+	if (share->end == 0)
+		share->end = now / 1000000 > uv_now(&conn->loop->uv) + LONG_TURN_MS ? 1 : now + WALK_PIECE;
+	return now > share->end;
+}
+
+/* Carry out the commands of these bytes. Returns how many bytes they took. */
+static size_t carry_out(struct conn *conn, const char *data, size_t size)
+{
+	struct resp_parser *parser = &conn->parser;
+	size_t before = resp_takes(parser);
+	struct turn_share share = {0};
+	size_t used = 0;
+
+	while (!conn->is_ending && !conn->is_dead && !conn->hold && !conn->walk && !input_is_full(conn)) {
+		enum resp_result result;
+		parser->is_stranger = !conn->is_known;
+		result = resp_parse(parser, data + used, size - used);
+		if (result == RESP_MORE)
+			break;
+		if (result != RESP_COMMAND) {
+			conn->is_skipped = 0;
+			reply_error(conn, "ERR %s", result == RESP_ERROR ? parser->error : "out of memory");
+			conn->is_ending = 1;
+			break;
+		}
+		used += parser->used;
+		if (parser->count > 0)
+			answer(conn);
+		if (conn->is_again)
+			used -= parser->used;
+		conn->is_again = 0;
+		if (used < size && !conn->walk && is_used_up(conn, &share))
+			(void)walk_rest(conn);
+	}
+	if (resp_takes(parser) != before) {
+		bounds_count_out(conn, before);
+		bounds_count(conn, resp_takes(parser));
+	}
+	return used;
+}
+
+void input_more(struct conn *conn)
+{
+	struct buffer *in = &conn->in;
+	size_t used = carry_out(conn, in->data, in->size);
+
+	buffer_drop(in, used);
+}
+
+static void work_on(struct conn *conn, const char *data, size_t size)
+{
+	size_t used = carry_out(conn, data, size);
+
+	if (used < size && buffer_append(&conn->in, data + used, size - used) != 0)
+		conn->is_dead = 1;
+}
+
+void input_take(struct conn *conn, const char *data, size_t size)
+{
+	struct buffer *in = &conn->in;
+
+	if (in->size == 0)
+		work_on(conn, data, size);
+	else if (buffer_append(in, data, size) == 0)
+		input_more(conn);
+	else
+		conn->is_dead = 1;
+}
+
+void input_go_on(struct conn *conn)
+{
+	if (conn->in.size > 0)
+		input_more(conn);
+	reply_flush(conn);
+}
+
+void input_end(struct conn *conn)
+{
+	if (conn->hold)
+		uv_close((uv_handle_t *)conn->hold, on_hold_closed);
+	buffer_free(&conn->in);
+	bounds_count_out(conn, resp_takes(&conn->parser));
+	resp_free(&conn->parser);
+}
