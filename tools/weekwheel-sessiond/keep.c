@@ -19,26 +19,6 @@
 /* Each server that is killed leaves a file of a mebibyte, however little it has. When so many are found, an image is written. */
 enum { FILES_LEFT = 16 };
 
-uint64_t keep_wall_of(const struct keep *keep, uint64_t deadline)
-{
-	if (deadline != DATA_NEVER && deadline & KEEP_BEFORE)
-		return deadline & ~KEEP_BEFORE;
-	return deadline == DATA_NEVER ? DATA_NEVER
-	                              : (uint64_t)data_to_wall_ms(keep->data, deadline + WW_MILLISECOND - 1);
-}
-
-uint64_t keep_disk_of(const struct keep *keep, uint64_t wall_ms)
-{
-	uint64_t deadline = keep_deadline_of(keep, wall_ms);
-
-	return deadline == 1 ? KEEP_BEFORE | wall_ms : deadline;
-}
-
-uint64_t keep_deadline_of(const struct keep *keep, uint64_t wall_ms)
-{
-	return wall_ms == DATA_NEVER ? DATA_NEVER : data_from_wall_ms(keep->data, (int64_t)wall_ms);
-}
-
 /* ---- The threads */
 
 /* The lock is held. */

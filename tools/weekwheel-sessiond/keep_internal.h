@@ -62,6 +62,8 @@ struct keep {
 	uint64_t cut_grown; /* bytes of `grown` that it takes over */
 };
 
+/* ---- keep_time.c */
+
 /*
  * A deadline is never early by being rounded to ms. The driver's time begins with the machine's: a deadline on disk that
  * was earlier has this bit and its wall time instead.
