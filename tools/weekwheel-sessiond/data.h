@@ -50,7 +50,7 @@ static inline void value_set_disk(struct value *value, uint64_t deadline)
 /* ---- Keeping: what the journal hears */
 
 #define DATA_NEVER UINT64_MAX
-/* No deadline is later. What is to come later comes then, in more than a century. */
+/* Deadlines are capped here, more than a century ahead. */
 #define DATA_LAST (WW_DRIVER_TIME_MAX - 1)
 
 /* A key's content, in full. */
@@ -140,11 +140,11 @@ int data_restore(struct data *data, const struct data_record *record, const void
 /* Now: on the driver's clock in ns, and by the wall clock in ms. */
 uint64_t data_now(const struct data *data);
 int64_t data_wall_ms(const struct data *data);
-/* A moment of one in the other. What was before the driver's time becomes 1, what is too late DATA_LAST. */
+/* Convert between the clocks. Out-of-range values become 1 or DATA_LAST. */
 int64_t data_to_wall_ms(const struct data *data, uint64_t ns);
+uint64_t data_from_wall_ms(const struct data *data, int64_t ms);
 /* In config's gone: the deadline of that key by the wall clock; INT64_MAX: it had none. */
 int64_t data_gone_ms(const struct data *data);
-uint64_t data_from_wall_ms(const struct data *data, int64_t ms);
 /* Step the virtual clock, and wait until what has expired by then was told. WW_EINVAL: time is real. */
 int data_advance(struct data *data, uint64_t ns);
 

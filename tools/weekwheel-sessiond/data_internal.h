@@ -1,13 +1,17 @@
 #ifndef TOOLS_WEEKWHEEL_SESSIOND_DATA_INTERNAL_H
 #define TOOLS_WEEKWHEEL_SESSIOND_DATA_INTERNAL_H
 
-/* Shared by data.c and stripes.c. */
+/* Shared by the files of data.h: data.c has the maps and their time, look.c reads, change.c changes, stripes.c locks. */
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "tools/weekwheel-sessiond/data.h"
 
+/* An entry without a deadline has this one, later than all others. */
+#define DATA_FOREVER WW_DRIVER_TIME_MAX
+/* The bytes that an entry takes in addition to key and value, for the bound of memory. */
+enum { DATA_ENTRY_BYTES = 128 };
 /* With a bound of memory, a shard of a map has about this much; an entry may take all of it. */
 enum { SHARD_BYTES = 16 * 1024 * 1024, SHARDS = 32 };
 
@@ -44,7 +48,7 @@ struct data_evicted {
 
 /* Return this thread's list, which is empty then. */
 struct data_evicted *data_evicted_take(void);
-/* The key's stripe is held. */
-void data_erase_evicted(struct data *data, const struct data_evicted *key);
+/* Wait until gone was called for what had expired by then. */
+void data_settle_expired(struct data *data, uint64_t since);
 
 #endif

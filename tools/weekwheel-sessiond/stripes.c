@@ -45,6 +45,15 @@ static void each_stripe(struct data *data, const struct data_stripes *stripes, i
 			(void)act(&data->stripe[word * 64 + (unsigned)__builtin_ctzll(bits)].lock);
 }
 
+/* The key's stripe is held. */
+static void erase_evicted(struct data *data, const struct data_evicted *key)
+{
+	struct data_key sought = {key->database, key->key, key->length};
+
+	if (!data_is_there(data, &sought))
+		data->keep->erase(data->keep->context, key->database, key->key, key->length);
+}
+
 static void settle_evicted(struct data *data)
 {
 	struct data_evicted *next;
@@ -53,7 +62,7 @@ static void settle_evicted(struct data *data)
 		pthread_mutex_t *lock = &data->stripe[stripe_of(key->key, key->length)].lock;
 		next = key->next;
 		pthread_mutex_lock(lock);
-		data_erase_evicted(data, key);
+		erase_evicted(data, key);
 		pthread_mutex_unlock(lock);
 		free(key);
 	}
@@ -106,4 +115,13 @@ int data_read_end(struct data *data, const struct data_reading *reading)
 		return data->several != reading->seen;
 	data_unlock_key(data, (unsigned)reading->stripe);
 	return 0;
+}
+
+/* A thread that evicts calls gone while it holds stripes. */
+void data_settle_gone(struct data *data)
+{
+	uint64_t since = data_now(data);
+
+	data_pass(data);
+	data_settle_expired(data, since);
 }
