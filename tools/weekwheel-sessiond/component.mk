@@ -1,13 +1,13 @@
 # The server of sessions, weekwheel-sessiond.
 sessiond_PROGRAM := weekwheel-sessiond
-sessiond_FOLDERS := tools/weekwheel-sessiond tools/weekwheel-sessiond/protocol
+sessiond_FOLDERS := tools/weekwheel-sessiond $(addprefix tools/weekwheel-sessiond/,protocol data outbox keep settings server commands http)
 sessiond_USES := core journal service common tls
 sessiond_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev uthash.h=uthash-dev xxhash.h=libxxhash-dev
-sessiond_TESTS := tests/tools/weekwheel-sessiond tests/tools/weekwheel-sessiond/protocol
+sessiond_TESTS := tests/tools/weekwheel-sessiond $(addprefix tests/tools/weekwheel-sessiond/,protocol outbox keep)
 sessiond_FUZZERS := resp
 sessiond_OBJECTS := $(B)/obj/gen/sessiond_files.o
 
 # What the server hands out as it is.
 $(B)/gen/sessiond_files.c: $(addprefix tools/weekwheel-sessiond/page/,sessions.html sessions.js) scripts/file-to-c $(B)/config.mk
 	@mkdir -p $(@D)
-	$(call quiet,FILE,$@)scripts/file-to-c tools/weekwheel-sessiond/files.h $(filter tools/%,$^) >$@
+	$(call quiet,FILE,$@)scripts/file-to-c tools/weekwheel-sessiond/http/files.h $(filter tools/%,$^) >$@

@@ -7,16 +7,16 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheel-sessiond/bounds.h"
-#include "tools/weekwheel-sessiond/client.h"
+#include "tools/weekwheel-sessiond/commands/client.h"
+#include "tools/weekwheel-sessiond/commands/pubsub.h"
+#include "tools/weekwheel-sessiond/commands/transaction.h"
 #include "tools/weekwheel-sessiond/input.h"
-#include "tools/weekwheel-sessiond/mail.h"
-#include "tools/weekwheel-sessiond/pubsub.h"
-#include "tools/weekwheel-sessiond/reply.h"
-#include "tools/weekwheel-sessiond/secure.h"
-#include "tools/weekwheel-sessiond/server.h"
-#include "tools/weekwheel-sessiond/transaction.h"
-#include "tools/weekwheel-sessiond/walk.h"
+#include "tools/weekwheel-sessiond/serve.h"
+#include "tools/weekwheel-sessiond/server/bounds.h"
+#include "tools/weekwheel-sessiond/server/mail.h"
+#include "tools/weekwheel-sessiond/server/reply.h"
+#include "tools/weekwheel-sessiond/server/secure.h"
+#include "tools/weekwheel-sessiond/server/walk.h"
 
 /* A command this long is read directly to where it is parsed. */
 enum { READ_MOST = 1024 * 1024 };

@@ -11,8 +11,8 @@
 
 #include "tools/common/message.h"
 #include "tools/service/address.h"
-#include "tools/weekwheel-sessiond/mail.h"
-#include "tools/weekwheel-sessiond/server.h"
+#include "tools/weekwheel-sessiond/serve.h"
+#include "tools/weekwheel-sessiond/server/mail.h"
 
 enum { BACKLOG = 1024, ACCEPT_AGAIN_MS = 100 };
 

@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-#include "tools/weekwheel-sessiond/bounds.h"
-#include "tools/weekwheel-sessiond/commands.h"
-#include "tools/weekwheel-sessiond/reply.h"
-#include "tools/weekwheel-sessiond/walk.h"
+#include "tools/weekwheel-sessiond/commands/commands.h"
+#include "tools/weekwheel-sessiond/server/bounds.h"
+#include "tools/weekwheel-sessiond/server/reply.h"
+#include "tools/weekwheel-sessiond/server/walk.h"
 
 /* The number of short commands that are carried out without reading the clock. */
 enum { LOOK_EACH = 16 };

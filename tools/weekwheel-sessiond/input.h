@@ -6,7 +6,7 @@
  * command, and commands behind one that takes several turns or has to wait.
  */
 
-#include "tools/weekwheel-sessiond/server.h"
+#include "tools/weekwheel-sessiond/server/server.h"
 
 /* These bytes have come, in clear. */
 void input_take(struct conn *conn, const char *data, size_t size);

@@ -3,9 +3,10 @@
 
 #include "tools/common/message.h"
 #include "tools/service/state.h"
-#include "tools/weekwheel-sessiond/http.h"
+#include "tools/weekwheel-sessiond/http/http.h"
 #include "tools/weekwheel-sessiond/input.h"
-#include "tools/weekwheel-sessiond/mail.h"
+#include "tools/weekwheel-sessiond/serve.h"
+#include "tools/weekwheel-sessiond/server/mail.h"
 
 /* How long a client without a token may stay, and how often that is checked. */
 enum { LOGIN_MS = 30000, SWEEP_MS = 2000 };

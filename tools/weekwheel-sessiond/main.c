@@ -2,7 +2,7 @@
 #include <signal.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheel-sessiond/server.h"
+#include "tools/weekwheel-sessiond/serve.h"
 
 int main(int count, char **arguments)
 {

@@ -10,12 +10,13 @@
 #include "tools/service/address.h"
 #include "tools/service/notify.h"
 #include "tools/service/state.h"
-#include "tools/weekwheel-sessiond/commands.h"
-#include "tools/weekwheel-sessiond/events.h"
-#include "tools/weekwheel-sessiond/http.h"
-#include "tools/weekwheel-sessiond/keep.h"
-#include "tools/weekwheel-sessiond/mail.h"
-#include "tools/weekwheel-sessiond/secure.h"
+#include "tools/weekwheel-sessiond/commands/commands.h"
+#include "tools/weekwheel-sessiond/commands/events.h"
+#include "tools/weekwheel-sessiond/http/http.h"
+#include "tools/weekwheel-sessiond/keep/keep.h"
+#include "tools/weekwheel-sessiond/serve.h"
+#include "tools/weekwheel-sessiond/server/mail.h"
+#include "tools/weekwheel-sessiond/server/secure.h"
 
 /* An image is written when the journal has become so large, and larger than the image. */
 #define GROWS (UINT64_C(64) << 20)

@@ -16,7 +16,7 @@
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel-sessiond/server.h"
+#include "tools/weekwheel-sessiond/serve.h"
 
 enum { ROUNDS = 1000, ANSWER = 65536 };
 

@@ -1,0 +1,378 @@
+/* CLIENT: what clients ask and state about themselves and others. */
+#include "tools/weekwheel-sessiond/commands/client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/service/address.h"
+#include "tools/weekwheel-sessiond/commands/commands.h"
+#include "tools/weekwheel-sessiond/commands/pubsub.h"
+#include "tools/weekwheel-sessiond/server/bounds.h"
+#include "tools/weekwheel-sessiond/server/mail.h"
+
+/* ---- Names */
+
+/* Text without blanks and control characters, as lists of clients need it. */
+static int is_plain(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (text[i] < '!' || text[i] > '~')
+			return 0;
+	return 1;
+}
+
+static int replace(struct conn *conn, char **to, const char *text, size_t size)
+{
+	char *made = NULL;
+	char *old;
+
+	if (!is_plain(text, size))
+		return -1;
+	if (size > 0) {
+		made = malloc(size + 1);
+		if (!made)
+			return -1;
+		memcpy(made, text, size);
+		made[size] = 0;
+	}
+	/* Others may be reading the list. */
+	pthread_mutex_lock(&conn->loop->lock);
+	old = *to;
+	*to = made;
+	pthread_mutex_unlock(&conn->loop->lock);
+	bounds_count(conn, size);
+	bounds_count_out(conn, old ? strlen(old) : 0);
+	free(old);
+	return 0;
+}
+
+void client_forget_names(struct conn *conn)
+{
+	(void)replace(conn, &conn->name, NULL, 0);
+	(void)replace(conn, &conn->library, NULL, 0);
+	(void)replace(conn, &conn->library_version, NULL, 0);
+}
+
+int client_rename(struct conn *conn, const char *name, size_t size)
+{
+	return replace(conn, &conn->name, name, size);
+}
+
+static void set_name(struct request *request)
+{
+	if (client_rename(request->conn, request->arg[2].data, request->arg[2].size) == 0)
+		reply_ok(request->conn);
+	else
+		reply_error(request->conn, "ERR Client names cannot contain spaces, newlines or special characters.");
+}
+
+static void get_name(struct request *request)
+{
+	if (request->conn->name)
+		reply_string(request->conn, request->conn->name);
+	else
+		reply_null(request->conn);
+}
+
+static void set_info(struct request *request)
+{
+	struct conn *conn = request->conn;
+	const struct resp_arg *value = &request->arg[3];
+	char **to = request_is(request, 2, "LIB-NAME")  ? &conn->library
+	            : request_is(request, 2, "LIB-VER") ? &conn->library_version
+	                                                : NULL;
+
+	if (!to)
+		reply_error(conn, "ERR Unrecognized option '%.*s'", (int)request->arg[2].size, request->arg[2].data);
+	else if (replace(conn, to, value->data, value->size) != 0)
+		reply_error(conn, "ERR %s cannot contain spaces, newlines or special characters.",
+		    to == &conn->library ? "lib-name" : "lib-ver");
+	else
+		reply_ok(conn);
+}
+
+/* ---- Lists: the lock of the client's loop is held */
+
+static void address_of(int fd, int is_peer, char text[ADDRESS_TEXT])
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof address;
+
+	*text = 0;
+	if ((is_peer ? getpeername(fd, (struct sockaddr *)&address, &size)
+	             : getsockname(fd, (struct sockaddr *)&address, &size)) == 0 &&
+	    (address.ss_family == AF_INET || address.ss_family == AF_INET6))
+		(void)address_show((struct sockaddr *)&address, text);
+}
+
+static const char *kind_of(const struct conn *conn)
+{
+	return conn->channels[0] + conn->channels[1] + conn->channels[2] ? "pubsub" : "normal";
+}
+
+static int show(struct buffer *out, const struct conn *conn, uint64_t now_ms)
+{
+	char peer[ADDRESS_TEXT];
+	char local[ADDRESS_TEXT];
+	const struct command_entry *last = conn->last;
+
+	address_of(conn->fd, 1, peer);
+	address_of(conn->fd, 0, local);
+	return buffer_format(out,
+	    "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%u sub=%u psub=%u ssub=%u "
+	    "cmd=%s user=default resp=%d lib-name=%s lib-ver=%s\n",
+	    (unsigned long long)conn->id, peer, local, conn->fd, conn->name ? conn->name : "",
+	    (long long)(now_ms - conn->since_ms) / 1000, (long long)(now_ms - conn->last_ms) / 1000,
+	    *kind_of(conn) == 'p' ? "P" : "N", conn->database, conn->channels[PUBSUB_CHANNEL],
+	    conn->channels[PUBSUB_PATTERN], conn->channels[PUBSUB_SHARD], last ? last->name : "NULL", conn->protocol,
+	    conn->library ? conn->library : "", conn->library_version ? conn->library_version : "");
+}
+
+/* Selects the clients that LIST shows or KILL ends. */
+struct filter {
+	struct request *request;
+	uint64_t id; /* 0: any */
+	const struct resp_arg *address;
+	const struct resp_arg *local;
+	const struct resp_arg *kind;
+	int skip_me;
+};
+
+static int is_text(const struct resp_arg *arg, const char *text)
+{
+	return arg->size == strlen(text) && memcmp(arg->data, text, arg->size) == 0;
+}
+
+/* To ask for an address is a call of the system, which takes long for thousands of clients. */
+static int is_at(const struct resp_arg *address, int fd, int is_peer)
+{
+	char text[ADDRESS_TEXT];
+
+	if (!address)
+		return 1;
+	address_of(fd, is_peer, text);
+	return is_text(address, text);
+}
+
+static int passes(const struct filter *filter, const struct conn *conn)
+{
+	/* Who was killed is gone at once for everybody else, though the own loop closes it a moment later. */
+	return !(conn->is_killed && conn != filter->request->conn) && (!filter->id || filter->id == conn->id) &&
+	       (!filter->kind || command_is_word(filter->kind, kind_of(conn))) &&
+	       !(filter->skip_me && conn == filter->request->conn) && is_at(filter->address, conn->fd, 1) &&
+	       is_at(filter->local, conn->fd, 0);
+}
+
+typedef void each_fn(struct conn *conn, void *context);
+
+static void each(struct request *request, const struct filter *filter, each_fn *act, void *context)
+{
+	struct sessiond *server = request->conn->loop->server;
+
+	for (unsigned i = 0; i < server->loop_count; i++) {
+		struct loop *loop = &server->loop[i];
+		struct conn *conn;
+		pthread_mutex_lock(&loop->lock);
+		LIST_FOREACH(conn, &loop->conns, next)
+		if (passes(filter, conn))
+			act(conn, context);
+		pthread_mutex_unlock(&loop->lock);
+	}
+}
+
+struct listed {
+	struct buffer text;
+	uint64_t now_ms;
+};
+
+/* Returns 0, or -1 after an answer. Nobody is a replica, or a master's. */
+static int read_kind(struct request *request, size_t number, struct filter *filter)
+{
+	static const char *const kinds[] = {"NORMAL", "PUBSUB", "MASTER", "REPLICA", "SLAVE"};
+
+	filter->kind = &request->arg[number];
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (request_is(request, number, kinds[i]))
+			return 0;
+	reply_error(request->conn, "ERR Unknown client type '%.*s'", (int)filter->kind->size, filter->kind->data);
+	return -1;
+}
+
+static void add_to_list(struct conn *conn, void *context)
+{
+	struct listed *listed = context;
+
+	(void)show(&listed->text, conn, listed->now_ms);
+}
+
+static void reply_list(struct request *request, const struct filter *filter)
+{
+	struct listed listed = {.now_ms = uv_hrtime() / 1000000};
+
+	each(request, filter, add_to_list, &listed);
+	reply_verbatim(request->conn, listed.text.data ? listed.text.data : "", listed.text.size);
+	buffer_free(&listed.text);
+}
+
+static void list(struct request *request)
+{
+	struct filter filter = {.request = request};
+	int64_t id;
+
+	if (request->count == 4 && request_is(request, 2, "TYPE")) {
+		if (read_kind(request, 3, &filter) != 0)
+			return;
+	} else if (request->count == 4 && request_is(request, 2, "ID")) {
+		if (request_whole(request, 3, &id) != 0)
+			return;
+		filter.id = (uint64_t)id;
+	} else if (request->count != 2) {
+		request_syntax_error(request);
+		return;
+	}
+	reply_list(request, &filter);
+}
+
+static void info(struct request *request)
+{
+	struct filter filter = {.request = request, .id = request->conn->id};
+
+	reply_list(request, &filter);
+}
+
+struct killed {
+	struct conn *by;
+	int64_t count;
+};
+
+static void kill_one(struct conn *conn, void *context)
+{
+	struct killed *killed = context;
+
+	killed->count++;
+	/* Who ends itself hears the answer, and says nothing any more. */
+	if (conn == killed->by) {
+		conn->is_ending = 1;
+		return;
+	}
+	conn->is_killed = 1;
+	mail_post(conn);
+}
+
+static int read_id(struct request *request, size_t number, struct filter *filter)
+{
+	int64_t id;
+
+	if (resp_whole(request->arg[number].data, request->arg[number].size, &id) != 0 || id <= 0) {
+		reply_error(request->conn, "ERR client-id should be greater than 0");
+		return -1;
+	}
+	filter->id = (uint64_t)id;
+	return 0;
+}
+
+/* All clients are listed as those of this user. */
+static int read_user(struct request *request, size_t number)
+{
+	const struct resp_arg *user = &request->arg[number];
+
+	if (is_text(user, "default"))
+		return 0;
+	reply_error(request->conn, "ERR No such user '%.*s'", (int)user->size, user->data);
+	return -1;
+}
+
+/* Read a condition and its value. Returns 0, or -1 after an answer. */
+static int read_condition(struct request *request, size_t i, struct filter *filter)
+{
+	int has_value = i + 1 < request->count;
+
+	if (has_value && request_is(request, i, "ID"))
+		return read_id(request, i + 1, filter);
+	if (has_value && request_is(request, i, "TYPE"))
+		return read_kind(request, i + 1, filter);
+	if (has_value && request_is(request, i, "USER"))
+		return read_user(request, i + 1);
+	if (has_value && request_is(request, i, "ADDR")) {
+		filter->address = &request->arg[i + 1];
+	} else if (has_value && request_is(request, i, "LADDR")) {
+		filter->local = &request->arg[i + 1];
+	} else if (has_value && request_is(request, i, "SKIPME") &&
+	           (request_is(request, i + 1, "YES") || request_is(request, i + 1, "NO"))) {
+		filter->skip_me = request_is(request, i + 1, "YES");
+	} else {
+		request_syntax_error(request);
+		return -1;
+	}
+	return 0;
+}
+
+static void kill_some(struct request *request)
+{
+	struct filter filter = {.request = request, .skip_me = request->count > 3};
+	struct killed killed = {.by = request->conn};
+
+	if (request->count == 3)
+		filter.address = &request->arg[2];
+	for (size_t i = 2; request->count > 3 && i < request->count; i += 2)
+		if (read_condition(request, i, &filter) != 0)
+			return;
+	each(request, &filter, kill_one, &killed);
+	if (request->count > 3)
+		reply_integer(request->conn, killed.count);
+	else if (killed.count > 0)
+		reply_ok(request->conn);
+	else
+		reply_error(request->conn, "ERR No such client");
+}
+
+/* ---- The rest */
+
+static void get_id(struct request *request)
+{
+	reply_integer(request->conn, (int64_t)request->conn->id);
+}
+
+static void set_reply(struct request *request)
+{
+	struct conn *conn = request->conn;
+
+	if (request_is(request, 2, "ON")) {
+		conn->reply_off = conn->reply_skip = conn->is_skipped = 0;
+		reply_ok(conn);
+	} else if (request_is(request, 2, "OFF")) {
+		conn->reply_off = 1;
+	} else if (request_is(request, 2, "SKIP")) {
+		conn->reply_skip = conn->reply_off ? 0 : 2;
+	} else {
+		request_syntax_error(request);
+	}
+}
+
+static void on_or_off(struct request *request)
+{
+	if (request_is(request, 2, "ON") || request_is(request, 2, "OFF"))
+		reply_ok(request->conn);
+	else
+		request_syntax_error(request);
+}
+
+static void get_redirection(struct request *request)
+{
+	reply_integer(request->conn, -1);
+}
+
+static const struct {
+	const char *name;
+	command_fn *run;
+} words[] = {{"ID", get_id}, {"GETNAME", get_name}, {"SETNAME", set_name}, {"SETINFO", set_info}, {"LIST", list},
+    {"INFO", info}, {"KILL", kill_some}, {"REPLY", set_reply}, {"NO-EVICT", on_or_off}, {"NO-TOUCH", on_or_off},
+    {"GETREDIR", get_redirection}, {"HELP", request_help}};
+
+void command_client(struct request *request)
+{
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (request_is(request, 1, words[i].name))
+			words[i].run(request);
+}

@@ -1,0 +1,71 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_COMMAND_H
+#define TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_COMMAND_H
+
+/* What is known of a command before it is carried out: its name, arguments, keys and words. */
+
+#include <stddef.h>
+
+#include "tools/weekwheel-sessiond/data/data.h"
+#include "tools/weekwheel-sessiond/protocol/resp.h"
+
+struct request;
+
+typedef void command_fn(struct request *request);
+
+enum {
+	COMMAND_WRITE = 1,
+	COMMAND_READONLY = 2,
+	COMMAND_DENYOOM = 4, /* as Redis says it; it may fail at the bound of memory */
+	COMMAND_FAST = 8,
+	COMMAND_ALL = 16,      /* all stripes are held */
+	COMMAND_NO_AUTH = 32,  /* without a password */
+	COMMAND_PUBSUB = 64,   /* also while subscribed, in RESP2 */
+	COMMAND_AT_ONCE = 128, /* not queued by MULTI */
+	COMMAND_ADMIN = 256,
+	COMMAND_NO_MULTI = 512,
+	COMMAND_LOADING = 1024,
+	COMMAND_STALE = 2048,
+	COMMAND_SUBCOMMANDS = 4096 /* the word behind its name is one of a table */
+};
+
+struct command_entry {
+	const char *name;
+	int arity; /* with the name; negative: at least this many */
+	unsigned flags;
+	int first; /* key; 0: none */
+	int last;  /* negative: from the end */
+	int step;
+	command_fn *run;
+	const char *group;
+	const char *summary;
+};
+
+/* The most commands that a table has. */
+enum { COMMANDS_MAX = 128 };
+
+/* From now on, these are the commands. Before clients come. */
+void command_index(const struct command_entry *table, size_t count);
+/* Find a command by its name in any case; NULL: there is none. */
+const struct command_entry *command_find(const struct resp_arg *name);
+const struct command_entry *command_at(size_t number); /* NULL: beyond the last */
+
+/* Whether the client's word is this one, in any case of letters. */
+int command_is_word(const struct resp_arg *arg, const char *word);
+/* Whether a command or word of this arity may have this many arguments, its name among them. */
+int command_has_arity(int arity, size_t count);
+/* Add the stripes of the command's keys. */
+void command_stripes(
+    const struct command_entry *command, const struct resp_arg *arg, size_t count, struct data_stripes *stripes);
+
+/* ---- Words behind a command's name */
+
+struct command_word {
+	const char *command;
+	const char *name;
+	int arity; /* with the command's name; negative: at least this many */
+};
+
+/* The word behind the command's name; NULL: it has none, or that is not one of its words. */
+const struct command_word *command_word(const struct command_entry *command, const struct resp_arg *arg, size_t count);
+
+#endif

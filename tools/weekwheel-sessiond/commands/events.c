@@ -1,0 +1,139 @@
+/* Publishes events, and reads the setting of which ones are wanted. */
+#include "tools/weekwheel-sessiond/commands/events.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/weekwheel-sessiond/commands/pubsub.h"
+
+static const char letters[] = "KEg$xelshztd";
+static _Atomic unsigned wanted;
+
+unsigned events_get(void)
+{
+	return wanted;
+}
+
+void events_set(unsigned events)
+{
+	wanted = events;
+}
+
+int events_read(const char *text, size_t size, unsigned *events)
+{
+	*events = 0;
+	for (size_t i = 0; i < size; i++) {
+		const char *found = text[i] ? strchr(letters, text[i]) : NULL;
+		if (text[i] == 'A')
+			*events |= EVENT_ALL;
+		else if (found)
+			*events |= 1U << (found - letters);
+		else
+			return -1;
+	}
+	return 0;
+}
+
+void events_show(unsigned events, char text[EVENTS_TEXT])
+{
+	static const char order[] = "g$lshzxetdKE";
+	size_t size = 0;
+	int has_all = (events & EVENT_ALL) == EVENT_ALL;
+
+	if (has_all)
+		text[size++] = 'A';
+	for (const char *letter = order; *letter; letter++) {
+		unsigned bit = 1U << (strchr(letters, *letter) - letters);
+		if (events & bit && !(has_all && bit & EVENT_ALL))
+			text[size++] = *letter;
+	}
+	text[size] = 0;
+}
+
+/* ---- Telling */
+
+static char *put(char *at, const void *bytes, size_t size)
+{
+	memcpy(at, bytes, size);
+	return at + size;
+}
+
+/* A channel is this word, the database, and a name: "__word@0__:name". printf would take half of the time of an expiry. */
+static void publish(const char *word, unsigned database, struct pubsub_text name, struct pubsub_text message)
+{
+	char room[256];
+	size_t size = strlen(word) + 16 + name.size;
+	char *channel = size <= sizeof room ? room : malloc(size);
+	char *at;
+
+	_Static_assert(DATA_DATABASES_MAX <= 100, "two digits are enough");
+	if (!channel)
+		return;
+	at = put(channel, "__", 2);
+	at = put(at, word, strlen(word));
+	*at++ = '@';
+	if (database >= 10)
+		*at++ = (char)('0' + database / 10);
+	*at++ = (char)('0' + database % 10);
+	at = put(at, "__:", 3);
+	at = put(at, name.data, name.size);
+	(void)pubsub_publish(PUBSUB_CHANNEL, (struct pubsub_text){channel, (size_t)(at - channel)}, message);
+	if (channel != room)
+		free(channel);
+}
+
+static void tell(unsigned class, const char *event, unsigned database, struct pubsub_text key)
+{
+	struct pubsub_text name = {event, strlen(event)};
+	unsigned events = wanted;
+
+	if (!(events & class))
+		return;
+	if (events & EVENT_KEYSPACE)
+		publish("keyspace", database, key, name);
+	if (events & EVENT_KEYEVENT)
+		publish("keyevent", database, name, key);
+}
+
+void event_tell(const struct request *request, unsigned class, const char *event, const struct data_key *key)
+{
+	(void)request;
+	if (pubsub_has_listeners())
+		tell(class, event, key->database, (struct pubsub_text){key->bytes, key->length});
+}
+
+/* It becomes a job at another server. */
+static void keep_for_telling(const struct sessiond *server, unsigned database, struct pubsub_text key,
+    const struct value *value, enum ww_gone why)
+{
+	struct outbox_item item = {.why = why,
+	    .database = database,
+	    .deadline_ms = data_gone_ms(server->data),
+	    .key = key.data,
+	    .length = key.size,
+	    .value = value->bytes,
+	    .size = value->size};
+
+	item.since_ms = why == WW_GONE_EXPIRED ? item.deadline_ms : data_wall_ms(server->data);
+	(void)outbox_add(server->outbox, &item);
+}
+
+void event_gone(
+    void *context, unsigned database, const void *key, size_t length, const struct value *value, enum ww_gone why)
+{
+	const struct sessiond *server = context;
+	struct pubsub_text name = {key, length};
+
+	if (server->settings->is_telling)
+		keep_for_telling(server, database, name, value, why);
+	if (!pubsub_has_listeners())
+		return;
+	if (why == WW_GONE_EXPIRED) {
+		tell(EVENT_EXPIRED, "expired", database, name);
+		publish("expired", database, name, (struct pubsub_text){value->bytes, value->size});
+	} else {
+		tell(EVENT_EVICTED, "evicted", database, name);
+	}
+}

@@ -1,0 +1,44 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_EVENTS_H
+#define TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_EVENTS_H
+
+/*
+ * Events of keys, which clients receive on the channels __keyspace@0__:KEY, __keyevent@0__:EVENT and __expired@0__:KEY.
+ */
+
+#include "tools/weekwheel-sessiond/commands/commands.h"
+
+/* Classes of events and their destinations, as notify-keyspace-events names them. */
+enum {
+	EVENT_KEYSPACE = 1,  /* K */
+	EVENT_KEYEVENT = 2,  /* E */
+	EVENT_GENERIC = 4,   /* g */
+	EVENT_STRING = 8,    /* $ */
+	EVENT_EXPIRED = 16,  /* x */
+	EVENT_EVICTED = 32,  /* e */
+	EVENT_LIST = 64,     /* l: these are of values that are not here, and are kept for CONFIG GET */
+	EVENT_SET = 128,     /* s */
+	EVENT_HASH = 256,    /* h */
+	EVENT_ZSET = 512,    /* z */
+	EVENT_STREAM = 1024, /* t */
+	EVENT_MODULE = 2048, /* d */
+	EVENT_ALL = EVENT_MODULE * 2 - EVENT_GENERIC /* A */
+};
+
+enum { EVENTS_TEXT = 24 };
+
+/* Read what notify-keyspace-events may be. Returns 0, or -1. */
+int events_read(const char *text, size_t size, unsigned *events);
+/* Write it as Redis does. */
+void events_show(unsigned events, char text[EVENTS_TEXT]);
+
+/* Which are told. */
+unsigned events_get(void);
+void events_set(unsigned events);
+
+/* A command has done something to the key, whose stripe is held. */
+void event_tell(const struct request *request, unsigned class, const char *event, const struct data_key *key);
+/* A key has left by itself: of data_config. */
+void event_gone(
+    void *context, unsigned database, const void *key, size_t length, const struct value *value, enum ww_gone why);
+
+#endif

@@ -1,0 +1,152 @@
+/* Commands about deadlines. */
+#include <string.h>
+
+#include "tools/weekwheel-sessiond/commands/commands.h"
+#include "tools/weekwheel-sessiond/commands/times.h"
+
+enum { IF_NX = 1, IF_XX = 2, IF_GT = 4, IF_LT = 8 };
+
+/* Read the conditions behind a deadline. Returns 0, or -1 after an answer. */
+static int read_conditions(struct request *request, unsigned *conditions)
+{
+	static const char *const names[] = {"NX", "XX", "GT", "LT"};
+
+	*conditions = 0;
+	for (size_t i = 3; i < request->count; i++) {
+		unsigned bit = 0;
+		for (unsigned n = 0; n < 4; n++)
+			if (request_is(request, i, names[n]))
+				bit = 1U << n;
+		if (!bit) {
+			reply_error(request->conn, "ERR Unsupported option %.*s", (int)request->arg[i].size,
+			    request->arg[i].data);
+			return -1;
+		}
+		*conditions |= bit;
+	}
+	if (*conditions & IF_NX && *conditions & ~(unsigned)IF_NX)
+		reply_error(request->conn, "ERR NX and XX, GT or LT options at the same time are not compatible");
+	else if ((*conditions & (IF_GT | IF_LT)) == (IF_GT | IF_LT))
+		reply_error(request->conn, "ERR GT and LT options at the same time are not compatible");
+	else
+		return 0;
+	return -1;
+}
+
+/* Whether the conditions hold for a deadline in ms of wall time. No deadline counts as later than any. */
+static int conditions_hold(
+    const struct request *request, unsigned conditions, const struct data_entry *entry, int64_t ms)
+{
+	int has = entry->deadline != DATA_NEVER;
+	int64_t present = has ? data_to_wall_ms(request->data, entry->deadline) : 0;
+
+	return !((conditions & IF_NX && has) || (conditions & IF_XX && !has) ||
+	         (conditions & IF_GT && (!has || ms <= present)) || (conditions & IF_LT && has && ms >= present));
+}
+
+static void expire(struct request *request, int64_t unit_ms, int is_absolute, const char *name)
+{
+	struct data_key key = request_key(request, 1);
+	int64_t base = is_absolute ? 0 : data_wall_ms(request->data);
+	struct times times = {.name = name, .is_absolute = is_absolute};
+	struct data_entry entry;
+	unsigned conditions;
+	int64_t value;
+
+	if (read_conditions(request, &conditions) != 0 || request_whole(request, 2, &value) != 0)
+		return;
+	if (value > INT64_MAX / unit_ms || value < INT64_MIN / unit_ms || value * unit_ms > INT64_MAX - base) {
+		reply_error(request->conn, "ERR invalid expire time in '%s' command", name);
+		return;
+	}
+	times.ms = value * unit_ms;
+	if (data_inspect(request->data, &key, &entry, NULL, NULL) != 1 ||
+	    !conditions_hold(request, conditions, &entry, base + times.ms)) {
+		reply_integer(request->conn, 0);
+		return;
+	}
+	reply_integer(request->conn, times_move(request, &key, &entry, &times));
+}
+
+void command_expire(struct request *request)
+{
+	expire(request, 1000, 0, "expire");
+}
+
+void command_pexpire(struct request *request)
+{
+	expire(request, 1, 0, "pexpire");
+}
+
+void command_expireat(struct request *request)
+{
+	expire(request, 1000, 1, "expireat");
+}
+
+void command_pexpireat(struct request *request)
+{
+	expire(request, 1, 1, "pexpireat");
+}
+
+/* Answer -2 without the key and -1 without a deadline. Returns 0 then. */
+static int find_deadline(struct request *request, struct data_entry *entry)
+{
+	struct data_key key = request_key(request, 1);
+
+	if (data_inspect(request->data, &key, entry, NULL, NULL) != 1)
+		reply_integer(request->conn, -2);
+	else if (entry->deadline == DATA_NEVER)
+		reply_integer(request->conn, -1);
+	else
+		return 1;
+	return 0;
+}
+
+/* ms, rounded as Redis does: its clock has no more. */
+static int64_t left_ms(const struct request *request, const struct data_entry *entry)
+{
+	int64_t left = data_to_wall_ms(request->data, entry->deadline) - data_wall_ms(request->data);
+
+	return left > 0 ? left : 0;
+}
+
+void command_ttl(struct request *request)
+{
+	struct data_entry entry;
+
+	if (find_deadline(request, &entry))
+		reply_integer(request->conn, (left_ms(request, &entry) + 500) / 1000);
+}
+
+void command_pttl(struct request *request)
+{
+	struct data_entry entry;
+
+	if (find_deadline(request, &entry))
+		reply_integer(request->conn, left_ms(request, &entry));
+}
+
+void command_expiretime(struct request *request)
+{
+	struct data_entry entry;
+
+	if (find_deadline(request, &entry))
+		reply_integer(request->conn, (data_to_wall_ms(request->data, entry.deadline) + 500) / 1000);
+}
+
+void command_pexpiretime(struct request *request)
+{
+	struct data_entry entry;
+
+	if (find_deadline(request, &entry))
+		reply_integer(request->conn, data_to_wall_ms(request->data, entry.deadline));
+}
+
+void command_persist(struct request *request)
+{
+	struct data_key key = request_key(request, 1);
+	struct data_entry entry;
+	int found = data_inspect(request->data, &key, &entry, NULL, NULL);
+
+	reply_integer(request->conn, found == 1 && times_persist(request, &key, &entry));
+}

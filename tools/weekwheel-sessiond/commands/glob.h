@@ -1,0 +1,15 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_GLOB_H
+#define TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_GLOB_H
+
+/* Patterns of KEYS, SCAN and PSUBSCRIBE, as Redis has them. */
+
+#include <stddef.h>
+
+/*
+ * Return 1 if all of the text matches: "*" any bytes, "?" one, "[a-c]" and "[^a-c]" one of these or none of them, "\" takes
+ * away the meaning of what follows. O(pattern + text): a pattern longer than 4096 bytes, and one that would take more than
+ * some steps for each byte of the text, matches nothing.
+ */
+int glob_matches(const char *pattern, size_t pattern_size, const char *text, size_t text_size);
+
+#endif

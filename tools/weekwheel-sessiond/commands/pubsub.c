@@ -1,0 +1,514 @@
+/* The table of channels, publishing, and the commands for both. */
+#include "tools/weekwheel-sessiond/commands/pubsub.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/seeded.h"
+#include "tools/weekwheel-sessiond/commands/commands.h"
+#include "tools/weekwheel-sessiond/commands/glob.h"
+#include "tools/weekwheel-sessiond/server/bounds.h"
+#include "tools/weekwheel-sessiond/server/mail.h"
+#include "tools/weekwheel-sessiond/server/walk.h"
+
+/* The number of subscriptions that end at a time. */
+enum { PIECE = 1000 };
+
+/* A channel or pattern with subscribers. */
+struct channel {
+	UT_hash_handle hh;
+	enum pubsub_kind kind;
+	size_t count;
+	unsigned pins; /* it stays without subscriptions */
+	LIST_HEAD(, subscription) subscriptions;
+	size_t length;
+	char name[];
+};
+
+struct subscription {
+	LIST_ENTRY(subscription) of_channel;
+	UT_hash_handle hh; /* of its client's, by the channel, and in their order */
+	struct channel *channel;
+	struct conn *conn;
+};
+
+/* Publishers read, subscribers write. A client stays as long as somebody reads who finds it here. */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct channel *channels[PUBSUB_KINDS];
+static _Atomic size_t listeners;
+
+static const struct kind {
+	const char *subscribe;
+	const char *unsubscribe;
+	const char *message;
+} kinds[] = {{"subscribe", "unsubscribe", "message"}, {"psubscribe", "punsubscribe", "pmessage"},
+    {"ssubscribe", "sunsubscribe", "smessage"}};
+
+int pubsub_has_listeners(void)
+{
+	return listeners != 0;
+}
+
+/* ---- Publishing */
+
+static void add_text(struct buffer *out, const char *text)
+{
+	(void)reply_add_bulk(out, text, strlen(text));
+}
+
+/* The message as clients get it. Its first byte is that of their protocol. */
+static struct buffer make_message(const struct channel *channel, struct pubsub_text name, struct pubsub_text message)
+{
+	struct buffer made = {0};
+	int is_pattern = channel->kind == PUBSUB_PATTERN;
+
+	(void)reply_add_header(&made, '*', is_pattern ? 4 : 3);
+	add_text(&made, kinds[channel->kind].message);
+	if (is_pattern)
+		(void)reply_add_bulk(&made, channel->name, channel->length);
+	(void)reply_add_bulk(&made, name.data, name.size);
+	if (reply_add_bulk(&made, message.data, message.size) != 0)
+		buffer_free(&made);
+	return made;
+}
+
+/* One message to many clients may take more than there is: those that it has no room for are closed. */
+static void add_message(struct conn *conn, struct buffer *to, const struct buffer *message, int *is_dead)
+{
+	size_t at = to->size;
+
+	if (message->size == 0 || at + message->size > MAIL_MAX ||
+	    bounds_are_passed(conn->loop->server, message->size) ||
+	    buffer_append(to, message->data, message->size) != 0)
+		*is_dead = 1;
+	else if (conn->protocol == 3)
+		to->data[at] = '>';
+}
+
+static void post(struct conn *conn, const struct buffer *message)
+{
+	struct loop *loop = conn->loop;
+
+	if (loop == mail_here()) {
+		/* What others posted before comes first. */
+		mail_take(loop);
+		if (!conn->is_dead)
+			add_message(conn, &conn->out, message, &conn->is_dead);
+		reply_flush(conn);
+		return;
+	}
+	pthread_mutex_lock(&loop->lock);
+	add_message(conn, &conn->mail, message, &conn->is_killed);
+	mail_post(conn);
+	pthread_mutex_unlock(&loop->lock);
+}
+
+static size_t tell(const struct channel *channel, struct pubsub_text name, struct pubsub_text message)
+{
+	const struct subscription *subscription;
+	struct buffer made = make_message(channel, name, message);
+
+	LIST_FOREACH(subscription, &channel->subscriptions, of_channel)
+	post(subscription->conn, &made);
+	buffer_free(&made);
+	return channel->count;
+}
+
+size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message)
+{
+	struct channel *channel;
+	size_t told = 0;
+
+	if (!listeners)
+		return 0;
+	pthread_rwlock_rdlock(&lock);
+	HASH_FIND(hh, channels[kind], name.data, name.size, channel);
+	if (channel)
+		told += tell(channel, name, message);
+	if (kind == PUBSUB_CHANNEL)
+		for (channel = channels[PUBSUB_PATTERN]; channel; channel = channel->hh.next)
+			if (glob_matches(channel->name, channel->length, name.data, name.size))
+				told += tell(channel, name, message);
+	pthread_rwlock_unlock(&lock);
+	return told;
+}
+
+/* ---- Subscribing: the lock is held for writing */
+
+static struct channel *make_channel(enum pubsub_kind kind, struct pubsub_text name)
+{
+	struct channel *channel = calloc(1, sizeof *channel + name.size);
+
+	if (!channel)
+		return NULL;
+	channel->kind = kind;
+	channel->length = name.size;
+	memcpy(channel->name, name.data, name.size);
+	HASH_ADD_KEYPTR(hh, channels[kind], channel->name, channel->length, channel);
+	if (channel->hh.tbl)
+		return channel;
+	free(channel);
+	return NULL;
+}
+
+static struct channel *find_channel(enum pubsub_kind kind, struct pubsub_text name)
+{
+	struct channel *channel;
+
+	HASH_FIND(hh, channels[kind], name.data, name.size, channel);
+	return channel;
+}
+
+static struct subscription *find(const struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
+{
+	struct channel *channel = find_channel(kind, name);
+	struct subscription *found = NULL;
+
+	if (channel)
+		HASH_FIND_PTR(conn->subscriptions, &channel, found);
+	return found;
+}
+
+/* Each subscriber counts the channel as its own: it may be the only one. */
+static size_t size_of(const struct channel *channel)
+{
+	return sizeof(struct subscription) + sizeof *channel + channel->length;
+}
+
+static void drop_channel(struct channel *channel)
+{
+	if (channel->count > 0 || channel->pins > 0)
+		return;
+	HASH_DEL(channels[channel->kind], channel);
+	free(channel);
+}
+
+/* Returns NULL without memory. */
+static struct subscription *make_subscription(struct conn *conn, struct channel *channel)
+{
+	struct subscription *made = calloc(1, sizeof *made);
+
+	if (!made)
+		return NULL;
+	made->channel = channel;
+	made->conn = conn;
+	HASH_ADD_PTR(conn->subscriptions, channel, made);
+	if (made->hh.tbl)
+		return made;
+	free(made);
+	return NULL;
+}
+
+static void add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
+{
+	struct channel *channel = find_channel(kind, name);
+	struct subscription *made;
+
+	if (find(conn, kind, name))
+		return;
+	if (!channel)
+		channel = make_channel(kind, name);
+	made = channel ? make_subscription(conn, channel) : NULL;
+	if (!made) {
+		conn->is_dead = 1;
+		if (channel)
+			drop_channel(channel);
+		return;
+	}
+	LIST_INSERT_HEAD(&channel->subscriptions, made, of_channel);
+	channel->count++;
+	conn->channels[kind]++;
+	bounds_count(conn, size_of(channel));
+	listeners++;
+}
+
+static void drop(struct conn *conn, struct subscription *old)
+{
+	HASH_DEL(conn->subscriptions, old);
+	bounds_count_out(conn, size_of(old->channel));
+	LIST_REMOVE(old, of_channel);
+	old->channel->count--;
+	conn->channels[old->channel->kind]--;
+	listeners--;
+	drop_channel(old->channel);
+	free(old);
+}
+
+int pubsub_leave_some(struct conn *conn)
+{
+	if (!conn->subscriptions)
+		return 0;
+	pthread_rwlock_wrlock(&lock);
+	for (int i = 0; conn->subscriptions && i < PIECE; i++)
+		drop(conn, conn->subscriptions);
+	pthread_rwlock_unlock(&lock);
+	return conn->subscriptions != NULL;
+}
+
+/* ---- Commands */
+
+/* As in Redis, also a client that wants no answers hears this. */
+static void reply_state(struct conn *conn, enum pubsub_kind kind, const char *word, const struct pubsub_text *name)
+{
+	int reply_off = conn->reply_off;
+	int is_skipped = conn->is_skipped;
+	unsigned count = kind == PUBSUB_SHARD ? conn->channels[PUBSUB_SHARD]
+	                                      : conn->channels[PUBSUB_CHANNEL] + conn->channels[PUBSUB_PATTERN];
+
+	conn->reply_off = conn->is_skipped = 0;
+	reply_push(conn, 3);
+	reply_string(conn, word);
+	if (name)
+		reply_bulk(conn, name->data, name->size);
+	else
+		reply_null(conn);
+	reply_integer(conn, count);
+	conn->reply_off = reply_off;
+	conn->is_skipped = is_skipped;
+}
+
+static void subscribe(struct request *request, enum pubsub_kind kind)
+{
+	for (size_t i = 1; i < request->count; i++) {
+		struct pubsub_text name = {request->arg[i].data, request->arg[i].size};
+		pthread_rwlock_wrlock(&lock);
+		add(request->conn, kind, name);
+		/* Under the lock: no message may come before. */
+		reply_state(request->conn, kind, kinds[kind].subscribe, &name);
+		pthread_rwlock_unlock(&lock);
+	}
+}
+
+/* Many take several turns, but for those in a transaction. */
+static void unsubscribe_all(struct conn *conn, enum pubsub_kind kind)
+{
+	struct subscription *next;
+	int left = PIECE;
+
+	if (conn->channels[kind] == 0)
+		reply_state(conn, kind, kinds[kind].unsubscribe, NULL);
+	for (struct subscription *one = conn->subscriptions; one; one = next) {
+		struct channel *channel = one->channel;
+		struct pubsub_text name = {channel->name, channel->length};
+		next = one->hh.next;
+		if (channel->kind != kind)
+			continue;
+		if (left-- == 0 && !conn->is_in_exec) {
+			conn->is_again = 1;
+			return;
+		}
+		channel->count++;
+		drop(conn, one);
+		reply_state(conn, kind, kinds[kind].unsubscribe, &name);
+		channel->count--;
+		drop_channel(channel);
+	}
+}
+
+static void unsubscribe(struct request *request, enum pubsub_kind kind)
+{
+	struct conn *conn = request->conn;
+
+	pthread_rwlock_wrlock(&lock);
+	if (request->count == 1)
+		unsubscribe_all(conn, kind);
+	for (size_t i = 1; i < request->count; i++) {
+		struct pubsub_text name = {request->arg[i].data, request->arg[i].size};
+		struct subscription *found = find(conn, kind, name);
+		if (found)
+			drop(conn, found);
+		reply_state(conn, kind, kinds[kind].unsubscribe, &name);
+	}
+	pthread_rwlock_unlock(&lock);
+}
+
+void command_subscribe(struct request *request)
+{
+	subscribe(request, PUBSUB_CHANNEL);
+}
+
+void command_psubscribe(struct request *request)
+{
+	subscribe(request, PUBSUB_PATTERN);
+}
+
+void command_ssubscribe(struct request *request)
+{
+	/* As Redis says it. */
+	if (request->conn->is_in_exec)
+		reply_error(request->conn, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+	else
+		subscribe(request, PUBSUB_SHARD);
+}
+
+void command_unsubscribe(struct request *request)
+{
+	unsubscribe(request, PUBSUB_CHANNEL);
+}
+
+void command_punsubscribe(struct request *request)
+{
+	unsubscribe(request, PUBSUB_PATTERN);
+}
+
+void command_sunsubscribe(struct request *request)
+{
+	unsubscribe(request, PUBSUB_SHARD);
+}
+
+static void publish(struct request *request, enum pubsub_kind kind)
+{
+	struct pubsub_text name = {request->arg[1].data, request->arg[1].size};
+	struct pubsub_text message = {request->arg[2].data, request->arg[2].size};
+
+	reply_integer(request->conn, (int64_t)pubsub_publish(kind, name, message));
+}
+
+void command_publish(struct request *request)
+{
+	publish(request, PUBSUB_CHANNEL);
+}
+
+void command_spublish(struct request *request)
+{
+	publish(request, PUBSUB_SHARD);
+}
+
+/* ---- PUBSUB CHANNELS, in pieces: a client may have subscribed to millions, and each may take long to be compared */
+
+/* The names that it has found are its client's `aside`. */
+struct channel_walk {
+	struct key_walk walk;
+	struct channel *at; /* comes next, and is pinned; NULL: none is left */
+	size_t count;
+	int failed; /* without memory */
+	int has_pattern;
+	size_t size; /* of the pattern */
+	char pattern[];
+};
+
+/* The lock is held for writing. */
+static void go_to(struct channel_walk *walk, struct channel *channel)
+{
+	struct channel *former = walk->at;
+
+	walk->at = channel;
+	if (channel)
+		channel->pins++;
+	if (!former)
+		return;
+	former->pins--;
+	drop_channel(former);
+}
+
+static void leave_channels(struct key_walk *pointer)
+{
+	struct channel_walk *walk = (struct channel_walk *)(void *)pointer;
+
+	pthread_rwlock_wrlock(&lock);
+	go_to(walk, NULL);
+	pthread_rwlock_unlock(&lock);
+}
+
+static void note_channel(struct channel_walk *walk, const struct channel *channel)
+{
+	if (channel->count == 0 ||
+	    (walk->has_pattern && !glob_matches(walk->pattern, walk->size, channel->name, channel->length)))
+		return;
+	walk->failed |= reply_add_bulk(&walk->walk.conn->aside, channel->name, channel->length);
+	walk->count++;
+}
+
+static int take_channels(struct key_walk *pointer)
+{
+	struct channel_walk *walk = (struct channel_walk *)(void *)pointer;
+	struct conn *conn = walk->walk.conn;
+	uint64_t end = uv_hrtime() + WALK_PIECE;
+	struct channel *channel;
+
+	pthread_rwlock_wrlock(&lock);
+	for (channel = walk->at; channel && !walk->failed; channel = channel->hh.next) {
+		if (!conn->is_in_exec && uv_hrtime() >= end)
+			break;
+		note_channel(walk, channel);
+	}
+	go_to(walk, channel);
+	pthread_rwlock_unlock(&lock);
+	if (channel && !walk->failed)
+		return 0;
+	conn->is_dead |= walk->failed;
+	reply_array(conn, walk->count);
+	reply_bytes(conn, conn->aside.data, conn->aside.size);
+	buffer_free(&conn->aside);
+	return 1;
+}
+
+static void reply_channels(struct request *request, enum pubsub_kind kind)
+{
+	const struct resp_arg *pattern = request->count > 2 ? &request->arg[2] : NULL;
+	struct channel_walk *walk;
+
+	if (request->count > 3) {
+		reply_error(request->conn,
+		    "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try PUBSUB HELP.",
+		    (int)request->arg[1].size, request->arg[1].data);
+		return;
+	}
+	walk = malloc(sizeof *walk + (pattern ? pattern->size : 0));
+	if (!walk) {
+		(void)request_failed(request, WW_ENOMEM);
+		return;
+	}
+	*walk = (struct channel_walk){
+	    .walk.conn = request->conn, .walk.take_piece = take_channels, .walk.leave = leave_channels};
+	if (pattern) {
+		walk->has_pattern = 1;
+		walk->size = pattern->size;
+		memcpy(walk->pattern, pattern->data, pattern->size);
+	}
+	pthread_rwlock_wrlock(&lock);
+	go_to(walk, channels[kind]);
+	pthread_rwlock_unlock(&lock);
+	if (take_channels(&walk->walk)) {
+		leave_channels(&walk->walk);
+		free(walk);
+	} else {
+		walk_begin(&walk->walk);
+	}
+}
+
+/* ---- The other words of PUBSUB */
+
+static void reply_numbers(struct request *request, enum pubsub_kind kind)
+{
+	reply_array(request->conn, 2 * (request->count - 2));
+	for (size_t i = 2; i < request->count; i++) {
+		struct channel *channel;
+		HASH_FIND(hh, channels[kind], request->arg[i].data, request->arg[i].size, channel);
+		reply_bulk(request->conn, request->arg[i].data, request->arg[i].size);
+		reply_integer(request->conn, channel ? (int64_t)channel->count : 0);
+	}
+}
+
+void command_pubsub(struct request *request)
+{
+	if (request_is(request, 1, "CHANNELS")) {
+		reply_channels(request, PUBSUB_CHANNEL);
+		return;
+	}
+	if (request_is(request, 1, "SHARDCHANNELS")) {
+		reply_channels(request, PUBSUB_SHARD);
+		return;
+	}
+	pthread_rwlock_rdlock(&lock);
+	if (request_is(request, 1, "NUMSUB"))
+		reply_numbers(request, PUBSUB_CHANNEL);
+	else if (request_is(request, 1, "SHARDNUMSUB"))
+		reply_numbers(request, PUBSUB_SHARD);
+	else if (request_is(request, 1, "NUMPAT"))
+		reply_integer(request->conn, HASH_COUNT(channels[PUBSUB_PATTERN]));
+	else
+		request_help(request);
+	pthread_rwlock_unlock(&lock);
+}

@@ -1,0 +1,26 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_PUBSUB_H
+#define TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_PUBSUB_H
+
+/*
+ * Channels and their subscribers. A message to a client of this thread's loop goes to its answers at once, and to other
+ * clients by their loop's mail. Messages from one thread come in order.
+ */
+
+#include "tools/weekwheel-sessiond/server/server.h"
+
+enum pubsub_kind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_SHARD, PUBSUB_KINDS };
+
+/* A string of any bytes. */
+struct pubsub_text {
+	const char *data;
+	size_t size;
+};
+
+/* Return how many clients get the message. */
+size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text channel, struct pubsub_text message);
+/* Return 0 if nobody has subscribed to anything. */
+int pubsub_has_listeners(void);
+/* Forget subscriptions of the client. Returns 1 if it has more. */
+int pubsub_leave_some(struct conn *conn);
+
+#endif

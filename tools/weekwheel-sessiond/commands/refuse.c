@@ -1,0 +1,138 @@
+/* Refuses commands: see refuse.h. */
+#include "tools/weekwheel-sessiond/commands/refuse.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/weekwheel-sessiond/commands/commands.h"
+#include "tools/weekwheel-sessiond/commands/rights.h"
+#include "tools/weekwheel-sessiond/commands/transaction.h"
+
+/* What Redis 7 has, and this server has not. */
+static const char *const absent[] = {"acl", "asking", "bgrewriteaof", "bitcount", "bitfield", "bitfield_ro", "bitop",
+    "bitpos", "blmove", "blmpop", "blpop", "brpop", "brpoplpush", "bzmpop", "bzpopmax", "bzpopmin", "cluster", "copy",
+    "debug", "dump", "eval", "eval_ro", "evalsha", "evalsha_ro", "failover", "fcall", "fcall_ro", "function", "geoadd",
+    "geodist", "geohash", "geopos", "georadius", "georadius_ro", "georadiusbymember", "georadiusbymember_ro",
+    "geosearch", "geosearchstore", "getbit", "getrange", "hdel", "hexists", "hget", "hgetall", "hincrby",
+    "hincrbyfloat", "hkeys", "hlen", "hmget", "hmset", "hrandfield", "hscan", "hset", "hsetnx", "hstrlen", "hvals",
+    "incrbyfloat", "latency", "lcs", "lindex", "linsert", "llen", "lmove", "lmpop", "lolwut", "lpop", "lpos", "lpush",
+    "lpushx", "lrange", "lrem", "lset", "ltrim", "memory", "migrate", "module", "monitor", "move", "object", "pfadd",
+    "pfcount", "pfdebug", "pfmerge", "pfselftest", "psync", "readonly", "readwrite", "replconf", "replicaof", "restore",
+    "restore-asking", "role", "rpop", "rpoplpush", "rpush", "rpushx", "sadd", "scard", "script", "sdiff", "sdiffstore",
+    "setbit", "setrange", "sinter", "sintercard", "sinterstore", "sismember", "slaveof", "slowlog", "smembers",
+    "smismember", "smove", "sort", "sort_ro", "spop", "srandmember", "srem", "sscan", "substr", "sunion", "sunionstore",
+    "swapdb", "sync", "wait", "xack", "xadd", "xautoclaim", "xclaim", "xdel", "xgroup", "xinfo", "xlen", "xpending",
+    "xrange", "xread", "xreadgroup", "xrevrange", "xsetid", "xtrim", "zadd", "zcard", "zcount", "zdiff", "zdiffstore",
+    "zincrby", "zinter", "zintercard", "zinterstore", "zlexcount", "zmpop", "zmscore", "zpopmax", "zpopmin",
+    "zrandmember", "zrange", "zrangebylex", "zrangebyscore", "zrangestore", "zrank", "zrem", "zremrangebylex",
+    "zremrangebyrank", "zremrangebyscore", "zrevrange", "zrevrangebylex", "zrevrangebyscore", "zrevrank", "zscan",
+    "zscore", "zunion", "zunionstore"};
+
+static int is_absent(const struct resp_arg *name)
+{
+	for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+		if (command_is_word(name, absent[i]))
+			return 1;
+	return 0;
+}
+
+void refuse_unknown(struct conn *conn, const struct resp_arg *arg, size_t count)
+{
+	char text[256] = "";
+	size_t size = 0;
+	int length = arg[0].size > 128 ? 128 : (int)arg[0].size;
+
+	/* A web page can make its reader's browser send any body to this port: nothing behind it may be carried out. */
+	if (command_is_word(&arg[0], "post") || command_is_word(&arg[0], "host:")) {
+		conn->is_dead = 1;
+		return;
+	}
+	if (is_absent(&arg[0])) {
+		reply_error(conn,
+		    "ERR unknown command '%.*s': weekwheel-sessiond keeps strings with deadlines and has not all of Redis; "
+		    "see DIFFERENCES in its manual",
+		    length, arg[0].data);
+		return;
+	}
+	for (size_t i = 1; i < count && size < 128; i++)
+		size += (size_t)snprintf(text + size, sizeof text - size, "'%.*s' ",
+		    (int)(arg[i].size < 128 - size ? arg[i].size : 128 - size), arg[i].data);
+	reply_error(conn, "ERR unknown command '%.*s', with args beginning with: %s", length, arg[0].data, text);
+}
+
+/* Answer if the word is none of the command, or has too few or many behind it. Returns 0 if it is right. */
+static int refuse_word(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	const struct command_word *word = command_word(command, arg, count);
+	char name[32];
+	size_t size = strlen(command->name);
+
+	if (word && command_has_arity(word->arity, count))
+		return 0;
+	if (word) {
+		reply_error(conn, "ERR wrong number of arguments for '%s|%s' command", command->name, word->name);
+		return 1;
+	}
+	for (size_t i = 0; i <= size; i++)
+		name[i] = (char)toupper((unsigned char)command->name[i]);
+	reply_error(conn, "ERR unknown subcommand '%.*s'. Try %s HELP.", (int)(arg[1].size > 128 ? 128 : arg[1].size),
+	    arg[1].data, name);
+	return 1;
+}
+
+enum { REFUSAL = 256 };
+
+/* Return why the command is refused now, which may be in `text`, or NULL. */
+static const char *find_refusal(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg,
+    size_t count, char text[REFUSAL])
+{
+	const struct command_word *word;
+	const char *why;
+
+	if (!command_has_arity(command->arity, count)) {
+		(void)snprintf(text, REFUSAL, "ERR wrong number of arguments for '%s' command", command->name);
+		return text;
+	}
+	if (!conn->is_known && !(command->flags & COMMAND_NO_AUTH))
+		return "NOAUTH Authentication required.";
+	if ((why = rights_refuse(conn, command, arg, count)))
+		return why;
+	if (conn->queue && command->flags & COMMAND_NO_MULTI)
+		return "ERR Command not allowed inside a transaction";
+	if (command->flags & COMMAND_WRITE && (why = data_refuses(conn->loop->server->data)))
+		return why;
+	if (!conn->subscriptions || conn->protocol != 2 || command->flags & COMMAND_PUBSUB)
+		return NULL;
+	word = command_word(command, arg, count);
+	(void)snprintf(text, REFUSAL,
+	    "ERR Can't execute '%s%s%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
+	    "context",
+	    command->name, word ? "|" : "", word ? word->name : "");
+	return text;
+}
+
+int refuse_command(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	static const char plain[] = "ERR ";
+	char text[REFUSAL];
+	const char *why;
+
+	if (command->flags & COMMAND_SUBCOMMANDS && count > 1 && refuse_word(conn, command, arg, count)) {
+		transaction_spoil(conn);
+		return 1;
+	}
+	why = find_refusal(conn, command, arg, count, text);
+	if (!why)
+		return 0;
+	if (command->run != command_exec) {
+		reply_error(conn, "%s", why);
+		transaction_spoil(conn);
+		return 1;
+	}
+	/* EXEC cannot be retried: drop the transaction. */
+	why += strncmp(why, plain, sizeof plain - 1) == 0 ? sizeof plain - 1 : 0;
+	reply_error(conn, "EXECABORT Transaction discarded because of: %s", why);
+	transaction_leave(conn);
+	return 1;
+}

@@ -1,0 +1,36 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_REQUEST_H
+#define TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_REQUEST_H
+
+/* A command of a client, as the function gets it that carries it out; and what these functions share. */
+
+#include "tools/weekwheel-sessiond/commands/command.h"
+#include "tools/weekwheel-sessiond/data/data.h"
+#include "tools/weekwheel-sessiond/server/reply.h"
+#include "tools/weekwheel-sessiond/server/server.h"
+
+struct request {
+	struct conn *conn;
+	struct data *data;
+	const struct resp_arg *arg; /* arg[0] is the command's name */
+	size_t count;
+};
+
+static inline struct data_key request_key(const struct request *request, size_t number)
+{
+	return (struct data_key){request->conn->database, request->arg[number].data, request->arg[number].size};
+}
+
+/* Return 1 if the argument is this word, which is in upper case. */
+int request_is(const struct request *request, size_t number, const char *word);
+/* Read an argument as a whole number. Returns 0, or -1 after an answer. */
+int request_whole(struct request *request, size_t number, int64_t *value);
+/* Answer what data_set and its kin returned, if that is an error. Returns 1 if it is. */
+int request_failed(struct request *request, int error);
+void request_syntax_error(struct request *request);
+/* Answer the words that may stand behind the command's name. */
+void request_help(struct request *request);
+
+/* Call the function of a command. Its stripes are held. */
+void request_call(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count);
+
+#endif

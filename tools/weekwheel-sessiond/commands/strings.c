@@ -1,0 +1,390 @@
+/* Commands that read and set values. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/weekwheel-sessiond/commands/commands.h"
+#include "tools/weekwheel-sessiond/commands/events.h"
+#include "tools/weekwheel-sessiond/commands/times.h"
+
+/* ---- Reading */
+
+static void write_value(void *pointer, void *context)
+{
+	const struct value *value = pointer;
+
+	reply_bulk(context, value->bytes, value->size);
+}
+
+/* Answer the value of a key. Returns 1, or 0 without an answer: there is none. */
+static int reply_if_there(struct request *request, const struct data_key *key)
+{
+	return data_read(request->data, key, write_value, request->conn) == 1;
+}
+
+static void reply_value(struct request *request, const struct data_key *key)
+{
+	if (!reply_if_there(request, key))
+		reply_null(request->conn);
+}
+
+/* A value that has left the map, so that nobody is told that it has expired; or NULL. */
+static void reply_taken(struct request *request, struct value *value)
+{
+	if (value)
+		reply_bulk(request->conn, value->bytes, value->size);
+	else
+		reply_null(request->conn);
+	free(value);
+}
+
+void command_get(struct request *request)
+{
+	struct data_key key = request_key(request, 1);
+
+	reply_value(request, &key);
+}
+
+void command_mget(struct request *request)
+{
+	reply_array(request->conn, request->count - 1);
+	for (size_t i = 1; i < request->count; i++) {
+		struct data_key key = request_key(request, i);
+		reply_value(request, &key);
+	}
+}
+
+void command_strlen(struct request *request)
+{
+	struct data_key key = request_key(request, 1);
+	struct data_entry entry;
+	int found = data_inspect(request->data, &key, &entry, NULL, NULL);
+
+	reply_integer(request->conn, found == 1 ? (int64_t)entry.size : 0);
+}
+
+/* A copy of a value, for commands that make another of it. */
+struct value_copy {
+	struct data_entry entry;
+	struct buffer bytes;
+	int failed;
+};
+
+static void copy_value(void *pointer, void *context)
+{
+	const struct value *value = pointer;
+	struct value_copy *copy = context;
+
+	copy->failed = buffer_append(&copy->bytes, value->bytes, value->size);
+}
+
+/* Returns 1, 0 if there is none, or -1 after an answer. */
+static int take_copy(struct request *request, const struct data_key *key, struct value_copy *copy)
+{
+	int found = data_inspect(request->data, key, &copy->entry, copy_value, copy);
+
+	if (copy->failed) {
+		buffer_free(&copy->bytes);
+		(void)request_failed(request, WW_ENOMEM);
+		return -1;
+	}
+	return found == 1;
+}
+
+/* ---- Setting */
+
+static const struct data_times no_times = {.ttl = DATA_NEVER};
+
+/* The times of an entry, for one that takes its place. */
+static struct data_times times_of(const struct data_entry *entry)
+{
+	return (struct data_times){
+	    entry->ttl, entry->deadline == DATA_NEVER ? 0 : entry->deadline, entry->end, entry->version, entry->disk};
+}
+
+/* Whether NX keeps what is there. Then it was answered. */
+static int is_kept(struct request *request, const struct data_key *key, unsigned flags)
+{
+	if (!(flags & TIMES_NX))
+		return 0;
+	if (flags & TIMES_GET)
+		return reply_if_there(request, key);
+	if (!data_is_there(request->data, key))
+		return 0;
+	reply_null(request->conn);
+	return 1;
+}
+
+void command_set(struct request *request)
+{
+	struct data_key key = request_key(request, 1);
+	struct times times;
+	struct data_times to;
+	struct data_entry entry = {0};
+	struct value *former;
+	int error;
+
+	if (times_find(request, 3, TIMES_SET, &times) != 0 || times_read(request, &times) != 0 ||
+	    is_kept(request, &key, times.flags))
+		return;
+	if (times.flags & (TIMES_XX | TIMES_KEEPTTL))
+		(void)data_inspect(request->data, &key, &entry, NULL, NULL);
+	if (times.flags & TIMES_XX && !entry.version) {
+		reply_null(request->conn);
+		return;
+	}
+	times_of_set(request->data, &times, &to);
+	if (times.flags & TIMES_KEEPTTL && entry.version)
+		to = times_of(&entry);
+	to.version = entry.version;
+	error = data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &to, &former);
+	if (error == WW_ESTALE) {
+		/* It has expired since, so there is none now. */
+		command_set(request);
+		return;
+	}
+	if (request_failed(request, error))
+		return;
+	if (times.flags & TIMES_GET)
+		reply_taken(request, former);
+	else
+		free(former);
+	event_tell(request, EVENT_STRING, "set", &key);
+	if (to.ttl != DATA_NEVER && !(times.flags & TIMES_KEEPTTL))
+		event_tell(request, EVENT_GENERIC, "expire", &key);
+	if (!(times.flags & TIMES_GET))
+		reply_ok(request->conn);
+}
+
+static void set_for(struct request *request, int64_t unit_ms, const char *name)
+{
+	struct data_key key = request_key(request, 1);
+	struct times times = {.name = name};
+	struct data_times to;
+
+	if (times_read_one(request, 2, unit_ms, 0, &times) != 0)
+		return;
+	times_of_set(request->data, &times, &to);
+	if (request_failed(request, data_set(request->data, &key, request->arg[3].data, request->arg[3].size, &to)))
+		return;
+	event_tell(request, EVENT_STRING, "set", &key);
+	event_tell(request, EVENT_GENERIC, "expire", &key);
+	reply_ok(request->conn);
+}
+
+void command_setex(struct request *request)
+{
+	set_for(request, 1000, "setex");
+}
+
+void command_psetex(struct request *request)
+{
+	set_for(request, 1, "psetex");
+}
+
+void command_setnx(struct request *request)
+{
+	struct data_key key = request_key(request, 1);
+
+	if (data_is_there(request->data, &key)) {
+		reply_integer(request->conn, 0);
+		return;
+	}
+	if (request_failed(
+	        request, data_set(request->data, &key, request->arg[2].data, request->arg[2].size, &no_times)))
+		return;
+	event_tell(request, EVENT_STRING, "set", &key);
+	reply_integer(request->conn, 1);
+}
+
+void command_getset(struct request *request)
+{
+	struct data_key key = request_key(request, 1);
+	struct value *former;
+
+	if (request_failed(request,
+	        data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &no_times, &former)))
+		return;
+	reply_taken(request, former);
+	event_tell(request, EVENT_STRING, "set", &key);
+}
+
+static int set_many(struct request *request)
+{
+	for (size_t i = 1; i < request->count; i += 2)
+		if (request->arg[i].size > WW_SESSION_KEY_MAX)
+			return request_failed(request, WW_EINVAL) ? -1 : 0;
+	for (size_t i = 1; i < request->count; i += 2) {
+		struct data_key key = request_key(request, i);
+		if (request_failed(request,
+		        data_set(request->data, &key, request->arg[i + 1].data, request->arg[i + 1].size, &no_times)))
+			return -1;
+		event_tell(request, EVENT_STRING, "set", &key);
+	}
+	return 0;
+}
+
+static int is_odd(struct request *request, const char *name)
+{
+	if (request->count % 2 == 1)
+		return 0;
+	reply_error(request->conn, "ERR wrong number of arguments for '%s' command", name);
+	return 1;
+}
+
+void command_mset(struct request *request)
+{
+	if (!is_odd(request, "mset") && set_many(request) == 0)
+		reply_ok(request->conn);
+}
+
+void command_msetnx(struct request *request)
+{
+	if (is_odd(request, "msetnx"))
+		return;
+	for (size_t i = 1; i < request->count; i += 2) {
+		struct data_key key = request_key(request, i);
+		if (data_is_there(request->data, &key)) {
+			reply_integer(request->conn, 0);
+			return;
+		}
+	}
+	if (set_many(request) == 0)
+		reply_integer(request->conn, 1);
+}
+
+/* ---- Reading and changing */
+
+/* Set another value, with the times of before. Returns 0, -1 after an answer, or WW_ESTALE: it has expired since. */
+static int set_again(
+    struct request *request, const struct data_key *key, const struct data_entry *entry, const void *bytes, size_t size)
+{
+	struct data_times times = entry->version ? times_of(entry) : no_times;
+	int error = data_set(request->data, key, bytes, size, &times);
+
+	if (error == WW_ESTALE)
+		return error;
+	return request_failed(request, error) ? -1 : 0;
+}
+
+void command_append(struct request *request)
+{
+	struct data_key key = request_key(request, 1);
+	const struct resp_arg *more = &request->arg[2];
+	struct value_copy copy = {0};
+	int result = -1;
+
+	if (take_copy(request, &key, &copy) < 0)
+		return;
+	if (copy.bytes.size + more->size > request->conn->parser.bulk_max)
+		reply_error(request->conn, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+	else if (buffer_append(&copy.bytes, more->data, more->size) != 0)
+		(void)request_failed(request, WW_ENOMEM);
+	else
+		result = set_again(request, &key, &copy.entry, copy.bytes.data, copy.bytes.size);
+	if (result == 0) {
+		event_tell(request, EVENT_STRING, "append", &key);
+		reply_integer(request->conn, (int64_t)copy.bytes.size);
+	}
+	buffer_free(&copy.bytes);
+	if (result == WW_ESTALE)
+		command_append(request);
+}
+
+static void add(struct request *request, int64_t more)
+{
+	struct data_key key = request_key(request, 1);
+	struct value_copy copy = {0};
+	char text[24];
+	int64_t number = 0;
+	int found = take_copy(request, &key, &copy);
+	int result;
+	int is_bad = found == 1 && resp_whole(copy.bytes.data ? copy.bytes.data : "", copy.bytes.size, &number) != 0;
+
+	buffer_free(&copy.bytes);
+	if (found < 0)
+		return;
+	if (is_bad) {
+		reply_error(request->conn, "ERR value is not an integer or out of range");
+		return;
+	}
+	if (__builtin_add_overflow(number, more, &number)) {
+		reply_error(request->conn, "ERR increment or decrement would overflow");
+		return;
+	}
+	result =
+	    set_again(request, &key, &copy.entry, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
+	if (result == WW_ESTALE)
+		add(request, more);
+	if (result != 0)
+		return;
+	event_tell(request, EVENT_STRING, "incrby", &key);
+	reply_integer(request->conn, number);
+}
+
+void command_incr(struct request *request)
+{
+	add(request, 1);
+}
+
+void command_decr(struct request *request)
+{
+	add(request, -1);
+}
+
+void command_incrby(struct request *request)
+{
+	int64_t more;
+
+	if (request_whole(request, 2, &more) == 0)
+		add(request, more);
+}
+
+void command_decrby(struct request *request)
+{
+	int64_t less;
+
+	if (request_whole(request, 2, &less) != 0)
+		return;
+	if (less == INT64_MIN)
+		reply_error(request->conn, "ERR decrement would overflow");
+	else
+		add(request, -less);
+}
+
+void command_getdel(struct request *request)
+{
+	struct data_key key = request_key(request, 1);
+	struct value *value = data_take(request->data, &key);
+	int is_there = value != NULL;
+
+	reply_taken(request, value);
+	if (is_there)
+		event_tell(request, EVENT_GENERIC, "del", &key);
+}
+
+void command_getex(struct request *request)
+{
+	struct data_key key = request_key(request, 1);
+	struct times times;
+	struct data_entry entry;
+
+	if (times_find(request, 2, TIMES_GETEX, &times) != 0)
+		return;
+	if (data_inspect(request->data, &key, &entry, NULL, NULL) != 1) {
+		reply_null(request->conn);
+		return;
+	}
+	if (times_read(request, &times) != 0)
+		return;
+	if (times.flags & TIMES_GIVEN && times_are_over(request->data, &times)) {
+		command_getdel(request);
+		return;
+	}
+	if (times.flags & TIMES_PERSIST)
+		(void)times_persist(request, &key, &entry);
+	else if (times.flags & TIMES_GIVEN)
+		(void)times_move(request, &key, &entry, &times);
+	/* Only now: if it has expired instead, its value is told, and not given. */
+	reply_value(request, &key);
+}

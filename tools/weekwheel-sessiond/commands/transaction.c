@@ -1,0 +1,276 @@
+/*
+ * MULTI keeps copies of commands. EXEC takes the stripes of all their keys and of the watched keys, compares the
+ * versions of the watched keys, and runs the commands. Meanwhile nobody else changes or reads a part.
+ */
+#include "tools/weekwheel-sessiond/commands/transaction.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/weekwheel-sessiond/server/bounds.h"
+
+/* The number of keys watched last that are compared before another is added. */
+enum { LOOKED_AT = 16 };
+
+/* A command with copies of its arguments, in one block. */
+struct queued_command {
+	struct queued_command *next;
+	const struct command_entry *command;
+	size_t size; /* of the block */
+	size_t count;
+	struct resp_arg arg[];
+};
+
+struct command_queue {
+	struct queued_command *first;
+	struct queued_command **end;
+	size_t count;
+	unsigned flags; /* of all commands */
+	int is_spoilt;
+};
+
+struct watched {
+	struct watched *next;
+	uint64_t version; /* 0: there was none */
+	struct data_key key;
+	char bytes[];
+};
+
+/* ---- The queue */
+
+static struct queued_command *copy_command(
+    const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	struct queued_command *queued;
+	size_t size = sizeof *queued + count * sizeof *arg;
+	char *to;
+
+	for (size_t i = 0; i < count; i++)
+		size += arg[i].size;
+	queued = malloc(size);
+	if (!queued)
+		return NULL;
+	queued->next = NULL;
+	queued->size = size;
+	queued->command = command;
+	queued->count = count;
+	to = (char *)(queued->arg + count);
+	for (size_t i = 0; i < count; i++) {
+		memcpy(to, arg[i].data, arg[i].size);
+		queued->arg[i] = (struct resp_arg){to, arg[i].size};
+		to += arg[i].size;
+	}
+	return queued;
+}
+
+void transaction_queue(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	struct command_queue *queue = conn->queue;
+	/* After an error EXEC refuses all, so nothing need be kept. */
+	struct queued_command *queued = queue->is_spoilt ? NULL : copy_command(command, arg, count);
+
+	if (!queued)
+		queue->is_spoilt = 1;
+	else {
+		*queue->end = queued;
+		queue->end = &queued->next;
+		queue->count++;
+		queue->flags |= command->flags;
+		bounds_count(conn, queued->size);
+	}
+	reply_text(conn, "+QUEUED\r\n");
+}
+
+void transaction_spoil(struct conn *conn)
+{
+	if (conn->queue)
+		conn->queue->is_spoilt = 1;
+}
+
+static void drop_queue(struct conn *conn)
+{
+	struct command_queue *queue = conn->queue;
+	struct queued_command *next;
+
+	conn->queue = NULL;
+	if (!queue)
+		return;
+	for (struct queued_command *queued = queue->first; queued; queued = next) {
+		next = queued->next;
+		bounds_count_out(conn, queued->size);
+		free(queued);
+	}
+	free(queue);
+}
+
+static void unwatch(struct conn *conn)
+{
+	struct watched *next;
+
+	for (struct watched *watched = conn->watched; watched; watched = next) {
+		next = watched->next;
+		bounds_count_out(conn, sizeof *watched + watched->key.length);
+		free(watched);
+	}
+	conn->watched = NULL;
+}
+
+void transaction_leave(struct conn *conn)
+{
+	drop_queue(conn);
+	unwatch(conn);
+}
+
+/* ---- Commands */
+
+void command_multi(struct request *request)
+{
+	struct conn *conn = request->conn;
+
+	if (conn->queue) {
+		reply_error(conn, "ERR MULTI calls can not be nested");
+		return;
+	}
+	conn->queue = calloc(1, sizeof *conn->queue);
+	if (!conn->queue) {
+		(void)request_failed(request, WW_ENOMEM);
+		return;
+	}
+	conn->queue->end = &conn->queue->first;
+	reply_ok(conn);
+}
+
+void command_discard(struct request *request)
+{
+	if (!request->conn->queue) {
+		reply_error(request->conn, "ERR DISCARD without MULTI");
+		return;
+	}
+	transaction_leave(request->conn);
+	reply_ok(request->conn);
+}
+
+static uint64_t version_of(struct data *data, const struct data_key *key)
+{
+	struct data_entry entry;
+
+	return data_inspect(data, key, &entry, NULL, NULL) == 1 ? entry.version : 0;
+}
+
+/* A key may be watched twice: then both versions have to be that of EXEC. Only a loop over a few keys must not add up. */
+static int is_watched(const struct conn *conn, const struct data_key *key)
+{
+	const struct watched *watched = conn->watched;
+
+	for (int i = 0; watched && i < LOOKED_AT; watched = watched->next, i++)
+		if (watched->key.database == key->database && watched->key.length == key->length &&
+		    memcmp(watched->bytes, key->bytes, key->length) == 0)
+			return 1;
+	return 0;
+}
+
+static int watch(struct request *request, const struct data_key *key)
+{
+	struct watched *watched;
+
+	if (is_watched(request->conn, key))
+		return 0;
+	watched = malloc(sizeof *watched + key->length);
+	if (!watched)
+		return -1;
+	memcpy(watched->bytes, key->bytes, key->length);
+	watched->key = (struct data_key){key->database, watched->bytes, key->length};
+	watched->version = version_of(request->data, key);
+	watched->next = request->conn->watched;
+	request->conn->watched = watched;
+	bounds_count(request->conn, sizeof *watched + key->length);
+	return 0;
+}
+
+void command_watch(struct request *request)
+{
+	if (request->conn->queue) {
+		reply_error(request->conn, "ERR WATCH inside MULTI is not allowed");
+		return;
+	}
+	for (size_t i = 1; i < request->count; i++) {
+		struct data_key key = request_key(request, i);
+		if (watch(request, &key) != 0) {
+			(void)request_failed(request, WW_ENOMEM);
+			return;
+		}
+	}
+	reply_ok(request->conn);
+}
+
+void command_unwatch(struct request *request)
+{
+	unwatch(request->conn);
+	reply_ok(request->conn);
+}
+
+/* ---- EXEC */
+
+static void find_stripes(const struct conn *conn, struct data_stripes *stripes)
+{
+	for (const struct queued_command *queued = conn->queue->first; queued; queued = queued->next)
+		command_stripes(queued->command, queued->arg, queued->count, stripes);
+	for (const struct watched *watched = conn->watched; watched; watched = watched->next)
+		data_stripes_add(stripes, watched->key.bytes, watched->key.length);
+}
+
+static int is_unchanged(struct data *data, const struct conn *conn)
+{
+	for (const struct watched *watched = conn->watched; watched; watched = watched->next)
+		if (version_of(data, &watched->key) != watched->version)
+			return 0;
+	return 1;
+}
+
+/* The commands may change what is queued and watched: RESET would, but is not queued. */
+static void run_queue(struct conn *conn)
+{
+	struct command_queue *queue = conn->queue;
+
+	conn->queue = NULL;
+	conn->is_in_exec = 1;
+	reply_array(conn, queue->count);
+	for (const struct queued_command *queued = queue->first; queued; queued = queued->next)
+		request_call(conn, queued->command, queued->arg, queued->count);
+	conn->is_in_exec = 0;
+	conn->queue = queue;
+}
+
+void command_exec(struct request *request)
+{
+	struct conn *conn = request->conn;
+	struct data_stripes stripes = {0};
+	const char *why;
+
+	if (!conn->queue) {
+		reply_error(conn, "ERR EXEC without MULTI");
+		return;
+	}
+	if (conn->queue->is_spoilt) {
+		reply_error(conn, "EXECABORT Transaction discarded because of previous errors.");
+		transaction_leave(conn);
+		return;
+	}
+	/* The journal may have become full since they were queued. */
+	if (conn->queue->flags & COMMAND_WRITE && (why = data_refuses(request->data))) {
+		reply_error(conn, "EXECABORT Transaction discarded because of: %s", why);
+		transaction_leave(conn);
+		return;
+	}
+	find_stripes(conn, &stripes);
+	data_lock(request->data, &stripes);
+	if (is_unchanged(request->data, conn)) {
+		data_begin(request->data);
+		run_queue(conn);
+		data_commit(request->data);
+	} else {
+		reply_null_array(conn);
+	}
+	data_unlock(request->data, &stripes);
+	transaction_leave(conn);
+}

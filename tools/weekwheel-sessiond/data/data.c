@@ -1,0 +1,321 @@
+/* The maps of all databases, their driver and time, and what keeps them. */
+#include "tools/weekwheel-sessiond/data/data.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/weekwheel-sessiond/data/data_internal.h"
+
+/* Readings of two clocks, of which the closest counts. */
+enum { READINGS = 16 };
+
+/* ---- Maps */
+
+static _Thread_local struct data_evicted *evicted;
+
+/* The journal hears of it when the stripe of its key can be had. */
+static void evicted_note(struct data *data, unsigned database, const void *key, size_t length)
+{
+	struct data_evicted *note;
+
+	if (!data->keep)
+		return;
+	note = malloc(sizeof *note + length);
+	/* Without the note, the key may be back after a restart. */
+	if (!note)
+		return;
+	note->next = evicted;
+	note->database = database;
+	note->length = length;
+	memcpy(note->key, key, length);
+	evicted = note;
+}
+
+struct data_evicted *data_evicted_take(void)
+{
+	struct data_evicted *all = evicted;
+
+	evicted = NULL;
+	return all;
+}
+
+static void gone(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	struct data_map *map = user;
+	struct data *data = map->data;
+	unsigned database = (unsigned)(map - data->map);
+
+	(void)session;
+	if (why == WW_GONE_EVICTED)
+		evicted_note(data, database, key, length);
+	if (data->config.gone && (why == WW_GONE_EXPIRED || why == WW_GONE_EVICTED))
+		data->config.gone(data->config.context, database, key, length, value, why);
+	free(value);
+}
+
+/* Enough that threads seldom meet. With a bound each has an equal part of it, and must have room for large values. */
+static uint32_t shards_of(const struct data_config *config)
+{
+	uint64_t share = config->memory / config->databases / SHARD_BYTES;
+
+	return config->memory && share < SHARDS ? (uint32_t)share + 1 : SHARDS;
+}
+
+static int make_map(struct data *data, struct data_map *map)
+{
+	const struct data_config *from = &data->config;
+	struct ww_session_config config;
+	struct ww_session *session;
+	uint64_t share = from->memory / from->databases;
+	int error;
+
+	(void)ww_session_config_default(&config);
+	config.gone = gone;
+	config.user = map;
+	config.shards = data->shards;
+	config.lifetime = from->lifetime;
+	config.flags = from->has_lifetimes ? WW_SESSION_LIFETIMES : 0;
+	if (from->memory) {
+		config.weight_limit = share ? share : 1;
+		config.limit = share / DATA_ENTRY_BYTES + 1;
+		config.flags |= from->policy == DATA_ALLKEYS_LRU ? WW_SESSION_ADMIT : 0;
+	}
+	error = ww_session_create(&session, data->driver, &config);
+	if (error == WW_OK)
+		map->session = session;
+	return error;
+}
+
+struct ww_session *data_map(struct data *data, unsigned database)
+{
+	struct data_map *map = &data->map[database];
+	struct ww_session *session = map->session;
+
+	if (session)
+		return session;
+	pthread_mutex_lock(&data->lock);
+	if (!map->session)
+		(void)make_map(data, map);
+	session = map->session;
+	pthread_mutex_unlock(&data->lock);
+	return session;
+}
+
+unsigned data_databases(const struct data *data)
+{
+	return data->config.databases;
+}
+
+/* What the wall clock is ahead of this one. A thread may have to wait between two readings: the closest of some count. */
+static int find_offset(struct ww_clock *clock, uint64_t *offset)
+{
+	uint64_t closest = UINT64_MAX;
+	int error = WW_OK;
+
+	for (int i = 0; i < READINGS && error == WW_OK; i++) {
+		uint64_t before = 0;
+		uint64_t wall = 0;
+		uint64_t after = 0;
+
+		error = ww_clock_now(clock, &before);
+		if (error == WW_OK)
+			error = ww_clock_now(ww_clock_wall(), &wall);
+		if (error == WW_OK)
+			error = ww_clock_now(clock, &after);
+		if (error == WW_OK && after - before < closest) {
+			closest = after - before;
+			*offset = wall - before;
+		}
+	}
+	return error;
+}
+
+static int start_time(struct data *data)
+{
+	struct ww_driver_config config;
+	int error = WW_OK;
+
+	(void)ww_driver_config_default(&config);
+	if (data->config.is_virtual)
+		error = ww_clock_virtual_create(&data->clock, WW_SECOND, NULL);
+	config.clock = data->clock ? data->clock : ww_clock_elapsed();
+	config.workers = 1;
+	if (error == WW_OK)
+		error = find_offset(config.clock, &data->offset);
+	if (error == WW_OK)
+		error = ww_driver_create(&data->driver, &config);
+	/* Whole ms of wall time are ticks of the driver: a deadline is no tick later than it must be, and none too early. */
+	data->offset -= data->offset % WW_MILLISECOND;
+	return error;
+}
+
+int data_open(struct data **made, const struct data_config *config)
+{
+	struct data *data = aligned_alloc(64, (sizeof *data + 63) / 64 * 64);
+	int error;
+
+	if (!data)
+		return WW_ENOMEM;
+	memset(data, 0, sizeof *data);
+	data->config = *config;
+	data->shards = shards_of(config);
+	pthread_mutex_init(&data->lock, NULL);
+	for (size_t i = 0; i < DATA_STRIPES; i++)
+		pthread_mutex_init(&data->stripe[i].lock, NULL);
+	for (unsigned i = 0; i < DATA_DATABASES_MAX; i++)
+		data->map[i].data = data;
+	error = start_time(data);
+	if (error == WW_OK)
+		error = make_map(data, &data->map[0]);
+	if (error == WW_OK)
+		*made = data;
+	else
+		data_close(data);
+	return error;
+}
+
+void data_set_keep(struct data *data, const struct data_keep *keep)
+{
+	data->keep = keep;
+}
+
+void data_set_loading(struct data *data, int is_loading)
+{
+	data->is_loading = is_loading;
+}
+
+void data_close(struct data *data)
+{
+	if (!data)
+		return;
+	(void)ww_driver_stop(data->driver, NULL, NULL, NULL);
+	/* What is cleared now is told to nobody. */
+	data->config.gone = NULL;
+	for (unsigned i = 0; i < DATA_DATABASES_MAX; i++)
+		(void)ww_session_destroy(data->map[i].session);
+	(void)ww_driver_destroy(data->driver);
+	(void)ww_clock_virtual_destroy(data->clock);
+	for (size_t i = 0; i < DATA_STRIPES; i++)
+		pthread_mutex_destroy(&data->stripe[i].lock);
+	pthread_mutex_destroy(&data->lock);
+	free(data);
+}
+
+/* ---- Time */
+
+uint64_t data_now(const struct data *data)
+{
+	uint64_t now = 0;
+
+	(void)ww_driver_now(data->driver, &now);
+	return now;
+}
+
+int64_t data_to_wall_ms(const struct data *data, uint64_t ns)
+{
+	return (int64_t)((ns + data->offset) / WW_MILLISECOND);
+}
+
+int64_t data_gone_ms(const struct data *data)
+{
+	uint64_t deadline = DATA_FOREVER;
+
+	(void)ww_session_gone_deadline(&deadline);
+	return deadline >= DATA_FOREVER ? INT64_MAX : data_to_wall_ms(data, deadline);
+}
+
+int64_t data_wall_ms(const struct data *data)
+{
+	return data_to_wall_ms(data, data_now(data));
+}
+
+uint64_t data_from_wall_ms(const struct data *data, int64_t ms)
+{
+	if (ms <= 0 || (uint64_t)ms <= data->offset / WW_MILLISECOND)
+		return 1;
+	if ((uint64_t)ms > (data->offset + DATA_LAST) / WW_MILLISECOND)
+		return DATA_LAST;
+	return (uint64_t)ms * WW_MILLISECOND - data->offset;
+}
+
+int data_advance(struct data *data, uint64_t ns)
+{
+	int error = data->clock ? ww_clock_virtual_advance(data->clock, ns) : WW_EINVAL;
+
+	return error == WW_OK ? ww_driver_settle(data->driver) : error;
+}
+
+/*
+ * The driver calls gone for what expires, in the tick behind the deadline. From the deadline on neither a look nor a walk
+ * sees the entry.
+ */
+void data_settle_expired(struct data *data, uint64_t since)
+{
+	const struct timespec tick = {0, WW_MILLISECOND};
+
+	while (!data->clock && data_now(data) < since + WW_MILLISECOND)
+		(void)nanosleep(&tick, NULL);
+	(void)ww_driver_settle(data->driver);
+}
+
+int data_has_lifetimes(const struct data *data)
+{
+	return data->config.has_lifetimes;
+}
+
+uint64_t data_lifetime_end(const struct data *data)
+{
+	uint64_t now = data_now(data);
+	uint64_t lifetime = data->config.lifetime;
+
+	if (!lifetime)
+		return DATA_NEVER;
+	return lifetime < DATA_LAST - now ? now + lifetime : DATA_LAST;
+}
+
+/* ---- Keeping */
+
+const char *data_refuses(const struct data *data)
+{
+	return data->keep ? data->keep->refuses(data->keep->context) : NULL;
+}
+
+void data_begin(struct data *data)
+{
+	if (data->keep)
+		data->keep->begin(data->keep->context);
+}
+
+void data_commit(struct data *data)
+{
+	if (data->keep)
+		data->keep->commit(data->keep->context);
+}
+
+int data_settle(struct data *data)
+{
+	return data->keep ? data->keep->settle(data->keep->context) : WW_OK;
+}
+
+void data_leave(struct data *data)
+{
+	if (data->keep)
+		data->keep->leave(data->keep->context);
+}
+
+int data_save(struct data *data, int wait)
+{
+	return data->keep ? data->keep->save(data->keep->context, wait) : WW_ENOTFOUND;
+}
+
+int data_saving(const struct data *data, int64_t *last)
+{
+	return data->keep ? data->keep->saving(data->keep->context, last) : 0;
+}
+
+void data_keep_info(struct data *data, struct buffer *out)
+{
+	if (data->keep && data->keep->info)
+		data->keep->info(data->keep->context, out);
+}

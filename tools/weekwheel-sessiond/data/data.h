@@ -1,0 +1,259 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_DATA_DATA_H
+#define TOOLS_WEEKWHEEL_SESSIOND_DATA_DATA_H
+
+/*
+ * The sessions: a map for each database, from key to value, with deadlines. Only these functions change a map.
+ *
+ *     command ---> stripes of its keys, locked ---> map (weekwheel/session.h)
+ *                                              \--> keep: what changed, for the journal
+ *
+ * A stripe is a lock for all keys with one hash. A thread that changes a key holds its stripe until the change is in
+ * the map and in the journal, so the records of a key are in order. A call with several keys, or with several commands
+ * in one, holds all their stripes at once. A reader of one key takes no stripe, unless a thread holds several just
+ * then. It reads again if a thread takes several meanwhile: otherwise it could see a part of that call.
+ *
+ * Times are ns of the driver's clock, which no step of the wall clock moves. Clients send and get wall time in ms.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weekwheel/session.h"
+
+enum { DATA_DATABASES_MAX = 64, DATA_STRIPES = 256 };
+
+struct buffer;
+struct data;
+
+/* ---- Values */
+
+#define VALUE_MAX ((size_t)512 * 1024 * 1024)
+
+/* A value: one block. With 100 bytes it takes 112, a size that allocators have. */
+struct value {
+	uint32_t disk[2]; /* the deadline that the journal has for the key: value_disk */
+	uint32_t size;    /* of the bytes */
+	char bytes[];
+};
+
+static inline uint64_t value_disk(const struct value *value)
+{
+	return (uint64_t)value->disk[1] << 32 | value->disk[0];
+}
+
+static inline void value_set_disk(struct value *value, uint64_t deadline)
+{
+	value->disk[0] = (uint32_t)deadline;
+	value->disk[1] = (uint32_t)(deadline >> 32);
+}
+
+/* ---- Keeping: what the journal hears */
+
+#define DATA_NEVER UINT64_MAX
+/* Deadlines are capped here, more than a century ahead. */
+#define DATA_LAST (WW_DRIVER_TIME_MAX - 1)
+
+/* A key's content, in full. */
+struct data_record {
+	unsigned database;
+	const void *key;
+	size_t length;
+	struct value *value; /* the map's: keep may set its `disk` before it returns. A set may keep what is there */
+	uint64_t ttl;        /* ns that a touch without a time starts anew; DATA_NEVER: no deadline */
+	uint64_t deadline;   /* when the key expires, unless it is touched; DATA_NEVER */
+	uint64_t end;        /* of its lifetime, which no touch moves; DATA_NEVER */
+	int is_new;          /* of a set or rename: the key had no entry, or it had expired */
+};
+
+/*
+ * Called with the stripes of the keys held, by any thread, after the map has changed. These functions must not call the
+ * map. They cannot fail: a journal that cannot write reports that in `refuses`, which is called before each command
+ * that writes, and in `settle`.
+ */
+struct data_keep {
+	void *context;
+	const char *(*refuses)(
+	    void *context); /* NULL: it takes changes; otherwise an answer for clients, "MISCONF ..." */
+	void (*set)(void *context, const struct data_record *record);
+	void (*touch)(void *context, const struct data_record *record);                  /* only times are new */
+	void (*begin_lifetime)(void *context, const struct data_record *record);         /* and with them the end */
+	void (*erase)(void *context, unsigned database, const void *key, size_t length); /* deleted or evicted */
+	void (*rename)(void *context, const struct data_record *record, const void *from, size_t from_length);
+	void (*clear)(void *context, unsigned database); /* all stripes are held */
+	/* What comes from this thread between the two belongs together: all of it, or nothing, after a crash. */
+	void (*begin)(void *context);
+	void (*commit)(void *context);
+	/* Write all sessions to disk anew: within the call, or begin to. 0 or a WW_E*; WW_EBUSY: one is being written. */
+	int (*save)(void *context, int wait);
+	/* Return 1 while one is being written. *last gets when the last one was complete, in s of wall time. */
+	int (*saving)(void *context, int64_t *last);
+	/* Add lines for INFO, "name:value\r\n"; or NULL. */
+	void (*info)(void *context, struct buffer *out);
+	/* Before the answers of a turn are sent: wait until its changes are as stable as was asked. 0 or a WW_E*. */
+	int (*settle)(void *context);
+	/* This thread changes nothing any more. */
+	void (*leave)(void *context);
+};
+
+/* ---- Opening */
+
+enum data_policy { DATA_NOEVICTION, DATA_ALLKEYS_LRU, DATA_VOLATILE_LRU };
+
+/* A key has expired or was evicted, with this value. No lock is held, or those of another key. */
+typedef void data_gone_fn(
+    void *context, unsigned database, const void *key, size_t length, const struct value *value, enum ww_gone why);
+
+struct data_config {
+	unsigned databases;      /* 1 to DATA_DATABASES_MAX */
+	uint64_t lifetime;       /* ns; 0: none */
+	int has_lifetimes;       /* keys may have lifetimes of their own, though `lifetime` is 0 */
+	int keeps_lifetimes;     /* a set of a key that is there goes on with its lifetime, unless it says another */
+	uint64_t memory;         /* bytes; 0: no bound */
+	enum data_policy policy; /* what happens at the bound */
+	int is_virtual;          /* time stands still until data_advance */
+	data_gone_fn *gone;      /* NULL: no calls */
+	void *context;           /* for gone */
+};
+
+/* Returns 0 or a WW_E*. */
+int data_open(struct data **data, const struct data_config *config);
+/* From now on changes are told. Called before clients come, or never. */
+void data_set_keep(struct data *data, const struct data_keep *keep);
+/* The maps go with all that is in them. NULL is harmless. */
+void data_close(struct data *data);
+
+/* For the journal: the map of a database. It is made at its first use; NULL: there is no memory. */
+struct ww_session *data_map(struct data *data, unsigned database);
+unsigned data_databases(const struct data *data);
+/* Whether entries can have ends of lifetimes. */
+int data_has_lifetimes(const struct data *data);
+/* The end of the server's own lifetime, if it begins now; DATA_NEVER: there is none. */
+uint64_t data_lifetime_end(const struct data *data);
+/*
+ * For the journal, before clients come: from now on, or no more, the bound of memory refuses nothing and evicts nothing. What
+ * is read has also entries that were evicted or had expired when others came, and keys fill other shards than before.
+ */
+void data_set_loading(struct data *data, int is_loading);
+/* Then: make an entry as it was. Returns 0 or a WW_E*. Nothing is told to keep. */
+int data_restore(struct data *data, const struct data_record *record, const void *bytes, size_t size);
+
+/* Now: on the driver's clock in ns, and by the wall clock in ms. */
+uint64_t data_now(const struct data *data);
+int64_t data_wall_ms(const struct data *data);
+/* Convert between the clocks. Out-of-range values become 1 or DATA_LAST. */
+int64_t data_to_wall_ms(const struct data *data, uint64_t ns);
+uint64_t data_from_wall_ms(const struct data *data, int64_t ms);
+/* In config's gone: the deadline of that key by the wall clock; INT64_MAX: it had none. */
+int64_t data_gone_ms(const struct data *data);
+/* Step the virtual clock, and wait until what has expired by then was told. WW_EINVAL: time is real. */
+int data_advance(struct data *data, uint64_t ns);
+
+/* Wait until gone was called for all that has left the maps by now. The caller holds no stripe. */
+void data_settle_gone(struct data *data);
+
+/* ---- Stripes */
+
+struct data_stripes {
+	uint64_t bits[DATA_STRIPES / 64];
+};
+
+void data_stripes_add(struct data_stripes *stripes, const void *key, size_t length);
+void data_stripes_all(struct data_stripes *stripes);
+/* For the keys of one command that writes, or for several commands. */
+void data_lock(struct data *data, const struct data_stripes *stripes);
+void data_unlock(struct data *data, const struct data_stripes *stripes);
+/* Return when all that hold stripes now have given them back. */
+void data_pass(struct data *data);
+/* The same as data_lock and data_unlock for one key. */
+unsigned data_lock_key(struct data *data, const void *key, size_t length);
+void data_unlock_key(struct data *data, unsigned stripe);
+/* For a reader of one key. */
+struct data_reading {
+	int stripe;    /* that is held, or -1 */
+	uint64_t seen; /* how often somebody had taken several */
+};
+void data_read_begin(struct data *data, const void *key, size_t length, struct data_reading *reading);
+/* Returns 1 if somebody has taken several meanwhile: it may have read a part of what that one does, and reads again. */
+int data_read_end(struct data *data, const struct data_reading *reading);
+
+/* ---- Reading */
+
+struct data_key {
+	unsigned database;
+	const char *bytes;
+	size_t length;
+};
+
+struct data_entry {
+	uint64_t version; /* 0: the key has no entry */
+	uint64_t ttl;     /* as in struct data_record */
+	uint64_t deadline;
+	uint64_t end;
+	uint64_t disk; /* value_disk */
+	size_t size;
+};
+
+/* What a map has found. */
+void data_entry_fill(struct data_entry *entry, const struct ww_session_found *found);
+
+/* Call fn with the value: it must be short, and may not call back. Returns 1, 0 if there is none, or a WW_E*. */
+int data_read(struct data *data, const struct data_key *key, ww_look_fn *fn, void *context);
+/* The same, with all that is known. fn may be NULL. Without an entry, entry->version is 0. */
+int data_inspect(
+    struct data *data, const struct data_key *key, struct data_entry *entry, ww_look_fn *fn, void *context);
+/* Without being a use of the key. */
+int data_is_there(struct data *data, const struct data_key *key);
+uint64_t data_count(struct data *data, unsigned database);
+/* Return a cursor of ww_session_scan, taken at random. */
+uint64_t data_cursor(struct data *data, unsigned database);
+void data_stats(struct data *data, struct ww_session_stats *stats);
+
+/* ---- Changing: the caller holds the key's stripe */
+
+/* The TTL of what is over when it comes. */
+#define DATA_TTL_OVER UINT64_C(1)
+
+/* Times of a set or a touch. */
+struct data_times {
+	uint64_t ttl;      /* ns; DATA_NEVER: the key has no deadline; or DATA_TTL_OVER */
+	uint64_t deadline; /* 0: ttl from now on */
+	uint64_t end;      /* of the lifetime; 0: the server's own begins; DATA_NEVER: none */
+	uint64_t version;  /* of a set: that the entry must have; 0: any, or none */
+	uint64_t disk; /* of a set that keeps the times of an entry: its `disk`, which the journal keeps; otherwise 0 */
+};
+
+/*
+ * Return 0, or WW_ENOMEM (the bound is reached), WW_ETOOBIG, WW_EOVERFLOW (the TTL is too long), WW_ESTALE (what has the
+ * version has expired or was evicted).
+ */
+int data_set(
+    struct data *data, const struct data_key *key, const void *bytes, size_t size, const struct data_times *times);
+/* The same, and *former gets the value that was there, to be freed, or NULL: one that has expired is told, and not given. */
+int data_swap(struct data *data, const struct data_key *key, const void *bytes, size_t size,
+    const struct data_times *times, struct value **former);
+/*
+ * Give the entry other times, keeping its value and the end of its lifetime; with its first deadline the server's own
+ * begins. Returns 1, 0 if it is gone, or a WW_E*.
+ */
+int data_touch(
+    struct data *data, const struct data_key *key, const struct data_entry *entry, uint64_t ttl, uint64_t deadline);
+/* Returns 1, or 0 if there was none. */
+int data_delete(struct data *data, const struct data_key *key);
+/* The same, and return the value, to be freed, or NULL. */
+struct value *data_take(struct data *data, const struct data_key *key);
+/* What has the name `to` goes. Returns 1, or 0 if there is no entry, or a WW_E*. Both stripes are held. */
+int data_rename(struct data *data, const struct data_key *key, const struct data_key *to);
+/* Of the databases from the first to the last. All stripes are held. What has expired by then is told as ever. */
+int data_clear(struct data *data, unsigned first, unsigned last);
+
+const char *data_refuses(const struct data *data);
+void data_begin(struct data *data);
+void data_commit(struct data *data);
+int data_settle(struct data *data);
+void data_leave(struct data *data);
+/* WW_ENOTFOUND: nothing keeps the sessions. */
+int data_save(struct data *data, int wait);
+int data_saving(const struct data *data, int64_t *last);
+void data_keep_info(struct data *data, struct buffer *out);
+
+#endif

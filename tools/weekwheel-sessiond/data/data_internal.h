@@ -1,0 +1,54 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_DATA_DATA_INTERNAL_H
+#define TOOLS_WEEKWHEEL_SESSIOND_DATA_DATA_INTERNAL_H
+
+/* Shared by the files of data.h: data.c has the maps and their time, look.c reads, change.c changes, stripes.c locks. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "tools/weekwheel-sessiond/data/data.h"
+
+/* An entry without a deadline has this one, later than all others. */
+#define DATA_FOREVER WW_DRIVER_TIME_MAX
+/* The bytes that an entry takes in addition to key and value, for the bound of memory. */
+enum { DATA_ENTRY_BYTES = 128 };
+/* With a bound of memory, a shard of a map has about this much; an entry may take all of it. */
+enum { SHARD_BYTES = 16 * 1024 * 1024, SHARDS = 32 };
+
+struct data_map {
+	struct ww_session *_Atomic session;
+	struct data *data;
+};
+
+struct data_stripe {
+	_Alignas(64) pthread_mutex_t lock;
+};
+
+struct data {
+	struct data_config config;
+	uint32_t shards; /* of each map */
+	const struct data_keep *keep;
+	struct ww_driver *driver;
+	struct ww_clock *clock; /* virtual, or NULL */
+	uint64_t offset;        /* wall time less the driver's, in ns */
+	int is_loading;         /* nothing is refused or evicted at the bound of memory */
+	pthread_mutex_t lock;   /* for making maps */
+	struct data_map map[DATA_DATABASES_MAX];
+	_Alignas(64) _Atomic uint64_t several; /* low half: who holds several stripes, or waits; high half: how often */
+	struct data_stripe stripe[DATA_STRIPES];
+};
+
+/* A key that this thread's calls have evicted, and that the journal does not have yet. */
+struct data_evicted {
+	struct data_evicted *next;
+	unsigned database;
+	size_t length;
+	char key[];
+};
+
+/* Return this thread's list, which is empty then. */
+struct data_evicted *data_evicted_take(void);
+/* Wait until gone was called for what had expired by then. */
+void data_settle_expired(struct data *data, uint64_t since);
+
+#endif

@@ -1,0 +1,101 @@
+/* Reads entries, and counts them. */
+#include <sys/random.h>
+
+#include "tools/weekwheel-sessiond/data/data_internal.h"
+
+struct looking {
+	struct data *data;
+	struct data_entry *entry;
+	ww_look_fn *fn;
+	void *context;
+};
+
+void data_entry_fill(struct data_entry *entry, const struct ww_session_found *found)
+{
+	const struct value *value = found->value;
+
+	entry->version = found->version;
+	entry->deadline = found->deadline >= DATA_FOREVER ? DATA_NEVER : found->deadline;
+	entry->ttl = found->ttl >= WW_SESSION_TTL_MAX ? DATA_NEVER : found->ttl;
+	entry->end =
+	    found->end_left == WW_SESSION_NO_END ? DATA_NEVER : found->deadline - found->left + found->end_left;
+	entry->disk = value_disk(value);
+	entry->size = value->size;
+}
+
+static int look(const void *key, size_t length, const struct ww_session_found *found, void *context)
+{
+	struct looking *looking = context;
+
+	(void)key;
+	(void)length;
+	if (looking->entry)
+		data_entry_fill(looking->entry, found);
+	if (looking->fn)
+		looking->fn(found->value, looking->context);
+	return 0;
+}
+
+int data_read(struct data *data, const struct data_key *key, ww_look_fn *fn, void *context)
+{
+	struct ww_session *session = data_map(data, key->database);
+
+	return session ? ww_session_look(session, key->bytes, key->length, fn, context) : 0;
+}
+
+int data_inspect(struct data *data, const struct data_key *key, struct data_entry *entry, ww_look_fn *fn, void *context)
+{
+	struct looking looking = {data, entry, fn, context};
+	struct ww_session *session = data_map(data, key->database);
+
+	entry->version = 0;
+	return session ? ww_session_inspect(session, key->bytes, key->length, look, &looking) : 0;
+}
+
+int data_is_there(struct data *data, const struct data_key *key)
+{
+	struct ww_session *session = data_map(data, key->database);
+	uint64_t left;
+
+	return session && ww_session_time_left(session, key->bytes, key->length, &left) == 1;
+}
+
+static void add_stats(struct data *data, unsigned database, struct ww_session_stats *all)
+{
+	struct ww_session_stats stats;
+
+	if (!data->map[database].session || ww_session_stats(data->map[database].session, &stats) != WW_OK)
+		return;
+	all->entries += stats.entries;
+	all->hits += stats.hits;
+	all->misses += stats.misses;
+	all->expired += stats.expired;
+	all->evicted += stats.evicted;
+	all->weight += stats.weight;
+	all->bytes += stats.bytes;
+}
+
+uint64_t data_count(struct data *data, unsigned database)
+{
+	struct ww_session_stats stats = {0};
+
+	add_stats(data, database, &stats);
+	return stats.entries;
+}
+
+uint64_t data_cursor(struct data *data, unsigned database)
+{
+	uint64_t a_shard = data_count(data, database) / data->shards + 1;
+	uint64_t random = 0;
+
+	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
+		random = data_now(data);
+	return (random % data->shards << 32 | (random >> 32) % a_shard) + 1;
+}
+
+void data_stats(struct data *data, struct ww_session_stats *stats)
+{
+	*stats = (struct ww_session_stats){0};
+	for (unsigned i = 0; i < data->config.databases; i++)
+		add_stats(data, i, stats);
+}

@@ -1,0 +1,40 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_HTTP_CENSUS_H
+#define TOOLS_WEEKWHEEL_SESSIOND_HTTP_CENSUS_H
+
+/*
+ * A census counts all sessions by the second in which they expire. A thread of its own takes it, when a client asks and
+ * the last one is too old. The walk of the maps holds nobody up (ww_session_walk), and takes a twentieth of the time at
+ * most. All calls are made in the loop's thread.
+ */
+
+#include <uv.h>
+
+#include "tools/common/survey.h"
+#include "tools/weekwheel-sessiond/data/data.h"
+
+/* A week; and the seconds that a census counts: a week and the greatest age of a census. */
+enum { CENSUS_WEEK = 7 * 86400, CENSUS_SECONDS = CENSUS_WEEK + 3600 };
+
+struct census {
+	uint64_t at;                        /* ns of the driver's clock, when it began */
+	uint64_t began, ended;              /* ms of the loop's */
+	uint32_t by_second[CENSUS_SECONDS]; /* that expire so many seconds after `at` */
+	struct survey survey;
+};
+
+struct takes;
+
+/* `done` is called after each one that was begun. Returns NULL without memory. */
+struct takes *census_start(uv_loop_t *loop, struct data *data, void (*done)(void *context), void *context);
+/* A census that is being taken ends early, and the loop goes on until then. NULL is harmless. */
+void census_stop(struct takes *takes);
+
+/* Return 0 if the last one is fresh, or there is no memory for another; otherwise 1: one is being taken. */
+int census_refresh(struct takes *takes);
+/* The last census, or NULL: there was no memory for one. */
+const struct census *census_last(const struct takes *takes);
+
+/* How many expire in each of `count` spans of so many seconds from now on, the time of the driver's clock. */
+void census_forecast(const struct census *census, uint64_t now, uint64_t span, uint64_t *counts, size_t count);
+
+#endif

@@ -1,0 +1,297 @@
+/* The page, and the JSON that it asks for: see view.h. */
+#include "tools/weekwheel-sessiond/http/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/common/json.h"
+#include "tools/common/message.h"
+#include "tools/common/number.h"
+#include "tools/service/page.h"
+#include "tools/service/reply.h"
+#include "tools/service/state.h"
+#include "tools/weekwheel-sessiond/http/census.h"
+#include "tools/weekwheel-sessiond/http/files.h"
+#include "weekwheel/version.h"
+
+/*
+ * A browser's cookie proves its session by the key. Therefore only the beginning of a key is shown, at most half of it.
+ */
+enum { COUNT_MAX = 10080, WAITING_MAX = 64, KEY_SHOWN = 16 };
+
+struct view_question {
+	struct web_visit visit;
+	struct viewer *view;
+	LIST_ENTRY(view_question) next;
+	uint64_t span; /* 0: all in numbers */
+	size_t count;
+	int is_suspended;
+};
+
+struct viewer {
+	struct sessiond *server;
+	struct takes *takes;
+	LIST_HEAD(, view_question) questions;
+	unsigned waiting;
+};
+
+static enum MHD_Result reply_json(struct MHD_Connection *client, int bad, struct buffer *out)
+{
+	if (!bad)
+		return reply_body(client, MHD_HTTP_OK, "application/json", out);
+	buffer_free(out);
+	return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory to tell\n");
+}
+
+/* ---- /v1/stats */
+
+static int add_databases(const struct sessiond *server, struct buffer *out)
+{
+	const char *comma = "";
+	int bad = buffer_format(out, ",\"databases\":[");
+
+	for (unsigned i = 0; i < data_databases(server->data); i++) {
+		uint64_t count = data_count(server->data, i);
+		if (count == 0)
+			continue;
+		bad |= buffer_format(out, "%s{\"database\":%u,\"sessions\":%" PRIu64 "}", comma, i, count);
+		comma = ",";
+	}
+	return bad | buffer_format(out, "]");
+}
+
+/* What the process has in memory. 0: nobody knows. */
+static uint64_t resident(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	uint64_t all, pages = 0;
+
+	if (file && fscanf(file, "%" SCNu64 " %" SCNu64, &all, &pages) != 2)
+		pages = 0;
+	if (file)
+		(void)fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void add_stop(const struct told_state *state, void *context)
+{
+	unsigned *stops = context;
+
+	if (state->is_on)
+		*stops |= state->stops;
+}
+
+static enum MHD_Result serve_stats(const struct sessiond *server, struct MHD_Connection *client)
+{
+	struct ww_session_stats stats;
+	struct buffer out = {0};
+	uint64_t commands = 0;
+	uint64_t in = 0;
+	uint64_t sent = 0;
+	unsigned stops = 0;
+	int bad;
+
+	data_stats(server->data, &stats);
+	state_each(add_stop, &stops);
+	for (unsigned i = 0; i < server->loop_count; i++) {
+		commands += server->loop[i].commands;
+		in += server->loop[i].bytes_in;
+		sent += server->loop[i].bytes_out;
+	}
+	bad = buffer_format(&out,
+	    "{\"version\":\"%s\",\"ready\":%s,\"uptime_ms\":%" PRIi64 ",\"sessions\":%" PRIu64 ",\"clients\":%" PRIu64
+	    ",\"commands\":%" PRIu64 ",\"received_bytes\":%" PRIu64 ",\"sent_bytes\":%" PRIu64,
+	    ww_version(), stops ? "false" : "true", data_wall_ms(server->data) - server->started_ms,
+	    (uint64_t)stats.entries, server->clients, commands, in, sent);
+	bad |= buffer_format(&out,
+	    ",\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"expired\":%" PRIu64 ",\"evicted\":%" PRIu64
+	    ",\"map_bytes\":%" PRIu64 ",\"resident_bytes\":%" PRIu64 ",\"most_bytes\":%" PRIu64,
+	    stats.hits, stats.misses, stats.expired, stats.evicted, (uint64_t)stats.bytes, resident(),
+	    server->settings->memory);
+	bad |= add_databases(server, &out) | buffer_format(&out, "}\n");
+	return reply_json(client, bad, &out);
+}
+
+/* ---- What needs a census */
+
+static int add_largest(const struct survey_key *key, const char *comma, struct buffer *out)
+{
+	size_t shown = key->length / 2 < KEY_SHOWN ? key->length / 2 : KEY_SHOWN;
+
+	if (buffer_format(out, "%s{\"database\":%u,\"key\":", comma, key->database) != 0 ||
+	    buffer_reserve(out, JSON_QUOTED(KEY_SHOWN)) != 0)
+		return -1;
+	out->size += json_quote(out->data + out->size, key->text, shown);
+	if (buffer_format(out, ",\"bytes\":%" PRIu64, key->size) != 0)
+		return -1;
+	return key->left_ms < 0 ? buffer_format(out, ",\"left\":null}")
+	                        : buffer_format(out, ",\"left\":%.3f}", (double)key->left_ms / 1000);
+}
+
+static int add_sessions(const struct census *census, uint64_t now, struct buffer *out)
+{
+	const struct survey *survey = &census->survey;
+	int bad = buffer_format(out,
+	    "{\"sessions\":%" PRIu64 ",\"value_bytes\":%" PRIu64 ",\"later\":%" PRIu64 ",\"never\":%" PRIu64
+	    ",\"age\":%.3f,\"largest\":[",
+	    survey->keys, survey->bytes, survey->by_wheel[SURVEY_LATER], survey->by_wheel[SURVEY_NEVER],
+	    now < census->at ? 0 : (double)(now - census->at) / 1e9);
+
+	for (size_t i = 0; i < survey->largest_count; i++)
+		bad |= add_largest(&survey->largest[i], i ? "," : "", out);
+	return bad | buffer_format(out, "]}\n");
+}
+
+static int add_forecast(const struct census *census, uint64_t now, uint64_t span, size_t count, struct buffer *out)
+{
+	uint64_t *counts = calloc(count, sizeof *counts);
+	int bad = !counts || buffer_format(out, "{\"span\":%" PRIu64 ",\"counts\":[", span);
+
+	if (!bad)
+		census_forecast(census, now, span, counts, count);
+	for (size_t i = 0; i < count && !bad; i++)
+		bad = buffer_format(out, "%s%" PRIu64, i ? "," : "", counts[i]);
+	free(counts);
+	return bad || buffer_format(out, "]}\n");
+}
+
+static enum MHD_Result answer(struct view_question *question)
+{
+	const struct census *census = census_last(question->view->takes);
+	uint64_t now = data_now(question->view->server->data);
+	struct buffer out = {0};
+	int bad = !census;
+
+	if (census && question->span)
+		bad = add_forecast(census, now, question->span, question->count, &out);
+	else if (census)
+		bad = add_sessions(census, now, &out);
+	return reply_json(question->visit.client, bad, &out);
+}
+
+/* ---- Those who wait for one */
+
+static struct view_question *question_of(struct web_visit *visit)
+{
+	return (struct view_question *)(void *)((char *)visit - offsetof(struct view_question, visit));
+}
+
+static enum MHD_Result go_on(struct web_visit *visit, const char *data, size_t *size)
+{
+	(void)data;
+	(void)size;
+	return answer(question_of(visit));
+}
+
+static void end(struct web_visit *visit)
+{
+	struct view_question *question = question_of(visit);
+
+	question->view->waiting--;
+	LIST_REMOVE(question, next);
+	free(question);
+}
+
+static void resume_all(void *context)
+{
+	struct viewer *view = context;
+	struct view_question *question;
+
+	LIST_FOREACH(question, &view->questions, next)
+	{
+		if (question->is_suspended)
+			web_resume(view->server->web, &question->visit);
+		question->is_suspended = 0;
+	}
+}
+
+static enum MHD_Result ask(
+    struct viewer *view, struct MHD_Connection *client, uint64_t span, size_t count, struct web_visit **visit)
+{
+	struct view_question *question = view->waiting < WAITING_MAX ? calloc(1, sizeof *question) : NULL;
+
+	if (!question)
+		return reply_later(client, 1, "too many wait for the sessions to be counted: try again\n");
+	*question = (struct view_question){{client, go_on, end}, view, {0}, span, count, 0};
+	view->waiting++;
+	LIST_INSERT_HEAD(&view->questions, question, next);
+	*visit = &question->visit;
+	if (!census_refresh(view->takes))
+		return answer(question);
+	question->is_suspended = 1;
+	MHD_suspend_connection(client);
+	return MHD_YES;
+}
+
+/* ---- Requests */
+
+static int read_argument(
+    struct MHD_Connection *client, const char *name, uint64_t preset, uint64_t most, uint64_t *number)
+{
+	const char *text = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, name);
+
+	*number = preset;
+	return text ? number_whole(text, strlen(text), 1, most, number) : 0;
+}
+
+static enum MHD_Result serve_forecast(struct viewer *view, struct MHD_Connection *client, struct web_visit **visit)
+{
+	uint64_t span, count;
+
+	if (read_argument(client, "span", 3600, CENSUS_WEEK, &span) != 0 ||
+	    read_argument(client, "count", 24, COUNT_MAX, &count) != 0)
+		return reply_text(client, MHD_HTTP_BAD_REQUEST, "span=1 to 604800 seconds, count=1 to 10080\n");
+	return ask(view, client, span, (size_t)count, visit);
+}
+
+static const struct page_file files[] = {
+    {"/", PAGE_HTML, sessions_html, &sessions_html_size},
+    {"/sessions.js", PAGE_SCRIPT, sessions_js, &sessions_js_size},
+};
+
+int view_serves(struct viewer *view, struct MHD_Connection *client, const char *path, struct web_visit **visit,
+    enum MHD_Result *result)
+{
+	if (strcmp(path, "/v1/stats") == 0)
+		*result = serve_stats(view->server, client);
+	else if (strcmp(path, "/v1/forecast") == 0)
+		*result = serve_forecast(view, client, visit);
+	else if (strcmp(path, "/v1/sessions") == 0)
+		*result = ask(view, client, 0, 0, visit);
+	else
+		return page_serve(client, path, files, sizeof files / sizeof *files, result);
+	return 1;
+}
+
+/* ---- Beginning and end */
+
+struct viewer *view_start(struct sessiond *server)
+{
+	struct viewer *view = calloc(1, sizeof *view);
+
+	if (view) {
+		view->server = server;
+		view->takes = census_start(&server->loop[0].uv, server->data, resume_all, view);
+	}
+	if (view && view->takes)
+		return view;
+	free(view);
+	message_error("no memory");
+	return NULL;
+}
+
+void view_stop(struct viewer *view)
+{
+	resume_all(view);
+}
+
+void view_free(struct viewer *view)
+{
+	if (!view)
+		return;
+	census_stop(view->takes);
+	free(view);
+}

@@ -1,0 +1,299 @@
+/* The folder, the thread that syncs the journal, and the one that writes images: see keep.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/time.h"
+#include "tools/common/message.h"
+#include "tools/service/state.h"
+#include "tools/weekwheel-sessiond/keep/keep_internal.h"
+
+/* After an image that failed: the next one would fill the disk as that did, and the journal has to go on. */
+#define REST (10 * WW_SECOND)
+/* Each server that is killed leaves a file of a mebibyte, however little it has. When so many are found, an image is written. */
+enum { FILES_LEFT = 16 };
+
+/* ---- The threads */
+
+/* The lock is held. */
+static void write_image(struct keep *keep)
+{
+	uint64_t number = keep->asked;
+	int error;
+
+	pthread_mutex_unlock(&keep->lock);
+	error = keep_image_write(keep, 0);
+	if (error)
+		state_begin("image", 0,
+		    "an image of the sessions cannot be written to %s: %s; the journal grows until it can", keep->path,
+		    ww_strerror(error));
+	else
+		state_end("image", "images of the sessions are written to %s again", keep->path);
+	pthread_mutex_lock(&keep->lock);
+	keep->done = number;
+	keep->is_failing = error != 0;
+	keep->again = error ? time_now(CLOCK_MONOTONIC) + REST : 0;
+	if (!error)
+		keep->last = (int64_t)time(NULL);
+	pthread_cond_broadcast(&keep->wake);
+}
+
+/* Syncs do not wait for an image, which may take minutes. */
+static void *paint(void *context)
+{
+	struct keep *keep = context;
+
+	pthread_mutex_lock(&keep->lock);
+	while (!keep->is_ending) {
+		if (keep->asked != keep->done)
+			write_image(keep);
+		else
+			pthread_cond_wait(&keep->wake, &keep->lock);
+	}
+	pthread_mutex_unlock(&keep->lock);
+	return NULL;
+}
+
+static int is_due(const struct keep *keep)
+{
+	return keep->grown > keep->config.grows && keep->grown > keep->image_bytes &&
+	       time_now(CLOCK_MONOTONIC) >= keep->again;
+}
+
+/* What was written becomes stable; what is long becomes short. The lock is held. */
+static void tend(struct keep *keep)
+{
+	keep->has_work = 0;
+	pthread_mutex_unlock(&keep->lock);
+	if (keep->config.sync == KEEP_INTERVAL)
+		(void)keep_log_sync(keep);
+	keep_log_turn(keep);
+	pthread_mutex_lock(&keep->lock);
+	if (keep->asked == keep->done && is_due(keep)) {
+		keep->asked++;
+		pthread_cond_broadcast(&keep->wake);
+	}
+}
+
+/* Sleep until there is work, and then for an interval more, unless it is the end. */
+static void wait_for_work(struct keep *keep)
+{
+	uint64_t since;
+	uint64_t pause;
+
+	while (!keep->is_ending && !keep->has_work && !keep->is_full)
+		pthread_cond_wait(&keep->wake, &keep->lock);
+	since = time_now(CLOCK_MONOTONIC);
+	do
+		/* Who waits for room does not wait for an hour. */
+		pause = keep->is_full && keep->config.interval > WW_SECOND ? WW_SECOND : keep->config.interval;
+	while (!keep->is_ending && time_wait(&keep->wake, &keep->lock, time_add(since, pause)) != ETIMEDOUT);
+}
+
+static void *run(void *context)
+{
+	struct keep *keep = context;
+
+	pthread_mutex_lock(&keep->lock);
+	while (!keep->is_ending) {
+		wait_for_work(keep);
+		if (keep->has_work)
+			tend(keep);
+		if (keep->is_full) {
+			pthread_mutex_unlock(&keep->lock);
+			keep_log_room(keep);
+			pthread_mutex_lock(&keep->lock);
+		}
+	}
+	pthread_mutex_unlock(&keep->lock);
+	return NULL;
+}
+
+static int save(void *context, int wait)
+{
+	struct keep *keep = context;
+	int result = WW_OK;
+
+	pthread_mutex_lock(&keep->lock);
+	if (keep->asked != keep->done) {
+		result = WW_EBUSY;
+	} else {
+		uint64_t number = ++keep->asked;
+
+		pthread_cond_broadcast(&keep->wake);
+		while (wait && keep->done < number && !keep->is_ending)
+			pthread_cond_wait(&keep->wake, &keep->lock);
+		if (wait && (keep->is_failing || keep->done < number))
+			result = WW_EIO;
+	}
+	pthread_mutex_unlock(&keep->lock);
+	return result;
+}
+
+static int saving(void *context, int64_t *last)
+{
+	struct keep *keep = context;
+	int is_busy;
+
+	pthread_mutex_lock(&keep->lock);
+	is_busy = keep->asked != keep->done;
+	*last = keep->last;
+	pthread_mutex_unlock(&keep->lock);
+	return is_busy;
+}
+
+static void info(void *context, struct buffer *out)
+{
+	struct keep *keep = context;
+
+	(void)buffer_format(out,
+	    "journal_size:%" PRIu64 "\r\njournal_since_image:%" PRIu64 "\r\njournal_unsynced_changes:%" PRIu64
+	    "\r\njournal_last_write_status:%s\r\nimage_size:%" PRIu64 "\r\n",
+	    ww_journal_bytes(&keep->journal), (uint64_t)keep->grown, keep->written - keep->synced,
+	    ww_fault_final(&keep->fault) || keep->is_full ? "err" : "ok", (uint64_t)keep->image_bytes);
+}
+
+/* ---- Beginning and end */
+
+/* One that was made now has a stable name before anything is acknowledged. */
+static int take_folder(struct keep *keep)
+{
+	int is_new = mkdir(keep->path, 0700) == 0;
+	int parent;
+
+	if (!is_new && errno != EEXIST)
+		return message_error("--data %s: %s", keep->path, strerror(errno));
+	keep->folder = open(keep->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (keep->folder < 0)
+		return message_error("--data %s: %s", keep->path, strerror(errno));
+	if (flock(keep->folder, LOCK_EX | LOCK_NB) != 0)
+		return message_error(
+		    "--data %s: another server has this folder: end it, or give another folder", keep->path);
+	parent = is_new ? openat(keep->folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (parent >= 0) {
+		(void)fsync(parent);
+		(void)close(parent);
+	}
+	return 0;
+}
+
+static void keep_free(struct keep *keep)
+{
+	if (keep->is_open)
+		ww_journal_close(&keep->journal);
+	if (keep->folder >= 0)
+		(void)close(keep->folder);
+	ww_fault_destroy(&keep->fault);
+	buffer_free(&keep->pending);
+	buffer_free(&keep->batch);
+	pthread_cond_destroy(&keep->wake);
+	pthread_mutex_destroy(&keep->lock);
+	pthread_mutex_destroy(&keep->writing);
+	pthread_mutex_destroy(&keep->noting);
+	free(keep->path);
+	free(keep);
+}
+
+static struct keep *keep_make(struct data *data, const struct keep_config *config)
+{
+	struct keep *keep = calloc(1, sizeof *keep);
+
+	if (!keep)
+		return NULL;
+	keep->data = data;
+	keep->config = *config;
+	keep->folder = -1;
+	keep->last = (int64_t)time(NULL);
+	keep->hooks = (struct data_keep){.save = save, .saving = saving, .info = info};
+	keep_log_hooks(keep);
+	keep_outbox_hooks(keep);
+	ww_fault_init(&keep->fault);
+	pthread_mutex_init(&keep->noting, NULL);
+	pthread_mutex_init(&keep->writing, NULL);
+	pthread_mutex_init(&keep->lock, NULL);
+	(void)time_cond_init(&keep->wake);
+	keep->path = strdup(config->folder);
+	return keep;
+}
+
+static void end_threads(struct keep *keep, int is_one)
+{
+	pthread_mutex_lock(&keep->lock);
+	keep->is_ending = 1;
+	pthread_cond_broadcast(&keep->wake);
+	pthread_mutex_unlock(&keep->lock);
+	pthread_join(keep->thread, NULL);
+	if (!is_one)
+		pthread_join(keep->painter, NULL);
+}
+
+/* Returns 0, or -1 after a message. */
+static int begin(struct keep *keep)
+{
+	int error;
+
+	/* A server that was killed may have left an image that is none, and takes room. */
+	(void)unlinkat(keep->folder, "sessions.new", 0);
+	error = ww_journal_turn(&keep->journal, 0);
+	if (error)
+		return message_error("--data %s: the journal cannot be written: %s", keep->path, ww_strerror(error));
+	/* What was recovered is not in a journal that can be read again. */
+	if (keep->config.recovers && (error = keep_image_write(keep, 0)) != 0)
+		return message_error("--data %s: an image cannot be written: %s", keep->path, ww_strerror(error));
+	if (keep->found > FILES_LEFT)
+		keep->asked = 1;
+	if (pthread_create(&keep->thread, NULL, run, keep) == 0) {
+		if (pthread_create(&keep->painter, NULL, paint, keep) == 0)
+			return 0;
+		end_threads(keep, 1);
+	}
+	return message_error("cannot start the threads that keep the sessions");
+}
+
+struct keep *keep_open(struct data *data, const struct keep_config *config)
+{
+	struct keep *keep = keep_make(data, config);
+
+	if (!keep || !keep->path) {
+		message_error("no memory");
+	} else if (take_folder(keep) == 0 && keep_load(keep) == 0 && begin(keep) == 0) {
+		data_set_keep(data, &keep->hooks);
+		outbox_set_journal(config->outbox, &keep->outbox_hooks);
+		keep_outbox_mark(keep);
+		/* Without room it stays noted. */
+		(void)keep_log_write(keep);
+		return keep;
+	}
+	if (keep)
+		keep_free(keep);
+	return NULL;
+}
+
+int keep_close(struct keep *keep)
+{
+	int error;
+
+	if (!keep)
+		return 0;
+	end_threads(keep, 0);
+	/* What expires from now on is in the image, as a session or in the outbox, and not in a journal behind it. */
+	outbox_set_journal(keep->config.outbox, NULL);
+	error = keep_log_write(keep);
+	if (!error)
+		error = keep_log_sync(keep);
+	if (error)
+		message_error(
+		    "the last changes of sessions could not be written to %s: %s", keep->path, ww_strerror(error));
+	else if ((error = keep_image_write(keep, 1)) != 0)
+		message_error("an image of the sessions could not be written to %s: %s; the journal has all of them",
+		    keep->path, ww_strerror(error));
+	data_set_keep(keep->data, NULL);
+	keep_free(keep);
+	return error ? -1 : 0;
+}

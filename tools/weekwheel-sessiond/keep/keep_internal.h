@@ -1,0 +1,111 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_KEEP_KEEP_INTERNAL_H
+#define TOOLS_WEEKWHEEL_SESSIOND_KEEP_KEEP_INTERNAL_H
+
+/*
+ * The inside of keep.h. A change takes this way:
+ *
+ *     data/ ---> note --> pending --> journal.7 | journal.8 | ...        before the answers of its turn are sent
+ *                                        \
+ *     maps ---- walked by the painter ----+--> sessions.new --> sessions  when the journal has become as large
+ *                                              (then the files that it has are removed)
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/journal/journal.h"
+#include "tools/weekwheel-sessiond/keep/format.h"
+#include "tools/weekwheel-sessiond/keep/keep.h"
+
+struct keep {
+	struct data *data;
+	struct data_keep hooks;
+	struct keep_config config;
+	char *path;
+	int folder;
+	struct outbox_journal outbox_hooks;
+	struct journal_fault fault;
+	struct journal journal; /* appended to under `writing` */
+	int is_open;            /* the journal */
+	int found;              /* files of it, at the start */
+
+	pthread_mutex_t noting; /* of the next two */
+	struct buffer pending;  /* entries that are not in the journal */
+	uint64_t noted;         /* entries, ever */
+
+	pthread_mutex_t writing; /* of the next two; locked before `noting` */
+	struct buffer batch;     /* a record that is written now, or could not be */
+	uint64_t batched;        /* entries up to its end */
+	_Atomic uint64_t written;
+	_Atomic uint64_t synced;
+	_Atomic uint64_t grown; /* bytes of the journal since the image */
+	_Atomic int is_full;    /* the disk, or why else a write has failed: a WW_E* */
+
+	pthread_t thread;     /* syncs the journal, and looks for room */
+	pthread_t painter;    /* writes images */
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t wake;  /* something is asked for, or has been done */
+	int is_running;
+	int is_ending;
+	int has_work;   /* something was written */
+	uint64_t asked; /* images, each by its number */
+	uint64_t done;
+	int is_failing;               /* the last one failed */
+	uint64_t again;               /* then, by the monotonic clock, none is begun before this unless somebody asks */
+	int64_t last;                 /* s of wall time: when the last one was complete */
+	_Atomic uint64_t image_bytes; /* of the last one; read without the lock */
+
+	/* The painter's: an image that was begun and is not complete. The next attempt goes on from the same file. */
+	int is_begun;
+	uint64_t cut;
+	uint64_t record;
+	uint64_t cut_grown; /* bytes of `grown` that it takes over */
+};
+
+/* ---- time.c */
+
+/*
+ * A deadline is never early by being rounded to ms. The driver's time begins with the machine's: a deadline on disk that
+ * was earlier has this bit and its wall time instead.
+ */
+#define KEEP_BEFORE (UINT64_C(1) << 63)
+uint64_t keep_wall_of(const struct keep *keep, uint64_t deadline);
+uint64_t keep_disk_of(const struct keep *keep, uint64_t wall_ms);
+uint64_t keep_deadline_of(const struct keep *keep, uint64_t wall_ms);
+
+/* ---- log.c */
+
+void keep_log_hooks(struct keep *keep);
+/* Write what is noted into the journal. Returns 0 or a WW_E*: then it stays noted. */
+int keep_log_write(struct keep *keep);
+int keep_log_sync(struct keep *keep);
+/* Begin a new file if the last one has become large. */
+void keep_log_turn(struct keep *keep);
+/* Note this many whole entries at once, whatever the thread has begun. */
+void keep_log_note(struct keep *keep, const struct buffer *entries, uint64_t count);
+/* Wait until all that was noted, by whichever thread, is as stable as an answer has to be. Returns 0 or a WW_E*. */
+int keep_log_settle(struct keep *keep);
+/* Write what could not be written, and take room on the disk for what comes; without, changes are refused. */
+void keep_log_room(struct keep *keep);
+
+/* ---- outbox.c */
+
+void keep_outbox_hooks(struct keep *keep);
+/* From here on, what expires is told, or not. */
+void keep_outbox_mark(struct keep *keep);
+/* Add that, and all that waits to be told, some at a time. Calls `full` when much was added. Returns 0, or -1 without memory. */
+int keep_outbox_add(struct keep *keep, struct buffer *to, void (*full)(void *context), void *context);
+/* What an entry says that was read. */
+void keep_outbox_item(const struct keep_entry *entry, struct outbox_item *item);
+
+/* ---- image.c */
+
+/* Write an image, and cut the journal. is_last: nothing is changed any more. Returns 0 or a WW_E*. */
+int keep_image_write(struct keep *keep, int is_last);
+
+/* ---- load.c */
+
+/* Read image and journal, and begin the journal's next file. Returns 0, or -1 after a message. */
+int keep_load(struct keep *keep);
+
+#endif

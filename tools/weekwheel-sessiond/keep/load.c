@@ -1,0 +1,324 @@
+/* Reading image and journal. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/journal/names.h"
+#include "lib/journal/replay.h"
+#include "tools/common/message.h"
+#include "tools/weekwheel-sessiond/keep/load.h"
+
+enum { FILES_MOST = 4096 };
+/*
+ * A change is noted when it is made, or with the others of a transaction, which takes less than this, in ms; the record after
+ * that has it. So the journal beyond a record has no change that was made by so much before it.
+ */
+enum { NOTED_WITHIN = 60000 };
+
+static void problem(const char *text, void *context)
+{
+	struct load *load = context;
+
+	load->problems++;
+	message_error("%s", text);
+}
+
+/* ---- The image */
+
+static int image_is_damaged(struct load *load)
+{
+	char text[4400];
+
+	(void)snprintf(text, sizeof text, "%s/sessions is damaged at byte %" PRIu64, load->keep->path, load->at);
+	problem(text, load);
+	return WW_ECORRUPT;
+}
+
+/* Returns 0, or an error after a message. */
+static int read_head(struct load *load)
+{
+	unsigned char head[KEEP_HEAD];
+
+	if (fread(head, 1, sizeof head, load->file) != sizeof head || memcmp(head, KEEP_MAGIC, 8) != 0)
+		return image_is_damaged(load);
+	if (keep_format_get(head + 8, 4) != KEEP_VERSION) {
+		message_error("%s/sessions has another format: it was written by another version of weekwheel-sessiond",
+		    load->keep->path);
+		load->is_told = 1;
+		return WW_EVERSION;
+	}
+	load->sum = keep_format_sum(0, head, KEEP_HEAD - 8);
+	if (load->sum != keep_format_get(head + KEEP_HEAD - 8, 8))
+		return image_is_damaged(load);
+	load->is_exact = (keep_format_get(head + 12, 4) & KEEP_EXACT) != 0;
+	load->cut = keep_format_get(head + 16, 8);
+	load->record = keep_format_get(head + 24, 8);
+	load->at = KEEP_HEAD;
+	return WW_OK;
+}
+
+static int read_nothing(void *context, const unsigned char *bytes, size_t size)
+{
+	(void)context;
+	(void)bytes;
+	(void)size;
+	return WW_OK;
+}
+
+/* Deadlines are exact if nothing came after the image: the journal has only the file that says so. */
+static void check_exactness(struct load *load)
+{
+	struct replay replay = {
+	    .folder = load->keep->path, .cut = load->cut, .record = load->record, .read = read_nothing};
+	uint64_t numbers[2];
+	int count = ww_journal_numbers(load->keep->folder, ".", numbers, 2);
+
+	load->is_exact = load->is_exact && count == 1 && ww_replay(&replay) == WW_OK && replay.is_closed;
+}
+
+/* Returns its size, 0 at the end, or -1: there is none that is whole; *sum is what it should have. */
+static int64_t read_block(struct load *load, uint64_t *sum)
+{
+	unsigned char head[KEEP_BLOCK_HEAD];
+	unsigned char *block;
+	uint64_t size;
+
+	if (fread(head, 1, sizeof head, load->file) != sizeof head)
+		return -1;
+	size = keep_format_get(head, 8);
+	*sum = keep_format_get(head + 8, 8);
+	if (size > load->size - load->at - sizeof head)
+		return -1;
+	block = realloc(load->block, size + 1);
+	if (!block)
+		return -1;
+	load->block = block;
+	return fread(block, 1, size, load->file) == size ? (int64_t)size : -1;
+}
+
+static int use_block(struct load *load, size_t size, uint64_t sum)
+{
+	int error = WW_ECORRUPT;
+
+	if (keep_format_sum(load->sum, load->block, size) == sum)
+		error = keep_entries_load(load, load->block, size);
+	if (error == WW_ECORRUPT)
+		error = image_is_damaged(load);
+	/* The next block's sum goes on from the one that this should have. */
+	return error == WW_ECORRUPT && load->keep->config.recovers ? WW_OK : error;
+}
+
+static int read_blocks(struct load *load)
+{
+	int error = WW_OK;
+	int64_t size;
+	uint64_t sum;
+
+	while (!error && (size = read_block(load, &sum)) >= 0) {
+		if (size == 0 && keep_format_sum(load->sum, NULL, 0) == sum)
+			return WW_OK;
+		error = use_block(load, (size_t)size, sum);
+		load->sum = sum;
+		load->at += KEEP_BLOCK_HEAD + (uint64_t)size;
+	}
+	return error ? error : image_is_damaged(load);
+}
+
+/* Returns 0, or an error after a message. Without a file there is none. */
+static int read_image(struct load *load)
+{
+	int fd = openat(load->keep->folder, "sessions", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat about;
+	int error;
+
+	load->record = 1;
+	if (fd < 0 && errno == ENOENT)
+		return WW_OK;
+	load->file = fd >= 0 ? fdopen(fd, "r") : NULL;
+	if (!load->file || fstat(fd, &about) != 0) {
+		message_error("cannot read %s/sessions: %s", load->keep->path, strerror(errno));
+		load->is_told = 1;
+		return WW_EIO;
+	}
+	load->size = (uint64_t)about.st_size;
+	load->keep->image_bytes = load->size;
+	error = read_head(load);
+	if (!error) {
+		check_exactness(load);
+		error = read_blocks(load);
+	}
+	if (error == WW_ECORRUPT && load->keep->config.recovers)
+		error = WW_OK;
+	(void)fclose(load->file);
+	free(load->block);
+	return error;
+}
+
+/* ---- The journal */
+
+static int read_record(void *context, const unsigned char *bytes, size_t size)
+{
+	struct load *load = context;
+
+	if (size < KEEP_TIME)
+		return WW_ECORRUPT;
+	/* By the record before: this one may have the touch of what had expired otherwise. */
+	if (load->late_count >= load->late_most && load->time > NOTED_WITHIN)
+		keep_entries_judge(load, load->time - NOTED_WITHIN, JUDGE_SOME);
+	load->time = keep_format_get(bytes, KEEP_TIME);
+	load->bytes += size;
+	return keep_entries_load(load, bytes + KEEP_TIME, size - KEEP_TIME);
+}
+
+/* The process that wrote what was read may have been killed before it synced that. */
+static int sync_files(const struct load *load)
+{
+	uint64_t numbers[FILES_MOST];
+	int count = ww_journal_numbers(load->keep->folder, ".", numbers, FILES_MOST);
+	char name[64];
+	int failed = count < 0;
+
+	for (int i = 0; i < count && !failed; i++) {
+		int fd;
+		(void)snprintf(name, sizeof name, "journal.%" PRIu64, numbers[i]);
+		fd = openat(load->keep->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		failed = fd < 0 || fdatasync(fd) != 0;
+		if (fd >= 0)
+			(void)close(fd);
+	}
+	load->keep->found = count;
+	return failed ? WW_EIO : WW_OK;
+}
+
+static int replay_journal(struct load *load)
+{
+	struct replay replay = {.folder = load->keep->path,
+	    .cut = load->cut,
+	    .record = load->record,
+	    .salvage = load->keep->config.recovers,
+	    .read = read_record,
+	    .context = load,
+	    .problem = problem,
+	    .problem_context = load};
+	int error = ww_replay(&replay);
+
+	if (!error)
+		error = sync_files(load);
+	if (error)
+		return error;
+	ww_journal_open(&load->keep->journal, load->keep->path, &load->keep->fault, replay.last, replay.record);
+	load->keep->journal.fills = load->keep->config.sync == KEEP_ALWAYS;
+	load->keep->is_open = 1;
+	return WW_OK;
+}
+
+/* ---- All */
+
+/* An image without a journal has lost it, and a journal that does not begin with its first file has lost the image. */
+static int check_files(struct load *load)
+{
+	uint64_t numbers[FILES_MOST];
+	int count = ww_journal_numbers(load->keep->folder, ".", numbers, FILES_MOST);
+	char text[4400];
+
+	if (count < 0 || (load->cut == 0 && count == 0))
+		return count < 0 ? count : WW_OK;
+	if (count > 0 && (load->cut > 0 || numbers[0] == 1))
+		return WW_OK;
+	if (load->cut > 0)
+		(void)snprintf(text, sizeof text, "%s/journal.%" PRIu64 " is missing", load->keep->path, load->cut + 1);
+	else
+		(void)snprintf(text, sizeof text, "%s/sessions is missing", load->keep->path);
+	problem(text, load);
+	if (!load->keep->config.recovers)
+		return WW_ECORRUPT;
+	load->cut = load->cut ? load->cut : UINT64_MAX;
+	load->record = load->cut == UINT64_MAX ? 0 : load->record;
+	return WW_OK;
+}
+
+/* What is damaged is read once more by somebody, so it stays. */
+static int set_aside(struct keep *keep)
+{
+	uint64_t numbers[FILES_MOST];
+	int count = ww_journal_numbers(keep->folder, ".", numbers, FILES_MOST);
+	char from[64];
+	char to[80];
+
+	if (mkdirat(keep->folder, "damaged", 0700) != 0)
+		return message_error(
+		    "%s/damaged: %s: it is from the last time; move it away", keep->path, strerror(errno));
+	for (int i = -1; i < count; i++) {
+		(void)snprintf(from, sizeof from, i < 0 ? "sessions" : "journal.%" PRIu64, i < 0 ? 0 : numbers[i]);
+		(void)snprintf(to, sizeof to, "damaged/%s", from);
+		if (linkat(keep->folder, from, keep->folder, to, 0) != 0 && errno != ENOENT)
+			return message_error("%s/%s: %s", keep->path, to, strerror(errno));
+	}
+	return 0;
+}
+
+static int load_all(struct load *load)
+{
+	int error = read_image(load);
+
+	if (!error)
+		error = check_files(load);
+	if (!error)
+		error = replay_journal(load);
+	if (error == WW_ECORRUPT)
+		return message_error(
+		    "%s is damaged, and nothing was changed: put back a copy of all its files, or start with "
+		    "--recover, which loads what is whole",
+		    load->keep->path);
+	if (error && !load->is_told)
+		return message_error("%s cannot be read: %s", load->keep->path, ww_strerror(error));
+	return error ? -1 : 0;
+}
+
+static void say_what_waits(const struct keep *keep)
+{
+	struct outbox_stats stats;
+
+	outbox_stats(keep->config.outbox, &stats);
+	if (stats.waiting && keep->config.tells)
+		message_info("%" PRIu64 " expiries wait to be told", stats.waiting);
+	else if (stats.waiting)
+		message_warning("%" PRIu64 " expiries wait to be told, and stay in %s until a start with --expired-to",
+		    stats.waiting, keep->path);
+}
+
+int keep_load(struct keep *keep)
+{
+	struct load load = {.keep = keep, .now = data_now(keep->data)};
+	struct ww_session_stats stats;
+	int result = keep->config.recovers ? set_aside(keep) : 0;
+
+	data_set_loading(keep->data, 1);
+	if (result == 0)
+		result = load_all(&load);
+	if (!load.was_telling)
+		keep_entries_judge(&load, load.time, JUDGE_OLD);
+	keep_entries_judge(&load, (uint64_t)data_wall_ms(keep->data), JUDGE_LAST);
+	keep_entries_free(&load);
+	data_set_loading(keep->data, 0);
+	if (result != 0)
+		return -1;
+	keep->grown = load.bytes;
+	data_stats(keep->data, &stats);
+	if (stats.entries || load.expired || load.problems)
+		message_info("%" PRIu64 " sessions are back from %s; %" PRIu64 " have expired meanwhile", stats.entries,
+		    keep->path, load.expired);
+	if (load.loses_ends)
+		message_warning(
+		    "sessions from %s had lifetimes, and without --lifetime or --lifetimes touches can keep them for ever",
+		    keep->path);
+	if (load.begins_lifetimes)
+		keep->asked = 1;
+	say_what_waits(keep);
+	return 0;
+}

@@ -1,0 +1,360 @@
+/* Changes: each is noted under the key's stripe, and written into the journal before it is answered. */
+#include <string.h>
+
+#include "tools/service/state.h"
+#include "tools/weekwheel-sessiond/keep/keep_internal.h"
+
+/* The bytes at which notes are written at the latest, and the room that is taken in advance. */
+enum { PENDING_MOST = 16 << 20, ROOM = 1 << 20 };
+/* A file of the journal is read as a whole. */
+enum { FILE_MOST = 64 << 20 };
+/*
+ * Files spared for an image and an orderly end, each of which begins one: without them the journal would never become
+ * short.
+ */
+enum { FILES_SPARE = 2 };
+/* A touch is written when the deadline on disk is older than this part of the time that is left: see `touch`. */
+enum { TOUCH_PART = 17 };
+/* A load adds a part of the TTL that the map has for an entry, and a longer one has this. */
+#define TTL_MOST (WW_SESSION_TTL_MAX - WW_MICROSECOND)
+
+/* Of this thread: the last of its entries, the last of those that were answered, and those between begin and commit. */
+static _Thread_local uint64_t mine;
+static _Thread_local uint64_t settled;
+static _Thread_local int is_together;
+static _Thread_local struct buffer together;
+static _Thread_local uint64_t together_count;
+
+/* ---- Writing */
+
+/* What could not be written is written first. Returns 0 or a WW_E*. `writing` is held. */
+static int take_pending(struct keep *keep)
+{
+	unsigned char time[KEEP_TIME];
+	int error = 0;
+
+	pthread_mutex_lock(&keep->noting);
+	if (keep->batch.size == 0) {
+		keep_format_number(time, (uint64_t)data_wall_ms(keep->data), KEEP_TIME);
+		error = buffer_append(&keep->batch, time, sizeof time);
+	}
+	if (!error)
+		error = buffer_append(&keep->batch, keep->pending.data, keep->pending.size);
+	if (!error) {
+		buffer_drop(&keep->pending, keep->pending.size);
+		keep->batched = keep->noted;
+	}
+	pthread_mutex_unlock(&keep->noting);
+	return error ? WW_ENOMEM : WW_OK;
+}
+
+static void work_is_there(struct keep *keep)
+{
+	pthread_mutex_lock(&keep->lock);
+	if (!keep->has_work) {
+		keep->has_work = 1;
+		pthread_cond_broadcast(&keep->wake);
+	}
+	pthread_mutex_unlock(&keep->lock);
+}
+
+/* Whether the journal takes changes now. `writing` is held. */
+static void tell_room(struct keep *keep, int error)
+{
+	if (!error)
+		error = ww_journal_room(&keep->journal, ROOM);
+	if (error == keep->is_full || ww_fault_final(&keep->fault))
+		return;
+	pthread_mutex_lock(&keep->lock);
+	keep->is_full = error;
+	pthread_cond_broadcast(&keep->wake);
+	pthread_mutex_unlock(&keep->lock);
+	if (error)
+		state_begin("journal", STATE_STOPS_WRITING,
+		    "the journal in %s cannot grow: %s; sessions are not changed until there is room", keep->path,
+		    ww_strerror(error));
+	else
+		state_end("journal", "there is room for the journal in %s again", keep->path);
+}
+
+/* `writing` is held. */
+static int write_batch(struct keep *keep)
+{
+	int error = take_pending(keep);
+
+	if (!error)
+		error = ww_journal_append(&keep->journal, keep->batch.data, keep->batch.size);
+	if (!error) {
+		keep->grown += keep->batch.size;
+		buffer_drop(&keep->batch, keep->batch.size);
+		keep->written = keep->batched;
+	}
+	/* There may be room for a little, and none for this. */
+	tell_room(keep, error);
+	return error;
+}
+
+int keep_log_write(struct keep *keep)
+{
+	uint64_t noted;
+	int error = WW_OK;
+
+	pthread_mutex_lock(&keep->writing);
+	pthread_mutex_lock(&keep->noting);
+	noted = keep->noted;
+	pthread_mutex_unlock(&keep->noting);
+	if (noted != keep->written)
+		error = write_batch(keep);
+	pthread_mutex_unlock(&keep->writing);
+	if (noted != keep->synced)
+		work_is_there(keep);
+	return error;
+}
+
+void keep_log_room(struct keep *keep)
+{
+	if (keep_log_write(keep) != WW_OK)
+		return;
+	pthread_mutex_lock(&keep->writing);
+	tell_room(keep, WW_OK);
+	pthread_mutex_unlock(&keep->writing);
+}
+
+int keep_log_sync(struct keep *keep)
+{
+	uint64_t written = keep->written;
+	int error = ww_journal_sync(&keep->journal);
+	char text[FAULT_TEXT];
+
+	if (error) {
+		(void)ww_fault_tell(&keep->fault, text);
+		state_begin("journal", STATE_STOPS_WRITING,
+		    "%s: sessions are not changed any more, as nothing can be kept; end the server, look at the disk, and start it "
+		    "again",
+		    text);
+	} else if (written > keep->synced) {
+		keep->synced = written;
+	}
+	return error;
+}
+
+void keep_log_turn(struct keep *keep)
+{
+	uint32_t files;
+
+	pthread_mutex_lock(&keep->writing);
+	/* The painter may cut it. */
+	pthread_mutex_lock(&keep->journal.lock);
+	files = keep->journal.files;
+	pthread_mutex_unlock(&keep->journal.lock);
+	/* If it fails, the former file goes on. */
+	if (keep->journal.offset > FILE_MOST && files < JOURNAL_FILES - FILES_SPARE)
+		(void)ww_journal_turn(&keep->journal, 0);
+	pthread_mutex_unlock(&keep->writing);
+}
+
+/* ---- Noting */
+
+static void append(struct keep *keep, const struct buffer *from, uint64_t count)
+{
+	int error;
+	int is_much;
+
+	pthread_mutex_lock(&keep->noting);
+	error = buffer_append(&keep->pending, from->data, from->size);
+	keep->noted += count;
+	mine = keep->noted;
+	is_much = keep->pending.size > PENDING_MOST;
+	pthread_mutex_unlock(&keep->noting);
+	if (error)
+		(void)ww_fault_damage(&keep->fault, "there was no memory to note a change of a session");
+	else if (is_much)
+		(void)keep_log_write(keep);
+}
+
+void keep_log_note(struct keep *keep, const struct buffer *entries, uint64_t count)
+{
+	uint64_t before = mine;
+
+	append(keep, entries, count);
+	/* It is no change of this thread's that an answer waits for. */
+	mine = before;
+}
+
+static void note(struct keep *keep, const struct keep_entry *entry)
+{
+	if (keep_format_add(&together, entry) != 0)
+		(void)ww_fault_damage(&keep->fault, "there was no memory to note a change of a session");
+	together_count++;
+}
+
+/* What was noted since the last call belongs together. */
+static void note_end(struct keep *keep)
+{
+	if (is_together || together_count == 0)
+		return;
+	append(keep, &together, together_count);
+	buffer_drop(&together, together.size);
+	together_count = 0;
+}
+
+static void note_record(struct keep *keep, enum keep_kind kind, const struct data_record *record, uint64_t deadline)
+{
+	note(keep, &(struct keep_entry){kind, record->database, record->key, record->length, record->value->bytes,
+	               kind == KEEP_SET ? record->value->size : 0, record->ttl, keep_wall_of(keep, deadline),
+	               keep_wall_of(keep, record->end), 0, record->is_new});
+	value_set_disk(record->value, deadline);
+}
+
+static void note_key(struct keep *keep, enum keep_kind kind, unsigned database, const void *key, size_t length)
+{
+	note(keep, &(struct keep_entry){.kind = kind, .database = database, .key = key, .length = length});
+}
+
+/* ---- What data/ calls */
+
+/* One that keeps the deadline of an entry keeps that on disk, as a rename does: each crash would add a part to it. */
+static void set(void *context, const struct data_record *record)
+{
+	uint64_t disk = value_disk(record->value);
+
+	note_record(context, KEEP_SET, record, disk ? disk : record->deadline);
+	note_end(context);
+}
+
+/*
+ * With D on disk, written at T, and L from then to D, a touch at N is left out if its deadline is at most a 17th of what
+ * is left at N later than D. As N is not before T, that is at most L/16: what a load adds. What loses its TTL is written:
+ * to that a load would add nothing, though the end of a lifetime may be later than D.
+ */
+static int may_be_left_out(const struct keep *keep, const struct data_record *record, uint64_t disk)
+{
+	uint64_t left = record->deadline - data_now(keep->data);
+
+	if (record->ttl == DATA_NEVER || disk == DATA_NEVER || record->deadline < disk)
+		return 0;
+	/* It is divided: the product of some decades would be too large. */
+	return record->deadline - disk <= (left < TTL_MOST ? left : TTL_MOST) / TOUCH_PART;
+}
+
+static void touch(void *context, const struct data_record *record)
+{
+	struct keep *keep = context;
+	uint64_t disk = value_disk(record->value);
+
+	if (record->deadline == disk || may_be_left_out(keep, record, disk))
+		return;
+	note_record(keep, KEEP_TOUCH, record, record->deadline);
+	note_end(keep);
+}
+
+/* A touch on disk has no end. */
+static void begin_lifetime(void *context, const struct data_record *record)
+{
+	note_record(context, KEEP_SET, record, record->deadline);
+	note_end(context);
+}
+
+static void erase(void *context, unsigned database, const void *key, size_t length)
+{
+	note_key(context, KEEP_ERASE, database, key, length);
+	note_end(context);
+}
+
+/*
+ * With all that the entry has: the image may have been written before, after, or between its two names. The deadline is that
+ * on disk, so that what a load adds is not added once more.
+ */
+static void rename_key(void *context, const struct data_record *record, const void *from, size_t from_length)
+{
+	note_key(context, KEEP_ERASE, record->database, from, from_length);
+	note_record(context, KEEP_SET, record, value_disk(record->value));
+	note_end(context);
+}
+
+static void clear(void *context, unsigned database)
+{
+	note_key(context, KEEP_CLEAR, database, NULL, 0);
+	note_end(context);
+}
+
+static void begin(void *context)
+{
+	(void)context;
+	is_together = 1;
+}
+
+static void commit(void *context)
+{
+	is_together = 0;
+	note_end(context);
+}
+
+static const char *refuses(void *context)
+{
+	const struct keep *keep = context;
+
+	if (ww_fault_final(&keep->fault))
+		return "MISCONF The journal cannot be written any more, so nothing is changed. The server's log says why.";
+	if (keep->is_full == WW_EFULL)
+		return "MISCONF The disk has no room for the journal, so nothing is changed until it has.";
+	if (keep->is_full)
+		return "MISCONF The journal cannot be written now, so nothing is changed until it can. The server's log says why.";
+	return NULL;
+}
+
+static int settle(void *context)
+{
+	struct keep *keep = context;
+	int error;
+
+	if (mine == settled)
+		return WW_OK;
+	/* It could perhaps not be noted, for lack of memory. */
+	error = ww_fault_final(&keep->fault);
+	if (!error && mine > keep->written)
+		error = keep_log_write(keep);
+	if (!error && keep->config.sync == KEEP_ALWAYS && mine > keep->synced)
+		error = keep_log_sync(keep);
+	settled = mine;
+	return error;
+}
+
+static void leave(void *context)
+{
+	(void)context;
+	buffer_free(&together);
+}
+
+int keep_log_settle(struct keep *keep)
+{
+	uint64_t noted;
+	int error = ww_fault_final(&keep->fault);
+
+	pthread_mutex_lock(&keep->noting);
+	noted = keep->noted;
+	pthread_mutex_unlock(&keep->noting);
+	if (!error && noted > keep->written)
+		error = keep_log_write(keep);
+	if (!error && keep->config.sync == KEEP_ALWAYS && noted > keep->synced)
+		error = keep_log_sync(keep);
+	return error;
+}
+
+void keep_log_hooks(struct keep *keep)
+{
+	struct data_keep *hooks = &keep->hooks;
+
+	hooks->context = keep;
+	hooks->refuses = refuses;
+	hooks->set = set;
+	hooks->touch = touch;
+	hooks->begin_lifetime = begin_lifetime;
+	hooks->erase = erase;
+	hooks->rename = rename_key;
+	hooks->clear = clear;
+	hooks->begin = begin;
+	hooks->commit = commit;
+	hooks->settle = settle;
+	hooks->leave = leave;
+}

@@ -1,0 +1,86 @@
+/* Bounds the memory of clients: see bounds.h. */
+#include "tools/weekwheel-sessiond/server/bounds.h"
+
+#include "tools/service/state.h"
+#include "tools/weekwheel-sessiond/server/server.h"
+
+/* The shortest time between two notices to other loops, in ms. */
+enum { TELL_MS = 10 };
+
+void bounds_count(struct conn *conn, size_t bytes)
+{
+	conn->kept += bytes;
+	buffer_count(bytes);
+}
+
+void bounds_count_out(struct conn *conn, size_t bytes)
+{
+	conn->kept -= bytes;
+	buffer_count_out(bytes);
+}
+
+size_t bounds_size(const struct conn *conn)
+{
+	return conn->is_leaving ? 0
+	                        : buffer_takes(&conn->in) + buffer_takes(&conn->out) + buffer_takes(&conn->aside) +
+	                              buffer_takes(&conn->sealed) + conn->kept;
+}
+
+/* Return what the loop's clients have, and the most that one has. */
+static size_t look_at(const struct loop *loop, size_t *most)
+{
+	const struct conn *conn;
+	size_t all = 0;
+
+	*most = 0;
+	LIST_FOREACH(conn, &loop->conns, next)
+	{
+		size_t size = bounds_size(conn);
+		all += size;
+		if (size > *most)
+			*most = size;
+	}
+	return all;
+}
+
+/* Another loop may have more. */
+static void tell_others(struct loop *loop)
+{
+	struct sessiond *server = loop->server;
+	uint64_t now = uv_now(&loop->uv);
+
+	if (now < loop->told_bounds + TELL_MS)
+		return;
+	loop->told_bounds = now;
+	for (unsigned i = 0; i < server->loop_count; i++)
+		if (i != loop->number)
+			uv_async_send(&server->loop[i].wake);
+}
+
+int bounds_are_passed(const struct sessiond *server, size_t more)
+{
+	int are_passed = buffer_all() + more > server->settings->buffers_max;
+
+	if (are_passed)
+		state_seen("buffers",
+		    "what clients have sent and not read takes more than --max-buffers: those with the most of it are closed");
+	return are_passed;
+}
+
+int bounds_find_large(struct loop *loop, size_t *least)
+{
+	const struct sessiond *server = loop->server;
+	size_t most;
+	size_t all;
+
+	if (!bounds_are_passed(server, 0))
+		return 0;
+	all = look_at(loop, &most);
+	if (most == 0 || all < server->settings->buffers_max / server->loop_count) {
+		tell_others(loop);
+		return 0;
+	}
+	/* Thousands may have as much: to look for the largest for each of them would take long. */
+	*least = most - most / 4;
+	return 1;
+}

@@ -1,0 +1,30 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_SERVER_BOUNDS_H
+#define TOOLS_WEEKWHEEL_SESSIOND_SERVER_BOUNDS_H
+
+/*
+ * The memory of clients: commands that were received and not yet carried out, what MULTI, WATCH and SUBSCRIBE keep, and
+ * answers that they have not read. All of it is counted (tools/service/buffer.h). Beyond --max-buffers, a loop that has
+ * its share of it or more closes its clients with the most memory, until it has less.
+ */
+
+#include <stddef.h>
+
+struct conn;
+struct loop;
+struct sessiond;
+
+/* The client keeps this many more bytes outside its buffers, or no longer. */
+void bounds_count(struct conn *conn, size_t bytes);
+void bounds_count_out(struct conn *conn, size_t bytes);
+
+/* Whether there is more than there may be when this many bytes are added. */
+int bounds_are_passed(const struct sessiond *server, size_t more);
+/* The bytes that closing the client would free. */
+size_t bounds_size(const struct conn *conn);
+/*
+ * Whether this loop has to close clients: *least gets the size from which on. Where other loops have more, they get a
+ * notice.
+ */
+int bounds_find_large(struct loop *loop, size_t *least);
+
+#endif
