@@ -49,19 +49,18 @@ static int leave_more(struct key_walk *walk)
 	return pubsub_leave_some(walk->conn) == 0;
 }
 
-/* Who has subscribed to much leaves in pieces. Returns 1 while it does, and then is closed again, as it is dead. */
+/* A client with thousands of subscriptions leaves in pieces. Returns 1 while it does; it is closed again after each. */
 static int is_leaving(struct conn *conn)
 {
 	int is_over = conn->loop->is_over;
 
-	if (conn->is_leaving && conn->walk && !is_over)
+	if (conn->life == CONN_LEAVING && conn->walk && !is_over)
 		return 1;
 	walk_leave(conn);
 	while (pubsub_leave_some(conn)) {
 		if (is_over || walk_do(conn, leave_more) != 0)
 			continue;
-		conn->is_leaving = 1;
-		conn->is_dead = 1;
+		conn->life = CONN_LEAVING;
 		wait_for(conn, 0);
 		return 1;
 	}
@@ -102,9 +101,9 @@ static void read_clear(struct conn *conn)
 	char clear[SECURE_PIECE];
 	int got = 1;
 
-	while (got > 0 && !conn->is_dead) {
+	while (got > 0 && conn->life < CONN_DEAD) {
 		got = secure_read(conn, clear, sizeof clear);
-		if (got > 0 && !conn->is_ending)
+		if (got > 0 && conn->life == CONN_OPEN)
 			input_take(conn, clear, (size_t)got);
 	}
 	reply_flush(conn);
@@ -192,22 +191,22 @@ static void send_to(struct conn *conn)
 	int was_full = input_is_full(conn);
 	int is_heard;
 
-	if (conn->hold && !conn->is_dead) {
+	if (conn->hold && conn->life < CONN_DEAD) {
 		wait_for(conn, 0);
 		return;
 	}
-	if (conn->is_dead || send_some(conn) != 0 || (conn->is_ending && !is_unsent(conn))) {
+	if (conn->life >= CONN_DEAD || send_some(conn) != 0 || (conn->life == CONN_ENDING && !is_unsent(conn))) {
 		conn_close(conn);
 		return;
 	}
 	/* In another turn: one that reads as fast as it is answered would have this one for itself. */
-	if (was_full && !input_is_full(conn) && conn->in.size > 0 && !conn->is_ending && !conn->walk &&
+	if (was_full && !input_is_full(conn) && conn->in.size > 0 && conn->life == CONN_OPEN && !conn->walk &&
 	    walk_rest(conn) != 0) {
 		conn_close(conn);
 		return;
 	}
 	/* What comes while its handshake waits for a turn would grow without a bound. */
-	is_heard = !input_is_full(conn) && !conn->is_ending && !conn->walk && !conn->shake.is_waiting;
+	is_heard = !input_is_full(conn) && conn->life == CONN_OPEN && !conn->walk && !conn->shake.is_waiting;
 	wait_for(conn, (is_unsent(conn) ? UV_WRITABLE : 0) | (is_heard ? UV_READABLE : 0));
 }
 
@@ -221,7 +220,7 @@ void conn_send_all(struct loop *loop)
 		conn->is_in_flush = 0;
 		/* Nobody may hear that what is not in the journal is kept. */
 		if (error != 0)
-			conn->is_dead = 1;
+			conn_fail(conn);
 		send_to(conn);
 	}
 }
@@ -253,7 +252,7 @@ static void on_event(uv_poll_t *poll, int status, int events)
 		conn_send_all(conn->loop);
 		conn_keep_bounds(conn->loop);
 	}
-	if (uv_is_closing((uv_handle_t *)poll) || conn->is_leaving)
+	if (uv_is_closing((uv_handle_t *)poll) || conn->life == CONN_LEAVING)
 		return;
 	if (events & UV_WRITABLE)
 		reply_flush(conn);

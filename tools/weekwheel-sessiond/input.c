@@ -42,7 +42,7 @@ static void hold(struct conn *conn)
 
 	conn->pause_ms = 0;
 	if (!timer) {
-		conn->is_dead = 1;
+		conn_fail(conn);
 		return;
 	}
 	uv_timer_init(&conn->loop->uv, timer);
@@ -93,7 +93,7 @@ static size_t carry_out(struct conn *conn, const char *data, size_t size)
 	struct turn_share share = {0};
 	size_t used = 0;
 
-	while (!conn->is_ending && !conn->is_dead && !conn->hold && !conn->walk && !input_is_full(conn)) {
+	while (conn->life == CONN_OPEN && !conn->hold && !conn->walk && !input_is_full(conn)) {
 		enum resp_result result;
 		parser->is_stranger = !conn->is_known;
 		result = resp_parse(parser, data + used, size - used);
@@ -102,7 +102,7 @@ static size_t carry_out(struct conn *conn, const char *data, size_t size)
 		if (result != RESP_COMMAND) {
 			conn->is_skipped = 0;
 			reply_error(conn, "ERR %s", result == RESP_ERROR ? parser->error : "out of memory");
-			conn->is_ending = 1;
+			conn_end(conn);
 			break;
 		}
 		used += parser->used;
@@ -134,7 +134,7 @@ static void work_on(struct conn *conn, const char *data, size_t size)
 	size_t used = carry_out(conn, data, size);
 
 	if (used < size && buffer_append(&conn->in, data + used, size - used) != 0)
-		conn->is_dead = 1;
+		conn_fail(conn);
 }
 
 void input_take(struct conn *conn, const char *data, size_t size)
@@ -146,7 +146,7 @@ void input_take(struct conn *conn, const char *data, size_t size)
 	else if (buffer_append(in, data, size) == 0)
 		input_more(conn);
 	else
-		conn->is_dead = 1;
+		conn_fail(conn);
 }
 
 void input_go_on(struct conn *conn)

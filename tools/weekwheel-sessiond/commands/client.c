@@ -253,7 +253,7 @@ static void kill_one(struct conn *conn, void *context)
 	killed->count++;
 	/* Who ends itself hears the answer, and says nothing any more. */
 	if (conn == killed->by) {
-		conn->is_ending = 1;
+		conn_end(conn);
 		return;
 	}
 	conn->is_killed = 1;

@@ -38,7 +38,7 @@ void command_echo(struct request *request)
 void command_quit(struct request *request)
 {
 	reply_ok(request->conn);
-	request->conn->is_ending = 1;
+	conn_end(request->conn);
 }
 
 void command_select(struct request *request)

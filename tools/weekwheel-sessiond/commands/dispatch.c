@@ -19,7 +19,7 @@ static void run_reader(struct conn *conn, const struct command_entry *command, c
 		conn->out.size = before;
 		data_read_begin(data, arg[1].data, arg[1].size, &reading);
 		request_call(conn, command, arg, count);
-	} while (data_read_end(data, &reading) && !conn->is_dead);
+	} while (data_read_end(data, &reading) && conn->life < CONN_DEAD);
 }
 
 /* With the stripes that it needs. */

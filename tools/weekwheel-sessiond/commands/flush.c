@@ -79,7 +79,8 @@ static int take_piece(struct key_walk *walk)
 	if (!refused && !is_over)
 		return 0;
 	buffer_free(&conn->aside);
-	conn->is_dead |= flush->failed;
+	if (flush->failed)
+		conn_fail(conn);
 	if (refused)
 		reply_error(conn, "%s", refused);
 	else

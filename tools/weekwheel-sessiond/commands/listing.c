@@ -92,7 +92,7 @@ static void answer(struct key_list *listing)
 
 	listing->failed |= add_head(listing, &head);
 	if (listing->failed) {
-		conn->is_dead = 1;
+		conn_fail(conn);
 	} else if (!conn->reply_off && !conn->is_skipped) {
 		buffer_drop(&conn->aside, HEAD - head.size);
 		memcpy(conn->aside.data, head.data, head.size);

@@ -73,17 +73,21 @@ static struct buffer make_message(const struct channel *channel, struct pubsub_t
 	return made;
 }
 
-/* One message to many clients may take more than there is: those that it has no room for are closed. */
-static void add_message(struct conn *conn, struct buffer *to, const struct buffer *message, int *is_dead)
+/*
+ * One message to many clients may take more than there is: those that it has no room for are closed. Returns 0, or -1:
+ * this one is to be.
+ */
+static int add_message(struct conn *conn, struct buffer *to, const struct buffer *message)
 {
 	size_t at = to->size;
 
 	if (message->size == 0 || at + message->size > MAIL_MAX ||
 	    bounds_are_passed(conn->loop->server, message->size) ||
 	    buffer_append(to, message->data, message->size) != 0)
-		*is_dead = 1;
-	else if (conn->protocol == 3)
+		return -1;
+	if (conn->protocol == 3)
 		to->data[at] = '>';
+	return 0;
 }
 
 static void post(struct conn *conn, const struct buffer *message)
@@ -93,13 +97,14 @@ static void post(struct conn *conn, const struct buffer *message)
 	if (loop == mail_here()) {
 		/* What others posted before comes first. */
 		mail_take(loop);
-		if (!conn->is_dead)
-			add_message(conn, &conn->out, message, &conn->is_dead);
+		if (conn->life < CONN_DEAD && add_message(conn, &conn->out, message) != 0)
+			conn_fail(conn);
 		reply_flush(conn);
 		return;
 	}
 	pthread_mutex_lock(&loop->lock);
-	add_message(conn, &conn->mail, message, &conn->is_killed);
+	if (add_message(conn, &conn->mail, message) != 0)
+		conn->is_killed = 1;
 	mail_post(conn);
 	pthread_mutex_unlock(&loop->lock);
 }
@@ -211,7 +216,7 @@ static void add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text nam
 		channel = make_channel(kind, name);
 	made = channel ? make_subscription(conn, channel) : NULL;
 	if (!made) {
-		conn->is_dead = 1;
+		conn_fail(conn);
 		if (channel)
 			drop_channel(channel);
 		return;
@@ -437,7 +442,8 @@ static int take_channels(struct key_walk *pointer)
 	pthread_rwlock_unlock(&lock);
 	if (channel && !walk->failed)
 		return 0;
-	conn->is_dead |= walk->failed;
+	if (walk->failed)
+		conn_fail(conn);
 	reply_array(conn, walk->count);
 	reply_bytes(conn, conn->aside.data, conn->aside.size);
 	buffer_free(&conn->aside);

@@ -45,7 +45,7 @@ void refuse_unknown(struct conn *conn, const struct resp_arg *arg, size_t count)
 
 	/* A web page can make its reader's browser send any body to this port: nothing behind it may be carried out. */
 	if (command_is_word(&arg[0], "post") || command_is_word(&arg[0], "host:")) {
-		conn->is_dead = 1;
+		conn_fail(conn);
 		return;
 	}
 	if (is_absent(&arg[0])) {

@@ -135,7 +135,7 @@ static uint64_t turn_of(struct conn *conn, const unsigned char hash[TOKEN_HASH])
 static void hold(struct conn *conn, uint64_t ms)
 {
 	if (conn->pause_ms)
-		conn->is_dead = 1;
+		conn_fail(conn);
 	conn->pause_ms = ms;
 }
 
@@ -170,7 +170,7 @@ enum auth_answer auth_login(struct conn *conn, const struct resp_arg *user, cons
 		    "wrong tokens come from one address faster than they are looked at: more clients of it are closed; the first "
 		    "came from %s",
 		    name);
-		conn->is_dead = 1;
+		conn_fail(conn);
 	} else if (wait > 0) {
 		hold(conn, wait / WW_MILLISECOND + 1);
 	}

@@ -61,9 +61,9 @@ void mail_take(struct loop *loop)
 	while ((conn = SLIST_FIRST(&loop->mailed))) {
 		SLIST_REMOVE_HEAD(&loop->mailed, mailed);
 		conn->is_mailed = 0;
-		if (conn->is_killed || conn->is_dead || conn->out.size + conn->mail.size > MAIL_MAX ||
+		if (conn->is_killed || conn->life >= CONN_DEAD || conn->out.size + conn->mail.size > MAIL_MAX ||
 		    buffer_append(&conn->out, conn->mail.data, conn->mail.size) != 0)
-			conn->is_dead = 1;
+			conn_fail(conn);
 		buffer_drop(&conn->mail, conn->mail.size);
 		reply_flush(conn);
 	}

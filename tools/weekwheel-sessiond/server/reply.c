@@ -44,7 +44,7 @@ int reply_add_bulk(struct buffer *out, const void *bytes, size_t size)
 static void check(struct conn *conn, int failed)
 {
 	if (failed)
-		conn->is_dead = 1;
+		conn_fail(conn);
 }
 
 /* CLIENT REPLY. Messages of channels are not answers, and are added to `out` by others than this file. */
@@ -63,8 +63,8 @@ static void add_header(struct conn *conn, char kind, uint64_t number)
 static int has_no_room(struct conn *conn, size_t size)
 {
 	if (conn->out.size > OUTPUT_HIGH && bounds_are_passed(conn->loop->server, size))
-		conn->is_dead = 1;
-	return conn->is_dead;
+		conn_fail(conn);
+	return conn->life >= CONN_DEAD;
 }
 
 void reply_bytes(struct conn *conn, const void *bytes, size_t size)
@@ -90,7 +90,7 @@ void reply_error(struct conn *conn, const char *format, ...)
 		va_end(arguments);
 	}
 	if (length < 0) {
-		conn->is_dead = 1;
+		conn_fail(conn);
 		return;
 	}
 	/* Nor must they end the line. As in Redis, what ends the last is left out. */

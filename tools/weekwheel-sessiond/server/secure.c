@@ -47,7 +47,7 @@ static void broken(struct conn *conn, int state)
 		state_seen("handshakes", "clients are turned away: TLS: %s", reason);
 	}
 	/* What TLS still has to say is sent. */
-	conn->is_ending = 1;
+	conn_end(conn);
 }
 
 int secure_read(struct conn *conn, char *clear, size_t size)

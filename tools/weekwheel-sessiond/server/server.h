@@ -43,6 +43,14 @@ struct subscription;
 struct watched;
 struct command_entry;
 
+/* How a client ends. It never goes back. */
+enum conn_life {
+	CONN_OPEN,
+	CONN_ENDING, /* it is closed when its answers are sent; nothing more is carried out */
+	CONN_DEAD,   /* it is closed at the end of this turn, and nothing more is sent */
+	CONN_LEAVING /* and this takes several turns */
+};
+
 struct conn {
 	LIST_ENTRY(conn) next;
 	SLIST_ENTRY(conn) flush;
@@ -52,10 +60,10 @@ struct conn {
 	int fd;
 	struct crowd_address *place;
 	int events; /* that poll waits for */
+	enum conn_life life;
 	uint64_t id;
 	struct resp_parser parser;
 	struct buffer in;
-	size_t done; /* bytes of `in` that were carried out */
 	struct buffer out;
 	struct buffer aside;   /* what `walk` has found */
 	struct key_walk *walk; /* a command under way: no other is carried out */
@@ -69,12 +77,9 @@ struct conn {
 	_Atomic unsigned database; /* this and what else is atomic others read for CLIENT LIST */
 	_Atomic int protocol;      /* 2 or 3 */
 	int is_in_flush;
-	int is_mailed;  /* this and the next under the loop's lock */
-	int is_killed;  /* it is to be closed */
-	int is_dead;    /* its output cannot be sent */
-	int is_leaving; /* and this takes several turns */
-	int is_ending;  /* it is closed when its answers are sent */
-	int is_known;   /* it has said a token or the password, or there is none */
+	int is_mailed; /* this and the next under the loop's lock */
+	int is_killed; /* another client wants it closed */
+	int is_known;  /* it has said a token or the password, or there is none */
 	int is_in_exec;
 	int is_again;                /* the command of now is to be carried out again later */
 	int reply_off;               /* CLIENT REPLY */
@@ -92,6 +97,24 @@ struct conn {
 	_Atomic uint64_t last_ms; /* it sent something */
 	const struct command_entry *_Atomic last;
 };
+
+static inline void conn_move(struct conn *conn, enum conn_life life)
+{
+	if (conn->life < life)
+		conn->life = life;
+}
+
+/* Close it when its answers are sent. */
+static inline void conn_end(struct conn *conn)
+{
+	conn_move(conn, CONN_ENDING);
+}
+
+/* Close it, and send nothing more. */
+static inline void conn_fail(struct conn *conn)
+{
+	conn_move(conn, CONN_DEAD);
+}
 
 struct arrival {
 	int fd;

@@ -44,7 +44,6 @@ struct sessiond_settings {
 	int is_telling; /* --expired-to */
 	struct courier_config courier;
 	uint64_t outbox_max; /* bytes */
-	unsigned events;     /* EVENTS_... of the start */
 	int is_insecure;
 	int is_virtual;
 	uint64_t given; /* 1 << OPTION_... */
