@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheel-sessiond/commands/client.h"
 #include "tools/weekwheel-sessiond/commands/pubsub.h"
 #include "tools/weekwheel-sessiond/commands/transaction.h"
 #include "tools/weekwheel-sessiond/input.h"
 #include "tools/weekwheel-sessiond/serve.h"
 #include "tools/weekwheel-sessiond/server/bounds.h"
 #include "tools/weekwheel-sessiond/server/mail.h"
+#include "tools/weekwheel-sessiond/server/names.h"
 #include "tools/weekwheel-sessiond/server/reply.h"
 #include "tools/weekwheel-sessiond/server/secure.h"
 #include "tools/weekwheel-sessiond/server/walk.h"
@@ -74,13 +74,13 @@ void conn_close(struct conn *conn)
 	if (uv_is_closing((uv_handle_t *)&conn->poll) || is_leaving(conn))
 		return;
 	transaction_leave(conn);
-	client_forget_names(conn);
-	if (conn->tls)
+	names_forget(conn);
+	if (conn->secure.tls)
 		secure_close(conn);
 	auth_end(conn);
 	pthread_mutex_lock(&loop->lock);
 	if (conn->is_mailed)
-		SLIST_REMOVE(&loop->mailed, conn, conn, mailed);
+		SLIST_REMOVE(&loop->mail.clients, conn, conn, mailed);
 	LIST_REMOVE(conn, next);
 	pthread_mutex_unlock(&loop->lock);
 	if (conn->is_in_flush)
@@ -111,7 +111,7 @@ static void read_clear(struct conn *conn)
 
 static void on_shaken(struct shake *shake)
 {
-	read_clear((struct conn *)(void *)((char *)shake - offsetof(struct conn, shake)));
+	read_clear((struct conn *)(void *)((char *)shake - offsetof(struct conn, secure.shake)));
 }
 
 static void read_some(struct conn *conn)
@@ -121,7 +121,7 @@ static void read_some(struct conn *conn)
 	size_t room = INPUT_SIZE;
 	ssize_t got;
 
-	if (in->size > 0 && !conn->tls) {
+	if (in->size > 0 && !conn->secure.tls) {
 		/* What is announced gets its memory as it comes. */
 		if (conn->parser.needed > in->size + room)
 			room = conn->parser.needed - in->size;
@@ -145,7 +145,7 @@ static void read_some(struct conn *conn)
 	/* What channels said before this was sent comes before its answer. */
 	mail_take(loop);
 	atomic_store_explicit(&conn->last_ms, uv_now(&loop->uv), memory_order_relaxed);
-	if (conn->tls) {
+	if (conn->secure.tls) {
 		if (secure_feed(conn, loop->input, (size_t)got))
 			read_clear(conn);
 	} else if (in->size > 0) {
@@ -162,10 +162,10 @@ static void read_some(struct conn *conn)
 /* Returns -1 if the client is gone. */
 static int send_some(struct conn *conn)
 {
-	struct buffer *out = conn->tls ? &conn->sealed : &conn->out;
+	struct buffer *out = conn->secure.tls ? &conn->secure.sealed : &conn->out;
 	ssize_t sent;
 
-	if (conn->tls && secure_seal(conn) != 0)
+	if (conn->secure.tls && secure_seal(conn) != 0)
 		return -1;
 	if (out->size == 0)
 		return 0;
@@ -183,7 +183,8 @@ static int send_some(struct conn *conn)
 /* Answers wait for the end of the handshake of TLS, which is the other side's turn. */
 static int is_unsent(const struct conn *conn)
 {
-	return conn->sealed.size > 0 || (conn->out.size > 0 && (!conn->tls || tls_is_ready(conn->tls)));
+	return conn->secure.sealed.size > 0 ||
+	       (conn->out.size > 0 && (!conn->secure.tls || tls_is_ready(conn->secure.tls)));
 }
 
 static void send_to(struct conn *conn)
@@ -206,7 +207,7 @@ static void send_to(struct conn *conn)
 		return;
 	}
 	/* What comes while its handshake waits for a turn would grow without a bound. */
-	is_heard = !input_is_full(conn) && conn->life == CONN_OPEN && !conn->walk && !conn->shake.is_waiting;
+	is_heard = !input_is_full(conn) && conn->life == CONN_OPEN && !conn->walk && !conn->secure.shake.is_waiting;
 	wait_for(conn, (is_unsent(conn) ? UV_WRITABLE : 0) | (is_heard ? UV_READABLE : 0));
 }
 

@@ -15,7 +15,7 @@ enum { LONG_TURN_MS = 4 };
 
 int input_is_full(const struct conn *conn)
 {
-	return conn->out.size + conn->sealed.size > OUTPUT_HIGH;
+	return conn->out.size + conn->secure.sealed.size > OUTPUT_HIGH;
 }
 
 /* ---- Pauses */
@@ -56,10 +56,10 @@ static void hold(struct conn *conn)
 /* Carry out the command that was parsed. */
 static void answer(struct conn *conn)
 {
-	conn->is_skipped = conn->reply_skip == 1;
+	conn->silence.is_skipped = conn->silence.skip == 1;
 	command_carry_out(conn, conn->parser.arg, conn->parser.count);
-	if (conn->reply_skip > 0 && !conn->is_again)
-		conn->reply_skip--;
+	if (conn->silence.skip > 0 && !conn->is_again)
+		conn->silence.skip--;
 	if (conn->pause_ms)
 		hold(conn);
 }
@@ -95,12 +95,12 @@ static size_t carry_out(struct conn *conn, const char *data, size_t size)
 
 	while (conn->life == CONN_OPEN && !conn->hold && !conn->walk && !input_is_full(conn)) {
 		enum resp_result result;
-		parser->is_stranger = !conn->is_known;
+		parser->is_stranger = !conn->auth.is_known;
 		result = resp_parse(parser, data + used, size - used);
 		if (result == RESP_MORE)
 			break;
 		if (result != RESP_COMMAND) {
-			conn->is_skipped = 0;
+			conn->silence.is_skipped = 0;
 			reply_error(conn, "ERR %s", result == RESP_ERROR ? parser->error : "out of memory");
 			conn_end(conn);
 			break;

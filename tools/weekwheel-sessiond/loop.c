@@ -34,7 +34,7 @@ static void stop_here(struct loop *loop)
 	uv_walk(&loop->uv, close_any, NULL);
 }
 
-/* What a client hears came of its former rights. */
+/* A client whose token has changed is closed: it may hear channels that only its former rights allowed. */
 static void check_tokens(struct loop *loop)
 {
 	struct conn *next;
@@ -49,24 +49,15 @@ static void check_tokens(struct loop *loop)
 static void woken(uv_async_t *async)
 {
 	struct loop *loop = async->data;
-	int is_stopping;
-	int is_to_check;
+	struct arrival arrival;
+	unsigned notices = 0;
 
 	mail_take(loop);
-	pthread_mutex_lock(&loop->lock);
-	while (loop->arrived_count > 0) {
-		struct arrival arrival = loop->arrived[--loop->arrived_count];
-		pthread_mutex_unlock(&loop->lock);
+	while (mail_next(loop, &arrival, &notices))
 		conn_begin(loop, &arrival);
-		pthread_mutex_lock(&loop->lock);
-	}
-	is_stopping = loop->is_stopping;
-	is_to_check = loop->is_to_check;
-	loop->is_to_check = 0;
-	pthread_mutex_unlock(&loop->lock);
-	if (is_to_check)
+	if (notices & MAIL_CHECK_TOKENS)
 		check_tokens(loop);
-	if (is_stopping)
+	if (notices & MAIL_STOP)
 		stop_here(loop);
 }
 
@@ -97,7 +88,7 @@ static void sweep(uv_timer_t *timer)
 	struct conn *next;
 
 	for (struct conn *conn = LIST_FIRST(&loop->conns); conn; conn = next) {
-		int is_in = conn->is_known && (!conn->tls || tls_is_ready(conn->tls));
+		int is_in = conn->auth.is_known && (!conn->secure.tls || tls_is_ready(conn->secure.tls));
 		next = LIST_NEXT(conn, next);
 		if (is_in || now - conn->since_ms < LOGIN_MS)
 			continue;
@@ -137,5 +128,5 @@ void loop_free(struct loop *loop)
 {
 	(void)uv_loop_close(&loop->uv);
 	pthread_mutex_destroy(&loop->lock);
-	free(loop->arrived);
+	free(loop->mail.arrived);
 }

@@ -1,6 +1,4 @@
 /* CLIENT: what clients ask and state about themselves and others. */
-#include "tools/weekwheel-sessiond/commands/client.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,69 +6,25 @@
 #include "tools/service/address.h"
 #include "tools/weekwheel-sessiond/commands/commands.h"
 #include "tools/weekwheel-sessiond/commands/pubsub.h"
-#include "tools/weekwheel-sessiond/server/bounds.h"
 #include "tools/weekwheel-sessiond/server/mail.h"
+#include "tools/weekwheel-sessiond/server/names.h"
 
 /* ---- Names */
 
-/* Text without blanks and control characters, as lists of clients need it. */
-static int is_plain(const char *text, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		if (text[i] < '!' || text[i] > '~')
-			return 0;
-	return 1;
-}
-
-static int replace(struct conn *conn, char **to, const char *text, size_t size)
-{
-	char *made = NULL;
-	char *old;
-
-	if (!is_plain(text, size))
-		return -1;
-	if (size > 0) {
-		made = malloc(size + 1);
-		if (!made)
-			return -1;
-		memcpy(made, text, size);
-		made[size] = 0;
-	}
-	/* Others may be reading the list. */
-	pthread_mutex_lock(&conn->loop->lock);
-	old = *to;
-	*to = made;
-	pthread_mutex_unlock(&conn->loop->lock);
-	bounds_count(conn, size);
-	bounds_count_out(conn, old ? strlen(old) : 0);
-	free(old);
-	return 0;
-}
-
-void client_forget_names(struct conn *conn)
-{
-	(void)replace(conn, &conn->name, NULL, 0);
-	(void)replace(conn, &conn->library, NULL, 0);
-	(void)replace(conn, &conn->library_version, NULL, 0);
-}
-
-int client_rename(struct conn *conn, const char *name, size_t size)
-{
-	return replace(conn, &conn->name, name, size);
-}
-
 static void set_name(struct request *request)
 {
-	if (client_rename(request->conn, request->arg[2].data, request->arg[2].size) == 0)
-		reply_ok(request->conn);
+	struct conn *conn = request->conn;
+
+	if (names_set(conn, &conn->names.client, request->arg[2].data, request->arg[2].size) == 0)
+		reply_ok(conn);
 	else
-		reply_error(request->conn, "ERR Client names cannot contain spaces, newlines or special characters.");
+		reply_error(conn, "ERR Client names cannot contain spaces, newlines or special characters.");
 }
 
 static void get_name(struct request *request)
 {
-	if (request->conn->name)
-		reply_string(request->conn, request->conn->name);
+	if (request->conn->names.client)
+		reply_string(request->conn, request->conn->names.client);
 	else
 		reply_null(request->conn);
 }
@@ -79,15 +33,15 @@ static void set_info(struct request *request)
 {
 	struct conn *conn = request->conn;
 	const struct resp_arg *value = &request->arg[3];
-	char **to = request_is(request, 2, "LIB-NAME")  ? &conn->library
-	            : request_is(request, 2, "LIB-VER") ? &conn->library_version
+	char **to = request_is(request, 2, "LIB-NAME")  ? &conn->names.library
+	            : request_is(request, 2, "LIB-VER") ? &conn->names.version
 	                                                : NULL;
 
 	if (!to)
 		reply_error(conn, "ERR Unrecognized option '%.*s'", (int)request->arg[2].size, request->arg[2].data);
-	else if (replace(conn, to, value->data, value->size) != 0)
+	else if (names_set(conn, to, value->data, value->size) != 0)
 		reply_error(conn, "ERR %s cannot contain spaces, newlines or special characters.",
-		    to == &conn->library ? "lib-name" : "lib-ver");
+		    to == &conn->names.library ? "lib-name" : "lib-ver");
 	else
 		reply_ok(conn);
 }
@@ -122,11 +76,11 @@ static int show(struct buffer *out, const struct conn *conn, uint64_t now_ms)
 	return buffer_format(out,
 	    "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%u sub=%u psub=%u ssub=%u "
 	    "cmd=%s user=default resp=%d lib-name=%s lib-ver=%s\n",
-	    (unsigned long long)conn->id, peer, local, conn->fd, conn->name ? conn->name : "",
+	    (unsigned long long)conn->id, peer, local, conn->fd, conn->names.client ? conn->names.client : "",
 	    (long long)(now_ms - conn->since_ms) / 1000, (long long)(now_ms - conn->last_ms) / 1000,
 	    *kind_of(conn) == 'p' ? "P" : "N", conn->database, conn->channels[PUBSUB_CHANNEL],
 	    conn->channels[PUBSUB_PATTERN], conn->channels[PUBSUB_SHARD], last ? last->name : "NULL", conn->protocol,
-	    conn->library ? conn->library : "", conn->library_version ? conn->library_version : "");
+	    conn->names.library ? conn->names.library : "", conn->names.version ? conn->names.version : "");
 }
 
 /* Selects the clients that LIST shows or KILL ends. */
@@ -339,12 +293,12 @@ static void set_reply(struct request *request)
 	struct conn *conn = request->conn;
 
 	if (request_is(request, 2, "ON")) {
-		conn->reply_off = conn->reply_skip = conn->is_skipped = 0;
+		conn->silence = (struct reply_silence){0};
 		reply_ok(conn);
 	} else if (request_is(request, 2, "OFF")) {
-		conn->reply_off = 1;
+		conn->silence.is_off = 1;
 	} else if (request_is(request, 2, "SKIP")) {
-		conn->reply_skip = conn->reply_off ? 0 : 2;
+		conn->silence.skip = conn->silence.is_off ? 0 : 2;
 	} else {
 		request_syntax_error(request);
 	}

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/weekwheel-sessiond/commands/client.h"
 #include "tools/weekwheel-sessiond/commands/commands.h"
 #include "tools/weekwheel-sessiond/commands/pubsub.h"
 #include "tools/weekwheel-sessiond/commands/transaction.h"
+#include "tools/weekwheel-sessiond/server/names.h"
 
 static int is_subscriber(const struct conn *conn)
 {
@@ -71,8 +71,8 @@ void command_reset(struct request *request)
 	}
 	conn->database = 0;
 	conn->protocol = 2;
-	conn->reply_off = conn->reply_skip = 0;
-	client_rename(conn, NULL, 0);
+	conn->silence.is_off = conn->silence.skip = 0;
+	(void)names_set(conn, &conn->names.client, NULL, 0);
 	auth_begin(conn);
 	reply_text(conn, "+RESET\r\n");
 }
@@ -124,7 +124,7 @@ static void reply_hello(struct conn *conn)
 
 static int give_name(struct request *request, const struct resp_arg *name)
 {
-	if (client_rename(request->conn, name->data, name->size) == 0)
+	if (names_set(request->conn, &request->conn->names.client, name->data, name->size) == 0)
 		return 0;
 	reply_error(request->conn, "ERR Client names cannot contain spaces, newlines or special characters.");
 	return -1;
@@ -168,7 +168,7 @@ void command_hello(struct request *request)
 	}
 	if (carry_out_options(request) != 0)
 		return;
-	if (!conn->is_known) {
+	if (!conn->auth.is_known) {
 		reply_error(conn,
 		    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> "
 		    "option can be used to authenticate the client and select the RESP protocol version at the same time");

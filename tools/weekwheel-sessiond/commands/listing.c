@@ -93,7 +93,7 @@ static void answer(struct key_list *listing)
 	listing->failed |= add_head(listing, &head);
 	if (listing->failed) {
 		conn_fail(conn);
-	} else if (!conn->reply_off && !conn->is_skipped) {
+	} else if (!reply_is_silent(conn)) {
 		buffer_drop(&conn->aside, HEAD - head.size);
 		memcpy(conn->aside.data, head.data, head.size);
 		send_keys(conn);

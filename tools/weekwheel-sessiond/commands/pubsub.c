@@ -256,12 +256,11 @@ int pubsub_leave_some(struct conn *conn)
 /* As in Redis, also a client that wants no answers hears this. */
 static void reply_state(struct conn *conn, enum pubsub_kind kind, const char *word, const struct pubsub_text *name)
 {
-	int reply_off = conn->reply_off;
-	int is_skipped = conn->is_skipped;
+	struct reply_silence silence = conn->silence;
 	unsigned count = kind == PUBSUB_SHARD ? conn->channels[PUBSUB_SHARD]
 	                                      : conn->channels[PUBSUB_CHANNEL] + conn->channels[PUBSUB_PATTERN];
 
-	conn->reply_off = conn->is_skipped = 0;
+	conn->silence = (struct reply_silence){0};
 	reply_push(conn, 3);
 	reply_string(conn, word);
 	if (name)
@@ -269,8 +268,7 @@ static void reply_state(struct conn *conn, enum pubsub_kind kind, const char *wo
 	else
 		reply_null(conn);
 	reply_integer(conn, count);
-	conn->reply_off = reply_off;
-	conn->is_skipped = is_skipped;
+	conn->silence = silence;
 }
 
 static void subscribe(struct request *request, enum pubsub_kind kind)

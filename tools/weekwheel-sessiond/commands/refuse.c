@@ -94,7 +94,7 @@ static const char *find_refusal(struct conn *conn, const struct command_entry *c
 		(void)snprintf(text, REFUSAL, "ERR wrong number of arguments for '%s' command", command->name);
 		return text;
 	}
-	if (!conn->is_known && !(command->flags & COMMAND_NO_AUTH))
+	if (!conn->auth.is_known && !(command->flags & COMMAND_NO_AUTH))
 		return "NOAUTH Authentication required.";
 	if ((why = rights_refuse(conn, command, arg, count)))
 		return why;

@@ -50,7 +50,7 @@ void auth_begin(struct conn *conn)
 
 	if (getpeername(conn->fd, (struct sockaddr *)&address, &size) == 0)
 		conn->auth.from = address_key((struct sockaddr *)&address);
-	conn->is_known = !auth_is_needed(conn->loop->server);
+	conn->auth.is_known = !auth_is_needed(conn->loop->server);
 	take_token(conn, NULL, NULL);
 }
 
@@ -159,7 +159,7 @@ enum auth_answer auth_login(struct conn *conn, const struct resp_arg *user, cons
 		answer = conn->is_in_exec ? AUTH_WRONG : AUTH_LATER;
 	} else if (is_right(conn, user, secret, hash)) {
 		culprit_welcome(&server->auth.culprits, &conn->auth.from, hash);
-		conn->is_known = 1;
+		conn->auth.is_known = 1;
 	} else {
 		answer = AUTH_WRONG;
 		wait = failed(server, &conn->auth.from, name);

@@ -34,7 +34,8 @@ struct known_client {
 	struct tokens *tokens; /* those that `token` is one of; held */
 	const struct token *token;
 	struct address_key from;
-	int is_turn; /* it has waited until its token is looked at */
+	int is_known; /* it has said a token or the password, or there is none */
+	int is_turn;  /* it has waited until its token is looked at */
 };
 
 /* The tokens of the settings count from now on. */

@@ -21,9 +21,10 @@ void bounds_count_out(struct conn *conn, size_t bytes)
 
 size_t bounds_size(const struct conn *conn)
 {
-	return conn->life == CONN_LEAVING ? 0
-	                                  : buffer_takes(&conn->in) + buffer_takes(&conn->out) +
-	                                        buffer_takes(&conn->aside) + buffer_takes(&conn->sealed) + conn->kept;
+	return conn->life == CONN_LEAVING
+	           ? 0
+	           : buffer_takes(&conn->in) + buffer_takes(&conn->out) + buffer_takes(&conn->aside) +
+	                 buffer_takes(&conn->secure.sealed) + conn->kept;
 }
 
 /* Return what the loop's clients have, and the most that one has. */

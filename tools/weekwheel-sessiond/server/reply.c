@@ -9,6 +9,7 @@
 
 #include "tools/common/message.h"
 #include "tools/weekwheel-sessiond/server/bounds.h"
+#include "tools/weekwheel-sessiond/server/server.h"
 
 /* The digits of a number, right-aligned. Returns where they begin. */
 static char *digits(char *end, uint64_t number)
@@ -47,15 +48,14 @@ static void check(struct conn *conn, int failed)
 		conn_fail(conn);
 }
 
-/* CLIENT REPLY. Messages of channels are not answers, and are added to `out` by others than this file. */
-static int is_silent(const struct conn *conn)
+int reply_is_silent(const struct conn *conn)
 {
-	return conn->reply_off || conn->is_skipped;
+	return conn->silence.is_off || conn->silence.is_skipped;
 }
 
 static void add_header(struct conn *conn, char kind, uint64_t number)
 {
-	if (!is_silent(conn))
+	if (!reply_is_silent(conn))
 		check(conn, reply_add_header(&conn->out, kind, number));
 }
 
@@ -69,7 +69,7 @@ static int has_no_room(struct conn *conn, size_t size)
 
 void reply_bytes(struct conn *conn, const void *bytes, size_t size)
 {
-	if (!is_silent(conn) && !has_no_room(conn, size))
+	if (!reply_is_silent(conn) && !has_no_room(conn, size))
 		check(conn, buffer_append(&conn->out, bytes, size));
 }
 
@@ -118,7 +118,7 @@ void reply_integer(struct conn *conn, int64_t number)
 
 void reply_bulk(struct conn *conn, const void *bytes, size_t size)
 {
-	if (!is_silent(conn) && !has_no_room(conn, size))
+	if (!reply_is_silent(conn) && !has_no_room(conn, size))
 		check(conn, reply_add_bulk(&conn->out, bytes, size));
 }
 

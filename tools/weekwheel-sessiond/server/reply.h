@@ -3,8 +3,10 @@
 
 /* Answers, in the client's protocol. Without memory for one, the client is closed. */
 
-#include "tools/weekwheel-sessiond/server/server.h"
+#include "tools/weekwheel-sessiond/server/conn.h"
 
+/* Whether the client wants no answer to the command of now. */
+int reply_is_silent(const struct conn *conn);
 void reply_bytes(struct conn *conn, const void *bytes, size_t size);
 /* Text that is a whole answer: "+OK\r\n". */
 #define reply_text(conn, text) reply_bytes(conn, text, sizeof text - 1)

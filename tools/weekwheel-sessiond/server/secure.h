@@ -6,10 +6,28 @@
  * are encrypted when they leave their buffer.
  */
 
+#include <pthread.h>
 #include <stddef.h>
+
+#include "tools/common/tls/tls.h"
+#include "tools/service/buffer.h"
+#include "tools/service/shake.h"
 
 struct conn;
 struct sessiond;
+
+/* A server's: what new connections get. */
+struct secure_server {
+	pthread_mutex_t lock; /* of the next */
+	struct tls *now;      /* NULL: none */
+};
+
+/* A client's. */
+struct secure {
+	struct tls_link *tls; /* NULL: it has none */
+	struct shake shake;
+	struct buffer sealed; /* answers that are enciphered */
+};
 
 /* Returns 0, or -1 after a message. */
 int secure_start(struct sessiond *server);
@@ -19,8 +37,6 @@ void secure_reload(struct sessiond *server);
 
 /* The bytes that one record of TLS holds. */
 enum { SECURE_PIECE = 16384 };
-
-struct shake;
 
 /*
  * A connection with TLS begins. `shaken` is called in the turn of its handshake: what it has sent is to be read.

@@ -1,0 +1,99 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_SERVER_CONN_H
+#define TOOLS_WEEKWHEEL_SESSIOND_SERVER_CONN_H
+
+/* A client, as its loop has it. What is atomic, other threads read for CLIENT LIST. */
+
+#include <stdatomic.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "tools/service/buffer.h"
+#include "tools/weekwheel-sessiond/protocol/resp.h"
+#include "tools/weekwheel-sessiond/server/auth.h"
+#include "tools/weekwheel-sessiond/server/names.h"
+#include "tools/weekwheel-sessiond/server/secure.h"
+#include "tools/weekwheel-sessiond/server/walk.h"
+
+struct command_entry;
+struct command_queue;
+struct crowd_address;
+struct loop;
+struct subscription;
+struct watched;
+
+enum { OUTPUT_HIGH = 1024 * 1024 }; /* a client that leaves this much unread is not read until it has read */
+
+/* A client's CLIENT REPLY. Messages of channels are not answers: they come in any case. */
+struct reply_silence {
+	int is_off;
+	int skip;       /* answers to leave out; 2: from the next command on */
+	int is_skipped; /* the answer of the command of now is left out */
+};
+
+/* How a client ends. It never goes back. */
+enum conn_life {
+	CONN_OPEN,
+	CONN_ENDING, /* it is closed when its answers are sent; nothing more is carried out */
+	CONN_DEAD,   /* it is closed at the end of this turn, and nothing more is sent */
+	CONN_LEAVING /* and this takes several turns */
+};
+
+struct conn {
+	LIST_ENTRY(conn) next;
+	SLIST_ENTRY(conn) flush;
+	SLIST_ENTRY(conn) mailed;
+	struct loop *loop;
+	uv_poll_t poll;
+	int fd;
+	struct crowd_address *place;
+	int events; /* that poll waits for */
+	enum conn_life life;
+	uint64_t id;
+	struct resp_parser parser;
+	struct buffer in;
+	struct buffer out;
+	struct buffer aside;   /* what `walk` has found */
+	struct key_walk *walk; /* a command under way: no other is carried out */
+	struct secure secure;
+	struct known_client auth;
+	uint64_t pause_ms;         /* that a command asks for, which ends with it */
+	uv_timer_t *hold;          /* while it runs, no command is carried out, and no answer sent */
+	struct buffer mail;        /* from other threads, under the loop's lock */
+	_Atomic unsigned database; /* this and what else is atomic others read for CLIENT LIST */
+	_Atomic int protocol;      /* 2 or 3 */
+	int is_in_flush;
+	int is_mailed; /* this and the next under the loop's lock */
+	int is_killed; /* another client wants it closed */
+	int is_in_exec;
+	int is_again; /* the command of now is to be carried out again later */
+	struct reply_silence silence;
+	struct command_queue *queue; /* of MULTI, or NULL */
+	struct watched *watched;     /* keys */
+	size_t kept;                 /* bytes of these, and of subscriptions */
+	struct subscription *subscriptions;
+	_Atomic unsigned channels[3]; /* subscribed to, by enum pubsub_kind */
+	struct client_names names;
+	uint64_t since_ms;        /* of the monotonic clock */
+	_Atomic uint64_t last_ms; /* it sent something */
+	const struct command_entry *_Atomic last;
+};
+
+static inline void conn_move(struct conn *conn, enum conn_life life)
+{
+	if (conn->life < life)
+		conn->life = life;
+}
+
+/* Close it when its answers are sent. */
+static inline void conn_end(struct conn *conn)
+{
+	conn_move(conn, CONN_ENDING);
+}
+
+/* Close it, and send nothing more. */
+static inline void conn_fail(struct conn *conn)
+{
+	conn_move(conn, CONN_DEAD);
+}
+
+#endif

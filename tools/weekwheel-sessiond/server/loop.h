@@ -1,0 +1,42 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIOND_SERVER_LOOP_H
+#define TOOLS_WEEKWHEEL_SESSIOND_SERVER_LOOP_H
+
+/* A loop: its clients, and their work that waits for a turn. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "tools/service/shake.h"
+#include "tools/weekwheel-sessiond/server/mail.h"
+#include "tools/weekwheel-sessiond/server/walk.h"
+
+struct sessiond;
+
+enum { INPUT_SIZE = 65536 };
+
+struct loop {
+	struct sessiond *server;
+	unsigned number;
+	pthread_t thread;
+	uv_loop_t uv;
+	uv_prepare_t prepare;
+	uv_async_t wake;
+	LIST_HEAD(, conn) conns; /* changed under `lock` */
+	SLIST_HEAD(, conn) flush;
+	struct walks walks;
+	struct shakes shakes;
+	uv_timer_t sweep; /* closes clients that do not say a token */
+	_Alignas(64) pthread_mutex_t lock;
+	struct mailbox mail;
+	int is_over;          /* no turn follows */
+	uint64_t told_bounds; /* ms: when it told other loops that there is too much */
+	_Alignas(64) _Atomic uint64_t commands;
+	_Atomic uint64_t client_count;
+	_Atomic uint64_t bytes_in;
+	_Atomic uint64_t bytes_out;
+	char input[INPUT_SIZE];
+};
+
+#endif
