@@ -51,7 +51,7 @@ class Deadlines(Case):
 
     def test_a_value_is_given_or_told(self):
         """On the real clock, asked for when it expires: none is both, and none is neither."""
-        ways = [["GETDEL"], ["GETEX", "EX", 100], ["GETEX", "PERSIST"], ["GETSET", "new"], ["SET", "new", "GET"]]
+        ways = [["GETDEL"], ["GETEX", "EX", 100000], ["GETEX", "PERSIST"], ["GETSET", "new"], ["SET", "new", "GET"]]
         with Sessiond() as server, server.client() as a, server.client() as b:
             b.ask("PSUBSCRIBE", "__expired@*")
             for turn in range(150):

@@ -20,8 +20,10 @@ NUMBERS = ["0", "1", "-1", "5", "1000000", "9223372036854775807", "-922337203685
            "1e3", "+1"]
 # As seconds it is too much for Redis, as milliseconds only for us.
 CENTURIES = "92233720368547758"
+# In seconds.
+YEARS = "100000000"
 # No time so near that it may pass meanwhile, and none beyond a century.
-TTLS = ["100", "5000", "86400", "604800", "0", "-5", "x", "", "100000000", "9223372036854775807", CENTURIES]
+TTLS = ["100", "5000", "86400", "604800", "0", "-5", "x", "", YEARS, "9223372036854775807", CENTURIES]
 
 
 class Words:
@@ -69,7 +71,7 @@ class Words:
     def expiry(self, ms):
         """A time that is compared with another is never the same: a ms between the two servers would decide."""
         time_left, options = self.ttl(ms), self.expire_options()
-        if time_left in TTLS[:4] + [value + "000" for value in TTLS[:4]] and options:
+        if time_left in TTLS[:4] + [value + "000" for value in TTLS[:4]] + [YEARS] and options:
             self.compared += 1
             time_left = str(int(time_left) + self.compared * (1000 if ms else 1))
         return [time_left] + options
