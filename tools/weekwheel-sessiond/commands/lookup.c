@@ -35,6 +35,7 @@ void command_index(const struct command_entry *table, size_t count)
 {
 	commands = table;
 	command_count = count;
+	memset(places, 0, sizeof places);
 	for (size_t i = 0; i < count; i++) {
 		unsigned place = place_of(table[i].name, strlen(table[i].name));
 		while (places[place])
