@@ -97,9 +97,8 @@ static void tell(unsigned class, const char *event, unsigned database, struct pu
 		publish("keyevent", database, name, key);
 }
 
-void event_tell(const struct request *request, unsigned class, const char *event, const struct data_key *key)
+void event_tell(unsigned class, const char *event, const struct data_key *key)
 {
-	(void)request;
 	if (pubsub_has_listeners())
 		tell(class, event, key->database, (struct pubsub_text){key->bytes, key->length});
 }

@@ -5,7 +5,9 @@
  * Events of keys, which clients receive on the channels __keyspace@0__:KEY, __keyevent@0__:EVENT and __expired@0__:KEY.
  */
 
-#include "tools/weekwheel-sessiond/commands/commands.h"
+#include <stddef.h>
+
+#include "tools/weekwheel-sessiond/data/data.h"
 
 /* Classes of events and their destinations, as notify-keyspace-events names them. */
 enum {
@@ -36,7 +38,7 @@ unsigned events_get(void);
 void events_set(unsigned events);
 
 /* A command has done something to the key, whose stripe is held. */
-void event_tell(const struct request *request, unsigned class, const char *event, const struct data_key *key);
+void event_tell(unsigned class, const char *event, const struct data_key *key);
 /* A key has left by itself: of data_config. */
 void event_gone(
     void *context, unsigned database, const void *key, size_t length, const struct value *value, enum ww_gone why);

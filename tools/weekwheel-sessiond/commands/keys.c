@@ -11,7 +11,7 @@ void command_del(struct request *request)
 	for (size_t i = 1; i < request->count; i++) {
 		struct data_key key = request_key(request, i);
 		if (data_delete(request->data, &key)) {
-			event_tell(request, EVENT_GENERIC, "del", &key);
+			event_tell(EVENT_GENERIC, "del", &key);
 			count++;
 		}
 	}
@@ -80,8 +80,8 @@ static int rename_key(struct request *request, int only_if_new)
 		(void)request_failed(request, result);
 	if (result != 1)
 		return 0;
-	event_tell(request, EVENT_GENERIC, "rename_from", &from);
-	event_tell(request, EVENT_GENERIC, "rename_to", &to);
+	event_tell(EVENT_GENERIC, "rename_from", &from);
+	event_tell(EVENT_GENERIC, "rename_to", &to);
 	return 1;
 }
 

@@ -149,9 +149,9 @@ void command_set(struct request *request)
 		reply_taken(request, former);
 	else
 		free(former);
-	event_tell(request, EVENT_STRING, "set", &key);
+	event_tell(EVENT_STRING, "set", &key);
 	if (to.ttl != DATA_NEVER && !(times.flags & TIMES_KEEPTTL))
-		event_tell(request, EVENT_GENERIC, "expire", &key);
+		event_tell(EVENT_GENERIC, "expire", &key);
 	if (!(times.flags & TIMES_GET))
 		reply_ok(request->conn);
 }
@@ -167,8 +167,8 @@ static void set_for(struct request *request, int64_t unit_ms, const char *name)
 	times_of_set(request->data, &times, &to);
 	if (request_failed(request, data_set(request->data, &key, request->arg[3].data, request->arg[3].size, &to)))
 		return;
-	event_tell(request, EVENT_STRING, "set", &key);
-	event_tell(request, EVENT_GENERIC, "expire", &key);
+	event_tell(EVENT_STRING, "set", &key);
+	event_tell(EVENT_GENERIC, "expire", &key);
 	reply_ok(request->conn);
 }
 
@@ -193,7 +193,7 @@ void command_setnx(struct request *request)
 	if (request_failed(
 	        request, data_set(request->data, &key, request->arg[2].data, request->arg[2].size, &no_times)))
 		return;
-	event_tell(request, EVENT_STRING, "set", &key);
+	event_tell(EVENT_STRING, "set", &key);
 	reply_integer(request->conn, 1);
 }
 
@@ -206,7 +206,7 @@ void command_getset(struct request *request)
 	        data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &no_times, &former)))
 		return;
 	reply_taken(request, former);
-	event_tell(request, EVENT_STRING, "set", &key);
+	event_tell(EVENT_STRING, "set", &key);
 }
 
 static int set_many(struct request *request)
@@ -219,7 +219,7 @@ static int set_many(struct request *request)
 		if (request_failed(request,
 		        data_set(request->data, &key, request->arg[i + 1].data, request->arg[i + 1].size, &no_times)))
 			return -1;
-		event_tell(request, EVENT_STRING, "set", &key);
+		event_tell(EVENT_STRING, "set", &key);
 	}
 	return 0;
 }
@@ -283,7 +283,7 @@ void command_append(struct request *request)
 	else
 		result = set_again(request, &key, &copy.entry, copy.bytes.data, copy.bytes.size);
 	if (result == 0) {
-		event_tell(request, EVENT_STRING, "append", &key);
+		event_tell(EVENT_STRING, "append", &key);
 		reply_integer(request->conn, (int64_t)copy.bytes.size);
 	}
 	buffer_free(&copy.bytes);
@@ -318,7 +318,7 @@ static void add(struct request *request, int64_t more)
 		add(request, more);
 	if (result != 0)
 		return;
-	event_tell(request, EVENT_STRING, "incrby", &key);
+	event_tell(EVENT_STRING, "incrby", &key);
 	reply_integer(request->conn, number);
 }
 
@@ -360,7 +360,7 @@ void command_getdel(struct request *request)
 
 	reply_taken(request, value);
 	if (is_there)
-		event_tell(request, EVENT_GENERIC, "del", &key);
+		event_tell(EVENT_GENERIC, "del", &key);
 }
 
 void command_getex(struct request *request)

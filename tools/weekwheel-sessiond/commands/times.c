@@ -155,13 +155,13 @@ int times_move(
 	if (times_are_over(request->data, times)) {
 		if (!data_delete(request->data, key))
 			return 0;
-		event_tell(request, EVENT_GENERIC, "del", key);
+		event_tell(EVENT_GENERIC, "del", key);
 		return 1;
 	}
 	resolve(request->data, times, &ttl, &deadline);
 	if (data_touch(request->data, key, entry, ttl, deadline) != 1)
 		return 0;
-	event_tell(request, EVENT_GENERIC, "expire", key);
+	event_tell(EVENT_GENERIC, "expire", key);
 	return 1;
 }
 
@@ -169,6 +169,6 @@ int times_persist(struct request *request, const struct data_key *key, const str
 {
 	if (entry->deadline == DATA_NEVER || data_touch(request->data, key, entry, DATA_NEVER, 0) != 1)
 		return 0;
-	event_tell(request, EVENT_GENERIC, "persist", key);
+	event_tell(EVENT_GENERIC, "persist", key);
 	return 1;
 }
