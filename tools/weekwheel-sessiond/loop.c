@@ -80,7 +80,7 @@ static void take_another_turn(void *context)
 	uv_async_send(&loop->wake);
 }
 
-/* Whoever says no token, or does not finish the handshake of TLS. */
+/* Close clients that say no token, or do not finish the handshake of TLS. */
 static void sweep(uv_timer_t *timer)
 {
 	struct loop *loop = timer->data;

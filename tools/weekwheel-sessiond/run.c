@@ -140,7 +140,7 @@ static int start(struct sessiond *server)
 	if (secure_start(server) != 0 || start_outbox(server) != 0 || start_data(server) != 0 ||
 	    start_keep(server) != 0 || start_courier(server) != 0 || start_loops(server) != 0)
 		return -1;
-	/* Who reads that it listens may end it at once. */
+	/* A script that reads that the server listens may end it at once. */
 	start_signals(server);
 	if (teller_start(&server->teller, &server->loop[0].uv) != 0 || http_start(server) != 0 ||
 	    doors_start(server) != 0)

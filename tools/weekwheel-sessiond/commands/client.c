@@ -111,7 +111,7 @@ static int is_at(const struct resp_arg *address, int fd, int is_peer)
 
 static int passes(const struct filter *filter, const struct conn *conn)
 {
-	/* Who was killed is gone at once for everybody else, though the own loop closes it a moment later. */
+	/* A killed client is gone at once for all others, though its loop closes it a moment later. */
 	return !(conn->is_killed && conn != filter->request->conn) && (!filter->id || filter->id == conn->id) &&
 	       (!filter->kind || command_is_word(filter->kind, kind_of(conn))) &&
 	       !(filter->skip_me && conn == filter->request->conn) && is_at(filter->address, conn->fd, 1) &&
@@ -205,7 +205,7 @@ static void kill_one(struct conn *conn, void *context)
 	struct killed *killed = context;
 
 	killed->count++;
-	/* Who ends itself hears the answer, and says nothing any more. */
+	/* A client that kills itself gets the answer first. It can send nothing more. */
 	if (conn == killed->by) {
 		conn_end(conn);
 		return;

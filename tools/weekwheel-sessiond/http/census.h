@@ -18,7 +18,7 @@ enum { CENSUS_WEEK = 7 * 86400, CENSUS_SECONDS = CENSUS_WEEK + 3600 };
 struct census {
 	uint64_t at;                        /* ns of the driver's clock, when it began */
 	uint64_t began, ended;              /* ms of the loop's */
-	uint32_t by_second[CENSUS_SECONDS]; /* that expire so many seconds after `at` */
+	uint32_t by_second[CENSUS_SECONDS]; /* that expire this many seconds after `at` */
 	struct survey survey;
 };
 
@@ -34,7 +34,7 @@ int census_refresh(struct takes *takes);
 /* The last census, or NULL: there was no memory for one. */
 const struct census *census_last(const struct takes *takes);
 
-/* How many expire in each of `count` spans of so many seconds from now on, the time of the driver's clock. */
+/* How many expire in each of `count` spans of this many seconds from `now` on, by the driver's clock. */
 void census_forecast(const struct census *census, uint64_t now, uint64_t span, uint64_t *counts, size_t count);
 
 #endif

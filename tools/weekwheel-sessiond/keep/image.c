@@ -156,7 +156,7 @@ static int begin_file(struct keep *keep, int is_last)
 
 /*
  * What the image has of later changes must be in the journal too, on the disk, before the image counts: it may have one part
- * of a transaction, and not the other. Whoever is in the middle of one holds its stripes until it is noted.
+ * of a transaction, and not the other. A thread in the middle of one holds its stripes until it is noted.
  */
 static int sync_changes(struct keep *keep)
 {

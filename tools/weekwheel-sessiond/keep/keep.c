@@ -16,7 +16,7 @@
 
 /* After an image that failed: the next one would fill the disk as that did, and the journal has to go on. */
 #define REST (10 * WW_SECOND)
-/* Each server that is killed leaves a file of a mebibyte, however little it has. When so many are found, an image is written. */
+/* Each server that is killed leaves a file of a mebibyte, however little it has. When this many are found, an image is written. */
 enum { FILES_LEFT = 16 };
 
 /* ---- The threads */
@@ -91,7 +91,7 @@ static void wait_for_work(struct keep *keep)
 		pthread_cond_wait(&keep->wake, &keep->lock);
 	since = time_now(CLOCK_MONOTONIC);
 	do
-		/* Who waits for room does not wait for an hour. */
+		/* A server without room looks for it each second, however long the interval is. */
 		pause = keep->is_full && keep->config.interval > WW_SECOND ? WW_SECOND : keep->config.interval;
 	while (!keep->is_ending && time_wait(&keep->wake, &keep->lock, time_add(since, pause)) != ETIMEDOUT);
 }

@@ -250,7 +250,7 @@ static void sleep_on(struct courier *courier)
 		receive(courier);
 }
 
-/* Who is told to stop does not wait for another server to come back. */
+/* A courier that is to stop does not wait for the other server to come back. */
 static int is_over(struct courier *courier)
 {
 	struct outbox_stats stats;

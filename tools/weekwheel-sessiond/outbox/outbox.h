@@ -40,7 +40,7 @@ struct outbox_item {
 	size_t size;       /* of the value, whether it is there or not */
 };
 
-/* At most so many bytes; an item counts with some 60 beside its key and value. NULL: there is no memory. */
+/* At most this many bytes; an item counts with some 60 beside its key and value. NULL: there is no memory. */
 struct outbox *outbox_open(uint64_t bytes_max);
 void outbox_close(struct outbox *outbox);
 
