@@ -273,7 +273,7 @@ static int hold(struct server *server, const struct connection *spared, uint64_t
 		ends++;
 	/* A body that is lost makes room, but wakes nobody. Who waits by HTTP is let go in a turn. */
 	if (ends > 0)
-		turn_again(server);
+		loop_again(server);
 	return ends > 0;
 }
 

@@ -73,6 +73,11 @@ static void call_init(struct call *call, struct connection *connection, const st
 		call->job = command_job(connection, command);
 }
 
+static const struct steps *steps_of(const struct call *call)
+{
+	return &call->connection->server->steps[call->command->verb];
+}
+
 /* Returns 1 if the store is to be asked. */
 static int call_prepare(struct call *call)
 {
@@ -82,14 +87,14 @@ static int call_prepare(struct call *call)
 		call->text = refusals[command->refusal];
 		return 0;
 	}
-	return !command_steps[command->verb].prepare || command_steps[command->verb].prepare(call);
+	return !steps_of(call)->prepare || steps_of(call)->prepare(call);
 }
 
 /* `start`: where the answer begins. A step may have answered already. */
 static void call_answer(struct call *call, size_t start)
 {
 	struct connection *connection = call->connection;
-	void (*answer)(struct call * call) = command_steps[call->command->verb].answer;
+	void (*answer)(struct call * call) = steps_of(call)->answer;
 
 	if (call->text)
 		answer_text(connection, call->text);
@@ -135,7 +140,7 @@ static void call_now(struct connection *connection, const struct command *comman
 {
 	static struct call call;
 	size_t start = connection->out.size;
-	void (*run)(struct call * call) = command_steps[command->verb].run;
+	void (*run)(struct call * call) = connection->server->steps[command->verb].run;
 
 	call_init(&call, connection, command);
 	call.is_asking = call_prepare(&call) && run;
@@ -191,7 +196,7 @@ static void call_free(struct call *call)
 static void calls_run(struct task *task)
 {
 	struct call *first = (struct call *)task;
-	const struct steps *steps = &command_steps[first->command->verb];
+	const struct steps *steps = steps_of(first);
 
 	for (struct call *call = first; call; call = STAILQ_NEXT(call, following))
 		call_guard(call);
@@ -268,7 +273,7 @@ int call_joins(const struct connection *connection, const char *data, size_t siz
 	if (!first)
 		return 1;
 	name = protocol_verb_name(first->command->verb);
-	return command_steps[first->command->verb].run_all && connection->call_count < CALLS_MAX &&
+	return steps_of(first)->run_all && connection->call_count < CALLS_MAX &&
 	       connection->call_bytes < BODIES_MAX && size >= strlen(name) && memcmp(data, name, strlen(name)) == 0;
 }
 
@@ -313,13 +318,13 @@ static void call_refused(struct connection *connection, const struct command *co
 
 void command_run(struct connection *connection, const struct command *command)
 {
-	int is_later =
-	    connection->server->is_shared && command->refusal == REFUSAL_NONE && command_steps[command->verb].run;
+	struct server *server = connection->server;
+	int is_later = server->is_shared && command->refusal == REFUSAL_NONE && server->steps[command->verb].run;
 
 	if (command->refusal != REFUSAL_BAD_FORMAT && command->refusal != REFUSAL_UNKNOWN &&
 	    command->refusal != REFUSAL_DENIED)
-		connection->server->commands[command->verb]++;
-	if (is_later && !bounds_call(connection->server, command->body_length))
+		server->commands[command->verb]++;
+	if (is_later && !bounds_call(server, command->body_length))
 		call_refused(connection, command);
 	else if (is_later || !STAILQ_EMPTY(&connection->calls))
 		call_later(connection, command);

@@ -123,7 +123,7 @@ static int is_schedule(struct call *call)
 	const struct ww_job_ref job = {.id = call->command->id};
 	struct ww_job_info info;
 
-	return job.id && ww_jobs_peek(call_jobs(call), &job, &info, NULL) == WW_OK && schedules_is_hidden(info.tube);
+	return job.id && ww_jobs_peek(call_jobs(call), &job, &info, NULL) == WW_OK && store_hides(info.tube);
 }
 
 static void move_run(struct call *call)
@@ -150,7 +150,7 @@ static void move_answer(struct call *call)
 static void peek_run(struct call *call)
 {
 	call->result = ww_jobs_peek(call_jobs(call), &call->job, &call->info, &call->body);
-	if (call->result != WW_OK || !schedules_is_hidden(call->info.tube))
+	if (call->result != WW_OK || !store_hides(call->info.tube))
 		return;
 	ww_jobs_free(call_jobs(call), call->body);
 	call->body = NULL;
@@ -332,7 +332,7 @@ static int cancel(struct call *call)
 	do {
 		job.version = 0;
 		error = job.id ? ww_jobs_peek(call_jobs(call), &job, &info, NULL) : WW_ENOTFOUND;
-		if (error == WW_OK && schedules_is_hidden(info.tube))
+		if (error == WW_OK && store_hides(info.tube))
 			return WW_ENOTFOUND;
 		if (error == WW_OK && is_replaced(call, &info))
 			return WW_OK;

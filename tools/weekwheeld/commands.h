@@ -61,7 +61,7 @@ struct steps {
 	void (*run_all)(struct call *first);
 };
 
-/* commands.c: the steps of each verb */
+/* commands.c: the steps of each verb, which the server has as `steps` */
 extern const struct steps command_steps[VERBS];
 
 /* ---- call.c */

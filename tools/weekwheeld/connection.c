@@ -221,7 +221,7 @@ void connection_resume(struct connection *connection)
 	connection->in_resume = 1;
 	server->resuming++;
 	STAILQ_INSERT_TAIL(&server->resume, connection, next_resume);
-	turn_again(server);
+	loop_again(server);
 }
 
 static void connection_free(struct connection *connection)
@@ -301,7 +301,7 @@ void connection_resume_all(struct server *server)
 	STAILQ_CONCAT(&now, &server->resume);
 	STAILQ_CONCAT(&server->resume, &now);
 	if (!STAILQ_EMPTY(&server->resume))
-		turn_again(server);
+		loop_again(server);
 }
 
 void connection_done(struct connection *connection)

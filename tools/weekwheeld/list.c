@@ -9,7 +9,6 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/percent.h"
-#include "tools/weekwheeld/schedules.h"
 
 struct list_answer {
 	struct buffer *out;
@@ -71,7 +70,7 @@ static int list_job(const struct ww_job_info *info, void *context)
 	struct buffer *out = list->out;
 	int bad = 0;
 
-	if (schedules_is_hidden(info->tube))
+	if (store_hides(info->tube))
 		return 0;
 	if (out->size > 0)
 		bad |= buffer_append(out, "\n", 1);

@@ -245,7 +245,7 @@ int listen_start(struct server *server)
 	int sockets = systemd_count();
 
 	if (uv_timer_init(&server->loop, &server->accept_again) != 0)
-		return server_no_loop();
+		return loop_not_made();
 	server->accept_again.data = server;
 	listen_room(server);
 

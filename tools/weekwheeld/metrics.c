@@ -201,7 +201,7 @@ static int add_nodes(struct server *server, struct buffer *out)
 
 int metrics_ask(struct server *server, struct metrics_sample *sample)
 {
-	int error = schedules_stats(server->jobs, &sample->stats);
+	int error = store_stats(server->jobs, &sample->stats);
 
 	if (error == WW_OK && add_tubes(server, &sample->tubes))
 		error = WW_ENOMEM;

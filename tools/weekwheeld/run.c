@@ -7,16 +7,12 @@
 
 #include "tools/service/notify.h"
 #include "tools/service/teller.h"
+#include "tools/weekwheeld/commands.h"
 #include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/server.h"
 
 /* Descriptors for the store, the loop and the listeners, which clients cannot have. */
 enum { DESCRIPTORS_KEPT = 64, PATIENCE_MS = 2000 };
-
-int server_no_loop(void)
-{
-	return message_error("no event loop: the limit of open files (\"ulimit -n\") may be reached");
-}
 
 /* ---- Time */
 
@@ -84,7 +80,7 @@ static void loop_end(struct server *server)
 	}
 	turn_commit(server);
 	http_stop(server);
-	store_hush(server);
+	ready_stop(server);
 	teller_stop();
 	uv_walk(&server->loop, close_any, NULL);
 }
@@ -93,6 +89,7 @@ static void loop_prepare(uv_prepare_t *prepare)
 {
 	struct server *server = prepare->data;
 
+	connection_resume_all(server);
 	turn_end(server);
 	tasks_prepare(server);
 	if (server->is_stopping && LIST_EMPTY(&server->connections) && STAILQ_EMPTY(&server->resume) &&
@@ -146,7 +143,7 @@ static void loop_stop(struct server *server)
 		connection_flush(connection);
 	}
 	uv_timer_start(&server->patience, loop_patience, PATIENCE_MS, 0);
-	turn_again(server);
+	loop_again(server);
 }
 
 static void loop_signal(uv_signal_t *handle, int number)
@@ -182,7 +179,7 @@ static int loop_start(struct server *server)
 	if (uv_poll_init(loop, &server->elapsed_poll, ww_driver_fd(server->elapsed)) != 0 ||
 	    uv_poll_init(loop, &server->wall_poll, ww_driver_fd(server->wall)) != 0 ||
 	    teller_start(&server->teller, loop) != 0)
-		return server_no_loop();
+		return loop_not_made();
 	loop->data = server;
 	uv_prepare_init(loop, &server->prepare);
 	uv_check_init(loop, &server->check);
@@ -238,7 +235,7 @@ static int time_passed(struct server *server)
 
 static void take_another_turn(void *context)
 {
-	turn_again(context);
+	loop_again(context);
 }
 
 static int server_start(struct server *server)
@@ -260,7 +257,7 @@ static int server_start(struct server *server)
 	if (!server->default_tube)
 		return message_error("no memory");
 	if (uv_loop_init(&server->loop) != 0)
-		return server_no_loop();
+		return loop_not_made();
 	if (time_start(server) != 0 || store_start(server) != 0 || time_passed(server) != 0)
 		return -1;
 	if (loop_start(server) != 0 || push_start(server) != 0 || schedules_start(server) != 0 ||
@@ -305,6 +302,7 @@ int server_run(const struct settings *settings)
 	if (!server)
 		return message_error("no memory") != 0;
 	server->settings = settings;
+	server->steps = command_steps;
 	auth_start(server);
 	status = run(server);
 	tube_drop_all(server);

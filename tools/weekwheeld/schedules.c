@@ -14,34 +14,6 @@
 #include "tools/weekwheeld/commands.h"
 #include "weekwheel/schedule.h"
 
-int schedules_is_hidden(const char *tube)
-{
-	/* No client can name such a tube. */
-	return *tube == '-';
-}
-
-/* Between two calls of a shared store, others may change it. */
-static void take_off(uint64_t *number, uint64_t part)
-{
-	*number -= part < *number ? part : *number;
-}
-
-int schedules_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
-{
-	int error = ww_jobs_stats(jobs, stats);
-	struct ww_tube_stats hidden;
-
-	if (error || ww_jobs_tube(jobs, WW_SCHEDULE_TUBE, &hidden) != WW_OK)
-		return error;
-	take_off(&stats->all.delayed, hidden.delayed);
-	take_off(&stats->all.ready, hidden.ready);
-	take_off(&stats->all.urgent, hidden.urgent);
-	take_off(&stats->all.reserved, hidden.reserved);
-	take_off(&stats->all.buried, hidden.buried);
-	take_off(&stats->tubes, hidden.delayed + hidden.ready + hidden.reserved + hidden.buried > 0);
-	return error;
-}
-
 #ifdef HAVE_SCHEDULE
 
 /* How many are worked at in a turn or by a task, and how long to wait after a failure. */
@@ -104,7 +76,7 @@ void schedules_ready(struct server *server)
 		return;
 	schedules->is_due = 1;
 	if (!server->is_shared) {
-		turn_again(server);
+		loop_again(server);
 		return;
 	}
 	if (schedules->is_asking)

@@ -18,12 +18,6 @@ void schedules_ready(struct server *server);
 /* In each turn of a store in this process: work at what is due. */
 void schedules_turn(struct server *server);
 
-/* Return 1 if a tube is not shown to clients: that of the schedules. */
-int schedules_is_hidden(const char *tube);
-
-/* Statistics of all jobs, without what keeps schedules. Returns as ww_jobs_stats. */
-int schedules_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
-
 struct ww_schedule;
 struct ww_schedule_info;
 

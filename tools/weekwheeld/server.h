@@ -143,6 +143,7 @@ struct server {
 
 	struct auth auth;
 	struct http *http;
+	const struct steps *steps;                /* of each verb (commands.h) */
 	struct events_feed *feed;                 /* events; NULL: nobody is served by HTTP */
 	TAILQ_HEAD(v1_list, v1_request) v1_batch; /* requests that wait for the commit */
 	struct v1_list v1_waiting;                /* for a job, in order of arrival */
@@ -197,23 +198,44 @@ void turn_commit(struct server *server);
 /* End a turn: commit, let time pass, serve clients that wait, send. */
 void turn_end(struct server *server);
 
-/* Let the loop come round again without sleeping. */
-void turn_again(struct server *server);
+/* ---- loop.c */
 
-/* ---- store.c: opening, errors, and tubes that become ready */
+/* Let the loop come round again without sleeping. */
+void loop_again(struct server *server);
+
+/* Say that the loop could not be made; returns -1. */
+int loop_not_made(void);
+
+/* ---- open.c: the store is opened and closed */
 
 /* Open the store of the settings. The loop exists. Returns 0, or -1 after a message. */
 int store_start(struct server *server);
 
-/* Tell the loop nothing from now on. */
-void store_hush(struct server *server);
-
 /* Close it. Returns a WW_E*. */
 int store_stop(struct server *server);
 
+/* ---- ready.c: tubes that become ready */
+
+/* Make ready to hear the store. Returns 0, or -1 after a message. */
+int ready_start(struct server *server);
+
+/* A tube may have ready jobs: `ready` of the store's config. Any thread. */
+void ready_heard(const char *tube, void *server);
+
+/* A shared store is open: from now on, look from time to time at what no message told. */
+void ready_again(struct server *server);
+
+/* Let the loop know nothing from now on. */
+void ready_stop(struct server *server);
+
+/* The store is closed. */
+void ready_free(struct server *server);
+
+/* ---- store.c: what is asked of the store beside jobs */
+
 /*
- * Return why the store cannot write, or WW_OK, and the reason in text, unless that is NULL. Report once that it cannot, and once that it can
- * again.
+ * Return why the store cannot write, or WW_OK, and the reason in text, unless that is NULL. Report once that it cannot,
+ * and once that it can again.
  */
 int store_fault(struct server *server, char text[WW_FAULT_MAX]);
 
@@ -225,6 +247,12 @@ uint64_t store_now(struct server *server);
 
 /* ns since the start. The clock of a shared store may be set. */
 uint64_t store_uptime(struct server *server);
+
+/* Return 1 if a tube is not shown to clients: that of the schedules. Any thread. */
+int store_hides(const char *tube);
+
+/* Statistics of all jobs, without what keeps schedules. Returns as ww_jobs_stats. Any thread if the store is shared. */
+int store_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
 
 /*
  * burial.c: a job was buried, though the write of a local store may still fail: write a line of the log, unless there
@@ -329,8 +357,5 @@ int server_run(const struct settings *settings);
 
 /* Move the virtual clocks forward, and let what is due by then happen. Returns a WW_E*. */
 int server_advance(struct server *server, uint64_t ns);
-
-/* Say that the loop could not be made; returns -1. */
-int server_no_loop(void);
 
 #endif

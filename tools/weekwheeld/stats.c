@@ -1,6 +1,5 @@
 /* Answers commands that ask about the server, tubes and jobs, with beanstalkd's names for the numbers. */
 #include "tools/weekwheeld/commands.h"
-#include "tools/weekwheeld/schedules.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -70,7 +69,7 @@ static void add_name(struct names *names, const char *name)
 /* Add the name of a tube that has jobs, with its NUL. */
 static int add_stored(const struct ww_tube_stats *tube, void *context)
 {
-	return !schedules_is_hidden(tube->name) && buffer_append(context, tube->name, strlen(tube->name) + 1) != 0;
+	return !store_hides(tube->name) && buffer_append(context, tube->name, strlen(tube->name) + 1) != 0;
 }
 
 static int ask_tubes(struct call *call, struct buffer *names)
@@ -110,12 +109,12 @@ static void ask_stats(struct call *call)
 	uint64_t now = uv_hrtime();
 
 	if (!call->connection->server->is_shared) {
-		call->result = schedules_stats(call_jobs(call), &call->stats);
+		call->result = store_stats(call_jobs(call), &call->stats);
 		return;
 	}
 	call->result = WW_OK;
 	if (heard->stats_at < call->task.begun) {
-		call->result = schedules_stats(call_jobs(call), &heard->stats);
+		call->result = store_stats(call_jobs(call), &heard->stats);
 		heard->stats_at = call->result < 0 ? 0 : now;
 	}
 	call->stats = heard->stats;
@@ -197,7 +196,7 @@ static uint64_t age(struct server *server, const struct ww_job_info *info)
 void stats_job_run(struct call *call)
 {
 	call->result = ww_jobs_peek(call_jobs(call), &call->job, &call->info, NULL);
-	if (call->result == WW_OK && schedules_is_hidden(call->info.tube))
+	if (call->result == WW_OK && store_hides(call->info.tube))
 		call->result = WW_ENOTFOUND;
 }
 

@@ -185,7 +185,7 @@ int tasks_start(struct server *server)
 	if (!tasks->threads || pthread_mutex_init(&tasks->lock, NULL) != 0 ||
 	    uv_async_init(&server->loop, &tasks->async, tasks_ended) != 0 ||
 	    uv_timer_init(&server->loop, &tasks->look) != 0)
-		return server_no_loop();
+		return loop_not_made();
 	tasks->async.data = tasks->look.data = tasks;
 	/* With one thread every task ends, if not soon. */
 	pthread_mutex_lock(&tasks->lock);
@@ -271,7 +271,7 @@ void task_start_large(struct server *server, struct task *task, int is_heavy)
 		return;
 	}
 	STAILQ_INSERT_TAIL(&tasks->large, task, next);
-	turn_again(server);
+	loop_again(server);
 }
 
 void tasks_turn(struct server *server)
@@ -282,13 +282,13 @@ void tasks_turn(struct server *server)
 		large_begin(server, take_first(&tasks->large));
 	/* For lack of room, a turn comes when a client has read or has gone. */
 	if (!STAILQ_EMPTY(&tasks->large) && tasks->large_spent >= LARGE_NS)
-		turn_again(server);
+		loop_again(server);
 }
 
 void tasks_prepare(struct server *server)
 {
 	if (!STAILQ_EMPTY(&server->tasks.fresh))
-		turn_again(server);
+		loop_again(server);
 }
 
 /* Let the pool run what was started. */

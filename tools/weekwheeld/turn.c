@@ -45,20 +45,6 @@ void turn_commit(struct server *server)
 	v1_settle(server, error);
 }
 
-static void turn_idle(uv_idle_t *idle)
-{
-	struct server *server = idle->data;
-
-	uv_idle_stop(idle);
-	connection_resume_all(server);
-}
-
-void turn_again(struct server *server)
-{
-	if (!uv_is_closing((uv_handle_t *)&server->idle))
-		uv_idle_start(&server->idle, turn_idle);
-}
-
 /* Let the drivers call what is due. */
 static void turn_time(struct server *server)
 {
@@ -94,5 +80,5 @@ void turn_end(struct server *server)
 	/* A connection that closed here gave jobs back: they need a commit, and clients may wait for them. */
 	if (server->is_begun || !STAILQ_EMPTY(&server->ready) || !STAILQ_EMPTY(&server->fresh) ||
 	    !STAILQ_EMPTY(&server->resume))
-		turn_again(server);
+		loop_again(server);
 }

@@ -10,7 +10,6 @@
 #include "tools/common/duration.h"
 #include "tools/common/number.h"
 #include "tools/service/reply.h"
-#include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 #undef uthash_nonfatal_oom
@@ -147,7 +146,7 @@ static const char *schedule_tube(const struct ww_job_event *event, char tube[WW_
 
 static void tell(struct events_feed *feed, const struct ww_job_event *event)
 {
-	int is_hidden = schedules_is_hidden(event->tube);
+	int is_hidden = store_hides(event->tube);
 	char of_schedule[WW_TUBE_MAX + 1];
 	const char *tube = is_hidden ? schedule_tube(event, of_schedule) : event->tube;
 	struct buffer made = {0};
@@ -245,7 +244,7 @@ void events_ready(struct server *server, const char *tube)
 	const struct ww_job_event event = {.kind = WW_EVENT_DUE, .tube = tube, .left = WW_EVENT_UNKNOWN};
 
 	if (server->feed && __atomic_load_n(&server->feed->is_listening, __ATOMIC_RELAXED) &&
-	    !schedules_is_hidden(tube))
+	    !store_hides(tube))
 		tell(server->feed, &event);
 }
 
@@ -469,7 +468,7 @@ int events_start(struct server *server)
 	feed->first = 1;
 	server->feed = feed;
 	if (uv_async_init(&server->loop, &feed->async, came) != 0)
-		return server_no_loop();
+		return loop_not_made();
 	uv_timer_init(&server->loop, &feed->gather);
 	uv_timer_init(&server->loop, &feed->beat);
 	feed->async.data = feed->gather.data = feed->beat.data = feed;

@@ -1,7 +1,6 @@
 /* What a token may do, and the operations on one job. */
 #include <inttypes.h>
 
-#include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 /* The job that the path names. */
@@ -53,7 +52,7 @@ static int may_change(struct v1_request *request)
 
 	if (!v1_may_job(request))
 		return 0;
-	if (ww_jobs_peek(v1_jobs(request), &job, &info, NULL) != WW_OK || !schedules_is_hidden(info.tube))
+	if (ww_jobs_peek(v1_jobs(request), &job, &info, NULL) != WW_OK || !store_hides(info.tube))
 		return 1;
 	(void)v1_failed(request, WW_ENOTFOUND);
 	return 0;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "tools/weekwheeld/files.h"
-#include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 enum { LIMIT = 100, SPANS = 24, KICK_MAX = 10000 };
@@ -29,7 +28,7 @@ static int list_one(const struct ww_job_info *info, void *context)
 {
 	struct v1_listing *listing = context;
 
-	if (schedules_is_hidden(info->tube))
+	if (store_hides(info->tube))
 		return 0;
 	if (listing->count++ > 0)
 		v1_add(listing->request, ",");
@@ -57,7 +56,7 @@ static void run_list(struct v1_request *request)
 static void run_stats(struct v1_request *request)
 {
 	struct ww_jobs_stats stats;
-	int error = schedules_stats(v1_jobs(request), &stats);
+	int error = store_stats(v1_jobs(request), &stats);
 
 	if (error < 0) {
 		(void)v1_failed(request, error);
@@ -76,7 +75,7 @@ static int tubes_one(const struct ww_tube_stats *tube, void *context)
 {
 	struct v1_listing *listing = context;
 
-	if (schedules_is_hidden(tube->name) || !v1_may(listing->request, tube->name))
+	if (store_hides(tube->name) || !v1_may(listing->request, tube->name))
 		return 0;
 	if (listing->count++ > 0)
 		v1_add(listing->request, ",");

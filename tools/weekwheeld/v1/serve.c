@@ -225,7 +225,7 @@ static int looks_on(struct v1_request *request)
 	    uv_now(&server->loop) - request->begun >= V1_LOOK_MS)
 		return 0;
 	TAILQ_INSERT_TAIL(&server->v1_looking, request, next);
-	turn_again(server);
+	loop_again(server);
 	return 1;
 }
 
@@ -333,7 +333,7 @@ void v1_turn(struct server *server)
 	else
 		ask(request);
 	if (!TAILQ_EMPTY(&server->v1_looking))
-		turn_again(server);
+		loop_again(server);
 }
 
 void v1_stop(struct server *server)

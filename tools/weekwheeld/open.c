@@ -1,0 +1,188 @@
+/*
+ * Opens and closes the store, and reports what stands in the way. The commands call the store themselves (commands.c), through
+ * include/weekwheel/jobs.h.
+ */
+#include "tools/weekwheeld/server.h"
+
+#ifdef HAVE_REDIS
+#include "weekwheel/jobs_redis.h"
+#endif
+
+/* What to do about an error of opening. */
+struct cure {
+	int error;
+	const char *text;
+};
+
+static int say_not_opened(const char *where, const struct cure *cures, int error)
+{
+	while (cures->error && cures->error != error)
+		cures++;
+	message_error("cannot open %s: %s", where, cures->error ? cures->text : ww_strerror(error));
+	return error;
+}
+
+/* ---- Opening */
+
+static const struct cure local_cures[] = {
+    {WW_EINUSE, "it is in use by another server: end that one, or give another --data"},
+    {WW_EDENIED, "it cannot be written: make the folder above it, change its owner, or give another --data"},
+    {WW_ECORRUPT, "it is damaged, or is not a store of jobs; \"weekwheel fsck\" tells all that is wrong"},
+    {WW_EVERSION,
+        "it was written by another version: use that one, or carry the jobs over to a new directory: \"weekwheel "
+        "export\" of that version, then \"weekwheel import\" of this one"},
+    {WW_EFULL, "its disk is full: make room"},
+    {0, NULL},
+};
+
+/* The file, and what to do about it. */
+static void tell_refusal(const char *sentence, void *context)
+{
+	(void)context;
+	message_error("%s", sentence);
+}
+
+/* The message gives whole hours, whatever the clock says. */
+static void warn_of_clock(struct server *server)
+{
+	const long long hour = 3600 * (long long)WW_SECOND;
+	struct ww_jobs_stats stats;
+
+	if (server->settings->is_virtual || ww_jobs_stats(server->jobs, &stats) != WW_OK)
+		return;
+	if (stats.downtime < 0)
+		message_warning(
+		    "the clock is %lld h behind the last write of the store, so how long the machine was off is "
+		    "not known: jobs may be late by that; let the server start when the clock has been set",
+		    -stats.downtime / hour);
+	else if ((uint64_t)stats.downtime > server->settings->max_downtime)
+		message_warning(
+		    "the clock says that the machine was off for %lld h, more than --max-downtime: it is not "
+		    "believed, and jobs may be late by the time off; let the server start when the clock has been set",
+		    (long long)stats.downtime / hour);
+}
+
+static int open_local(struct server *server)
+{
+	const struct settings *settings = server->settings;
+	struct ww_jobs_config config;
+	int error;
+
+	(void)ww_jobs_config_default(&config);
+	config.path = settings->data;
+	config.driver = server->elapsed;
+	config.wall = server->wall;
+	config.sync = settings->sync;
+	config.sync_ns = settings->sync_ns;
+	config.body_max = (size_t)settings->max_job_size;
+	config.max_disk = settings->max_disk;
+	config.history_max = settings->max_history;
+	/* Virtual time stands still while the server is down. */
+	config.downtime_max = settings->is_virtual ? 0 : settings->max_downtime;
+	config.flags = settings->is_memory ? WW_JOBS_MEMORY : 0;
+	config.ready = ready_heard;
+	config.problem = tell_refusal;
+	config.context = server;
+	error = ww_jobs_open(&server->jobs, &config);
+	if (error != WW_OK)
+		return say_not_opened(settings->data ? settings->data : "memory", local_cures, error);
+	warn_of_clock(server);
+	return WW_OK;
+}
+
+#ifdef HAVE_REDIS
+static void store_reports(const char *sentence, void *context)
+{
+	(void)context;
+	message_error("%s", sentence);
+}
+
+/* lib/redis has reported the error itself. */
+static const struct cure redis_cures[] = {
+    {WW_EINVAL, "Redis does not match the URL of --store: give a database that it has (its \"databases\"), and several "
+                "hosts only for a cluster"},
+    {WW_EDENIED, "Redis refuses access: put its password into the file of --store-file, as "
+                 "redis://:PASSWORD@HOST:PORT/, and grant the user the rights for the keys and for EVALSHA; of several "
+                 "servers name the primary"},
+    {WW_ECORRUPT,
+        "this is not Redis, or the store in it is damaged: check the port in --store, put back a copy, or give "
+        "another --redis-prefix"},
+    {WW_EVERSION, "it was made by a later version: use that one, or give another --redis-prefix"},
+    {WW_EFULL, "Redis has no memory left: raise its maxmemory"},
+    {WW_EIO, "no answer: check that Redis runs, and that --store has its address"},
+    {0, NULL},
+};
+
+/* An existing store keeps its number of shards. */
+static void warn_of_shards(struct server *server)
+{
+	unsigned long long wanted = server->settings->redis.shards;
+	struct ww_jobs_redis_stats stats;
+
+	if (!wanted || ww_jobs_redis_stats(server->jobs, &stats) != WW_OK || stats.shards == wanted)
+		return;
+	message_warning(
+	    "--redis-shards %llu changes nothing: the store was made with %u; leave it out or, to have %llu, "
+	    "\"weekwheel export\" the jobs, \"weekwheel import\" them with --redis-shards %llu and another "
+	    "--redis-prefix, and give all servers that one",
+	    wanted, stats.shards, wanted, wanted);
+}
+
+static int open_redis(struct server *server)
+{
+	const struct settings *settings = server->settings;
+	struct ww_jobs_redis_config config;
+	int error;
+
+	(void)ww_jobs_redis_config_default(&config);
+	config.url = settings->redis.url;
+	config.prefix = settings->redis.prefix;
+	if (settings->redis.shards)
+		config.shards = (uint32_t)settings->redis.shards;
+	config.replicas = (uint32_t)settings->redis.replicas;
+	config.lease = settings->redis.lease;
+	config.timeout = settings->redis.timeout;
+	config.body_max = (size_t)settings->max_job_size;
+	config.ready = ready_heard;
+	config.report = store_reports;
+	config.slow = tasks_slow;
+	config.context = server;
+	error = ww_jobs_redis_open(&server->jobs, &config);
+	if (error != WW_OK)
+		return say_not_opened("the store in Redis", redis_cures, error);
+	warn_of_shards(server);
+	return WW_OK;
+}
+
+#else
+static int open_redis(struct server *server)
+{
+	(void)server;
+	message_error("--store: this build has no Redis; install libhiredis-dev and configure again");
+	return WW_ESYSTEM;
+}
+#endif
+
+int store_start(struct server *server)
+{
+	server->thread = pthread_self();
+	server->is_shared = server->settings->redis.url != NULL;
+	if (ready_start(server) != 0)
+		return -1;
+	if ((server->is_shared ? open_redis(server) : open_local(server)) != WW_OK)
+		return -1;
+	if (tasks_start(server) != 0)
+		return -1;
+	ready_again(server);
+	server->started = store_now(server);
+	return 0;
+}
+
+int store_stop(struct server *server)
+{
+	int error = ww_jobs_close(server->jobs);
+
+	server->jobs = NULL;
+	ready_free(server);
+	return error;
+}
