@@ -137,6 +137,16 @@ void web_owe(struct web *web, struct MHD_Connection *client, const struct buffer
 	visitors_owe(&web->visitors, reply_descriptor(client), buffer_takes(buffer));
 }
 
+int web_is_leaving(struct web *web, struct MHD_Connection *client)
+{
+	return visitors_is_leaving(&web->visitors, reply_descriptor(client));
+}
+
+void web_note(struct web *web, struct MHD_Connection *client)
+{
+	visitors_note(&web->visitors, reply_descriptor(client), 1, uv_now(web->loop));
+}
+
 struct visitors *web_visitors(struct web *web)
 {
 	return &web->visitors;

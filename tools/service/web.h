@@ -61,6 +61,12 @@ void web_resume(struct web *web, struct web_visit *visit);
 /* This is what the client sends, or is being sent. The one with most of them can be told to leave. */
 void web_owe(struct web *web, struct MHD_Connection *client, const struct buffer *buffer);
 
+/* Return 1 if the client has to leave: what it still sends is of no use. */
+int web_is_leaving(struct web *web, struct MHD_Connection *client);
+
+/* A part of its answer has been read: the client has as long again for what follows. */
+void web_note(struct web *web, struct MHD_Connection *client);
+
 struct visitors *web_visitors(struct web *web);
 
 #endif

@@ -24,46 +24,27 @@ struct auth {
 	struct culprits culprits;
 };
 
-/* What a client waits for: that its token is looked at, or the answer to a wrong one. */
-enum auth_held { HELD_NOT, HELD_TURN, HELD_ANSWER };
-
-/* A connection's. */
-struct auth_client {
-	const struct token *token; /* NULL: it has said none */
-	ww_handle timer;           /* ends a pause, or the time in which a token has to be said */
-	enum auth_held held;       /* a token or its answer waits, and so do all commands */
-	uint64_t ends;    /* ns of the loop's clock: of the time that a client without a token has; 0: not yet */
-	unsigned refused; /* lines before a right token */
-	unsigned char hash[TOKEN_HASH]; /* of the token that waits for its turn */
-};
-
 /* Take the tokens of the settings. */
 void auth_start(struct server *server);
 void auth_stop(struct server *server);
 
-/* Read the file again. Clients whose line has changed or is gone are closed. A file that is wrong changes nothing. */
-void auth_reload(struct server *server);
-
-/* A connection begins, and ends. Returns 0, or -1 without memory. */
-int auth_open(struct connection *connection);
-/* Its handshake of TLS is done. */
-void auth_secured(struct connection *connection);
-void auth_close(struct connection *connection);
-
 /*
- * Return 1 if a command may run. It has then got the refusal of what the client may not do, or the guard that auth_may
- * is to be asked for. The connection of another protocol is closed.
+ * Read the file again. Returns 1 with the tokens of before in *former, which the caller frees when no client has one of
+ * them any more; 0 if the server has no file; or -1 after a message: a file that is wrong changes nothing.
  */
-int auth_admits(struct connection *connection, struct command *command);
+int auth_reload(struct server *server, struct tokens **former);
+
+/* ns of the clock that pauses are measured by. */
+uint64_t auth_now(const struct server *server);
+
+/* A client, whose name is for the log, did `what`: said a wrong token. Return how long its answer has to wait. */
+uint64_t auth_failed(struct server *server, const struct address_key *from, const char *name, const char *what);
 
 /*
  * Return 0 if the token has the rights in the tube of the job, WW_ENOTFOUND if not or if there is no such job, or what
  * else the store said. Any thread if jobs is shared.
  */
 int auth_may(struct ww_jobs *jobs, const struct token *token, unsigned rights, uint64_t id);
-
-/* Carry out "auth". */
-void auth_login(struct connection *connection, const struct command *command);
 
 /*
  * Find the token of a request over HTTP by its field Authorization, or NULL. Return 0, with *token NULL if no tokens are

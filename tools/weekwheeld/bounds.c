@@ -1,8 +1,8 @@
 /*
- * Keeps the server within its bounds of memory. What clients send and leave unread may take so much in all: each may
- * leave unread a part of what is left of that, so that many who read nothing share it and there is some for one more. If it is
- * exceeded all the same, the client that has most of it loses its body or its connection. At the bound of all memory, new
- * jobs and tubes are refused, so that those there are can still be done.
+ * Keeps the server within its bounds of memory. All that clients send and leave unread together has a bound. A client may
+ * leave unread at most an eighth of the remaining room; a newcomer always finds some. If the bound is exceeded all the same,
+ * the client with the most loses its body or its connection. At the bound of all memory, new jobs and tubes are refused, so
+ * that existing jobs can still be done.
  */
 #include <stdlib.h>
 
@@ -13,13 +13,10 @@ enum {
 	ASK_MS = 100,       /* how often the store is asked what it takes */
 	WORST_LEAST = 4096, /* a client with less is not at fault */
 	PARTS = 8,          /* a client may leave this part of the room unread, or watch tubes for it */
-	WATCHES_FREE = 8,   /* so many tubes may a client watch in any case: it may be there to make room */
+	WATCHES_FREE = 8,   /* tubes that a client may watch in any case: it may be there to make room */
 	ENDS_MOST = 16,     /* clients that lose something at a time */
-	LINE_BYTES = 64,    /* what an allocation takes beside its object */
 	ANSWER = 6 << 20    /* a list: it reads 4 MiB at most (ww_jobs_list), which base64 makes a third longer */
 };
-
-#define WATCH_BYTES (sizeof(struct watch) + sizeof(struct watch *) + sizeof(char *) + LINE_BYTES)
 
 static uint64_t machine_memory(void)
 {
@@ -39,7 +36,7 @@ void bounds_start(struct server *server)
 	if (bounds->buffers_most > bounds->memory_most / 2)
 		bounds->buffers_most = bounds->memory_most / 2;
 	bounds->before = buffer_all();
-	crowd_begin(&server->crowd, "max-connections-per-address", settings->max_per_address);
+	crowd_begin(&bounds->crowd, "max-connections-per-address", settings->max_per_address);
 }
 
 /* What buffers take. */
@@ -52,11 +49,12 @@ static uint64_t buffers_now(const struct server *server)
 
 static uint64_t memory_now(const struct server *server)
 {
-	return buffers_now(server) + tls_memory() + server->bounds.store_bytes + server->bounds.put_bytes +
-	       server->connections_now * (uint64_t)(sizeof(struct connection) + LINE_BYTES) +
-	       (HASH_COUNT(server->leases) + server->past_count) * (uint64_t)(sizeof(struct lease) + LINE_BYTES) +
-	       HASH_COUNT(server->watches) * (uint64_t)WATCH_BYTES +
-	       HASH_COUNT(server->tubes) * (uint64_t)(sizeof(struct server_tube) + LINE_BYTES);
+	uint64_t bytes = buffers_now(server) + tls_memory() + server->bounds.store_bytes + server->bounds.put_bytes +
+	                 HASH_COUNT(server->tubes) * (uint64_t)(sizeof(struct server_tube) + BOUNDS_LINE);
+
+	for (const struct face *const *face = server->faces; *face; face++)
+		bytes += (*face)->takes(server);
+	return bytes;
 }
 
 size_t bounds_unread(const struct server *server)
@@ -183,15 +181,13 @@ int bounds_quota(struct server *server, const struct ww_job_spec *spec, size_t b
 
 /* ---- What one client takes */
 
-int bounds_watch(const struct connection *connection)
+int bounds_watch(struct server *server, size_t count, size_t bytes)
 {
-	struct server *server = connection->server;
 	uint64_t now = memory_now(server);
 	uint64_t most = server->bounds.memory_most;
-	uint64_t takes = (connection->watch_count + 1) * (uint64_t)WATCH_BYTES;
 
-	if (connection->watch_count < server->settings->max_watched &&
-	    (connection->watch_count < WATCHES_FREE || (now < most && takes <= (most - now) / PARTS)))
+	if (count < server->settings->max_watched &&
+	    (count < WATCHES_FREE || (now < most && (count + 1) * (uint64_t)bytes <= (most - now) / PARTS)))
 		return 1;
 	server->bounds.refused++;
 	return 0;
@@ -212,47 +208,34 @@ int bounds_call(struct server *server, size_t size)
 
 /* ---- At the bound */
 
-static size_t taken_by(const struct connection *connection)
-{
-	return buffer_takes(&connection->in) + buffer_takes(&connection->out) + buffer_takes(&connection->sending);
-}
+/* Who is spared, and what it takes. Its own turn comes at the end of the server's. */
+struct spared {
+	const void *client;
+	size_t bytes;
+};
 
-static void end_client(struct connection *connection)
+/* Take away what the client with the most has. Returns 0 if none has much. */
+static int end_worst(struct server *server, const struct spared *spared)
 {
-	connection_close(connection);
-	buffer_free(&connection->in);
-	buffer_free(&connection->out);
-}
+	struct face_client worst = {0, NULL};
+	const struct face *of = NULL;
 
-/* Take away what the connection with the most has. Returns 0 if none has much. */
-static int end_worst(struct server *server, const struct connection *spared)
-{
-	struct connection *worst = NULL;
-	struct connection *connection;
-	size_t most = http_worst(server);
+	for (const struct face *const *face = server->faces; *face; face++) {
+		struct face_client one = (*face)->worst(server, spared->client);
 
-	for (connection = LIST_FIRST(&server->connections); connection; connection = LIST_NEXT(connection, next))
-		if (connection != spared && (!worst || taken_by(connection) > taken_by(worst)))
-			worst = connection;
-	if (worst && taken_by(worst) > most)
-		most = taken_by(worst);
-	/* Its own turn comes at the end of the server's. */
-	if (most < WORST_LEAST || (spared && taken_by(spared) > most))
+		if (one.bytes > worst.bytes) {
+			worst = one;
+			of = *face;
+		}
+	}
+	if (!of || worst.bytes < WORST_LEAST || spared->bytes > worst.bytes)
 		return 0;
 	server->bounds.ended++;
 	state_seen("buffers",
 	    "clients' commands and answers take %llu MB, as much as --max-buffers allows: the client with "
 	    "the most, %zu bytes, loses them",
-	    (unsigned long long)(server->bounds.buffers_most >> 20), most);
-	if (!worst || most > taken_by(worst)) {
-		http_end_worst(server);
-		return 1;
-	}
-	if (!worst->is_busy && buffer_takes(&worst->in) > buffer_takes(&worst->out) + buffer_takes(&worst->sending) &&
-	    protocol_drop(&worst->protocol, worst->in.size))
-		buffer_free(&worst->in);
-	else
-		end_client(worst);
+	    (unsigned long long)(server->bounds.buffers_most >> 20), worst.bytes);
+	of->end(server, worst.client);
 	return 1;
 }
 
@@ -261,11 +244,15 @@ static int is_beyond(const struct server *server, uint64_t most)
 {
 	uint64_t now = buffers_now(server);
 
-	return now > most && now > most + server->bounds.going + http_going(server);
+	if (now <= most)
+		return 0;
+	for (const struct face *const *face = server->faces; *face; face++)
+		most += (*face)->going(server);
+	return now > most;
 }
 
 /* Returns whether somebody has lost something. */
-static int hold(struct server *server, const struct connection *spared, uint64_t most)
+static int hold(struct server *server, const struct spared *spared, uint64_t most)
 {
 	int ends = 0;
 
@@ -277,6 +264,8 @@ static int hold(struct server *server, const struct connection *spared, uint64_t
 	return ends > 0;
 }
 
+static const struct spared nobody = {NULL, 0};
+
 int bounds_answer(struct server *server, unsigned begun)
 {
 	uint64_t most = server->bounds.buffers_most;
@@ -285,7 +274,7 @@ int bounds_answer(struct server *server, unsigned begun)
 
 	if (buffers_now(server) + (begun + UINT64_C(1)) * part <= most)
 		return 1;
-	return begun == 0 && hold(server, NULL, most - part) && buffers_now(server) + part <= most;
+	return begun == 0 && hold(server, &nobody, most - part) && buffers_now(server) + part <= most;
 }
 
 void bounds_hold(struct server *server)
@@ -297,17 +286,19 @@ void bounds_hold(struct server *server)
 		bounds->asked = now + !now;
 		ask_store(server);
 	}
-	(void)hold(server, NULL, bounds->buffers_most);
+	(void)hold(server, &nobody, bounds->buffers_most);
 }
 
 void bounds_hold_input(struct server *server)
 {
-	(void)hold(server, NULL, server->bounds.buffers_most);
+	(void)hold(server, &nobody, server->bounds.buffers_most);
 }
 
-void bounds_hold_all_but(const struct connection *connection)
+void bounds_hold_but(struct server *server, const void *client, size_t bytes)
 {
-	(void)hold(connection->server, connection, connection->server->bounds.buffers_most);
+	const struct spared spared = {client, bytes};
+
+	(void)hold(server, &spared, server->bounds.buffers_most);
 }
 
 int bounds_numbers(struct server *server, struct buffer *out, number_fn *add)
@@ -321,7 +312,7 @@ int bounds_numbers(struct server *server, struct buffer *out, number_fn *add)
 	       add(out, "bound-refusals", 1, "Commands refused at a bound of memory or tubes.", bounds->refused) ||
 	       add(out, "quota-refusals", 1, "Jobs refused at --max-jobs or --max-tube-jobs.", bounds->over_quota) ||
 	       add(out, "bound-clients-refused", 1, "Clients turned away at the bound of their address.",
-	           server->crowd.turned_away) ||
+	           bounds->crowd.turned_away) ||
 	       add(out, "bound-clients-ended", 1, "Clients that lost a body or their connection at a bound.",
 	           bounds->ended);
 }

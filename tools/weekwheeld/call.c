@@ -67,7 +67,7 @@ static void call_init(struct call *call, struct connection *connection, const st
 	call->number = 0;
 	call->body = NULL;
 	call->made = (struct buffer){0};
-	call->who = connection->auth.token;
+	call->who = connection->login.token;
 	call->tokens = NULL;
 	if (command->refusal == REFUSAL_NONE)
 		call->job = command_job(connection, command);

@@ -580,7 +580,7 @@ static int advance(struct call *call)
 	}
 	/* Earlier commands are done before the time changes. */
 	turn_commit(server);
-	error = server_advance(server, call->command->delay);
+	error = clock_advance(server, call->command->delay);
 	if (error == WW_OK)
 		error = ww_jobs_now(server->jobs, WW_JOB_WALL, &now);
 	if (error != WW_OK)
@@ -594,7 +594,7 @@ static int advance(struct call *call)
 
 static int login(struct call *call)
 {
-	auth_login(call->connection, call->command);
+	login_say(call->connection, call->command);
 	return 0;
 }
 

@@ -16,12 +16,17 @@ static size_t unread(const struct connection *connection)
 	return connection->out.size + connection->sending.size;
 }
 
+size_t connection_takes(const struct connection *connection)
+{
+	return buffer_takes(&connection->in) + buffer_takes(&connection->out) + buffer_takes(&connection->sending);
+}
+
 /*
  * A connection that waits for a job or the store, is kicking, or leaves too many answers unread, carries out no command.
  */
 static int is_blocked(const struct connection *connection)
 {
-	return connection->is_waiting || connection->is_busy || connection->auth.held || connection->kick.is_begun ||
+	return connection->is_waiting || connection->is_busy || connection->login.held || connection->kick.is_begun ||
 	       connection->is_over || connection->is_lost || connection->is_closed ||
 	       unread(connection) > bounds_unread(connection->server);
 }
@@ -92,11 +97,11 @@ static size_t connection_take(struct connection *connection, const char *data, s
 		taken += used;
 		if (found && command.verb == VERB_QUIT)
 			connection_finish(connection);
-		else if (found && auth_admits(connection, &command))
+		else if (found && login_admits(connection, &command))
 			command_run(connection, &command);
 		/* Large answers to many commands of a turn would go beyond all bounds before it ends. */
 		if (connection->out.size >= INPUT_MAX)
-			bounds_hold_all_but(connection);
+			bounds_hold_but(connection->server, connection, connection_takes(connection));
 	}
 	budget_end(connection);
 	call_start(connection);
@@ -320,7 +325,7 @@ static void connection_sent(uv_write_t *write, int status)
 	struct connection *connection = write->data;
 
 	if (connection->is_closed)
-		connection->server->bounds.going -= buffer_takes(&connection->sending);
+		connection->server->connections_going -= buffer_takes(&connection->sending);
 	buffer_free(&connection->sending);
 	if (connection->is_closed)
 		return;
@@ -384,6 +389,17 @@ void connection_flush(struct connection *connection)
 		connection_resume(connection);
 }
 
+void connection_flush_all(struct server *server)
+{
+	struct connection *connection;
+
+	while ((connection = SLIST_FIRST(&server->flush)) != NULL) {
+		SLIST_REMOVE_HEAD(&server->flush, next_flush);
+		connection->in_flush = 0;
+		connection_flush(connection);
+	}
+}
+
 static void connection_gone(uv_handle_t *handle)
 {
 	struct connection *connection = handle->data;
@@ -399,13 +415,13 @@ void connection_close(struct connection *connection)
 	if (connection->is_closed)
 		return;
 	waiting_end(connection);
-	auth_close(connection);
+	login_close(connection);
 	connection->is_closed = 1;
-	server->bounds.going += buffer_takes(&connection->sending);
+	server->connections_going += buffer_takes(&connection->sending);
 	connection->kick.is_begun = 0;
 	lease_disown(connection);
 	connection_leave(connection);
-	crowd_leave(&connection->server->crowd, connection->place);
+	crowd_leave(&connection->server->bounds.crowd, connection->place);
 	LIST_REMOVE(connection, next);
 	server->connections_now--;
 	server->producers -= connection->is_producer;
@@ -432,7 +448,7 @@ static int note_address(struct connection *connection)
 	    uv_tcp_getpeername(&connection->io.tcp, (struct sockaddr *)&address, &size) != 0)
 		return 0;
 	connection->from = address_key((struct sockaddr *)&address);
-	return crowd_enter(&connection->server->crowd, (struct sockaddr *)&address, &connection->place);
+	return crowd_enter(&connection->server->bounds.crowd, (struct sockaddr *)&address, &connection->place);
 }
 
 static int connection_open(struct connection *connection)
@@ -448,7 +464,7 @@ static int connection_open(struct connection *connection)
 	server->connections_now++;
 	server->connections_total++;
 	if (note_address(connection) != 0 || tube_watch(connection, server->default_tube) != 0 ||
-	    auth_open(connection) != 0)
+	    login_open(connection) != 0)
 		return -1;
 	/* Answers leave at once. A client whose machine died does not hold its jobs for ever. */
 	if (connection->io.handle.type == UV_TCP) {

@@ -37,6 +37,9 @@ struct server_tube {
 	char name[WW_TUBE_MAX + 1];
 };
 
+/* What it takes that a connection watches a tube: the struct, and its place in the two arrays. */
+#define TUBE_WATCH_BYTES (sizeof(struct watch) + sizeof(struct watch *) + sizeof(char *) + BOUNDS_LINE)
+
 /* A connection watches a tube. While it waits for a job, it stands in the tube's queue. */
 struct watch {
 	UT_hash_handle hh; /* in server.watches, by the two that follow */
@@ -97,6 +100,19 @@ struct kick {
 	int error;      /* of the write of a piece */
 };
 
+/* What a client waits for: that its token is looked at, or the answer to a wrong one. */
+enum login_held { HELD_NOT, HELD_TURN, HELD_ANSWER };
+
+/* A client and its token. */
+struct login {
+	const struct token *token; /* NULL: it has said none */
+	ww_handle timer;           /* ends a pause, or the time in which a token has to be said */
+	enum login_held held;       /* a token or its answer waits, and so do all commands */
+	uint64_t ends;    /* ns of the loop's clock: of the time that a client without a token has; 0: not yet */
+	unsigned refused; /* lines before a right token */
+	unsigned char hash[TOKEN_HASH]; /* of the token that waits for its turn */
+};
+
 /* A stream of libuv, whichever kind it is. */
 union stream {
 	uv_handle_t handle;
@@ -108,7 +124,7 @@ union stream {
 struct connection {
 	struct server *server;
 	union stream io;
-	struct auth_client auth;
+	struct login login;
 	struct tls_link *tls; /* NULL: bytes go as they are */
 	struct shake shake;
 	uv_write_t write;
@@ -188,6 +204,12 @@ void connection_to_flush(struct connection *connection);
 /* Send the answers. Close it if it is over and all is sent. */
 void connection_flush(struct connection *connection);
 
+/* Return the bytes of its buffers. */
+size_t connection_takes(const struct connection *connection);
+
+/* Send the answers of all that have some. */
+void connection_flush_all(struct server *server);
+
 /* Close it, and give its jobs back. */
 void connection_close(struct connection *connection);
 
@@ -241,6 +263,23 @@ int secure_seal(struct connection *connection);
 
 /* Tell the client that this is the end, if that is possible at once, and free what is TLS's. */
 void secure_close(struct connection *connection);
+
+/* ---- login.c: the token of a client */
+
+/* A connection begins, and ends. Returns 0, or -1 without memory. */
+int login_open(struct connection *connection);
+/* Its handshake of TLS is done. */
+void login_secured(struct connection *connection);
+void login_close(struct connection *connection);
+
+/*
+ * Return 1 if a command may run. It has then got the refusal of what the client may not do, or the guard that auth_may
+ * is to be asked for. The connection of another protocol is closed.
+ */
+int login_admits(struct connection *connection, struct command *command);
+
+/* Carry out "auth". */
+void login_say(struct connection *connection, const struct command *command);
 
 /* ---- answer.c: each of these adds to the connection's answers */
 
@@ -356,14 +395,22 @@ void waiting_say(struct connection *connection, const char *text);
 /* Set the timer for the time when it gives up, or when one of its leases is about to end. */
 void waiting_schedule(struct connection *connection, uint64_t now);
 
-/* Serve the clients that wait at tubes that may be ready, then those that have just come. */
-void waiting_serve(struct server *server);
+/* Reserve a job for a client that waits. Return 1 if it got one or an error, 0 if there is none. */
+int waiting_try(struct connection *connection);
 
 /* The client has closed its side: it gets no job any more. */
 void waiting_at_end(struct connection *connection);
 
 /* It waits no more. */
 void waiting_end(struct connection *connection);
+
+/* ---- serve.c: at the end of a turn */
+
+/* Serve the clients that wait at tubes that may be ready. Return 1 if requests over HTTP wait at some of them. */
+int serve_tubes(struct server *server);
+
+/* Serve those that have just begun to wait. */
+void serve_fresh(struct server *server);
 
 /* ---- ask.c: reserving from a shared store */
 

@@ -14,7 +14,6 @@
 enum { QUESTIONS_MAX = 4 };
 
 struct http {
-	struct web *web;
 	LIST_HEAD(, http_question) questions;
 	unsigned asking[2]; /* how many questions the store is asked, by what they are of */
 };
@@ -82,17 +81,12 @@ struct http_question {
 	struct metrics_sample sample;
 };
 
-int http_is_leaving(struct server *server, struct MHD_Connection *client)
-{
-	return visitors_is_leaving(web_visitors(server->http->web), reply_descriptor(client));
-}
-
 static void question_run(struct task *task)
 {
 	struct http_question *question = (struct http_question *)task;
 
 	/* It had to leave while it waited. Threads may not ask that. */
-	if (!task->server->is_shared && http_is_leaving(task->server, question->visit.client))
+	if (!task->server->is_shared && web_is_leaving(task->server->web, question->visit.client))
 		return;
 	if (question->of == OF_METRICS)
 		question->error = metrics_ask(task->server, &question->sample);
@@ -108,22 +102,7 @@ static void question_done(struct task *task)
 	task->server->http->asking[question->of]--;
 	question->is_known = 1;
 	if (question->is_suspended)
-		http_resume(task->server, &question->visit);
-}
-
-void http_owe(struct server *server, struct MHD_Connection *client, const struct buffer *buffer)
-{
-	web_owe(server->http->web, client, buffer);
-}
-
-void http_note(struct server *server, struct MHD_Connection *client)
-{
-	visitors_note(web_visitors(server->http->web), reply_descriptor(client), 1, uv_now(&server->loop));
-}
-
-void http_resume(struct server *server, struct web_visit *visit)
-{
-	web_resume(server->http->web, visit);
+		web_resume(task->server->web, &question->visit);
 }
 
 static struct http_question *question_of(struct web_visit *visit)
@@ -140,7 +119,7 @@ static enum MHD_Result question_answer(struct http_question *question)
 		question->error = metrics_write(server, &question->sample, question->error, made);
 	else if (question->error == WW_OK && made->size > 0 && buffer_append(made, "\n", 1) != 0)
 		question->error = WW_ENOMEM;
-	http_owe(server, question->visit.client, made);
+	web_owe(server->web, question->visit.client, made);
 	return reply_made(question->visit.client, question->error, question->type, made);
 }
 
@@ -338,31 +317,30 @@ static enum MHD_Result http_begin(void *context, struct MHD_Connection *client, 
 
 /* ---- Its share in bounds and numbers */
 
-size_t http_worst(const struct server *server)
+static uint64_t takes(const struct server *server)
 {
-	return server->http ? visitors_worst(web_visitors(server->http->web)) : 0;
+	(void)server;
+	return 0;
 }
 
-size_t http_going(const struct server *server)
+static uint64_t going(const struct server *server)
 {
-	return server->http ? visitors_going(web_visitors(server->http->web)) : 0;
+	return server->web ? visitors_going(web_visitors(server->web)) : 0;
 }
 
-void http_end_worst(struct server *server)
+static struct face_client worst(const struct server *server, const void *spared)
 {
-	visitors_end_worst(web_visitors(server->http->web));
+	(void)spared;
+	return (struct face_client){server->web ? visitors_worst(web_visitors(server->web)) : 0, NULL};
 }
 
-int http_numbers(struct server *server, struct buffer *out, number_fn *add)
+static void end(struct server *server, void *client)
 {
-	const struct visitors *visitors = web_visitors(server->http->web);
-
-	return add(out, "http-connections", 0, "Connections by HTTP.", visitors->count) ||
-	       add(out, "http-connections", 1, "Connections that came by HTTP.", visitors->total) ||
-	       add(out, "http-too-slow", 1, "Connections by HTTP closed because of their time.", visitors->slow) ||
-	       add(out, "http-replaced", 1, "Connections by HTTP closed for another.", visitors->replaced) ||
-	       events_numbers(server, out, add);
+	(void)client;
+	visitors_end_worst(web_visitors(server->web));
 }
+
+const struct face http_face = {v1_settle, takes, going, worst, end};
 
 /* ---- Beginning and end */
 
@@ -401,8 +379,8 @@ int http_start(struct server *server)
 	if (!http)
 		return message_error("no memory");
 	if (events_start(server) == 0)
-		http->web = http_web(server);
-	if (!http->web) {
+		server->web = http_web(server);
+	if (!server->web) {
 		free(http);
 		return -1;
 	}
@@ -418,7 +396,8 @@ void http_stop(struct server *server)
 		return;
 	events_stop(server);
 	v1_stop(server);
-	web_stop(http->web);
+	web_stop(server->web);
+	server->web = NULL;
 	relay_stop(server);
 	server->http = NULL;
 	free(http);

@@ -1,5 +1,6 @@
 /* Writes the counters of the server and its store for Prometheus. */
 #include "tools/service/metric.h"
+#include "tools/service/web.h"
 #include "tools/weekwheeld/commands.h"
 #include "tools/weekwheeld/schedules.h"
 
@@ -163,6 +164,19 @@ static int add_wheels(struct buffer *out, const char *clock, struct ww_driver *d
 	return bad;
 }
 
+/* ---- Clients by HTTP */
+
+static int add_http(struct server *server, struct buffer *out)
+{
+	const struct visitors *visitors = web_visitors(server->web);
+
+	return add(out, "http-connections", 0, "Connections by HTTP.", visitors->count) ||
+	       add(out, "http-connections", 1, "Connections that came by HTTP.", visitors->total) ||
+	       add(out, "http-too-slow", 1, "Connections by HTTP closed because of their time.", visitors->slow) ||
+	       add(out, "http-replaced", 1, "Connections by HTTP closed for another.", visitors->replaced) ||
+	       events_numbers(server, out, add);
+}
+
 /* ---- Nodes */
 
 #ifdef HAVE_REDIS
@@ -228,7 +242,7 @@ int metrics_write(struct server *server, const struct metrics_sample *sample, in
 	      add(out, "store-up", 0, "1: the store answers.", error == WW_OK) ||
 	      add(out, "auth-failures", 1, "Wrong tokens.", server->auth.culprits.failures) ||
 	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors) ||
-	      metric_states(out, prefix) || add_nodes(server, out) || http_numbers(server, out, add) ||
+	      metric_states(out, prefix) || add_nodes(server, out) || add_http(server, out) ||
 	      bounds_numbers(server, out, add) || counts_write(&server->counts, out);
 	/* While a shared store is away, nobody knows about its jobs. */
 	if (error == WW_OK)

@@ -14,49 +14,6 @@
 /* Descriptors for the store, the loop and the listeners, which clients cannot have. */
 enum { DESCRIPTORS_KEPT = 64, PATIENCE_MS = 2000 };
 
-/* ---- Time */
-
-static int driver_make(struct ww_driver **driver, struct ww_clock *clock)
-{
-	struct ww_driver_config config;
-
-	(void)ww_driver_config_default(&config);
-	config.clock = clock;
-	config.flags = WW_DRIVER_THREADLESS;
-	return ww_driver_create(driver, &config);
-}
-
-/*
- * Virtual clocks begin at a whole second, so that jobs come due on a tick of the driver. Wall time begins now. Elapsed
- * time may begin anywhere, since the store's continues from the last run.
- */
-static int time_start(struct server *server)
-{
-	int is_virtual = server->settings->is_virtual;
-	uint64_t now = 0;
-	int error = ww_clock_now(ww_clock_wall(), &now);
-
-	if (is_virtual && error == WW_OK)
-		error = ww_clock_virtual_create(&server->elapsed_clock, 0, NULL);
-	if (is_virtual && error == WW_OK)
-		error = ww_clock_virtual_create(&server->wall_clock, now - now % WW_SECOND, NULL);
-	if (error == WW_OK)
-		error = driver_make(&server->elapsed, is_virtual ? server->elapsed_clock : ww_clock_elapsed());
-	if (error == WW_OK)
-		error = driver_make(&server->wall, is_virtual ? server->wall_clock : ww_clock_wall());
-	if (error != WW_OK)
-		message_error("cannot make clocks and drivers: %s", ww_strerror(error));
-	return error == WW_OK ? 0 : -1;
-}
-
-static void time_stop(struct server *server)
-{
-	(void)ww_driver_destroy(server->elapsed);
-	(void)ww_driver_destroy(server->wall);
-	(void)ww_clock_virtual_destroy(server->elapsed_clock);
-	(void)ww_clock_virtual_destroy(server->wall_clock);
-}
-
 /* ---- The loop */
 
 static void close_any(uv_handle_t *handle, void *context)
@@ -90,7 +47,7 @@ static void loop_prepare(uv_prepare_t *prepare)
 	struct server *server = prepare->data;
 
 	connection_resume_all(server);
-	turn_end(server);
+	round_end(server);
 	tasks_prepare(server);
 	if (server->is_stopping && LIST_EMPTY(&server->connections) && STAILQ_EMPTY(&server->resume) &&
 	    server->tasks.under_way == 0)
@@ -99,7 +56,7 @@ static void loop_prepare(uv_prepare_t *prepare)
 
 static void loop_check(uv_check_t *check)
 {
-	turn_end(check->data);
+	round_end(check->data);
 }
 
 static void loop_due(uv_poll_t *poll, int status, int events)
@@ -146,6 +103,21 @@ static void loop_stop(struct server *server)
 	loop_again(server);
 }
 
+/* The tokens' file may be another now. */
+static void reload_tokens(struct server *server)
+{
+	struct tokens *former;
+	unsigned closed;
+
+	if (auth_reload(server, &former) != 1)
+		return;
+	events_reload(server);
+	closed = clients_reload(server);
+	tokens_free(former);
+	message_info("%zu tokens have been read; %u clients whose line has changed or is gone were closed",
+	    server->auth.tokens->count, closed);
+}
+
 static void loop_signal(uv_signal_t *handle, int number)
 {
 	struct server *server = handle->data;
@@ -155,7 +127,7 @@ static void loop_signal(uv_signal_t *handle, int number)
 		state_begin("draining", STATE_STOPS_WRITING, "draining: jobs are no longer accepted");
 	} else if (number == SIGHUP) {
 		secure_reload(server);
-		auth_reload(server);
+		reload_tokens(server);
 	} else {
 		loop_stop(server);
 	}
@@ -212,27 +184,6 @@ static unsigned connections_limit(const struct settings *settings)
 	           : 10000000;
 }
 
-int server_advance(struct server *server, uint64_t ns)
-{
-	int error = ww_clock_virtual_advance(server->elapsed_clock, ns);
-
-	if (error == WW_OK)
-		error = ww_clock_virtual_advance(server->wall_clock, ns);
-	if (error == WW_OK)
-		error = ww_driver_settle(server->elapsed);
-	return error == WW_OK ? ww_driver_settle(server->wall) : error;
-}
-
-/* With virtual clocks, let the time pass that went by while the store was closed. */
-static int time_passed(struct server *server)
-{
-	uint64_t ahead = server->settings->ahead;
-
-	if (ahead == 0 || !server->elapsed_clock || server_advance(server, ahead) == WW_OK)
-		return 0;
-	return message_error("the virtual clock cannot be set ahead so far");
-}
-
 static void take_another_turn(void *context)
 {
 	loop_again(context);
@@ -258,7 +209,7 @@ static int server_start(struct server *server)
 		return message_error("no memory");
 	if (uv_loop_init(&server->loop) != 0)
 		return loop_not_made();
-	if (time_start(server) != 0 || store_start(server) != 0 || time_passed(server) != 0)
+	if (clock_start(server) != 0 || store_start(server) != 0 || clock_pass_ahead(server) != 0)
 		return -1;
 	if (loop_start(server) != 0 || push_start(server) != 0 || schedules_start(server) != 0 ||
 	    http_start(server) != 0 || listen_start(server) != 0)
@@ -288,11 +239,13 @@ static int run(struct server *server)
 	events_free(server);
 	if (error != WW_OK)
 		message_error("the last changes could not be written: %s", ww_strerror(error));
-	time_stop(server);
+	clock_stop(server);
 	(void)uv_loop_close(&server->loop);
 	state_finish();
 	return error == WW_OK ? 0 : 1;
 }
+
+static const struct face *const faces[] = {&clients_face, &http_face, NULL};
 
 int server_run(const struct settings *settings)
 {
@@ -303,6 +256,7 @@ int server_run(const struct settings *settings)
 		return message_error("no memory") != 0;
 	server->settings = settings;
 	server->steps = command_steps;
+	server->faces = faces;
 	auth_start(server);
 	status = run(server);
 	tube_drop_all(server);

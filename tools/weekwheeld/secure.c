@@ -70,7 +70,7 @@ static void secure_read(struct connection *connection)
 	if (state != TLS_OK)
 		secure_broken(connection, state);
 	else if (tls_is_ready(connection->tls))
-		auth_secured(connection);
+		login_secured(connection);
 	if (!connection->is_closed && tls_pending(connection->tls) > 0)
 		connection_to_flush(connection);
 }
@@ -88,7 +88,7 @@ int secure_open(struct connection *connection)
 {
 	connection->shake.go_on = secure_shake;
 	connection->tls = tls_open(connection->server->tls, NULL);
-	return connection->tls ? auth_open(connection) : -1;
+	return connection->tls ? login_open(connection) : -1;
 }
 
 void secure_input(struct connection *connection, const char *data, size_t size)

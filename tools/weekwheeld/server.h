@@ -25,6 +25,7 @@
 #include "tools/weekwheeld/auth.h"
 #include "tools/weekwheeld/connection.h"
 #include "tools/weekwheeld/counts.h"
+#include "tools/weekwheeld/face.h"
 #include "tools/weekwheeld/settings/settings.h"
 #include "tools/weekwheeld/task.h"
 #include "weekwheel/driver.h"
@@ -53,11 +54,14 @@ struct bounds {
 	uint64_t put_bytes;  /* since then, into memory */
 	uint64_t put_jobs;   /* since then, and perhaps refused */
 	uint64_t call_bytes; /* of commands that wait for a shared store; buffers have them, too */
-	uint64_t going;      /* what libuv has of closed connections, and will soon free */
 	uint64_t refused;
 	uint64_t over_quota; /* jobs refused */
 	uint64_t ended;
+	struct crowd crowd; /* clients by address */
 };
+
+/* What an allocation takes beside its object. */
+enum { BOUNDS_LINE = 64 };
 
 /* What a shared store said last to clients that asked about all tubes (stats.c). Of the task that does so. */
 struct heard {
@@ -117,7 +121,6 @@ struct server {
 	SLIST_HEAD(, connection) batch; /* they have answers that wait for the commit */
 
 	struct bounds bounds;
-	struct crowd crowd;
 	struct job_counts counts;
 	uint64_t turn;       /* its number */
 	uint64_t turn_spent; /* ns of it that connections took */
@@ -134,6 +137,7 @@ struct server {
 
 	uint64_t commands[VERBS]; /* how many of each were carried out */
 	uint64_t connections_total;
+	uint64_t connections_going; /* bytes that libuv has of closed ones, and will soon free */
 	uint64_t commit_errors;
 	unsigned connections_now;
 	unsigned connections_max;
@@ -143,6 +147,8 @@ struct server {
 
 	struct auth auth;
 	struct http *http;
+	struct web *web;  /* NULL: nobody is served by HTTP */
+	const struct face *const *faces;          /* ended by NULL */
 	const struct steps *steps;                /* of each verb (commands.h) */
 	struct events_feed *feed;                 /* events; NULL: nobody is served by HTTP */
 	TAILQ_HEAD(v1_list, v1_request) v1_batch; /* requests that wait for the commit */
@@ -170,8 +176,10 @@ int bounds_tube(struct server *server);
  */
 int bounds_quota(struct server *server, const struct ww_job_spec *spec, size_t before, size_t in_tube);
 
-/* Return 1 if the client may watch one more tube, or may have a command with so many bytes wait for a shared store. */
-int bounds_watch(const struct connection *connection);
+/* Return 1 if a client that watches `count` tubes, of so many bytes each, may watch one more. */
+int bounds_watch(struct server *server, size_t count, size_t bytes);
+
+/* Return 1 if a command with so many bytes may wait for a shared store. */
 int bounds_call(struct server *server, size_t size);
 
 /*
@@ -184,8 +192,8 @@ int bounds_answer(struct server *server, unsigned begun);
 void bounds_hold(struct server *server);
 /* The same when a client's bytes have been taken: in one turn, all clients may bring some. */
 void bounds_hold_input(struct server *server);
-/* The same before that, but for the connection that carries out a command. */
-void bounds_hold_all_but(const struct connection *connection);
+/* The same before that, but for the client that carries out a command and takes so many bytes. */
+void bounds_hold_but(struct server *server, const void *client, size_t bytes);
 
 /* ---- turn.c: one write of the store for all commands of a turn */
 
@@ -195,8 +203,17 @@ int turn_begin(struct server *server);
 /* Commit the write under way, and settle the answers that wait for it. */
 void turn_commit(struct server *server);
 
-/* End a turn: commit, let time pass, serve clients that wait, send. */
-void turn_end(struct server *server);
+/* ---- clock.c */
+
+/* Make the clocks and drivers. Returns 0, or -1 after a message. */
+int clock_start(struct server *server);
+void clock_stop(struct server *server);
+
+/* Move the virtual clocks forward, and let what is due by then happen. Returns a WW_E*. */
+int clock_advance(struct server *server, uint64_t ns);
+
+/* Let the time pass on virtual clocks that went by while the store was closed. Returns 0, or -1 after a message. */
+int clock_pass_ahead(struct server *server);
 
 /* ---- loop.c */
 
@@ -205,6 +222,11 @@ void loop_again(struct server *server);
 
 /* Say that the loop could not be made; returns -1. */
 int loop_not_made(void);
+
+/* ---- round.c */
+
+/* End a turn: commit, let time pass, serve clients that wait, send. */
+void round_end(struct server *server);
 
 /* ---- open.c: the store is opened and closed */
 
@@ -280,7 +302,6 @@ int push_takes(struct server *server, const char *tube, const void *body, size_t
 typedef int number_fn(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t value);
 
 int push_numbers(struct server *server, struct buffer *out, number_fn *add);
-int http_numbers(struct server *server, struct buffer *out, number_fn *add);
 int bounds_numbers(struct server *server, struct buffer *out, number_fn *add);
 int store_numbers(struct server *server, struct buffer *out, number_fn *add);
 
@@ -301,6 +322,13 @@ void secure_stop(struct server *server);
 int relay_begin(struct server *server, int fd);
 void relay_stop(struct server *server);
 
+/* ---- clients.c: those of the protocol, all together */
+
+extern const struct face clients_face;
+
+/* The tokens are others now: let go whose line has changed or is gone. Return how many. */
+unsigned clients_reload(struct server *server);
+
 /* ---- listen.c, http.c, run.c */
 
 /* Listen on all addresses of the settings and on systemd's sockets. Returns 0, or -1 after a message. */
@@ -310,11 +338,7 @@ void listen_stop(struct server *server);
 /* Serve HTTP, if the settings say so. Returns 0, or -1 after a message. */
 int http_start(struct server *server);
 void http_stop(struct server *server);
-/* Return the bytes of the largest answer that a client by HTTP leaves unread, and close that client. */
-size_t http_worst(const struct server *server);
-void http_end_worst(struct server *server);
-/* Return the bytes of clients by HTTP that are being closed. */
-size_t http_going(const struct server *server);
+extern const struct face http_face;
 
 /* ---- v1: jobs over HTTP */
 
@@ -354,8 +378,5 @@ int events_numbers(struct server *server, struct buffer *out, number_fn *add);
 int server_run(const struct settings *settings);
 
 #define server_note(server, ...) ((void)(server), message_debug(__VA_ARGS__))
-
-/* Move the virtual clocks forward, and let what is due by then happen. Returns a WW_E*. */
-int server_advance(struct server *server, uint64_t ns);
 
 #endif

@@ -116,7 +116,7 @@ int tube_watch(struct connection *connection, struct server_tube *tube)
 
 	if (tube_is_watched(connection, tube))
 		return 0;
-	if (!bounds_watch(connection))
+	if (!bounds_watch(connection->server, connection->watch_count, TUBE_WATCH_BYTES))
 		return -1;
 	watch = calloc(1, sizeof *watch);
 	if (!watch || watches_grow(connection) != 0) {

@@ -1,9 +1,5 @@
-/* A turn of the loop: one write of the store for all its commands, then time, clients that wait, and sending. */
-#include "tools/weekwheeld/schedules.h"
+/* A turn's write of the store: all commands of a turn have one, and their answers wait for it. */
 #include "tools/weekwheeld/server.h"
-
-/* How many expiries a turn handles at most: a million due jobs must not delay commands. */
-enum { TURN_BUDGET = 1000 };
 
 int turn_begin(struct server *server)
 {
@@ -19,7 +15,6 @@ int turn_begin(struct server *server)
 
 void turn_commit(struct server *server)
 {
-	struct connection *connection;
 	int error;
 
 	if (!server->is_begun)
@@ -37,48 +32,6 @@ void turn_commit(struct server *server)
 	} else {
 		state_end("writes", "changes are written again");
 	}
-	lease_settle(server, error == WW_OK);
-	while ((connection = SLIST_FIRST(&server->batch)) != NULL) {
-		SLIST_REMOVE_HEAD(&server->batch, next_batch);
-		answer_settle(connection, error);
-	}
-	v1_settle(server, error);
-}
-
-/* Let the drivers call what is due. */
-static void turn_time(struct server *server)
-{
-	if (!server->is_due)
-		return;
-	server->is_due = 0;
-	/* All that expires in this turn is one write. */
-	if (turn_begin(server) != WW_OK)
-		state_seen("begin", "the store cannot be written");
-	if (ww_driver_dispatch(server->elapsed, TURN_BUDGET) < 0 || ww_driver_dispatch(server->wall, TURN_BUDGET) < 0)
-		state_seen("dispatch", "a driver cannot dispatch");
-	turn_commit(server);
-}
-
-void turn_end(struct server *server)
-{
-	struct connection *connection;
-
-	budget_turn(server);
-	turn_commit(server);
-	tasks_turn(server);
-	turn_time(server);
-	schedules_turn(server);
-	waiting_serve(server);
-	v1_turn(server);
-	shake_turn(&server->shakes);
-	bounds_hold(server);
-	while ((connection = SLIST_FIRST(&server->flush)) != NULL) {
-		SLIST_REMOVE_HEAD(&server->flush, next_flush);
-		connection->in_flush = 0;
-		connection_flush(connection);
-	}
-	/* A connection that closed here gave jobs back: they need a commit, and clients may wait for them. */
-	if (server->is_begun || !STAILQ_EMPTY(&server->ready) || !STAILQ_EMPTY(&server->fresh) ||
-	    !STAILQ_EMPTY(&server->resume))
-		loop_again(server);
+	for (const struct face *const *face = server->faces; *face; face++)
+		(*face)->settle(server, error);
 }

@@ -18,8 +18,7 @@ void waiting_give(struct connection *connection, struct ww_lease *lease)
 	answer_end(connection, start, 1);
 }
 
-/* Return 1 if the connection got a job or an error, 0 if there is no job. */
-static int waiting_try(struct connection *connection)
+int waiting_try(struct connection *connection)
 {
 	struct server *server = connection->server;
 	struct ww_lease lease;
@@ -160,73 +159,4 @@ void waiting_at_end(struct connection *connection)
 	/* If it has begun in this turn, it may still get a ready job. */
 	if (connection->is_waiting && !connection->is_fresh && !connection->is_busy)
 		waiting_say(connection, "TIMED_OUT\r\n");
-}
-
-/* The next clients that wait there and do not ask already. */
-static void ask_for_some(struct server_tube *tube)
-{
-	struct watch *watch;
-
-	for (watch = TAILQ_FIRST(&tube->waiting); watch && tube->wanted > 0; watch = TAILQ_NEXT(watch, queue)) {
-		if (watch->connection->is_busy)
-			continue;
-		tube->wanted--;
-		ask_start(watch->connection);
-	}
-	tube->wanted = 0;
-}
-
-static void serve_tubes(struct server *server)
-{
-	struct server_tube *tube;
-	int is_polled = 0;
-
-	while ((tube = STAILQ_FIRST(&server->ready)) != NULL) {
-		STAILQ_REMOVE_HEAD(&server->ready, next_ready);
-		tube->is_ready = 0;
-		if (server->is_shared)
-			ask_for_some(tube);
-		else
-			while (
-			    !TAILQ_EMPTY(&tube->waiting) && waiting_try(TAILQ_FIRST(&tube->waiting)->connection) == 1)
-				;
-		tube->calls_pollers = tube->pollers > 0;
-		is_polled |= tube->calls_pollers;
-		tube_drop(server, tube);
-	}
-	if (is_polled)
-		v1_wake(server);
-}
-
-static void serve_fresh(struct server *server)
-{
-	uint64_t since = uv_hrtime();
-	struct connection *connection;
-
-	/* The rest are served in the next turn. */
-	while ((connection = STAILQ_FIRST(&server->fresh)) != NULL && !budget_is_spent(server)) {
-		uint64_t now = store_now(server);
-
-		STAILQ_REMOVE_HEAD(&server->fresh, next_fresh);
-		budget_note(server, &since);
-		if (server->is_shared && connection->is_waiting && !connection->is_busy)
-			ask_start(connection);
-		connection->is_fresh = 0;
-		if (connection->is_closed) {
-			connection_let_go(connection);
-			continue;
-		}
-		if (!connection->is_waiting || connection->is_busy || waiting_try(connection) == 1)
-			continue;
-		if (connection->at_end || connection->give_up <= now)
-			waiting_say(connection, "TIMED_OUT\r\n");
-		else
-			waiting_schedule(connection, now);
-	}
-}
-
-void waiting_serve(struct server *server)
-{
-	serve_tubes(server);
-	serve_fresh(server);
 }

@@ -332,7 +332,7 @@ long events_take(struct server *server, struct events_stream *stream, char *to, 
 	memcpy(to, stream->out.data + stream->sent, size);
 	stream->sent += size;
 	stream->said = now;
-	http_note(server, stream->visit->client);
+	web_note(server->web, stream->visit->client);
 	return (long)size;
 }
 
@@ -341,7 +341,7 @@ static void wake(struct events_feed *feed, struct events_stream *stream)
 	if (!stream->is_asleep)
 		return;
 	stream->is_asleep = 0;
-	http_resume(feed->server, stream->visit);
+	web_resume(feed->server->web, stream->visit);
 }
 
 static void wake_all(struct events_feed *feed)

@@ -48,7 +48,7 @@ static enum MHD_Result reply(struct v1_request *request)
 		name = MHD_HTTP_HEADER_RETRY_AFTER;
 		snprintf(value, sizeof value, "%u", request->rest);
 	}
-	http_owe(request->task.server, request->visit.client, &request->out);
+	web_owe(request->task.server->web, request->visit.client, &request->out);
 	return reply_with(request->visit.client, request->status,
 	    request->status == MHD_HTTP_NO_CONTENT ? NULL
 	    : request->type                        ? request->type
@@ -63,7 +63,7 @@ static void known(struct v1_request *request)
 		v1_held_end(request->task.server, request->id, request->fields->token, request->ended);
 	request->state = V1_KNOWN;
 	if (request->is_suspended)
-		http_resume(request->task.server, &request->visit);
+		web_resume(request->task.server->web, &request->visit);
 	request->is_suspended = 0;
 }
 
@@ -141,7 +141,7 @@ static int is_gone(const struct v1_request *request)
 	struct MHD_Connection *client = request->visit.client;
 	char byte;
 
-	return http_is_leaving(request->task.server, client) ||
+	return web_is_leaving(request->task.server->web, client) ||
 	       recv(reply_descriptor(client), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
@@ -312,7 +312,7 @@ static void let_go(struct server *server)
 
 	for (request = TAILQ_FIRST(&server->v1_waiting); request; request = next) {
 		next = TAILQ_NEXT(request, next);
-		if (request->state != V1_WAITING || !http_is_leaving(server, request->visit.client))
+		if (request->state != V1_WAITING || !web_is_leaving(server->web, request->visit.client))
 			continue;
 		waiting_leave(request);
 		known(request);
@@ -321,9 +321,12 @@ static void let_go(struct server *server)
 
 void v1_turn(struct server *server)
 {
-	struct v1_request *request = TAILQ_FIRST(&server->v1_looking);
+	struct v1_request *request;
 
-	if (http_going(server) > 0)
+	if (!server->web)
+		return;
+	request = TAILQ_FIRST(&server->v1_looking);
+	if (visitors_going(web_visitors(server->web)) > 0)
 		let_go(server);
 	if (!request)
 		return;
@@ -366,7 +369,7 @@ static int more(struct v1_request *request, const char *data, size_t size)
 	if (buffer_append(&request->in, data, size) != 0)
 		return v1_failed(request, WW_ENOMEM);
 	/* At the bound of buffers, the client with the largest body leaves. */
-	http_owe(server, request->visit.client, &request->in);
+	web_owe(server->web, request->visit.client, &request->in);
 	bounds_hold_input(server);
 	return 0;
 }
@@ -396,7 +399,7 @@ static enum MHD_Result complete(struct v1_request *request)
 		request->state = V1_KNOWN;
 	/* What it says stays in `decoded`. */
 	buffer_free(&request->in);
-	http_owe(request->task.server, request->visit.client, &request->decoded);
+	web_owe(request->task.server->web, request->visit.client, &request->decoded);
 	if (request->state == V1_NEW)
 		ask(request);
 	return reply_or_wait(request);
@@ -411,7 +414,7 @@ static enum MHD_Result go_on(struct web_visit *visit, const char *data, size_t *
 			request->is_refused = 1;
 		*size = 0;
 		/* One that has to leave is closed at once: the system may still have much of what it has sent. */
-		return http_is_leaving(request->task.server, visit->client) ? MHD_NO : MHD_YES;
+		return web_is_leaving(request->task.server->web, visit->client) ? MHD_NO : MHD_YES;
 	}
 	return request->state == V1_NEW ? complete(request) : reply_or_wait(request);
 }
