@@ -207,7 +207,7 @@ void answer_settle(struct connection *connection, int error)
 	if (error != 0 && !connection->is_closed && !connection->is_lost)
 		lost = answer_retract(
 		    connection, error == WW_EFULL || error == WW_ENOMEM ? "OUT_OF_MEMORY\r\n" : "INTERNAL_ERROR\r\n");
-	if (error != 0 && connection->kick.is_begun)
+	if (error != 0 && connection->kick.go_on)
 		connection->kick.error = error == WW_EFULL || error == WW_ENOMEM ? error : WW_EIO;
 	connection->in_batch = 0;
 	connection->answer_count = 0;

@@ -273,8 +273,8 @@ int call_joins(const struct connection *connection, const char *data, size_t siz
 	if (!first)
 		return 1;
 	name = protocol_verb_name(first->command->verb);
-	return steps_of(first)->run_all && connection->call_count < CALLS_MAX &&
-	       connection->call_bytes < BODIES_MAX && size >= strlen(name) && memcmp(data, name, strlen(name)) == 0;
+	return steps_of(first)->run_all && connection->call_count < CALLS_MAX && connection->call_bytes < BODIES_MAX &&
+	       size >= strlen(name) && memcmp(data, name, strlen(name)) == 0;
 }
 
 static void call_add(struct connection *connection, struct call *call)

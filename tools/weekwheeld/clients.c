@@ -1,7 +1,44 @@
-/* The clients of the protocol as one face of the server: their answers and leases at a commit, their memory, their rights. */
+/* The clients of the protocol together: the loop goes on with them, and the server sees them as one of its faces. */
 #include <string.h>
 
 #include "tools/weekwheeld/server.h"
+
+/* Its task is done, and all is answered. */
+static void go_on(struct connection *connection)
+{
+	if (!connection->is_closed) {
+		connection_process(connection);
+		return;
+	}
+	connection_leave(connection);
+	connection_let_go(connection);
+}
+
+void clients_resume(struct server *server)
+{
+	STAILQ_HEAD(, connection) now = STAILQ_HEAD_INITIALIZER(now);
+	struct connection *connection;
+
+	/* Connections that are resumed again meanwhile wait for the next turn. */
+	STAILQ_CONCAT(&now, &server->resume);
+	while ((connection = STAILQ_FIRST(&now)) != NULL && !budget_is_spent(server)) {
+		STAILQ_REMOVE_HEAD(&now, next_resume);
+		connection->in_resume = 0;
+		server->resuming--;
+		if (connection->is_closed)
+			connection_leave(connection);
+		else
+			connection_process(connection);
+		if (connection->is_closed)
+			connection_let_go(connection);
+	}
+	STAILQ_CONCAT(&now, &server->resume);
+	STAILQ_CONCAT(&server->resume, &now);
+	if (!STAILQ_EMPTY(&server->resume))
+		loop_again(server);
+}
+
+/* ---- The face */
 
 static void settle(struct server *server, int error)
 {
@@ -55,6 +92,22 @@ static void end(struct server *server, void *client)
 }
 
 const struct face clients_face = {settle, takes, going, worst, end};
+
+/* ---- All */
+
+static void take_another_turn(void *context)
+{
+	loop_again(context);
+}
+
+void clients_start(struct server *server)
+{
+	TAILQ_INIT(&server->ended);
+	STAILQ_INIT(&server->resume);
+	STAILQ_INIT(&server->fresh);
+	shakes_begin(&server->shakes, take_another_turn, server);
+	server->go_on = go_on;
+}
 
 unsigned clients_reload(struct server *server)
 {

@@ -95,9 +95,10 @@ struct share {
 struct kick {
 	uint64_t left;
 	uint64_t done;
-	int is_begun;
-	int are_buried; /* else delayed ones are kicked */
-	int error;      /* of the write of a piece */
+	int (*go_on)(
+	    struct connection *connection); /* with another piece; returns 1 if it was the last. NULL: no kick */
+	int are_buried;                     /* else delayed ones are kicked */
+	int error;                          /* of the write of a piece */
 };
 
 /* What a client waits for: that its token is looked at, or the answer to a wrong one. */
@@ -107,7 +108,7 @@ enum login_held { HELD_NOT, HELD_TURN, HELD_ANSWER };
 struct login {
 	const struct token *token; /* NULL: it has said none */
 	ww_handle timer;           /* ends a pause, or the time in which a token has to be said */
-	enum login_held held;       /* a token or its answer waits, and so do all commands */
+	enum login_held held;      /* a token or its answer waits, and so do all commands */
 	uint64_t ends;    /* ns of the loop's clock: of the time that a client without a token has; 0: not yet */
 	unsigned refused; /* lines before a right token */
 	unsigned char hash[TOKEN_HASH]; /* of the token that waits for its turn */
@@ -181,40 +182,19 @@ struct connection {
 	unsigned is_worker : 1;
 };
 
-/* ---- connection.c: bytes in, bytes out */
-
-/*
- * A client has come to a listener. Returns 0, UV_EAGAIN if none has, or another error of libuv. After UV_ENOMEM it waits
- * in the listener.
- */
-int connection_accept(struct server *server, uv_stream_t *listener, int is_tls);
-
-/* Bytes of commands have come. */
-void connection_input(struct connection *connection, const char *data, size_t size);
-
-/* The client sends no more; if the connection is broken, it closes as soon as what there is has been sent. */
-void connection_ended(struct connection *connection, int is_broken);
-
-/* Carry out the commands that have come, as far as possible. */
-void connection_process(struct connection *connection);
-
-/* Flush it at the end of the turn. */
-void connection_to_flush(struct connection *connection);
-
-/* Send the answers. Close it if it is over and all is sent. */
-void connection_flush(struct connection *connection);
+/* ---- connection.c: what all parts of it need */
 
 /* Return the bytes of its buffers. */
 size_t connection_takes(const struct connection *connection);
 
-/* Send the answers of all that have some. */
-void connection_flush_all(struct server *server);
+/* Return the bytes of answers that its client has not taken yet. */
+size_t connection_unread(const struct connection *connection);
 
-/* Close it, and give its jobs back. */
-void connection_close(struct connection *connection);
+/* Return 1 if it carries out no command now. */
+int connection_is_blocked(const struct connection *connection);
 
-/* A closed one is freed when libuv, its task and the queues have let go of it. */
-void connection_let_go(struct connection *connection);
+/* Flush it at the end of the turn. */
+void connection_to_flush(struct connection *connection);
 
 /* Go on with its commands, or with closing it, in the next turn. */
 void connection_resume(struct connection *connection);
@@ -222,8 +202,43 @@ void connection_resume(struct connection *connection);
 /* Its task is done, and all is answered: go on, or leave if it is closed. */
 void connection_done(struct connection *connection);
 
-/* Process those that were resumed, in this order, as far as the turn allows. */
-void connection_resume_all(struct server *server);
+/* ---- close.c */
+
+/* Close it, and give its jobs back. */
+void connection_close(struct connection *connection);
+
+/* A closed one is freed when libuv, its task and the queues have let go of it. */
+void connection_let_go(struct connection *connection);
+
+/* A closed one, which is not busy, gives back more of what it has. */
+void connection_leave(struct connection *connection);
+
+/* ---- input.c: bytes in */
+
+/* Begin to read, or go on, unless the client sends no more. */
+void connection_read(struct connection *connection);
+
+/* Carry out the commands that have come, as far as possible. */
+void connection_process(struct connection *connection);
+
+/* Go on with its handshake of TLS: it is its turn. */
+void connection_shake(struct shake *shake);
+
+/* ---- accept.c */
+
+/*
+ * A client has come to a listener. Returns 0, UV_EAGAIN if none has, or another error of libuv. After UV_ENOMEM it waits
+ * in the listener.
+ */
+int connection_accept(struct server *server, uv_stream_t *listener, int is_tls);
+
+/* ---- output.c: bytes out */
+
+/* Send the answers. Close it if it is over and all is sent. */
+void connection_flush(struct connection *connection);
+
+/* Send the answers of all that have some. */
+void connection_flush_all(struct server *server);
 
 /* ---- budget.c: shares of a turn */
 
@@ -245,18 +260,7 @@ void budget_note(struct server *server, uint64_t *since);
 /* The connections have used up the turn. */
 int budget_is_spent(const struct server *server);
 
-/* ---- kick.c */
-
-/* Go on with a kick that was begun. Returns 1 if it is done. */
-int kick_go_on(struct connection *connection);
-
 /* ---- secure.c: TLS of a connection that has it */
-
-/* Begin. Returns 0, or -1 without memory. */
-int secure_open(struct connection *connection);
-
-/* Bytes have come: decipher them, and give them to connection_input. */
-void secure_input(struct connection *connection, const char *data, size_t size);
 
 /* Encipher all answers in their place, and add what TLS itself has to say. Returns -1 if that is impossible. */
 int secure_seal(struct connection *connection);

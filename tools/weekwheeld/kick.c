@@ -7,7 +7,7 @@ static void kick_end(struct connection *connection, int error)
 {
 	size_t start = connection->out.size;
 
-	connection->kick.is_begun = 0;
+	connection->kick.go_on = NULL;
 	if (error < 0)
 		answer_result(connection, error, NULL);
 	else
@@ -34,7 +34,7 @@ static int kick_some(struct connection *connection, uint64_t most, uint64_t *cou
 	return most ? ww_jobs_kick(jobs, tube, most, count) : WW_OK;
 }
 
-int kick_go_on(struct connection *connection)
+static int kick_go_on(struct connection *connection)
 {
 	struct server *server = connection->server;
 	struct kick *kick = &connection->kick;
@@ -64,7 +64,7 @@ void kick_begin(struct connection *connection, const struct command *command)
 	struct server *server = connection->server;
 	struct ww_tube_stats stats;
 
-	connection->kick = (struct kick){.is_begun = 1, .left = command->bound};
+	connection->kick = (struct kick){.go_on = kick_go_on, .left = command->bound};
 	if (ww_jobs_tube(server->jobs, connection->used->name, &stats) == WW_OK && stats.buried) {
 		connection->kick.are_buried = 1;
 		if (stats.buried < command->bound)

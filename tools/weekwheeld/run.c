@@ -33,7 +33,7 @@ static void loop_end(struct server *server)
 	tasks_stop(server);
 	while (!STAILQ_EMPTY(&server->resume)) {
 		budget_turn(server);
-		connection_resume_all(server);
+		clients_resume(server);
 	}
 	turn_commit(server);
 	http_stop(server);
@@ -46,7 +46,7 @@ static void loop_prepare(uv_prepare_t *prepare)
 {
 	struct server *server = prepare->data;
 
-	connection_resume_all(server);
+	clients_resume(server);
 	round_end(server);
 	tasks_prepare(server);
 	if (server->is_stopping && LIST_EMPTY(&server->connections) && STAILQ_EMPTY(&server->resume) &&
@@ -184,21 +184,13 @@ static unsigned connections_limit(const struct settings *settings)
 	           : 10000000;
 }
 
-static void take_another_turn(void *context)
-{
-	loop_again(context);
-}
-
 static int server_start(struct server *server)
 {
 	uint64_t id = 0;
 
 	bounds_start(server);
 	STAILQ_INIT(&server->ready);
-	TAILQ_INIT(&server->ended);
-	STAILQ_INIT(&server->resume);
-	STAILQ_INIT(&server->fresh);
-	shakes_begin(&server->shakes, take_another_turn, server);
+	clients_start(server);
 	server->connections_max = connections_limit(server->settings);
 	if (secure_start(server) != 0)
 		return -1;

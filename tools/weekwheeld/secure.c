@@ -2,8 +2,6 @@
  * TLS on the connections of listeners that have it. What has come is deciphered before it is parsed, and what is to be
  * sent is enciphered when it leaves the connection's buffer of answers: the rest of the server sees plain bytes.
  */
-#include <stddef.h>
-
 #include "tools/common/tls/tls.h"
 
 #include "tools/service/certificate.h"
@@ -35,70 +33,6 @@ void secure_stop(struct server *server)
 {
 	tls_free(server->tls);
 	server->tls = NULL;
-}
-
-/* The handshake failed, or the client has ended it. What TLS still has to say is sent. */
-static void secure_broken(struct connection *connection, int state)
-{
-	char reason[TLS_REASON];
-
-	if (state == TLS_BROKEN) {
-		tls_reason(connection->tls, reason);
-		server_note(connection->server, "a client is turned away: TLS: %s", reason);
-	}
-	connection_ended(connection, state == TLS_BROKEN);
-}
-
-/* Decipher what has come. */
-static void secure_read(struct connection *connection)
-{
-	static char clear[16384];
-	int state = TLS_OK;
-
-	while (state == TLS_OK && !connection->is_closed) {
-		int got = tls_read(connection->tls, clear, sizeof clear);
-
-		if (got == 0)
-			break;
-		if (got > 0)
-			connection_input(connection, clear, (size_t)got);
-		else
-			state = got;
-	}
-	if (connection->is_closed)
-		return;
-	if (state != TLS_OK)
-		secure_broken(connection, state);
-	else if (tls_is_ready(connection->tls))
-		login_secured(connection);
-	if (!connection->is_closed && tls_pending(connection->tls) > 0)
-		connection_to_flush(connection);
-}
-
-static void secure_shake(struct shake *shake)
-{
-	struct connection *connection = (struct connection *)((char *)shake - offsetof(struct connection, shake));
-
-	secure_read(connection);
-	if (!connection->is_closed)
-		connection_process(connection);
-}
-
-int secure_open(struct connection *connection)
-{
-	connection->shake.go_on = secure_shake;
-	connection->tls = tls_open(connection->server->tls, NULL);
-	return connection->tls ? login_open(connection) : -1;
-}
-
-void secure_input(struct connection *connection, const char *data, size_t size)
-{
-	if (tls_feed(connection->tls, data, size) != TLS_OK)
-		secure_broken(connection, TLS_BROKEN);
-	else if (tls_is_ready(connection->tls))
-		secure_read(connection);
-	else
-		shake_wait(&connection->server->shakes, &connection->shake);
 }
 
 /* Append what TLS has to send. Returns -1 without memory. */

@@ -147,16 +147,17 @@ struct server {
 
 	struct auth auth;
 	struct http *http;
-	struct web *web;  /* NULL: nobody is served by HTTP */
-	const struct face *const *faces;          /* ended by NULL */
-	const struct steps *steps;                /* of each verb (commands.h) */
-	struct events_feed *feed;                 /* events; NULL: nobody is served by HTTP */
-	TAILQ_HEAD(v1_list, v1_request) v1_batch; /* requests that wait for the commit */
-	struct v1_list v1_waiting;                /* for a job, in order of arrival */
-	struct v1_list v1_looking;                /* lists that go on */
-	struct v1_held *v1_held;                  /* leases by id */
-	LIST_HEAD(, relay) relays;                /* of connections by HTTP that have TLS */
-	char input[65536];                        /* what any connection has just read */
+	struct web *web;                              /* NULL: nobody is served by HTTP */
+	void (*go_on)(struct connection *connection); /* when its task is done */
+	const struct face *const *faces;              /* ended by NULL */
+	const struct steps *steps;                    /* of each verb (commands.h) */
+	struct events_feed *feed;                     /* events; NULL: nobody is served by HTTP */
+	TAILQ_HEAD(v1_list, v1_request) v1_batch;     /* requests that wait for the commit */
+	struct v1_list v1_waiting;                    /* for a job, in order of arrival */
+	struct v1_list v1_looking;                    /* lists that go on */
+	struct v1_held *v1_held;                      /* leases by id */
+	LIST_HEAD(, relay) relays;                    /* of connections by HTTP that have TLS */
+	char input[65536];                            /* what any connection has just read */
 };
 
 /* ---- bounds.c: how much memory there is */
@@ -325,6 +326,11 @@ void relay_stop(struct server *server);
 /* ---- clients.c: those of the protocol, all together */
 
 extern const struct face clients_face;
+
+void clients_start(struct server *server);
+
+/* Process those that were resumed, in this order, as far as the turn allows. */
+void clients_resume(struct server *server);
 
 /* The tokens are others now: let go whose line has changed or is gone. Return how many. */
 unsigned clients_reload(struct server *server);

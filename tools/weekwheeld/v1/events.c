@@ -243,8 +243,7 @@ void events_ready(struct server *server, const char *tube)
 {
 	const struct ww_job_event event = {.kind = WW_EVENT_DUE, .tube = tube, .left = WW_EVENT_UNKNOWN};
 
-	if (server->feed && __atomic_load_n(&server->feed->is_listening, __ATOMIC_RELAXED) &&
-	    !store_hides(tube))
+	if (server->feed && __atomic_load_n(&server->feed->is_listening, __ATOMIC_RELAXED) && !store_hides(tube))
 		tell(server->feed, &event);
 }
 
