@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/weekwheeld/commands.h"
+#include "tools/weekwheeld/call.h"
 
 /* The most bytes of bodies that go to a shared store in one task, but for the last one's. */
 enum { BODIES_MAX = 1024 * 1024 };
@@ -73,28 +73,33 @@ static void call_init(struct call *call, struct connection *connection, const st
 		call->job = command_job(connection, command);
 }
 
-static const struct steps *steps_of(const struct call *call)
+/* A line that is no verb, and is refused, has none. */
+static const struct steps *steps_of(const struct connection *connection, enum verb verb)
 {
-	return &call->connection->server->steps[call->command->verb];
+	static const struct steps none = {NULL, NULL, NULL, NULL};
+	const struct steps *steps = connection->server->steps[verb];
+
+	return steps ? steps : &none;
 }
 
 /* Returns 1 if the store is to be asked. */
 static int call_prepare(struct call *call)
 {
 	const struct command *command = call->command;
+	const struct steps *steps = steps_of(call->connection, command->verb);
 
 	if (command->refusal != REFUSAL_NONE) {
 		call->text = refusals[command->refusal];
 		return 0;
 	}
-	return !steps_of(call)->prepare || steps_of(call)->prepare(call);
+	return !steps->prepare || steps->prepare(call);
 }
 
 /* `start`: where the answer begins. A step may have answered already. */
 static void call_answer(struct call *call, size_t start)
 {
 	struct connection *connection = call->connection;
-	void (*answer)(struct call * call) = steps_of(call)->answer;
+	void (*answer)(struct call * call) = steps_of(connection, call->command->verb)->answer;
 
 	if (call->text)
 		answer_text(connection, call->text);
@@ -140,7 +145,7 @@ static void call_now(struct connection *connection, const struct command *comman
 {
 	static struct call call;
 	size_t start = connection->out.size;
-	void (*run)(struct call * call) = connection->server->steps[command->verb].run;
+	void (*run)(struct call * call) = steps_of(connection, command->verb)->run;
 
 	call_init(&call, connection, command);
 	call.is_asking = call_prepare(&call) && run;
@@ -196,7 +201,7 @@ static void call_free(struct call *call)
 static void calls_run(struct task *task)
 {
 	struct call *first = (struct call *)task;
-	const struct steps *steps = steps_of(first);
+	const struct steps *steps = steps_of(first->connection, first->command->verb);
 
 	for (struct call *call = first; call; call = STAILQ_NEXT(call, following))
 		call_guard(call);
@@ -273,8 +278,8 @@ int call_joins(const struct connection *connection, const char *data, size_t siz
 	if (!first)
 		return 1;
 	name = protocol_verb_name(first->command->verb);
-	return steps_of(first)->run_all && connection->call_count < CALLS_MAX && connection->call_bytes < BODIES_MAX &&
-	       size >= strlen(name) && memcmp(data, name, strlen(name)) == 0;
+	return steps_of(connection, first->command->verb)->run_all && connection->call_count < CALLS_MAX &&
+	       connection->call_bytes < BODIES_MAX && size >= strlen(name) && memcmp(data, name, strlen(name)) == 0;
 }
 
 static void call_add(struct connection *connection, struct call *call)
@@ -319,7 +324,8 @@ static void call_refused(struct connection *connection, const struct command *co
 void command_run(struct connection *connection, const struct command *command)
 {
 	struct server *server = connection->server;
-	int is_later = server->is_shared && command->refusal == REFUSAL_NONE && server->steps[command->verb].run;
+	int is_later =
+	    server->is_shared && command->refusal == REFUSAL_NONE && steps_of(connection, command->verb)->run;
 
 	if (command->refusal != REFUSAL_BAD_FORMAT && command->refusal != REFUSAL_UNKNOWN &&
 	    command->refusal != REFUSAL_DENIED)

@@ -1,6 +1,6 @@
 # The server of jobs, weekwheeld.
 weekwheeld_PROGRAM := weekwheeld
-weekwheeld_FOLDERS := tools/weekwheeld $(addprefix tools/weekwheeld/,protocol settings v1)
+weekwheeld_FOLDERS := tools/weekwheeld $(addprefix tools/weekwheeld/,protocol settings verbs v1)
 weekwheeld_USES := jobs service common tls
 weekwheeld_MAY_USE := redis callback schedule
 weekwheeld_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev uthash.h=uthash-dev

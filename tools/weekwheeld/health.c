@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/weekwheeld/commands.h"
+#include "tools/weekwheeld/http.h"
+#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/verbs/list.h"
 #include "weekwheel/jobs_redis.h"
 
 struct health {

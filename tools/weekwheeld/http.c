@@ -8,8 +8,9 @@
 #include "tools/service/gate.h"
 #include "tools/service/reply.h"
 #include "tools/service/web.h"
-#include "tools/weekwheeld/commands.h"
 #include "tools/weekwheeld/http.h"
+#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/verbs/list.h"
 
 enum { QUESTIONS_MAX = 4 };
 

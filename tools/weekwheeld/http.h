@@ -3,9 +3,43 @@
 
 /* What http.c and those who answer requests have in common. */
 
+#include "tools/service/buffer.h"
 #include "tools/service/web.h"
+#include "weekwheel/jobs.h"
 
 struct server;
+
+/* ---- health.c */
+
+/*
+ * Write whether the server is ready, and why not, as text or as an object of JSON. Returns 1 if it is, 0, or WW_ENOMEM.
+ * Never waits for the store.
+ */
+int health_write(struct server *server, int is_json, struct buffer *out);
+
+struct ww_jobs_redis_node;
+
+/* Store the nodes of a store in Redis in *nodes, which the caller frees; none otherwise. Returns 0, or -1 without memory. */
+int health_nodes(struct server *server, struct ww_jobs_redis_node **nodes, size_t *count);
+const char *health_node_state(const struct ww_jobs_redis_node *node);
+
+/* ---- metrics.c: numbers for Prometheus */
+
+/* What the store says. */
+struct metrics_sample {
+	struct ww_jobs_stats stats;
+	struct buffer tubes; /* lines about them */
+};
+
+/* Ask the store. Any thread. Returns 0 or a WW_E*. */
+int metrics_ask(struct server *server, struct metrics_sample *sample);
+void metrics_forget(struct metrics_sample *sample);
+
+/*
+ * Write what the server and its store count in the text format of Prometheus. `error` is what metrics_ask returned.
+ * Returns 0 or a WW_E*.
+ */
+int metrics_write(struct server *server, const struct metrics_sample *sample, int error, struct buffer *out);
 
 /* page.c: return 1 with the answer in *result if the path is a file of the page. */
 int page_serves(struct MHD_Connection *client, const char *path, enum MHD_Result *result);

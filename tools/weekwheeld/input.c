@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "tools/common/tls/tls.h"
-#include "tools/weekwheeld/commands.h"
+#include "tools/weekwheeld/call.h"
 
 /*
  * While a client waits for a job, INPUT_MAX bytes that it sends are kept. When TURN_BYTES have been read in a turn, a

@@ -1,8 +1,9 @@
 /* Writes the counters of the server and its store for Prometheus. */
 #include "tools/service/metric.h"
 #include "tools/service/web.h"
-#include "tools/weekwheeld/commands.h"
+#include "tools/weekwheeld/http.h"
 #include "tools/weekwheeld/schedules.h"
+#include "tools/weekwheeld/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>

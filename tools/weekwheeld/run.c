@@ -7,9 +7,9 @@
 
 #include "tools/service/notify.h"
 #include "tools/service/teller.h"
-#include "tools/weekwheeld/commands.h"
 #include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/verbs/verbs.h"
 
 /* Descriptors for the store, the loop and the listeners, which clients cannot have. */
 enum { DESCRIPTORS_KEPT = 64, PATIENCE_MS = 2000 };
@@ -247,7 +247,7 @@ int server_run(const struct settings *settings)
 	if (!server)
 		return message_error("no memory") != 0;
 	server->settings = settings;
-	server->steps = command_steps;
+	server->steps = verbs_table;
 	server->faces = faces;
 	auth_start(server);
 	status = run(server);

@@ -1,23 +1,20 @@
 /*
- * Schedules: their verbs, and the work at those that are due. In a store of this process that is a part of the turn in
+ * Works at the schedules that are due. In a store of this process that is a part of the turn in
  * which they became due, in one write with their jobs. A shared store is asked by a task.
  */
 #include "tools/weekwheeld/schedules.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "tools/common/base64.h"
-#include "tools/common/duration.h"
-#include "tools/common/percent.h"
-#include "tools/weekwheeld/commands.h"
 #include "weekwheel/schedule.h"
 
 #ifdef HAVE_SCHEDULE
 
 /* How many are worked at in a turn or by a task, and how long to wait after a failure. */
-enum { WORK_MOST = 50, AGAIN_MS = 1000, TIMES_MOST = 10 };
+enum { WORK_MOST = 50, AGAIN_MS = 1000 };
+
+/* How many of its next times are shown of a schedule. */
+enum { TIMES_MOST = 10 };
 
 struct schedules {
 	struct task task;
@@ -154,224 +151,9 @@ int schedules_numbers(struct server *server, struct buffer *out, number_fn *add)
 	       add(out, "schedules-failures", 1, "Works at a schedule that the store refused.", stats.failures);
 }
 
-/* ---- Verbs */
-
 struct ww_schedule *schedules_all(struct server *server)
 {
 	return server->schedules ? server->schedules->all : NULL;
-}
-
-static struct ww_schedule *all_of(const struct call *call)
-{
-	return call->connection->server->schedules->all;
-}
-
-/* The key of the command is the schedule's name. */
-static const char *name_of(const struct call *call, char name[WW_JOB_KEY_MAX + 1])
-{
-	const struct command_own *own = &call->command->own;
-
-	memcpy(name, own->key, own->key_length);
-	name[own->key_length] = 0;
-	return memchr(own->key, 0, own->key_length) ? "" : name;
-}
-
-int schedules_put_prepare(struct call *call)
-{
-	struct connection *connection = call->connection;
-	const struct command *command = call->command;
-
-	connection->server->producers += !connection->is_producer;
-	connection->is_producer = 1;
-	if (connection->server->is_draining)
-		call->text = "DRAINING\r\n";
-	else if (!push_takes(connection->server, call->used, command->body, command->body_length))
-		call->text = "BAD_FORMAT\r\n";
-	else if (!bounds_job(connection->server, command->body_length))
-		call->text = "OUT_OF_MEMORY\r\n";
-	return !call->text;
-}
-
-/* What is wrong with the expression, as the answer says it. */
-static int tell_problem(struct buffer *out, const struct ww_calendar_problem *problem)
-{
-	static const char other[] = "a name, a time or a number is out of range";
-	const char *reason = *problem->reason ? problem->reason : other;
-	char encoded[3 * sizeof problem->reason];
-
-	(void)percent_encode(reason, strlen(reason), encoded, sizeof encoded);
-	return buffer_format(
-	    out, "BAD_SCHEDULE %s %zu %s\r\n", problem->in_zone ? "zone" : "cron", problem->at, encoded);
-}
-
-static int note_pause(const struct ww_schedule_info *info, void *context)
-{
-	*(int *)context = info->spec.is_paused;
-	return 0;
-}
-
-void schedules_put_run(struct call *call)
-{
-	const struct command *command = call->command;
-	const struct command_own *own = &command->own;
-	struct ww_calendar_problem problem = {0};
-	struct ww_schedule_spec spec;
-	char name[WW_JOB_KEY_MAX + 1];
-	int was_paused = 0;
-
-	(void)ww_schedule_spec_default(&spec);
-	spec.tube = call->used;
-	spec.name = name_of(call, name);
-	spec.expression = own->cron;
-	if (*own->zone)
-		spec.zone = own->zone;
-	spec.body = command->body;
-	spec.body_length = command->body_length;
-	spec.run = command->run;
-	spec.backoff = own->backoff;
-	if (own->backoff_max)
-		spec.backoff_max = own->backoff_max;
-	spec.priority = command->priority;
-	spec.attempts = own->attempts;
-	spec.keep = own->keep;
-	spec.group = own->group;
-	spec.group_length = own->group_length;
-	spec.missed = own->missed;
-	spec.skip = own->skip;
-	spec.overlap = (enum ww_overlap)own->overlap;
-	spec.spread = command->delay;
-	spec.start = own->start;
-	spec.end = own->end;
-	spec.is_paused = own->is_paused;
-	spec.if_absent = own->key_mode == WW_KEY_IF_ABSENT;
-	call->result = call_begin(call);
-	if (call->result == WW_OK) {
-		(void)ww_schedule_peek(all_of(call), spec.tube, spec.name, note_pause, &was_paused);
-		call->result = ww_schedule_put(all_of(call), &spec, &call->number, &problem);
-	}
-	if (call->result == WW_EINVAL && tell_problem(&call->made, &problem))
-		call->result = WW_ENOMEM;
-	if (call->result == WW_PUT_REPLACED &&
-	    buffer_format(&call->made, was_paused && !spec.is_paused ? " resumed" : " replaced") != 0)
-		call->result = WW_ENOMEM;
-}
-
-void schedules_put_answer(struct call *call)
-{
-	struct connection *connection = call->connection;
-	char next[DURATION_TEXT];
-
-	if (call->result == WW_EINVAL)
-		answer_format(connection, "%.*s", (int)call->made.size, call->made.data);
-	else if (call->result < 0)
-		answer_result(connection, call->result, NULL);
-	else
-		answer_format(connection, "%s %s%.*s\r\n", call->result == WW_PUT_KEPT ? "KEPT" : "SCHEDULED",
-		    duration_seconds(next, call->number), (int)call->made.size,
-		    call->made.data ? (const char *)call->made.data : "");
-	buffer_free(&call->made);
-	call->made = (struct buffer){0};
-}
-
-int schedules_run_prepare(struct call *call)
-{
-	if (call->connection->server->is_draining)
-		call->text = "DRAINING\r\n";
-	return !call->text;
-}
-
-void schedules_change_run(struct call *call)
-{
-	struct ww_schedule *all = all_of(call);
-	char name[WW_JOB_KEY_MAX + 1];
-
-	(void)name_of(call, name);
-	call->result = call_begin(call);
-	if (call->result != WW_OK)
-		return;
-	switch (call->command->verb) {
-	case VERB_RUN_SCHEDULE:
-		call->result = ww_schedule_run(all, call->used, name, &call->number);
-		break;
-	case VERB_DELETE_SCHEDULE:
-		call->result = ww_schedule_remove(all, call->used, name);
-		break;
-	default:
-		call->result = ww_schedule_pause(all, call->used, name, call->command->verb == VERB_PAUSE_SCHEDULE);
-		break;
-	}
-	/* A name that no schedule can have. */
-	if (call->result == WW_EINVAL)
-		call->result = WW_ENOTFOUND;
-}
-
-void schedules_change_answer(struct call *call)
-{
-	static const char *const words[VERBS] = {[VERB_DELETE_SCHEDULE] = "DELETED\r\n",
-	    [VERB_PAUSE_SCHEDULE] = "PAUSED\r\n",
-	    [VERB_RESUME_SCHEDULE] = "RESUMED\r\n"};
-
-	if (call->result >= 0 && call->command->verb == VERB_RUN_SCHEDULE)
-		answer_number(call->connection, "INSERTED", call->number);
-	else
-		answer_result(call->connection, call->result, words[call->command->verb]);
-}
-
-/* ---- Lists */
-
-struct schedule_list {
-	struct buffer *out;
-	int with_body;
-	int with_times;
-	int times;
-	int bad;
-};
-
-static int add_seconds(struct buffer *out, const char *name, uint64_t ns)
-{
-	char text[DURATION_TEXT];
-
-	return buffer_format(out, ",\"%s\":%s", name, duration_seconds(text, ns));
-}
-
-static int add_time(struct buffer *out, const char *name, uint64_t ns)
-{
-	char text[DURATION_TEXT];
-
-	return ns ? buffer_format(out, ",\"%s\":\"%s\"", name, duration_seconds(text, ns))
-	          : buffer_format(out, ",\"%s\":null", name);
-}
-
-static int add_definition(struct buffer *out, const struct ww_schedule_spec *spec)
-{
-	static const char *const missed[] = {
-	    [WW_MISSED_ONCE] = "once", [WW_MISSED_ALL] = "all", [WW_MISSED_SKIP] = "skip"};
-	static const char *const overlap[] = {
-	    [WW_OVERLAP_ALLOW] = "allow", [WW_OVERLAP_SKIP] = "skip", [WW_OVERLAP_WAIT] = "wait"};
-	char name[3 * WW_SCHEDULE_NAME_MAX + 1], group[3 * WW_JOB_GROUP_MAX + 1];
-	const char *quote = spec->group_length ? "\"" : "";
-
-	(void)percent_encode(spec->name, strlen(spec->name), name, sizeof name);
-	(void)percent_encode(spec->group, spec->group_length, group, sizeof group);
-	return buffer_format(out, "{\"tube\":") || list_string(out, spec->tube) ||
-	       buffer_format(out, ",\"name\":\"%s\",\"cron\":", name) || list_string(out, spec->expression) ||
-	       buffer_format(out, ",\"zone\":") || list_string(out, spec->zone) ||
-	       buffer_format(out, ",\"paused\":%s,\"missed\":\"%s\",\"overlap\":\"%s\"",
-	           spec->is_paused ? "true" : "false", missed[spec->missed], overlap[spec->overlap]) ||
-	       add_seconds(out, "skip", spec->skip) || add_seconds(out, "spread", spec->spread) ||
-	       add_time(out, "start", spec->start) || add_time(out, "end", spec->end) ||
-	       buffer_format(out, ",\"priority\":%" PRIu32 ",\"attempts\":%" PRIu32, spec->priority, spec->attempts) ||
-	       add_seconds(out, "run", spec->run) || add_seconds(out, "backoff", spec->backoff) ||
-	       add_seconds(out, "backoff_max", spec->backoff_max) || add_seconds(out, "keep", spec->keep) ||
-	       buffer_format(out, ",\"group\":%s%s%s", quote, *quote ? group : "null", quote);
-}
-
-static int add_body(struct buffer *out, const struct ww_schedule_spec *spec)
-{
-	if (buffer_format(out, ",\"body\":\"") != 0 || buffer_reserve(out, BASE64_SIZE(spec->body_length) + 1) != 0)
-		return -1;
-	out->size += base64_encode(out->data + out->size, spec->body, spec->body_length);
-	return buffer_append(out, "\"", 1);
 }
 
 void schedules_times(
@@ -395,71 +177,6 @@ void schedules_times(
 	ww_calendar_close(calendar);
 }
 
-static void add_one_time(uint64_t time, int32_t offset, void *context)
-{
-	struct schedule_list *list = context;
-	char text[DURATION_TEXT];
-
-	list->bad |= buffer_format(list->out, "%s[\"%s\",%" PRId32 "]", list->times++ ? "," : "",
-	                 duration_seconds(text, time), offset) != 0;
-}
-
-/* The next times with their offsets, so that a client needs no database of zones. */
-static int add_times(struct schedule_list *list, const struct ww_schedule_info *info)
-{
-	list->bad |= buffer_format(list->out, ",\"times\":[") != 0;
-	list->times = 0;
-	schedules_times(info, add_one_time, list);
-	return buffer_append(list->out, "]", 1);
-}
-
-static int add_schedule(const struct ww_schedule_info *info, void *context)
-{
-	struct schedule_list *list = context;
-	struct buffer *out = list->out;
-
-	list->bad |= (out->size && buffer_append(out, "\n", 1)) || add_definition(out, &info->spec) ||
-	             add_time(out, "anchor", info->anchor) || add_time(out, "next", info->next) ||
-	             add_time(out, "last", info->last) ||
-	             buffer_format(out, ",\"made\":%" PRIu64 ",\"skipped\":%" PRIu64 ",\"length\":%zu", info->made,
-	                 info->skipped, info->spec.body_length) ||
-	             (list->with_times && add_times(list, info)) || (list->with_body && add_body(out, &info->spec)) ||
-	             buffer_append(out, "}", 1);
-	return list->bad;
-}
-
-int schedules_list(struct server *server, const struct command *command, struct buffer *out)
-{
-	const struct command_own *own = &command->own;
-	const char *tube = own->has_tube ? command->tube : NULL;
-	struct schedule_list list = {.out = out, .with_body = own->with_body, .with_times = own->key_length > 0};
-	char name[WW_JOB_KEY_MAX + 1] = "";
-	uint64_t next = own->after;
-	int error;
-
-	memcpy(name, own->key, own->key_length);
-	if (*name) {
-		error =
-		    ww_schedule_peek(server->schedules->all, tube ? tube : WW_TUBE_DEFAULT, name, add_schedule, &list);
-		next = 0;
-	} else {
-		error =
-		    ww_schedule_list(server->schedules->all, tube, (size_t)command->bound, add_schedule, &list, &next);
-	}
-	if (list.bad || (next && buffer_format(out, "%s{\"next\":%" PRIu64 "}", out->size ? "\n" : "", next) != 0))
-		return WW_ENOMEM;
-	return error == WW_EINVAL ? WW_ENOTFOUND : error;
-}
-
-void schedules_list_run(struct call *call)
-{
-	call->result = schedules_list(call->connection->server, call->command, &call->made);
-}
-
-void schedules_list_answer(struct call *call)
-{
-	answer_block(call->connection, call->result, &call->made);
-}
 #else
 int schedules_start(struct server *server)
 {
@@ -487,12 +204,6 @@ int schedules_numbers(struct server *server, struct buffer *out, number_fn *add)
 	(void)server;
 	(void)out;
 	(void)add;
-	return 0;
-}
-
-int schedules_put_prepare(struct call *call)
-{
-	call->text = "UNKNOWN_COMMAND\r\n";
 	return 0;
 }
 #endif

@@ -150,7 +150,7 @@ struct server {
 	struct web *web;                              /* NULL: nobody is served by HTTP */
 	void (*go_on)(struct connection *connection); /* when its task is done */
 	const struct face *const *faces;              /* ended by NULL */
-	const struct steps *steps;                    /* of each verb (commands.h) */
+	const struct steps *const *steps;             /* of each verb (commands.h) */
 	struct events_feed *feed;                     /* events; NULL: nobody is served by HTTP */
 	TAILQ_HEAD(v1_list, v1_request) v1_batch;     /* requests that wait for the commit */
 	struct v1_list v1_waiting;                    /* for a job, in order of arrival */

@@ -1,11 +1,11 @@
-/* Answers commands that ask about the server, tubes and jobs, with beanstalkd's names for the numbers. */
-#include "tools/weekwheeld/commands.h"
+/* The verbs that ask about the server, tubes and jobs, with beanstalkd's names for the numbers. */
 
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "tools/weekwheeld/verbs/verbs.h"
 #include "weekwheel/version.h"
 
 #define LLU unsigned long long
@@ -132,12 +132,12 @@ static void name_tubes(struct server *server, const struct buffer *stored, struc
 			add_name(names, stored->data + at);
 }
 
-void stats_list_tubes_run(struct call *call)
+static void stats_list_tubes_run(struct call *call)
 {
 	stored_tubes(call);
 }
 
-void stats_list_tubes(struct call *call)
+static void stats_list_tubes(struct call *call)
 {
 	struct names names;
 
@@ -146,7 +146,7 @@ void stats_list_tubes(struct call *call)
 	answer_block(call->connection, call->result >= 0 && names.bad ? WW_ENOMEM : call->result, &names.block);
 }
 
-int stats_list_watched(struct call *call)
+static int stats_list_watched(struct call *call)
 {
 	struct connection *connection = call->connection;
 	struct names names = {0};
@@ -158,7 +158,7 @@ int stats_list_watched(struct call *call)
 	return 0;
 }
 
-void stats_tube(struct call *call)
+static void stats_tube(struct call *call)
 {
 	struct connection *connection = call->connection;
 	const struct server_tube *tube = tube_find(connection->server, call->command->tube);
@@ -193,14 +193,14 @@ static uint64_t age(struct server *server, const struct ww_job_info *info)
 	return now > info->created ? now - info->created : 0;
 }
 
-void stats_job_run(struct call *call)
+static void stats_job_run(struct call *call)
 {
 	call->result = ww_jobs_peek(call_jobs(call), &call->job, &call->info, NULL);
 	if (call->result == WW_OK && store_hides(call->info.tube))
 		call->result = WW_ENOTFOUND;
 }
 
-void stats_job(struct call *call)
+static void stats_job(struct call *call)
 {
 	struct connection *connection = call->connection;
 	const struct ww_job_info *info = &call->info;
@@ -297,7 +297,7 @@ static int add_number(struct buffer *out, const char *name, int is_counter, cons
 	return buffer_format(out, "%s: %llu\n", name, (LLU)value);
 }
 
-void stats_server_run(struct call *call)
+static void stats_server_run(struct call *call)
 {
 	if (call->connection->server->is_shared)
 		stored_tubes(call);
@@ -305,7 +305,7 @@ void stats_server_run(struct call *call)
 		ask_stats(call);
 }
 
-void stats_server(struct call *call)
+static void stats_server(struct call *call)
 {
 	struct connection *connection = call->connection;
 	struct server *server = connection->server;
@@ -323,3 +323,11 @@ void stats_server(struct call *call)
 	      (server->settings->max_memory && bounds_numbers(server, &block, add_number));
 	answer(connection, &block, bad);
 }
+
+/* ---- All */
+
+const struct steps verb_list_tubes = {NULL, stats_list_tubes_run, stats_list_tubes, NULL};
+const struct steps verb_list_watched = {stats_list_watched, NULL, NULL, NULL};
+const struct steps verb_stats = {NULL, stats_server_run, stats_server, NULL};
+const struct steps verb_stats_job = {job_prepare, stats_job_run, stats_job, NULL};
+const struct steps verb_stats_tube = {stats_tube_prepare, stats_tube_run, stats_tube, NULL};

@@ -1,5 +1,8 @@
-/* Kicks the jobs of a tube, in pieces: many would delay other clients. The answer comes with the last piece. */
-#include "tools/weekwheeld/commands.h"
+/*
+ * The verbs that kick jobs. In a store of this process the jobs of a tube are kicked in pieces: many would delay other clients.
+ * The answer comes with the last piece.
+ */
+#include "tools/weekwheeld/verbs/verbs.h"
 
 enum { KICK_PIECE = 100 };
 
@@ -59,7 +62,7 @@ static int kick_go_on(struct connection *connection)
 	return 1;
 }
 
-void kick_begin(struct connection *connection, const struct command *command)
+static void kick_begin(struct connection *connection, const struct command *command)
 {
 	struct server *server = connection->server;
 	struct ww_tube_stats stats;
@@ -72,3 +75,44 @@ void kick_begin(struct connection *connection, const struct command *command)
 	}
 	(void)kick_go_on(connection);
 }
+
+/* In a store of this process a kick is done in pieces, and answers itself. */
+static int kick_prepare(struct call *call)
+{
+	if (call->connection->server->is_shared)
+		return 1;
+	call->text = "";
+	kick_begin(call->connection, call->command);
+	return 0;
+}
+
+static void kick_run(struct call *call)
+{
+	call->result = ww_jobs_kick(call_jobs(call), call->used, call->command->bound, &call->number);
+}
+
+static void kick_answer(struct call *call)
+{
+	if (call->result < 0 && call->result != WW_ENOTFOUND)
+		answer_result(call->connection, call->result, NULL);
+	else
+		answer_number(call->connection, "KICKED", call->number);
+}
+
+const struct steps verb_kick = {kick_prepare, kick_run, kick_answer, NULL};
+
+/* ---- kick-job */
+
+static void kick_job_run(struct call *call)
+{
+	call->result = job_is_schedule(call) ? WW_ENOTFOUND : call_begin(call);
+	if (call->result == WW_OK)
+		call->result = ww_jobs_kick_job(call_jobs(call), call->command->id);
+}
+
+static void kick_job_answer(struct call *call)
+{
+	answer_result(call->connection, job_result(call->result), "KICKED\r\n");
+}
+
+const struct steps verb_kick_job = {job_prepare, kick_job_run, kick_job_answer, NULL};

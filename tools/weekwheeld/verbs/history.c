@@ -4,7 +4,8 @@
 #include "tools/common/base64.h"
 #include "tools/common/duration.h"
 #include "tools/common/percent.h"
-#include "tools/weekwheeld/commands.h"
+#include "tools/weekwheeld/verbs/list.h"
+#include "tools/weekwheeld/verbs/verbs.h"
 
 static const char *const outcomes[] = {[WW_EVENT_FINISHED] = "finished",
     [WW_EVENT_RELEASED] = "released",
@@ -13,7 +14,7 @@ static const char *const outcomes[] = {[WW_EVENT_FINISHED] = "finished",
 
 /* ---- report */
 
-void history_report_run(struct call *call)
+static void history_report_run(struct call *call)
 {
 	const struct command *command = call->command;
 
@@ -23,7 +24,7 @@ void history_report_run(struct call *call)
 		    ww_jobs_report(call_jobs(call), command->id, call->token, command->body, command->body_length);
 }
 
-void history_report_answer(struct call *call)
+static void history_report_answer(struct call *call)
 {
 	if (call->command->body_length > WW_JOB_REPORT_MAX)
 		answer_text(call->connection, "JOB_TOO_BIG\r\n");
@@ -68,7 +69,8 @@ static int add_run(const struct ww_job_run *run, void *context)
 	return history->bad ? 1 : 0;
 }
 
-int history_list(struct server *server, const struct command *command, struct buffer *out)
+/* Write runs as lines of JSON, as list_jobs does with jobs. Returns 0 or a WW_E*. */
+static int history_list(struct server *server, const struct command *command, struct buffer *out)
 {
 	const struct command_own *own = &command->own;
 	struct history history = {.out = out, .with_report = own->with_body};
@@ -85,12 +87,15 @@ int history_list(struct server *server, const struct command *command, struct bu
 	return error;
 }
 
-void history_list_run(struct call *call)
+static void history_list_run(struct call *call)
 {
 	call->result = history_list(call->connection->server, call->command, &call->made);
 }
 
-void history_list_answer(struct call *call)
+static void history_list_answer(struct call *call)
 {
 	answer_block(call->connection, call->result, &call->made);
 }
+
+const struct steps verb_report = {end_prepare, history_report_run, history_report_answer, NULL};
+const struct steps verb_history = {NULL, history_list_run, history_list_answer, NULL};

@@ -1,5 +1,5 @@
 /* Writes lists of jobs and forecasts as JSON, for the protocol and for HTTP. */
-#include "tools/weekwheeld/commands.h"
+#include "tools/weekwheeld/verbs/list.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/percent.h"
+#include "tools/weekwheeld/server.h"
 
 struct list_answer {
 	struct buffer *out;

@@ -1,12 +1,13 @@
 /* The verbs of limits: set one, list them. */
-#include "tools/weekwheeld/commands.h"
 
 #include <inttypes.h>
 
 #include "tools/common/duration.h"
 #include "tools/common/percent.h"
+#include "tools/weekwheeld/verbs/list.h"
+#include "tools/weekwheeld/verbs/verbs.h"
 
-void limits_set_run(struct call *call)
+static void limits_set_run(struct call *call)
 {
 	const struct command_own *own = &call->command->own;
 	const struct ww_limit *asked = &own->limit;
@@ -26,7 +27,7 @@ void limits_set_run(struct call *call)
 		call->result = ww_jobs_limit_set(call_jobs(call), &ref, &limit);
 }
 
-void limits_set_answer(struct call *call)
+static void limits_set_answer(struct call *call)
 {
 	answer_result(call->connection, call->result, "LIMITED\r\n");
 }
@@ -59,21 +60,25 @@ static int add_limit(const struct ww_limit_info *info, void *context)
 	return bad ? 1 : 0;
 }
 
-int limits_list(struct server *server, const char *tube, struct buffer *out)
+/* Write the limits of a tube, or of all for NULL, as lines of JSON. Returns 0 or a WW_E*. */
+static int limits_list(struct server *server, const char *tube, struct buffer *out)
 {
 	int result = ww_jobs_limit_list(server->jobs, tube, add_limit, out);
 
 	return result > 0 ? WW_ENOMEM : result;
 }
 
-void limits_list_run(struct call *call)
+static void limits_list_run(struct call *call)
 {
 	const struct command *command = call->command;
 
 	call->result = limits_list(call->connection->server, command->own.has_tube ? command->tube : NULL, &call->made);
 }
 
-void limits_list_answer(struct call *call)
+static void limits_list_answer(struct call *call)
 {
 	answer_block(call->connection, call->result, &call->made);
 }
+
+const struct steps verb_limit = {NULL, limits_set_run, limits_set_answer, NULL};
+const struct steps verb_list_limits = {NULL, limits_list_run, limits_list_answer, NULL};

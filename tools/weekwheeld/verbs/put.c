@@ -1,0 +1,138 @@
+/* The verbs that put jobs, move them, and delete them by their key. */
+#include "tools/weekwheeld/verbs/verbs.h"
+
+static void spec_own(struct ww_job_spec *spec, const struct command_own *own)
+{
+	spec->key = own->key;
+	spec->key_length = own->key_length;
+	spec->period = own->every;
+	spec->skip = own->skip;
+	spec->backoff = own->backoff;
+	if (own->backoff_max)
+		spec->backoff_max = own->backoff_max;
+	spec->version = own->version;
+	spec->attempts = own->attempts;
+	spec->keep = own->keep;
+	spec->missed = own->missed;
+	spec->key_mode = own->key_mode;
+	spec->key_span = own->key_span;
+	spec->group = own->group;
+	spec->group_length = own->group_length;
+	if (own->at)
+		spec->flags = WW_JOB_WALL | WW_JOB_AT;
+}
+
+static int put_prepare(struct call *call)
+{
+	struct connection *connection = call->connection;
+	struct server *server = connection->server;
+	const struct command *command = call->command;
+	struct ww_job_spec *spec = &call->spec;
+
+	server->producers += !connection->is_producer;
+	connection->is_producer = 1;
+	(void)ww_job_spec_default(spec);
+	if (command->verb != VERB_PUT)
+		spec_own(spec, &command->own);
+	spec->tube = call->used;
+	if (server->is_draining)
+		call->text = "DRAINING\r\n";
+	else if (!push_takes(server, call->used, command->body, command->body_length))
+		call->text = "BAD_FORMAT\r\n";
+	else if (!bounds_quota(server, spec, 0, 0) || !bounds_job(server, command->body_length))
+		call->text = "OUT_OF_MEMORY\r\n";
+	if (call->text)
+		return 0;
+	spec->body = command->body;
+	spec->body_length = command->body_length;
+	spec->due = command->delay;
+	spec->run = command->run;
+	spec->priority = command->priority;
+	return 1;
+}
+
+static void put_run(struct call *call)
+{
+	call->result = call_begin(call);
+	if (call->result == WW_OK)
+		call->result = ww_jobs_put(call_jobs(call), &call->spec, &call->number, &call->version);
+}
+
+static void put_run_all(struct call *first)
+{
+	struct ww_job_put puts[CALLS_MAX];
+	size_t count = 0;
+	int error;
+
+	for (const struct call *call = first; call; call = STAILQ_NEXT(call, following))
+		if (call->is_asking)
+			puts[count++] = (struct ww_job_put){.spec = &call->spec};
+	error = ww_jobs_put_many(call_jobs(first), puts, count);
+	count = 0;
+	for (struct call *call = first; call; call = STAILQ_NEXT(call, following)) {
+		const struct ww_job_put *put = &puts[count];
+
+		if (!call->is_asking)
+			continue;
+		call->number = put->id;
+		call->version = put->version;
+		call->result = error < 0 && put->result >= 0 && put->id == 0 ? error : put->result;
+		count++;
+	}
+}
+
+static void put_answer(struct call *call)
+{
+	static const char *const words[] = {[WW_PUT_NEW] = "INSERTED",
+	    [WW_PUT_REPLACED] = "REPLACED",
+	    [WW_PUT_KEPT] = "KEPT",
+	    [WW_PUT_ENDED] = "ENDED"};
+
+	if (call->result == WW_PUT_NEW || call->result == WW_PUT_REPLACED)
+		counts_add(counts_of(&call->connection->server->counts, call->used), COUNT_PUT);
+	if (call->result < 0)
+		answer_result(call->connection, call->result, NULL);
+	else if (call->spec.key_mode != WW_KEY_REPLACE || call->result >= WW_PUT_KEPT)
+		answer_numbers(call->connection, words[call->result], call->number, call->version);
+	else
+		answer_number(call->connection, words[call->result], call->number);
+}
+
+const struct steps verb_put = {put_prepare, put_run, put_answer, put_run_all};
+
+/* ---- move and delete-key */
+
+static void move_run(struct call *call)
+{
+	const struct command *command = call->command;
+
+	call->result = job_is_schedule(call) ? WW_ENOTFOUND : call_begin(call);
+	if (call->result == WW_OK)
+		call->result = ww_jobs_move(
+		    call_jobs(call), &call->job, command->delay, command->own.at ? WW_JOB_AT : 0, &call->number);
+}
+
+static void move_answer(struct call *call)
+{
+	/* WW_EINVAL: the job is buried and has no due time. */
+	if (call->result < 0)
+		answer_result(call->connection, call->result == WW_EINVAL ? WW_ENOTFOUND : call->result, NULL);
+	else
+		answer_number(call->connection, "MOVED", call->number);
+}
+
+const struct steps verb_move = {job_prepare, move_run, move_answer, NULL};
+
+static void delete_key_run(struct call *call)
+{
+	call->result = call_begin(call);
+	if (call->result == WW_OK)
+		call->result = ww_jobs_cancel(call_jobs(call), &call->job);
+}
+
+static void delete_key_answer(struct call *call)
+{
+	answer_result(call->connection, call->result, call->result ? "DELETED\r\n" : "RUNNING\r\n");
+}
+
+const struct steps verb_delete_key = {NULL, delete_key_run, delete_key_answer, NULL};
