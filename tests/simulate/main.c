@@ -20,7 +20,7 @@
 #include "tests/simulate/system.h"
 #include "tests/simulate/wire.h"
 #include "tests/simulate/world.h"
-#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/run.h"
 
 enum { SECONDS_A_RUN = 300 };
 static const int deadly[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGABRT};

@@ -1,6 +1,6 @@
 # The server of jobs, weekwheeld.
 weekwheeld_PROGRAM := weekwheeld
-weekwheeld_FOLDERS := tools/weekwheeld $(addprefix tools/weekwheeld/,protocol settings verbs v1)
+weekwheeld_FOLDERS := tools/weekwheeld $(addprefix tools/weekwheeld/,protocol settings engine clients verbs v1 http)
 weekwheeld_USES := jobs service common tls
 weekwheeld_MAY_USE := redis callback schedule
 weekwheeld_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev uthash.h=uthash-dev
@@ -13,4 +13,4 @@ $(B)/gen/weekwheeld_files.c: $(addprefix tools/weekwheeld/,v1/openapi.json page/
 		page/live.js) \
 		scripts/file-to-c $(B)/config.mk
 	@mkdir -p $(@D)
-	$(call quiet,FILE,$@)scripts/file-to-c tools/weekwheeld/files.h $(filter tools/weekwheeld/%,$^) >$@
+	$(call quiet,FILE,$@)scripts/file-to-c tools/weekwheeld/page/files.h $(filter tools/weekwheeld/%,$^) >$@

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tools/service/address.h"
-#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/run.h"
 
 enum { BACKLOG = 1024, SYSTEMD_FIRST = 3, ACCEPT_AGAIN_MS = 100, WATCHED_MOST = 65536 };
 
@@ -29,7 +29,7 @@ static void listen_again(uv_timer_t *timer)
 	struct server *server = timer->data;
 	struct listener *listener;
 
-	for (listener = SLIST_FIRST(&server->listeners); listener; listener = SLIST_NEXT(listener, next))
+	for (listener = SLIST_FIRST(&server->run->listeners); listener; listener = SLIST_NEXT(listener, next))
 		listen_take(server, listener, 0);
 }
 
@@ -39,7 +39,7 @@ static void listen_take(struct server *server, struct listener *listener, int st
 	if (status == 0)
 		status = connection_accept(server, &listener->io.stream, listener->is_tls);
 	if (status == UV_ENOMEM)
-		uv_timer_start(&server->accept_again, listen_again, ACCEPT_AGAIN_MS, 0);
+		uv_timer_start(&server->run->accept_again, listen_again, ACCEPT_AGAIN_MS, 0);
 	if (status < 0 && status != UV_EAGAIN)
 		state_seen("accept", "a client could not be accepted: %s", uv_strerror(status));
 }
@@ -63,7 +63,7 @@ static struct listener *listener_make(struct server *server, int is_unix)
 		free(listener);
 		return NULL;
 	}
-	SLIST_INSERT_HEAD(&server->listeners, listener, next);
+	SLIST_INSERT_HEAD(&server->run->listeners, listener, next);
 	return listener;
 }
 
@@ -227,14 +227,14 @@ static int listen_systemd(struct server *server, int fd)
  */
 static void listen_room(struct server *server)
 {
-	unsigned most = server->connections_max < WATCHED_MOST ? server->connections_max : WATCHED_MOST;
+	unsigned most = server->clients->most < WATCHED_MOST ? server->clients->most : WATCHED_MOST;
 	int fd = fcntl(ww_driver_fd(server->elapsed), F_DUPFD_CLOEXEC, (int)most);
 
 	if (fd < 0)
 		return;
-	if (uv_poll_init(&server->loop, &server->room_poll, fd) == 0) {
-		uv_poll_start(&server->room_poll, UV_READABLE, NULL);
-		uv_poll_stop(&server->room_poll);
+	if (uv_poll_init(&server->loop, &server->run->room_poll, fd) == 0) {
+		uv_poll_start(&server->run->room_poll, UV_READABLE, NULL);
+		uv_poll_stop(&server->run->room_poll);
 	}
 	close(fd);
 }
@@ -244,9 +244,9 @@ int listen_start(struct server *server)
 	const struct settings *settings = server->settings;
 	int sockets = systemd_count();
 
-	if (uv_timer_init(&server->loop, &server->accept_again) != 0)
+	if (uv_timer_init(&server->loop, &server->run->accept_again) != 0)
 		return loop_not_made();
-	server->accept_again.data = server;
+	server->run->accept_again.data = server;
 	listen_room(server);
 
 	for (int fd = SYSTEMD_FIRST; fd < SYSTEMD_FIRST + sockets; fd++)
@@ -257,7 +257,7 @@ int listen_start(struct server *server)
 			return -1;
 	if (settings->unix_path && listen_unix(server, settings->unix_path) != 0)
 		return -1;
-	if (SLIST_EMPTY(&server->listeners))
+	if (SLIST_EMPTY(&server->run->listeners))
 		return listen_tcp(server, "127.0.0.1:11300");
 	return 0;
 }
@@ -271,8 +271,8 @@ void listen_stop(struct server *server)
 {
 	struct listener *listener;
 
-	while ((listener = SLIST_FIRST(&server->listeners)) != NULL) {
-		SLIST_REMOVE_HEAD(&server->listeners, next);
+	while ((listener = SLIST_FIRST(&server->run->listeners)) != NULL) {
+		SLIST_REMOVE_HEAD(&server->run->listeners, next);
 		uv_close(&listener->io.handle, listener_closed);
 	}
 }

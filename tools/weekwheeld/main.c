@@ -2,7 +2,7 @@
 #include <signal.h>
 
 #include "tools/common/tls/tls.h"
-#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/run.h"
 
 /*
  * For jemalloc: give unused memory back within a second instead of ten. A burst of puts takes and frees some megabytes

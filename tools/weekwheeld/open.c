@@ -2,7 +2,7 @@
  * Opens and closes the store, and reports what stands in the way. The commands call the store themselves (commands.c), through
  * include/weekwheel/jobs.h.
  */
-#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/run.h"
 
 #ifdef HAVE_REDIS
 #include "weekwheel/jobs_redis.h"

@@ -4,8 +4,9 @@
  */
 #include <string.h>
 
-#include "tools/weekwheeld/schedules.h"
-#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/engine/schedules.h"
+#include "tools/weekwheeld/run.h"
+#include "tools/weekwheeld/v1/events.h"
 
 enum {
 	AGAIN_MS = 250, /* how often clients that wait are served in case a message was missed */
@@ -26,7 +27,7 @@ static void inbox_add(struct inbox *inbox, const char *name)
 static void inbox_take(uv_async_t *async)
 {
 	struct server *server = async->data;
-	struct inbox *inbox = &server->inbox;
+	struct inbox *inbox = &server->run->inbox;
 	struct buffer tubes;
 	size_t at;
 	int is_all;
@@ -62,7 +63,7 @@ void ready_heard(const char *name, void *context)
 	if (server->is_shared)
 		events_ready(server, name);
 	if (server->is_shared || !pthread_equal(pthread_self(), server->thread)) {
-		inbox_add(&server->inbox, name);
+		inbox_add(&server->run->inbox, name);
 		return;
 	}
 	tube = tube_find(server, name);
@@ -77,36 +78,36 @@ static void try_again(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
 
-	if (server->waiting > 0)
+	if (server->tubes.waiting > 0)
 		tube_ready_all(server);
 	schedules_ready(server);
 }
 
 void ready_stop(struct server *server)
 {
-	pthread_mutex_lock(&server->inbox.lock);
-	server->inbox.is_open = 0;
-	pthread_mutex_unlock(&server->inbox.lock);
+	pthread_mutex_lock(&server->run->inbox.lock);
+	server->run->inbox.is_open = 0;
+	pthread_mutex_unlock(&server->run->inbox.lock);
 }
 
 int ready_start(struct server *server)
 {
-	if (pthread_mutex_init(&server->inbox.lock, NULL) != 0 ||
-	    uv_async_init(&server->loop, &server->inbox.async, inbox_take) != 0 ||
-	    uv_timer_init(&server->loop, &server->again) != 0)
+	if (pthread_mutex_init(&server->run->inbox.lock, NULL) != 0 ||
+	    uv_async_init(&server->loop, &server->run->inbox.async, inbox_take) != 0 ||
+	    uv_timer_init(&server->loop, &server->run->again) != 0)
 		return loop_not_made();
-	server->inbox.async.data = server->again.data = server;
-	server->inbox.is_open = 1;
+	server->run->inbox.async.data = server->run->again.data = server;
+	server->run->inbox.is_open = 1;
 	return 0;
 }
 
 void ready_again(struct server *server)
 {
 	if (server->is_shared)
-		uv_timer_start(&server->again, try_again, AGAIN_MS, AGAIN_MS);
+		uv_timer_start(&server->run->again, try_again, AGAIN_MS, AGAIN_MS);
 }
 
 void ready_free(struct server *server)
 {
-	buffer_free(&server->inbox.tubes);
+	buffer_free(&server->run->inbox.tubes);
 }

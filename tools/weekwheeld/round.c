@@ -2,8 +2,8 @@
  * A round of the loop: what has come is committed, time passes, those who wait are served, and answers are sent. The loop
  * makes one before it sleeps and one after that.
  */
-#include "tools/weekwheeld/schedules.h"
-#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/engine/schedules.h"
+#include "tools/weekwheeld/run.h"
 
 /* How many expiries a round handles at most: a million due jobs must not delay commands. */
 enum { ROUND_BUDGET = 1000 };
@@ -11,9 +11,9 @@ enum { ROUND_BUDGET = 1000 };
 /* Let the drivers call what is due. */
 static void let_time_pass(struct server *server)
 {
-	if (!server->is_due)
+	if (!server->run->is_due)
 		return;
-	server->is_due = 0;
+	server->run->is_due = 0;
 	/* All that expires in this turn is one write. */
 	if (turn_begin(server) != WW_OK)
 		state_seen("begin", "the store cannot be written");
@@ -37,7 +37,7 @@ void round_end(struct server *server)
 	bounds_hold(server);
 	connection_flush_all(server);
 	/* A connection that closed here gave jobs back: they need a commit, and clients may wait for them. */
-	if (server->is_begun || !STAILQ_EMPTY(&server->ready) || !STAILQ_EMPTY(&server->fresh) ||
-	    !STAILQ_EMPTY(&server->resume))
+	if (server->turn.is_begun || !STAILQ_EMPTY(&server->tubes.ready) || !STAILQ_EMPTY(&server->clients->fresh) ||
+	    !STAILQ_EMPTY(&server->clients->resume))
 		loop_again(server);
 }

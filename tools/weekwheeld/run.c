@@ -7,8 +7,10 @@
 
 #include "tools/service/notify.h"
 #include "tools/service/teller.h"
-#include "tools/weekwheeld/schedules.h"
-#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/engine/schedules.h"
+#include "tools/weekwheeld/http/http.h"
+#include "tools/weekwheeld/run.h"
+#include "tools/weekwheeld/v1/events.h"
 #include "tools/weekwheeld/verbs/verbs.h"
 
 /* Descriptors for the store, the loop and the listeners, which clients cannot have. */
@@ -26,12 +28,12 @@ static void close_any(uv_handle_t *handle, void *context)
 /* All answers are sent, or the clients had enough time to read them. */
 static void loop_end(struct server *server)
 {
-	if (uv_is_closing((uv_handle_t *)&server->prepare))
+	if (uv_is_closing((uv_handle_t *)&server->run->prepare))
 		return;
-	while (!LIST_EMPTY(&server->connections))
-		connection_close(LIST_FIRST(&server->connections));
+	while (!LIST_EMPTY(&server->clients->all))
+		connection_close(LIST_FIRST(&server->clients->all));
 	tasks_stop(server);
-	while (!STAILQ_EMPTY(&server->resume)) {
+	while (!STAILQ_EMPTY(&server->clients->resume)) {
 		budget_turn(server);
 		clients_resume(server);
 	}
@@ -49,7 +51,7 @@ static void loop_prepare(uv_prepare_t *prepare)
 	clients_resume(server);
 	round_end(server);
 	tasks_prepare(server);
-	if (server->is_stopping && LIST_EMPTY(&server->connections) && STAILQ_EMPTY(&server->resume) &&
+	if (server->is_stopping && LIST_EMPTY(&server->clients->all) && STAILQ_EMPTY(&server->clients->resume) &&
 	    server->tasks.under_way == 0)
 		loop_end(server);
 }
@@ -65,7 +67,7 @@ static void loop_due(uv_poll_t *poll, int status, int events)
 
 	(void)status;
 	(void)events;
-	server->is_due = 1;
+	server->run->is_due = 1;
 }
 
 /* Close the connections that are left. What threads have begun then, or give back, has the same time again. */
@@ -73,12 +75,12 @@ static void loop_patience(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
 
-	if (!server->is_shared || LIST_EMPTY(&server->connections)) {
+	if (!server->is_shared || LIST_EMPTY(&server->clients->all)) {
 		loop_end(server);
 		return;
 	}
-	while (!LIST_EMPTY(&server->connections))
-		connection_close(LIST_FIRST(&server->connections));
+	while (!LIST_EMPTY(&server->clients->all))
+		connection_close(LIST_FIRST(&server->clients->all));
 	uv_timer_start(timer, loop_patience, PATIENCE_MS, 0);
 }
 
@@ -94,12 +96,12 @@ static void loop_stop(struct server *server)
 	server->is_stopping = 1;
 	notify_stop();
 	listen_stop(server);
-	for (connection = LIST_FIRST(&server->connections); connection; connection = next) {
+	for (connection = LIST_FIRST(&server->clients->all); connection; connection = next) {
 		next = LIST_NEXT(connection, next);
 		connection->is_over = 1;
 		connection_flush(connection);
 	}
-	uv_timer_start(&server->patience, loop_patience, PATIENCE_MS, 0);
+	uv_timer_start(&server->run->patience, loop_patience, PATIENCE_MS, 0);
 	loop_again(server);
 }
 
@@ -138,9 +140,9 @@ static void loop_signals(struct server *server)
 	static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-		uv_signal_init(&server->loop, &server->signals[i]);
-		server->signals[i].data = server;
-		uv_signal_start(&server->signals[i], loop_signal, numbers[i]);
+		uv_signal_init(&server->loop, &server->run->signals[i]);
+		server->run->signals[i].data = server;
+		uv_signal_start(&server->run->signals[i], loop_signal, numbers[i]);
 	}
 }
 
@@ -148,21 +150,21 @@ static int loop_start(struct server *server)
 {
 	uv_loop_t *loop = &server->loop;
 
-	if (uv_poll_init(loop, &server->elapsed_poll, ww_driver_fd(server->elapsed)) != 0 ||
-	    uv_poll_init(loop, &server->wall_poll, ww_driver_fd(server->wall)) != 0 ||
-	    teller_start(&server->teller, loop) != 0)
+	if (uv_poll_init(loop, &server->run->elapsed_poll, ww_driver_fd(server->elapsed)) != 0 ||
+	    uv_poll_init(loop, &server->run->wall_poll, ww_driver_fd(server->wall)) != 0 ||
+	    teller_start(&server->run->teller, loop) != 0)
 		return loop_not_made();
 	loop->data = server;
-	uv_prepare_init(loop, &server->prepare);
-	uv_check_init(loop, &server->check);
+	uv_prepare_init(loop, &server->run->prepare);
+	uv_check_init(loop, &server->run->check);
 	uv_idle_init(loop, &server->idle);
-	uv_timer_init(loop, &server->patience);
-	server->prepare.data = server->check.data = server->idle.data = server->patience.data = server;
-	server->elapsed_poll.data = server->wall_poll.data = server;
-	uv_prepare_start(&server->prepare, loop_prepare);
-	uv_check_start(&server->check, loop_check);
-	uv_poll_start(&server->elapsed_poll, UV_READABLE, loop_due);
-	uv_poll_start(&server->wall_poll, UV_READABLE, loop_due);
+	uv_timer_init(loop, &server->run->patience);
+	server->run->prepare.data = server->run->check.data = server->idle.data = server->run->patience.data = server;
+	server->run->elapsed_poll.data = server->run->wall_poll.data = server;
+	uv_prepare_start(&server->run->prepare, loop_prepare);
+	uv_check_start(&server->run->check, loop_check);
+	uv_poll_start(&server->run->elapsed_poll, UV_READABLE, loop_due);
+	uv_poll_start(&server->run->wall_poll, UV_READABLE, loop_due);
 	loop_signals(server);
 	return 0;
 }
@@ -189,15 +191,15 @@ static int server_start(struct server *server)
 	uint64_t id = 0;
 
 	bounds_start(server);
-	STAILQ_INIT(&server->ready);
+	STAILQ_INIT(&server->tubes.ready);
 	clients_start(server);
-	server->connections_max = connections_limit(server->settings);
+	server->clients->most = connections_limit(server->settings);
 	if (secure_start(server) != 0)
 		return -1;
 	(void)uv_random(NULL, NULL, &id, sizeof id, 0, NULL);
 	snprintf(server->id, sizeof server->id, "%016" PRIx64, id);
-	server->default_tube = tube_make(server, WW_TUBE_DEFAULT);
-	if (!server->default_tube)
+	server->tubes.default_tube = tube_make(server, WW_TUBE_DEFAULT);
+	if (!server->tubes.default_tube)
 		return message_error("no memory");
 	if (uv_loop_init(&server->loop) != 0)
 		return loop_not_made();
@@ -206,7 +208,7 @@ static int server_start(struct server *server)
 	if (loop_start(server) != 0 || push_start(server) != 0 || schedules_start(server) != 0 ||
 	    http_start(server) != 0 || listen_start(server) != 0)
 		return -1;
-	notify_start(&server->loop, &server->watchdog);
+	notify_start(&server->loop, &server->run->watchdog);
 	return 0;
 }
 
@@ -241,13 +243,18 @@ static const struct face *const faces[] = {&clients_face, &http_face, NULL};
 
 int server_run(const struct settings *settings)
 {
-	struct server *server = calloc(1, sizeof *server);
+	struct run *parts = calloc(1, sizeof *parts);
+	struct server *server;
 	int status;
 
-	if (!server)
+	if (!parts)
 		return message_error("no memory") != 0;
+	server = &parts->server;
+	server->run = parts;
+	server->clients = &parts->clients;
+	server->v1 = &parts->v1;
 	server->settings = settings;
-	server->steps = verbs_table;
+	server->clients->steps = verbs_table;
 	server->faces = faces;
 	auth_start(server);
 	status = run(server);
@@ -256,6 +263,6 @@ int server_run(const struct settings *settings)
 	counts_free(&server->counts);
 	auth_stop(server);
 	secure_stop(server);
-	free(server);
+	free(parts);
 	return status;
 }

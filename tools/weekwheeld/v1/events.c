@@ -243,8 +243,9 @@ void events_ready(struct server *server, const char *tube)
 {
 	const struct ww_job_event event = {.kind = WW_EVENT_DUE, .tube = tube, .left = WW_EVENT_UNKNOWN};
 
-	if (server->feed && __atomic_load_n(&server->feed->is_listening, __ATOMIC_RELAXED) && !store_hides(tube))
-		tell(server->feed, &event);
+	if (server->v1->feed && __atomic_load_n(&server->v1->feed->is_listening, __ATOMIC_RELAXED) &&
+	    !store_hides(tube))
+		tell(server->v1->feed, &event);
 }
 
 static void listen_on(struct events_feed *feed, int is_listening)
@@ -304,7 +305,7 @@ static int is_stale(const struct server *server, const struct events_stream *str
 
 long events_take(struct server *server, struct events_stream *stream, char *to, size_t room)
 {
-	struct events_feed *feed = server->feed;
+	struct events_feed *feed = server->v1->feed;
 	uint64_t now = uv_now(&server->loop);
 	size_t size;
 
@@ -416,7 +417,7 @@ static int find_place(struct events_feed *feed, struct events_stream *stream, co
 
 int events_join(struct server *server, struct events_stream *stream, const char *last)
 {
-	struct events_feed *feed = server->feed;
+	struct events_feed *feed = server->v1->feed;
 	struct events_stream *other;
 	int is_lost;
 
@@ -439,7 +440,7 @@ int events_join(struct server *server, struct events_stream *stream, const char 
 
 void events_leave(struct server *server, struct events_stream *stream)
 {
-	struct events_feed *feed = server->feed;
+	struct events_feed *feed = server->v1->feed;
 
 	LIST_REMOVE(stream, next);
 	buffer_free(&stream->out);
@@ -449,8 +450,8 @@ void events_leave(struct server *server, struct events_stream *stream)
 
 void events_reload(struct server *server)
 {
-	if (server->feed)
-		wake_all(server->feed);
+	if (server->v1->feed)
+		wake_all(server->v1->feed);
 }
 
 /* ---- Beginning and end */
@@ -465,7 +466,7 @@ int events_start(struct server *server)
 	}
 	feed->server = server;
 	feed->first = 1;
-	server->feed = feed;
+	server->v1->feed = feed;
 	if (uv_async_init(&server->loop, &feed->async, came) != 0)
 		return loop_not_made();
 	uv_timer_init(&server->loop, &feed->gather);
@@ -477,7 +478,7 @@ int events_start(struct server *server)
 
 void events_stop(struct server *server)
 {
-	struct events_feed *feed = server->feed;
+	struct events_feed *feed = server->v1->feed;
 
 	if (!feed)
 		return;
@@ -490,7 +491,7 @@ void events_stop(struct server *server)
 
 void events_free(struct server *server)
 {
-	struct events_feed *feed = server->feed;
+	struct events_feed *feed = server->v1->feed;
 
 	if (!feed)
 		return;
@@ -500,12 +501,12 @@ void events_free(struct server *server)
 		forget(feed, feed->known);
 	pthread_mutex_destroy(&feed->lock);
 	free(feed);
-	server->feed = NULL;
+	server->v1->feed = NULL;
 }
 
 int events_numbers(struct server *server, struct buffer *out, number_fn *add)
 {
-	const struct events_feed *feed = server->feed;
+	const struct events_feed *feed = server->v1->feed;
 
 	return add(out, "events-streams", 0, "Clients that read /v1/events.", feed->count) ||
 	       add(out, "events-overtaken", 1, "Streams of events ended because their readers were too slow.",

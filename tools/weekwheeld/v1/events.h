@@ -15,8 +15,8 @@
 #include <sys/queue.h>
 
 #include "tools/service/tokens.h"
-#include "tools/weekwheeld/http.h"
-#include "tools/weekwheeld/server.h"
+#include "tools/service/web.h"
+#include "tools/weekwheeld/engine/server.h"
 
 enum {
 	EVENTS_KEPT = 4096,
@@ -56,5 +56,22 @@ void events_leave(struct server *server, struct events_stream *stream);
  * by http_resume later, or -1 if it is over.
  */
 long events_take(struct server *server, struct events_stream *stream, char *to, size_t room);
+
+/* ---- As the rest of the server sees them */
+
+/* Returns 0, or -1 after a message. */
+int events_start(struct server *server);
+/* End all streams. */
+void events_stop(struct server *server);
+/* The store is closed: nobody can be heard any more. */
+void events_free(struct server *server);
+
+/* The tokens have changed. */
+void events_reload(struct server *server);
+
+/* Of a shared store: jobs of a tube may be ready. Any thread. */
+void events_ready(struct server *server, const char *tube);
+
+int events_numbers(struct server *server, struct buffer *out, number_fn *add);
 
 #endif

@@ -19,7 +19,7 @@ struct v1_held {
 
 static void forget(struct server *server, struct v1_held *held)
 {
-	HASH_DEL(server->v1_held, held);
+	HASH_DEL(server->v1->held, held);
 	free(held);
 }
 
@@ -27,11 +27,11 @@ void v1_held_add(struct server *server, const struct ww_lease *lease)
 {
 	struct v1_held *held;
 
-	HASH_FIND(hh, server->v1_held, &lease->id, sizeof lease->id, held);
+	HASH_FIND(hh, server->v1->held, &lease->id, sizeof lease->id, held);
 	if (held)
 		forget(server, held);
-	if (HASH_COUNT(server->v1_held) == HELD_MAX)
-		forget(server, server->v1_held);
+	if (HASH_COUNT(server->v1->held) == HELD_MAX)
+		forget(server, server->v1->held);
 	held = calloc(1, sizeof *held);
 	if (!held)
 		return;
@@ -39,7 +39,7 @@ void v1_held_add(struct server *server, const struct ww_lease *lease)
 	held->token = lease->token;
 	held->given = store_now(server);
 	held->counts = counts_of(&server->counts, lease->tube);
-	HASH_ADD(hh, server->v1_held, id, sizeof held->id, held);
+	HASH_ADD(hh, server->v1->held, id, sizeof held->id, held);
 	if (!held->hh.tbl)
 		free(held);
 }
@@ -49,7 +49,7 @@ void v1_held_end(struct server *server, uint64_t id, uint64_t token, enum count 
 	uint64_t now = store_now(server);
 	struct v1_held *held;
 
-	HASH_FIND(hh, server->v1_held, &id, sizeof id, held);
+	HASH_FIND(hh, server->v1->held, &id, sizeof id, held);
 	if (!held || held->token != token)
 		return;
 	if (count != COUNTS) {
@@ -61,6 +61,6 @@ void v1_held_end(struct server *server, uint64_t id, uint64_t token, enum count 
 
 void v1_held_free(struct server *server)
 {
-	while (server->v1_held)
-		forget(server, server->v1_held);
+	while (server->v1->held)
+		forget(server, server->v1->held);
 }

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/weekwheeld/files.h"
+#include "tools/weekwheeld/page/files.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 enum { LIMIT = 100, SPANS = 24, KICK_MAX = 10000 };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/weekwheeld/schedules.h"
+#include "tools/weekwheeld/engine/schedules.h"
 #include "weekwheel/schedule.h"
 
 enum { LIMIT = 100, TIMES = 10 };

@@ -90,8 +90,8 @@ static void waiting_leave(struct v1_request *request)
 	if (request->timer)
 		(void)ww_driver_cancel(server->elapsed, request->timer);
 	request->timer = 0;
-	TAILQ_REMOVE(&server->v1_waiting, request, next);
-	server->waiting--;
+	TAILQ_REMOVE(&server->v1->waiting, request, next);
+	server->tubes.waiting--;
 }
 
 static void waiting_over(struct ww_driver *driver, const struct ww_firing *firing, void *user)
@@ -117,8 +117,8 @@ static int waiting_join(struct v1_request *request)
 	if (request->got != 0 || request->fields->span == 0 || server->is_stopping)
 		return 0;
 	request->give_up = now + request->fields->span;
-	TAILQ_INSERT_TAIL(&server->v1_waiting, request, next);
-	server->waiting++;
+	TAILQ_INSERT_TAIL(&server->v1->waiting, request, next);
+	server->tubes.waiting++;
 	request->state = V1_WAITING;
 	for (size_t i = 0; i < request->tube_count; i++) {
 		request->watched[i] = tube_make(server, request->tubes[i]);
@@ -152,13 +152,13 @@ void v1_wake(struct server *server)
 	struct v1_request *request;
 	struct v1_request *next;
 
-	TAILQ_FOREACH(request, &server->v1_waiting, next)
+	TAILQ_FOREACH(request, &server->v1->waiting, next)
 	for (size_t i = 0; i < request->tube_count; i++)
 		request->is_called |= request->watched[i]->calls_pollers;
-	TAILQ_FOREACH(request, &server->v1_waiting, next)
+	TAILQ_FOREACH(request, &server->v1->waiting, next)
 	for (size_t i = 0; i < request->tube_count; i++)
 		request->watched[i]->calls_pollers = 0;
-	for (request = TAILQ_FIRST(&server->v1_waiting); request; request = next) {
+	for (request = TAILQ_FIRST(&server->v1->waiting); request; request = next) {
 		next = TAILQ_NEXT(request, next);
 		if (request->is_called && request->state == V1_WAITING)
 			ask(request);
@@ -224,7 +224,7 @@ static int looks_on(struct v1_request *request)
 	if (!request->is_partial || request->status != 200 || server->is_stopping ||
 	    uv_now(&server->loop) - request->begun >= V1_LOOK_MS)
 		return 0;
-	TAILQ_INSERT_TAIL(&server->v1_looking, request, next);
+	TAILQ_INSERT_TAIL(&server->v1->looking, request, next);
 	loop_again(server);
 	return 1;
 }
@@ -245,9 +245,9 @@ static void task_done(struct task *task)
 		return;
 	if (looks_on(request))
 		return;
-	if (request->operation->is_change && server->is_begun) {
+	if (request->operation->is_change && server->turn.is_begun) {
 		request->state = V1_IN_BATCH;
-		TAILQ_INSERT_TAIL(&server->v1_batch, request, next);
+		TAILQ_INSERT_TAIL(&server->v1->batch, request, next);
 		return;
 	}
 	known(request);
@@ -296,8 +296,8 @@ void v1_settle(struct server *server, int error)
 {
 	struct v1_request *request;
 
-	while ((request = TAILQ_FIRST(&server->v1_batch)) != NULL) {
-		TAILQ_REMOVE(&server->v1_batch, request, next);
+	while ((request = TAILQ_FIRST(&server->v1->batch)) != NULL) {
+		TAILQ_REMOVE(&server->v1->batch, request, next);
 		if (error != WW_OK)
 			(void)v1_failed(request, error);
 		known(request);
@@ -310,7 +310,7 @@ static void let_go(struct server *server)
 	struct v1_request *request;
 	struct v1_request *next;
 
-	for (request = TAILQ_FIRST(&server->v1_waiting); request; request = next) {
+	for (request = TAILQ_FIRST(&server->v1->waiting); request; request = next) {
 		next = TAILQ_NEXT(request, next);
 		if (request->state != V1_WAITING || !web_is_leaving(server->web, request->visit.client))
 			continue;
@@ -325,30 +325,37 @@ void v1_turn(struct server *server)
 
 	if (!server->web)
 		return;
-	request = TAILQ_FIRST(&server->v1_looking);
+	request = TAILQ_FIRST(&server->v1->looking);
 	if (visitors_going(web_visitors(server->web)) > 0)
 		let_go(server);
 	if (!request)
 		return;
-	TAILQ_REMOVE(&server->v1_looking, request, next);
+	TAILQ_REMOVE(&server->v1->looking, request, next);
 	if (is_gone(request))
 		known(request);
 	else
 		ask(request);
-	if (!TAILQ_EMPTY(&server->v1_looking))
+	if (!TAILQ_EMPTY(&server->v1->looking))
 		loop_again(server);
+}
+
+void v1_start(struct server *server)
+{
+	TAILQ_INIT(&server->v1->batch);
+	TAILQ_INIT(&server->v1->waiting);
+	TAILQ_INIT(&server->v1->looking);
 }
 
 void v1_stop(struct server *server)
 {
 	struct v1_request *request;
 
-	while ((request = TAILQ_FIRST(&server->v1_looking)) != NULL) {
-		TAILQ_REMOVE(&server->v1_looking, request, next);
+	while ((request = TAILQ_FIRST(&server->v1->looking)) != NULL) {
+		TAILQ_REMOVE(&server->v1->looking, request, next);
 		known(request);
 	}
 
-	while ((request = TAILQ_FIRST(&server->v1_waiting)) != NULL) {
+	while ((request = TAILQ_FIRST(&server->v1->waiting)) != NULL) {
 		waiting_leave(request);
 		known(request);
 	}

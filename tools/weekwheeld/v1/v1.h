@@ -15,8 +15,9 @@
  */
 
 #include "tools/common/json.h"
-#include "tools/weekwheeld/http.h"
-#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/engine/server.h"
+#include "tools/weekwheeld/protocol/words.h"
+#include "tools/weekwheeld/v1/serve.h"
 
 enum {
 	V1_PUTS_MAX = 1000,

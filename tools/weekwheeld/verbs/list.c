@@ -9,7 +9,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/percent.h"
-#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/engine/server.h"
 
 struct list_answer {
 	struct buffer *out;

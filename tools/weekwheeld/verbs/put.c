@@ -29,7 +29,7 @@ static int put_prepare(struct call *call)
 	const struct command *command = call->command;
 	struct ww_job_spec *spec = &call->spec;
 
-	server->producers += !connection->is_producer;
+	server->clients->producers += !connection->is_producer;
 	connection->is_producer = 1;
 	(void)ww_job_spec_default(spec);
 	if (command->verb != VERB_PUT)

@@ -3,7 +3,7 @@
 
 static void become_worker(struct connection *connection)
 {
-	connection->server->workers += !connection->is_worker;
+	connection->server->clients->workers += !connection->is_worker;
 	connection->is_worker = 1;
 }
 

@@ -8,7 +8,7 @@
 #include "tools/common/base64.h"
 #include "tools/common/duration.h"
 #include "tools/common/percent.h"
-#include "tools/weekwheeld/schedules.h"
+#include "tools/weekwheeld/engine/schedules.h"
 #include "tools/weekwheeld/verbs/list.h"
 #include "weekwheel/schedule.h"
 
@@ -32,7 +32,7 @@ static int put_prepare(struct call *call)
 	struct connection *connection = call->connection;
 	const struct command *command = call->command;
 
-	connection->server->producers += !connection->is_producer;
+	connection->server->clients->producers += !connection->is_producer;
 	connection->is_producer = 1;
 	if (connection->server->is_draining)
 		call->text = "DRAINING\r\n";

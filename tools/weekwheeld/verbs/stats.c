@@ -85,7 +85,7 @@ static int ask_tubes(struct call *call, struct buffer *names)
  */
 static void stored_tubes(struct call *call)
 {
-	struct heard *heard = &call->connection->server->heard;
+	struct heard *heard = &call->connection->server->tasks.heard;
 	uint64_t now = uv_hrtime();
 
 	if (!call->connection->server->is_shared) {
@@ -105,7 +105,7 @@ static void stored_tubes(struct call *call)
 
 static void ask_stats(struct call *call)
 {
-	struct heard *heard = &call->connection->server->heard;
+	struct heard *heard = &call->connection->server->tasks.heard;
 	uint64_t now = uv_hrtime();
 
 	if (!call->connection->server->is_shared) {
@@ -125,7 +125,7 @@ static void name_tubes(struct server *server, const struct buffer *stored, struc
 {
 	*names = (struct names){0};
 	names->bad = buffer_format(&names->block, "---\n");
-	for (struct server_tube *tube = server->tubes; tube; tube = tube->hh.next)
+	for (struct server_tube *tube = server->tubes.all; tube; tube = tube->hh.next)
 		add_name(names, tube->name);
 	for (size_t at = 0; at < stored->size; at += strlen(stored->data + at) + 1)
 		if (!tube_find(server, stored->data + at))
@@ -230,7 +230,7 @@ static int add_commands(struct server *server, struct buffer *block)
 		const char *name = protocol_verb_name((enum verb)verb);
 
 		bad |= buffer_format(
-		    block, "cmd-%.*s: %llu\n", (int)strcspn(name, " "), name, (LLU)server->commands[verb]);
+		    block, "cmd-%.*s: %llu\n", (int)strcspn(name, " "), name, (LLU)server->clients->commands[verb]);
 	}
 	return bad;
 }
@@ -262,7 +262,7 @@ static uint64_t count_tubes(struct server *server, const struct call *call)
 	}
 	/* Those that have jobs are mostly fewer than those that clients name. */
 	(void)ww_jobs_tubes(server->jobs, add_named, &counted);
-	return call->stats.tubes + HASH_COUNT(server->tubes) - counted.named;
+	return call->stats.tubes + HASH_COUNT(server->tubes.all) - counted.named;
 }
 
 static int add_process(struct call *call, struct buffer *block)
@@ -282,11 +282,11 @@ static int add_process(struct call *call, struct buffer *block)
 	    "binlog-records-written: 0\nbinlog-max-size: 0\ndraining: %s\nid: %s\nhostname: %s\nos: %s\n"
 	    "platform: %s\noldest-ready: %llu.%03llu\n",
 	    (LLU)stats->timeouts, (LLU)stats->all.puts, (LLU)server->settings->max_job_size,
-	    (LLU)count_tubes(server, call), server->connections_now, server->producers, server->workers,
-	    server->waiting, (LLU)server->connections_total, (long)getpid(), ww_version(), (long)used.ru_utime.tv_sec,
-	    (long)used.ru_utime.tv_usec, (long)used.ru_stime.tv_sec, (long)used.ru_stime.tv_usec,
-	    seconds(store_uptime(server)), server->is_draining ? "true" : "false", server->id, machine.nodename,
-	    machine.version, machine.machine, seconds(stats->oldest),
+	    (LLU)count_tubes(server, call), server->clients->now, server->clients->producers, server->clients->workers,
+	    server->tubes.waiting, (LLU)server->clients->total, (long)getpid(), ww_version(),
+	    (long)used.ru_utime.tv_sec, (long)used.ru_utime.tv_usec, (long)used.ru_stime.tv_sec,
+	    (long)used.ru_stime.tv_usec, seconds(store_uptime(server)), server->is_draining ? "true" : "false",
+	    server->id, machine.nodename, machine.version, machine.machine, seconds(stats->oldest),
 	    (LLU)(stats->oldest % WW_SECOND / WW_MILLISECOND));
 }
 

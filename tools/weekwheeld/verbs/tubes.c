@@ -30,7 +30,7 @@ static int watch(struct call *call)
 	struct connection *connection = call->connection;
 	struct server_tube *tube = tube_make(connection->server, call->command->tube);
 
-	if (!tube || tube_watch(connection, tube) != 0) {
+	if (!tube || watch_add(connection, tube) != 0) {
 		if (tube)
 			tube_drop(connection->server, tube);
 		answer_text(connection, "OUT_OF_MEMORY\r\n");
@@ -45,12 +45,12 @@ static int ignore(struct call *call)
 	struct connection *connection = call->connection;
 	struct server_tube *tube = tube_find(connection->server, call->command->tube);
 
-	if (tube && tube_is_watched(connection, tube)) {
+	if (tube && watch_has(connection, tube)) {
 		if (connection->watch_count == 1) {
 			answer_text(connection, "NOT_IGNORED\r\n");
 			return 0;
 		}
-		tube_ignore(connection, tube);
+		watch_remove(connection, tube);
 	}
 	answer_format(connection, "WATCHING %zu\r\n", connection->watch_count);
 	return 0;

@@ -3,7 +3,7 @@
 
 /* The verbs of the protocol: the steps of each, in files by subject, and the table of all. */
 
-#include "tools/weekwheeld/call.h"
+#include "tools/weekwheeld/clients/call.h"
 
 /* table.c: for each verb */
 extern const struct steps *const verbs_table[VERBS];

@@ -1,0 +1,48 @@
+/* What all parts of a connection need: what it takes, whether it is blocked, and the queues to which the loop comes back. */
+#include "tools/weekwheeld/clients/clients.h"
+
+size_t connection_takes(const struct connection *connection)
+{
+	return buffer_takes(&connection->in) + buffer_takes(&connection->out) + buffer_takes(&connection->sending);
+}
+
+size_t connection_unread(const struct connection *connection)
+{
+	return connection->out.size + connection->sending.size;
+}
+
+/*
+ * A connection that waits for a job or the store, is kicking, or leaves too many answers unread, carries out no command.
+ */
+int connection_is_blocked(const struct connection *connection)
+{
+	return connection->is_waiting || connection->is_busy || connection->login.held || connection->kick.go_on ||
+	       connection->is_over || connection->is_lost || connection->is_closed ||
+	       connection_unread(connection) > bounds_unread(connection->server);
+}
+
+void connection_to_flush(struct connection *connection)
+{
+	if (connection->in_flush)
+		return;
+	connection->in_flush = 1;
+	SLIST_INSERT_HEAD(&connection->server->clients->flush, connection, next_flush);
+}
+
+void connection_resume(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	if (connection->in_resume)
+		return;
+	connection->in_resume = 1;
+	server->clients->resuming++;
+	STAILQ_INSERT_TAIL(&server->clients->resume, connection, next_resume);
+	loop_again(server);
+}
+
+void connection_done(struct connection *connection)
+{
+	connection->is_busy = 0;
+	connection->server->clients->go_on(connection);
+}

@@ -1,0 +1,253 @@
+/* Reads what clients send, deciphers it for those that have TLS, and lets its commands be carried out. */
+#include <stddef.h>
+
+#include "tools/common/tls/tls.h"
+#include "tools/weekwheeld/clients/call.h"
+
+/*
+ * While a client waits for a job, INPUT_MAX bytes that it sends are kept. When TURN_BYTES have been read in a turn, a
+ * connection is read once more in it: of each that is ready, libuv would read two MB.
+ */
+enum { INPUT_MAX = 65536, TURN_BYTES = 4 << 20 };
+
+static void input_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *unused);
+
+static size_t input_most(const struct connection *connection)
+{
+	size_t left = bounds_unread(connection->server);
+
+	return left < INPUT_MAX ? left : INPUT_MAX;
+}
+
+static void input_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
+{
+	struct connection *connection = handle->data;
+
+	(void)suggested;
+	*room = uv_buf_init(connection->server->input, sizeof connection->server->input);
+}
+
+void connection_read(struct connection *connection)
+{
+	if (connection->is_reading || connection->at_end || connection->is_closed || connection->server->is_stopping)
+		return;
+	if (uv_read_start(&connection->io.stream, input_room, input_read) == 0)
+		connection->is_reading = 1;
+}
+
+static void reading_stop(struct connection *connection)
+{
+	if (connection->is_reading)
+		uv_read_stop(&connection->io.stream);
+	connection->is_reading = 0;
+}
+
+/* Close the connection once all is sent. */
+static void connection_finish(struct connection *connection)
+{
+	if (connection->is_closed)
+		return;
+	connection->is_over = 1;
+	reading_stop(connection);
+	connection_to_flush(connection);
+}
+
+/* Carry out the commands in data[0 .. size-1], as far as its share allows. Return how many bytes were used. */
+static size_t input_take(struct connection *connection, const char *data, size_t size)
+{
+	static struct command command;
+	size_t taken = 0;
+	size_t used = 0;
+	int found = 1;
+
+	budget_begin(connection);
+	while (found && !connection_is_blocked(connection) && call_joins(connection, data + taken, size - taken)) {
+		if (!budget_take(connection)) {
+			connection_resume(connection);
+			break;
+		}
+		found = protocol_next(&connection->protocol, &command, data + taken, size - taken, &used);
+		taken += used;
+		if (found && command.verb == VERB_QUIT)
+			connection_finish(connection);
+		else if (found && login_admits(connection, &command))
+			command_run(connection, &command);
+		/* Large answers to many commands of a turn would go beyond all bounds before it ends. */
+		if (connection->out.size >= INPUT_MAX)
+			bounds_hold_but(connection->server, connection, connection_takes(connection));
+	}
+	budget_end(connection);
+	call_start(connection);
+	connection->is_stalled = found && !connection->is_waiting && !connection->is_busy;
+	return taken;
+}
+
+/* Go on reading or stop, and finish if the client sends no more. */
+static void input_settle(struct connection *connection)
+{
+	if (connection->is_closed || connection->is_over)
+		return;
+	if (connection->at_end && !connection_is_blocked(connection) && !connection->in_resume)
+		connection_finish(connection);
+	else if (connection->shake.is_waiting || ((connection_is_blocked(connection) || connection->in_resume) &&
+	                                             connection->in.size >= input_most(connection)))
+		reading_stop(connection);
+	else
+		connection_read(connection);
+}
+
+static int keep_input(struct connection *connection, const char *data, size_t size)
+{
+	struct buffer *in = &connection->in;
+	size_t wants = protocol_wants(&connection->protocol);
+
+	/* A body gets its memory when it begins. A very long one gets it as the bytes come. */
+	if (wants > in->size && wants <= INPUT_MAX * 16 && buffer_reserve(in, wants - in->size) != 0)
+		return -1;
+	if (buffer_append(in, data, size) != 0)
+		return -1;
+	if (size > 0)
+		bounds_hold_input(connection->server);
+	return 0;
+}
+
+static void input_clear(struct connection *connection, const char *data, size_t size)
+{
+	size_t taken = 0;
+
+	/* Commands that fit into one read are parsed in place: an idle connection has no buffer. */
+	if (connection->in.size == 0 && !connection->in_resume) {
+		taken = input_take(connection, data, size);
+		if (!connection->is_closed && keep_input(connection, data + taken, size - taken) != 0)
+			connection_close(connection);
+	} else if (keep_input(connection, data, size) != 0) {
+		server_note(connection->server, "no memory for a body: its connection is closed");
+		connection_close(connection);
+	} else if (!connection->in_resume && !connection->is_closed) {
+		connection_process(connection);
+	}
+}
+
+/* Go on with a command that is carried out in pieces. Returns 1 if it is not done. */
+static int is_left(struct connection *connection)
+{
+	int is_done;
+
+	if (!connection->kick.go_on)
+		return 0;
+	budget_begin(connection);
+	is_done = connection->kick.go_on(connection);
+	budget_end(connection);
+	return !is_done;
+}
+
+void connection_process(struct connection *connection)
+{
+	/* The data of an empty buffer may be NULL, on which pointer arithmetic is undefined. */
+	const char *data = connection->in.size > 0 ? connection->in.data : "";
+	size_t taken;
+
+	if (is_left(connection))
+		return;
+	taken = input_take(connection, data, connection->in.size);
+	if (connection->is_closed)
+		return;
+	if (taken > 0)
+		buffer_drop(&connection->in, taken);
+	input_settle(connection);
+}
+
+/* The client sends no more; if the connection is broken, it closes as soon as what there is has been sent. */
+static void input_ended(struct connection *connection, int is_broken)
+{
+	reading_stop(connection);
+	connection->at_end = 1;
+	waiting_at_end(connection);
+	if (is_broken)
+		connection_finish(connection);
+	else
+		input_settle(connection);
+}
+
+/* ---- TLS: what has come is deciphered first */
+
+/* The handshake failed, or the client has ended it. What TLS still has to say is sent. */
+static void sealed_broken(struct connection *connection, int state)
+{
+	char reason[TLS_REASON];
+
+	if (state == TLS_BROKEN) {
+		tls_reason(connection->tls, reason);
+		server_note(connection->server, "a client is turned away: TLS: %s", reason);
+	}
+	input_ended(connection, state == TLS_BROKEN);
+}
+
+/* Decipher what has come. */
+static void sealed_read(struct connection *connection)
+{
+	static char clear[16384];
+	int state = TLS_OK;
+
+	while (state == TLS_OK && !connection->is_closed) {
+		int got = tls_read(connection->tls, clear, sizeof clear);
+
+		if (got == 0)
+			break;
+		if (got > 0)
+			input_clear(connection, clear, (size_t)got);
+		else
+			state = got;
+	}
+	if (connection->is_closed)
+		return;
+	if (state != TLS_OK)
+		sealed_broken(connection, state);
+	else if (tls_is_ready(connection->tls))
+		login_secured(connection);
+	if (!connection->is_closed && tls_pending(connection->tls) > 0)
+		connection_to_flush(connection);
+}
+
+void connection_shake(struct shake *shake)
+{
+	struct connection *connection = (struct connection *)((char *)shake - offsetof(struct connection, shake));
+
+	sealed_read(connection);
+	if (!connection->is_closed)
+		connection_process(connection);
+}
+
+static void input_sealed(struct connection *connection, const char *data, size_t size)
+{
+	if (tls_feed(connection->tls, data, size) != TLS_OK)
+		sealed_broken(connection, TLS_BROKEN);
+	else if (tls_is_ready(connection->tls))
+		sealed_read(connection);
+	else
+		shake_wait(&connection->server->shakes, &connection->shake);
+}
+
+/* ---- From the system */
+
+static void input_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *unused)
+{
+	struct connection *connection = stream->data;
+
+	(void)unused;
+	if (size == 0)
+		return;
+	if (size > 0) {
+		connection->server->turn.bytes += (size_t)size;
+		(connection->tls ? input_sealed : input_clear)(connection, connection->server->input, (size_t)size);
+		input_settle(connection);
+		if (connection->is_reading && !connection->is_closed && connection->server->turn.bytes > TURN_BYTES) {
+			reading_stop(connection);
+			connection_resume(connection);
+		}
+	} else if (size == UV_EOF) {
+		input_ended(connection, 0);
+	} else {
+		connection_close(connection);
+	}
+}

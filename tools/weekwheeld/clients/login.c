@@ -1,0 +1,236 @@
+/*
+ * A client of the protocol and its token: it says one in time, wrong ones have to wait, what the token does not grant is refused, and
+ * whoever speaks another protocol is turned away.
+ */
+#include <string.h>
+
+#include "tools/common/tls/tls.h"
+#include "tools/service/address.h"
+#include "tools/weekwheeld/clients/clients.h"
+
+/* A client without a token may stay for this time, and send this many lines beside tokens. */
+#define LOGIN_TIME (30 * WW_SECOND)
+enum { REFUSED_MOST = 64 };
+
+static const char *client_name(const struct connection *connection, char name[ADDRESS_TEXT])
+{
+	struct sockaddr_storage address = {0};
+	int size = sizeof address;
+
+	if (connection->io.handle.type != UV_TCP ||
+	    uv_tcp_getpeername(&connection->io.tcp, (struct sockaddr *)&address, &size) != 0)
+		return "a Unix socket";
+	(void)address_show((struct sockaddr *)&address, name);
+	return name;
+}
+
+/* ---- A connection without a token */
+
+static void login_timer(struct ww_driver *driver, const struct ww_firing *firing, void *user);
+
+/* Set or, for 0, end the timer. */
+static int login_wait(struct connection *connection, uint64_t ns)
+{
+	struct ww_driver *driver = connection->server->elapsed;
+
+	if (connection->login.timer)
+		(void)ww_driver_cancel(driver, connection->login.timer);
+	connection->login.timer = 0;
+	if (ns == 0)
+		return 0;
+	return ww_driver_schedule(driver, ns, login_timer, connection, &connection->login.timer) == WW_OK ? 0 : -1;
+}
+
+int login_open(struct connection *connection)
+{
+	struct login *client = &connection->login;
+	int needs_token = connection->server->auth.tokens && !client->token;
+	uint64_t now;
+
+	/* What it sends meanwhile may take no memory. */
+	if (needs_token)
+		connection->protocol.body_max = 0;
+	else if (!connection->tls || tls_is_ready(connection->tls))
+		return 0;
+	now = auth_now(connection->server);
+	/* Wrong tokens give no more time. */
+	if (client->ends == 0)
+		client->ends = now + LOGIN_TIME;
+	return login_wait(connection, client->ends > now ? client->ends - now : 1);
+}
+
+void login_secured(struct connection *connection)
+{
+	if (!connection->server->auth.tokens)
+		(void)login_wait(connection, 0);
+}
+
+void login_close(struct connection *connection)
+{
+	(void)login_wait(connection, 0);
+}
+
+/* Its commands and their answers wait. */
+static void login_hold(struct connection *connection, enum login_held held, uint64_t ns)
+{
+	connection->login.held = held;
+	if (login_wait(connection, ns) != 0)
+		connection_close(connection);
+}
+
+/* It is the turn of the token with the hash that was kept. Answer if it is right, or else later. */
+static void login_decide(struct connection *connection)
+{
+	struct server *server = connection->server;
+	struct login *client = &connection->login;
+	char name[ADDRESS_TEXT];
+
+	client->held = HELD_NOT;
+	client->token = tokens_find_hash(server->auth.tokens, client->hash);
+	if (!client->token) {
+		login_hold(connection, HELD_ANSWER,
+		    auth_failed(server, &connection->from, client_name(connection, name), "a wrong token"));
+		return;
+	}
+	culprit_welcome(&server->auth.culprits, &connection->from, client->hash);
+	connection->protocol.body_max = (size_t)server->settings->max_job_size;
+	client->ends = 0;
+	(void)login_wait(connection, 0);
+	answer_text(connection, "OK\r\n");
+}
+
+/* More than that would wait for longer than anyone does. */
+static void login_crowd(struct connection *connection)
+{
+	char name[ADDRESS_TEXT];
+
+	state_seen("guesses",
+	    "wrong tokens come from one address faster than they are looked at: more clients of it with tokens that "
+	    "did not come from there before are closed; the first came from %s",
+	    client_name(connection, name));
+	connection_close(connection);
+}
+
+void login_say(struct connection *connection, const struct command *command)
+{
+	struct auth *auth = &connection->server->auth;
+	struct span secret = command->own.secret;
+	uint64_t wait;
+
+	/* A client with a token may talk to a server that wants none. */
+	if (!auth->tokens) {
+		answer_text(connection, "OK\r\n");
+		return;
+	}
+	connection->login.token = NULL;
+	(void)tokens_hash(secret.at, (size_t)(secret.end - secret.at), connection->login.hash);
+	wait = culprit_is_guest(&auth->culprits, &connection->from, connection->login.hash)
+	           ? 0
+	           : culprit_turn(&auth->culprits, &connection->from, auth_now(connection->server));
+	if (wait == CULPRIT_CROWD)
+		login_crowd(connection);
+	else if (wait > 0)
+		login_hold(connection, HELD_TURN, wait);
+	else
+		login_decide(connection);
+}
+
+/* A client without a token has stayed too long. */
+static void login_late(struct connection *connection)
+{
+	char name[ADDRESS_TEXT];
+
+	state_seen("tokens",
+	    "clients that say no token, or do not finish the handshake of TLS, for %d s are closed; the first came from %s",
+	    (int)(LOGIN_TIME / WW_SECOND), client_name(connection, name));
+	connection_close(connection);
+}
+
+static void login_timer(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	struct connection *connection = user;
+	struct login *client = &connection->login;
+	size_t start = connection->out.size;
+
+	(void)driver;
+	(void)firing;
+	client->timer = 0;
+	if (connection->is_closed)
+		return;
+	if (client->held == HELD_NOT) {
+		login_late(connection);
+		return;
+	}
+	if (client->held == HELD_TURN) {
+		login_decide(connection);
+		if (client->held != HELD_NOT || connection->is_closed)
+			return;
+	} else {
+		client->held = HELD_NOT;
+		answer_text(connection, "DENIED\r\n");
+	}
+	answer_end(connection, start, 0);
+	if (login_open(connection) != 0)
+		connection_close(connection);
+	else
+		connection_resume(connection);
+}
+
+/* ---- Commands */
+
+/* The client speaks HTTP or TLS, as a web page makes a browser do. */
+static void login_foreign(struct connection *connection)
+{
+	char name[ADDRESS_TEXT];
+
+	state_seen("foreign",
+	    "clients that speak HTTP or TLS to the port of the protocol are closed, as a web page may make a browser do; "
+	    "the first came from %s",
+	    client_name(connection, name));
+	connection_close(connection);
+}
+
+/* Set the refusal or the guard of a command that is well formed. */
+static void login_check(struct connection *connection, struct command *command)
+{
+	const struct rights_case about = {connection->login.token, command, connection->used->name, connection->names,
+	    connection->watch_count, command->id && lease_of(connection, command->id)};
+	unsigned rights;
+
+	switch (rights_of(&about, &rights)) {
+	case RIGHTS_BY_TUBE:
+		command->guard = rights;
+		break;
+	case RIGHTS_NO:
+		command->refusal = REFUSAL_DENIED;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Lines that need a token or are none. Whoever sends many of them is no client of ours. */
+static int login_counts(struct connection *connection, const struct command *command)
+{
+	char name[ADDRESS_TEXT];
+
+	if (connection->login.token || command->refusal == REFUSAL_NONE || ++connection->login.refused <= REFUSED_MOST)
+		return 1;
+	(void)auth_failed(
+	    connection->server, &connection->from, client_name(connection, name), "too many lines without a token");
+	connection_close(connection);
+	return 0;
+}
+
+int login_admits(struct connection *connection, struct command *command)
+{
+	if (command->refusal == REFUSAL_FOREIGN) {
+		login_foreign(connection);
+		return 0;
+	}
+	if (!connection->server->auth.tokens)
+		return 1;
+	if (command->refusal != REFUSAL_BAD_FORMAT && command->refusal != REFUSAL_UNKNOWN)
+		login_check(connection, command);
+	return login_counts(connection, command);
+}

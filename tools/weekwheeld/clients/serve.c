@@ -1,0 +1,64 @@
+/* Serves the clients that wait for jobs, at the end of a turn: those at tubes that may be ready, then those that have just come. */
+#include "tools/weekwheeld/clients/clients.h"
+
+/* The next clients that wait there and do not ask already. */
+static void ask_for_some(struct server_tube *tube)
+{
+	struct watch *watch;
+
+	for (watch = TAILQ_FIRST(&tube->waiting); watch && tube->wanted > 0; watch = TAILQ_NEXT(watch, queue)) {
+		if (watch->connection->is_busy)
+			continue;
+		tube->wanted--;
+		ask_start(watch->connection);
+	}
+	tube->wanted = 0;
+}
+
+int serve_tubes(struct server *server)
+{
+	struct server_tube *tube;
+	int is_polled = 0;
+
+	while ((tube = STAILQ_FIRST(&server->tubes.ready)) != NULL) {
+		STAILQ_REMOVE_HEAD(&server->tubes.ready, next_ready);
+		tube->is_ready = 0;
+		if (server->is_shared)
+			ask_for_some(tube);
+		else
+			while (
+			    !TAILQ_EMPTY(&tube->waiting) && waiting_try(TAILQ_FIRST(&tube->waiting)->connection) == 1)
+				;
+		tube->calls_pollers = tube->pollers > 0;
+		is_polled |= tube->calls_pollers;
+		tube_drop(server, tube);
+	}
+	return is_polled;
+}
+
+void serve_fresh(struct server *server)
+{
+	uint64_t since = uv_hrtime();
+	struct connection *connection;
+
+	/* The rest are served in the next turn. */
+	while ((connection = STAILQ_FIRST(&server->clients->fresh)) != NULL && !budget_is_spent(server)) {
+		uint64_t now = store_now(server);
+
+		STAILQ_REMOVE_HEAD(&server->clients->fresh, next_fresh);
+		budget_note(server, &since);
+		if (server->is_shared && connection->is_waiting && !connection->is_busy)
+			ask_start(connection);
+		connection->is_fresh = 0;
+		if (connection->is_closed) {
+			connection_let_go(connection);
+			continue;
+		}
+		if (!connection->is_waiting || connection->is_busy || waiting_try(connection) == 1)
+			continue;
+		if (connection->at_end || connection->give_up <= now)
+			waiting_say(connection, "TIMED_OUT\r\n");
+		else
+			waiting_schedule(connection, now);
+	}
+}

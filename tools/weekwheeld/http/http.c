@@ -1,0 +1,400 @@
+/* What requests by HTTP get: numbers for Prometheus, the server's health, and lists of jobs as JSON. */
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/percent.h"
+#include "tools/service/address.h"
+#include "tools/service/gate.h"
+#include "tools/service/reply.h"
+#include "tools/service/web.h"
+#include "tools/weekwheeld/engine/server.h"
+#include "tools/weekwheeld/http/http.h"
+#include "tools/weekwheeld/v1/events.h"
+#include "tools/weekwheeld/v1/serve.h"
+#include "tools/weekwheeld/verbs/list.h"
+
+enum { QUESTIONS_MAX = 4 };
+
+/* ---- /list and /forecast: their arguments become the line of a verb, which the protocol's parser reads */
+
+struct query {
+	struct buffer line;
+	int bad;
+};
+
+/* The line has a prefix percent-encoded, and all else decoded. */
+static int add_value(struct buffer *line, const char *value, int is_encoded)
+{
+	const char *end = value + strlen(value);
+	char encoded[3 * WW_JOB_KEY_MAX + 1];
+	char decoded[WW_JOB_KEY_MAX];
+	size_t length = 0;
+
+	while (value < end && length < sizeof decoded)
+		decoded[length++] = percent_take(&value, end);
+	if (value < end)
+		return -1;
+	if (is_encoded)
+		return buffer_append(line, encoded, percent_encode(decoded, length, encoded, sizeof encoded));
+	if (memchr(decoded, ' ', length) || memchr(decoded, '\r', length) || memchr(decoded, '\n', length))
+		return -1;
+	return buffer_append(line, decoded, length);
+}
+
+static enum MHD_Result add_argument(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct query *query = context;
+
+	(void)kind;
+	query->bad |= !value || buffer_format(&query->line, " %s=", name) ||
+	              add_value(&query->line, value, strcmp(name, "prefix") == 0);
+	return query->bad ? MHD_NO : MHD_YES;
+}
+
+static enum MHD_Result reply_made(struct MHD_Connection *client, int error, const char *type, struct buffer *made)
+{
+	if (error == WW_OK)
+		return reply_body(client, MHD_HTTP_OK, type, made);
+	buffer_free(made);
+	return reply_text(client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(error));
+}
+
+/* ---- Questions to the store: the loop does not wait for one that is shared */
+
+enum { OF_QUERY, OF_METRICS };
+
+struct http_question {
+	struct task task;
+	struct web_visit visit;
+	LIST_ENTRY(http_question) next;
+	int of;
+	int is_known;
+	int is_suspended;
+	int error;
+	int (*make)(struct server *server, const struct command *command, struct buffer *out);
+	const char *type;
+	struct buffer made;
+	struct command command;
+	struct metrics_sample sample;
+};
+
+static void question_run(struct task *task)
+{
+	struct http_question *question = (struct http_question *)task;
+
+	/* It had to leave while it waited. Threads may not ask that. */
+	if (!task->server->is_shared && web_is_leaving(task->server->web, question->visit.client))
+		return;
+	if (question->of == OF_METRICS)
+		question->error = metrics_ask(task->server, &question->sample);
+	else
+		question->error = question->make(task->server, &question->command, &question->made);
+}
+
+/* libmicrohttpd calls serve() again. */
+static void question_done(struct task *task)
+{
+	struct http_question *question = (struct http_question *)task;
+
+	task->server->http->asking[question->of]--;
+	question->is_known = 1;
+	if (question->is_suspended)
+		web_resume(task->server->web, &question->visit);
+}
+
+static struct http_question *question_of(struct web_visit *visit)
+{
+	return (struct http_question *)(void *)((char *)visit - offsetof(struct http_question, visit));
+}
+
+static enum MHD_Result question_answer(struct http_question *question)
+{
+	struct server *server = question->task.server;
+	struct buffer *made = &question->made;
+
+	if (question->of == OF_METRICS)
+		question->error = metrics_write(server, &question->sample, question->error, made);
+	else if (question->error == WW_OK && made->size > 0 && buffer_append(made, "\n", 1) != 0)
+		question->error = WW_ENOMEM;
+	web_owe(server->web, question->visit.client, made);
+	return reply_made(question->visit.client, question->error, question->type, made);
+}
+
+/* It is freed when its request has ended. */
+static enum MHD_Result question_start(struct server *server, struct http_question *question)
+{
+	struct http *http = server->http;
+
+	question->error = WW_EAGAIN;
+	question->task.run = question_run;
+	question->task.done = question_done;
+	http->asking[question->of]++;
+	LIST_INSERT_HEAD(&http->questions, question, next);
+	/* Numbers are short, and wanted most when many ask for lists. */
+	if (question->of == OF_METRICS)
+		task_start_heavy(server, &question->task);
+	else
+		task_start_large(server, &question->task, question->command.verb == VERB_FORECAST);
+	if (question->is_known)
+		return question_answer(question);
+	question->is_suspended = 1;
+	MHD_suspend_connection(question->visit.client);
+	return MHD_YES;
+}
+
+static enum MHD_Result question_go_on(struct web_visit *visit, const char *data, size_t *size)
+{
+	(void)data;
+	(void)size;
+	return question_answer(question_of(visit));
+}
+
+static void question_end(struct web_visit *visit)
+{
+	struct http_question *question = question_of(visit);
+
+	LIST_REMOVE(question, next);
+	buffer_free(&question->made);
+	metrics_forget(&question->sample);
+	free(question);
+}
+
+static enum MHD_Result reply_busy(struct MHD_Connection *client)
+{
+	return reply_text(
+	    client, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests of this kind wait for the store: try again\n");
+}
+
+/* Return 0 if the client's token grants what the command shows; otherwise the request has been refused. */
+static int is_denied(
+    struct server *server, struct MHD_Connection *client, const struct command *command, enum MHD_Result *result)
+{
+	const char *token = MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+	const union MHD_ConnectionInfo *from = MHD_get_connection_info(client, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	unsigned rest;
+	int status = auth_http(server, from->client_addr, token, command, &rest);
+
+	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
+		*result = reply_later(client, rest, "a wrong token came from your address: try again later\n");
+	else if (status == MHD_HTTP_UNAUTHORIZED)
+		*result = reply_text(client, MHD_HTTP_UNAUTHORIZED,
+		    token ? "the server does not know this token, or the field is not \"Authorization: Bearer TOKEN\": "
+		            "the token's line has to be in the file of --auth-file, which SIGHUP reads again\n"
+		          : "this needs a token, in a field \"Authorization: Bearer TOKEN\": \"weekwheel token\" makes "
+		            "one and its line for the file of --auth-file\n");
+	else if (status)
+		*result = reply_text(client, MHD_HTTP_FORBIDDEN,
+		    "the token does not grant this: its line in the file of --auth-file needs read: and the tube, or read:* where "
+		    "no tube is named\n");
+	return status;
+}
+
+/* Return a question, or NULL if as many of its kind are under way as may be. *state will have it. */
+static struct http_question *question_make(
+    struct server *server, struct MHD_Connection *client, int of, struct web_visit **state)
+{
+	int is_one_too_many = server->is_shared && server->http->asking[of] >= QUESTIONS_MAX;
+	struct http_question *question = is_one_too_many ? NULL : calloc(1, sizeof *question);
+
+	if (question) {
+		question->task.server = server;
+		question->visit = (struct web_visit){client, question_go_on, question_end};
+		question->of = of;
+		*state = &question->visit;
+	}
+	return question;
+}
+
+/* Reply with what `make` makes of the query, or with the usage if it is no command. The query is freed. */
+static enum MHD_Result reply_query(struct server *server, struct MHD_Connection *client, struct query *query,
+    int (*make)(struct server *server, const struct command *command, struct buffer *out), const char *type,
+    const char *usage, struct web_visit **state)
+{
+	static struct command command;
+	struct span line = {query->line.data, query->line.data + query->line.size};
+	int bad = query->bad || query->line.size > PROTOCOL_OWN_LINE_MAX - 2 ||
+	          protocol_line_read(&command, line) != LINE_COMMAND || command.refusal != REFUSAL_NONE;
+	struct http_question *question;
+	enum MHD_Result result;
+
+	buffer_free(&query->line);
+	if (bad)
+		return reply_text(client, MHD_HTTP_BAD_REQUEST, usage);
+	if (is_denied(server, client, &command, &result))
+		return result;
+	question = question_make(server, client, OF_QUERY, state);
+	if (!question)
+		return reply_busy(client);
+	question->command = command;
+	question->make = make;
+	question->type = type;
+	return question_start(server, question);
+}
+
+static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *client, struct web_visit **state)
+{
+	struct query query = {{0}, 0};
+
+	query.bad = buffer_format(&query.line, "list-delayed");
+	(void)MHD_get_connection_values(client, MHD_GET_ARGUMENT_KIND, add_argument, &query);
+	return reply_query(server, client, &query, list_jobs, "application/x-ndjson",
+	    "the arguments are those of the verb list-delayed\n", state);
+}
+
+static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connection *client, struct web_visit **state)
+{
+	const char *span = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "span");
+	const char *count = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "count");
+	const char *tube = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "tube");
+	struct query query = {{0}, 0};
+
+	query.bad = buffer_format(&query.line, "forecast %s %s", span ? span : "3600", count ? count : "24");
+	if (tube)
+		(void)add_argument(&query, MHD_GET_ARGUMENT_KIND, "tube", tube);
+	return reply_query(server, client, &query, list_forecast, "application/json",
+	    "span=SECONDS, count=1 to 10080, tube=NAME\n", state);
+}
+
+static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connection *client, struct web_visit **state)
+{
+	static const struct command all_tubes = {.verb = VERB_LIST_TUBES};
+	struct http_question *question;
+	enum MHD_Result result;
+
+	if (is_denied(server, client, &all_tubes, &result))
+		return result;
+	question = question_make(server, client, OF_METRICS, state);
+	if (!question)
+		return reply_busy(client);
+	question->type = "text/plain; version=0.0.4; charset=utf-8";
+	return question_start(server, question);
+}
+
+static enum MHD_Result serve_health(struct server *server, struct MHD_Connection *client)
+{
+	const char *format = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "format");
+	int is_json = format && strcmp(format, "json") == 0;
+	struct buffer made = {0};
+	int ready = health_write(server, is_json, &made);
+
+	if (ready >= 0)
+		return reply_body(client, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+		    is_json ? "application/json" : "text/plain; charset=utf-8", &made);
+	buffer_free(&made);
+	return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory to tell\n");
+}
+
+static enum MHD_Result http_begin(void *context, struct MHD_Connection *client, const char *path, const char *method,
+    int has_body, struct web_visit **state)
+{
+	struct server *server = context;
+	enum MHD_Result result;
+
+	if (strncmp(path, "/v1/", 4) == 0)
+		return v1_begin(server, client, path + 4, method, state);
+	if (has_body || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
+		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this interface is read-only\n");
+	if (strcmp(path, "/livez") == 0)
+		return reply_text(client, MHD_HTTP_OK, "ok\n");
+	if (strcmp(path, "/readyz") == 0 || strcmp(path, "/healthz") == 0)
+		return serve_health(server, client);
+	if (page_serves(client, path, &result))
+		return result;
+	/* Show only what is certain: commit this turn's changes first. */
+	turn_commit(server);
+	if (strcmp(path, "/metrics") == 0)
+		return serve_metrics(server, client, state);
+	if (strcmp(path, "/list") == 0)
+		return serve_list(server, client, state);
+	if (strcmp(path, "/forecast") == 0)
+		return serve_forecast(server, client, state);
+	return reply_text(client, MHD_HTTP_NOT_FOUND,
+	    "there are /, /metrics, /livez, /readyz, /healthz, /list, /forecast and /v1/\n");
+}
+
+/* ---- Its share in bounds and numbers */
+
+static uint64_t takes(const struct server *server)
+{
+	(void)server;
+	return 0;
+}
+
+static uint64_t going(const struct server *server)
+{
+	return server->web ? visitors_going(web_visitors(server->web)) : 0;
+}
+
+static struct face_client worst(const struct server *server, const void *spared)
+{
+	(void)spared;
+	return (struct face_client){server->web ? visitors_worst(web_visitors(server->web)) : 0, NULL};
+}
+
+static void end(struct server *server, void *client)
+{
+	(void)client;
+	visitors_end_worst(web_visitors(server->web));
+}
+
+const struct face http_face = {v1_settle, takes, going, worst, end};
+
+/* ---- Beginning and end */
+
+static int http_enter(void *context, int fd)
+{
+	return relay_begin(context, fd);
+}
+
+static struct web *http_web(struct server *server)
+{
+	const struct settings *settings = server->settings;
+	int is_tls = address_is_tls(settings->http);
+	struct web_config config = {.where = settings->http + (is_tls ? ADDRESS_TLS_PREFIX : 0),
+	    .option = "--http",
+	    .risk = settings->is_insecure ? "--insecure shows them keys and bodies" : NULL,
+	    .is_tls = is_tls,
+	    .enter = http_enter,
+	    .hosts = settings->http_hosts,
+	    .host_count = settings->http_host_count,
+	    .begin = http_begin,
+	    .context = server};
+
+	return web_start(&server->loop, &config);
+}
+
+int http_start(struct server *server)
+{
+	struct http *http;
+
+	if (!server->settings->http)
+		return 0;
+	v1_start(server);
+	http = calloc(1, sizeof *http);
+	if (!http)
+		return message_error("no memory");
+	if (events_start(server) == 0)
+		server->web = http_web(server);
+	if (!server->web) {
+		free(http);
+		return -1;
+	}
+	server->http = http;
+	return 0;
+}
+
+void http_stop(struct server *server)
+{
+	struct http *http = server->http;
+
+	if (!http)
+		return;
+	events_stop(server);
+	v1_stop(server);
+	web_stop(server->web);
+	server->web = NULL;
+	relay_stop(server);
+	server->http = NULL;
+	free(http);
+}

@@ -1,0 +1,71 @@
+#ifndef TOOLS_WEEKWHEELD_HTTP_HTTP_H
+#define TOOLS_WEEKWHEELD_HTTP_HTTP_H
+
+/* HTTP: a page, numbers, health and lists, beside /v1. */
+
+#include <sys/queue.h>
+
+#include "tools/service/buffer.h"
+#include "tools/service/web.h"
+#include "tools/weekwheeld/engine/face.h"
+#include "weekwheel/jobs.h"
+
+struct server;
+
+struct http {
+	LIST_HEAD(, http_question) questions;
+	unsigned asking[2];        /* how many questions the store is asked, by what they are of */
+	int is_probing;            /* the store is asked for the sake of /readyz */
+	LIST_HEAD(, relay) relays; /* of connections that have TLS */
+};
+
+/* Serve HTTP, if the settings say so. Returns 0, or -1 after a message. */
+int http_start(struct server *server);
+void http_stop(struct server *server);
+extern const struct face http_face;
+
+/* ---- relay.c: TLS before HTTP */
+
+/*
+ * A client with TLS has come by HTTP. Return the descriptor of what it says in clear, or -1; either way `fd` is taken.
+ * Whoever closes that descriptor ends the connection.
+ */
+int relay_begin(struct server *server, int fd);
+void relay_stop(struct server *server);
+
+/* ---- health.c */
+
+/*
+ * Write whether the server is ready, and why not, as text or as an object of JSON. Returns 1 if it is, 0, or WW_ENOMEM.
+ * Never waits for the store.
+ */
+int health_write(struct server *server, int is_json, struct buffer *out);
+
+struct ww_jobs_redis_node;
+
+/* Store the nodes of a store in Redis in *nodes, which the caller frees; none otherwise. Returns 0, or -1 without memory. */
+int health_nodes(struct server *server, struct ww_jobs_redis_node **nodes, size_t *count);
+const char *health_node_state(const struct ww_jobs_redis_node *node);
+
+/* ---- metrics.c: numbers for Prometheus */
+
+/* What the store says. */
+struct metrics_sample {
+	struct ww_jobs_stats stats;
+	struct buffer tubes; /* lines about them */
+};
+
+/* Ask the store. Any thread. Returns 0 or a WW_E*. */
+int metrics_ask(struct server *server, struct metrics_sample *sample);
+void metrics_forget(struct metrics_sample *sample);
+
+/*
+ * Write what the server and its store count in the text format of Prometheus. `error` is what metrics_ask returned.
+ * Returns 0 or a WW_E*.
+ */
+int metrics_write(struct server *server, const struct metrics_sample *sample, int error, struct buffer *out);
+
+/* page.c: return 1 with the answer in *result if the path is a file of the page. */
+int page_serves(struct MHD_Connection *client, const char *path, enum MHD_Result *result);
+
+#endif

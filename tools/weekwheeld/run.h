@@ -1,0 +1,87 @@
+#ifndef TOOLS_WEEKWHEELD_RUN_H
+#define TOOLS_WEEKWHEELD_RUN_H
+
+/* The server as a whole: its parts are made, run, and taken down again. */
+
+#include <pthread.h>
+#include <uv.h>
+
+#include "tools/service/teller.h"
+#include "tools/weekwheeld/clients/clients.h"
+#include "tools/weekwheeld/v1/serve.h"
+
+/*
+ * What other threads tell the loop, the store's worker or that of a pusher: the names of tubes that may have ready jobs,
+ * each ended by NUL, or that all tubes may have some.
+ */
+struct inbox {
+	pthread_mutex_t lock;
+	uv_async_t async;
+	struct buffer tubes;
+	int is_all;
+	int is_open; /* the loop takes messages */
+};
+
+struct run {
+	struct server server;
+	struct clients clients;
+	struct v1 v1;
+
+	uv_prepare_t prepare;
+	uv_check_t check;
+	uv_poll_t elapsed_poll;
+	uv_poll_t wall_poll;
+	int is_due; /* a driver has something to do */
+	uv_signal_t signals[4];
+	uv_timer_t patience; /* how long to wait for clients when the server ends */
+	struct teller teller;
+	uv_timer_t watchdog;
+
+	SLIST_HEAD(, listener) listeners;
+	uv_timer_t accept_again; /* tries to accept clients again */
+	uv_poll_t room_poll;     /* never active */
+
+	struct inbox inbox;
+	uv_timer_t again; /* of a shared store: serves those that wait from time to time */
+};
+
+/* Serve until a signal ends it. Returns the exit status of the program. */
+int server_run(const struct settings *settings);
+
+/* ---- round.c */
+
+/* End a turn: commit, let time pass, serve clients that wait, send. */
+void round_end(struct server *server);
+
+/* ---- open.c: the store is opened and closed */
+
+/* Open the store of the settings. The loop exists. Returns 0, or -1 after a message. */
+int store_start(struct server *server);
+
+/* Close it. Returns a WW_E*. */
+int store_stop(struct server *server);
+
+/* ---- ready.c: tubes that become ready */
+
+/* Make ready to hear the store. Returns 0, or -1 after a message. */
+int ready_start(struct server *server);
+
+/* A tube may have ready jobs: `ready` of the store's config. Any thread. */
+void ready_heard(const char *tube, void *server);
+
+/* A shared store is open: from now on, look from time to time at what no message told. */
+void ready_again(struct server *server);
+
+/* Let the loop know nothing from now on. */
+void ready_stop(struct server *server);
+
+/* The store is closed. */
+void ready_free(struct server *server);
+
+/* ---- listen.c */
+
+/* Listen on all addresses of the settings and on systemd's sockets. Returns 0, or -1 after a message. */
+int listen_start(struct server *server);
+void listen_stop(struct server *server);
+
+#endif
