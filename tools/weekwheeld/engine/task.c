@@ -7,8 +7,8 @@
 #include "tools/weekwheeld/engine/server.h"
 
 /*
- * More threads at once than CALLS_GOOD only get into each other's way. One that has waited for LONG_NS does not: it is in
- * a network, or at a node that is silent, while others have work for the rest. So others may begin in its place.
+ * More than CALLS_GOOD running calls slow each other down. A call older than LONG_NS is waiting for the network, or for a
+ * silent node, and does not count: another may begin in its place.
  */
 enum { THREADS_MAX = 64, CALLS_GOOD = 6, LONG_NS = 2000000, LOOK_MS = 2 };
 /* What answers of large tasks take of a turn. */
