@@ -2,7 +2,7 @@
 #define TOOLS_WEEKWHEELD_SETTINGS_READ_H
 
 /*
- * What the files of this folder share. settings.c has the table of all options, and each other file reads some of them.
+ * What the files of this folder share. table.c has the table of all options, and each other file reads some of them.
  * A message names the option, the wrong word, and what is expected instead.
  */
 
@@ -73,8 +73,14 @@ enum {
 
 struct span settings_span(const char *text);
 
-/* Return the name of an option. */
+/* ---- table.c */
+
+extern const struct option settings_table[];
+extern const size_t settings_count;
+
+/* Return the name of an option, and what it takes. */
 const char *settings_name(int id);
+const char *settings_argument(int id);
 
 /* Return 1 if the option was given. */
 int settings_has(const struct settings *settings, int id);
