@@ -4,7 +4,7 @@ weekwheeld_FOLDERS := tools/weekwheeld $(addprefix tools/weekwheeld/,protocol se
 weekwheeld_USES := jobs service common tls
 weekwheeld_MAY_USE := redis callback schedule
 weekwheeld_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev uthash.h=uthash-dev
-weekwheeld_TESTS := tests/tools/weekwheeld tests/tools/weekwheeld/protocol
+weekwheeld_TESTS := tests/tools/weekwheeld $(addprefix tests/tools/weekwheeld/,protocol engine)
 weekwheeld_FUZZERS := protocol
 weekwheeld_OBJECTS := $(B)/obj/gen/weekwheeld_files.o
 
