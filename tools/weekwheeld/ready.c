@@ -1,6 +1,6 @@
 /*
- * Takes the store's messages that a tube may have ready jobs, from any thread, and lets those know who want its jobs: clients that
- * wait, the pusher, schedules, and readers of events.
+ * Takes the store's messages that a tube may have ready jobs, from any thread, and passes them on to clients that wait, to
+ * the pusher, to schedules and to readers of events.
  */
 #include <string.h>
 

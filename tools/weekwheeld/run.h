@@ -11,8 +11,8 @@
 #include "tools/weekwheeld/v1/serve.h"
 
 /*
- * What other threads tell the loop, the store's worker or that of a pusher: the names of tubes that may have ready jobs,
- * each ended by NUL, or that all tubes may have some.
+ * Messages of other threads to the loop, from the store's worker or a pusher's: the names of tubes that may have ready
+ * jobs, each ended by NUL, or that all tubes may have some.
  */
 struct inbox {
 	pthread_mutex_t lock;
@@ -22,6 +22,7 @@ struct inbox {
 	int is_open; /* the loop takes messages */
 };
 
+/* The parts, and the handles that only the beginning and the end of the server need. */
 struct run {
 	struct server server;
 	struct clients clients;
@@ -63,16 +64,16 @@ int store_stop(struct server *server);
 
 /* ---- ready.c: tubes that become ready */
 
-/* Make ready to hear the store. Returns 0, or -1 after a message. */
+/* Prepare for messages of the store. Returns 0, or -1 after a message. */
 int ready_start(struct server *server);
 
 /* A tube may have ready jobs: `ready` of the store's config. Any thread. */
 void ready_heard(const char *tube, void *server);
 
-/* A shared store is open: from now on, look from time to time at what no message told. */
+/* The store is open. If it is shared, look at it from time to time, in case a message was missed. */
 void ready_again(struct server *server);
 
-/* Let the loop know nothing from now on. */
+/* Wake the loop no more. */
 void ready_stop(struct server *server);
 
 /* The store is closed. */

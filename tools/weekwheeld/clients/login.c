@@ -1,6 +1,6 @@
 /*
- * A client of the protocol and its token: it says one in time, wrong ones have to wait, what the token does not grant is refused, and
- * whoever speaks another protocol is turned away.
+ * A client of the protocol and its token. It has to say one in time, and wrong ones wait. What the token does not grant is
+ * refused. A client that speaks another protocol is turned away.
  */
 #include <string.h>
 
@@ -209,7 +209,7 @@ static void login_check(struct connection *connection, struct command *command)
 	}
 }
 
-/* Lines that need a token or are none. Whoever sends many of them is no client of ours. */
+/* Lines that need a token or are none. A client that sends many of them is not one of ours. */
 static int login_counts(struct connection *connection, const struct command *command)
 {
 	char name[ADDRESS_TEXT];

@@ -37,7 +37,7 @@ int auth_reload(struct server *server, struct tokens **former);
 /* ns of the clock that pauses are measured by. */
 uint64_t auth_now(const struct server *server);
 
-/* A client, whose name is for the log, did `what`: said a wrong token. Return how long its answer has to wait. */
+/* A client said a wrong token, or did `what`; its name is for the log. Return the ns for which its answer has to wait. */
 uint64_t auth_failed(struct server *server, const struct address_key *from, const char *name, const char *what);
 
 /*

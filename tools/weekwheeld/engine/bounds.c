@@ -53,7 +53,7 @@ static uint64_t memory_now(const struct server *server)
 	                 HASH_COUNT(server->tubes.all) * (uint64_t)(sizeof(struct server_tube) + BOUNDS_LINE);
 
 	for (const struct face *const *face = server->faces; *face; face++)
-		bytes += (*face)->takes(server);
+		bytes += (*face)->takes ? (*face)->takes(server) : 0;
 	return bytes;
 }
 
@@ -208,7 +208,7 @@ int bounds_call(struct server *server, size_t size)
 
 /* ---- At the bound */
 
-/* Who is spared, and what it takes. Its own turn comes at the end of the server's. */
+/* The client that is spared, and what it takes. Its own turn comes at the end of the server's. */
 struct spared {
 	const void *client;
 	size_t bytes;
@@ -258,7 +258,7 @@ static int hold(struct server *server, const struct spared *spared, uint64_t mos
 
 	while (ends < ENDS_MOST && is_beyond(server, most) && end_worst(server, spared))
 		ends++;
-	/* A body that is lost makes room, but wakes nobody. Who waits by HTTP is let go in a turn. */
+	/* A body that is lost makes room, but wakes nobody. Clients that wait by HTTP are let go in a turn. */
 	if (ends > 0)
 		loop_again(server);
 	return ends > 0;

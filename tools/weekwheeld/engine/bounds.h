@@ -36,7 +36,7 @@ void bounds_start(struct server *server);
 /* Return how many bytes of answers a client may leave unread now. */
 size_t bounds_unread(const struct server *server);
 
-/* Return 1 if there is memory for a job with a body of so many bytes, or for another tube. */
+/* Return 1 if there is memory for a job with a body of `size` bytes, or for another tube. */
 int bounds_job(struct server *server, size_t size);
 int bounds_tube(struct server *server);
 
@@ -46,10 +46,10 @@ int bounds_tube(struct server *server);
  */
 int bounds_quota(struct server *server, const struct ww_job_spec *spec, size_t before, size_t in_tube);
 
-/* Return 1 if a client that watches `count` tubes, of so many bytes each, may watch one more. */
+/* Return 1 if a client that watches `count` tubes, of `bytes` each, may watch one more. */
 int bounds_watch(struct server *server, size_t count, size_t bytes);
 
-/* Return 1 if a command with so many bytes may wait for a shared store. */
+/* Return 1 if a command of `size` bytes may wait for a shared store. */
 int bounds_call(struct server *server, size_t size);
 
 /*
@@ -62,7 +62,7 @@ int bounds_answer(struct server *server, unsigned begun);
 void bounds_hold(struct server *server);
 /* The same when a client's bytes have been taken: in one turn, all clients may bring some. */
 void bounds_hold_input(struct server *server);
-/* The same before that, but for the client that carries out a command and takes so many bytes. */
+/* The same, but spare the client that carries out a command, and takes `bytes`. */
 void bounds_hold_but(struct server *server, const void *client, size_t bytes);
 
 #endif

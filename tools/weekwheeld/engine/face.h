@@ -3,7 +3,7 @@
 
 /*
  * The faces of the server, which clients see: the protocol and HTTP. Both stand above what they share, the write of a turn
- * and the bounds of memory. These know a face by its functions alone.
+ * and the bounds of memory, which know a face by its functions alone.
  */
 
 #include <stddef.h>
@@ -21,16 +21,16 @@ struct face {
 	/* The turn's write has been committed, or `error` says why not: answers that wait for it are sent, or become errors. */
 	void (*settle)(struct server *server, int error);
 
-	/* Return the bytes that its clients take beside their buffers. */
+	/* Return the bytes that its clients take beside their buffers. NULL: none that count. */
 	uint64_t (*takes)(const struct server *server);
 
-	/* Return the bytes of buffers that clients still take who have been closed. */
+	/* Return the bytes of buffers that closed clients still take. */
 	uint64_t (*going)(const struct server *server);
 
-	/* Return the client with the most, but not the one that is spared. */
+	/* Return the client with the most, other than the one that is spared. */
 	struct face_client (*worst)(const struct server *server, const void *spared);
 
-	/* Take from that client what it has: a part, or its connection. */
+	/* Take its body or its connection from that client. */
 	void (*end)(struct server *server, void *client);
 };
 

@@ -315,12 +315,6 @@ static enum MHD_Result http_begin(void *context, struct MHD_Connection *client, 
 
 /* ---- Its share in bounds and numbers */
 
-static uint64_t takes(const struct server *server)
-{
-	(void)server;
-	return 0;
-}
-
 static uint64_t going(const struct server *server)
 {
 	return server->web ? visitors_going(web_visitors(server->web)) : 0;
@@ -338,7 +332,7 @@ static void end(struct server *server, void *client)
 	visitors_end_worst(web_visitors(server->web));
 }
 
-const struct face http_face = {v1_settle, takes, going, worst, end};
+const struct face http_face = {v1_settle, NULL, going, worst, end};
 
 /* ---- Beginning and end */
 
