@@ -1,5 +1,5 @@
 /*
- * Opens and closes the store, and reports what stands in the way. The commands call the store themselves (commands.c), through
+ * Opens and closes the store, and reports what stands in the way. The commands call the store themselves (verbs/), through
  * include/weekwheel/jobs.h.
  */
 #include "tools/weekwheeld/run.h"
