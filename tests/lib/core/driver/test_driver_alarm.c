@@ -99,7 +99,7 @@ END_TEST
 
 /* ---- Threads */
 
-enum { THREADS = 4, ROUNDS = SLOW ? 500 : 3000, EACH = 6 };
+enum { THREADS = 4, ROUNDS = SLOW ? 500 : 1000, EACH = 6 };
 
 static pthread_barrier_t barrier;
 static _Atomic int scheduling;
@@ -134,7 +134,7 @@ START_TEST(no_wake_up_is_lost_while_threads_schedule_earlier_and_earlier)
 {
 	pthread_t thread[THREADS];
 
-	(void)alarm(100); /* end rather than hang */
+	(void)alarm(500); /* end rather than hang */
 	seed = seed_of_run("test_driver_alarm");
 	begin(0, 1);
 	/* To the tick. */
