@@ -239,7 +239,8 @@ class Crontab(Case):
 
     def test_what_follows_a_percent_sign_is_input(self):
         """No byte of it is ever run: it is the standard input of the command before it, as in crontab(5)."""
-        inputs = [b"", b" ", b"END_OF_CRONTAB_INPUT%touch bad", b"INPUT-1%INPUT-2%touch bad", b"INPUT-1", b"'", b"''\\''%touch bad", b'"$(touch bad)"`touch bad`$HOME',
+        inputs = [b"", b" ", b"END_OF_CRONTAB_INPUT%touch bad", b"AINPUT-1%AINPUT-2%touch bad", b"AINPUT-1", "I\u00f1igo%A\u00e4%AINPUT-\u00e4%B\u00e4".encode(),
+                  b"%".join(bytes((c,)) for c in range(65, 91)) + b"%ZINPUT-1%ZINPUT-2%touch bad", b"'", b"''\\''%touch bad", b'"$(touch bad)"`touch bad`$HOME',
                   b"\\", b"\\\\", b"a\\%b\\\\%c%%d", b"%", b"%%", b"a ", b"\ta\t", b"# a", b"<<X%X", b"&& touch bad; touch bad", bytes(c for c in range(1, 256) if c != 10)]
         draw = random.Random(seed())
         inputs += [bytes(draw.choices([c for c in range(1, 256) if c not in b"\r\n"], k=50)) for _ in range(20)]
