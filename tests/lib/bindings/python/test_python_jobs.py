@@ -846,7 +846,8 @@ class Asynchronous(unittest.IsolatedAsyncioTestCase):
     async def test_a_server_that_does_not_answer(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             client = AsyncClient("127.0.0.1:%d" % silent.getsockname()[1], timeout=0.05)
-            with self.assertRaisesRegex(jobs.ConnectionLost, "broke: no answer came in time"):
+            # On a busy machine, not even to the attempt to connect.
+            with self.assertRaisesRegex(jobs.ConnectionLost, "no answer came in time"):
                 await client.stats()
 
     async def test_a_server_that_is_not_there_or_goes(self):
