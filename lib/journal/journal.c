@@ -72,12 +72,17 @@ static int write_all(int fd, const void *bytes, size_t size, uint64_t at)
 
 static int write_zeros(int fd, uint64_t at, uint64_t size)
 {
-	/* A page: the system writes as one piece what was written as one piece, whatever part of it changes later. */
+	/*
+	 * A page: the system writes as one piece what was written as one piece, whatever part of it changes later. Up to its end:
+	 * if the next cannot be written, no sector is left of which a part is zeros.
+	 */
 	static const char zeros[4096];
 	int error = WW_OK;
 
 	for (uint64_t part; size && !error; size -= part, at += part) {
-		part = size < sizeof zeros ? size : sizeof zeros;
+		part = sizeof zeros - at % sizeof zeros;
+		if (part > size)
+			part = size;
 		error = write_all(fd, zeros, part, at);
 	}
 	return error;
@@ -384,6 +389,7 @@ int ww_journal_sync(struct journal *journal)
 	struct journal_file *file;
 	uint32_t count = 0;
 	uint64_t record;
+	int is_lost;
 
 	pthread_mutex_lock(&journal->syncing);
 	pthread_mutex_lock(&journal->lock);
@@ -398,10 +404,14 @@ int ww_journal_sync(struct journal *journal)
 	pthread_mutex_unlock(&journal->lock);
 	for (uint32_t i = 0; i < count && !ww_fault_is_final(journal->fault); i++)
 		(void)sync_records(journal, &dirty[i]);
-	if (!ww_fault_is_final(journal->fault))
+	/* An error is told to one sync alone, perhaps to that of a wipe, which notes it before it lets go of the lock. */
+	pthread_mutex_lock(&journal->lock);
+	is_lost = ww_fault_is_final(journal->fault);
+	if (!is_lost)
 		journal->synced = record;
+	pthread_mutex_unlock(&journal->lock);
 	pthread_mutex_unlock(&journal->syncing);
-	return ww_fault_is_final(journal->fault) ? WW_EIO : WW_OK;
+	return is_lost ? WW_EIO : WW_OK;
 }
 
 void ww_journal_close(struct journal *journal)

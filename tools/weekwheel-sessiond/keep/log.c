@@ -58,12 +58,36 @@ static void work_is_there(struct keep *keep)
 	pthread_mutex_unlock(&keep->lock);
 }
 
+static void tell_fault(struct keep *keep)
+{
+	char text[FAULT_TEXT];
+	int was_full;
+
+	pthread_mutex_lock(&keep->lock);
+	was_full = keep->is_full != WW_OK;
+	keep->is_full = WW_OK;
+	pthread_mutex_unlock(&keep->lock);
+	/* The state goes on, but not until there is room. */
+	if (was_full)
+		state_end("journal", "the journal in %s does not wait for room any more", keep->path);
+	(void)ww_fault_tell(&keep->fault, text);
+	state_begin("journal", STATE_STOPS_WRITING,
+	    "%s: sessions are not changed any more, as nothing can be kept; end the server, look at the disk, and start it "
+	    "again",
+	    text);
+}
+
 /* Whether the journal takes changes now. `writing` is held. */
 static void tell_room(struct keep *keep, int error)
 {
 	if (!error)
 		error = ww_journal_room(&keep->journal, ROOM);
-	if (error == keep->is_full || ww_fault_final(&keep->fault))
+	/* Also the journal syncs: what it zeroes after a failed write. */
+	if (ww_fault_final(&keep->fault)) {
+		tell_fault(keep);
+		return;
+	}
+	if (error == keep->is_full)
 		return;
 	pthread_mutex_lock(&keep->lock);
 	keep->is_full = error;
@@ -124,17 +148,11 @@ int keep_log_sync(struct keep *keep)
 {
 	uint64_t written = keep->written;
 	int error = ww_journal_sync(&keep->journal);
-	char text[FAULT_TEXT];
 
-	if (error) {
-		(void)ww_fault_tell(&keep->fault, text);
-		state_begin("journal", STATE_STOPS_WRITING,
-		    "%s: sessions are not changed any more, as nothing can be kept; end the server, look at the disk, and start it "
-		    "again",
-		    text);
-	} else if (written > keep->synced) {
+	if (error)
+		tell_fault(keep);
+	else if (written > keep->synced)
 		keep->synced = written;
-	}
 	return error;
 }
 
@@ -150,6 +168,8 @@ void keep_log_turn(struct keep *keep)
 	/* If it fails, the former file goes on. */
 	if (keep->journal.offset > FILE_MOST && files < JOURNAL_FILES - FILES_SPARE)
 		(void)ww_journal_turn(&keep->journal, 0);
+	if (ww_fault_final(&keep->fault))
+		tell_fault(keep);
 	pthread_mutex_unlock(&keep->writing);
 }
 

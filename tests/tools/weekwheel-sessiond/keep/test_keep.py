@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond --data: sessions over a restart, a crash, and with a damaged file."""
 # tier: check, threads
+import errno
 import os
 import re
 import resource
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from faults import FOREVER, MEMORY, WRITE, Plan
+from faults import FOREVER, MEMORY, SYNC, WRITE, Plan
 from sessiond import SESSIOND, Sessiond
 from harness import Case, check, compiled, equal, main, matches, until
 
@@ -316,6 +317,22 @@ class Keep(Case):
                 plan.set(0)
             with Sessiond("--data", folder) as server:
                 equal(size_of(server), 1)
+
+    def test_a_sync_that_fails_after_a_failed_write_is_reported(self):
+        """The journal syncs what it zeroes. Nobody else may sync any more, and then find out."""
+        plan = Plan()
+        for sync in ("always", "interval", "system"):
+            with Sessiond("--data", sync, "--sync", sync, **plan.environment) as server, server.client() as a:
+                equal(a.ask("SET", "a", 1), OK)
+                plan.set(1, FOREVER, 0, WRITE, file="journal.")
+                with self.assertRaises(ConnectionError):
+                    a.ask("SET", "b", 1)
+                plan.set(1, FOREVER, errno.EIO, SYNC, file="journal.")
+                until(plan.failed, "what was zeroed is synced")
+                server.stop()
+                plan.set(0)
+                matches("cannot grow", server.said)
+                matches("could not be synced: .*end the server", server.said)
 
     def test_an_image_of_which_nothing_is_written_any_more_fails(self):
         plan = Plan()
