@@ -132,7 +132,8 @@ START_TEST(a_fire_of_a_keyed_entry_does_so_too)
 	char key[KEY_MOST];
 
 	begin(0, 1);
-	OK(ww_keyed_create(&keyed, driver, &(struct ww_keyed_config){.fn = count_entry}));
+	/* A batch of one shard takes a lock: with one for each of many processors, a tick of 100 would be many batches. */
+	OK(ww_keyed_create(&keyed, driver, &(struct ww_keyed_config){.fn = count_entry, .shards = 4}));
 	for (uint64_t i = 0; i < TIMERS; i++) {
 		size_t length = key_of(i, key);
 		ck_assert_int_eq(ww_keyed_set(keyed, key, length, NULL, (i / 100 + 2) * TICK, NULL, NULL), 0);
@@ -156,6 +157,7 @@ START_TEST(a_fire_of_a_session_does_so_too)
 	begin(0, 1);
 	OK(ww_session_config_default(&config));
 	config.gone = count_gone;
+	config.shards = 4;
 	OK(ww_session_create(&session, driver, &config));
 	for (uint64_t i = 0; i < TIMERS; i++) {
 		size_t length = key_of(i, key);
