@@ -60,7 +60,7 @@ static void make_input(char *text)
 
 static int begins_a_line(char c, const char *input)
 {
-	for (const char *line = input; line; line = strchr(line, '\n'), line += line != NULL)
+	for (const char *line = input; *line == c || (line = strchr(line, '\n')); line++)
 		if (*line == c)
 			return 1;
 	return 0;
