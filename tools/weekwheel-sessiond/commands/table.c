@@ -93,6 +93,6 @@ static const struct command_entry table[] = {
 
 void commands_start(void)
 {
-	_Static_assert(sizeof table / sizeof *table < COMMANDS_MAX, "the index has room");
+	_Static_assert(sizeof table / sizeof *table <= COMMANDS_MAX, "the index has room");
 	command_index(table, sizeof table / sizeof *table);
 }

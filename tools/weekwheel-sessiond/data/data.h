@@ -140,7 +140,7 @@ int data_restore(struct data *data, const struct data_record *record, const void
 /* Now: on the driver's clock in ns, and by the wall clock in ms. */
 uint64_t data_now(const struct data *data);
 int64_t data_wall_ms(const struct data *data);
-/* Convert between the clocks. Out-of-range values become 1 or DATA_LAST. */
+/* Convert between the clocks. data_from_wall_ms makes 1 or DATA_LAST of what is out of range. */
 int64_t data_to_wall_ms(const struct data *data, uint64_t ns);
 uint64_t data_from_wall_ms(const struct data *data, int64_t ms);
 /* In config's gone: the deadline of that key by the wall clock; INT64_MAX: it had none. */

@@ -132,7 +132,7 @@ static uint64_t turn_of(struct conn *conn, const unsigned char hash[TOKEN_HASH])
 }
 
 /* A command is paused once. Two logins in one EXEC would need two pauses: such a client is closed. */
-static void hold(struct conn *conn, uint64_t ms)
+static void ask_pause(struct conn *conn, uint64_t ms)
 {
 	if (conn->pause_ms)
 		conn_fail(conn);
@@ -172,7 +172,7 @@ enum auth_answer auth_login(struct conn *conn, const struct resp_arg *user, cons
 		    name);
 		conn_fail(conn);
 	} else if (wait > 0) {
-		hold(conn, wait / WW_MILLISECOND + 1);
+		ask_pause(conn, wait / WW_MILLISECOND + 1);
 	}
 	return answer;
 }

@@ -33,7 +33,7 @@ struct reply_silence {
 /* How a client ends. It never goes back. */
 enum conn_life {
 	CONN_OPEN,
-	CONN_ENDING, /* it is closed when its answers are sent; nothing more is carried out */
+	CONN_ENDING, /* it is closed when its answers are sent; no further command is begun */
 	CONN_DEAD,   /* it is closed at the end of this turn, and nothing more is sent */
 	CONN_LEAVING /* and this takes several turns */
 };
@@ -56,14 +56,14 @@ struct conn {
 	struct key_walk *walk; /* a command under way: no other is carried out */
 	struct secure secure;
 	struct known_client auth;
-	uint64_t pause_ms;         /* that a command asks for, which ends with it */
-	uv_timer_t *hold;          /* while it runs, no command is carried out, and no answer sent */
-	struct buffer mail;        /* from other threads, under the loop's lock */
+	uint64_t pause_ms;  /* how long the command asks to pause its client; it begins when the command has returned */
+	uv_timer_t *hold;   /* while it runs, no command is carried out, and no answer sent */
+	struct buffer mail; /* from other threads, under the loop's lock */
 	_Atomic unsigned database; /* this and what else is atomic others read for CLIENT LIST */
 	_Atomic int protocol;      /* 2 or 3 */
 	int is_in_flush;
 	int is_mailed; /* this and the next under the loop's lock */
-	int is_killed; /* another client wants it closed */
+	int is_killed; /* another thread wants it closed: CLIENT KILL, or no room for its mail */
 	int is_in_exec;
 	int is_again; /* the command of now is to be carried out again later */
 	struct reply_silence silence;

@@ -1,6 +1,6 @@
 /*
- * TLS on the connections of listeners that have it. What has come is deciphered before it is parsed, and what is to be
- * sent is enciphered when it leaves the connection's buffer of answers: the rest of the server sees plain bytes.
+ * TLS on the connections of listeners that have it: the certificate, and the end. Answers are enciphered when they leave
+ * the connection's buffer. input.c deciphers what comes before it is parsed, so the rest of the server sees plain bytes.
  */
 #include "tools/common/tls/tls.h"
 

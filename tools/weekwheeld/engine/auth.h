@@ -14,7 +14,6 @@
 #include "tools/weekwheeld/protocol/protocol.h"
 #include "weekwheel/driver.h"
 
-struct connection;
 struct ww_jobs;
 struct server;
 

@@ -44,7 +44,6 @@ static void push_result(const struct ww_callback_result *result, void *context)
 		burial_tell(server->jobs, result->id);
 }
 
-/* Other threads read server->push under the lock of server->run->inbox. */
 int push_start(struct server *server)
 {
 	struct ww_callback_config config = server->settings->push.config;

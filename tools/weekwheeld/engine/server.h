@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEELD_ENGINE_SERVER_H
 
 /*
- * The server's engine: the turn and its write, tasks, bounds, tubes, schedules and pushes. It knows no client, no verb and no
- * HTTP: what stands above it sees it by this struct, and it sees what stands above by its faces (face.h).
+ * The server's engine: the turn and its write, tasks, bounds, tubes, schedules and pushes. It calls no client, verb or HTTP:
+ * what stands above it sees it by this struct, and it sees what stands above by its faces (face.h).
  *
  * A turn of the loop is one write of the store (turn.c). The answers wait in the buffers of their connections until
  * the write is committed. If it fails, the answers that depend on it become errors.

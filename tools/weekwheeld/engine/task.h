@@ -49,7 +49,7 @@ struct task {
 
 STAILQ_HEAD(task_list, task);
 
-/* Cached answers of a shared store about all tubes. Only the task in stats.c uses them. */
+/* Cached answers of a shared store about all tubes. Only the task in verbs/stats.c uses them. */
 struct heard {
 	uint64_t tubes_at; /* ns of uv_hrtime(), when it was asked; 0: never */
 	uint64_t stats_at;

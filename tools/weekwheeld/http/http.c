@@ -313,7 +313,7 @@ static enum MHD_Result http_begin(void *context, struct MHD_Connection *client, 
 	    "there are /, /metrics, /livez, /readyz, /healthz, /list, /forecast and /v1/\n");
 }
 
-/* ---- Its share in bounds and numbers */
+/* ---- What the bounds see of it */
 
 static uint64_t going(const struct server *server)
 {
