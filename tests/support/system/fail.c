@@ -97,7 +97,7 @@ static size_t split(const struct iovec *parts, size_t size)
 {
 	size_t at;
 
-	switch (plan->split) {
+	switch ((unsigned)plan->split) {
 	case FAULT_HALF:
 		at = size / 2;
 		break;
