@@ -68,9 +68,10 @@ class Story:
                 self.delete(number)
             else:
                 self.ask(verb % number)
+        # The schedule's time is years away: all stories take hours of the virtual clock, perhaps over a midnight.
         for line in ("kick 10", "peek-ready", "peek-delayed", "peek-buried", "stats", "stats-tube other", "list-tubes",
                      "list-tubes-watched", "list-tube-used", "list-delayed body=yes", "forecast 60 100", "limit-tube default running=50", "list-limits", "list-schedules",
-                     "put-schedule 0 0 60 1 n cron=%40daily\r\nx", "list-schedules name=n tube=other", "pause-schedule n",
+                     "put-schedule 0 0 60 1 n cron=0%200%2029%202%20%2A\r\nx", "list-schedules name=n tube=other", "pause-schedule n",
                      "ignore other",
                      "pause-tube default 0", "no-such-verb", "put 0 0 0 100000\r\n" + "x" * 100000):
             self.ask(line)
