@@ -416,6 +416,15 @@ static int has(const struct client *client, const struct job *job)
 	return 0;
 }
 
+/* A delivery of the same job, of another put. */
+static int has_another(const struct client *client, const struct held *held)
+{
+	for (unsigned i = 0; i < client->holds; i++)
+		if (client->held[i].job == held->job && client->held[i].put != held->put)
+			return 1;
+	return 0;
+}
+
 static void end_held(struct client *client)
 {
 	unsigned i = (unsigned)world_below(client->holds);
@@ -429,7 +438,7 @@ static void end_held(struct client *client)
 		client->held[i] = client->held[--client->holds];
 		return;
 	}
-	if (held.put != held.job->sure) {
+	if (held.put != held.job->sure || has_another(client, &held)) {
 		/* It was put again, or perhaps. The history does not know which delivery an end is about: the worker leaves. */
 		struct wire *wire = client->wire;
 		forget_connection(client);
