@@ -99,7 +99,7 @@ END_TEST
 
 /* ---- Threads */
 
-enum { THREADS = 4, ROUNDS = SLOW ? 500 : 1000, EACH = 6 };
+enum { THREADS = 4, ROUNDS = SLOW ? 500 : 3000, EACH = 6 };
 
 static pthread_barrier_t barrier;
 static _Atomic int scheduling;
