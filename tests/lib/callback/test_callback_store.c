@@ -248,6 +248,9 @@ START_TEST(a_result_that_the_store_refuses_for_good_is_dropped)
 	/* One after the other. */
 	while (pushing_stats(&pushing).lost != 1 || pushing_stats(&pushing).untold != 0)
 		pushing_pause(&times);
+	/* For good: it is not tried again. */
+	ck_assert_uint_eq(pushing_stats(&pushing).lost, 1);
+	ck_assert_uint_eq(pushing_stats(&pushing).retried, 0);
 	flaky.error = 0;
 	pushing_end(&pushing);
 }
