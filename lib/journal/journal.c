@@ -73,8 +73,8 @@ static int write_all(int fd, const void *bytes, size_t size, uint64_t at)
 static int write_zeros(int fd, uint64_t at, uint64_t size)
 {
 	/*
-	 * A page: the system writes as one piece what was written as one piece, whatever part of it changes later. Up to its end:
-	 * if the next cannot be written, no sector is left of which a part is zeros.
+	 * One page at a time: the system later writes back whole what was written whole. Each write ends with its page, so
+	 * that a failure of the next one leaves no sector half zeroed.
 	 */
 	static const char zeros[4096];
 	int error = WW_OK;
