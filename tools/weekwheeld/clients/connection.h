@@ -45,6 +45,7 @@ struct lease {
 	uint64_t ran;     /* ns, if it has ended */
 	struct counts_tube *counts;
 	uint32_t attempt;
+	uint32_t earlier; /* deliveries of the same put to the same client, whose ends it has not said yet */
 	enum count count; /* as what its end counts */
 	uint32_t priority;
 	unsigned is_past : 1; /* the store holds it no more */

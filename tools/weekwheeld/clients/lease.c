@@ -175,27 +175,40 @@ void lease_touched(struct server *server, struct lease *lease, uint64_t ends)
 
 /*
  * The connection has got the job again. That delivery stands for an earlier one of the same put, and for one of which the
- * client knows that it is over. Of any other the client may still say that it is done.
+ * client knows that it is over. Of any other the client may still say that it is done. Return how many earlier ones the new
+ * one stands for whose ends the client has not said.
  */
-static void past_forget(struct connection *connection, const struct ww_lease *reserved)
+static uint32_t past_forget(struct connection *connection, const struct ww_lease *reserved)
 {
 	struct lease *lease, *next;
+	uint32_t earlier = 0;
 
 	for (lease = TAILQ_FIRST(&connection->past); lease; lease = next) {
 		next = TAILQ_NEXT(lease, next);
-		if (lease->id == reserved->id && (lease->is_told || lease->created == reserved->created))
-			lease_forget(connection->server, lease);
+		if (lease->id != reserved->id || (!lease->is_told && lease->created != reserved->created))
+			continue;
+		earlier += lease->created == reserved->created ? lease->earlier + !lease->is_told : 0;
+		lease_forget(connection->server, lease);
 	}
+	return earlier;
 }
 
-/* The store has written that a client ended it, or that the job was put again before. */
+/*
+ * The store has written that a client ended it, or that the job was put again before. What the client says of an earlier
+ * delivery comes later, and must not end what is put until then.
+ */
 static void lease_written(struct server *server, struct lease *lease)
 {
 	if (!lease->is_stale) {
 		counts_add(lease->counts, lease->count);
 		counts_ran(&server->counts, lease->ran);
 	}
-	free(lease);
+	if (lease->connection && lease->earlier) {
+		lease->earlier--;
+		past_add(server, lease);
+	} else {
+		free(lease);
+	}
 }
 
 void lease_ended(struct server *server, struct lease *lease, int result, enum count count)
@@ -222,12 +235,13 @@ struct lease *lease_add(struct connection *connection, const struct ww_lease *re
 {
 	struct server *server = connection->server;
 	struct lease *lease;
+	uint32_t earlier;
 
 	/* The store gives the job away again: an older lease of it has ended. */
 	HASH_FIND(hh, server->clients->leases, &reserved->id, sizeof reserved->id, lease);
 	if (lease)
 		lease_pass(server, lease);
-	past_forget(connection, reserved);
+	earlier = past_forget(connection, reserved);
 	lease = calloc(1, sizeof *lease);
 	if (!lease)
 		return NULL;
@@ -237,6 +251,7 @@ struct lease *lease_add(struct connection *connection, const struct ww_lease *re
 	lease->ends = reserved->ends;
 	lease->given = store_now(server);
 	lease->attempt = reserved->attempt;
+	lease->earlier = earlier;
 	lease->counts = counts_of(&server->counts, reserved->tube);
 	lease->priority = reserved->priority;
 	lease->connection = connection;

@@ -138,6 +138,29 @@ class Fence:
             equal([worker.line() for _ in range(3)], ["DELETED", "DELETED", "NOT_FOUND"])
             equal(producer.ask("peek-key k"), "NOT_FOUND")
 
+    def test_a_client_has_had_one_put_several_times(self):
+        """What it says of each delivery is about that put, in whatever way the last one ends."""
+        with self.server() as server, server.client() as worker, server.client() as producer:
+            for line, said in (("delete %d", "DELETED"), ("release %d 0 9", "RELEASED"), ("bury %d 9", "BURIED")):
+                for is_before in (1, 0):
+                    number = put(producer, "INSERTED", "old", ttr=1)
+                    for _ in range(2):
+                        reserved(worker, number, "old")
+                        self.pass_time(producer, number)
+                    reserved(worker, number, "old")
+                    if is_before:
+                        put(producer, "REPLACED", "new")
+                    equal(worker.ask(line % number), said)
+                    if not is_before:
+                        number = put(producer, *(("INSERTED", "new") if "delete" in line else ("REPLACED", "new")))
+                    # The two that timed out.
+                    word = "DELETED" if is_before or "delete" not in line else "NOT_FOUND"
+                    if word == "DELETED":
+                        conversation(worker, ("delete %d" % number, word), ("delete %d" % number, word))
+                    reserved(worker, number, "new")
+                    equal(worker.ask("delete %d" % number), "DELETED")
+                    equal(producer.ask("delete-key k"), "NOT_FOUND")
+
     def test_a_client_that_knows_that_its_first_delivery_is_over(self):
         with self.server() as server, server.client() as worker, server.client() as producer:
             number = put(producer, "INSERTED", "old")
