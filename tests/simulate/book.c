@@ -252,7 +252,7 @@ static void done(struct job *job, const char *answer)
 			note("answer", ",\"call\":%" PRIu64 ",\"ok\":true", job->other);
 	}
 	if (job->verb == PUT) {
-		job->sure = job->puts;
+		job->sure = job->acknowledged = job->puts;
 		job->id = id;
 		job->may_be_buried &= !is_new;
 		job->is_loose &= !is_new;
@@ -280,7 +280,7 @@ void book_hears_nothing(struct job *job)
 	job->verb = NO_VERB;
 }
 
-static int is_done(const struct job *job, const char *answer)
+static int is_done(enum sent_verb verb, const char *answer)
 {
 	static const char *const good[][2] = {
 	    [PUT] = {"INSERTED ", "REPLACED "},
@@ -293,7 +293,26 @@ static int is_done(const struct job *job, const char *answer)
 	    [TOUCH] = {"TOUCHED", "TOUCHED"},
 	    [RESERVE_JOB] = {"RESERVED", "RESERVED"},
 	};
-	return begins(answer, good[job->verb][0]) || begins(answer, good[job->verb][1]);
+	return begins(answer, good[verb][0]) || begins(answer, good[verb][1]);
+}
+
+uint64_t book_sends_late(const struct job *job, enum sent_verb verb, uint64_t by, uint64_t of)
+{
+	note("call",
+	    ",\"call\":%" PRIu64 ",\"job\":\"e%" PRIu32 "\",\"to\":\"%s\",\"by\":%" PRIu64 ",\"of\":%" PRIu64, ++calls,
+	    job->number, effects[verb], by, of);
+	return calls;
+}
+
+void book_hears_late(enum sent_verb verb, uint64_t call, const char *answer)
+{
+	book.late_ends++;
+	if (!answer || begins(answer, "INTERNAL_ERROR"))
+		note("over", ",\"call\":%" PRIu64, call);
+	else if (is_done(verb, answer) || begins(answer, "NOT_FOUND"))
+		note("answer", ",\"call\":%" PRIu64 ",\"ok\":%s", call, begins(answer, "NOT_FOUND") ? "false" : "true");
+	else
+		world_bad("\"%.40s\" cannot be the answer to a late command %d", answer, verb);
 }
 
 void book_hears(struct job *job, const char *answer)
@@ -304,7 +323,7 @@ void book_hears(struct job *job, const char *answer)
 	if (job->verb == RESERVE_JOB && begins(answer, "RESERVED")) {
 		/* If nobody ends it, it may be ready again at once, or stay as it was. */
 		note("over", ",\"call\":%" PRIu64, job->call);
-	} else if (is_done(job, answer)) {
+	} else if (is_done(job->verb, answer)) {
 		done(job, answer);
 	} else if (begins(answer, "INTERNAL_ERROR")) {
 		/* It may be in the journal nevertheless. */
@@ -364,6 +383,8 @@ static void delivered(const struct ww_lease *lease, uint64_t asked, int is_any)
 	job->holder = NULL; /* until the client hears it */
 	job->id = lease->id;
 	job->delivered = world.now;
+	job->taken = asked;
+	job->taken_puts = job->puts;
 }
 
 static uint64_t ask(void)
@@ -404,14 +425,17 @@ int __wrap_ww_jobs_reserve_job(struct ww_jobs *store, uint64_t id, struct ww_lea
 	return error;
 }
 
-void book_heard(struct job *job, struct client *client, uint64_t id, uint64_t connection)
+uint64_t book_heard(struct job *job, struct client *client, uint64_t id, uint64_t connection)
 {
+	uint64_t taken = job->unheard == 1 ? job->taken : 0;
+
 	job->id = id;
 	job->holder = client;
 	if (job->unheard == 1 && client_is_connected(client))
 		note("has", ",\"job\":\"e%" PRIu32 "\",\"by\":%" PRIu64 ",\"until\":%" PRIu64, job->number, connection,
 		    job->delivered + job->run);
 	job->unheard -= job->unheard > 0;
+	return taken;
 }
 
 void book_left(uint64_t connection)

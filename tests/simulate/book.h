@@ -29,7 +29,10 @@ struct job {
 	uint32_t puts;
 	uint32_t sure; /* the put that it certainly has the body of; 0: one of several */
 	uint64_t id;   /* as last heard; 0: unknown */
-	int is_gone;   /* certainly */
+	uint32_t acknowledged; /* the last put that was answered */
+	uint32_t taken_puts;   /* puts that were sent when it was reserved last */
+	uint64_t taken;        /* the number of that delivery in the history */
+	int is_gone;           /* certainly */
 	int may_be_buried;
 	int is_loose;          /* it was reserved by its id, and may be delivered more often than it has attempts */
 	struct client *holder; /* who has heard that it has reserved it, and did not end that */
@@ -50,7 +53,7 @@ struct book {
 	uint64_t healthy; /* since when nothing is wrong, or SIM_NEVER */
 	uint64_t failed;  /* when a sync failed in this life of the server; 0: none did */
 	uint64_t last_due;
-	uint64_t deliveries, acknowledged, unanswered, powers, refused;
+	uint64_t deliveries, acknowledged, unanswered, powers, refused, late_ends;
 };
 
 extern struct book book;
@@ -71,8 +74,14 @@ void book_sends(struct job *job, enum sent_verb verb, uint64_t by, uint64_t due,
 void book_hears(struct job *job, const char *answer);
 /* There will be no answer. */
 void book_hears_nothing(struct job *job);
-/* A client has heard that it has the job. */
-void book_heard(struct job *job, struct client *client, uint64_t id, uint64_t connection);
+/* A client has heard that it has the job. Returns the number of the delivery, or 0: it is not sure which one it is. */
+uint64_t book_heard(struct job *job, struct client *client, uint64_t id, uint64_t connection);
+/*
+ * A worker ends the delivery `of` of a job that was put again since, which that put has nothing of. Returns the command's
+ * number. Others may be under way for the job. answer NULL: there will be none.
+ */
+uint64_t book_sends_late(const struct job *job, enum sent_verb verb, uint64_t by, uint64_t of);
+void book_hears_late(enum sent_verb verb, uint64_t call, const char *answer);
 /* The client of that connection is gone, or the server has left it. */
 void book_left(uint64_t connection);
 /* A tube pauses, from some moment since `sent` on; most: SIM_NEVER while that is not answered. */

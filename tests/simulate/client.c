@@ -15,8 +15,10 @@ enum { EXPECTED = 32, HELD = 16, LINE = 256 };
 
 /* What an answer will be to. */
 struct expected {
-	enum { OTHER, CHANGE, RESERVE, PAUSE } kind;
+	enum { OTHER, CHANGE, RESERVE, PAUSE, LATE } kind;
 	struct job *job; /* of the command, if it is on one that is known */
+	enum sent_verb verb; /* LATE, and its number in the history */
+	uint64_t call;
 	unsigned tube;   /* PAUSE */
 	uint64_t until;  /* PAUSE: at the earliest */
 	uint64_t length;
@@ -25,7 +27,9 @@ struct expected {
 struct held {
 	struct job *job;
 	uint64_t id;
-	uint32_t put; /* which one was delivered */
+	uint32_t put;   /* which one was delivered */
+	uint32_t puts;  /* that were sent by then */
+	uint64_t taken; /* the number of the delivery, or 0 */
 };
 
 struct client {
@@ -129,6 +133,8 @@ static void forget_connection(struct client *client)
 	for (unsigned i = 0; i < client->expects; i++)
 		if (client->expected[i].kind == PAUSE)
 			pausing[client->expected[i].tube] = world.now + 10 * SIM_MINUTE;
+		else if (client->expected[i].kind == LATE)
+			book_hears_late(client->expected[i].verb, client->expected[i].call, NULL);
 	client->expects = client->holds = 0;
 	client->in_size = 0;
 	client->wire = NULL;
@@ -145,6 +151,7 @@ void client_lost(struct client *client)
 static void hears_job(struct client *client, const char *line, const char *body)
 {
 	uint64_t id = strtoull(line + 9, NULL, 10), size = strtoull(strrchr(line, ' ') + 1, NULL, 10);
+	uint64_t taken;
 	uint32_t put;
 	struct job *job = book_of(body, size, &put);
 
@@ -152,8 +159,8 @@ static void hears_job(struct client *client, const char *line, const char *body)
 		world_bad("client %u has got a job that nobody put: %.40s", client->number, body);
 		return;
 	}
-	book_heard(job, client, id, client->connection);
-	client->held[client->holds++] = (struct held){job, id, put};
+	taken = book_heard(job, client, id, client->connection);
+	client->held[client->holds++] = (struct held){job, id, put, job->taken_puts, taken};
 }
 
 /* The end of the server ends pauses. */
@@ -183,6 +190,8 @@ static void hears(struct client *client, const char *line, const char *body)
 		hears_job(client, line, body);
 	else if (expected.kind == PAUSE)
 		hears_of_pause(client, &expected, line);
+	else if (expected.kind == LATE)
+		book_hears_late(expected.verb, expected.call, line);
 	if (load.is_draining && !client->expects)
 		world_at(world.now + SIM_MS, act, client, 1);
 }
@@ -425,6 +434,23 @@ static int has_another(const struct client *client, const struct held *held)
 	return 0;
 }
 
+/* What a worker has was put again. It ends what it has; if it has both, only a delete is of the older one. */
+static void end_late(struct client *client, const struct held *held)
+{
+	struct expected expected = {.kind = LATE, .verb = DELETE};
+	char line[LINE];
+
+	if (!has_another(client, held))
+		expected.verb = (enum sent_verb[]){DELETE, RELEASE, BURY}[world_below(3)];
+	(void)snprintf(line, sizeof line,
+	    expected.verb == DELETE    ? "delete %" PRIu64 "\r\n"
+	    : expected.verb == RELEASE ? "release %" PRIu64 " 100 0\r\n"
+	                               : "bury %" PRIu64 " 100\r\n",
+	    held->id);
+	expected.call = book_sends_late(held->job, expected.verb, client->connection, held->taken);
+	(void)say(client, expected, line);
+}
+
 static void end_held(struct client *client)
 {
 	unsigned i = (unsigned)world_below(client->holds);
@@ -438,8 +464,13 @@ static void end_held(struct client *client)
 		client->held[i] = client->held[--client->holds];
 		return;
 	}
+	if (held.taken && held.job->acknowledged > held.puts) {
+		client->held[i] = client->held[--client->holds];
+		end_late(client, &held);
+		return;
+	}
 	if (held.put != held.job->sure || has_another(client, &held)) {
-		/* It was put again, or perhaps. The history does not know which delivery an end is about: the worker leaves. */
+		/* Perhaps it was put again. The history does not know which delivery an end is about: the worker leaves. */
 		struct wire *wire = client->wire;
 		forget_connection(client);
 		wire_cut(wire, 0);
@@ -483,13 +514,18 @@ static void change_to(struct client *client, struct job *job, enum sent_verb ver
 	change(client, job, verb, verb == KICK_JOB ? 1 : 0, delay * SIM_S, line);
 }
 
-/* Something with a job that it may not have. */
+/* Something with a job that it may not have. One in a worker's hands is put again. */
 static void change_any(struct client *client)
 {
 	struct job *job = book_any();
 
-	if (!job || job->verb != NO_VERB || job->holder || has(client, job) || !job->id)
+	if (!job || job->verb != NO_VERB || has(client, job) || !job->id)
 		return;
+	if (job->holder) {
+		if (job->is_keyed && job->tube == client->tube)
+			put(client, job);
+		return;
+	}
 	if (world_chance(100))
 		reserve_job(client, job);
 	else if (job->is_keyed && world_chance(100))

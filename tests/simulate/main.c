@@ -408,7 +408,7 @@ static void simulate(uint64_t seed, uint64_t weeks, int verbose)
 }
 
 static struct totals {
-	uint64_t runs, bad, days, lives, powers, jobs, deliveries, acknowledged, unanswered, refused, hash;
+	uint64_t runs, bad, days, lives, powers, jobs, deliveries, acknowledged, unanswered, refused, late_ends, hash;
 	struct disk_counts disk;
 } totals;
 
@@ -424,6 +424,7 @@ static void count_run(unsigned bads)
 	totals.acknowledged += book.acknowledged;
 	totals.unanswered += book.unanswered;
 	totals.refused += book.refused;
+	totals.late_ends += book.late_ends;
 	totals.hash += world.hash;
 	for (size_t i = 0; i < sizeof totals.disk / sizeof(uint64_t); i++)
 		((uint64_t *)&totals.disk)[i] += ((uint64_t *)&disk_counts)[i];
@@ -433,11 +434,11 @@ static void print_totals(const struct totals *all, const char *name)
 {
 	printf("%s: %" PRIu64 " days, %" PRIu64 " lives of the server, %" PRIu64 " power failures; %" PRIu64
 	       " jobs, %" PRIu64 " deliveries, changes: %" PRIu64 " acknowledged, %" PRIu64 " unanswered, %" PRIu64
-	       " refused; disk: %" PRIu64 " writes and %" PRIu64 " syncs, of which %" PRIu64 " and %" PRIu64
+	       " refused, %" PRIu64 " ends of what was put again; disk: %" PRIu64 " writes and %" PRIu64 " syncs, of which %" PRIu64 " and %" PRIu64
 	       " failed, %" PRIu64 " found it full, %" PRIu64 " lies, %" PRIu64 " changes lost, %" PRIu64
 	       " torn; trace %016" PRIx64 "\n",
 	    name, all->days, all->lives, all->powers, all->jobs, all->deliveries, all->acknowledged, all->unanswered,
-	    all->refused, all->disk.writes, all->disk.syncs, all->disk.failed_writes, all->disk.failed_syncs,
+	    all->refused, all->late_ends, all->disk.writes, all->disk.syncs, all->disk.failed_writes, all->disk.failed_syncs,
 	    all->disk.full, all->disk.lies, all->disk.lost, all->disk.torn, all->hash);
 }
 

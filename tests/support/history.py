@@ -13,7 +13,8 @@ brackets may be left out.
                late: while the store is healthy, a job is delivered so long after it is due at most
                tokens: "store": they grow with each delivery; "job": with each of the same job
                leases: "last": they outlive the server
-    call     call job to [due] [run] [by] [body]  a command is about to be sent; `by` a client that uses its lease
+    call     call job to [due] [run] [by] [of] [body]  a command is about to be sent; `by` a client that uses its lease
+               of: the call of the delivery whose end it is: of one that came later, or of what was put since, it is not
                to: "waiting", "buried" or "gone" if it succeeds; "leased": the lease will last for `run`
                due: [from, to]: between these two the job will be due; left out: at any time
     answer   call ok [id] [due] [full]          true: it was done; false: it was not, and had no effect
@@ -46,6 +47,7 @@ A command that was answered was done at some moment between. One without an answ
 - No job is ready or delivered before it is due, nor more than `late` after that while the store is healthy.
 - Nothing is delivered after its end was acknowledged, nor while it is buried, nor while another has its lease; and who
   has the lease is not refused.
+- The end of a delivery changes nothing of a job that was put, moved or ended by others since it was delivered.
 - Tokens and attempts grow. An id belongs to one job, and a job that lives has one id: one job lives for each key.
 """
 import heapq
@@ -59,16 +61,24 @@ NO_PAUSE = (FOREVER, 0, 0)
 
 class Operation:
     """A change of a job that was sent, and perhaps done."""
-    __slots__ = ("job", "state", "due", "body", "sent", "answered", "time", "over", "until")
+    __slots__ = ("job", "state", "due", "body", "sent", "answered", "time", "over", "until", "of")
 
-    def __init__(self, job, state, due, body, sent):
+    def __init__(self, job, state, due, body, sent, of=None):
         self.job, self.state, self.due, self.body, self.sent = job, state, due, body, sent
+        self.of = of                        # the delivery that it ends: when it was asked for, and when it was heard of
         self.answered = self.time = None    # the number of the event of its answer, and when that was
         self.over = None                    # the number of the event after which it is not done any more
         self.until = None                   # who sent it had the job until then
 
     def __repr__(self):
         return self.state + ("" if self.answered else "?")
+
+    def is_too_late_for(self, other):
+        """It ends a delivery, and the other one was sent after that."""
+        return self.of and other.of is not self.of and other.sent > self.of[1]
+
+    def may_be_too_late_for(self, other):
+        return self.of and other.of is not self.of and (other.answered or other.over or FOREVER) > self.of[0]
 
 
 class Job:
@@ -96,10 +106,12 @@ class Job:
 
     def results(self, is_kept):
         """The operations whose results the job may have, and whether it may be that it was never put."""
-        last = max((one.sent for one in self.operations if one.answered and is_kept(one)), default=None)
+        done = [one for one in self.operations if one.answered and is_kept(one)]
+        late = [one for one in self.operations if one.of and any(one.is_too_late_for(other) for other in done)]
+        last = max((one.sent for one in done if one not in late), default=None)
         if last is None:
             return self.operations, not self.is_sure
-        return [one for one in self.operations if (one.answered or one.over or last) >= last], False
+        return [one for one in self.operations if (one.answered or one.over or last) >= last and one not in late], False
 
 
 def anything(_):
@@ -116,6 +128,7 @@ class History:
         self.wrong, self.number, self.time = [], 0, 0
         self.calls = {}     # without an answer: operations, or ("leased", job, until, whether the sender has it)
         self.asked = {}     # the same for jobs that were asked for: number of the event, time, token
+        self.delivered = {}     # by call: when it was asked for and when it was heard of, as numbers of events
         self.held = {}      # by client: jobs that it may have
         self.token = -1
         self.healthy = None         # since when
@@ -157,12 +170,14 @@ class History:
             has_it = event.get("by", job.holder) == job.holder
             self.calls[event["call"]] = "leased", job, self.time + event["run"], has_it
             return
-        operation = Operation(job, event["to"], tuple(event.get("due", EVER)), event.get("body"), self.number)
+        operation = Operation(job, event["to"], tuple(event.get("due", EVER)), event.get("body"), self.number,
+                              self.delivered.get(event.get("of")))
         if job.leased is not None and "by" in event and event["by"] == job.holder:
             operation.until = job.leased
+        if not any(one.answered and operation.is_too_late_for(one) for one in job.operations):
+            self.end_lease(job)
         job.operations.append(operation)
         job.due_by = None
-        self.end_lease(job)
         self.calls[event["call"]] = operation
 
     def on_answer(self, event):
@@ -213,7 +228,10 @@ class History:
         if event["ok"]:
             if self.failed is not None and operation.sent > self.failed:
                 self.tell(f"{job} was changed after a sync had failed")
-            operation.answered, operation.time = self.number, self.time
+            if any(operation.may_be_too_late_for(other) and not operation.is_too_late_for(other) for other in job.operations):
+                operation.over = self.number    # it is not known of what it was the end
+            else:
+                operation.answered, operation.time = self.number, self.time
             operation.due = tuple(event.get("due", operation.due))
             is_untouched = (job.asked or 0) < operation.sent    # by a delivery before the answer
             job.waits = operation.state == "waiting" and is_untouched
@@ -311,6 +329,7 @@ class History:
 
     def on_deliver(self, event):
         asked, since, token = self.asked.pop(event["call"])
+        self.delivered[event["call"]] = asked, self.number
         job, run, client = self.jobs.get(event["job"]), event.get("run"), event.get("by")
         if not job:
             self.tell(f"a job {event['job'][:40]!r} is delivered that nobody had put")

@@ -187,6 +187,49 @@ class Rules(Case):
         story(Story.put, lambda told: told.take(run=20, by="x"),
               lambda told: told.done("gone", by="x", ok=False)).wrong()
 
+    def test_an_end_is_that_of_a_delivery(self):
+        """A put that replaces a job in a worker's hands is not lost when the worker ends what it has."""
+        for to in ("gone", "buried", "waiting"):
+            for is_first in (True, False):
+                told = story(Story.put, lambda told: told.take(run=1000, by="x"))
+                of = told.calls
+                steps = [lambda told: told.put(body="new"), lambda told, of=of, to=to: told.done(to, by="x", of=of)]
+                if not is_first:    # the end was sent before the put was answered
+                    put = told.send("waiting", due=[0, 0], body="new")
+                    steps = [steps[1], lambda told, put=put: told.note("answer", call=put, ok=True)]
+                for step in steps:
+                    step(told)
+                told.found("ready", body="new")
+                told.wrong()
+                told.found()
+                told.wrong("is lost")
+
+    def test_an_end_may_be_late_for_a_put_that_was_sent_before_the_delivery_was_heard_of(self):
+        for states in (("ready",), ()):
+            told = story(Story.put)
+            taken, put = told.ask(), told.send("waiting", due=[0, 0])
+            told.note("deliver", call=taken, job="a", run=1000, by="x")
+            told.note("answer", call=put, ok=True)
+            told.done("gone", by="x", of=taken)
+            told.found(*states)
+            told.wrong()
+
+    def test_an_end_counts_if_nothing_was_put_since(self):
+        told = story(Story.put, lambda told: told.take(run=1000, by="x"))
+        told.done("gone", by="x", of=told.calls)
+        told.found()
+        told.wrong()
+        told.found("ready")
+        told.wrong("is ready, and may be [gone]")
+        # Nor does the late end of a former delivery take the lease from who has it now.
+        told = story(Story.put, lambda told: told.take(run=100, by="x"))
+        of = told.calls
+        told.put()
+        told.take(run=1000, by="y")
+        told.done("gone", by="x", of=of)
+        told.take()
+        told.wrong("y has it")
+
     def test_nobody_has_it_after_the_end_of_the_server(self):
         told = story(Story.put, lambda told: told.take(run=1000, by="x"))
         told.found("reserved")

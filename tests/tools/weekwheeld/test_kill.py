@@ -33,9 +33,9 @@ def now():
 class Job:
     """What the clients know of a job. Its body begins with its number."""
 
-    def __init__(self, number, ttr):
+    def __init__(self, number, ttr, key, tube):
         self.number, self.ttr, self.id = number, ttr, None
-        self.name = str(number)
+        self.name, self.key, self.tube, self.puts = str(number), key, tube, 0
 
 
 class World:
@@ -65,8 +65,8 @@ class World:
 
     def called(self, job, number):
         if job.id is None:
-            job.id = number
             self.known.append(job)
+        job.id = number
 
     def find(self, body):
         head, _, rest = body.partition(" ")
@@ -84,7 +84,7 @@ class Worker(threading.Thread):
         world.clients += 1
         self.world, self.server, self.me = world, server, str(world.clients)
         self.random = random.Random(world.random.getrandbits(32))
-        self.held = []
+        self.held, self.had, self.tube = [], set(), None
         self.start()
 
     def run(self):
@@ -100,7 +100,8 @@ class Worker(threading.Thread):
         """One connection."""
         with self.server.client() as client:
             client.ask("watch t")
-            client.ask("use " + self.random.choice(TUBES))
+            self.tube = self.random.choice(TUBES)
+            client.ask("use " + self.tube)
             for _ in range(self.random.randrange(5, 100)):
                 with self.world.lock:
                     batch = [self.draw() for _ in range(self.random.choice((1, 1, 2, 5, 20)))]
@@ -113,49 +114,70 @@ class Worker(threading.Thread):
                         heard(answer)
             with self.world.lock:
                 self.world.note("left", by=self.me)
-                self.held = []
+                self.held, self.had = [], set()
 
     def draw(self):
         """A command, and the function for its answer."""
         choice = self.random.random()
         if self.held and choice < 0.4:
-            job = self.held.pop(self.random.randrange(len(self.held)))
-            return self.random.choice((self.delete, self.delete, self.delete, self.release, self.bury, self.touch))(job, by=self.me)
+            return self.end()
         if choice < 0.65:
             return self.put()
         if choice < 0.92 or not self.world.known:
             return self.reserve()
         job = self.random.choice(self.world.known[-200:])
-        if job in self.held:
+        # What it says of a job that it has had may be about that delivery.
+        if job in self.had:
             return self.reserve()
-        return self.random.choice((self.delete, self.kick))(job)
+        return self.random.choice((self.delete, self.kick, *[self.again] * 4 * (job.key is not None and job.tube == self.tube)))(job)
+
+    def end(self):
+        """End what it has. If the job was put again, the history knows of which delivery it is the end: of several, a delete
+        is that of the oldest."""
+        job, number, of = self.random.choice(self.held)
+        if job.puts > 1:
+            of = next(of for _, same, of in self.held if same == number)
+            self.held.remove((job, number, of))
+            return self.delete(job, number, by=self.me, of=of)
+        self.held.remove((job, number, of))
+        if self.random.random() < 0.2:
+            return self.touch(job, of)
+        return self.random.choice((self.delete, self.delete, self.delete, self.release, self.bury))(job, by=self.me)
 
     def change(self, job, line, good, to, delay=None, heard=lambda answer: None, **more):
-        """A command that has this effect if it is answered so, and none if there is no such job or lease."""
+        """A command that has this effect if it is answered by one of these words, and none if there is no such job or lease."""
         sent = now()
         due = {} if delay is None else {"due": [sent + delay * SECOND, sent + (delay + HOUR) * SECOND]}
         call = self.world.note("call", job=job.name, to=to, **due, **more)
 
         def answered(answer):
             word, *rest = answer.split()
-            if word not in (good, "NOT_FOUND"):
+            if word not in (*good.split(), "NOT_FOUND"):
                 self.world.fail("%r: %s" % (line[:40], answer))
             known = {} if delay is None else {"due": [sent + delay * SECOND, now() + delay * SECOND]}
             if word == "INSERTED":
                 known["id"] = int(rest[0])
                 self.world.called(job, known["id"])
-            self.world.note("answer", call=call, ok=word == good, **known)
+            self.world.note("answer", call=call, ok=word in good.split(), **known)
             heard(word)
 
         return line, answered
 
     def put(self):
-        job = Job(len(self.world.jobs), self.random.choice((1, 2, 60, 60)))
+        number = len(self.world.jobs)
+        key = b"k%d" % number if self.random.random() < 0.3 else None
+        job = Job(number, self.random.choice((1, 2, 60, 60)), key, self.tube)
         self.world.jobs.append(job)
+        return self.again(job)
+
+    def again(self, job):
+        """Put it for the first time; or with its key, which replaces it in whatever hands it is."""
+        job.puts += 1
         delay = self.random.choice((0, 0, 0, 1, 2, HOUR))
         body = b"%d " % job.number + b"p" * self.random.choice((0, 10, 300, 300, 9000, 60000 * (job.number % 50 == 0)))
-        line = b"put %d %d %d %d\r\n%s\r\n" % (self.random.randrange(2000), delay, job.ttr, len(body), body)
-        return self.change(job, line, "INSERTED", "waiting", delay)
+        line = b"%s %d %d %d %d%s\r\n%s\r\n" % (b"put-key" if job.key else b"put", self.random.randrange(2000), delay, job.ttr,
+                                             len(body), b" " + job.key if job.key else b"", body)
+        return self.change(job, line, "INSERTED REPLACED", "waiting", delay)
 
     def reserve(self):
         call = self.world.note("ask")
@@ -171,12 +193,13 @@ class Worker(threading.Thread):
             if job:
                 self.world.called(job, int(head.split()[1]))
                 self.world.note("deliver", call=call, job=job.name, id=int(head.split()[1]), run=job.ttr * SECOND, by=self.me)
-                self.held.append(job)
+                self.held.append((job, job.id, call))
+                self.had.add(job)
 
         return b"reserve-with-timeout %d\r\n" % (self.random.random() < 0.05), heard
 
-    def delete(self, job, **by):
-        return self.change(job, b"delete %d\r\n" % job.id, "DELETED", "gone", **by)
+    def delete(self, job, number=None, **by):
+        return self.change(job, b"delete %d\r\n" % (number or job.id), "DELETED", "gone", **by)
 
     def release(self, job, **by):
         delay = self.random.choice((0, 0, 1, HOUR))
@@ -186,12 +209,12 @@ class Worker(threading.Thread):
     def bury(self, job, **by):
         return self.change(job, b"bury %d %d\r\n" % (job.id, self.random.randrange(2000)), "BURIED", "buried", **by)
 
-    def touch(self, job, by):
+    def touch(self, job, of):
         def heard(word):
             if word == "TOUCHED":
-                self.held.append(job)
+                self.held.append((job, job.id, of))
 
-        return self.change(job, b"touch %d\r\n" % job.id, "TOUCHED", "leased", heard=heard, by=by, run=job.ttr * SECOND)
+        return self.change(job, b"touch %d\r\n" % job.id, "TOUCHED", "leased", heard=heard, by=self.me, run=job.ttr * SECOND)
 
     def kick(self, job):
         return self.change(job, b"kick-job %d\r\n" % job.id, "KICKED", "waiting", 0)
