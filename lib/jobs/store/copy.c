@@ -20,7 +20,7 @@
 #include "lib/jobs/store/salvage.h"
 #include "weekwheel/error.h"
 
-enum { TRIES = 20, PIECE = 1 << 20, FILES_MAX = 256, SALT_AT = 16, SALT_SIZE = 8, PAGE = 4096 };
+enum { TRIES = 20, LOOKS = 2, PIECE = 1 << 20, FILES_MAX = 256, SALT_AT = 16, SALT_SIZE = 8, PAGE = 4096 };
 
 struct copy {
 	const char *path;
@@ -347,14 +347,24 @@ static int check_outside(int folder, int other)
 	return error;
 }
 
-/* What was damaged is so in the copy, and then it is none. */
-static int check_copy(const struct copy *copy, const char *to)
+/*
+ * What was damaged is so in the copy, and then it is none. It is damage only if it is there in another copy, too: a server
+ * may have zeroed the end of its journal between two pages of the first.
+ */
+static int copy_whole(struct copy *copy, const char *to)
 {
-	int problems = ww_salvage_examine(to, NULL, NULL);
+	int problems = 1;
+	int error = WW_OK;
 
-	if (problems)
-		empty(copy->to);
-	return problems > 0 ? WW_ECORRUPT : problems;
+	for (int looks = 0; looks < LOOKS && problems > 0; looks++) {
+		error = copy_folders(copy);
+		if (error)
+			break;
+		problems = ww_salvage_examine(to, NULL, NULL);
+		if (problems)
+			empty(copy->to);
+	}
+	return error ? error : problems > 0 ? WW_ECORRUPT : problems;
 }
 
 int ww_store_copy(const char *from, const char *to)
@@ -372,9 +382,7 @@ int ww_store_copy(const char *from, const char *to)
 		error = copy.to < 0 ? error_of_errno(errno) : check_outside(copy.to, copy.from);
 	}
 	if (!error)
-		error = copy_folders(&copy);
-	if (!error)
-		error = check_copy(&copy, to);
+		error = copy_whole(&copy, to);
 	if (copy.from >= 0)
 		close(copy.from);
 	if (copy.to >= 0)
