@@ -309,8 +309,10 @@ void book_hears_late(enum sent_verb verb, uint64_t call, const char *answer)
 	book.late_ends++;
 	if (!answer || begins(answer, "INTERNAL_ERROR"))
 		note("over", ",\"call\":%" PRIu64, call);
-	else if (is_done(verb, answer) || begins(answer, "NOT_FOUND"))
-		note("answer", ",\"call\":%" PRIu64 ",\"ok\":%s", call, begins(answer, "NOT_FOUND") ? "false" : "true");
+	else if (is_done(verb, answer))
+		note("answer", ",\"call\":%" PRIu64 ",\"ok\":true", call);
+	else if (begins(answer, "NOT_FOUND") || begins(answer, "OUT_OF_MEMORY"))
+		answer_no(call, begins(answer, "OUT_OF_MEMORY"));
 	else
 		world_bad("\"%.40s\" cannot be the answer to a late command %d", answer, verb);
 }
