@@ -67,6 +67,17 @@ uint64_t culprit_turn(struct culprits *culprits, const struct address_key *from,
 	return wait;
 }
 
+uint32_t culprit_again(struct culprits *culprits, const struct address_key *from, uint64_t now)
+{
+	struct culprit *culprit = (struct culprit *)find(culprits, from, now);
+
+	culprits->failures++;
+	if (!culprit)
+		return 1;
+	culprit->failures += culprit->failures < UINT32_MAX;
+	return culprit->failures;
+}
+
 uint64_t culprit_failed(struct culprits *culprits, const struct address_key *from, uint64_t now, uint32_t *number)
 {
 	struct culprit *culprit = (struct culprit *)find(culprits, from, now);
@@ -85,30 +96,4 @@ uint64_t culprit_failed(struct culprits *culprits, const struct address_key *fro
 	if (culprit->rests < now + rest)
 		culprit->rests = now + rest;
 	return rest;
-}
-
-/* A guest has one place, which another may take. */
-static size_t place_of(const struct address_key *from, const unsigned char hash[TOKEN_HASH])
-{
-	unsigned number = hash[0] | (unsigned)hash[1] << 8;
-
-	for (size_t i = 0; i < sizeof from->bytes; i++)
-		number = number * 31 + from->bytes[i];
-	return number % GUESTS_MAX;
-}
-
-void culprit_welcome(struct culprits *culprits, const struct address_key *from, const unsigned char hash[TOKEN_HASH])
-{
-	struct guest *guest = &culprits->guests[place_of(from, hash)];
-
-	guest->from = *from;
-	memcpy(guest->hash, hash, TOKEN_HASH);
-}
-
-int culprit_is_guest(
-    const struct culprits *culprits, const struct address_key *from, const unsigned char hash[TOKEN_HASH])
-{
-	const struct guest *guest = &culprits->guests[place_of(from, hash)];
-
-	return address_key_equal(&guest->from, from) && memcmp(guest->hash, hash, TOKEN_HASH) == 0;
 }

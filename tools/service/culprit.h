@@ -2,21 +2,17 @@
 #define TOOLS_SERVICE_CULPRIT_H
 
 /*
- * Addresses that guess tokens. After a wrong token its address rests, and after each further one twice as long. Until
- * the rest is over, no other token from the address is checked, however many connections it uses. A client that sends a
- * token meanwhile waits for a turn.
- *
- * A right token that came from an address before is its guest: it is checked whatever the other clients of the address
- * do. A guesser thus locks out no client that works behind the same address.
+ * Addresses that guess tokens. After a wrong token its address rests, and after each further one twice as long. The answers
+ * to wrong ones that come meanwhile, however many connections bring them, wait for turns, one after the other. access.h says
+ * what else waits.
  */
 
 #include <stdint.h>
 
 #include "lib/base/address.h"
-#include "tools/service/tokens.h"
 
-/* The number of addresses and guests that are remembered. */
-enum { CULPRITS_MAX = 256, GUESTS_MAX = 512 };
+/* The number of addresses that are remembered. */
+enum { CULPRITS_MAX = 256 };
 
 struct culprit {
 	struct address_key from;
@@ -25,14 +21,8 @@ struct culprit {
 	uint64_t rests;    /* ns: until then; whoever waits has a turn before that */
 };
 
-struct guest {
-	struct address_key from;
-	unsigned char hash[TOKEN_HASH];
-};
-
 struct culprits {
 	struct culprit list[CULPRITS_MAX];
-	struct guest guests[GUESTS_MAX];
 	uint64_t failures; /* wrong tokens in all */
 };
 
@@ -42,7 +32,7 @@ struct culprits {
 /* Return for how long the address still rests, in ns. */
 uint64_t culprit_rests(const struct culprits *culprits, const struct address_key *from, uint64_t now);
 
-/* Take a turn: return in how many ns a token of the address may be looked at, or CULPRIT_CROWD. */
+/* Take a turn: return in how many ns it comes, or CULPRIT_CROWD. */
 uint64_t culprit_turn(struct culprits *culprits, const struct address_key *from, uint64_t now);
 
 /*
@@ -52,9 +42,7 @@ uint64_t culprit_turn(struct culprits *culprits, const struct address_key *from,
  */
 uint64_t culprit_failed(struct culprits *culprits, const struct address_key *from, uint64_t now, uint32_t *number);
 
-/* A token with this hash was right; whether it was right from there before. */
-void culprit_welcome(struct culprits *culprits, const struct address_key *from, const unsigned char hash[TOKEN_HASH]);
-int culprit_is_guest(
-    const struct culprits *culprits, const struct address_key *from, const unsigned char hash[TOKEN_HASH]);
+/* Another was wrong while the address rests, and had its answer at once: count it. Returns how many there were. */
+uint32_t culprit_again(struct culprits *culprits, const struct address_key *from, uint64_t now);
 
 #endif

@@ -77,7 +77,7 @@ void conn_close(struct conn *conn)
 	names_forget(conn);
 	if (conn->secure.tls)
 		secure_close(conn);
-	auth_end(conn);
+	access_leave(&conn->loop->server->access, &conn->auth);
 	pthread_mutex_lock(&loop->lock);
 	if (conn->is_mailed)
 		SLIST_REMOVE(&loop->mail.clients, conn, conn, mailed);

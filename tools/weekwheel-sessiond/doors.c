@@ -142,7 +142,7 @@ static int listen_tcp(struct sessiond *server, const char *where)
 
 	if (address_read("--listen", where + (is_tls ? ADDRESS_TLS_PREFIX : 0), &address) != 0 ||
 	    (!server->settings->is_insecure &&
-	        address_let_in((struct sockaddr *)&address, is_tls, auth_is_needed(server),
+	        address_let_in((struct sockaddr *)&address, is_tls, access_is_needed(&server->access),
 	            server->settings->tls.trusted != NULL, "tokens and sessions") != 0))
 		return -1;
 	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

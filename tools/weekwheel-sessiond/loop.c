@@ -41,7 +41,7 @@ static void check_tokens(struct loop *loop)
 
 	for (struct conn *conn = LIST_FIRST(&loop->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, next);
-		if (!auth_renew(conn))
+		if (!access_renew(&loop->server->access, &conn->auth))
 			conn_close(conn);
 	}
 }
@@ -112,7 +112,7 @@ int loop_start(struct sessiond *server, struct loop *loop, unsigned number)
 	walks_start(&loop->walks, &loop->uv, input_go_on);
 	shakes_begin(&loop->shakes, take_another_turn, loop);
 	uv_timer_init(&loop->uv, &loop->sweep);
-	if (auth_is_needed(server) || server->settings->tls.certificate)
+	if (access_is_needed(&server->access) || server->settings->tls.certificate)
 		uv_timer_start(&loop->sweep, sweep, SWEEP_MS, SWEEP_MS);
 	return 0;
 }

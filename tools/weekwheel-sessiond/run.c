@@ -195,7 +195,7 @@ int sessiond_run(const struct sessiond_settings *settings)
 		loop_free(&server->loop[i]);
 	free(server->loop);
 	secure_stop(server);
-	auth_stop(server);
+	access_stop(&server->access);
 	free(server->listener);
 	free(server->listener_is_tls);
 	free(server->listener_poll);

@@ -108,16 +108,14 @@ static void loop_stop(struct server *server)
 /* The tokens' file may be another now. */
 static void reload_tokens(struct server *server)
 {
-	struct tokens *former;
 	unsigned closed;
 
-	if (auth_reload(server, &former) != 1)
+	if (access_reload(&server->access) != 1)
 		return;
 	events_reload(server);
 	closed = clients_reload(server);
-	tokens_free(former);
 	message_info("%zu tokens have been read; %u clients whose line has changed or is gone were closed",
-	    server->auth.tokens->count, closed);
+	    server->access.tokens->count, closed);
 }
 
 static void loop_signal(uv_signal_t *handle, int number)
@@ -261,7 +259,7 @@ int server_run(const struct settings *settings)
 	tube_drop_all(server);
 	v1_held_free(server);
 	counts_free(&server->counts);
-	auth_stop(server);
+	access_stop(&server->access);
 	secure_stop(server);
 	free(parts);
 	return status;

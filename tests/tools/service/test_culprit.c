@@ -115,21 +115,22 @@ START_TEST(the_worst_is_not_pushed_out)
 }
 END_TEST
 
-START_TEST(a_guest_is_known_by_its_address)
+START_TEST(one_that_is_answered_at_once_lengthens_no_rest)
 {
-	struct address_key here = key_of("192.0.2.1");
-	struct address_key there = key_of("192.0.2.2");
-	unsigned char hash[TOKEN_HASH] = {1, 2, 3};
-	unsigned char other[TOKEN_HASH] = {1, 2, 4};
+	struct address_key from = key_of("192.0.2.1");
+	uint64_t rest;
 
 	culprits = (struct culprits){.failures = 0};
-	ck_assert(!culprit_is_guest(&culprits, &here, hash));
-	culprit_welcome(&culprits, &here, hash);
-	ck_assert(culprit_is_guest(&culprits, &here, hash));
-	ck_assert(!culprit_is_guest(&culprits, &there, hash));
-	ck_assert(!culprit_is_guest(&culprits, &here, other));
+	rest = culprit_failed(&culprits, &from, 1, &number);
+	for (uint32_t i = 2; i < 6; i++)
+		ck_assert_uint_eq(culprit_again(&culprits, &from, 2), i);
+	ck_assert_uint_eq(culprits.failures, 5);
+	ck_assert_uint_eq(culprit_rests(&culprits, &from, 1), rest);
+	/* The next rest is that of the sixth. */
+	ck_assert_uint_eq(culprit_failed(&culprits, &from, 1 + rest, &number), 3200 * WW_MILLISECOND);
 }
 END_TEST
 
 TEST_MAIN("weekwheeld/culprit", an_address_has_one_key, an_address_rests_twice_as_long_after_each,
-    who_waits_has_turns_one_after_the_other, the_worst_is_not_pushed_out, a_guest_is_known_by_its_address)
+    who_waits_has_turns_one_after_the_other, the_worst_is_not_pushed_out,
+    one_that_is_answered_at_once_lengthens_no_rest)

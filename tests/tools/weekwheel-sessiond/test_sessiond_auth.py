@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Who may do what at weekwheel-sessiond: tokens and their rights, guessing, TLS, and where it listens."""
 # tier: check, threads
+import contextlib
 import hashlib
 import os
 import re
@@ -48,6 +49,17 @@ def certificate(name, kind=CURVE):
     run(0, "openssl", "req", "-x509", *kind, "-nodes", "-days", "30",
         "-subj", "/CN=" + name, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", name + ".key", "-out",
         name + ".pem")
+
+
+def http_status(port, path, token=None):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")
+    if token:
+        request.add_header("Authorization", "Bearer " + token)
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 class SecureClient(Client):
@@ -148,8 +160,41 @@ class Tokens(Case):
                 equal(a.ask("PING"), b"+PONG\r\n")
                 equal(c.answer(), WRONG)
             server.stop()
-            matches("a wrong token or password from 127.0.0.1:.*number 1 ", server.said)
+            matches("a wrong token from 127.0.0.1:.*number 1 ", server.said)
             assert "wrong-token" not in server.said
+
+    def guessers(self, server, count):
+        """So many clients that send a wrong secret and wait for the answer; return when several have been seen."""
+        stack = self.enterContext(contextlib.ExitStack())
+        guessers = [stack.enter_context(server.client()) for _ in range(count)]
+        for guesser in guessers:
+            guesser.send(b"AUTH wrong-token-of-some-length\r\n")
+        until(lambda: "number 4 " in server.process.stderr.readline(), "they are seen")
+        return [guesser.socket for guesser in guessers]
+
+    def test_a_guesser_locks_no_token_out(self):
+        with Sessiond("--auth-file", "tokens") as server, server.client() as a, server.client() as b:
+            guessers = self.guessers(server, 7)
+            # Both come from there for the first time; the last of the guessers waits for more than 12 s.
+            equal((a.ask("AUTH", SITE), b.ask("AUTH", "shop", SHOP)), (OK, OK))
+            check(len(select.select(guessers, [], [], 0)[0]) < 7, "a guesser waits")
+
+    def test_passwords(self):
+        """A short one waits as long as wrong ones do, since a guesser could learn from silence. A long one does not."""
+        for password, waits in (("secret", True), ("secret-of-16-byte", False)):
+            with open("password", "w", encoding="utf-8") as file:
+                file.write(password + "\n")
+            os.chmod("password", 0o600)
+            port = free_port()
+            with Sessiond("--requirepass-file", "password", "--http", f"127.0.0.1:{port}") as server, server.client() as a:
+                equal(http_status(port, "/metrics", password), 200)
+                guessers = self.guessers(server, 7)
+                if waits:
+                    until(lambda n=port: http_status(n, "/metrics", "secret") == 429, "it rests")
+                else:
+                    equal(http_status(port, "/metrics", password), 200)
+                equal(a.ask("AUTH", "default", password), OK)
+                check(waits or len(select.select(guessers, [], [], 0)[0]) < 7, "a guesser waits")
 
     def test_the_file_is_read_again(self):
         with Sessiond("--auth-file", "tokens") as server, server.client() as a, server.client() as b:
@@ -171,14 +216,7 @@ class Tokens(Case):
         port = free_port()
         with Sessiond("--auth-file", "tokens", "--http", f"127.0.0.1:{port}"):
             def get(path, token=None):
-                request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")
-                if token:
-                    request.add_header("Authorization", "Bearer " + token)
-                try:
-                    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-                        return answer.status
-                except urllib.error.HTTPError as error:
-                    return error.code
+                return http_status(port, path, token)
 
             equal([get(path) for path in ("/livez", "/readyz", "/", "/metrics", "/v1/stats")], [200, 200, 200, 401, 401])
             equal([get("/metrics", token) for token in (SHOP, SITE, ADMIN)], [200, 403, 200])

@@ -82,12 +82,12 @@ void command_reset(struct request *request)
 /* Returns 0, or -1 after an answer, or if there is to be none yet. */
 static int log_in(struct request *request, const struct resp_arg *user, const struct resp_arg *secret)
 {
-	enum auth_answer answer = auth_login(request->conn, user, secret);
+	enum access_answer answer = auth_login(request->conn, user, secret);
 
-	if (answer == AUTH_WRONG)
+	if (answer == ACCESS_WRONG)
 		reply_error(request->conn, "WRONGPASS invalid username-password pair or user is disabled.");
-	request->conn->is_again = answer == AUTH_LATER;
-	return answer == AUTH_RIGHT ? 0 : -1;
+	request->conn->is_again = answer == ACCESS_LATER;
+	return answer == ACCESS_RIGHT ? 0 : -1;
 }
 
 void command_auth(struct request *request)
@@ -96,7 +96,7 @@ void command_auth(struct request *request)
 
 	if (request->count > 3)
 		request_syntax_error(request);
-	else if (request->count == 2 && !auth_is_needed(conn->loop->server))
+	else if (request->count == 2 && !access_is_needed(&conn->loop->server->access))
 		reply_error(conn, "ERR AUTH <password> called without any password configured for the default user. "
 		                  "Are you sure your configuration is correct?");
 	else if (log_in(request, request->count == 3 ? &request->arg[1] : NULL, &request->arg[request->count - 1]) == 0)

@@ -152,9 +152,16 @@ static int refuses(struct sessiond *server, struct MHD_Connection *client, enum 
 	const char *field = MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 	const union MHD_ConnectionInfo *from = MHD_get_connection_info(client, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 
-	switch (auth_http(server, from->client_addr, field)) {
+	struct access_client who = {0};
+	unsigned rest;
+	int status = access_http(&server->access, &who, from->client_addr, field, &rest);
+
+	if (status == 0 && who.token && !token_may(who.token, RIGHT_READ, NULL))
+		status = MHD_HTTP_FORBIDDEN;
+	access_leave(&server->access, &who);
+	switch (status) {
 	case MHD_HTTP_TOO_MANY_REQUESTS:
-		*result = reply_later(client, 1, "a wrong token came from your address: try again later\n");
+		*result = reply_later(client, rest, "a wrong token came from your address: try again later\n");
 		return 1;
 	case MHD_HTTP_FORBIDDEN:
 		*result = reply_text(client, MHD_HTTP_FORBIDDEN,
@@ -208,7 +215,7 @@ static int may_be_reached(const struct sessiond *server)
 	return message_error(
 	    "other machines can reach %s, and %s, unencrypted: give --http 127.0.0.1:PORT, and a proxy with TLS "
 	    "in front of it; or let in whoever reaches it, with --insecure",
-	    text, auth_is_needed(server) ? "tokens and keys would pass" : "everybody could read it");
+	    text, access_is_needed(&server->access) ? "tokens and keys would pass" : "everybody could read it");
 }
 
 int http_start(struct sessiond *server)

@@ -55,7 +55,7 @@ struct conn {
 	struct buffer aside;   /* what `walk` has found */
 	struct key_walk *walk; /* a command under way: no other is carried out */
 	struct secure secure;
-	struct known_client auth;
+	struct access_client auth;
 	uint64_t pause_ms;  /* how long the command asks to pause its client; it begins when the command has returned */
 	uv_timer_t *hold;   /* while it runs, no command is carried out, and no answer sent */
 	struct buffer mail; /* from other threads, under the loop's lock */

@@ -41,7 +41,7 @@ struct sessiond {
 	struct courier *courier;
 	struct loop *loop;
 	unsigned loop_count;
-	struct admission auth;
+	struct access access;
 	struct secure_server tls;
 	int *listener;
 	int *listener_is_tls;

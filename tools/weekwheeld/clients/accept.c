@@ -16,13 +16,14 @@ static void connection_refused(uv_handle_t *handle)
 /* Returns 0, or -1 if its address has too many. */
 static int note_address(struct connection *connection)
 {
-	struct sockaddr_storage address;
+	struct sockaddr_storage address = {0};
 	int size = sizeof address;
+	int is_tcp = connection->io.handle.type == UV_TCP &&
+	             uv_tcp_getpeername(&connection->io.tcp, (struct sockaddr *)&address, &size) == 0;
 
-	if (connection->io.handle.type != UV_TCP ||
-	    uv_tcp_getpeername(&connection->io.tcp, (struct sockaddr *)&address, &size) != 0)
+	access_enter(&connection->server->access, &connection->login.who, (struct sockaddr *)&address);
+	if (!is_tcp)
 		return 0;
-	connection->from = address_key((struct sockaddr *)&address);
 	return crowd_enter(&connection->server->bounds.crowd, (struct sockaddr *)&address, &connection->place);
 }
 

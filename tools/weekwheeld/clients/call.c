@@ -67,7 +67,7 @@ static void call_init(struct call *call, struct connection *connection, const st
 	call->number = 0;
 	call->body = NULL;
 	call->made = (struct buffer){0};
-	call->who = connection->login.token;
+	call->who = connection->login.who.token;
 	call->tokens = NULL;
 	if (command->refusal == REFUSAL_NONE)
 		call->job = command_job(connection, command);
@@ -184,7 +184,7 @@ static struct call *call_copy(struct connection *connection, const struct comman
 	connection->server->bounds.call_bytes += call->takes;
 	call_init(call, connection, &call->copy);
 	if (command->guard)
-		call->tokens = tokens_hold(connection->server->auth.tokens);
+		call->tokens = tokens_hold(connection->login.who.tokens);
 	return call;
 }
 

@@ -117,13 +117,9 @@ unsigned clients_reload(struct server *server)
 	unsigned closed = 0;
 
 	for (connection = LIST_FIRST(&server->clients->all); connection; connection = next) {
-		const struct token *old = connection->login.token;
-		const struct token *now = old ? tokens_find_hash(server->auth.tokens, old->hash) : NULL;
-
 		next = LIST_NEXT(connection, next);
-		connection->login.token = now;
 		/* What it waits for or has reserved came of its former rights. */
-		if (old && (!now || strcmp(old->text, now->text) != 0)) {
+		if (!access_renew(&server->access, &connection->login.who)) {
 			connection_close(connection);
 			closed++;
 		}

@@ -16,7 +16,7 @@ size_t connection_unread(const struct connection *connection)
  */
 int connection_is_blocked(const struct connection *connection)
 {
-	return connection->is_waiting || connection->is_busy || connection->login.held || connection->kick.go_on ||
+	return connection->is_waiting || connection->is_busy || connection->login.is_held || connection->kick.go_on ||
 	       connection->is_over || connection->is_lost || connection->is_closed ||
 	       connection_unread(connection) > bounds_unread(connection->server);
 }

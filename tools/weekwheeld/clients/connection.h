@@ -84,17 +84,13 @@ struct kick {
 	int error;                          /* of the write of a piece */
 };
 
-/* What a client waits for: that its token is looked at, or the answer to a wrong one. */
-enum login_held { HELD_NOT, HELD_TURN, HELD_ANSWER };
-
 /* A client and its token. */
 struct login {
-	const struct token *token; /* NULL: it has said none */
-	ww_handle timer;           /* ends a pause, or the time in which a token has to be said */
-	enum login_held held;      /* a token or its answer waits, and so do all commands */
+	struct access_client who;
+	ww_handle timer;  /* ends a pause, or the time in which a token has to be said */
+	int is_held;      /* the answer to a wrong token waits, and so do all commands */
 	uint64_t ends;    /* ns of the loop's clock: of the time that a client without a token has; 0: not yet */
 	unsigned refused; /* lines before a right token */
-	unsigned char hash[TOKEN_HASH]; /* of the token that waits for its turn */
 };
 
 /* A stream of libuv, whichever kind it is. */
@@ -119,7 +115,6 @@ struct connection {
 	SLIST_ENTRY(connection) next_batch;
 
 	struct share share;
-	struct address_key from;
 	struct crowd_address *place; /* among the clients of its address, or NULL */
 	struct kick kick;
 	struct protocol protocol;

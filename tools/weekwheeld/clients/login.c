@@ -44,15 +44,15 @@ static int login_wait(struct connection *connection, uint64_t ns)
 int login_open(struct connection *connection)
 {
 	struct login *client = &connection->login;
-	int needs_token = connection->server->auth.tokens && !client->token;
-	uint64_t now;
+	int needs_token = !client->who.is_known;
+	uint64_t now = 0;
 
 	/* What it sends meanwhile may take no memory. */
 	if (needs_token)
 		connection->protocol.body_max = 0;
 	else if (!connection->tls || tls_is_ready(connection->tls))
 		return 0;
-	now = auth_now(connection->server);
+	(void)ww_driver_now(connection->server->elapsed, &now);
 	/* Wrong tokens give no more time. */
 	if (client->ends == 0)
 		client->ends = now + LOGIN_TIME;
@@ -61,78 +61,53 @@ int login_open(struct connection *connection)
 
 void login_secured(struct connection *connection)
 {
-	if (!connection->server->auth.tokens)
+	if (!access_is_needed(&connection->server->access))
 		(void)login_wait(connection, 0);
 }
 
 void login_close(struct connection *connection)
 {
 	(void)login_wait(connection, 0);
+	access_leave(&connection->server->access, &connection->login.who);
 }
 
-/* Its commands and their answers wait. */
-static void login_hold(struct connection *connection, enum login_held held, uint64_t ns)
+/* Its token is right. */
+static void login_done(struct connection *connection)
 {
-	connection->login.held = held;
-	if (login_wait(connection, ns) != 0)
-		connection_close(connection);
-}
-
-/* It is the turn of the token with the hash that was kept. Answer if it is right, or else later. */
-static void login_decide(struct connection *connection)
-{
-	struct server *server = connection->server;
-	struct login *client = &connection->login;
-	char name[ADDRESS_TEXT];
-
-	client->held = HELD_NOT;
-	client->token = tokens_find_hash(server->auth.tokens, client->hash);
-	if (!client->token) {
-		login_hold(connection, HELD_ANSWER,
-		    auth_failed(server, &connection->from, client_name(connection, name), "a wrong token"));
-		return;
-	}
-	culprit_welcome(&server->auth.culprits, &connection->from, client->hash);
-	connection->protocol.body_max = (size_t)server->settings->max_job_size;
-	client->ends = 0;
+	connection->protocol.body_max = (size_t)connection->server->settings->max_job_size;
+	connection->login.ends = 0;
 	(void)login_wait(connection, 0);
 	answer_text(connection, "OK\r\n");
 }
 
-/* More than that would wait for longer than anyone does. */
-static void login_crowd(struct connection *connection)
-{
-	char name[ADDRESS_TEXT];
-
-	state_seen("guesses",
-	    "wrong tokens come from one address faster than they are looked at: more clients of it with tokens that "
-	    "did not come from there before are closed; the first came from %s",
-	    client_name(connection, name));
-	connection_close(connection);
-}
-
 void login_say(struct connection *connection, const struct command *command)
 {
-	struct auth *auth = &connection->server->auth;
+	struct access *access = &connection->server->access;
+	struct login *client = &connection->login;
 	struct span secret = command->own.secret;
+	struct access_said said = {.secret = secret.at, .size = (size_t)(secret.end - secret.at)};
+	char name[ADDRESS_TEXT];
 	uint64_t wait;
 
 	/* A client with a token may talk to a server that wants none. */
-	if (!auth->tokens) {
+	if (!access_is_needed(access)) {
 		answer_text(connection, "OK\r\n");
 		return;
 	}
-	connection->login.token = NULL;
-	(void)tokens_hash(secret.at, (size_t)(secret.end - secret.at), connection->login.hash);
-	wait = culprit_is_guest(&auth->culprits, &connection->from, connection->login.hash)
-	           ? 0
-	           : culprit_turn(&auth->culprits, &connection->from, auth_now(connection->server));
-	if (wait == CULPRIT_CROWD)
-		login_crowd(connection);
-	else if (wait > 0)
-		login_hold(connection, HELD_TURN, wait);
-	else
-		login_decide(connection);
+	access_leave(access, &client->who);
+	switch (access_say(access, &client->who, client_name(connection, name), &said, &wait)) {
+	case ACCESS_RIGHT:
+		login_done(connection);
+		break;
+	case ACCESS_WRONG:
+		/* Commands and their answers wait, too. */
+		client->is_held = 1;
+		if (login_wait(connection, wait) == 0)
+			break;
+		/* fall through */
+	default:
+		connection_close(connection);
+	}
 }
 
 /* A client without a token has stayed too long. */
@@ -157,18 +132,12 @@ static void login_timer(struct ww_driver *driver, const struct ww_firing *firing
 	client->timer = 0;
 	if (connection->is_closed)
 		return;
-	if (client->held == HELD_NOT) {
+	if (!client->is_held) {
 		login_late(connection);
 		return;
 	}
-	if (client->held == HELD_TURN) {
-		login_decide(connection);
-		if (client->held != HELD_NOT || connection->is_closed)
-			return;
-	} else {
-		client->held = HELD_NOT;
-		answer_text(connection, "DENIED\r\n");
-	}
+	client->is_held = 0;
+	answer_text(connection, "DENIED\r\n");
 	answer_end(connection, start, 0);
 	if (login_open(connection) != 0)
 		connection_close(connection);
@@ -193,8 +162,8 @@ static void login_foreign(struct connection *connection)
 /* Set the refusal or the guard of a command that is well formed. */
 static void login_check(struct connection *connection, struct command *command)
 {
-	const struct rights_case about = {connection->login.token, command, connection->used->name, connection->names,
-	    connection->watch_count, command->id && lease_of(connection, command->id)};
+	const struct rights_case about = {connection->login.who.token, command, connection->used->name,
+	    connection->names, connection->watch_count, command->id && lease_of(connection, command->id)};
 	unsigned rights;
 
 	switch (rights_of(&about, &rights)) {
@@ -214,10 +183,11 @@ static int login_counts(struct connection *connection, const struct command *com
 {
 	char name[ADDRESS_TEXT];
 
-	if (connection->login.token || command->refusal == REFUSAL_NONE || ++connection->login.refused <= REFUSED_MOST)
+	if (connection->login.who.is_known || command->refusal == REFUSAL_NONE ||
+	    ++connection->login.refused <= REFUSED_MOST)
 		return 1;
-	(void)auth_failed(
-	    connection->server, &connection->from, client_name(connection, name), "too many lines without a token");
+	(void)access_failed(&connection->server->access, &connection->login.who, client_name(connection, name),
+	    "too many lines without a token");
 	connection_close(connection);
 	return 0;
 }
@@ -228,7 +198,7 @@ int login_admits(struct connection *connection, struct command *command)
 		login_foreign(connection);
 		return 0;
 	}
-	if (!connection->server->auth.tokens)
+	if (!access_is_needed(&connection->server->access))
 		return 1;
 	if (command->refusal != REFUSAL_BAD_FORMAT && command->refusal != REFUSAL_UNKNOWN)
 		login_check(connection, command);

@@ -52,7 +52,7 @@ struct server {
 	struct bounds bounds;
 	struct tubes tubes;
 	struct job_counts counts;
-	struct auth auth;
+	struct access access;
 	struct shakes shakes;
 	struct push *push; /* NULL: no tube is pushed */
 	struct schedules *schedules;

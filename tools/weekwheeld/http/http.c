@@ -172,9 +172,16 @@ static int is_denied(
 {
 	const char *token = MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 	const union MHD_ConnectionInfo *from = MHD_get_connection_info(client, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct access_client who = {0};
+	unsigned rights;
 	unsigned rest;
-	int status = auth_http(server, from->client_addr, token, command, &rest);
+	int status = access_http(&server->access, &who, from->client_addr, token, &rest);
+	struct rights_case about = {.token = who.token, .command = command, .used = ""};
 
+	/* RIGHTS_BY_TUBE is refused, too: the loop cannot wait for a shared store. */
+	if (status == 0 && who.token && rights_of(&about, &rights) != RIGHTS_YES)
+		status = MHD_HTTP_FORBIDDEN;
+	access_leave(&server->access, &who);
 	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
 		*result = reply_later(client, rest, "a wrong token came from your address: try again later\n");
 	else if (status == MHD_HTTP_UNAUTHORIZED)

@@ -242,7 +242,7 @@ int metrics_write(struct server *server, const struct metrics_sample *sample, in
 	      store_numbers(server, out, add) || push_numbers(server, out, add) ||
 	      schedules_numbers(server, out, add) || add_waiting(server, out) ||
 	      add(out, "store-up", 0, "1: the store answers.", error == WW_OK) ||
-	      add(out, "auth-failures", 1, "Wrong tokens.", server->auth.culprits.failures) ||
+	      add(out, "auth-failures", 1, "Wrong tokens.", server->access.culprits.failures) ||
 	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors) ||
 	      metric_states(out, prefix) || add_nodes(server, out) || add_http(server, out) ||
 	      bounds_numbers(server, out, add) || counts_write(&server->counts, out);

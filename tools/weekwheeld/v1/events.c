@@ -300,7 +300,7 @@ static int fill(struct events_feed *feed, struct events_stream *stream)
 
 static int is_stale(const struct server *server, const struct events_stream *stream)
 {
-	return server->is_stopping || stream->is_gone || (stream->who && stream->tokens != server->auth.tokens);
+	return server->is_stopping || stream->is_gone || (stream->who && stream->tokens != server->access.tokens);
 }
 
 long events_take(struct server *server, struct events_stream *stream, char *to, size_t room)

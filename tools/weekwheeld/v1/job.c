@@ -17,7 +17,7 @@ static struct ww_job_ref job_of(const struct v1_request *request)
 
 int v1_may(const struct v1_request *request, const char *tube)
 {
-	return !request->who || token_may(request->who, request->operation->right, tube);
+	return !request->who.token || token_may(request->who.token, request->operation->right, tube);
 }
 
 int v1_refuse_tube(struct v1_request *request, const char *tube)
@@ -33,7 +33,7 @@ int v1_may_job(struct v1_request *request)
 	int error = WW_OK;
 
 	if (!v1_may(request, NULL))
-		error = auth_may(v1_jobs(request), request->who, request->operation->right, request->id);
+		error = auth_may(v1_jobs(request), request->who.token, request->operation->right, request->id);
 	if (error < 0)
 		(void)v1_failed(request, error);
 	return error == WW_OK;

@@ -429,7 +429,7 @@ static enum MHD_Result go_on(struct web_visit *visit, const char *data, size_t *
 static void request_free(struct v1_request *request)
 {
 	v1_stream_end(request);
-	tokens_free(request->tokens);
+	access_leave(&request->task.server->access, &request->who);
 	buffer_free(&request->in);
 	buffer_free(&request->decoded);
 	buffer_free(&request->out);
@@ -457,9 +457,8 @@ static int take_token(struct v1_request *request, const char *path)
 	unsigned rest = 0;
 	const union MHD_ConnectionInfo *from =
 	    MHD_get_connection_info(request->visit.client, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	struct server *server = request->task.server;
-	int status = auth_http_token(
-	    server, from->client_addr, header(request, MHD_HTTP_HEADER_AUTHORIZATION), &request->who, &rest);
+	int status = access_http(&request->task.server->access, &request->who, from->client_addr,
+	    header(request, MHD_HTTP_HEADER_AUTHORIZATION), &rest);
 
 	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
 		return v1_problem(request, MHD_HTTP_TOO_MANY_REQUESTS, NULL, "send a right token after that time",
@@ -468,8 +467,6 @@ static int take_token(struct v1_request *request, const char *path)
 		return v1_problem(request, MHD_HTTP_UNAUTHORIZED, NULL, "send \"Authorization: Bearer TOKEN\"",
 		    header(request, MHD_HTTP_HEADER_AUTHORIZATION) ? "the server does not know this token"
 		                                                   : "this needs a token that the server knows");
-	if (request->who)
-		request->tokens = tokens_hold(server->auth.tokens);
 	return 0;
 }
 
@@ -481,11 +478,11 @@ static int take_right(struct v1_request *request)
 {
 	const struct v1_operation *operation = request->operation;
 
-	if (!request->who && strcmp(operation->method, MHD_HTTP_METHOD_GET) != 0)
+	if (!request->who.token && strcmp(operation->method, MHD_HTTP_METHOD_GET) != 0)
 		return v1_problem(request, MHD_HTTP_FORBIDDEN, NULL,
 		    "start the server with --auth-file, and make a token by \"weekwheel token\"",
 		    "changes over HTTP need a token, and this server has none");
-	if (request->who && operation->right && !token_may(request->who, operation->right, ""))
+	if (request->who.token && operation->right && !token_may(request->who.token, operation->right, ""))
 		return v1_problem(request, MHD_HTTP_FORBIDDEN, NULL, "use a token that grants it",
 		    "the token does not grant '%s' in any tube", tokens_right_name(operation->right));
 	return 0;

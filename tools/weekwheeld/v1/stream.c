@@ -46,8 +46,8 @@ static int prepare_events(struct v1_request *request)
 	if (!stream)
 		return v1_failed(request, WW_ENOMEM);
 	stream->visit = &request->visit;
-	stream->who = request->who;
-	stream->tokens = request->tokens;
+	stream->who = request->who.token;
+	stream->tokens = request->who.tokens;
 	stream->tubes = request->tubes;
 	stream->tube_count = request->tube_count;
 	if (server->is_stopping || events_join(server, stream, request->last_event) != 0) {

@@ -107,8 +107,7 @@ struct v1_request {
 	int is_refused; /* it has an answer before it is complete */
 
 	const struct v1_operation *operation;
-	const struct token *who; /* NULL: tokens are not used */
-	struct tokens *tokens;   /* which `who` is one of */
+	struct access_client who; /* its token is NULL if tokens are not used */
 	struct buffer in;
 	struct buffer decoded; /* what strings of `in` stand for, and does not move; the tubes of a stream */
 

@@ -360,5 +360,5 @@ void v1_write_stats(struct v1_request *request, const struct ww_jobs_stats *stat
 		v1_add(request, "null");
 	else
 		v1_add_string(request, stats->fault_text);
-	v1_add(request, ",\"read_only\":%s}", request->who ? "false" : "true");
+	v1_add(request, ",\"read_only\":%s}", request->who.token ? "false" : "true");
 }
