@@ -11,6 +11,7 @@
 #include "tools/common/message.h"
 #include "tools/service/address.h"
 #include "tools/service/gate.h"
+#include "tools/service/relay.h"
 #include "tools/service/reply.h"
 #include "tools/service/state.h"
 
@@ -33,6 +34,8 @@ struct web {
 	uv_loop_t *loop;
 	struct MHD_Daemon *daemon;
 	struct visitors visitors;
+	struct relays relays; /* of connections that have TLS */
+	int is_tls;
 	int listener;
 	uv_poll_t coming;
 	uv_poll_t poll;
@@ -229,8 +232,8 @@ static void web_came(uv_poll_t *poll, int status, int events)
 
 		if (fd < 0)
 			web_rest(web, errno);
-		if (fd >= 0 && web->config.is_tls)
-			fd = web->config.enter(web->config.context, fd);
+		if (fd >= 0 && web->is_tls)
+			fd = relay_begin(&web->relays, fd);
 		if (fd < 0 || web_enter(web, fd, (struct sockaddr *)&address, size) != 0)
 			break;
 	}
@@ -265,8 +268,8 @@ static void web_said(const struct web *web)
 	socklen_t size = sizeof address;
 
 	if (getsockname(web->listener, (struct sockaddr *)&address, &size) == 0)
-		address_announce((struct sockaddr *)&address,
-		    web->config.is_tls ? "serving https://" : "serving http://", "/", web->config.risk);
+		address_announce((struct sockaddr *)&address, web->is_tls ? "serving https://" : "serving http://", "/",
+		    web->config.risk);
 }
 
 static struct MHD_Daemon *daemon_start(struct web *web)
@@ -318,8 +321,12 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config)
 	}
 	web->config = *config;
 	web->loop = loop;
+	web->is_tls = address_is_tls(config->where);
+	web->config.where += web->is_tls ? ADDRESS_TLS_PREFIX : 0;
+	web->relays = (struct relays){
+	    .loop = loop, .shakes = config->shakes, .open_tls = config->open_tls, .context = config->context};
 	visitors_begin(&web->visitors, count_places());
-	web->listener = listener_make(config);
+	web->listener = listener_make(&web->config);
 	if (web->listener >= 0)
 		web->daemon = daemon_start(web);
 	if (!web->daemon) {
@@ -350,5 +357,6 @@ void web_stop(struct web *web)
 	uv_close((uv_handle_t *)&web->timer, web_closed);
 	uv_close((uv_handle_t *)&web->again, web_closed);
 	MHD_stop_daemon(web->daemon);
+	relay_stop(&web->relays);
 	(void)close(web->listener);
 }

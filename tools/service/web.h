@@ -5,7 +5,7 @@
  * HTTP in a server's own loop, by libmicrohttpd. This part lets visitors in and out (visitors.h). The server decides
  * what a request gets:
  *
- *     listener -> [ enter: TLS ] -> visitors -> libmicrohttpd -> Host -> begin -> visit: go_on ... end
+ *     listener -> [ relay: TLS ] -> visitors -> libmicrohttpd -> Host -> begin -> visit: go_on ... end
  *
  * All calls are made in the loop's thread.
  */
@@ -15,6 +15,7 @@
 #include <uv.h>
 
 #include "tools/service/buffer.h"
+#include "tools/service/shake.h"
 #include "tools/service/visitors.h"
 
 /*
@@ -35,18 +36,18 @@ typedef enum MHD_Result web_begin_fn(void *context, struct MHD_Connection *clien
 
 /* All but `where` and `risk` must outlive the call of web_start. */
 struct web_config {
-	const char *where;  /* HOST:PORT */
-	const char *option; /* that gave it, for messages */
-	const char *risk;   /* what is warned of if other machines can reach it, or NULL */
-	int is_tls;
-	int (*enter)(
-	    void *context, int fd); /* with TLS: returns the descriptor of what the client says in clear, or -1 */
-	const char *const *hosts;   /* names of this server, beside its addresses (gate.h) */
+	const char *where;                           /* HOST:PORT, or tls:HOST:PORT */
+	const char *option;                          /* that gave it, for messages */
+	const char *risk;                            /* what is warned of if other machines can reach it, or NULL */
+	struct shakes *shakes;                       /* with TLS: of the loop */
+	struct tls_link *(*open_tls)(void *context); /* and the server's end of a new connection, or NULL */
+	const char *const *hosts;                    /* names of this server, beside its addresses (gate.h) */
 	size_t host_count;
 	web_begin_fn *begin;
-	void *context; /* for both */
+	void *context; /* for all of them */
 };
 
+struct tls_link;
 struct web;
 
 /* Serve. Returns NULL after a message. */

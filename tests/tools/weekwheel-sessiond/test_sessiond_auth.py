@@ -369,17 +369,20 @@ class Doors(Case):
         with Sessiond(*tls, "--auth-file", "tokens") as server:
             assert server.port
 
-    def test_other_machines_need_the_page_with_insecure(self):
-        """HTTP has no TLS here."""
+    def test_other_machines_need_tls_and_tokens_for_the_page(self):
         write_tokens(*ALL)
+        certificate("server")
 
         def says(*arguments):
             return run(None, SESSIOND, "--listen", "127.0.0.1:0", *arguments).err
 
         for address in ("0.0.0.0:0", "[::]:0"):
-            matches("other machines can reach .*, and everybody could read it, unencrypted.*--insecure", says("--http", address))
-        matches("tokens and keys would pass, unencrypted", says("--http", "0.0.0.0:0", "--auth-file", "tokens"))
-        matches("expected HOST:PORT without TLS", says("--http", "tls:127.0.0.1:0"))
+            matches("other machines can reach .*, and everybody could use it, unencrypted.*--insecure", says("--http", address))
+        matches("tokens and keys would pass unencrypted", says("--http", "0.0.0.0:0", "--auth-file", "tokens"))
+        matches("needs a certificate", says("--http", "tls:127.0.0.1:0"))
+        matches("no client needs a token or a certificate", says("--http", "tls:0.0.0.0:0", "--tls-cert", "server.pem", "--tls-key", "server.key"))
+        with Sessiond("--http", "tls:0.0.0.0:0", "--tls-cert", "server.pem", "--tls-key", "server.key", "--auth-file", "tokens") as server:
+            matches("serving https://0.0.0.0", server.said)
         with Sessiond("--http", "0.0.0.0:0", "--insecure") as server:
             server.stop()
             matches("warning: other machines can reach 0.0.0.0", server.said)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/common/message.h"
+#include "tools/common/tls/tls.h"
 #include "tools/service/address.h"
 #include "tools/service/metric.h"
 #include "tools/service/reply.h"
@@ -199,23 +200,29 @@ static enum MHD_Result begin(void *context, struct MHD_Connection *client, const
 	    "there are /, /metrics, /livez, /readyz, /healthz, /v1/stats, /v1/forecast and /v1/sessions\n");
 }
 
-/* HTTP has no TLS here: tokens, and the beginnings of keys, would be read on the way. Returns 0, or -1 after a message. */
 static int may_be_reached(const struct sessiond *server)
 {
 	const struct sessiond_settings *settings = server->settings;
+	int is_tls = address_is_tls(settings->http);
 	struct sockaddr_storage address;
-	char text[ADDRESS_TEXT];
 
-	if (settings->is_insecure)
-		return 0;
-	if (address_read("--http", settings->http, &address) != 0)
+	if (address_read("--http", settings->http + (is_tls ? ADDRESS_TLS_PREFIX : 0), &address) != 0)
 		return -1;
-	if (address_show((struct sockaddr *)&address, text))
-		return 0;
-	return message_error(
-	    "other machines can reach %s, and %s, unencrypted: give --http 127.0.0.1:PORT, and a proxy with TLS "
-	    "in front of it; or let in whoever reaches it, with --insecure",
-	    text, access_is_needed(&server->access) ? "tokens and keys would pass" : "everybody could read it");
+	return settings->is_insecure
+	           ? 0
+	           : address_let_in((struct sockaddr *)&address, is_tls, access_is_needed(&server->access),
+	                 settings->tls.trusted != NULL, "tokens and keys");
+}
+
+static struct tls_link *open_tls(void *context)
+{
+	struct sessiond *server = context;
+	struct tls_link *link;
+
+	pthread_mutex_lock(&server->tls.lock);
+	link = tls_open(server->tls.now, NULL);
+	pthread_mutex_unlock(&server->tls.lock);
+	return link;
 }
 
 int http_start(struct sessiond *server)
@@ -226,6 +233,8 @@ int http_start(struct sessiond *server)
 	    .risk = settings->is_insecure ? "--insecure shows them how many sessions there are" : NULL,
 	    .hosts = settings->http_hosts,
 	    .host_count = settings->http_host_count,
+	    .shakes = &server->loop[0].shakes,
+	    .open_tls = open_tls,
 	    .begin = begin,
 	    .context = server};
 

@@ -58,7 +58,7 @@ static const struct option table[] = {
         "where to listen (127.0.0.1:6380); tls:HOST:PORT with TLS; can be given\nseveral times; port 0 takes a free one"},
     {OPTION_UNIX, 'u', "unix", "PATH", "listen on a Unix socket, for the server's own user only"},
     {OPTION_HTTP, 0, "http", "HOST:PORT",
-        "serve a page for a browser, /metrics, /livez and /readyz there, without\nTLS: on 127.0.0.1, or with --insecure"},
+        "serve a page for a browser, /metrics, /livez and /readyz there;\ntls:HOST:PORT with TLS"},
     {OPTION_HTTP_HOST, 0, "http-host", "NAME",
         "a name of this server for HTTP, beside its addresses and localhost;\ncan be given several times"},
     {OPTION_THREADS, 't', "threads", "N", "loops that serve clients (0: one for each processor)"},
@@ -338,6 +338,9 @@ static int read_listen(struct sessiond_settings *settings, const struct options 
 /* Returns 0, -1 after a message, or 1: the program ends after help. */
 static int read_other(struct sessiond_settings *settings, const struct options *options, int id)
 {
+	const char *expected;
+	int is_tls;
+
 	switch (id) {
 	case OPTION_LISTEN:
 		return read_listen(settings, options);
@@ -348,9 +351,10 @@ static int read_other(struct sessiond_settings *settings, const struct options *
 		           : bad(options, id, "the path of a socket, at most 107 bytes");
 	case OPTION_HTTP:
 		settings->http = options->value;
-		if (address_is_tls(options->value))
-			return bad(options, id, "HOST:PORT without TLS, which this server has only for --listen");
-		return address_check(options->value) ? bad(options, id, address_check(options->value)) : 0;
+		is_tls = address_is_tls(options->value);
+		settings->has_tls_listener |= is_tls;
+		expected = address_check(options->value + (is_tls ? ADDRESS_TLS_PREFIX : 0));
+		return expected ? bad(options, id, expected) : 0;
 	case OPTION_HTTP_HOST:
 		if (settings->http_host_count == SETTINGS_LISTEN_MAX)
 			return bad(options, id, "at most 16 names");
@@ -426,9 +430,10 @@ static int read_option(struct sessiond_settings *settings, const struct options 
 static int check_tls(const struct sessiond_settings *settings)
 {
 	if (settings->has_tls_listener && !settings->tls.certificate)
-		return message_error("--listen tls:HOST:PORT needs a certificate: give --tls-cert FILE, too");
+		return message_error("tls:HOST:PORT needs a certificate: give --tls-cert FILE, too");
 	if ((settings->tls.certificate || settings->tls.key || settings->tls.trusted) && !settings->has_tls_listener)
-		return message_error("--tls-cert, --tls-key and --tls-client-ca are for --listen tls:HOST:PORT");
+		return message_error(
+		    "--tls-cert, --tls-key and --tls-client-ca are for --listen tls:HOST:PORT or --http tls:HOST:PORT");
 	if (settings->password && settings->auth_file)
 		return message_error("--requirepass-file and --auth-file: give one of them");
 	return 0;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tools/common/percent.h"
-#include "tools/service/address.h"
+#include "tools/common/tls/tls.h"
 #include "tools/service/gate.h"
 #include "tools/service/reply.h"
 #include "tools/service/web.h"
@@ -343,20 +343,21 @@ const struct face http_face = {v1_settle, NULL, going, worst, end};
 
 /* ---- Beginning and end */
 
-static int http_enter(void *context, int fd)
+static struct tls_link *open_tls(void *context)
 {
-	return relay_begin(context, fd);
+	struct server *server = context;
+
+	return tls_open(server->tls, NULL);
 }
 
 static struct web *http_web(struct server *server)
 {
 	const struct settings *settings = server->settings;
-	int is_tls = address_is_tls(settings->http);
-	struct web_config config = {.where = settings->http + (is_tls ? ADDRESS_TLS_PREFIX : 0),
+	struct web_config config = {.where = settings->http,
 	    .option = "--http",
 	    .risk = settings->is_insecure ? "--insecure shows them keys and bodies" : NULL,
-	    .is_tls = is_tls,
-	    .enter = http_enter,
+	    .shakes = &server->shakes,
+	    .open_tls = open_tls,
 	    .hosts = settings->http_hosts,
 	    .host_count = settings->http_host_count,
 	    .begin = http_begin,
@@ -395,7 +396,6 @@ void http_stop(struct server *server)
 	v1_stop(server);
 	web_stop(server->web);
 	server->web = NULL;
-	relay_stop(server);
 	server->http = NULL;
 	free(http);
 }

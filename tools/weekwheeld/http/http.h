@@ -14,24 +14,14 @@ struct server;
 
 struct http {
 	LIST_HEAD(, http_question) questions;
-	unsigned asking[2];        /* how many questions the store is asked, by what they are of */
-	int is_probing;            /* the store is asked for the sake of /readyz */
-	LIST_HEAD(, relay) relays; /* of connections that have TLS */
+	unsigned asking[2]; /* how many questions the store is asked, by what they are of */
+	int is_probing;     /* the store is asked for the sake of /readyz */
 };
 
 /* Serve HTTP, if the settings say so. Returns 0, or -1 after a message. */
 int http_start(struct server *server);
 void http_stop(struct server *server);
 extern const struct face http_face;
-
-/* ---- relay.c: TLS before HTTP */
-
-/*
- * A client with TLS has come by HTTP. Return the descriptor of what it says in clear, or -1; either way `fd` is taken.
- * Whoever closes that descriptor ends the connection.
- */
-int relay_begin(struct server *server, int fd);
-void relay_stop(struct server *server);
 
 /* ---- health.c */
 

@@ -235,49 +235,6 @@ class Tls(Case):
 
             matches("^weekwheeld_", get("/metrics"))
             equal(len(get("/list?limit=1000&body=yes").splitlines()), 300)
-            with self.assertRaises(OSError):
-                urllib.request.urlopen(f"https://localhost:{port}/metrics", timeout=PATIENCE)
-            with socket.create_connection(("127.0.0.1", int(port)), PATIENCE) as plain:
-                plain.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                check(not plain.recv(65536).startswith(b"HTTP"), "in clear there is no answer")
-            with socket.create_connection(("127.0.0.1", int(port)), PATIENCE) as silent:
-                silent.sendall(b"\x16")
-                matches("^weekwheeld_", get("/metrics"))
-                certificate("server")
-                server.process.send_signal(signal.SIGHUP)
-                matches("the certificate was read again", server.process.stderr.readline())
-                context = ssl.create_default_context(cafile="server.pem")
-                matches("^weekwheeld_", get("/metrics"))
-
-    def test_http_of_a_client_that_ends_its_side_first(self):
-        request = b"GET /list HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        with Server("--http", "tls:127.0.0.1:0", "--tls-cert", "server.pem", "--tls-key", "server.key") as server:
-            port = int(re.search(r"serving https://127.0.0.1:(\d+)/", server.said).group(1))
-            context = ssl.create_default_context(cafile="server.pem")
-            with server.client() as client:
-                client.put(b"x", delay=100)
-            with socket.create_connection(("127.0.0.1", port), PATIENCE) as plain:
-                into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
-                link = context.wrap_bio(into, out, server_hostname="localhost")
-                while True:
-                    try:
-                        link.do_handshake()
-                        break
-                    except ssl.SSLWantReadError:
-                        plain.sendall(out.read())
-                        into.write(plain.recv(65536))
-                link.write(request)
-                with stopped(server):
-                    plain.sendall(out.read())
-                    plain.shutdown(socket.SHUT_WR)
-                answer = b""
-                while b'"id":1' not in answer:
-                    came = plain.recv(65536)
-                    check(came, "the answer comes: %r" % answer)
-                    into.write(came)
-                    with contextlib.suppress(ssl.SSLWantReadError):
-                        while piece := link.read(65536):
-                            answer += piece
 
     def test_strangers_who_begin_handshakes_delay_each_other(self):
         """What comes from others in the same turn is answered after one of them at most."""

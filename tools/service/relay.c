@@ -1,12 +1,6 @@
-/*
- * TLS before HTTP. libmicrohttpd gets one end of a socket pair in place of the client's socket, and a relay deciphers and
- * enciphers between the two, so that there is one TLS with one certificate in the server:
- *
- *     client <- TLS -> outer [ relay ] inner <- socket pair -> libmicrohttpd
- *
- * While bytes wait on one side, none are read from the other. A client that takes none of them for STALLED_MS is gone:
- * libmicrohttpd may have closed its end long ago, which is only seen by reading there.
- */
+/* TLS before HTTP: see relay.h. */
+#include "tools/service/relay.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +8,12 @@
 #include <unistd.h>
 
 #include "tools/common/tls/tls.h"
-#include "tools/weekwheeld/engine/server.h"
-#include "tools/weekwheeld/http/http.h"
 
-enum { CHUNK = 16384, STALLED_MS = 30000 };
+enum { STALLED_MS = 30000 };
 
 struct relay {
 	LIST_ENTRY(relay) next;
-	struct server *server;
+	struct relays *relays;
 	struct tls_link *tls;
 	uv_tcp_t outer;
 	uv_pipe_t inner;
@@ -58,7 +50,7 @@ static void relay_close(struct relay *relay)
 	if (relay->is_closed)
 		return;
 	relay->is_closed = 1;
-	shake_leave(&relay->server->shakes, &relay->shake);
+	shake_leave(relay->relays->shakes, &relay->shake);
 	LIST_REMOVE(relay, next);
 	uv_close((uv_handle_t *)&relay->outer, relay_closed);
 	uv_close((uv_handle_t *)&relay->inner, relay_closed);
@@ -75,7 +67,7 @@ static void relay_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
 	struct relay *relay = handle->data;
 
 	(void)suggested;
-	*room = uv_buf_init(relay->server->input, CHUNK);
+	*room = uv_buf_init(relay->relays->input, RELAY_CHUNK);
 }
 
 static void outer_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes);
@@ -173,7 +165,7 @@ static void relay_drain(struct relay *relay)
 /* Decipher what has come, and pass it on. */
 static void relay_read(struct relay *relay, int state)
 {
-	char clear[CHUNK];
+	char clear[RELAY_CHUNK];
 
 	while (state == TLS_OK && !relay->is_closed) {
 		int got = tls_read(relay->tls, clear, sizeof clear);
@@ -211,7 +203,7 @@ static void outer_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
 	if (size > 0)
 		state = tls_feed(relay->tls, bytes->base, (size_t)size);
 	if (state == TLS_OK && !tls_is_ready(relay->tls)) {
-		shake_wait(&relay->server->shakes, &relay->shake);
+		shake_wait(relay->relays->shakes, &relay->shake);
 		relay_settle(relay);
 	} else {
 		relay_read(relay, state);
@@ -232,25 +224,25 @@ static void inner_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
 }
 
 /* Descriptors that the relay closes from now on become -1. */
-static struct relay *relay_make(struct server *server, int *outer, int *inner)
+static struct relay *relay_make(struct relays *relays, int *outer, int *inner)
 {
 	struct relay *relay = calloc(1, sizeof *relay);
 
 	if (!relay)
 		return NULL;
-	relay->server = server;
+	relay->relays = relays;
 	relay->shake.go_on = relay_shake;
-	relay->tls = tls_open(server->tls, NULL);
+	relay->tls = relays->open_tls(relays->context);
 	if (!relay->tls) {
 		free(relay);
 		return NULL;
 	}
-	(void)uv_tcp_init(&server->loop, &relay->outer);
-	(void)uv_pipe_init(&server->loop, &relay->inner, 0);
-	(void)uv_timer_init(&server->loop, &relay->stalled);
+	(void)uv_tcp_init(relays->loop, &relay->outer);
+	(void)uv_pipe_init(relays->loop, &relay->inner, 0);
+	(void)uv_timer_init(relays->loop, &relay->stalled);
 	relay->outer.data = relay->inner.data = relay->stalled.data = relay;
 	relay->handles = 3;
-	LIST_INSERT_HEAD(&server->http->relays, relay, next);
+	LIST_INSERT_HEAD(&relays->all, relay, next);
 	if (uv_tcp_open(&relay->outer, *outer) == 0)
 		*outer = -1;
 	if (uv_pipe_open(&relay->inner, *inner) == 0)
@@ -261,13 +253,13 @@ static struct relay *relay_make(struct server *server, int *outer, int *inner)
 	return NULL;
 }
 
-int relay_begin(struct server *server, int fd)
+int relay_begin(struct relays *relays, int fd)
 {
 	int ends[3] = {fd, -1, -1};
 	struct relay *relay = NULL;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, &ends[1]) == 0)
-		relay = relay_make(server, &ends[0], &ends[1]);
+		relay = relay_make(relays, &ends[0], &ends[1]);
 	if (relay) {
 		relay_settle(relay);
 		return ends[2];
@@ -278,10 +270,10 @@ int relay_begin(struct server *server, int fd)
 	return -1;
 }
 
-void relay_stop(struct server *server)
+void relay_stop(struct relays *relays)
 {
 	struct relay *relay;
 
-	while ((relay = LIST_FIRST(&server->http->relays)) != NULL)
+	while ((relay = LIST_FIRST(&relays->all)) != NULL)
 		relay_close(relay);
 }
