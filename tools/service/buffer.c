@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tools/common/json.h"
+
 /*
  * An empty buffer keeps up to BUFFER_KEPT bytes, so that a busy connection does not allocate for each answer. From
  * BUFFER_MAPPED bytes on it has pages of its own: they grow without a copy, and are the system's again when it is freed,
@@ -125,6 +127,14 @@ int buffer_format(struct buffer *buffer, const char *format, ...)
 		va_end(arguments);
 	}
 	buffer->size += (size_t)length;
+	return 0;
+}
+
+int buffer_quote(struct buffer *buffer, const char *text, size_t size)
+{
+	if (buffer_reserve(buffer, JSON_QUOTED(size)) != 0)
+		return -1;
+	buffer->size += json_quote(buffer->data + buffer->size, text, size);
 	return 0;
 }
 

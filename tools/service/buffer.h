@@ -32,6 +32,9 @@ int buffer_append(struct buffer *buffer, const void *data, size_t size);
 
 int buffer_format(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Append a string of JSON with its quotes. */
+int buffer_quote(struct buffer *buffer, const char *text, size_t size);
+
 /* Drop the first `size` bytes: O(size), however many stay. An empty buffer gives much memory back. */
 void buffer_drop(struct buffer *buffer, size_t size);
 

@@ -64,14 +64,12 @@ enum MHD_Result reply_body(struct MHD_Connection *client, unsigned status, const
 	return reply_with(client, status, type, body, NULL, NULL);
 }
 
-static const char text_type[] = "text/plain; charset=utf-8";
-
 enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status, const char *text)
 {
 	struct buffer body = {0};
 
 	(void)buffer_append(&body, text, strlen(text));
-	return reply_body(client, status, text_type, &body);
+	return reply_body(client, status, REPLY_TEXT, &body);
 }
 
 enum MHD_Result reply_file(
@@ -97,7 +95,7 @@ enum MHD_Result reply_later(struct MHD_Connection *client, unsigned seconds, con
 
 	(void)buffer_append(&body, text, strlen(text));
 	snprintf(number, sizeof number, "%u", seconds);
-	return reply_with(client, MHD_HTTP_TOO_MANY_REQUESTS, text_type, &body, MHD_HTTP_HEADER_RETRY_AFTER, number);
+	return reply_with(client, MHD_HTTP_TOO_MANY_REQUESTS, REPLY_TEXT, &body, MHD_HTTP_HEADER_RETRY_AFTER, number);
 }
 
 int reply_descriptor(struct MHD_Connection *client)

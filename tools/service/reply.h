@@ -7,6 +7,8 @@
 
 #include "tools/service/buffer.h"
 
+#define REPLY_TEXT "text/plain; charset=utf-8"
+
 /* Answer with the body, which becomes empty, and with a field of the head unless its name is NULL. type NULL: no type. */
 enum MHD_Result reply_with(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body,
     const char *name, const char *value);

@@ -66,9 +66,9 @@ static void deferred_end(struct web_visit *visit)
 static struct web_visit deferred = {NULL, NULL, deferred_end};
 static struct web_visit deferred_with_body = {NULL, NULL, deferred_end};
 
-static int is_answered_at_once(const char *path, const char *method)
+static int is_answered_at_once(const struct web_config *config, const char *path, const char *method)
 {
-	return strncmp(path, "/v1/", 4) != 0 &&
+	return !config->takes_bodies(config->context, path) &&
 	       (strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0);
 }
 
@@ -82,13 +82,13 @@ static enum MHD_Result web_serve(void *context, struct MHD_Connection *client, c
 	(void)version;
 	if (visit && visit->go_on)
 		return visit->go_on(visit, data, size);
-	if (!visit && is_answered_at_once(path, method)) {
-		*state = &deferred;
-		return MHD_YES;
-	}
 	if (visit && *size > 0) {
 		*state = &deferred_with_body;
 		*size = 0;
+		return MHD_YES;
+	}
+	if (!visit && is_answered_at_once(config, path, method)) {
+		*state = &deferred;
 		return MHD_YES;
 	}
 	*state = NULL;
@@ -324,7 +324,7 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config)
 	web->is_tls = address_is_tls(config->where);
 	web->config.where += web->is_tls ? ADDRESS_TLS_PREFIX : 0;
 	web->relays = (struct relays){
-	    .loop = loop, .shakes = config->shakes, .open_tls = config->open_tls, .context = config->context};
+	    .loop = loop, .shakes = config->shakes, .open_tls = config->open_tls, .context = config->tls_context};
 	visitors_begin(&web->visitors, count_places());
 	web->listener = listener_make(&web->config);
 	if (web->listener >= 0)

@@ -28,8 +28,8 @@ struct web_visit {
 };
 
 /*
- * A request has begun. Its path is still encoded. A GET or HEAD of what is answered at once is complete, and has_body tells
- * whether it had a body. Who does not answer at once stores in *visit what is called later.
+ * A request has begun. Its path is still encoded. A GET or HEAD of a path that takes no bodies is complete, and has_body tells
+ * whether it had one. Who does not answer at once stores in *visit what is called later.
  */
 typedef enum MHD_Result web_begin_fn(void *context, struct MHD_Connection *client, const char *path, const char *method,
     int has_body, struct web_visit **visit);
@@ -41,10 +41,12 @@ struct web_config {
 	const char *risk;                            /* what is warned of if other machines can reach it, or NULL */
 	struct shakes *shakes;                       /* with TLS: of the loop */
 	struct tls_link *(*open_tls)(void *context); /* and the server's end of a new connection, or NULL */
-	const char *const *hosts;                    /* names of this server, beside its addresses (gate.h) */
+	void *tls_context;
+	const char *const *hosts; /* names of this server, beside its addresses (gate.h) */
 	size_t host_count;
+	int (*takes_bodies)(void *context, const char *path);
 	web_begin_fn *begin;
-	void *context; /* for all of them */
+	void *context; /* for both */
 };
 
 struct tls_link;

@@ -1,60 +1,18 @@
 /* Serves HTTP in loop 0: the server's health, numbers for Prometheus, and the page. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/common/message.h"
 #include "tools/common/tls/tls.h"
 #include "tools/service/address.h"
 #include "tools/service/metric.h"
 #include "tools/service/reply.h"
-#include "tools/service/state.h"
-#include "tools/service/web.h"
+#include "tools/weekwheel-sessiond/http/files.h"
 #include "tools/weekwheel-sessiond/http/http.h"
 #include "tools/weekwheel-sessiond/http/view.h"
 #include "weekwheel/error.h"
 
 static const char prefix[] = "weekwheel_sessiond";
-
-/* ---- /readyz */
-
-struct readiness {
-	unsigned stops;
-	int bad;
-	struct buffer reasons;
-};
-
-static void add_reason(const struct told_state *state, void *context)
-{
-	struct readiness *ready = context;
-
-	if (!state->is_on)
-		return;
-	ready->stops |= state->stops;
-	ready->bad |= buffer_format(&ready->reasons, "%s\n", state->text);
-}
-
-static enum MHD_Result serve_health(struct MHD_Connection *client)
-{
-	static const char *const heads[] = {[0] = "ok\n",
-	    [STATE_STOPS_READING] = "not ready: sessions cannot be read:\n",
-	    [STATE_STOPS_WRITING] = "not ready: sessions cannot be written:\n",
-	    [STATE_STOPS_READING | STATE_STOPS_WRITING] = "not ready: sessions can be neither read nor written:\n"};
-	struct readiness ready = {.stops = 0};
-	struct buffer out = {0};
-	enum MHD_Result result;
-
-	state_each(add_reason, &ready);
-	if (ready.bad || buffer_format(&out, "%s", heads[ready.stops]) ||
-	    (ready.reasons.size && buffer_append(&out, ready.reasons.data, ready.reasons.size)))
-		result = reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory to tell\n");
-	else
-		result = reply_body(client, ready.stops ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK,
-		    "text/plain; charset=utf-8", &out);
-	buffer_free(&ready.reasons);
-	buffer_free(&out);
-	return result;
-}
 
 /* ---- /metrics */
 
@@ -128,77 +86,29 @@ static int add_outbox(const struct sessiond *server, struct buffer *out)
 	       add(out, "expired-to-dropped", 1, "Those dropped at --expired-max.", stats.dropped);
 }
 
-static enum MHD_Result serve_metrics(const struct sessiond *server, struct MHD_Connection *client)
+static enum MHD_Result serve_metrics(const struct site_request *request)
 {
-	const struct visitors *visitors = web_visitors(server->web);
+	const struct sessiond *server = request->context;
 	struct buffer out = {0};
 	uint64_t up = (uint64_t)(data_wall_ms(server->data) - server->started_ms);
 
-	if (metric_build(&out, prefix) ||
-	    metric_add_seconds(&out, prefix, "uptime-seconds", 0, "Time since the start.", up * WW_MILLISECOND) ||
-	    add_clients(server, &out) || add_data(server, &out) || add_outbox(server, &out) ||
-	    metric_states(&out, prefix) || add(&out, "http-connections", 0, "Connections by HTTP.", visitors->count) ||
-	    add(&out, "http-connections", 1, "Connections that came by HTTP.", visitors->total)) {
+	if (site_metrics(&server->site, up * WW_MILLISECOND, &out) || add_clients(server, &out) ||
+	    add_data(server, &out) || add_outbox(server, &out)) {
 		buffer_free(&out);
-		return reply_text(client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(WW_ENOMEM));
+		return reply_text(request->client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(WW_ENOMEM));
 	}
-	return reply_body(client, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", &out);
+	return reply_body(request->client, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", &out);
 }
 
-/* ---- Requests */
+/* ---- Beginning and end */
 
-/* What tells something of sessions needs a token where clients need one. Returns 1 if it was refused. */
-static int refuses(struct sessiond *server, struct MHD_Connection *client, enum MHD_Result *result)
-{
-	const char *field = MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
-	const union MHD_ConnectionInfo *from = MHD_get_connection_info(client, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+static const struct site_route routes[] = {{"/metrics", SITE_ALL, serve_metrics}, {"/v1/stats", SITE_ALL, view_stats},
+    {"/v1/forecast", SITE_ALL, view_forecast}, {"/v1/sessions", SITE_ALL, view_sessions}};
 
-	struct access_client who = {0};
-	unsigned rest;
-	int status = access_http(&server->access, &who, from->client_addr, field, &rest);
-
-	if (status == 0 && who.token && !token_may(who.token, RIGHT_READ, NULL))
-		status = MHD_HTTP_FORBIDDEN;
-	access_leave(&server->access, &who);
-	switch (status) {
-	case MHD_HTTP_TOO_MANY_REQUESTS:
-		*result = reply_later(client, rest, "a wrong token came from your address: try again later\n");
-		return 1;
-	case MHD_HTTP_FORBIDDEN:
-		*result = reply_text(client, MHD_HTTP_FORBIDDEN,
-		    "the token may not look at all keys: use one whose line has read:*, which --auth-file gives\n");
-		return 1;
-	case MHD_HTTP_UNAUTHORIZED:
-		*result = reply_text(client, MHD_HTTP_UNAUTHORIZED,
-		    "this needs a token that the server knows, in a field \"Authorization: Bearer TOKEN\": \"weekwheel token\" makes "
-		    "one and its line for the file of --auth-file\n");
-		return 1;
-	default:
-		return 0;
-	}
-}
-
-static enum MHD_Result begin(void *context, struct MHD_Connection *client, const char *path, const char *method,
-    int has_body, struct web_visit **visit)
-{
-	struct sessiond *server = context;
-	enum MHD_Result result;
-
-	if (has_body || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
-		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this interface is read-only\n");
-	if (strcmp(path, "/livez") == 0)
-		return reply_text(client, MHD_HTTP_OK, "ok\n");
-	if (strcmp(path, "/readyz") == 0 || strcmp(path, "/healthz") == 0)
-		return serve_health(client);
-	if ((strcmp(path, "/metrics") == 0 || strncmp(path, "/v1/", 4) == 0) && refuses(server, client, &result))
-		return result;
-	if (strcmp(path, "/metrics") == 0)
-		return serve_metrics(server, client);
-	if (view_serves(server->view, client, path, visit, &result))
-		return result;
-	return reply_text(client, MHD_HTTP_NOT_FOUND,
-	    "there are /, /metrics, /livez, /readyz, /healthz, /v1/stats, /v1/forecast and /v1/sessions\n");
-}
+static const struct page_file files[] = {
+    {"/", PAGE_HTML, sessions_html, &sessions_html_size},
+    {"/sessions.js", PAGE_SCRIPT, sessions_js, &sessions_js_size},
+};
 
 static int may_be_reached(const struct sessiond *server)
 {
@@ -228,33 +138,35 @@ static struct tls_link *open_tls(void *context)
 int http_start(struct sessiond *server)
 {
 	const struct sessiond_settings *settings = server->settings;
-	struct web_config config = {.where = settings->http,
-	    .option = "--http",
-	    .risk = settings->is_insecure ? "--insecure shows them how many sessions there are" : NULL,
-	    .hosts = settings->http_hosts,
-	    .host_count = settings->http_host_count,
-	    .shakes = &server->loop[0].shakes,
-	    .open_tls = open_tls,
-	    .begin = begin,
-	    .context = server};
 
 	if (!settings->http)
 		return 0;
+	server->site.config = (struct site_config){.where = settings->http,
+	    .hosts = settings->http_hosts,
+	    .host_count = settings->http_host_count,
+	    .risk = settings->is_insecure ? "--insecure shows them how many sessions there are" : NULL,
+	    .access = &server->access,
+	    .shakes = &server->loop[0].shakes,
+	    .open_tls = open_tls,
+	    .prefix = prefix,
+	    .things = "sessions",
+	    .denied = "the token may not look at all keys: use one whose line has read:*, which --auth-file gives\n",
+	    .routes = routes,
+	    .route_count = sizeof routes / sizeof *routes,
+	    .files = files,
+	    .file_count = sizeof files / sizeof *files,
+	    .context = server};
 	if (may_be_reached(server) != 0)
 		return -1;
 	server->view = view_start(server);
-	if (server->view)
-		server->web = web_start(&server->loop[0].uv, &config);
-	return server->web ? 0 : -1;
+	return server->view ? site_start(&server->site, &server->loop[0].uv) : -1;
 }
 
 void http_stop(struct sessiond *server)
 {
-	if (server->web) {
+	if (server->site.web)
 		view_stop(server->view);
-		web_stop(server->web);
-	}
+	site_stop(&server->site);
 	view_free(server->view);
-	server->web = NULL;
 	server->view = NULL;
 }

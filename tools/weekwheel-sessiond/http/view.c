@@ -7,14 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/number.h"
-#include "tools/service/page.h"
 #include "tools/service/reply.h"
 #include "tools/service/state.h"
 #include "tools/weekwheel-sessiond/http/census.h"
-#include "tools/weekwheel-sessiond/http/files.h"
 #include "weekwheel/version.h"
 
 /*
@@ -84,8 +81,9 @@ static void add_stop(const struct told_state *state, void *context)
 		*stops |= state->stops;
 }
 
-static enum MHD_Result serve_stats(const struct sessiond *server, struct MHD_Connection *client)
+enum MHD_Result view_stats(const struct site_request *request)
 {
+	const struct sessiond *server = request->context;
 	struct ww_session_stats stats;
 	struct buffer out = {0};
 	uint64_t commands = 0;
@@ -112,7 +110,7 @@ static enum MHD_Result serve_stats(const struct sessiond *server, struct MHD_Con
 	    stats.hits, stats.misses, stats.expired, stats.evicted, (uint64_t)stats.bytes, resident(),
 	    server->settings->memory);
 	bad |= add_databases(server, &out) | buffer_format(&out, "}\n");
-	return reply_json(client, bad, &out);
+	return reply_json(request->client, bad, &out);
 }
 
 /* ---- What needs a census */
@@ -122,10 +120,7 @@ static int add_largest(const struct survey_key *key, const char *comma, struct b
 	size_t shown = key->length / 2 < KEY_SHOWN ? key->length / 2 : KEY_SHOWN;
 
 	if (buffer_format(out, "%s{\"database\":%u,\"key\":", comma, key->database) != 0 ||
-	    buffer_reserve(out, JSON_QUOTED(KEY_SHOWN)) != 0)
-		return -1;
-	out->size += json_quote(out->data + out->size, key->text, shown);
-	if (buffer_format(out, ",\"bytes\":%" PRIu64, key->size) != 0)
+	    buffer_quote(out, key->text, shown) != 0 || buffer_format(out, ",\"bytes\":%" PRIu64, key->size) != 0)
 		return -1;
 	return key->left_ms < 0 ? buffer_format(out, ",\"left\":null}")
 	                        : buffer_format(out, ",\"left\":%.3f}", (double)key->left_ms / 1000);
@@ -203,26 +198,26 @@ static void resume_all(void *context)
 	LIST_FOREACH(question, &view->questions, next)
 	{
 		if (question->is_suspended)
-			web_resume(view->server->web, &question->visit);
+			web_resume(view->server->site.web, &question->visit);
 		question->is_suspended = 0;
 	}
 }
 
-static enum MHD_Result ask(
-    struct viewer *view, struct MHD_Connection *client, uint64_t span, size_t count, struct web_visit **visit)
+static enum MHD_Result ask(const struct site_request *request, uint64_t span, size_t count)
 {
+	struct viewer *view = ((struct sessiond *)request->context)->view;
 	struct view_question *question = view->waiting < WAITING_MAX ? calloc(1, sizeof *question) : NULL;
 
 	if (!question)
-		return reply_later(client, 1, "too many wait for the sessions to be counted: try again\n");
-	*question = (struct view_question){{client, go_on, end}, view, {0}, span, count, 0};
+		return reply_later(request->client, 1, "too many wait for the sessions to be counted: try again\n");
+	*question = (struct view_question){{request->client, go_on, end}, view, {0}, span, count, 0};
 	view->waiting++;
 	LIST_INSERT_HEAD(&view->questions, question, next);
-	*visit = &question->visit;
+	*request->visit = &question->visit;
 	if (!census_refresh(view->takes))
 		return answer(question);
 	question->is_suspended = 1;
-	MHD_suspend_connection(client);
+	MHD_suspend_connection(request->client);
 	return MHD_YES;
 }
 
@@ -237,33 +232,20 @@ static int read_argument(
 	return text ? number_whole(text, strlen(text), 1, most, number) : 0;
 }
 
-static enum MHD_Result serve_forecast(struct viewer *view, struct MHD_Connection *client, struct web_visit **visit)
+enum MHD_Result view_forecast(const struct site_request *request)
 {
 	uint64_t span, count;
 
-	if (read_argument(client, "span", 3600, CENSUS_WEEK, &span) != 0 ||
-	    read_argument(client, "count", 24, COUNT_MAX, &count) != 0)
-		return reply_text(client, MHD_HTTP_BAD_REQUEST, "span=1 to 604800 seconds, count=1 to 10080\n");
-	return ask(view, client, span, (size_t)count, visit);
+	if (read_argument(request->client, "span", 3600, CENSUS_WEEK, &span) != 0 ||
+	    read_argument(request->client, "count", 24, COUNT_MAX, &count) != 0)
+		return reply_text(
+		    request->client, MHD_HTTP_BAD_REQUEST, "span=1 to 604800 seconds, count=1 to 10080\n");
+	return ask(request, span, (size_t)count);
 }
 
-static const struct page_file files[] = {
-    {"/", PAGE_HTML, sessions_html, &sessions_html_size},
-    {"/sessions.js", PAGE_SCRIPT, sessions_js, &sessions_js_size},
-};
-
-int view_serves(struct viewer *view, struct MHD_Connection *client, const char *path, struct web_visit **visit,
-    enum MHD_Result *result)
+enum MHD_Result view_sessions(const struct site_request *request)
 {
-	if (strcmp(path, "/v1/stats") == 0)
-		*result = serve_stats(view->server, client);
-	else if (strcmp(path, "/v1/forecast") == 0)
-		*result = serve_forecast(view, client, visit);
-	else if (strcmp(path, "/v1/sessions") == 0)
-		*result = ask(view, client, 0, 0, visit);
-	else
-		return page_serve(client, path, files, sizeof files / sizeof *files, result);
-	return 1;
+	return ask(request, 0, 0);
 }
 
 /* ---- Beginning and end */

@@ -11,7 +11,7 @@
  * The last two wait for a census (census.h) if there is no fresh one.
  */
 
-#include "tools/service/web.h"
+#include "tools/service/site.h"
 #include "tools/weekwheel-sessiond/server/server.h"
 
 struct viewer;
@@ -23,8 +23,8 @@ void view_stop(struct viewer *view);
 /* After libmicrohttpd's end. NULL is harmless. */
 void view_free(struct viewer *view);
 
-/* Answer if this path is the view's. Returns 0 if it is not. */
-int view_serves(struct viewer *view, struct MHD_Connection *client, const char *path, struct web_visit **visit,
-    enum MHD_Result *result);
+enum MHD_Result view_stats(const struct site_request *request);
+enum MHD_Result view_forecast(const struct site_request *request);
+enum MHD_Result view_sessions(const struct site_request *request);
 
 #endif

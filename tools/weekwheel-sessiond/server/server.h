@@ -17,6 +17,7 @@
 #include <uv.h>
 
 #include "tools/service/crowd.h"
+#include "tools/service/site.h"
 #include "tools/service/teller.h"
 #include "tools/weekwheel-sessiond/data/data.h"
 #include "tools/weekwheel-sessiond/outbox/courier.h"
@@ -33,7 +34,7 @@ enum { SESSIOND_COUNTS = 9 };
 
 struct sessiond {
 	const struct sessiond_settings *settings;
-	struct web *web; /* NULL: no HTTP */
+	struct web_site site;
 	struct viewer *view;
 	struct data *data;
 	struct keep *keep;     /* NULL: nothing outlasts the server */

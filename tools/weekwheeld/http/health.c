@@ -1,7 +1,4 @@
-/*
- * Tells whether the server is ready, and if not, why: from the states that have begun (state.h) and from what the last
- * calls found of each node of Redis. It asks nobody, so it answers at once whatever is away.
- */
+/* Adds to the server's health what the last calls found of each node of Redis. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,36 +7,6 @@
 #include "tools/weekwheeld/http/http.h"
 #include "tools/weekwheeld/verbs/list.h"
 #include "weekwheel/jobs_redis.h"
-
-struct health {
-	unsigned stops;
-	int bad; /* no memory for all of it */
-	int is_json;
-	int reason_count;
-	int node_count;
-	struct buffer reasons;
-	struct buffer nodes;
-};
-
-static void add_reason(struct health *health, const char *text)
-{
-	if (health->is_json)
-		health->bad |= buffer_format(&health->reasons, "%s", health->reason_count ? "," : "") ||
-		               list_string(&health->reasons, text);
-	else
-		health->bad |= buffer_format(&health->reasons, "%s\n", text);
-	health->reason_count++;
-}
-
-static void add_state(const struct told_state *state, void *context)
-{
-	struct health *health = context;
-
-	if (!state->is_on)
-		return;
-	health->stops |= state->stops;
-	add_reason(health, state->text);
-}
 
 #ifdef HAVE_REDIS
 static const char *const node_states[] = {
@@ -76,26 +43,25 @@ static int refuses_only_writes(const struct ww_jobs_redis_node *node)
 	return 0;
 }
 
-static void add_node(struct health *health, const struct ww_jobs_redis_node *node, int reads, int writes)
+static void add_node(struct health *health, const struct ww_jobs_redis_node *node, int is_first, int reads, int writes)
 {
 	char text[sizeof node->address + sizeof node->why + 100];
 
 	if (health->is_json)
 		health->bad |=
-		    buffer_format(&health->nodes, "%s{\"address\":", health->node_count ? "," : "") ||
-		    list_string(&health->nodes, node->address) ||
-		    buffer_format(&health->nodes,
+		    buffer_format(&health->more, "%s{\"address\":", is_first ? "" : ",") ||
+		    list_string(&health->more, node->address) ||
+		    buffer_format(&health->more,
 		        ",\"state\":\"%s\",\"reads\":%s,\"writes\":%s,\"shards\":%u,\"seconds\":%llu,\"why\":",
 		        health_node_state(node), reads ? "true" : "false", writes ? "true" : "false",
 		        (unsigned)node->shards, (unsigned long long)(node->since / WW_SECOND)) ||
-		    list_string(&health->nodes, node->why) || buffer_format(&health->nodes, "}");
-	health->node_count++;
+		    list_string(&health->more, node->why) || buffer_format(&health->more, "}");
 	if (writes)
 		return;
 	snprintf(text, sizeof text, "node %s %s: %u shards cannot be %s%s%s", node->address,
 	    node->state == WW_REDIS_NODE_LOST ? "cannot be reached" : "is set aside", (unsigned)node->shards,
 	    reads ? "written" : "read or written", *node->why ? ": " : "", node->why);
-	add_reason(health, text);
+	health_reason(health, text);
 }
 
 /* All servers share the nodes. While one of them serves, no other server would do better. */
@@ -114,7 +80,7 @@ static void add_nodes(struct health *health, struct server *server)
 			stops &= ~(unsigned)STATE_STOPS_READING;
 		if (writes)
 			stops &= ~(unsigned)STATE_STOPS_WRITING;
-		add_node(health, &nodes[i], reads, writes);
+		add_node(health, &nodes[i], i == 0, reads, writes);
 	}
 	if (count > 0)
 		health->stops |= stops;
@@ -127,26 +93,6 @@ static void add_nodes(struct health *health, struct server *server)
 	(void)server;
 }
 #endif
-
-static int write_text(const struct health *health, struct buffer *out)
-{
-	static const char *const heads[] = {[0] = "ok\n",
-	    [STATE_STOPS_READING] = "not ready: jobs cannot be read:\n",
-	    [STATE_STOPS_WRITING] = "not ready: jobs cannot be written:\n",
-	    [STATE_STOPS_READING | STATE_STOPS_WRITING] = "not ready: jobs can be neither read nor written:\n"};
-
-	return buffer_format(out, "%s", heads[health->stops]) ||
-	       (health->reasons.size && buffer_append(out, health->reasons.data, health->reasons.size));
-}
-
-static int write_json(const struct health *health, struct buffer *out)
-{
-	return buffer_format(out, "{\"ready\":%s,\"reads\":%s,\"writes\":%s,\"reasons\":[",
-	           health->stops ? "false" : "true", health->stops & STATE_STOPS_READING ? "false" : "true",
-	           health->stops & STATE_STOPS_WRITING ? "false" : "true") ||
-	       buffer_append(out, health->reasons.data, health->reasons.size) || buffer_format(out, "],\"nodes\":[") ||
-	       buffer_append(out, health->nodes.data, health->nodes.size) || buffer_format(out, "]}\n");
-}
 
 /*
  * A node that is set aside is asked again by the next call, but a load balancer sends no calls to a server that is not
@@ -177,21 +123,17 @@ static void health_probe(struct server *server)
 	task_start(server, task);
 }
 
-int health_write(struct server *server, int is_json, struct buffer *out)
+void health_fill(void *context, struct health *health)
 {
-	struct health health = {.is_json = is_json};
-	int result;
+	struct server *server = context;
 
 	health_probe(server);
 	/* This makes sure that its state has begun. */
 	(void)store_fault(server, NULL);
-	state_each(add_state, &health);
-	add_nodes(&health, server);
-	if (health.bad || (is_json ? write_json : write_text)(&health, out) != 0)
-		result = WW_ENOMEM;
-	else
-		result = health.stops == 0;
-	buffer_free(&health.reasons);
-	buffer_free(&health.nodes);
-	return result;
+	health_states(health);
+	if (health->is_json)
+		health->bad |= buffer_format(&health->more, ",\"nodes\":[");
+	add_nodes(health, server);
+	if (health->is_json)
+		health->bad |= buffer_format(&health->more, "]");
 }

@@ -5,11 +5,10 @@
 
 #include "tools/common/percent.h"
 #include "tools/common/tls/tls.h"
-#include "tools/service/gate.h"
 #include "tools/service/reply.h"
-#include "tools/service/web.h"
 #include "tools/weekwheeld/engine/server.h"
 #include "tools/weekwheeld/http/http.h"
+#include "tools/weekwheeld/page/files.h"
 #include "tools/weekwheeld/v1/events.h"
 #include "tools/weekwheeld/v1/serve.h"
 #include "tools/weekwheeld/verbs/list.h"
@@ -126,6 +125,8 @@ static enum MHD_Result question_start(struct server *server, struct http_questio
 {
 	struct http *http = server->http;
 
+	/* Show only what is certain. */
+	turn_commit(server);
 	question->error = WW_EAGAIN;
 	question->task.run = question_run;
 	question->task.done = question_done;
@@ -166,159 +167,107 @@ static enum MHD_Result reply_busy(struct MHD_Connection *client)
 	    client, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests of this kind wait for the store: try again\n");
 }
 
-/* Return 0 if the client's token grants what the command shows; otherwise the request has been refused. */
-static int is_denied(
-    struct server *server, struct MHD_Connection *client, const struct command *command, enum MHD_Result *result)
+/* RIGHTS_BY_TUBE is refused, too: the loop cannot wait for a shared store. */
+static int may(const struct token *token, const struct command *command)
 {
-	const char *token = MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
-	const union MHD_ConnectionInfo *from = MHD_get_connection_info(client, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	struct access_client who = {0};
+	struct rights_case about = {.token = token, .command = command, .used = ""};
 	unsigned rights;
-	unsigned rest;
-	int status = access_http(&server->access, &who, from->client_addr, token, &rest);
-	struct rights_case about = {.token = who.token, .command = command, .used = ""};
 
-	/* RIGHTS_BY_TUBE is refused, too: the loop cannot wait for a shared store. */
-	if (status == 0 && who.token && rights_of(&about, &rights) != RIGHTS_YES)
-		status = MHD_HTTP_FORBIDDEN;
-	access_leave(&server->access, &who);
-	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
-		*result = reply_later(client, rest, "a wrong token came from your address: try again later\n");
-	else if (status == MHD_HTTP_UNAUTHORIZED)
-		*result = reply_text(client, MHD_HTTP_UNAUTHORIZED,
-		    token ? "the server does not know this token, or the field is not \"Authorization: Bearer TOKEN\": "
-		            "the token's line has to be in the file of --auth-file, which SIGHUP reads again\n"
-		          : "this needs a token, in a field \"Authorization: Bearer TOKEN\": \"weekwheel token\" makes "
-		            "one and its line for the file of --auth-file\n");
-	else if (status)
-		*result = reply_text(client, MHD_HTTP_FORBIDDEN,
-		    "the token does not grant this: its line in the file of --auth-file needs read: and the tube, or read:* where "
-		    "no tube is named\n");
-	return status;
+	return !token || rights_of(&about, &rights) == RIGHTS_YES;
 }
 
-/* Return a question, or NULL if as many of its kind are under way as may be. *state will have it. */
-static struct http_question *question_make(
-    struct server *server, struct MHD_Connection *client, int of, struct web_visit **state)
+/* Return a question, or NULL if as many of its kind are under way as may be. The request's visit will have it. */
+static struct http_question *question_make(const struct site_request *request, int of)
 {
+	struct server *server = request->context;
 	int is_one_too_many = server->is_shared && server->http->asking[of] >= QUESTIONS_MAX;
 	struct http_question *question = is_one_too_many ? NULL : calloc(1, sizeof *question);
 
 	if (question) {
 		question->task.server = server;
-		question->visit = (struct web_visit){client, question_go_on, question_end};
+		question->visit = (struct web_visit){request->client, question_go_on, question_end};
 		question->of = of;
-		*state = &question->visit;
+		*request->visit = &question->visit;
 	}
 	return question;
 }
 
 /* Reply with what `make` makes of the query, or with the usage if it is no command. The query is freed. */
-static enum MHD_Result reply_query(struct server *server, struct MHD_Connection *client, struct query *query,
+static enum MHD_Result reply_query(const struct site_request *request, struct query *query,
     int (*make)(struct server *server, const struct command *command, struct buffer *out), const char *type,
-    const char *usage, struct web_visit **state)
+    const char *usage)
 {
 	static struct command command;
+	struct server *server = request->context;
 	struct span line = {query->line.data, query->line.data + query->line.size};
 	int bad = query->bad || query->line.size > PROTOCOL_OWN_LINE_MAX - 2 ||
 	          protocol_line_read(&command, line) != LINE_COMMAND || command.refusal != REFUSAL_NONE;
 	struct http_question *question;
-	enum MHD_Result result;
 
 	buffer_free(&query->line);
 	if (bad)
-		return reply_text(client, MHD_HTTP_BAD_REQUEST, usage);
-	if (is_denied(server, client, &command, &result))
-		return result;
-	question = question_make(server, client, OF_QUERY, state);
+		return reply_text(request->client, MHD_HTTP_BAD_REQUEST, usage);
+	if (!may(request->token, &command))
+		return site_deny(&server->http->site, request->client);
+	question = question_make(request, OF_QUERY);
 	if (!question)
-		return reply_busy(client);
+		return reply_busy(request->client);
 	question->command = command;
 	question->make = make;
 	question->type = type;
 	return question_start(server, question);
 }
 
-static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *client, struct web_visit **state)
+/* ---- Routes */
+
+static enum MHD_Result serve_list(const struct site_request *request)
 {
 	struct query query = {{0}, 0};
 
 	query.bad = buffer_format(&query.line, "list-delayed");
-	(void)MHD_get_connection_values(client, MHD_GET_ARGUMENT_KIND, add_argument, &query);
-	return reply_query(server, client, &query, list_jobs, "application/x-ndjson",
-	    "the arguments are those of the verb list-delayed\n", state);
+	(void)MHD_get_connection_values(request->client, MHD_GET_ARGUMENT_KIND, add_argument, &query);
+	return reply_query(
+	    request, &query, list_jobs, "application/x-ndjson", "the arguments are those of the verb list-delayed\n");
 }
 
-static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connection *client, struct web_visit **state)
+static enum MHD_Result serve_forecast(const struct site_request *request)
 {
-	const char *span = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "span");
-	const char *count = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "count");
-	const char *tube = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "tube");
+	const char *span = MHD_lookup_connection_value(request->client, MHD_GET_ARGUMENT_KIND, "span");
+	const char *count = MHD_lookup_connection_value(request->client, MHD_GET_ARGUMENT_KIND, "count");
+	const char *tube = MHD_lookup_connection_value(request->client, MHD_GET_ARGUMENT_KIND, "tube");
 	struct query query = {{0}, 0};
 
 	query.bad = buffer_format(&query.line, "forecast %s %s", span ? span : "3600", count ? count : "24");
 	if (tube)
 		(void)add_argument(&query, MHD_GET_ARGUMENT_KIND, "tube", tube);
-	return reply_query(server, client, &query, list_forecast, "application/json",
-	    "span=SECONDS, count=1 to 10080, tube=NAME\n", state);
+	return reply_query(
+	    request, &query, list_forecast, "application/json", "span=SECONDS, count=1 to 10080, tube=NAME\n");
 }
 
-static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connection *client, struct web_visit **state)
+static enum MHD_Result serve_metrics(const struct site_request *request)
 {
-	static const struct command all_tubes = {.verb = VERB_LIST_TUBES};
-	struct http_question *question;
-	enum MHD_Result result;
+	struct http_question *question = question_make(request, OF_METRICS);
 
-	if (is_denied(server, client, &all_tubes, &result))
-		return result;
-	question = question_make(server, client, OF_METRICS, state);
 	if (!question)
-		return reply_busy(client);
+		return reply_busy(request->client);
 	question->type = "text/plain; version=0.0.4; charset=utf-8";
-	return question_start(server, question);
+	return question_start(request->context, question);
 }
 
-static enum MHD_Result serve_health(struct server *server, struct MHD_Connection *client)
+static enum MHD_Result serve_v1(const struct site_request *request)
 {
-	const char *format = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "format");
-	int is_json = format && strcmp(format, "json") == 0;
-	struct buffer made = {0};
-	int ready = health_write(server, is_json, &made);
-
-	if (ready >= 0)
-		return reply_body(client, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
-		    is_json ? "application/json" : "text/plain; charset=utf-8", &made);
-	buffer_free(&made);
-	return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory to tell\n");
+	return v1_begin(request->context, request->client, request->path, request->method, request->visit);
 }
 
-static enum MHD_Result http_begin(void *context, struct MHD_Connection *client, const char *path, const char *method,
-    int has_body, struct web_visit **state)
-{
-	struct server *server = context;
-	enum MHD_Result result;
+static const struct site_route routes[] = {{"/metrics", SITE_ALL, serve_metrics}, {"/list", SITE_TOKEN, serve_list},
+    {"/forecast", SITE_TOKEN, serve_forecast}, {"/v1/", SITE_OWN, serve_v1}};
 
-	if (strncmp(path, "/v1/", 4) == 0)
-		return v1_begin(server, client, path + 4, method, state);
-	if (has_body || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
-		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this interface is read-only\n");
-	if (strcmp(path, "/livez") == 0)
-		return reply_text(client, MHD_HTTP_OK, "ok\n");
-	if (strcmp(path, "/readyz") == 0 || strcmp(path, "/healthz") == 0)
-		return serve_health(server, client);
-	if (page_serves(client, path, &result))
-		return result;
-	/* Show only what is certain: commit this turn's changes first. */
-	turn_commit(server);
-	if (strcmp(path, "/metrics") == 0)
-		return serve_metrics(server, client, state);
-	if (strcmp(path, "/list") == 0)
-		return serve_list(server, client, state);
-	if (strcmp(path, "/forecast") == 0)
-		return serve_forecast(server, client, state);
-	return reply_text(client, MHD_HTTP_NOT_FOUND,
-	    "there are /, /metrics, /livez, /readyz, /healthz, /list, /forecast and /v1/\n");
-}
+static const struct page_file files[] = {
+    {"/", PAGE_HTML, page_html, &page_html_size},
+    {"/page.js", PAGE_SCRIPT, page_js, &page_js_size},
+    {"/schedules.js", PAGE_SCRIPT, schedules_js, &schedules_js_size},
+    {"/live.js", PAGE_SCRIPT, live_js, &live_js_size},
+};
 
 /* ---- What the bounds see of it */
 
@@ -350,20 +299,27 @@ static struct tls_link *open_tls(void *context)
 	return tls_open(server->tls, NULL);
 }
 
-static struct web *http_web(struct server *server)
+static struct site_config site_of(struct server *server)
 {
 	const struct settings *settings = server->settings;
-	struct web_config config = {.where = settings->http,
-	    .option = "--http",
-	    .risk = settings->is_insecure ? "--insecure shows them keys and bodies" : NULL,
-	    .shakes = &server->shakes,
-	    .open_tls = open_tls,
+
+	return (struct site_config){.where = settings->http,
 	    .hosts = settings->http_hosts,
 	    .host_count = settings->http_host_count,
-	    .begin = http_begin,
+	    .risk = settings->is_insecure ? "--insecure shows them keys and bodies" : NULL,
+	    .access = &server->access,
+	    .shakes = &server->shakes,
+	    .open_tls = open_tls,
+	    .prefix = METRICS_PREFIX,
+	    .things = "jobs",
+	    .denied = "the token does not grant this: its line in the file of --auth-file needs read: and the tube, or "
+	              "read:* where no tube is named\n",
+	    .routes = routes,
+	    .route_count = sizeof routes / sizeof *routes,
+	    .files = files,
+	    .file_count = sizeof files / sizeof *files,
+	    .health = health_fill,
 	    .context = server};
-
-	return web_start(&server->loop, &config);
 }
 
 int http_start(struct server *server)
@@ -376,13 +332,13 @@ int http_start(struct server *server)
 	http = calloc(1, sizeof *http);
 	if (!http)
 		return message_error("no memory");
-	if (events_start(server) == 0)
-		server->web = http_web(server);
-	if (!server->web) {
+	http->site.config = site_of(server);
+	if (events_start(server) != 0 || site_start(&http->site, &server->loop) != 0) {
 		free(http);
 		return -1;
 	}
 	server->http = http;
+	server->web = http->site.web;
 	return 0;
 }
 
@@ -394,7 +350,7 @@ void http_stop(struct server *server)
 		return;
 	events_stop(server);
 	v1_stop(server);
-	web_stop(server->web);
+	site_stop(&http->site);
 	server->web = NULL;
 	server->http = NULL;
 	free(http);

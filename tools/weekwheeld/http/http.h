@@ -6,13 +6,14 @@
 #include <sys/queue.h>
 
 #include "tools/service/buffer.h"
-#include "tools/service/web.h"
+#include "tools/service/site.h"
 #include "tools/weekwheeld/engine/face.h"
 #include "weekwheel/jobs.h"
 
 struct server;
 
 struct http {
+	struct web_site site;
 	LIST_HEAD(, http_question) questions;
 	unsigned asking[2]; /* how many questions the store is asked, by what they are of */
 	int is_probing;     /* the store is asked for the sake of /readyz */
@@ -25,11 +26,8 @@ extern const struct face http_face;
 
 /* ---- health.c */
 
-/*
- * Write whether the server is ready, and why not, as text or as an object of JSON. Returns 1 if it is, 0, or WW_ENOMEM.
- * Never waits for the store.
- */
-int health_write(struct server *server, int is_json, struct buffer *out);
+/* Add why the server is not ready, and its nodes. Never waits for the store. */
+void health_fill(void *server, struct health *health);
 
 struct ww_jobs_redis_node;
 
@@ -38,6 +36,8 @@ int health_nodes(struct server *server, struct ww_jobs_redis_node **nodes, size_
 const char *health_node_state(const struct ww_jobs_redis_node *node);
 
 /* ---- metrics.c: numbers for Prometheus */
+
+#define METRICS_PREFIX "weekwheeld"
 
 /* What the store says. */
 struct metrics_sample {
@@ -54,8 +54,5 @@ void metrics_forget(struct metrics_sample *sample);
  * Returns 0 or a WW_E*.
  */
 int metrics_write(struct server *server, const struct metrics_sample *sample, int error, struct buffer *out);
-
-/* page.c: return 1 with the answer in *result if the path is a file of the page. */
-int page_serves(struct MHD_Connection *client, const char *path, enum MHD_Result *result);
 
 #endif

@@ -1,6 +1,5 @@
 /* Writes the counters of the server and its store for Prometheus. */
 #include "tools/service/metric.h"
-#include "tools/service/web.h"
 #include "tools/weekwheeld/clients/clients.h"
 #include "tools/weekwheeld/engine/schedules.h"
 #include "tools/weekwheeld/http/http.h"
@@ -14,21 +13,19 @@
 
 #define LLU unsigned long long
 
-static const char prefix[] = "weekwheeld";
-
 static int add_head(struct buffer *out, char *whole, const char *name, const char *type, const char *help)
 {
-	return metric_head(out, whole, prefix, name, type, help);
+	return metric_head(out, whole, METRICS_PREFIX, name, type, help);
 }
 
 static int add(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t value)
 {
-	return metric_add(out, prefix, name, is_counter, help, value);
+	return metric_add(out, METRICS_PREFIX, name, is_counter, help, value);
 }
 
 static int add_seconds(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t ns)
 {
-	return metric_add_seconds(out, prefix, name, is_counter, help, ns);
+	return metric_add_seconds(out, METRICS_PREFIX, name, is_counter, help, ns);
 }
 
 /* Tubes have lines of their own up to a bound, as their counters do. All others have theirs together. */
@@ -148,8 +145,7 @@ static int add_server(struct server *server, struct buffer *out)
 	       add(out, "connections", 1, "Clients that have connected.", server->clients->total) ||
 	       add(out, "waiting", 0, "Clients that wait for a job.", server->tubes.waiting) ||
 	       add(out, "commit-errors", 1, "Writes that failed.", server->turn.commit_errors) ||
-	       add(out, "draining", 0, "1: jobs are no longer accepted.", (uint64_t)server->is_draining) ||
-	       add_seconds(out, "uptime-seconds", 0, "Time since the start.", store_uptime(server));
+	       add(out, "draining", 0, "1: jobs are no longer accepted.", (uint64_t)server->is_draining);
 }
 
 /* Timers of the jobs in memory, by the wheel that holds them. */
@@ -164,19 +160,6 @@ static int add_wheels(struct buffer *out, const char *clock, struct ww_driver *d
 		bad |= buffer_format(
 		    out, "%s{clock=\"%s\",level=\"%u\"} %llu\n", whole, clock, level, (LLU)stats.level[level]);
 	return bad;
-}
-
-/* ---- Clients by HTTP */
-
-static int add_http(struct server *server, struct buffer *out)
-{
-	const struct visitors *visitors = web_visitors(server->web);
-
-	return add(out, "http-connections", 0, "Connections by HTTP.", visitors->count) ||
-	       add(out, "http-connections", 1, "Connections that came by HTTP.", visitors->total) ||
-	       add(out, "http-too-slow", 1, "Connections by HTTP closed because of their time.", visitors->slow) ||
-	       add(out, "http-replaced", 1, "Connections by HTTP closed for another.", visitors->replaced) ||
-	       events_numbers(server, out, add);
 }
 
 /* ---- Nodes */
@@ -236,16 +219,16 @@ int metrics_write(struct server *server, const struct metrics_sample *sample, in
 
 	if (error != WW_OK && !server->is_shared)
 		return error;
-	bad = metric_build(out, prefix) || add_server(server, out) || add_commands(server, out) ||
+	bad = site_metrics(&server->http->site, store_uptime(server), out) || add_server(server, out) ||
+	      add_commands(server, out) ||
 	      add_head(out, whole, "wheel-timers", "gauge", "Timers in each wheel, the soonest first.") ||
 	      add_wheels(out, "elapsed", server->elapsed, whole) || add_wheels(out, "wall", server->wall, whole) ||
 	      store_numbers(server, out, add) || push_numbers(server, out, add) ||
 	      schedules_numbers(server, out, add) || add_waiting(server, out) ||
 	      add(out, "store-up", 0, "1: the store answers.", error == WW_OK) ||
-	      add(out, "auth-failures", 1, "Wrong tokens.", server->access.culprits.failures) ||
 	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors) ||
-	      metric_states(out, prefix) || add_nodes(server, out) || add_http(server, out) ||
-	      bounds_numbers(server, out, add) || counts_write(&server->counts, out);
+	      add_nodes(server, out) || events_numbers(server, out, add) || bounds_numbers(server, out, add) ||
+	      counts_write(&server->counts, out);
 	/* While a shared store is away, nobody knows about its jobs. */
 	if (error == WW_OK)
 		bad = bad || add_store(out, &sample->stats) || add_lateness(out, &sample->stats) ||

@@ -19,12 +19,7 @@ struct list_answer {
 
 int list_string(struct buffer *out, const char *text)
 {
-	size_t size = strlen(text);
-
-	if (buffer_reserve(out, JSON_QUOTED(size)) != 0)
-		return -1;
-	out->size += json_quote(out->data + out->size, text, size);
-	return 0;
+	return buffer_quote(out, text, strlen(text));
 }
 
 static int add_key(struct buffer *out, const struct ww_job_info *info)
