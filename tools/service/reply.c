@@ -42,6 +42,9 @@ static enum MHD_Result response_send(struct MHD_Connection *client, unsigned sta
 
 	if (!response)
 		return MHD_NO;
+	/* libmicrohttpd may see its end elsewhere than a proxy: what follows is not taken for another request. */
+	if (MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING))
+		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (status == MHD_HTTP_UNAUTHORIZED)
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
 	result = MHD_queue_response(client, status, response);
@@ -70,6 +73,14 @@ enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status, const
 
 	(void)buffer_append(&body, text, strlen(text));
 	return reply_body(client, status, REPLY_TEXT, &body);
+}
+
+enum MHD_Result reply_last(struct MHD_Connection *client, unsigned status, const char *text)
+{
+	struct buffer body = {0};
+
+	(void)buffer_append(&body, text, strlen(text));
+	return reply_with(client, status, REPLY_TEXT, &body, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
 enum MHD_Result reply_file(

@@ -17,6 +17,9 @@ enum MHD_Result reply_body(struct MHD_Connection *client, unsigned status, const
 
 enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status, const char *text);
 
+/* And close the connection. */
+enum MHD_Result reply_last(struct MHD_Connection *client, unsigned status, const char *text);
+
 /* Answer with a file that stays in memory, which a browser may use as the policy says (Content-Security-Policy). */
 enum MHD_Result reply_file(
     struct MHD_Connection *client, const char *type, const char *data, size_t size, const char *policy);

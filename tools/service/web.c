@@ -10,6 +10,7 @@
 
 #include "tools/common/message.h"
 #include "tools/service/address.h"
+#include "tools/service/framing.h"
 #include "tools/service/gate.h"
 #include "tools/service/relay.h"
 #include "tools/service/reply.h"
@@ -78,8 +79,10 @@ static enum MHD_Result web_serve(void *context, struct MHD_Connection *client, c
 	struct web *web = context;
 	struct web_visit *visit = *state;
 	const struct web_config *config = &web->config;
+	char room[FRAMING_HOST];
+	const char *host;
+	const char *wrong;
 
-	(void)version;
 	if (visit && visit->go_on)
 		return visit->go_on(visit, data, size);
 	if (visit && *size > 0) {
@@ -87,14 +90,16 @@ static enum MHD_Result web_serve(void *context, struct MHD_Connection *client, c
 		*size = 0;
 		return MHD_YES;
 	}
-	if (!visit && is_answered_at_once(config, path, method)) {
+	wrong = framing_read(client, version, &path, &host, room);
+	if (!wrong && !visit && is_answered_at_once(config, path, method)) {
 		*state = &deferred;
 		return MHD_YES;
 	}
 	*state = NULL;
 	visitors_note(&web->visitors, reply_descriptor(client), 1, uv_now(web->loop));
-	if (!gate_is_ours(config->hosts, config->host_count,
-	        MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
+	if (wrong)
+		return reply_last(client, MHD_HTTP_BAD_REQUEST, wrong);
+	if (!gate_is_ours(config->hosts, config->host_count, host))
 		return reply_text(client, MHD_HTTP_MISDIRECTED_REQUEST,
 		    "this server does not have this name: use its address, or start it with --http-host NAME\n");
 	return config->begin(
