@@ -23,7 +23,7 @@ struct culprit {
 
 struct culprits {
 	struct culprit list[CULPRITS_MAX];
-	uint64_t failures; /* wrong tokens in all */
+	_Atomic uint64_t failures; /* wrong tokens in all; any thread may read it */
 };
 
 /* Too many of the address wait for their turn. */
