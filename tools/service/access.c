@@ -166,7 +166,7 @@ int access_http(struct access *access, struct access_client *client, const struc
     unsigned *rest)
 {
 	static const char scheme[] = "Bearer ";
-	struct access_said said = {.secret = field + sizeof scheme - 1};
+	struct access_said said = {.user = NULL};
 	uint64_t rests;
 	int status = 0;
 
@@ -175,6 +175,7 @@ int access_http(struct access *access, struct access_client *client, const struc
 		return 0;
 	if (!field || strncasecmp(field, scheme, sizeof scheme - 1) != 0)
 		return 401;
+	said.secret = field + sizeof scheme - 1;
 	said.size = strlen(said.secret);
 	pthread_mutex_lock(&access->lock);
 	rests = culprit_rests(&access->culprits, &client->from, now_of(access));
