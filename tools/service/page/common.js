@@ -26,13 +26,14 @@ class Problem extends Error {
 	}
 }
 
-// A wrong token makes everybody wait who comes from this address: then nothing is asked until another is given.
+// After a wrong token nothing is asked until another is given, or, if the server wants a rest, until that is over.
 let refusal = "";
 let restUntil = 0;
 
 function useToken(text) {
 	token = text;
 	refusal = "";
+	restUntil = 0;
 	sessionStorage.setItem("token", token);
 }
 

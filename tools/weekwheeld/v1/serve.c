@@ -461,7 +461,7 @@ static int take_token(struct v1_request *request, const char *path)
 	    header(request, MHD_HTTP_HEADER_AUTHORIZATION), &rest);
 
 	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
-		return v1_problem(request, MHD_HTTP_TOO_MANY_REQUESTS, NULL, "send a right token after that time",
+		return v1_problem(request, MHD_HTTP_TOO_MANY_REQUESTS, NULL, "send a right token, which need not wait",
 		    "a wrong token came from this address: wait %u seconds", request->rest = rest);
 	if (status && strcmp(path, "openapi.json") != 0)
 		return v1_problem(request, MHD_HTTP_UNAUTHORIZED, NULL, "send \"Authorization: Bearer TOKEN\"",

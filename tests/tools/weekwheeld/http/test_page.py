@@ -293,7 +293,7 @@ class Page(Case):
             browser.until_text("#state", "does not know this token")
             equal(browser.run("return refresh().then(() => { listenAgain(); return [calls, sessionStorage.getItem('token')]; })"),
                   [1, ""])
-            # The right one is used, after the rest that the server wants.
+            # The right one is used at once.
             browser.type("#token", self.token)
             browser.click("#login button")
             browser.until_text("#state", "ready, ")
