@@ -298,9 +298,8 @@ static int is_done(enum sent_verb verb, const char *answer)
 
 uint64_t book_sends_late(const struct job *job, enum sent_verb verb, uint64_t by, uint64_t of)
 {
-	note("call",
-	    ",\"call\":%" PRIu64 ",\"job\":\"e%" PRIu32 "\",\"to\":\"%s\",\"by\":%" PRIu64 ",\"of\":%" PRIu64, ++calls,
-	    job->number, effects[verb], by, of);
+	note("call", ",\"call\":%" PRIu64 ",\"job\":\"e%" PRIu32 "\",\"to\":\"%s\",\"by\":%" PRIu64 ",\"of\":%" PRIu64,
+	    ++calls, job->number, effects[verb], by, of);
 	return calls;
 }
 

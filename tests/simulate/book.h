@@ -27,8 +27,8 @@ struct job {
 	unsigned attempts; /* until it is buried, or 0 */
 
 	uint32_t puts;
-	uint32_t sure; /* the put that it certainly has the body of; 0: one of several */
-	uint64_t id;   /* as last heard; 0: unknown */
+	uint32_t sure;         /* the put that it certainly has the body of; 0: one of several */
+	uint64_t id;           /* as last heard; 0: unknown */
 	uint32_t acknowledged; /* the last put that was answered */
 	uint32_t taken_puts;   /* puts that were sent when it was reserved last */
 	uint64_t taken;        /* the number of that delivery in the history */

@@ -16,11 +16,11 @@ enum { EXPECTED = 32, HELD = 16, LINE = 256 };
 /* What an answer will be to. */
 struct expected {
 	enum { OTHER, CHANGE, RESERVE, PAUSE, LATE } kind;
-	struct job *job; /* of the command, if it is on one that is known */
+	struct job *job;     /* of the command, if it is on one that is known */
 	enum sent_verb verb; /* LATE, and its number in the history */
 	uint64_t call;
-	unsigned tube;   /* PAUSE */
-	uint64_t until;  /* PAUSE: at the earliest */
+	unsigned tube;  /* PAUSE */
+	uint64_t until; /* PAUSE: at the earliest */
 	uint64_t length;
 };
 

@@ -434,12 +434,12 @@ static void print_totals(const struct totals *all, const char *name)
 {
 	printf("%s: %" PRIu64 " days, %" PRIu64 " lives of the server, %" PRIu64 " power failures; %" PRIu64
 	       " jobs, %" PRIu64 " deliveries, changes: %" PRIu64 " acknowledged, %" PRIu64 " unanswered, %" PRIu64
-	       " refused, %" PRIu64 " ends of what was put again; disk: %" PRIu64 " writes and %" PRIu64 " syncs, of which %" PRIu64 " and %" PRIu64
-	       " failed, %" PRIu64 " found it full, %" PRIu64 " lies, %" PRIu64 " changes lost, %" PRIu64
-	       " torn; trace %016" PRIx64 "\n",
+	       " refused, %" PRIu64 " ends of what was put again; disk: %" PRIu64 " writes and %" PRIu64
+	       " syncs, of which %" PRIu64 " and %" PRIu64 " failed, %" PRIu64 " found it full, %" PRIu64
+	       " lies, %" PRIu64 " changes lost, %" PRIu64 " torn; trace %016" PRIx64 "\n",
 	    name, all->days, all->lives, all->powers, all->jobs, all->deliveries, all->acknowledged, all->unanswered,
-	    all->refused, all->late_ends, all->disk.writes, all->disk.syncs, all->disk.failed_writes, all->disk.failed_syncs,
-	    all->disk.full, all->disk.lies, all->disk.lost, all->disk.torn, all->hash);
+	    all->refused, all->late_ends, all->disk.writes, all->disk.syncs, all->disk.failed_writes,
+	    all->disk.failed_syncs, all->disk.full, all->disk.lies, all->disk.lost, all->disk.torn, all->hash);
 }
 
 static void add_totals(struct totals *to, const struct totals *from)

@@ -114,4 +114,5 @@ START_TEST(damage_is_what_two_copies_have)
 }
 END_TEST
 
-TEST_MAIN("jobs/copy", what_a_server_writes_behind_the_last_commit_is_no_damage_of_the_copy, damage_is_what_two_copies_have)
+TEST_MAIN(
+    "jobs/copy", what_a_server_writes_behind_the_last_commit_is_no_damage_of_the_copy, damage_is_what_two_copies_have)
