@@ -1,8 +1,8 @@
 # What the servers share: listening, tokens, HTTP in their loop, states, and the common part of their pages.
-service_FOLDERS := tools/service
+service_FOLDERS := tools/service tools/service/settings
 service_USES := base core common tls
 service_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
-service_TESTS := tests/tools/service
+service_TESTS := tests/tools/service tests/tools/service/settings
 service_OBJECTS := $(B)/obj/gen/service_files.o
 
 $(B)/gen/service_files.c: tools/service/page/page.css tools/service/page/common.js scripts/file-to-c $(B)/config.mk

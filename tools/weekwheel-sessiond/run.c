@@ -136,7 +136,7 @@ static int start(struct sessiond *server)
 	(void)snprintf(server->run_id, sizeof server->run_id, "%016" PRIx64 "%016" PRIx64 "%08" PRIx32, random[0],
 	    random[1], (uint32_t)random[2]);
 	auth_start(server);
-	crowd_begin(&server->crowd, "max-connections-per-address", server->settings->per_address_max);
+	crowd_begin(&server->crowd, "max-connections-per-address", server->settings->max_per_address);
 	if (secure_start(server) != 0 || start_outbox(server) != 0 || start_data(server) != 0 ||
 	    start_keep(server) != 0 || start_courier(server) != 0 || start_loops(server) != 0)
 		return -1;

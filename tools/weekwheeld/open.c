@@ -73,7 +73,7 @@ static int open_local(struct server *server)
 	config.driver = server->elapsed;
 	config.wall = server->wall;
 	config.sync = settings->sync;
-	config.sync_ns = settings->sync_ns;
+	config.sync_ns = settings->sync_interval;
 	config.body_max = (size_t)settings->max_job_size;
 	config.max_disk = settings->max_disk;
 	config.history_max = settings->max_history;

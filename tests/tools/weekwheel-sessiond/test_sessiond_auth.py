@@ -364,7 +364,7 @@ class Doors(Case):
         matches("tokens and sessions would pass unencrypted", says("--listen", "0.0.0.0:0", "--auth-file", "tokens"))
         matches("no client needs a token or a certificate", says(*tls))
         matches("needs a certificate", says("--listen", "tls:127.0.0.1:0"))
-        matches("are for --listen tls", says("--tls-cert", "server.pem"))
+        matches("--tls-cert is for TLS", says("--tls-cert", "server.pem"))
         matches("--auth-file 'none'", says("--auth-file", "none"))
         with Sessiond(*tls, "--auth-file", "tokens") as server:
             assert server.port
@@ -378,7 +378,7 @@ class Doors(Case):
 
         for address in ("0.0.0.0:0", "[::]:0"):
             matches("other machines can reach .*, and everybody could use it, unencrypted.*--insecure", says("--http", address))
-        matches("tokens and keys would pass unencrypted", says("--http", "0.0.0.0:0", "--auth-file", "tokens"))
+        matches("tokens and sessions would pass unencrypted", says("--http", "0.0.0.0:0", "--auth-file", "tokens"))
         matches("needs a certificate", says("--http", "tls:127.0.0.1:0"))
         matches("no client needs a token or a certificate", says("--http", "tls:0.0.0.0:0", "--tls-cert", "server.pem", "--tls-key", "server.key"))
         with Sessiond("--http", "tls:0.0.0.0:0", "--tls-cert", "server.pem", "--tls-key", "server.key", "--auth-file", "tokens") as server:

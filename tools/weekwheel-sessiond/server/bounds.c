@@ -60,7 +60,7 @@ static void tell_others(struct loop *loop)
 
 int bounds_are_passed(const struct sessiond *server, size_t more)
 {
-	int are_passed = buffer_all() + more > server->settings->buffers_max;
+	int are_passed = buffer_all() + more > server->settings->max_buffers;
 
 	if (are_passed)
 		state_seen("buffers",
@@ -77,7 +77,7 @@ int bounds_find_large(struct loop *loop, size_t *least)
 	if (!bounds_are_passed(server, 0))
 		return 0;
 	all = look_at(loop, &most);
-	if (most == 0 || all < server->settings->buffers_max / server->loop_count) {
+	if (most == 0 || all < server->settings->max_buffers / server->loop_count) {
 		tell_others(loop);
 		return 0;
 	}

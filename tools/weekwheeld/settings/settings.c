@@ -1,277 +1,139 @@
-/* How a command line and a configuration file are read. */
-#include "tools/weekwheeld/settings/settings.h"
+/* The table of weekwheeld's own options. */
+#include <stdlib.h>
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
-#include "tools/common/message.h"
-#include "tools/service/address.h"
+#include "tools/service/settings/settings.h"
 #include "tools/weekwheeld/settings/read.h"
-#include "weekwheel/version.h"
+#include "weekwheel/driver.h"
+#include "weekwheel/jobs_redis.h"
 
-enum { CONFIG_MAX = 65536 };
+#define AT(member) SETTING_AT(settings, member)
+#define PUSH(member) SETTING_AT(settings, push.config.member)
+#define SECONDS (WW_SECOND)
+#define DAYS (86400 * WW_SECOND)
+#define PIB (UINT64_C(1) << 50)
 
-static void settings_help(void)
-{
-	fputs("Usage: weekwheeld --data DIR [OPTION]...\n"
-	      "       weekwheeld --store redis://HOST:PORT/ [OPTION]...\n"
-	      "\n"
-	      "Keep jobs until they are due, in a second or in six months, and give them to workers, in the protocol\n"
-	      "of beanstalkd 1.12.\n"
-	      "\n"
-	      "Options:\n",
-	    stdout);
-	options_help(stdout, settings_table, settings_count);
-	fputs("\n"
-	      "Example, a server of your own, and a job for it:\n"
-	      "  weekwheeld --data jobs &\n"
-	      "  printf 'put 0 3 60 5\\r\\nhello\\r\\nreserve\\r\\n' | nc -q 5 127.0.0.1 11300\n",
-	    stdout);
-}
+_Static_assert((int)WW_SYNC_ALWAYS == SETTINGS_ALWAYS && (int)WW_SYNC_INTERVAL == SETTINGS_INTERVAL &&
+                   (int)WW_SYNC_SYSTEM == SETTINGS_SYSTEM,
+    "open.c hands --sync to the store");
 
-static int read_sync(struct settings *settings, const char *value)
-{
-	static const char *const names[] = {
-	    [WW_SYNC_ALWAYS] = "always", [WW_SYNC_INTERVAL] = "interval", [WW_SYNC_SYSTEM] = "system"};
-	int found = words_find(settings_span(value), names, 3);
+/* What an option needs. */
+#define FOR_REDIS                                                                                                      \
+	.needs = "store", .or_one = "store-file",                                                                      \
+	.why = "is for jobs in Redis: --store is missing; give that too, or leave it out"
+#define FOR_PUSH                                                                                                       \
+	.needs = "push",                                                                                               \
+	.why = "is for jobs that are delivered over HTTP: --push TUBE is missing; give that too, or leave it out"
+#define FOR_QUOTA                                                                                                      \
+	.needs = "data", .or_one = "memory",                                                                           \
+	.why =                                                                                                         \
+	    "is for --data and --memory: other servers put into Redis, too, and its own limit is maxmemory; leave it out"
+#define FOR_SYNC                                                                                                       \
+	"data", "is for --data: Redis writes when its own configuration says (appendonly, appendfsync), and --memory " \
+	        "writes nothing; leave it out"
 
-	if (found >= 0)
-		settings->sync = (enum ww_jobs_sync)found;
-	return found;
-}
+static const struct setting table[] = {
+    {'d', "data", "DIR", "the folder in which jobs are kept; made if missing", NULL, SETTING_TEXT, AT(data)},
+    {'m', "memory", NULL, "keep jobs only in memory, until the server ends", NULL, SETTING_FLAG, AT(is_memory)},
+    {'s', "store", "URL",
+        "keep jobs in Redis, for several servers: redis://HOST:PORT/,\nredis://HOST:PORT,HOST:PORT for a cluster, or unix:///PATH",
+        .read = settings_store_url},
+    {0, "store-file", "FILE", "read that URL from a file, to hide its password", .read = settings_store_file},
+    {0, "max-downtime", "TIME", "how long the clock may say that the machine was off (%s)", "30d", SETTING_TIME,
+        AT(max_downtime), .most = 3650 * DAYS, .needs = "data",
+        .why = "is for --data: Redis keeps its own time, and --memory keeps nothing; leave it out"},
+    {0, "max-disk", "BYTES", "refuse new jobs when the folder takes so much, such as 10G (a full disk)", "0",
+        SETTING_BYTES_OR_0, AT(max_disk), WW_JOBS_DISK_LEAST, PIB, .needs = "data",
+        .why = "is for --data: Redis has its own limit (maxmemory), and --memory writes nothing; leave it out"},
+    {'z', "max-job-size", "BYTES", "the longest body of a job (%s)", "65535", SETTING_BYTES, AT(max_job_size), 1,
+        WW_JOB_BODY_MAX},
+    {0, "max-connections", "N", "the most clients at a time (0: as \"ulimit -n\" allows)", NULL, SETTING_WHOLE,
+        AT(max_connections), .most = 10000000},
+    {0, "max-memory", "BYTES",
+        "refuse new jobs and tubes when jobs and clients take so much memory\n(three quarters of the machine's)", NULL,
+        SETTING_BYTES, AT(max_memory), 16 << 20, PIB},
+    {0, "max-watched", "N", "the most tubes that a client watches (%s)", "10000", SETTING_WHOLE, AT(max_watched), 1,
+        1000000},
+    {0, "max-tubes", "N", "the most tubes in all (%s)", "100000", SETTING_WHOLE, AT(max_tubes), 1, 10000000},
+    {0, "max-jobs", "N", "refuse new jobs when there are so many (0: any number)", NULL, SETTING_WHOLE, AT(max_jobs),
+        .most = PIB, FOR_QUOTA},
+    {0, "max-tube-jobs", "N", "refuse new jobs of a tube that has so many (0: any number)", NULL, SETTING_WHOLE,
+        AT(max_tube_jobs), .most = PIB, FOR_QUOTA},
+    {0, "max-history", "N", "keep so many runs of jobs that ask for it, then forget the oldest\n(%s); 0: none", "10000",
+        SETTING_WHOLE, AT(max_history), .most = 10000000, .needs = "data", .or_one = "memory",
+        .why = "is for --data and --memory: a store in Redis keeps 10,000 runs; leave it out"},
+    {0, "max-output", "BYTES", "the most answers a client may leave unread (%s)", "4M", SETTING_BYTES, AT(max_output),
+        4096, WW_JOB_BODY_MAX},
+    {0, "redis-prefix", "NAME", "the beginning of each key in Redis (%s)", "weekwheel", .read = settings_store_prefix,
+        FOR_REDIS},
+    {0, "redis-shards", "N", "the number of parts of a new store (16)", NULL, SETTING_WHOLE, AT(redis.shards), 1,
+        WW_REDIS_SHARDS_MAX, FOR_REDIS},
+    {0, "redis-replicas", "N", "replicas that must have a job before its put is answered (0)", NULL, SETTING_WHOLE,
+        AT(redis.replicas), .most = WW_REDIS_REPLICAS_MAX, FOR_REDIS},
+    {0, "redis-lease", "TIME", "after this silence others take over a server's work (%s)", "6s", SETTING_TIME,
+        AT(redis.lease), WW_SECOND, 3600 * SECONDS, FOR_REDIS},
+    {0, "redis-timeout", "TIME", "how long to wait for an answer of Redis (%s)", "2s", SETTING_TIME, AT(redis.timeout),
+        10 * WW_MILLISECOND, 3600 * SECONDS, FOR_REDIS},
+    {'p', "push", "TUBE,...", "deliver the jobs of these tubes as HTTP requests", NULL, SETTING_LIST, .repeats = 1,
+        .read = settings_push_tube},
+    {0, "push-in-flight", "N", "the most requests at a time (%s)", "256", SETTING_WHOLE, PUSH(in_flight), 1, 65536,
+        FOR_PUSH},
+    {0, "push-per-host", "N", "the most of these to one address (%s)", "16", SETTING_WHOLE, PUSH(per_host), 1, 65536,
+        FOR_PUSH},
+    {0, "push-timeout", "TIME", "how long a request may take, or the job's time to run (%s)", "30s", SETTING_TIME,
+        PUSH(timeout), WW_MILLISECOND, DAYS, FOR_PUSH},
+    {0, "push-attempts", "N", "attempts of a job without a limit of its own (%s); 0: no limit", "25", SETTING_WHOLE,
+        PUSH(attempts), .most = 1000000, FOR_PUSH},
+    {0, "push-rest-after", "N", "let a host rest after so many requests without an answer (%s); 0: never", "5",
+        SETTING_WHOLE, PUSH(rest_after), .most = 1000000, FOR_PUSH},
+    {0, "push-connect-timeout", "TIME", "how long a connection may take (%s)", "5s", SETTING_TIME,
+        PUSH(connect_timeout), WW_MILLISECOND, 3600 * SECONDS, FOR_PUSH},
+    {0, "push-grace", "TIME", "how long requests may still take when the server ends (%s)", "10s", SETTING_TIME,
+        AT(push.grace), .most = 3600 * SECONDS, FOR_PUSH},
+    {0, "push-success", "STATUS,...", "statuses that count as success, in addition to 2xx", NULL, SETTING_LIST,
+        .repeats = 1, .read = settings_push_status, FOR_PUSH},
+    {0, "push-networks", "WHICH,...",
+        "what may be called in addition to public addresses: loopback,\nprivate, link-local, special, ranges such as 10.1.0.0/16",
+        NULL, SETTING_LIST, .repeats = 1, .read = settings_push_network, FOR_PUSH},
+    {0, "push-deny", "RANGE,...", "what may not be called, whatever other options say", NULL, SETTING_LIST,
+        .repeats = 1, .read = settings_push_deny, FOR_PUSH},
+    {0, "push-schemes", "SCHEME,...", "http, https (both)", NULL, SETTING_LIST, .repeats = 1,
+        .read = settings_push_scheme, FOR_PUSH},
+    {0, "push-secret-file", "FILE", "sign requests with the secret in this file", NULL, SETTING_SECRET, PUSH(secret),
+        FOR_PUSH},
+    {0, "push-ca-file", "FILE", "certificates to trust instead of the system's", .read = settings_push_certificates,
+        FOR_PUSH},
+};
 
-static int read_clock(struct settings *settings, const char *value)
-{
-	static const char ahead[] = "virtual:";
+static const struct setting_here here[] = {
+    {"listen", "127.0.0.1:11300", NULL, NULL},
+    {"sync", "always", FOR_SYNC},
+    {"sync-interval", "50ms", FOR_SYNC},
+    {NULL, NULL, NULL, NULL},
+};
 
-	if (strcmp(value, "real") == 0) {
-		settings->is_virtual = 0;
-		return 0;
-	}
-	settings->is_virtual = 1;
-	settings->ahead = 0;
-	if (strcmp(value, "virtual") == 0)
-		return 0;
-	if (strncmp(value, ahead, sizeof ahead - 1) != 0)
-		return -1;
-	return words_seconds(settings_span(value + sizeof ahead - 1), UINT32_MAX, &settings->ahead);
-}
-
-/* These take effect at once, for messages about the other options. */
-static int read_level(const char *value)
-{
-	static const char *const names[] = {[MESSAGE_ERROR] = "error",
-	    [MESSAGE_WARNING] = "warning",
-	    [MESSAGE_INFO] = "info",
-	    [MESSAGE_DEBUG] = "debug"};
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (names[i] && strcmp(value, names[i]) == 0) {
-			message_level = (enum message_level)i;
-			return 0;
-		}
-	return -1;
-}
-
-static int read_form(const char *value)
-{
-	if (strcmp(value, "json") == 0)
-		message_form = MESSAGE_JSON;
-	else if (strcmp(value, "text") == 0)
-		message_form = message_form_found();
-	else
-		return -1;
-	return 0;
-}
-
-static int read_listen(struct settings *settings, const struct options *options)
-{
-	const char *value = options->value;
-	const char *expected = address_check(value + (address_is_tls(value) ? ADDRESS_TLS_PREFIX : 0));
-
-	if (!expected && settings->listen_count == SETTINGS_LISTEN_MAX)
-		expected = "at most 16 addresses in all";
-	if (expected)
-		return settings_bad(options, OPTION_LISTEN, expected);
-	settings->listen[settings->listen_count++] = options->value;
-	return 0;
-}
-
-static int read_config(struct settings *settings, const struct options *options);
-
-/* Read an option whose value is not a number. Returns 0, -1 after a message, or 1: the program ends after help. */
-static int read_other(struct settings *settings, const struct options *options, int id)
-{
-	const char *value = options->value;
-
-	switch (id) {
-	case OPTION_DATA:
-		settings->data = value;
-		return 0;
-	case OPTION_MEMORY:
-		settings->is_memory = 1;
-		return 0;
-	case OPTION_LISTEN:
-		return read_listen(settings, options);
-	case OPTION_UNIX:
-		settings->unix_path = value;
-		return strlen(value) < sizeof((struct sockaddr_un *)0)->sun_path
-		           ? 0
-		           : settings_bad(options, id, "the path of a socket, at most 107 bytes");
-	case OPTION_TLS_CERT:
-		settings->tls.certificate = value;
-		return 0;
-	case OPTION_TLS_KEY:
-		settings->tls.key = value;
-		return 0;
-	case OPTION_TLS_CLIENT_CA:
-		settings->tls.trusted = value;
-		return 0;
-	case OPTION_SOCKET_MODE:
-	case OPTION_SOCKET_GROUP:
-	case OPTION_AUTH_FILE:
-	case OPTION_INSECURE:
-	case OPTION_HTTP_HOST:
-		return settings_access_option(settings, options, id);
-	case OPTION_HTTP:
-		settings->http = value;
-		value += address_is_tls(value) ? ADDRESS_TLS_PREFIX : 0;
-		return address_check(value) ? settings_bad(options, id, address_check(value)) : 0;
-	case OPTION_SYNC:
-		return read_sync(settings, value) >= 0 ? 0 : settings_bad(options, id, "always, interval or system");
-	case OPTION_CLOCK:
-		return read_clock(settings, value) == 0 ? 0
-		                                        : settings_bad(options, id, "real, virtual or virtual:SECONDS");
-	case OPTION_CONFIG:
-		return read_config(settings, options);
-	case OPTION_VERBOSE:
-		message_level = MESSAGE_DEBUG;
-		return 0;
-	case OPTION_LOG_LEVEL:
-		return read_level(value) ? settings_bad(options, id, "error, warning, info or debug") : 0;
-	case OPTION_LOG_FORMAT:
-		return read_form(value) ? settings_bad(options, id, "text or json") : 0;
-	case OPTION_VERSION:
-		printf("weekwheeld %s\n", ww_version());
-		return 1;
-	case OPTION_HELP:
-		settings_help();
-		return 1;
-	default:
-		return id >= OPTION_PUSH ? settings_push_option(settings, options, id)
-		                         : settings_store_option(settings, options, id);
-	}
-}
-
-static int read_option(struct settings *settings, const struct options *options, int id)
-{
-	int result;
-
-	if (id == OPTIONS_ERROR)
-		return -1;
-	if (id == OPTIONS_OPERAND)
-		return options_fail(options, "'%s': expected only options, such as --data DIR", options->value);
-	settings->given |= UINT64_C(1) << id;
-	if (options->value && !*options->value)
-		return settings_bad(options, id, settings_argument(id));
-	result = settings_number(settings, options, id);
-	return result <= 0 ? result : read_other(settings, options, id);
-}
-
-static const int repeats[] = {OPTION_LISTEN, OPTION_HTTP_HOST, OPTION_PUSH, OPTION_PUSH_SUCCESS, OPTION_PUSH_NETWORKS,
-    OPTION_PUSH_DENY, OPTION_PUSH_SCHEMES, 0};
-
-static int read_arguments(struct settings *settings, char **arguments)
-{
-	struct options options = {.command = "weekwheeld",
-	    .table = settings_table,
-	    .count = settings_count,
-	    .arguments = arguments,
-	    .repeats = repeats};
-	int result = 0;
-	int id;
-
-	while (result == 0 && (id = options_next(&options)) != OPTIONS_END)
-		result = read_option(settings, &options, id);
-	return result;
-}
-
-/* Turn "name = value" into "--name=value". NULL: the line is empty or a comment, or there is no memory. */
-static char *line_option(char *text)
-{
-	char *end = text + strlen(text);
-	char *equals;
-	char *value;
-	char *option;
-
-	while (end > text && strchr(" \t\r", end[-1]))
-		*--end = 0;
-	text += strspn(text, " \t");
-	if (*text == 0 || *text == '#')
-		return NULL;
-	option = settings_keep(strlen(text) + 4);
-	if (!option)
-		return NULL;
-	equals = strchr(text, '=');
-	if (!equals) {
-		sprintf(option, "--%s", text);
-		return option;
-	}
-	value = equals + 1 + strspn(equals + 1, " \t");
-	while (equals > text && strchr(" \t", equals[-1]))
-		equals--;
-	sprintf(option, "--%.*s=%s", (int)(equals - text), text, value);
-	return option;
-}
-
-static int read_lines(struct settings *settings, const char *path, char *text)
-{
-	int number = 0;
-	int result = 0;
-
-	while (text && result == 0) {
-		char *arguments[2] = {line_option(strsep(&text, "\n")), NULL};
-
-		number++;
-		if (!arguments[0])
-			continue;
-		if (strncmp(arguments[0], "--config", 8) == 0) {
-			message_error("a configuration file cannot name another");
-			result = -1;
-		} else {
-			result = read_arguments(settings, arguments);
-		}
-		if (result < 0)
-			message_error(
-			    "that is line %d of %s, where options have no dashes, such as: memory", number, path);
-	}
-	return result;
-}
-
-static int read_config(struct settings *settings, const struct options *options)
-{
-	char *text = settings_file(options, OPTION_CONFIG, "options");
-
-	if (!text)
-		return -1;
-	if (strlen(text) >= CONFIG_MAX)
-		return settings_bad_file(options, OPTION_CONFIG, "options", "it has more than 64 KiB");
-	return read_lines(settings, options->value, text);
-}
+static const struct settings_server server = {
+    .usage = "Usage: weekwheeld --data DIR [OPTION]...\n"
+             "       weekwheeld --store redis://HOST:PORT/ [OPTION]...\n"
+             "\n"
+             "Keep jobs until they are due, in a second or in six months, and give them to workers, in the protocol\n"
+             "of beanstalkd 1.12.\n",
+    .example = "Example, a server of your own, and a job for it:\n"
+               "  weekwheeld --data jobs &\n"
+               "  printf 'put 0 3 60 5\\r\\nhello\\r\\nreserve\\r\\n' | nc -q 5 127.0.0.1 11300\n",
+    .option = "--data DIR",
+    .passes = "tokens and jobs",
+    .table = table,
+    .count = sizeof table / sizeof *table,
+    .here = here,
+    .check = settings_store_check,
+};
 
 int settings_read(struct settings *settings, char **arguments)
 {
-	int result;
+	const char *secret = getenv("WEEKWHEELD_PUSH_SECRET");
 
-	memset(settings, 0, sizeof *settings);
-	settings->socket_mode = 0600;
-	settings->redis.prefix = "weekwheel";
+	*settings = (struct settings){0};
 	settings_push_default(&settings->push);
-	settings_number_defaults(settings);
-	result = read_arguments(settings, arguments);
-	if (result > 0)
-		return 1;
-	return result == 0 && settings_check(settings) == 0 ? 0 : 3;
+	settings->push.config.secret = secret && *secret ? secret : NULL;
+	return service_settings_read(&server, settings, arguments);
 }

@@ -21,19 +21,18 @@ static const char *read_url(struct settings *settings, const char *url)
 	return why;
 }
 
-static int read_store(struct settings *settings, const struct options *options)
+int settings_store_url(void *settings, const struct given *given)
 {
-	const char *url = options->value;
+	const char *url = given->value;
 	const char *why = read_url(settings, url);
 	/* A name and a password stand before the @: the message leaves them out. */
 	const char *host = strrchr(url, '@');
-	struct options shown = *options;
+	struct given shown = {.setting = given->setting, .value = host ? host + 1 : url};
 	char expected[300];
 
 	if (why) {
-		shown.value = host ? host + 1 : url;
 		snprintf(expected, sizeof expected, "%s: %s", REDIS_URL, why);
-		return settings_bad(&shown, OPTION_STORE, expected);
+		return settings_bad(&shown, expected);
 	}
 	host = strchr(url, '@');
 	if (host && host > url + 8 && memchr(url + 8, ':', (size_t)(host - url) - 8))
@@ -42,57 +41,25 @@ static int read_store(struct settings *settings, const struct options *options)
 	return 0;
 }
 
-static int read_prefix(struct settings *settings, const struct options *options)
+int settings_store_file(void *settings, const struct given *given)
 {
-	size_t length = strlen(options->value);
-
-	if (length < 1 || length > WW_REDIS_PREFIX_MAX ||
-	    strspn(options->value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != length)
-		return settings_bad(options, OPTION_REDIS_PREFIX, "1 to 64 letters, digits, '.', '_' and '-'");
-	settings->redis.prefix = options->value;
-	return 0;
-}
-
-static int read_store_file(struct settings *settings, const struct options *options)
-{
-	const char *url = settings_line(options, OPTION_STORE_FILE, REDIS_URL);
-	const char *why;
+	const char *url = settings_line(given, REDIS_URL);
+	/* The message does not show the line: it may be a password. */
+	const char *why = url ? read_url(settings, url) : NULL;
 
 	if (!url)
 		return -1;
-	/* The message does not show the line: it may be a password. */
-	why = read_url(settings, url);
-	return why ? settings_bad_file(options, OPTION_STORE_FILE, REDIS_URL, why) : 0;
+	return why ? settings_bad_file(given, REDIS_URL, why) : 0;
 }
 
-int settings_store_option(struct settings *settings, const struct options *options, int id)
+int settings_store_prefix(void *settings, const struct given *given)
 {
-	switch (id) {
-	case OPTION_STORE:
-		return read_store(settings, options);
-	case OPTION_STORE_FILE:
-		return read_store_file(settings, options);
-	default:
-		return read_prefix(settings, options);
-	}
-}
+	size_t length = strlen(given->value);
 
-/* Find the option that says where jobs are kept; *place is 0 if there is none. Two are refused. */
-static int check_place(const struct settings *settings, int *place)
-{
-	static const int places[] = {OPTION_DATA, OPTION_MEMORY, OPTION_STORE, OPTION_STORE_FILE};
-
-	*place = 0;
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		if (!settings_has(settings, places[i]))
-			continue;
-		if (*place)
-			return message_error(
-			    "--%s and --%s exclude each other: jobs are kept in one place; leave one out\n"
-			    "Try 'weekwheeld --help'.",
-			    settings_name(*place), settings_name(places[i]));
-		*place = places[i];
-	}
+	if (length < 1 || length > WW_REDIS_PREFIX_MAX ||
+	    strspn(given->value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != length)
+		return settings_bad(given, "1 to 64 letters, digits, '.', '_' and '-'");
+	((struct settings *)settings)->redis.prefix = given->value;
 	return 0;
 }
 
@@ -106,17 +73,31 @@ static int check_environment(struct settings *settings)
 		return message_error(
 		    "--data DIR or --store URL is missing: it says where jobs are kept; or give --memory\n"
 		    "Try 'weekwheeld --help'.");
+	settings_give(settings, "store");
 	why = read_url(settings, url);
-	if (why)
-		message_error("WEEKWHEELD_STORE of the environment: expected " REDIS_URL ": %s", why);
-	return why ? -1 : 0;
+	return why ? message_error("WEEKWHEELD_STORE of the environment: expected " REDIS_URL ": %s", why) : 0;
 }
 
-int settings_store_check(struct settings *settings)
+int settings_store_check(void *of)
 {
-	int place;
+	struct settings *settings = of;
+	static const char *const places[] = {"data", "memory", "store", "store-file"};
+	const char *place = NULL;
 
-	if (check_place(settings, &place) != 0)
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		if (!settings_has(settings, places[i]))
+			continue;
+		if (place)
+			return message_error(
+			    "--%s and --%s exclude each other: jobs are kept in one place; leave one out\n"
+			    "Try 'weekwheeld --help'.",
+			    place, places[i]);
+		place = places[i];
+	}
+	if (!place && check_environment(settings) != 0)
 		return -1;
-	return place ? 0 : check_environment(settings);
+	return settings->redis.url && settings->is_virtual
+	           ? settings_refuse("clock",
+	                 "virtual is for --data and --memory: with --store, time is that of Redis; leave it out")
+	           : 0;
 }

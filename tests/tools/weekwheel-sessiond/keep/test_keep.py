@@ -499,8 +499,8 @@ class Keep(Case):
                 matches("evicted_keys:0", a.ask("INFO", "stats").decode())
 
     def test_wrong_words(self):
-        matches("need --data", refused("--sync", "always"))
-        matches("from 1ms to 1h", refused("--data", "data", "--sync-interval", "1us"))
+        matches("is for --data", refused("--sync", "always"))
+        matches("1 ms to 1 h", refused("--data", "data", "--sync-interval", "1us"))
         matches("is for --sync interval", refused("--data", "data", "--sync", "system", "--sync-interval", "1s"))
         matches("always, interval or system", refused("--data", "data", "--sync", "often"))
         matches("No such file", refused("--data", "nix/nix"))

@@ -321,8 +321,8 @@ class ExpiredTo(Case):
                 (["--expired-to", "beanstalk://h:1/a b"], "beanstalk://HOST:PORT/TUBE"),
                 (["--expired-to", "beanstalk://h:0/a"], "beanstalk://HOST:PORT/TUBE"),
                 (["--expired-to", "beanstalk://[::1/a"], "beanstalk://HOST:PORT/TUBE"),
-                (["--expired-max", "1M"], "--expired-max needs --expired-to"),
-                (["--expired-token-file", os.devnull, "--expired-to", "beanstalk://h/a"], "whose first line is a token")):
+                (["--expired-max", "1M"], "--expired-max is for --expired-to"),
+                (["--expired-token-file", os.devnull, "--expired-to", "beanstalk://h/a"], "its first line is empty")):
             done = subprocess.run([SESSIOND, *arguments], capture_output=True, timeout=60, text=True, check=False)
             equal(done.returncode, 2, arguments)
             matches(expected, done.stderr)

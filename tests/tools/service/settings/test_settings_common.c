@@ -1,0 +1,123 @@
+/* What the options that every server has store, and who is let in. */
+/* tier: quick */
+#include <netinet/in.h>
+#include <string.h>
+
+#include "tests/support/suite.h"
+#include "tools/common/message.h"
+#include "tools/service/settings/settings.h"
+
+static struct service_settings settings;
+
+static int check(void *all)
+{
+	(void)all;
+	return 0;
+}
+
+static const struct setting_here here[] = {{NULL, NULL, NULL, NULL}};
+static const struct settings_server server = {
+    .usage = "", .example = "", .option = "--unix PATH", .passes = "tests", .here = here, .check = check};
+
+/* Returns 1 if these options are fine. The words must outlive the settings. */
+static int is_fine(const char *const *words)
+{
+	static char text[20][100];
+	char *arguments[20] = {NULL};
+
+	for (int i = 0; words[i]; i++)
+		arguments[i] = strcpy(text[i], words[i]);
+	settings = (struct service_settings){0};
+	return service_settings_read(&server, &settings, arguments) == 0;
+}
+
+#define FINE(...) ck_assert(is_fine((const char *const[]){__VA_ARGS__, NULL}))
+#define WRONG(...) ck_assert(!is_fine((const char *const[]){__VA_ARGS__, NULL}))
+
+START_TEST(each_is_stored)
+{
+	FINE("-l", "127.0.0.1:1", "--unix=u", "--socket-mode=660", "--socket-group=g", "--http=[::1]:2",
+	    "--http-host=a", "--http-host=b", "--max-connections-per-address=3", "--max-buffers=1M", "--sync=interval",
+	    "--sync-interval=2ms", "--clock=virtual:1.5");
+	ck_assert_uint_eq(settings.listen_count, 1);
+	ck_assert_str_eq(settings.listen[0], "127.0.0.1:1");
+	ck_assert_str_eq(settings.unix_path, "u");
+	ck_assert_uint_eq(settings.socket_mode, 0660);
+	ck_assert_str_eq(settings.socket_group, "g");
+	ck_assert_str_eq(settings.http, "[::1]:2");
+	ck_assert_uint_eq(settings.http_host_count, 2);
+	ck_assert_str_eq(settings.http_hosts[1], "b");
+	ck_assert_uint_eq(settings.max_per_address, 3);
+	ck_assert_uint_eq(settings.max_buffers, 1 << 20);
+	ck_assert_int_eq(settings.sync, SETTINGS_INTERVAL);
+	ck_assert_uint_eq(settings.sync_interval, 2000000);
+	ck_assert_int_eq(settings.is_virtual, 1);
+	ck_assert_uint_eq(settings.ahead, 1500000000);
+	FINE("--clock=real");
+	ck_assert_int_eq(settings.is_virtual, 0);
+}
+END_TEST
+
+START_TEST(messages_change_at_once)
+{
+	FINE("--log-level=error", "--log-format=json");
+	ck_assert_int_eq(message_level, MESSAGE_ERROR);
+	ck_assert_int_eq(message_form, MESSAGE_JSON);
+	FINE("--verbose", "--log-format=text");
+	ck_assert_int_eq(message_level, MESSAGE_DEBUG);
+	ck_assert_int_ne(message_form, MESSAGE_JSON);
+}
+END_TEST
+
+START_TEST(tls_needs_a_certificate_and_a_certificate_tls)
+{
+	WRONG("--listen=tls:127.0.0.1:1");
+	WRONG("--http=tls:127.0.0.1:1");
+	WRONG("--tls-cert=a");
+	WRONG("--tls-key=a", "--listen=127.0.0.1:1");
+	FINE("--listen=tls:127.0.0.1:1", "--tls-cert=a", "--tls-key=b", "--tls-client-ca=c");
+	ck_assert_str_eq(settings.tls.certificate, "a");
+	ck_assert_str_eq(settings.tls.key, "b");
+	ck_assert_str_eq(settings.tls.trusted, "c");
+	FINE("--http=tls:127.0.0.1:1", "--tls-cert=a");
+	WRONG("--sync=always", "--sync-interval=1s");
+}
+END_TEST
+
+START_TEST(other_machines_need_tls_and_an_identity)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+
+	WRONG("--listen=0.0.0.0:1");
+	WRONG("--http=0.0.0.0:1");
+	WRONG("--listen=127.0.0.1:1", "--listen=tls:0.0.0.0:1", "--tls-cert=a");
+	FINE("--listen=tls:0.0.0.0:1", "--tls-cert=a", "--tls-client-ca=c");
+	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 1), 0);
+	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 0), -1);
+	FINE("--listen=0.0.0.0:1", "--http=[::]:1", "--insecure");
+	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 0), 0);
+	settings = (struct service_settings){.server = &server, .has_password = 1};
+	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 1), 0);
+}
+END_TEST
+
+START_TEST(at_most_16_of_each)
+{
+	const char *listen[18] = {NULL};
+	const char *hosts[19] = {"--http=127.0.0.1:1"};
+
+	for (int i = 0; i < 16; i++) {
+		listen[i] = "--listen=127.0.0.1:0";
+		hosts[i + 1] = "--http-host=a";
+	}
+	ck_assert(is_fine(listen));
+	ck_assert(is_fine(hosts));
+	listen[16] = listen[0];
+	hosts[17] = hosts[1];
+	ck_assert(!is_fine(listen));
+	ck_assert(!is_fine(hosts));
+}
+END_TEST
+
+TEST_MAIN("service/settings/common", each_is_stored, messages_change_at_once,
+    tls_needs_a_certificate_and_a_certificate_tls, other_machines_need_tls_and_an_identity, at_most_16_of_each)

@@ -1,0 +1,229 @@
+/* Reads a command line and a configuration file by the tables of options, and checks that the options go together. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/common/message.h"
+#include "tools/common/options.h"
+#include "tools/service/settings/settings.h"
+#include "weekwheel/version.h"
+
+enum { CONFIG_MAX = 65536 };
+
+/* Return the row of a number from 0 on, of the server's table and behind it that of all servers, or NULL. */
+static const struct setting *row(const struct settings_server *server, size_t number)
+{
+	if (number < server->count)
+		return &server->table[number];
+	number -= server->count;
+	return number < settings_common_count ? &settings_common[number] : NULL;
+}
+
+/* What the server says of a row. */
+static struct setting_here row_here(const struct settings_server *server, const struct setting *setting)
+{
+	for (const struct setting_here *said = server->here; said->name; said++)
+		if (strcmp(said->name, setting->name) == 0)
+			return *said;
+	return (struct setting_here){setting->name, setting->preset, setting->needs, setting->why};
+}
+
+/* ---- Help */
+
+/* The help of a row with its default, or without one if there is no memory. */
+static const char *row_help(const struct setting *setting, const char *preset)
+{
+	const char *at = preset ? strstr(setting->help, "%s") : NULL;
+	char *text = at ? settings_keep(strlen(setting->help) + strlen(preset)) : NULL;
+
+	if (!text)
+		return setting->help;
+	sprintf(text, "%.*s%s%s", (int)(at - setting->help), setting->help, preset, at + 2);
+	return text;
+}
+
+int settings_help(void *of, const struct given *given)
+{
+	const struct settings_server *server = ((struct service_settings *)of)->server;
+	const struct setting *setting;
+
+	(void)given;
+	printf("%s\nOptions:\n", server->usage);
+	for (size_t i = 0; (setting = row(server, i)) != NULL; i++) {
+		struct option shown = {1, setting->letter, setting->name, setting->argument,
+		    row_help(setting, row_here(server, setting).preset)};
+
+		if (i == server->count)
+			puts("\nOptions that every server has:");
+		options_help(stdout, &shown, 1);
+	}
+	printf("\n%s", server->example);
+	return 1;
+}
+
+int settings_version(void *settings, const struct given *given)
+{
+	(void)settings;
+	(void)given;
+	printf("%s %s\n", message_program, ww_version());
+	return 1;
+}
+
+/* ---- A command line */
+
+void settings_give(void *to, const char *name)
+{
+	struct service_settings *settings = to;
+	const struct setting *setting;
+
+	for (size_t i = 0; (setting = row(settings->server, i)) != NULL; i++)
+		if (strcmp(setting->name, name) == 0 && !settings_has(settings, name))
+			settings->given[settings->given_count++] = setting;
+}
+
+static int read_option(struct service_settings *settings, const struct options *options, int id)
+{
+	struct given given = {.value = options->value};
+
+	if (id == OPTIONS_ERROR)
+		return -1;
+	if (id == OPTIONS_OPERAND)
+		return options_fail(
+		    options, "'%s': expected only options, such as %s", options->value, settings->server->option);
+	given.setting = row(settings->server, (size_t)id - 1);
+	settings_give(settings, given.setting->name);
+	return settings_take(settings, &given);
+}
+
+static int read_arguments(struct service_settings *settings, char **arguments)
+{
+	struct option table[SETTINGS_MOST];
+	int repeats[SETTINGS_MOST + 1] = {0};
+	struct options options = {
+	    .command = message_program, .table = table, .arguments = arguments, .repeats = repeats};
+	const struct setting *setting;
+	size_t repeat = 0;
+	int result = 0;
+	int id;
+
+	for (; options.count < SETTINGS_MOST && (setting = row(settings->server, options.count)); options.count++) {
+		id = (int)options.count + 1;
+		table[options.count] =
+		    (struct option){id, setting->letter, setting->name, setting->argument, setting->help};
+		if (setting->repeats)
+			repeats[repeat++] = id;
+	}
+	while (result == 0 && (id = options_next(&options)) != OPTIONS_END)
+		result = read_option(settings, &options, id);
+	return result;
+}
+
+/* ---- A configuration file */
+
+/* Turn "name = value" into "--name=value". NULL: the line is empty or a comment, or there is no memory. */
+static char *line_option(char *text)
+{
+	char *end = text + strlen(text);
+	char *equals;
+	char *value;
+	char *option;
+
+	while (end > text && strchr(" \t\r", end[-1]))
+		*--end = 0;
+	text += strspn(text, " \t");
+	if (*text == 0 || *text == '#')
+		return NULL;
+	option = settings_keep(strlen(text) + 4);
+	if (!option)
+		return NULL;
+	equals = strchr(text, '=');
+	if (!equals) {
+		sprintf(option, "--%s", text);
+		return option;
+	}
+	value = equals + 1 + strspn(equals + 1, " \t");
+	while (equals > text && strchr(" \t", equals[-1]))
+		equals--;
+	sprintf(option, "--%.*s=%s", (int)(equals - text), text, value);
+	return option;
+}
+
+static int read_lines(struct service_settings *settings, const char *path, char *text)
+{
+	int number = 0;
+	int result = 0;
+
+	while (text && result == 0) {
+		char *arguments[2] = {line_option(strsep(&text, "\n")), NULL};
+
+		number++;
+		if (!arguments[0])
+			continue;
+		if (strncmp(arguments[0], "--config", 8) == 0)
+			result = message_error("a configuration file cannot name another");
+		else
+			result = read_arguments(settings, arguments);
+		if (result < 0)
+			message_error(
+			    "that is line %d of %s, where options have no dashes, such as: verbose", number, path);
+	}
+	return result;
+}
+
+int settings_config(void *settings, const struct given *given)
+{
+	char *text = settings_file(given, "options");
+
+	if (!text)
+		return -1;
+	if (strlen(text) >= CONFIG_MAX)
+		return settings_bad_file(given, "options", "it has more than 64 KiB");
+	return read_lines(settings, given->value, text);
+}
+
+/* ---- All of it */
+
+static int set_defaults(struct service_settings *settings)
+{
+	struct given given = {.value = NULL};
+
+	for (size_t i = 0; (given.setting = row(settings->server, i)) != NULL; i++) {
+		given.value = row_here(settings->server, given.setting).preset;
+		if (given.value && !given.setting->repeats && settings_take(settings, &given) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int check_needs(const struct service_settings *settings, const struct setting *setting)
+{
+	struct setting_here said = row_here(settings->server, setting);
+	char usual[100];
+
+	if (!said.needs || settings_has(settings, said.needs) ||
+	    (setting->or_one && settings_has(settings, setting->or_one)))
+		return 0;
+	snprintf(usual, sizeof usual, "is for --%s: give that too, or leave it out", said.needs);
+	return settings_refuse(setting->name, said.why ? said.why : usual);
+}
+
+static int check(struct service_settings *settings)
+{
+	if (settings->server->check(settings) != 0)
+		return -1;
+	for (size_t i = 0; i < settings->given_count; i++)
+		if (check_needs(settings, settings->given[i]) != 0)
+			return -1;
+	return settings_check_common(settings);
+}
+
+int service_settings_read(const struct settings_server *server, void *to, char **arguments)
+{
+	struct service_settings *settings = to;
+	int result;
+
+	settings->server = server;
+	result = set_defaults(settings) == 0 ? read_arguments(settings, arguments) : -1;
+	if (result > 0)
+		return 1;
+	return result == 0 && check(settings) == 0 ? 0 : 3;
+}
