@@ -95,6 +95,16 @@ static int start_keep(struct sessiond *server)
 	return server->keep ? 0 : -1;
 }
 
+/* With --clock virtual:SECONDS, let the time pass that went by while nobody served. */
+static int pass_ahead(struct sessiond *server)
+{
+	uint64_t ahead = server->settings->ahead;
+
+	return ahead == 0 || data_advance(server->data, ahead) == WW_OK
+	           ? 0
+	           : message_error("the virtual clock cannot be set ahead so far");
+}
+
 static int start_loops(struct sessiond *server)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -138,7 +148,8 @@ static int start(struct sessiond *server)
 	auth_start(server);
 	crowd_begin(&server->crowd, "max-connections-per-address", server->settings->max_per_address);
 	if (secure_start(server) != 0 || start_outbox(server) != 0 || start_data(server) != 0 ||
-	    start_keep(server) != 0 || start_courier(server) != 0 || start_loops(server) != 0)
+	    start_keep(server) != 0 || start_courier(server) != 0 || start_loops(server) != 0 ||
+	    pass_ahead(server) != 0)
 		return -1;
 	/* A script that reads that the server listens may end it at once. */
 	start_signals(server);

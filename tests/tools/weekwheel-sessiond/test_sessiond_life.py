@@ -455,6 +455,15 @@ class Options(Case):
         for name in ("--lifetime", "--maxmemory", "--requirepass-file", "redis-cli -p 6380"):
             matches(name, run(0, SESSIOND, "--help").out)
 
+    def test_a_virtual_clock_begins_ahead(self):
+        with Sessiond("--data", "ahead", "--clock", "virtual") as server, server.client() as a:
+            equal([a.ask("SET", key, "v", "EX", time) for key, time in (("short", 100), ("long", 100000))], [b"+OK\r\n"] * 2)
+        with Sessiond("--data", "ahead", "--clock", "virtual:50000.5") as server, server.client() as a:
+            equal(a.ask("EXISTS", "short"), b":0\r\n")
+            # Real time has passed, too, while nobody served.
+            left = int(a.ask("PTTL", "long")[1:])
+            assert 0 < left <= 49999500, left
+
 
 if __name__ == "__main__":
     main()
