@@ -44,6 +44,7 @@ static int let_in(struct sessiond *server, const struct sockaddr *peer, struct c
 		return -1;
 	server->clients++;
 	server->clients_total++;
+	message_debug("a client has connected, %u in all", (unsigned)server->clients);
 	return 0;
 }
 
@@ -52,6 +53,7 @@ void doors_let_out(struct sessiond *server, int fd, struct crowd_address *place)
 	(void)close(fd);
 	crowd_leave(&server->crowd, place);
 	server->clients--;
+	message_debug("a client has left, %u remain", (unsigned)server->clients);
 }
 
 static void hand_on(struct sessiond *server, int fd, const struct sockaddr *peer, int is_tls)

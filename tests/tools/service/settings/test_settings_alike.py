@@ -7,8 +7,8 @@ import os
 import re
 import unittest
 
-from sessiond import SESSIOND
-from harness import ROOT, WEEKWHEELD, Case, check, equal, main, matches, need_server, run
+from sessiond import SESSIOND, Sessiond
+from harness import ROOT, WEEKWHEELD, Case, Server, check, equal, main, matches, need_server, run
 
 # What each needs to begin at all.
 SERVERS = {WEEKWHEELD: ("--memory",), SESSIOND: ()}
@@ -142,6 +142,15 @@ class Alike(Case):
             name = os.path.basename(program)
             with open(os.path.join(ROOT, "tools", name, name + ".service"), encoding="utf-8") as unit:
                 check("\nRestartPreventExitStatus=2\n" in unit.read(), name)
+
+    def test_clients_are_seen_by_both(self):
+        for server in (Server("--verbose"), Sessiond("--verbose")):
+            with server:
+                with server.client():
+                    while "a client has connected, 1 in all" not in (line := server.process.stderr.readline()):
+                        check(line, "it said so")
+                while "a client has left, 0 remain" not in (line := server.process.stderr.readline()):
+                    check(line, "it said so")
 
     def test_the_manual_has_them_in_one_place(self):
         for program in SERVERS:
