@@ -119,49 +119,39 @@ static int read_arguments(struct service_settings *settings, char **arguments)
 
 /* ---- A configuration file */
 
-/* Turn "name = value" into "--name=value". NULL: the line is empty or a comment, or there is no memory. */
-static char *line_option(char *text)
+/* Cut off what is blank around a text. */
+static char *trim(char *text)
 {
 	char *end = text + strlen(text);
-	char *equals;
-	char *value;
-	char *option;
 
 	while (end > text && strchr(" \t\r", end[-1]))
 		*--end = 0;
-	text += strspn(text, " \t");
-	if (*text == 0 || *text == '#')
-		return NULL;
-	option = settings_keep(strlen(text) + 4);
+	return text + strspn(text, " \t");
+}
+
+/* Read the option of "name = value" as "--name=value". */
+static int read_line(struct service_settings *settings, char *line)
+{
+	char *option = settings_keep(strlen(line) + 4);
+	char *value = strchr(line, '=');
+
 	if (!option)
-		return NULL;
-	equals = strchr(text, '=');
-	if (!equals) {
-		sprintf(option, "--%s", text);
-		return option;
-	}
-	value = equals + 1 + strspn(equals + 1, " \t");
-	while (equals > text && strchr(" \t", equals[-1]))
-		equals--;
-	sprintf(option, "--%.*s=%s", (int)(equals - text), text, value);
-	return option;
+		return message_error("no memory");
+	if (value)
+		*value++ = 0;
+	sprintf(option, "--%s%s%s", trim(line), value ? "=" : "", value ? trim(value) : "");
+	return strncmp(option, "--config", 8) == 0 ? message_error("a configuration file cannot name another")
+	                                           : read_arguments(settings, (char *[]){option, NULL});
 }
 
 static int read_lines(struct service_settings *settings, const char *path, char *text)
 {
-	int number = 0;
 	int result = 0;
 
-	while (text && result == 0) {
-		char *arguments[2] = {line_option(strsep(&text, "\n")), NULL};
+	for (int number = 1; text && result == 0; number++) {
+		char *line = trim(strsep(&text, "\n"));
 
-		number++;
-		if (!arguments[0])
-			continue;
-		if (strncmp(arguments[0], "--config", 8) == 0)
-			result = message_error("a configuration file cannot name another");
-		else
-			result = read_arguments(settings, arguments);
+		result = *line && *line != '#' ? read_line(settings, line) : 0;
 		if (result < 0)
 			message_error(
 			    "that is line %d of %s, where options have no dashes, such as: verbose", number, path);

@@ -96,6 +96,14 @@ class Alike(Case):
         for program in SERVERS:
             equal(sorted(common(program)), sorted(OPTIONS.keys() | set(FLAGS)))
 
+    def test_each_row_is_read(self):
+        for program in SERVERS:
+            text = run(0, program, "--help").out
+            letters = re.findall(r"^  -(\w), --", text, re.M)
+            equal(len(letters), len(set(letters)), letters)
+            for name in re.findall(r"^  (?:-\w, |    )--([a-z-]+)", text, re.M):
+                matches(f"--{name} ('': expected|takes no value)", run(2, program, f"--{name}=").err)
+
     def test_good_values(self):
         for option, (good, _, _) in OPTIONS.items():
             for value in good:

@@ -54,7 +54,9 @@ static struct things things;
 
 static int read_all(const char *const *words)
 {
-	char text[400], *arguments[8] = {NULL}, *at = text;
+	static char text[400];
+	char *arguments[8] = {NULL};
+	char *at = text;
 
 	for (int i = 0; words[i]; i++) {
 		arguments[i] = strcpy(at, words[i]);
