@@ -55,9 +55,11 @@ int address_read(const char *option, const char *text, struct sockaddr_storage *
 
 	if (!error)
 		error = getaddrinfo(host, port, &hints, &found);
-	if (error)
-		return message_error("%s %s: %s: give an address of this machine, or a name that it knows", option,
-		    text, gai_strerror(error));
+	if (error) {
+		message_error("%s %s: %s: give an address of this machine, or a name that it knows", option, text,
+		    gai_strerror(error));
+		return error == EAI_AGAIN ? ADDRESS_LATER : -1;
+	}
 	memset(address, 0, sizeof *address);
 	memcpy(address, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);

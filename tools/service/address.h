@@ -10,7 +10,11 @@ enum { ADDRESS_TEXT = 80 };
 /* Return NULL if the text has the form of an address, otherwise what was expected. No name is looked up. */
 const char *address_check(const char *text);
 
-/* Read the address of an option; of a name with several addresses the first. Returns 0, or -1 after a message. */
+/*
+ * Read the address of an option; of a name with several addresses the first. Returns 0, or after a message -1, or
+ * ADDRESS_LATER if the name may be known later.
+ */
+enum { ADDRESS_LATER = -2 };
 int address_read(const char *option, const char *text, struct sockaddr_storage *address);
 
 /*

@@ -90,10 +90,9 @@ static int may_listen(const struct service_settings *settings, const char *optio
 {
 	int is_tls = address_is_tls(text);
 	struct sockaddr_storage address;
+	int result = address_read(option, text + (is_tls ? ADDRESS_TLS_PREFIX : 0), &address);
 
-	if (address_read(option, text + (is_tls ? ADDRESS_TLS_PREFIX : 0), &address) != 0)
-		return -1;
-	return settings_let_in(settings, (const struct sockaddr *)&address, is_tls);
+	return result ? result : settings_let_in(settings, (const struct sockaddr *)&address, is_tls);
 }
 
 /* ---- Time and messages, which take effect at once: for messages about the other options */
@@ -173,14 +172,17 @@ static int check_tls(const struct service_settings *settings)
 
 int settings_check_common(const struct service_settings *settings)
 {
+	int result = 0;
+
 	if (check_tls(settings) != 0)
 		return -1;
 	if (settings->sync != SETTINGS_INTERVAL && settings_has(settings, "sync-interval"))
 		return settings_refuse("sync-interval", "is for --sync interval: give that too, or leave it out");
-	for (size_t i = 0; !settings->is_insecure && i < settings->listen_count; i++)
-		if (may_listen(settings, "--listen", settings->listen[i]) != 0)
-			return -1;
-	return settings->http && !settings->is_insecure ? may_listen(settings, "--http", settings->http) : 0;
+	if (settings->is_insecure)
+		return 0;
+	for (size_t i = 0; result == 0 && i < settings->listen_count; i++)
+		result = may_listen(settings, "--listen", settings->listen[i]);
+	return result == 0 && settings->http ? may_listen(settings, "--http", settings->http) : result;
 }
 
 /* ---- The table */

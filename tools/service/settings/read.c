@@ -4,10 +4,11 @@
 
 #include "tools/common/message.h"
 #include "tools/common/options.h"
+#include "tools/service/address.h"
 #include "tools/service/settings/settings.h"
 #include "weekwheel/version.h"
 
-enum { CONFIG_MAX = 65536 };
+enum { CONFIG_MAX = 65536, FAILED = 1, WRONG = 2 /* exit statuses */ };
 
 /* Return the row of a number from 0 on, of the server's table and behind it that of all servers, or NULL. */
 static const struct setting *row(const struct settings_server *server, size_t number)
@@ -213,7 +214,9 @@ int service_settings_read(const struct settings_server *server, void *to, char *
 
 	settings->server = server;
 	result = set_defaults(settings) == 0 ? read_arguments(settings, arguments) : -1;
-	if (result > 0)
-		return 1;
-	return result == 0 && check(settings) == 0 ? 0 : 3;
+	if (result != 0)
+		return 1 + (result < 0 ? WRONG : 0);
+	result = check(settings);
+	/* At a boot, names may be known a moment later: another start can repair that. */
+	return result == 0 ? 0 : 1 + (result == ADDRESS_LATER ? FAILED : WRONG);
 }

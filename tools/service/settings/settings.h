@@ -143,7 +143,10 @@ int settings_has(const void *settings, const char *name);
 struct sockaddr;
 int settings_let_in(const void *settings, const struct sockaddr *address, int is_tls);
 
-/* Check that these options go together, and that no other machine can reach what everybody may use. Returns 0, or -1 after a message. */
+/*
+ * Check that these options go together, and that no other machine can reach what everybody may use. Returns 0, or after a
+ * message -1, or ADDRESS_LATER: a name is not known yet.
+ */
 int settings_check_common(const struct service_settings *settings);
 
 /* ---- value.c */

@@ -1,5 +1,7 @@
 /* What the options that every server has store, and who is let in. */
 /* tier: quick */
+#include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <string.h>
 
@@ -18,6 +20,28 @@ static int check(void *all)
 static const struct setting_here here[] = {{NULL, NULL, NULL, NULL}};
 static const struct settings_server server = {
     .usage = "", .example = "", .option = "--unix PATH", .passes = "tests", .here = here, .check = check};
+
+/* Instead of the C library's: some names are known later, or never. */
+int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found)
+{
+	static struct sockaddr_in four = {.sin_family = AF_INET};
+	static struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+	static struct addrinfo one;
+
+	(void)port;
+	(void)hints;
+	one = strchr(host, ':') ? (struct addrinfo){.ai_addr = (struct sockaddr *)&six, .ai_addrlen = sizeof six}
+	                        : (struct addrinfo){.ai_addr = (struct sockaddr *)&four, .ai_addrlen = sizeof four};
+	*found = &one;
+	if (inet_pton(AF_INET6, host, &six.sin6_addr) == 1 || inet_pton(AF_INET, host, &four.sin_addr) == 1)
+		return 0;
+	return strcmp(host, "later") == 0 ? EAI_AGAIN : EAI_NONAME;
+}
+
+void freeaddrinfo(struct addrinfo *found)
+{
+	(void)found;
+}
 
 /* Returns 1 if these options are fine. The words must outlive the settings. */
 static int is_fine(const char *const *words)
@@ -101,6 +125,21 @@ START_TEST(other_machines_need_tls_and_an_identity)
 }
 END_TEST
 
+START_TEST(a_name_may_be_known_later)
+{
+	char *later[] = {(char[]){"--listen=later:1"}, NULL};
+	char *never[] = {(char[]){"--http=never:1"}, NULL};
+	char *known[] = {(char[]){"--listen=127.0.0.1:1"}, NULL};
+
+	settings = (struct service_settings){0};
+	ck_assert_int_eq(service_settings_read(&server, &settings, later), 1 + 1);
+	settings = (struct service_settings){0};
+	ck_assert_int_eq(service_settings_read(&server, &settings, never), 1 + 2);
+	settings = (struct service_settings){0};
+	ck_assert_int_eq(service_settings_read(&server, &settings, known), 0);
+}
+END_TEST
+
 START_TEST(at_most_16_of_each)
 {
 	const char *listen[18] = {NULL};
@@ -120,4 +159,5 @@ START_TEST(at_most_16_of_each)
 END_TEST
 
 TEST_MAIN("service/settings/common", each_is_stored, messages_change_at_once,
-    tls_needs_a_certificate_and_a_certificate_tls, other_machines_need_tls_and_an_identity, at_most_16_of_each)
+    tls_needs_a_certificate_and_a_certificate_tls, other_machines_need_tls_and_an_identity, a_name_may_be_known_later,
+    at_most_16_of_each)
