@@ -19,13 +19,14 @@ static const struct setting *row(const struct settings_server *server, size_t nu
 	return number < settings_common_count ? &settings_common[number] : NULL;
 }
 
-/* What the server says of a row. */
-static struct setting_here row_here(const struct settings_server *server, const struct setting *setting)
+/* Return what has the default and the need of a row in this server. */
+static const struct setting *row_here(const struct settings_server *server, const struct setting *setting)
 {
-	for (const struct setting_here *said = server->here; said->name; said++)
-		if (strcmp(said->name, setting->name) == 0)
-			return *said;
-	return (struct setting_here){setting->name, setting->preset, setting->needs, setting->why};
+	const struct setting *said = server->here;
+
+	while (said->name && strcmp(said->name, setting->name) != 0)
+		said++;
+	return said->name ? said : setting;
 }
 
 /* ---- Help */
@@ -51,7 +52,7 @@ int settings_help(void *of, const struct given *given)
 	printf("%s\nOptions:\n", server->usage);
 	for (size_t i = 0; (setting = row(server, i)) != NULL; i++) {
 		struct option shown = {1, setting->letter, setting->name, setting->argument,
-		    row_help(setting, row_here(server, setting).preset)};
+		    row_help(setting, row_here(server, setting)->preset)};
 
 		if (i == server->count)
 			puts("\nOptions that every server has:");
@@ -178,7 +179,7 @@ static int set_defaults(struct service_settings *settings)
 	struct given given = {.value = NULL};
 
 	for (size_t i = 0; (given.setting = row(settings->server, i)) != NULL; i++) {
-		given.value = row_here(settings->server, given.setting).preset;
+		given.value = row_here(settings->server, given.setting)->preset;
 		if (given.value && !given.setting->repeats && settings_take(settings, &given) != 0)
 			return -1;
 	}
@@ -187,14 +188,14 @@ static int set_defaults(struct service_settings *settings)
 
 static int check_needs(const struct service_settings *settings, const struct setting *setting)
 {
-	struct setting_here said = row_here(settings->server, setting);
+	const struct setting *said = row_here(settings->server, setting);
 	char usual[100];
 
-	if (!said.needs || settings_has(settings, said.needs) ||
-	    (setting->or_one && settings_has(settings, setting->or_one)))
+	if (!said->needs || settings_has(settings, said->needs) ||
+	    (said->or_one && settings_has(settings, said->or_one)))
 		return 0;
-	snprintf(usual, sizeof usual, "is for --%s: give that too, or leave it out", said.needs);
-	return settings_refuse(setting->name, said.why ? said.why : usual);
+	snprintf(usual, sizeof usual, "is for --%s: give that too, or leave it out", said->needs);
+	return settings_refuse(setting->name, said->why ? said->why : usual);
 }
 
 static int check(struct service_settings *settings)

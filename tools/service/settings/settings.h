@@ -98,14 +98,6 @@ struct setting {
 /* Where a value goes. */
 #define SETTING_AT(type, member) .at = offsetof(struct type, member), .size = sizeof((struct type *)0)->member
 
-/* How an option of common.c is in this server. */
-struct setting_here {
-	const char *name; /* NULL ends a list */
-	const char *preset;
-	const char *needs;
-	const char *why;
-};
-
 struct settings_server {
 	const char *usage;
 	const char *example;
@@ -113,7 +105,7 @@ struct settings_server {
 	const char *passes; /* what would pass unencrypted: "tokens and jobs" */
 	const struct setting *table;
 	size_t count;
-	const struct setting_here *here;
+	const struct setting *here; /* options of common.c with another default or need; one without a name ends it */
 	/* Returns 0, or -1 after a message. */
 	int (*check)(void *settings);
 };

@@ -60,12 +60,12 @@ static const struct setting table[] = {
         SETTING_SECRET, AT(password)},
 };
 
-static const struct setting_here here[] = {
-    {"listen", WHERE, NULL, NULL},
-    {"max-buffers", "1G", NULL, NULL},
-    {"sync", "interval", "data", NULL},
-    {"sync-interval", "1s", "data", NULL},
-    {NULL, NULL, NULL, NULL},
+static const struct setting here[] = {
+    {.name = "listen", .preset = WHERE},
+    {.name = "max-buffers", .preset = "1G"},
+    {.name = "sync", .preset = "interval", .needs = "data"},
+    {.name = "sync-interval", .preset = "1s", .needs = "data"},
+    {.name = NULL},
 };
 
 /* Check these options, and set the defaults that depend on others. */

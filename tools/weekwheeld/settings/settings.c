@@ -8,7 +8,6 @@
 
 #define AT(member) SETTING_AT(settings, member)
 #define PUSH(member) SETTING_AT(settings, push.config.member)
-#define SECONDS (WW_SECOND)
 #define DAYS (86400 * WW_SECOND)
 #define PIB (UINT64_C(1) << 50)
 
@@ -28,8 +27,9 @@ _Static_assert((int)WW_SYNC_ALWAYS == SETTINGS_ALWAYS && (int)WW_SYNC_INTERVAL =
 	.why =                                                                                                         \
 	    "is for --data and --memory: other servers put into Redis, too, and its own limit is maxmemory; leave it out"
 #define FOR_SYNC                                                                                                       \
-	"data", "is for --data: Redis writes when its own configuration says (appendonly, appendfsync), and --memory " \
-	        "writes nothing; leave it out"
+	.needs = "data",                                                                                               \
+	.why = "is for --data: Redis writes when its own configuration says (appendonly, appendfsync), and "           \
+	       "--memory writes nothing; leave it out"
 
 static const struct setting table[] = {
     {'d', "data", "DIR", "the folder in which jobs are kept; made if missing", NULL, SETTING_TEXT, AT(data)},
@@ -70,9 +70,9 @@ static const struct setting table[] = {
     {0, "redis-replicas", "N", "replicas that must have a job before its put is answered (0)", NULL, SETTING_WHOLE,
         AT(redis.replicas), .most = WW_REDIS_REPLICAS_MAX, FOR_REDIS},
     {0, "redis-lease", "TIME", "after this silence others take over a server's work (%s)", "6s", SETTING_TIME,
-        AT(redis.lease), WW_SECOND, 3600 * SECONDS, FOR_REDIS},
+        AT(redis.lease), WW_SECOND, 3600 * WW_SECOND, FOR_REDIS},
     {0, "redis-timeout", "TIME", "how long to wait for an answer of Redis (%s)", "2s", SETTING_TIME, AT(redis.timeout),
-        10 * WW_MILLISECOND, 3600 * SECONDS, FOR_REDIS},
+        10 * WW_MILLISECOND, 3600 * WW_SECOND, FOR_REDIS},
     {'p', "push", "TUBE,...", "deliver the jobs of these tubes as HTTP requests", NULL, SETTING_LIST, .repeats = 1,
         .read = settings_push_tube},
     {0, "push-in-flight", "N", "the most requests at a time (%s)", "256", SETTING_WHOLE, PUSH(in_flight), 1, 65536,
@@ -86,9 +86,9 @@ static const struct setting table[] = {
     {0, "push-rest-after", "N", "let a host rest after so many requests without an answer (%s); 0: never", "5",
         SETTING_WHOLE, PUSH(rest_after), .most = 1000000, FOR_PUSH},
     {0, "push-connect-timeout", "TIME", "how long a connection may take (%s)", "5s", SETTING_TIME,
-        PUSH(connect_timeout), WW_MILLISECOND, 3600 * SECONDS, FOR_PUSH},
+        PUSH(connect_timeout), WW_MILLISECOND, 3600 * WW_SECOND, FOR_PUSH},
     {0, "push-grace", "TIME", "how long requests may still take when the server ends (%s)", "10s", SETTING_TIME,
-        AT(push.grace), .most = 3600 * SECONDS, FOR_PUSH},
+        AT(push.grace), .most = 3600 * WW_SECOND, FOR_PUSH},
     {0, "push-success", "STATUS,...", "statuses that count as success, in addition to 2xx", NULL, SETTING_LIST,
         .repeats = 1, .read = settings_push_status, FOR_PUSH},
     {0, "push-networks", "WHICH,...",
@@ -104,11 +104,11 @@ static const struct setting table[] = {
         FOR_PUSH},
 };
 
-static const struct setting_here here[] = {
-    {"listen", "127.0.0.1:11300", NULL, NULL},
-    {"sync", "always", FOR_SYNC},
-    {"sync-interval", "50ms", FOR_SYNC},
-    {NULL, NULL, NULL, NULL},
+static const struct setting here[] = {
+    {.name = "listen", .preset = "127.0.0.1:11300"},
+    {.name = "sync", .preset = "always", FOR_SYNC},
+    {.name = "sync-interval", .preset = "50ms", FOR_SYNC},
+    {.name = NULL},
 };
 
 static const struct settings_server server = {

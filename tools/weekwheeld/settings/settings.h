@@ -10,11 +10,7 @@
 #include "weekwheel/callback.h"
 #include "weekwheel/jobs.h"
 
-enum {
-	SETTINGS_TUBES_MAX = 64,  /* pushed ones */
-	SETTINGS_RANGES_MAX = 64, /* of addresses */
-	SETTINGS_STATUSES_MAX = 64
-};
+enum { SETTINGS_TUBES_MAX = 64 /* pushed ones */, SETTINGS_RANGES_MAX = 64, SETTINGS_STATUSES_MAX = 64 };
 
 /* Jobs in Redis. */
 struct settings_redis {

@@ -17,7 +17,7 @@ static int check(void *all)
 	return 0;
 }
 
-static const struct setting_here here[] = {{NULL, NULL, NULL, NULL}};
+static const struct setting here[] = {{.name = NULL}};
 static const struct settings_server server = {
     .usage = "", .example = "", .option = "--unix PATH", .passes = "tests", .here = here, .check = check};
 

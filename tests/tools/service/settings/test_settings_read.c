@@ -26,11 +26,11 @@ static const struct setting table[] = {
     {'f', "flag", NULL, "a flag", NULL, SETTING_FLAG, AT(flag)},
 };
 
-static const struct setting_here here[] = {
-    {"listen", "127.0.0.1:7", NULL, NULL},
-    {"max-buffers", "2M", NULL, NULL},
-    {"sync", "system", "name", "is for a name"},
-    {NULL, NULL, NULL, NULL},
+static const struct setting here[] = {
+    {.name = "listen", .preset = "127.0.0.1:7"},
+    {.name = "max-buffers", .preset = "2M"},
+    {.name = "sync", .preset = "system", .needs = "name", .why = "is for a name"},
+    {.name = NULL},
 };
 
 static int check(void *settings)
