@@ -19,6 +19,15 @@ static const struct setting *row(const struct settings_server *server, size_t nu
 	return number < settings_common_count ? &settings_common[number] : NULL;
 }
 
+static const struct setting *row_named(const struct settings_server *server, const char *name)
+{
+	const struct setting *setting = NULL;
+
+	for (size_t i = 0; (setting = row(server, i)) != NULL && strcmp(setting->name, name) != 0; i++)
+		;
+	return setting;
+}
+
 /* Return what has the default and the need of a row in this server. */
 static const struct setting *row_here(const struct settings_server *server, const struct setting *setting)
 {
@@ -75,11 +84,9 @@ int settings_version(void *settings, const struct given *given)
 void settings_give(void *to, const char *name)
 {
 	struct service_settings *settings = to;
-	const struct setting *setting;
 
-	for (size_t i = 0; (setting = row(settings->server, i)) != NULL; i++)
-		if (strcmp(setting->name, name) == 0 && !settings_has(settings, name))
-			settings->given[settings->given_count++] = setting;
+	if (!settings_has(settings, name))
+		settings->given[settings->given_count++] = row_named(settings->server, name);
 }
 
 static int read_option(struct service_settings *settings, const struct options *options, int id)
@@ -189,12 +196,15 @@ static int set_defaults(struct service_settings *settings)
 static int check_needs(const struct service_settings *settings, const struct setting *setting)
 {
 	const struct setting *said = row_here(settings->server, setting);
+	const char *argument;
 	char usual[100];
 
 	if (!said->needs || settings_has(settings, said->needs) ||
 	    (said->or_one && settings_has(settings, said->or_one)))
 		return 0;
-	snprintf(usual, sizeof usual, "is for --%s: give that too, or leave it out", said->needs);
+	argument = row_named(settings->server, said->needs)->argument;
+	snprintf(usual, sizeof usual, "is for --%s%s%s: give that too, or leave it out", said->needs,
+	    argument ? " " : "", argument ? argument : "");
 	return settings_refuse(setting->name, said->why ? said->why : usual);
 }
 

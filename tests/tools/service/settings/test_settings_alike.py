@@ -36,9 +36,9 @@ OPTIONS = {
 FLAGS = ("insecure", "verbose", "version", "help")
 # What goes with nothing but another option, with what both servers can have beside it.
 LONE = (
-    (("--socket-mode", "0600"), "--socket-mode is for --unix: give that too"),
-    (("--socket-group", "root"), "--socket-group is for --unix: give that too"),
-    (("--http-host", "a"), "--http-host is for --http: give that too"),
+    (("--socket-mode", "0600"), "--socket-mode is for --unix PATH: give that too"),
+    (("--socket-group", "root"), "--socket-group is for --unix PATH: give that too"),
+    (("--http-host", "a"), "--http-host is for --http HOST:PORT: give that too"),
     (("--tls-cert", "a"), "--tls-cert is for TLS: .* is missing"),
     (("--tls-key", "a"), "--tls-key is for TLS: "),
     (("--tls-client-ca", "a"), "--tls-client-ca is for TLS: "),
