@@ -2,9 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/common/message.h"
 #include "tools/common/tls/tls.h"
-#include "tools/service/address.h"
 #include "tools/service/metric.h"
 #include "tools/service/reply.h"
 #include "tools/weekwheel-sessiond/http/files.h"
@@ -110,20 +108,6 @@ static const struct page_file files[] = {
     {"/sessions.js", PAGE_SCRIPT, sessions_js, &sessions_js_size},
 };
 
-static int may_be_reached(const struct sessiond *server)
-{
-	const struct sessiond_settings *settings = server->settings;
-	int is_tls = address_is_tls(settings->http);
-	struct sockaddr_storage address;
-
-	if (address_read("--http", settings->http + (is_tls ? ADDRESS_TLS_PREFIX : 0), &address) != 0)
-		return -1;
-	return settings->is_insecure
-	           ? 0
-	           : address_let_in((struct sockaddr *)&address, is_tls, access_is_needed(&server->access),
-	                 settings->tls.trusted != NULL, "tokens and keys");
-}
-
 static struct tls_link *open_tls(void *context)
 {
 	struct sessiond *server = context;
@@ -156,8 +140,6 @@ int http_start(struct sessiond *server)
 	    .files = files,
 	    .file_count = sizeof files / sizeof *files,
 	    .context = server};
-	if (may_be_reached(server) != 0)
-		return -1;
 	server->view = view_start(server);
 	return server->view ? site_start(&server->site, &server->loop[0].uv) : -1;
 }
