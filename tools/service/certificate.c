@@ -41,7 +41,7 @@ static void warn_of_time(const struct tls *tls, const char *file)
 		    file, date(when, until));
 }
 
-struct tls *certificate_read(const struct tls_files *files)
+static struct tls *read_files(const struct tls_files *files)
 {
 	char reason[TLS_REASON];
 	struct tls *made = tls_server(files, reason);
@@ -53,13 +53,47 @@ struct tls *certificate_read(const struct tls_files *files)
 	return made;
 }
 
-struct tls *certificate_again(const struct tls_files *files)
+int certificate_start(struct certificate *certificate, const struct tls_files *files)
 {
-	struct tls *made = certificate_read(files);
+	certificate->files = files;
+	certificate->now = files->certificate ? read_files(files) : NULL;
+	pthread_mutex_init(&certificate->lock, NULL);
+	return files->certificate && !certificate->now ? -1 : 0;
+}
 
-	if (made)
-		message_info("the certificate was read again");
-	else
+void certificate_stop(struct certificate *certificate)
+{
+	tls_free(certificate->now);
+	certificate->now = NULL;
+	pthread_mutex_destroy(&certificate->lock);
+}
+
+void certificate_reload(struct certificate *certificate)
+{
+	struct tls *made, *former;
+
+	if (!certificate->now)
+		return;
+	made = read_files(certificate->files);
+	if (!made) {
 		message_warning("the certificate of before stays in use");
-	return made;
+		return;
+	}
+	message_info("the certificate was read again");
+	/* Connections that are open have what they need. */
+	pthread_mutex_lock(&certificate->lock);
+	former = certificate->now;
+	certificate->now = made;
+	pthread_mutex_unlock(&certificate->lock);
+	tls_free(former);
+}
+
+struct tls_link *certificate_open(struct certificate *certificate)
+{
+	struct tls_link *link;
+
+	pthread_mutex_lock(&certificate->lock);
+	link = tls_open(certificate->now, NULL);
+	pthread_mutex_unlock(&certificate->lock);
+	return link;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tools/common/tls/tls.h"
+#include "tools/service/certificate.h"
 
 enum { STALLED_MS = 30000 };
 
@@ -232,7 +233,7 @@ static struct relay *relay_make(struct relays *relays, int *outer, int *inner)
 		return NULL;
 	relay->relays = relays;
 	relay->shake.go_on = relay_shake;
-	relay->tls = relays->open_tls(relays->context);
+	relay->tls = certificate_open(relays->certificate);
 	if (!relay->tls) {
 		free(relay);
 		return NULL;

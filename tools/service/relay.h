@@ -18,16 +18,15 @@
 
 #include "tools/service/shake.h"
 
-struct tls_link;
+struct certificate;
 
 enum { RELAY_CHUNK = 16384 };
 
 struct relays {
 	LIST_HEAD(, relay) all;
 	uv_loop_t *loop;
-	struct shakes *shakes;                       /* of the loop */
-	struct tls_link *(*open_tls)(void *context); /* the server's end of a new connection, or NULL */
-	void *context;
+	struct shakes *shakes; /* of the loop */
+	struct certificate *certificate;
 	char input[RELAY_CHUNK]; /* what any side has just sent */
 };
 

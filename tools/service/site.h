@@ -45,8 +45,8 @@ struct site_config {
 	size_t host_count;
 	const char *risk; /* what is warned of if other machines can reach it, or NULL */
 	struct access *access;
-	struct shakes *shakes;                       /* for TLS, as in relay.h */
-	struct tls_link *(*open_tls)(void *context); /* as there */
+	struct shakes *shakes;           /* for TLS, as in relay.h */
+	struct certificate *certificate; /* as there */
 
 	const char *prefix; /* of its metrics */
 	const char *things; /* what it keeps: "jobs" */

@@ -328,8 +328,7 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config)
 	web->loop = loop;
 	web->is_tls = address_is_tls(config->where);
 	web->config.where += web->is_tls ? ADDRESS_TLS_PREFIX : 0;
-	web->relays = (struct relays){
-	    .loop = loop, .shakes = config->shakes, .open_tls = config->open_tls, .context = config->tls_context};
+	web->relays = (struct relays){.loop = loop, .shakes = config->shakes, .certificate = config->certificate};
 	visitors_begin(&web->visitors, count_places());
 	web->listener = listener_make(&web->config);
 	if (web->listener >= 0)

@@ -15,6 +15,7 @@
 #include <uv.h>
 
 #include "tools/service/buffer.h"
+#include "tools/service/certificate.h"
 #include "tools/service/shake.h"
 #include "tools/service/visitors.h"
 
@@ -36,20 +37,18 @@ typedef enum MHD_Result web_begin_fn(void *context, struct MHD_Connection *clien
 
 /* All but `where` and `risk` must outlive the call of web_start. */
 struct web_config {
-	const char *where;                           /* HOST:PORT, or tls:HOST:PORT */
-	const char *option;                          /* that gave it, for messages */
-	const char *risk;                            /* what is warned of if other machines can reach it, or NULL */
-	struct shakes *shakes;                       /* with TLS: of the loop */
-	struct tls_link *(*open_tls)(void *context); /* and the server's end of a new connection, or NULL */
-	void *tls_context;
-	const char *const *hosts; /* names of this server, beside its addresses (gate.h) */
+	const char *where;               /* HOST:PORT, or tls:HOST:PORT */
+	const char *option;              /* that gave it, for messages */
+	const char *risk;                /* what is warned of if other machines can reach it, or NULL */
+	struct shakes *shakes;           /* with TLS: of the loop */
+	struct certificate *certificate; /* and the server's */
+	const char *const *hosts;        /* names of this server, beside its addresses (gate.h) */
 	size_t host_count;
 	int (*takes_bodies)(void *context, const char *path);
 	web_begin_fn *begin;
 	void *context; /* for both */
 };
 
-struct tls_link;
 struct web;
 
 /* Serve. Returns NULL after a message. */

@@ -1,12 +1,9 @@
 /* A client: reading what it sends, and sending what it gets. */
-#include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tools/common/message.h"
+#include "tools/service/state.h"
 #include "tools/weekwheel-sessiond/commands/pubsub.h"
 #include "tools/weekwheel-sessiond/commands/transaction.h"
 #include "tools/weekwheel-sessiond/input.h"
@@ -15,33 +12,14 @@
 #include "tools/weekwheel-sessiond/server/mail.h"
 #include "tools/weekwheel-sessiond/server/names.h"
 #include "tools/weekwheel-sessiond/server/reply.h"
-#include "tools/weekwheel-sessiond/server/secure.h"
 #include "tools/weekwheel-sessiond/server/walk.h"
 
 /* A command this long is read directly to where it is parsed. */
 enum { READ_MOST = 1024 * 1024 };
-/* The most bytes that are sent to a client in a turn. */
-enum { SEND_MOST = 256 * 1024 };
 
-static void on_event(uv_poll_t *poll, int status, int events);
-
-static void wait_for(struct conn *conn, int events)
+static void on_closed(struct stream *stream)
 {
-	if (conn->events == events)
-		return;
-	conn->events = events;
-	if (events)
-		uv_poll_start(&conn->poll, events, on_event);
-	else
-		uv_poll_stop(&conn->poll);
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-	struct conn *conn = handle->data;
-
-	doors_let_out(conn->loop->server, conn->fd, conn->place);
-	free(conn);
+	free(stream->owner);
 }
 
 static int leave_more(struct key_walk *walk)
@@ -61,7 +39,7 @@ static int is_leaving(struct conn *conn)
 		if (is_over || walk_do(conn, leave_more) != 0)
 			continue;
 		conn->life = CONN_LEAVING;
-		wait_for(conn, 0);
+		stream_wait(&conn->stream, 0);
 		return 1;
 	}
 	return 0;
@@ -71,12 +49,10 @@ void conn_close(struct conn *conn)
 {
 	struct loop *loop = conn->loop;
 
-	if (uv_is_closing((uv_handle_t *)&conn->poll) || is_leaving(conn))
+	if (conn->stream.fd < 0 || is_leaving(conn))
 		return;
 	transaction_leave(conn);
 	names_forget(conn);
-	if (conn->secure.tls)
-		secure_close(conn);
 	access_leave(&conn->loop->server->access, &conn->auth);
 	pthread_mutex_lock(&loop->lock);
 	if (conn->is_mailed)
@@ -87,128 +63,97 @@ void conn_close(struct conn *conn)
 		SLIST_REMOVE(&loop->flush, conn, conn, flush);
 	buffer_free(&conn->mail);
 	input_end(conn);
-	buffer_free(&conn->out);
 	buffer_free(&conn->aside);
 	loop->client_count--;
-	uv_close((uv_handle_t *)&conn->poll, on_closed);
+	doors_let_out(loop->server, conn->place);
+	stream_close(&conn->stream, on_closed);
 }
 
 /* ---- Reading */
 
-/* All that has come: more comes only then. */
-static void read_clear(struct conn *conn)
+/* Return where to read to, or NULL without memory. */
+static char *space_for(struct conn *conn, size_t *room)
 {
-	char clear[SECURE_PIECE];
-	int got = 1;
+	struct buffer *in = &conn->in;
 
-	while (got > 0 && conn->life < CONN_DEAD) {
-		got = secure_read(conn, clear, sizeof clear);
-		if (got > 0 && conn->life == CONN_OPEN)
-			input_take(conn, clear, (size_t)got);
+	*room = INPUT_SIZE;
+	if (in->size == 0 || conn->stream.tls)
+		return conn->loop->input;
+	/* What is announced gets its memory as it comes. */
+	if (conn->parser.needed > in->size + *room)
+		*room = conn->parser.needed - in->size;
+	if (*room > READ_MOST)
+		*room = READ_MOST;
+	return buffer_reserve(in, *room) == 0 ? in->data + in->size : NULL;
+}
+
+/* TLS has ended, or what came is none. What it still has to say is sent. */
+static void ended(struct conn *conn, ssize_t how)
+{
+	char reason[TLS_REASON];
+
+	if (how == STREAM_BROKEN) {
+		tls_reason(conn->stream.tls, reason);
+		state_seen("handshakes", "clients are turned away: TLS: %s", reason);
 	}
-	reply_flush(conn);
+	conn_end(conn);
 }
 
-static void on_shaken(struct shake *shake)
-{
-	read_clear((struct conn *)(void *)((char *)shake - offsetof(struct conn, secure.shake)));
-}
-
-static void read_some(struct conn *conn)
+/* Read some bytes, and carry out what they complete. Returns 1 if there are more of those that have come. */
+static int read_piece(struct conn *conn)
 {
 	struct loop *loop = conn->loop;
-	struct buffer *in = &conn->in;
-	size_t room = INPUT_SIZE;
-	ssize_t got;
+	size_t room;
+	char *space = space_for(conn, &room);
+	ssize_t got = space ? stream_read(&conn->stream, space, room) : STREAM_LOST;
 
-	if (in->size > 0 && !conn->secure.tls) {
-		/* What is announced gets its memory as it comes. */
-		if (conn->parser.needed > in->size + room)
-			room = conn->parser.needed - in->size;
-		if (room > READ_MOST)
-			room = READ_MOST;
-		if (buffer_reserve(in, room) != 0) {
-			conn_close(conn);
-			return;
-		}
-		got = read(conn->fd, in->data + in->size, room);
-	} else {
-		got = read(conn->fd, loop->input, sizeof loop->input);
-	}
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (got <= 0) {
+	if (got == STREAM_SHUT || got == STREAM_LOST) {
 		conn_close(conn);
-		return;
+		return 0;
 	}
-	loop->bytes_in += (uint64_t)got;
+	loop->bytes_in += conn->stream.taken;
 	/* What channels said before this was sent comes before its answer. */
 	mail_take(loop);
 	atomic_store_explicit(&conn->last_ms, uv_now(&loop->uv), memory_order_relaxed);
-	if (conn->secure.tls) {
-		if (secure_feed(conn, loop->input, (size_t)got))
-			read_clear(conn);
-	} else if (in->size > 0) {
-		in->size += (size_t)got;
+	if (got < 0) {
+		ended(conn, got);
+	} else if (got > 0 && space == loop->input) {
+		input_take(conn, space, (size_t)got);
+	} else if (got > 0) {
+		conn->in.size += (size_t)got;
 		input_more(conn);
-	} else {
-		input_take(conn, loop->input, (size_t)got);
 	}
 	reply_flush(conn);
+	return conn->stream.is_fed && conn->life == CONN_OPEN;
 }
 
 /* ---- Sending */
 
-/* Returns -1 if the client is gone. */
-static int send_some(struct conn *conn)
-{
-	struct buffer *out = conn->secure.tls ? &conn->secure.sealed : &conn->out;
-	ssize_t sent;
-
-	if (conn->secure.tls && secure_seal(conn) != 0)
-		return -1;
-	if (out->size == 0)
-		return 0;
-	/* The others come before the rest of much. */
-	sent = write(conn->fd, out->data, out->size < SEND_MOST ? out->size : SEND_MOST);
-	if (sent < 0 && errno != EAGAIN && errno != EINTR)
-		return -1;
-	if (sent > 0) {
-		conn->loop->bytes_out += (uint64_t)sent;
-		buffer_drop(out, (size_t)sent);
-	}
-	return 0;
-}
-
-/* Answers wait for the end of the handshake of TLS, which is the other side's turn. */
-static int is_unsent(const struct conn *conn)
-{
-	return conn->secure.sealed.size > 0 ||
-	       (conn->out.size > 0 && (!conn->secure.tls || tls_is_ready(conn->secure.tls)));
-}
-
 static void send_to(struct conn *conn)
 {
 	int was_full = input_is_full(conn);
+	ssize_t sent = -1;
 	int is_heard;
 
 	if (conn->hold && conn->life < CONN_DEAD) {
-		wait_for(conn, 0);
+		stream_wait(&conn->stream, 0);
 		return;
 	}
-	if (conn->life >= CONN_DEAD || send_some(conn) != 0 || (conn->life == CONN_ENDING && !is_unsent(conn))) {
+	if (conn->life < CONN_DEAD)
+		sent = stream_send(&conn->stream);
+	if (sent < 0 || (conn->life == CONN_ENDING && !stream_is_unsent(&conn->stream))) {
 		conn_close(conn);
 		return;
 	}
+	conn->loop->bytes_out += (uint64_t)sent;
 	/* In another turn: one that reads as fast as it is answered would have this one for itself. */
 	if (was_full && !input_is_full(conn) && conn->in.size > 0 && conn->life == CONN_OPEN && !conn->walk &&
 	    walk_rest(conn) != 0) {
 		conn_close(conn);
 		return;
 	}
-	/* What comes while its handshake waits for a turn would grow without a bound. */
-	is_heard = !input_is_full(conn) && conn->life == CONN_OPEN && !conn->walk && !conn->secure.shake.is_waiting;
-	wait_for(conn, (is_unsent(conn) ? UV_WRITABLE : 0) | (is_heard ? UV_READABLE : 0));
+	is_heard = !input_is_full(conn) && conn->life == CONN_OPEN && !conn->walk;
+	stream_wait(&conn->stream, (stream_is_unsent(&conn->stream) ? UV_WRITABLE : 0) | (is_heard ? UV_READABLE : 0));
 }
 
 void conn_send_all(struct loop *loop)
@@ -240,25 +185,22 @@ void conn_keep_bounds(struct loop *loop)
 		}
 }
 
-static void on_event(uv_poll_t *poll, int status, int events)
+static void on_event(struct stream *stream, int events)
 {
-	struct conn *conn = poll->data;
+	struct conn *conn = stream->owner;
 
-	if (status < 0) {
-		conn_close(conn);
-		return;
-	}
 	/* A thousand clients that each let a large answer be made must not all have theirs before the turn ends. */
 	if (bounds_are_passed(conn->loop->server, 0)) {
 		conn_send_all(conn->loop);
 		conn_keep_bounds(conn->loop);
 	}
-	if (uv_is_closing((uv_handle_t *)poll) || conn->life == CONN_LEAVING)
+	if (stream->fd < 0 || conn->life == CONN_LEAVING)
 		return;
 	if (events & UV_WRITABLE)
 		reply_flush(conn);
 	if (events & UV_READABLE)
-		read_some(conn);
+		while (read_piece(conn))
+			;
 }
 
 void conn_begin(struct loop *loop, const struct arrival *arrival)
@@ -266,15 +208,14 @@ void conn_begin(struct loop *loop, const struct arrival *arrival)
 	struct sessiond *server = loop->server;
 	struct conn *conn = calloc(1, sizeof *conn);
 
-	if (!conn || uv_poll_init(&loop->uv, &conn->poll, arrival->fd) != 0) {
+	if (!conn || stream_open(&conn->stream, &loop->uv, arrival->fd, on_event, conn) != 0) {
 		message_warning("a client is turned away: there is no memory for it");
-		doors_let_out(server, arrival->fd, arrival->place);
+		doors_let_out(server, arrival->place);
+		(void)close(arrival->fd);
 		free(conn);
 		return;
 	}
 	conn->loop = loop;
-	conn->poll.data = conn;
-	conn->fd = arrival->fd;
 	conn->place = arrival->place;
 	conn->id = ++server->client_ids;
 	conn->protocol = 2;
@@ -286,8 +227,8 @@ void conn_begin(struct loop *loop, const struct arrival *arrival)
 	pthread_mutex_unlock(&loop->lock);
 	loop->client_count++;
 	auth_begin(conn);
-	if (arrival->is_tls && secure_open(conn, on_shaken) != 0)
+	if (arrival->is_tls && stream_secure(&conn->stream, &server->certificate, &loop->shakes) != 0)
 		conn_close(conn);
 	else
-		wait_for(conn, UV_READABLE);
+		stream_wait(&conn->stream, UV_READABLE);
 }

@@ -48,9 +48,8 @@ static int let_in(struct sessiond *server, const struct sockaddr *peer, struct c
 	return 0;
 }
 
-void doors_let_out(struct sessiond *server, int fd, struct crowd_address *place)
+void doors_let_out(struct sessiond *server, struct crowd_address *place)
 {
-	(void)close(fd);
 	crowd_leave(&server->crowd, place);
 	server->clients--;
 	message_debug("a client has left, %u remain", (unsigned)server->clients);
@@ -64,8 +63,10 @@ static void hand_on(struct sessiond *server, int fd, const struct sockaddr *peer
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	if (let_in(server, peer, &arrival.place) == 0) {
-		if (mail_arrival(&server->loop[server->next_loop++ % server->loop_count], &arrival) != 0)
-			doors_let_out(server, arrival.fd, arrival.place);
+		if (mail_arrival(&server->loop[server->next_loop++ % server->loop_count], &arrival) == 0)
+			return;
+		doors_let_out(server, arrival.place);
+		(void)close(fd);
 		return;
 	}
 	server->refused++;

@@ -15,7 +15,7 @@ enum { LONG_TURN_MS = 4 };
 
 int input_is_full(const struct conn *conn)
 {
-	return conn->out.size + conn->secure.sealed.size > OUTPUT_HIGH;
+	return stream_unsent(&conn->stream) > OUTPUT_HIGH;
 }
 
 /* ---- Pauses */

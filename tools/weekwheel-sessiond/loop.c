@@ -88,7 +88,7 @@ static void sweep(uv_timer_t *timer)
 	struct conn *next;
 
 	for (struct conn *conn = LIST_FIRST(&loop->conns); conn; conn = next) {
-		int is_in = conn->auth.is_known && (!conn->secure.tls || tls_is_ready(conn->secure.tls));
+		int is_in = conn->auth.is_known && (!conn->stream.tls || tls_is_ready(conn->stream.tls));
 		next = LIST_NEXT(conn, next);
 		if (is_in || now - conn->since_ms < LOGIN_MS)
 			continue;

@@ -16,7 +16,6 @@
 #include "tools/weekwheel-sessiond/keep/keep.h"
 #include "tools/weekwheel-sessiond/serve.h"
 #include "tools/weekwheel-sessiond/server/mail.h"
-#include "tools/weekwheel-sessiond/server/secure.h"
 
 /* An image is written when the journal has become so large, and larger than the image. */
 #define GROWS (UINT64_C(64) << 20)
@@ -26,7 +25,7 @@ static void on_signal(uv_signal_t *handle, int number)
 	struct sessiond *server = handle->data;
 
 	if (number == SIGHUP) {
-		secure_reload(server);
+		certificate_reload(&server->certificate);
 		auth_reload(server);
 		return;
 	}
@@ -147,9 +146,9 @@ static int start(struct sessiond *server)
 	    random[1], (uint32_t)random[2]);
 	auth_start(server);
 	crowd_begin(&server->crowd, "max-connections-per-address", server->settings->max_per_address);
-	if (secure_start(server) != 0 || start_outbox(server) != 0 || start_data(server) != 0 ||
-	    start_keep(server) != 0 || start_courier(server) != 0 || start_loops(server) != 0 ||
-	    pass_ahead(server) != 0)
+	if (certificate_start(&server->certificate, &server->settings->tls) != 0 || start_outbox(server) != 0 ||
+	    start_data(server) != 0 || start_keep(server) != 0 || start_courier(server) != 0 ||
+	    start_loops(server) != 0 || pass_ahead(server) != 0)
 		return -1;
 	/* A script that reads that the server listens may end it at once. */
 	start_signals(server);
@@ -205,7 +204,7 @@ int sessiond_run(const struct sessiond_settings *settings)
 	for (unsigned i = 0; i < server->loop_count; i++)
 		loop_free(&server->loop[i]);
 	free(server->loop);
-	secure_stop(server);
+	certificate_stop(&server->certificate);
 	access_stop(&server->access);
 	free(server->listener);
 	free(server->listener_is_tls);

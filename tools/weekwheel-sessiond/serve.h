@@ -30,7 +30,7 @@ void conn_close(struct conn *conn);
 
 int doors_start(struct sessiond *server);
 void doors_stop(struct sessiond *server);
-/* A client that is counted goes: close its descriptor. Any thread. */
-void doors_let_out(struct sessiond *server, int fd, struct crowd_address *place);
+/* A client that is counted goes. Any thread. */
+void doors_let_out(struct sessiond *server, struct crowd_address *place);
 
 #endif

@@ -126,7 +126,7 @@ static void loop_signal(uv_signal_t *handle, int number)
 		server->is_draining = 1;
 		state_begin("draining", STATE_STOPS_WRITING, "draining: jobs are no longer accepted");
 	} else if (number == SIGHUP) {
-		secure_reload(server);
+		certificate_reload(&server->certificate);
 		reload_tokens(server);
 	} else {
 		loop_stop(server);
@@ -192,7 +192,7 @@ static int server_start(struct server *server)
 	STAILQ_INIT(&server->tubes.ready);
 	clients_start(server);
 	server->clients->most = connections_limit(server->settings);
-	if (secure_start(server) != 0)
+	if (certificate_start(&server->certificate, &server->settings->tls) != 0)
 		return -1;
 	(void)uv_random(NULL, NULL, &id, sizeof id, 0, NULL);
 	snprintf(server->id, sizeof server->id, "%016" PRIx64, id);
@@ -260,7 +260,7 @@ int server_run(const struct settings *settings)
 	v1_held_free(server);
 	counts_free(&server->counts);
 	access_stop(&server->access);
-	secure_stop(server);
+	certificate_stop(&server->certificate);
 	free(parts);
 	return status;
 }

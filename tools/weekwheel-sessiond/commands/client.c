@@ -71,12 +71,12 @@ static int show(struct buffer *out, const struct conn *conn, uint64_t now_ms)
 	char local[ADDRESS_TEXT];
 	const struct command_entry *last = conn->last;
 
-	address_of(conn->fd, 1, peer);
-	address_of(conn->fd, 0, local);
+	address_of(conn->stream.fd, 1, peer);
+	address_of(conn->stream.fd, 0, local);
 	return buffer_format(out,
 	    "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%u sub=%u psub=%u ssub=%u "
 	    "cmd=%s user=default resp=%d lib-name=%s lib-ver=%s\n",
-	    (unsigned long long)conn->id, peer, local, conn->fd, conn->names.client ? conn->names.client : "",
+	    (unsigned long long)conn->id, peer, local, conn->stream.fd, conn->names.client ? conn->names.client : "",
 	    (long long)(now_ms - conn->since_ms) / 1000, (long long)(now_ms - conn->last_ms) / 1000,
 	    *kind_of(conn) == 'p' ? "P" : "N", conn->database, conn->channels[PUBSUB_CHANNEL],
 	    conn->channels[PUBSUB_PATTERN], conn->channels[PUBSUB_SHARD], last ? last->name : "NULL", conn->protocol,
@@ -114,8 +114,8 @@ static int passes(const struct filter *filter, const struct conn *conn)
 	/* A killed client is gone at once for all others, though its loop closes it a moment later. */
 	return !(conn->is_killed && conn != filter->request->conn) && (!filter->id || filter->id == conn->id) &&
 	       (!filter->kind || command_is_word(filter->kind, kind_of(conn))) &&
-	       !(filter->skip_me && conn == filter->request->conn) && is_at(filter->address, conn->fd, 1) &&
-	       is_at(filter->local, conn->fd, 0);
+	       !(filter->skip_me && conn == filter->request->conn) && is_at(filter->address, conn->stream.fd, 1) &&
+	       is_at(filter->local, conn->stream.fd, 0);
 }
 
 typedef void each_fn(struct conn *conn, void *context);

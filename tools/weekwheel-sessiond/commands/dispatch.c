@@ -12,11 +12,11 @@ int command_is_short(const struct command_entry *command)
 static void run_reader(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
 	struct data *data = conn->loop->server->data;
-	size_t before = conn->out.size;
+	size_t before = conn->stream.out.size;
 	struct data_reading reading;
 
 	do {
-		conn->out.size = before;
+		conn->stream.out.size = before;
 		data_read_begin(data, arg[1].data, arg[1].size, &reading);
 		request_call(conn, command, arg, count);
 	} while (data_read_end(data, &reading) && conn->life < CONN_DEAD);

@@ -76,11 +76,11 @@ static int add_head(const struct key_list *listing, struct buffer *head)
 /* The buffer of keys becomes the one to be sent: to copy it would take the time that the pieces have saved. */
 static void send_keys(struct conn *conn)
 {
-	if (conn->out.size > 0) {
+	if (conn->stream.out.size > 0) {
 		reply_bytes(conn, conn->aside.data, conn->aside.size);
 	} else {
-		buffer_free(&conn->out);
-		conn->out = conn->aside;
+		buffer_free(&conn->stream.out);
+		conn->stream.out = conn->aside;
 		conn->aside = (struct buffer){0};
 	}
 }

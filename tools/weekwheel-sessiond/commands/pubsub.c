@@ -97,7 +97,7 @@ static void post(struct conn *conn, const struct buffer *message)
 	if (loop == mail_here()) {
 		/* What others posted before comes first. */
 		mail_take(loop);
-		if (conn->life < CONN_DEAD && add_message(conn, &conn->out, message) != 0)
+		if (conn->life < CONN_DEAD && add_message(conn, &conn->stream.out, message) != 0)
 			conn_fail(conn);
 		reply_flush(conn);
 		return;

@@ -108,17 +108,6 @@ static const struct page_file files[] = {
     {"/sessions.js", PAGE_SCRIPT, sessions_js, &sessions_js_size},
 };
 
-static struct tls_link *open_tls(void *context)
-{
-	struct sessiond *server = context;
-	struct tls_link *link;
-
-	pthread_mutex_lock(&server->tls.lock);
-	link = tls_open(server->tls.now, NULL);
-	pthread_mutex_unlock(&server->tls.lock);
-	return link;
-}
-
 int http_start(struct sessiond *server)
 {
 	const struct sessiond_settings *settings = server->settings;
@@ -131,7 +120,7 @@ int http_start(struct sessiond *server)
 	    .risk = settings->is_insecure ? "--insecure shows them how many sessions there are" : NULL,
 	    .access = &server->access,
 	    .shakes = &server->loop[0].shakes,
-	    .open_tls = open_tls,
+	    .certificate = &server->certificate,
 	    .prefix = prefix,
 	    .things = "sessions",
 	    .denied = "the token may not look at all keys: use one whose line has read:*, which --auth-file gives\n",

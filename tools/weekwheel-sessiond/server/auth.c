@@ -38,7 +38,7 @@ void auth_begin(struct conn *conn)
 	struct sockaddr_storage address = {0};
 	socklen_t size = sizeof address;
 
-	(void)getpeername(conn->fd, (struct sockaddr *)&address, &size);
+	(void)getpeername(conn->stream.fd, (struct sockaddr *)&address, &size);
 	access_enter(&conn->loop->server->access, &conn->auth, (struct sockaddr *)&address);
 }
 
@@ -48,7 +48,7 @@ static void name_of(const struct conn *conn, char name[ADDRESS_TEXT])
 	socklen_t size = sizeof address;
 
 	(void)strcpy(name, "a Unix socket");
-	if (getpeername(conn->fd, (struct sockaddr *)&address, &size) == 0 && address.ss_family != AF_UNIX)
+	if (getpeername(conn->stream.fd, (struct sockaddr *)&address, &size) == 0 && address.ss_family != AF_UNIX)
 		(void)address_show((struct sockaddr *)&address, name);
 }
 

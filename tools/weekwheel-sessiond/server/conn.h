@@ -8,10 +8,10 @@
 #include <uv.h>
 
 #include "tools/service/buffer.h"
+#include "tools/service/stream.h"
 #include "tools/weekwheel-sessiond/protocol/resp.h"
 #include "tools/weekwheel-sessiond/server/auth.h"
 #include "tools/weekwheel-sessiond/server/names.h"
-#include "tools/weekwheel-sessiond/server/secure.h"
 #include "tools/weekwheel-sessiond/server/walk.h"
 
 struct command_entry;
@@ -43,18 +43,14 @@ struct conn {
 	SLIST_ENTRY(conn) flush;
 	SLIST_ENTRY(conn) mailed;
 	struct loop *loop;
-	uv_poll_t poll;
-	int fd;
+	struct stream stream;
 	struct crowd_address *place;
-	int events; /* that poll waits for */
 	enum conn_life life;
 	uint64_t id;
 	struct resp_parser parser;
 	struct buffer in;
-	struct buffer out;
 	struct buffer aside;   /* what `walk` has found */
 	struct key_walk *walk; /* a command under way: no other is carried out */
-	struct secure secure;
 	struct access_client auth;
 	uint64_t pause_ms;  /* how long the command asks to pause its client; it begins when the command has returned */
 	uv_timer_t *hold;   /* while it runs, no command is carried out, and no answer sent */

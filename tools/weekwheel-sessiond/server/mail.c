@@ -78,8 +78,8 @@ void mail_take(struct loop *loop)
 	while ((conn = SLIST_FIRST(&loop->mail.clients))) {
 		SLIST_REMOVE_HEAD(&loop->mail.clients, mailed);
 		conn->is_mailed = 0;
-		if (conn->is_killed || conn->life >= CONN_DEAD || conn->out.size + conn->mail.size > MAIL_MAX ||
-		    buffer_append(&conn->out, conn->mail.data, conn->mail.size) != 0)
+		if (conn->is_killed || conn->life >= CONN_DEAD || conn->stream.out.size + conn->mail.size > MAIL_MAX ||
+		    buffer_append(&conn->stream.out, conn->mail.data, conn->mail.size) != 0)
 			conn_fail(conn);
 		buffer_drop(&conn->mail, conn->mail.size);
 		reply_flush(conn);

@@ -56,13 +56,13 @@ int reply_is_silent(const struct conn *conn)
 static void add_header(struct conn *conn, char kind, uint64_t number)
 {
 	if (!reply_is_silent(conn))
-		check(conn, reply_add_header(&conn->out, kind, number));
+		check(conn, reply_add_header(&conn->stream.out, kind, number));
 }
 
 /* One command may ask for a large value a thousand times: its client is closed before others are for it. */
 static int has_no_room(struct conn *conn, size_t size)
 {
-	if (conn->out.size > OUTPUT_HIGH && bounds_are_passed(conn->loop->server, size))
+	if (conn->stream.out.size > OUTPUT_HIGH && bounds_are_passed(conn->loop->server, size))
 		conn_fail(conn);
 	return conn->life >= CONN_DEAD;
 }
@@ -70,7 +70,7 @@ static int has_no_room(struct conn *conn, size_t size)
 void reply_bytes(struct conn *conn, const void *bytes, size_t size)
 {
 	if (!reply_is_silent(conn) && !has_no_room(conn, size))
-		check(conn, buffer_append(&conn->out, bytes, size));
+		check(conn, buffer_append(&conn->stream.out, bytes, size));
 }
 
 void reply_error(struct conn *conn, const char *format, ...)
@@ -119,7 +119,7 @@ void reply_integer(struct conn *conn, int64_t number)
 void reply_bulk(struct conn *conn, const void *bytes, size_t size)
 {
 	if (!reply_is_silent(conn) && !has_no_room(conn, size))
-		check(conn, reply_add_bulk(&conn->out, bytes, size));
+		check(conn, reply_add_bulk(&conn->stream.out, bytes, size));
 }
 
 void reply_string(struct conn *conn, const char *text)

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include "tools/service/certificate.h"
 #include "tools/service/crowd.h"
 #include "tools/service/site.h"
 #include "tools/service/teller.h"
@@ -24,7 +25,6 @@
 #include "tools/weekwheel-sessiond/server/auth.h"
 #include "tools/weekwheel-sessiond/server/conn.h"
 #include "tools/weekwheel-sessiond/server/loop.h"
-#include "tools/weekwheel-sessiond/server/secure.h"
 #include "tools/weekwheel-sessiond/settings/settings.h"
 
 struct viewer;
@@ -43,7 +43,7 @@ struct sessiond {
 	struct loop *loop;
 	unsigned loop_count;
 	struct access access;
-	struct secure_server tls;
+	struct certificate certificate;
 	int *listener;
 	int *listener_is_tls;
 	uv_poll_t *listener_poll;

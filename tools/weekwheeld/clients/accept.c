@@ -55,7 +55,7 @@ static int connection_open(struct connection *connection)
 static int open_tls(struct connection *connection)
 {
 	connection->shake.go_on = connection_shake;
-	connection->tls = tls_open(connection->server->tls, NULL);
+	connection->tls = certificate_open(&connection->server->certificate);
 	return connection->tls ? login_open(connection) : -1;
 }
 

@@ -49,12 +49,4 @@ void clients_resume(struct server *server);
 /* The tokens are others now: let go whose line has changed or is gone. Return how many. */
 unsigned clients_reload(struct server *server);
 
-/* ---- secure.c: the certificate of listeners that have TLS */
-
-/* Read the files of the settings. Returns 0, or -1 after a message. */
-int secure_start(struct server *server);
-/* Read them again for connections to come. If they are wrong now, those of before stay. */
-void secure_reload(struct server *server);
-void secure_stop(struct server *server);
-
 #endif

@@ -1,39 +1,13 @@
 /*
- * TLS on the connections of listeners that have it: the certificate, and the end. Answers are enciphered when they leave
+ * TLS on the connections of listeners that have it: how it ends. Answers are enciphered when they leave
  * the connection's buffer. input.c deciphers what comes before it is parsed, so the rest of the server sees plain bytes.
  */
 #include "tools/common/tls/tls.h"
 
-#include "tools/service/certificate.h"
 #include "tools/weekwheeld/clients/clients.h"
 
 /* What one record of TLS holds. */
 enum { SEAL_PIECE = 16384 };
-
-int secure_start(struct server *server)
-{
-	if (!server->settings->tls.certificate)
-		return 0;
-	server->tls = certificate_read(&server->settings->tls);
-	return server->tls ? 0 : -1;
-}
-
-void secure_reload(struct server *server)
-{
-	struct tls *made = server->tls ? certificate_again(&server->settings->tls) : NULL;
-
-	if (!made)
-		return;
-	/* Connections that are open have what they need. */
-	tls_free(server->tls);
-	server->tls = made;
-}
-
-void secure_stop(struct server *server)
-{
-	tls_free(server->tls);
-	server->tls = NULL;
-}
 
 /* Append what TLS has to send. Returns -1 without memory. */
 static int seal_drain(struct tls_link *link, struct buffer *sealed)

@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "tools/common/message.h"
+#include "tools/service/certificate.h"
 #include "tools/service/shake.h"
 #include "tools/service/state.h"
 #include "tools/weekwheeld/engine/auth.h"
@@ -56,7 +57,7 @@ struct server {
 	struct shakes shakes;
 	struct push *push; /* NULL: no tube is pushed */
 	struct schedules *schedules;
-	struct tls *tls; /* NULL: no listener has it */
+	struct certificate certificate;
 	struct web *web; /* NULL: nobody is served by HTTP */
 
 	char id[17];

@@ -292,13 +292,6 @@ const struct face http_face = {v1_settle, NULL, going, worst, end};
 
 /* ---- Beginning and end */
 
-static struct tls_link *open_tls(void *context)
-{
-	struct server *server = context;
-
-	return tls_open(server->tls, NULL);
-}
-
 static struct site_config site_of(struct server *server)
 {
 	const struct settings *settings = server->settings;
@@ -309,7 +302,7 @@ static struct site_config site_of(struct server *server)
 	    .risk = settings->is_insecure ? "--insecure shows them keys and bodies" : NULL,
 	    .access = &server->access,
 	    .shakes = &server->shakes,
-	    .open_tls = open_tls,
+	    .certificate = &server->certificate,
 	    .prefix = METRICS_PREFIX,
 	    .things = "jobs",
 	    .denied = "the token does not grant this: its line in the file of --auth-file needs read: and the tube, or "
