@@ -25,7 +25,7 @@ static void stop_here(struct loop *loop)
 	loop->is_over = 1;
 	conn_send_all(loop);
 	if (loop->number == 0) {
-		doors_stop(loop->server);
+		listen_stop(&loop->server->listening);
 		http_stop(loop->server);
 		teller_stop();
 	}

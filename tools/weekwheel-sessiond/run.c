@@ -195,6 +195,8 @@ int sessiond_run(const struct sessiond_settings *settings)
 	server->settings = settings;
 	if (start(server) == 0)
 		status = run(server);
+	else
+		listen_stop(&server->listening);
 	courier_stop(server->courier);
 	if (keep_close(server->keep) != 0)
 		status = 1;
@@ -206,9 +208,6 @@ int sessiond_run(const struct sessiond_settings *settings)
 	free(server->loop);
 	certificate_stop(&server->certificate);
 	access_stop(&server->access);
-	free(server->listener);
-	free(server->listener_is_tls);
-	free(server->listener_poll);
 	free(server);
 	return status;
 }

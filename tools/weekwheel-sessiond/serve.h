@@ -29,7 +29,6 @@ void conn_close(struct conn *conn);
 /* ---- doors.c */
 
 int doors_start(struct sessiond *server);
-void doors_stop(struct sessiond *server);
 /* A client that is counted goes. Any thread. */
 void doors_let_out(struct sessiond *server, struct crowd_address *place);
 

@@ -239,7 +239,7 @@ static void listen_room(struct server *server)
 	close(fd);
 }
 
-int listen_start(struct server *server)
+int listeners_start(struct server *server)
 {
 	const struct settings *settings = server->settings;
 	int sockets = systemd_count();
@@ -267,7 +267,7 @@ static void listener_closed(uv_handle_t *handle)
 	free(handle);
 }
 
-void listen_stop(struct server *server)
+void listeners_stop(struct server *server)
 {
 	struct listener *listener;
 

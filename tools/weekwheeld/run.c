@@ -95,7 +95,7 @@ static void loop_stop(struct server *server)
 	turn_commit(server);
 	server->is_stopping = 1;
 	notify_stop();
-	listen_stop(server);
+	listeners_stop(server);
 	for (connection = LIST_FIRST(&server->clients->all); connection; connection = next) {
 		next = LIST_NEXT(connection, next);
 		connection->is_over = 1;
@@ -204,7 +204,7 @@ static int server_start(struct server *server)
 	if (clock_start(server) != 0 || store_start(server) != 0 || clock_pass_ahead(server) != 0)
 		return -1;
 	if (loop_start(server) != 0 || push_start(server) != 0 || schedules_start(server) != 0 ||
-	    http_start(server) != 0 || listen_start(server) != 0)
+	    http_start(server) != 0 || listeners_start(server) != 0)
 		return -1;
 	notify_start(&server->loop, &server->run->watchdog);
 	return 0;
@@ -216,7 +216,7 @@ static int run(struct server *server)
 
 	if (server_start(server) != 0) {
 		/* Closing its listener removes a socket's file. */
-		listen_stop(server);
+		listeners_stop(server);
 		push_stop(server);
 		tasks_stop(server);
 		schedules_stop(server);

@@ -82,7 +82,7 @@ void ready_free(struct server *server);
 /* ---- listen.c */
 
 /* Listen on all addresses of the settings and on systemd's sockets. Returns 0, or -1 after a message. */
-int listen_start(struct server *server);
-void listen_stop(struct server *server);
+int listeners_start(struct server *server);
+void listeners_stop(struct server *server);
 
 #endif

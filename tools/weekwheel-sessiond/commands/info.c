@@ -41,7 +41,7 @@ static void about_server(struct request *request, struct buffer *out)
 	    REDIS_VERSION, ww_version(), server->run_id);
 	line(out, "arch_bits", 8 * sizeof(void *));
 	line(out, "process_id", (uint64_t)getpid());
-	line(out, "tcp_port", (uint64_t)server->port);
+	line(out, "tcp_port", server->listening.port);
 	line(out, "uptime_in_seconds", uptime);
 	line(out, "uptime_in_days", uptime / 86400);
 	line(out, "io_threads", server->loop_count);

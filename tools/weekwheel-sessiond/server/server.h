@@ -18,6 +18,7 @@
 
 #include "tools/service/certificate.h"
 #include "tools/service/crowd.h"
+#include "tools/service/listen.h"
 #include "tools/service/site.h"
 #include "tools/service/teller.h"
 #include "tools/weekwheel-sessiond/data/data.h"
@@ -44,14 +45,10 @@ struct sessiond {
 	unsigned loop_count;
 	struct access access;
 	struct certificate certificate;
-	int *listener;
-	int *listener_is_tls;
-	uv_poll_t *listener_poll;
-	unsigned listener_count;
+	struct listening listening;
 	uv_signal_t signals[3];
 	uv_timer_t watchdog;
 	struct teller teller;
-	uv_timer_t accept_again;
 	_Atomic uint64_t client_ids;
 	_Atomic uint64_t clients;
 	_Atomic uint64_t clients_total;
@@ -61,7 +58,6 @@ struct sessiond {
 	unsigned next_loop;
 	int64_t started_ms; /* wall */
 	char run_id[41];
-	int port;
 	int failed;
 };
 

@@ -83,8 +83,6 @@ static int complete(void *of)
 	settings->has_lifetimes |= settings->lifetime > 0;
 	if (!settings->databases)
 		settings->databases = settings->memory ? 1 : 16;
-	if (!settings->listen_count && !settings->unix_path)
-		settings->listen[settings->listen_count++] = WHERE;
 	return 0;
 }
 
