@@ -1,7 +1,8 @@
 /*
- * Plays libuv for the server: its loop waits in the simulated world, and its streams lead to the clients of the
- * simulation. What is ready at the same time comes in any order. Streams take what they like of what is written.
+ * Plays libuv for the server: its loop waits in the simulated world. The sockets that it polls lead to the clients of the
+ * simulation. What is ready at the same time comes in any order. Sockets take what they like of what is written.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
@@ -11,23 +12,21 @@
 #include "tests/simulate/wire.h"
 #include "tests/simulate/world.h"
 
-enum { ACTIVE = 1, CLOSING = 2, CLOSED = 4, HANDLES = 512, IN_FLIGHT = 1 << 18 };
+enum { ACTIVE = 1, CLOSING = 2, CLOSED = 4, HANDLES = 512, IN_FLIGHT = 1 << 18, AT_EOF = -1 };
 
 struct wire {
 	struct wire *next;
 	struct client *client; /* NULL: it is gone, or was told that the server is */
-	uv_stream_t *stream;   /* NULL: not accepted yet, or closed */
 	int was_accepted;
+	int is_open; /* accepted, and not closed */
 	int is_over;
 	char *in; /* has come to the server */
 	size_t in_size, in_room;
-	int at_end;                 /* then this: an error of libuv */
+	int at_end;                 /* then this: EOF, or an error */
 	int is_dropping;            /* the rest of what was sent does not arrive */
 	int is_silent;              /* nor of what the server sent */
 	uint64_t in_last, out_last; /* when the last of it arrives */
 	size_t out_flight;
-	uv_write_t *write;
-	int is_written;
 };
 
 struct packet {
@@ -39,7 +38,7 @@ struct packet {
 static uv_loop_t *loop; /* the server's */
 static uv_handle_t *handles[HANDLES];
 static size_t handle_count;
-static uv_stream_t *listener;
+static int is_listening;
 static struct wire *wires;
 static struct wire *arriving[64];
 static size_t arriving_count;
@@ -50,11 +49,6 @@ static void wake(void)
 {
 	if (loop)
 		world_wake(loop);
-}
-
-static struct wire *wire_of(const uv_stream_t *stream)
-{
-	return stream->u.reserved[0];
 }
 
 /* ---- The network */
@@ -73,9 +67,9 @@ static void to_server(void *context, uint64_t number)
 	wire->is_dropping |= !wire->client && packet->size && world_chance(300);
 	if (wire->is_over || wire->is_dropping || !packet->size) {
 		if (!packet->size)
-			wire->at_end = world_chance(500) ? UV_EOF : UV_ECONNRESET;
+			wire->at_end = world_chance(500) ? AT_EOF : ECONNRESET;
 		/* Who is not accepted yet is never served. */
-		if (!packet->size && !wire->stream && wire->was_accepted)
+		if (!packet->size && !wire->is_open && wire->was_accepted)
 			wire->is_over = 1;
 		free(packet);
 		wake();
@@ -140,7 +134,7 @@ static void arrive(void *context, uint64_t number)
 	struct wire *wire = context;
 
 	(void)number;
-	if (!listener || arriving_count == sizeof arriving / sizeof *arriving) {
+	if (!is_listening || arriving_count == sizeof arriving / sizeof *arriving) {
 		wire->is_over = 1;
 		send_packet(wire, to_client, &wire->out_last, NULL, 0);
 		return;
@@ -156,7 +150,7 @@ int loop_was_open(void)
 
 int loop_listens(void)
 {
-	return listener && !world.is_ghost;
+	return is_listening && !world.is_ghost;
 }
 
 struct wire *wire_connect(struct client *client)
@@ -200,6 +194,98 @@ int wire_is_over(const struct wire *wire)
 	return wire->is_over;
 }
 
+/* ---- Sockets */
+
+void loop_listen(void)
+{
+	was_open = 1;
+	is_listening = !world.is_ghost;
+}
+
+void loop_listen_no_more(void)
+{
+	is_listening = 0;
+	for (size_t i = 0; i < arriving_count; i++) {
+		arriving[i]->is_over = 1;
+		send_packet(arriving[i], to_client, &arriving[i]->out_last, NULL, 0);
+	}
+	arriving_count = 0;
+}
+
+int loop_has_arrived(void)
+{
+	return arriving_count > 0;
+}
+
+struct wire *wire_accept(void)
+{
+	struct wire *wire = arriving_count ? arriving[0] : NULL;
+
+	if (!wire) {
+		errno = EAGAIN;
+		return NULL;
+	}
+	memmove(arriving, arriving + 1, --arriving_count * sizeof arriving[0]);
+	wire->is_open = wire->was_accepted = 1;
+	return wire;
+}
+
+void wire_close(struct wire *wire)
+{
+	if (wire->client && !world.is_ghost)
+		client_left(wire->client);
+	if (!wire->is_over)
+		send_packet(wire, to_client, &wire->out_last, NULL, 0);
+	wire->is_over = 1;
+	wire->is_open = 0;
+}
+
+int wire_is_readable(const struct wire *wire)
+{
+	return wire->in_size > 0 || wire->at_end;
+}
+
+int wire_is_writable(const struct wire *wire)
+{
+	return wire->is_over || world.is_ghost || wire->out_flight <= IN_FLIGHT;
+}
+
+ssize_t wire_read(struct wire *wire, void *bytes, size_t room)
+{
+	size_t size = wire->in_size < room ? wire->in_size : room;
+	int end = wire->at_end;
+
+	if (size) {
+		memcpy(bytes, wire->in, size);
+		wire->in_size -= size;
+		memmove(wire->in, wire->in + size, wire->in_size);
+		return (ssize_t)size;
+	}
+	errno = end ? end : EAGAIN;
+	/* It is seen once. */
+	wire->at_end = 0;
+	return end == AT_EOF ? 0 : -1;
+}
+
+ssize_t wire_write(struct wire *wire, const void *bytes, size_t size)
+{
+	if (wire->is_over || world.is_ghost) {
+		errno = EPIPE;
+		return -1;
+	}
+	if (wire->out_flight > IN_FLIGHT || world_chance(30)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	if (world_chance(100))
+		size = world_between(1, size);
+	wire->out_flight += size;
+	send_bytes(wire, to_client, &wire->out_last, bytes, size);
+	return (ssize_t)size;
+}
+
+/* ---- The server's life */
+
 void loop_signal_server(int number)
 {
 	pending_signal = number;
@@ -216,14 +302,14 @@ void loop_hang_up(int is_power)
 		wire->is_silent = is_power;
 		send_packet(wire, to_client, &wire->out_last, NULL, 0);
 	}
-	listener = NULL;
+	is_listening = 0;
 	arriving_count = 0;
 }
 
 void loop_begin(void)
 {
 	loop = NULL;
-	listener = NULL;
+	is_listening = 0;
 	arriving_count = handle_count = 0;
 	pending_signal = 0;
 }
@@ -232,7 +318,7 @@ void loop_end_of_server(void)
 {
 	loop_hang_up(0);
 	for (struct wire *wire = wires; wire; wire = wire->next)
-		wire->stream = NULL;
+		wire->is_open = 0;
 	loop_begin();
 }
 
@@ -303,24 +389,6 @@ void uv_close(uv_handle_t *handle, uv_close_cb done)
 	handle->close_cb = done;
 	handle->flags |= CLOSING;
 	handle->flags &= ~(unsigned)ACTIVE;
-	if (handle->type != UV_NAMED_PIPE)
-		return;
-	if (handle == (uv_handle_t *)listener) {
-		listener = NULL;
-		for (size_t i = 0; i < arriving_count; i++) {
-			arriving[i]->is_over = 1;
-			send_packet(arriving[i], to_client, &arriving[i]->out_last, NULL, 0);
-		}
-		arriving_count = 0;
-	} else if (wire_of((uv_stream_t *)handle)) {
-		struct wire *wire = wire_of((uv_stream_t *)handle);
-		if (wire->client && !world.is_ghost)
-			client_left(wire->client);
-		if (!wire->is_over)
-			send_packet(wire, to_client, &wire->out_last, NULL, 0);
-		wire->is_over = 1;
-		wire->stream = NULL;
-	}
 }
 
 void uv_walk(uv_loop_t *of, uv_walk_cb each, void *context)
@@ -357,6 +425,9 @@ SIMPLE(prepare, UV_PREPARE)
 SIMPLE(check, UV_CHECK)
 SIMPLE(idle, UV_IDLE)
 
+/* Where a poll keeps what it waits for; its descriptor has the first of these places. */
+enum { EVENTS = 1 };
+
 int uv_poll_init(uv_loop_t *of, uv_poll_t *poll, int fd)
 {
 	init(of, head(poll), UV_POLL);
@@ -366,7 +437,7 @@ int uv_poll_init(uv_loop_t *of, uv_poll_t *poll, int fd)
 
 int uv_poll_start(uv_poll_t *poll, int events, uv_poll_cb call)
 {
-	(void)events;
+	poll->u.reserved[EVENTS] = (void *)(uintptr_t)events;
 	poll->poll_cb = call;
 	poll->flags |= ACTIVE;
 	return 0;
@@ -445,240 +516,29 @@ const char *uv_strerror(int error)
 	return "an error of libuv";
 }
 
-uv_buf_t uv_buf_init(char *base, unsigned size)
-{
-	return (uv_buf_t){.base = base, .len = size};
-}
-
-/* ---- libuv: streams */
-
-int uv_pipe_init(uv_loop_t *of, uv_pipe_t *pipe, int is_ipc)
-{
-	(void)is_ipc;
-	init(of, head(pipe), UV_NAMED_PIPE);
-	return 0;
-}
-
-int uv_pipe_bind(uv_pipe_t *pipe, const char *path)
-{
-	(void)pipe;
-	(void)path;
-	return 0;
-}
-
-/* The simulated server listens on a Unix socket alone. */
-int uv_shutdown(uv_shutdown_t *request, uv_stream_t *stream, uv_shutdown_cb call)
-{
-	(void)request;
-	(void)stream;
-	(void)call;
-	return UV_ENOSYS;
-}
-
-int uv_pipe_open(uv_pipe_t *pipe, uv_file file)
-{
-	(void)pipe;
-	(void)file;
-	return UV_ENOTSUP;
-}
-
-int uv_tcp_init(uv_loop_t *of, uv_tcp_t *tcp)
-{
-	(void)of;
-	(void)tcp;
-	return UV_ENOTSUP;
-}
-
-int uv_tcp_bind(uv_tcp_t *tcp, const struct sockaddr *address, unsigned flags)
-{
-	(void)tcp;
-	(void)address;
-	(void)flags;
-	return UV_ENOTSUP;
-}
-
-int uv_tcp_open(uv_tcp_t *tcp, uv_os_sock_t socket)
-{
-	(void)tcp;
-	(void)socket;
-	return UV_ENOTSUP;
-}
-
-int uv_tcp_nodelay(uv_tcp_t *tcp, int on)
-{
-	(void)tcp;
-	(void)on;
-	return UV_ENOTSUP;
-}
-
-int uv_tcp_keepalive(uv_tcp_t *tcp, int on, unsigned seconds)
-{
-	(void)tcp;
-	(void)on;
-	(void)seconds;
-	return UV_ENOTSUP;
-}
-
-int uv_tcp_getsockname(const uv_tcp_t *tcp, struct sockaddr *address, int *size)
-{
-	(void)tcp;
-	(void)address;
-	(void)size;
-	return UV_ENOTSUP;
-}
-
-int uv_tcp_getpeername(const uv_tcp_t *tcp, struct sockaddr *address, int *size)
-{
-	return uv_tcp_getsockname(tcp, address, size);
-}
-
-int uv_listen(uv_stream_t *stream, int backlog, uv_connection_cb call)
-{
-	(void)backlog;
-	stream->connection_cb = call;
-	stream->flags |= ACTIVE;
-	was_open = 1;
-	if (!world.is_ghost)
-		listener = stream;
-	return 0;
-}
-
-int uv_accept(uv_stream_t *server, uv_stream_t *stream)
-{
-	struct wire *wire = arriving_count ? arriving[0] : NULL;
-
-	(void)server;
-	if (!wire)
-		return UV_EAGAIN;
-	memmove(arriving, arriving + 1, --arriving_count * sizeof arriving[0]);
-	wire->stream = stream;
-	wire->was_accepted = 1;
-	stream->u.reserved[0] = wire;
-	return 0;
-}
-
-int uv_read_start(uv_stream_t *stream, uv_alloc_cb room, uv_read_cb call)
-{
-	stream->alloc_cb = room;
-	stream->read_cb = call;
-	stream->flags |= ACTIVE;
-	return 0;
-}
-
-int uv_read_stop(uv_stream_t *stream)
-{
-	stream->flags &= ~(unsigned)ACTIVE;
-	return 0;
-}
-
-int uv_try_write(uv_stream_t *stream, const uv_buf_t *bytes, unsigned count)
-{
-	struct wire *wire = wire_of(stream);
-	size_t size = bytes[0].len;
-
-	(void)count;
-	if (wire->is_over || world.is_ghost)
-		return UV_EPIPE;
-	if (wire->out_flight > IN_FLIGHT || world_chance(30))
-		return UV_EAGAIN;
-	if (world_chance(100))
-		size = world_between(1, size);
-	wire->out_flight += size;
-	send_bytes(wire, to_client, &wire->out_last, bytes[0].base, size);
-	return (int)size;
-}
-
-static void written(void *context, uint64_t number)
-{
-	struct wire *wire = context;
-
-	(void)number;
-	wire->is_written = wire->write != NULL;
-	wake();
-}
-
-int uv_write(uv_write_t *request, uv_stream_t *stream, const uv_buf_t *bytes, unsigned count, uv_write_cb call)
-{
-	struct wire *wire = wire_of(stream);
-
-	(void)count;
-	request->cb = call;
-	request->handle = stream;
-	wire->write = request;
-	wire->is_written = 0;
-	if (wire->is_over || world.is_ghost)
-		return 0;
-	wire->out_flight += bytes[0].len;
-	send_bytes(wire, to_client, &wire->out_last, bytes[0].base, bytes[0].len);
-	world_at(wire->out_last, written, wire, 0);
-	return 0;
-}
-
 /* ---- libuv: the loop */
+
+static int events_of(const uv_handle_t *poll)
+{
+	int wanted = (int)(uintptr_t)poll->u.reserved[EVENTS];
+
+	return is_active(poll, UV_POLL) ? system_events(poll->u.fd) & wanted : 0;
+}
 
 static int is_ready(const uv_handle_t *handle)
 {
-	const struct wire *wire = handle->u.reserved[0];
-
 	switch (handle->type) {
 	case UV_TIMER:
 		return is_active(handle, UV_TIMER) && ((const uv_timer_t *)handle)->timeout <= world.now;
 	case UV_POLL:
-		return is_active(handle, UV_POLL) && system_is_readable(handle->u.fd);
+		return events_of(handle);
 	case UV_SIGNAL:
 		return is_active(handle, UV_SIGNAL) && ((const uv_signal_t *)handle)->signum == pending_signal;
 	case UV_ASYNC:
 		return is_active(handle, UV_ASYNC) && ((const uv_async_t *)handle)->pending;
-	case UV_NAMED_PIPE:
-		if (handle == (uv_handle_t *)listener)
-			return arriving_count > 0;
-		if (!wire || handle->flags & (CLOSING | CLOSED))
-			return 0;
-		return (wire->write && (wire->is_written || wire->is_over)) ||
-		       (handle->flags & ACTIVE && (wire->in_size || wire->at_end));
 	default:
 		return 0;
 	}
-}
-
-static void read_stream(uv_stream_t *stream, struct wire *wire)
-{
-	uv_buf_t room;
-	size_t size;
-
-	stream->alloc_cb((uv_handle_t *)stream, 65536, &room);
-	size = wire->in_size < room.len ? wire->in_size : room.len;
-	if (!size) {
-		int end = wire->at_end;
-		wire->at_end = 0;
-		stream->read_cb(stream, end, &room);
-		return;
-	}
-	memcpy(room.base, wire->in, size);
-	wire->in_size -= size;
-	memmove(wire->in, wire->in + size, wire->in_size);
-	stream->read_cb(stream, (ssize_t)size, &room);
-}
-
-static void finish_write(struct wire *wire, int status)
-{
-	uv_write_t *request = wire->write;
-
-	wire->write = NULL;
-	wire->is_written = 0;
-	request->cb(request, status);
-}
-
-static void call_stream(uv_stream_t *stream)
-{
-	struct wire *wire = wire_of(stream);
-
-	if (stream == listener)
-		stream->connection_cb(stream, 0);
-	else if (wire->write && (wire->is_written || wire->is_over))
-		finish_write(wire, wire->is_over ? UV_EPIPE : 0);
-	else
-		read_stream(stream, wire);
 }
 
 static void call(uv_handle_t *handle)
@@ -694,7 +554,7 @@ static void call(uv_handle_t *handle)
 		break;
 	}
 	case UV_POLL:
-		((uv_poll_t *)handle)->poll_cb((uv_poll_t *)handle, 0, UV_READABLE);
+		((uv_poll_t *)handle)->poll_cb((uv_poll_t *)handle, 0, events_of(handle));
 		break;
 	case UV_SIGNAL:
 		pending_signal = 0;
@@ -705,7 +565,7 @@ static void call(uv_handle_t *handle)
 		((uv_async_t *)handle)->async_cb((uv_async_t *)handle);
 		break;
 	default:
-		call_stream((uv_stream_t *)handle);
+		break;
 	}
 }
 
@@ -771,15 +631,12 @@ static void call_closed(void)
 {
 	for (size_t i = 0; i < handle_count;) {
 		uv_handle_t *handle = handles[i];
-		struct wire *wire = handle->type == UV_NAMED_PIPE ? handle->u.reserved[0] : NULL;
 		if (!(handle->flags & CLOSING)) {
 			i++;
 			continue;
 		}
 		handles[i] = handles[--handle_count];
 		handle->flags = CLOSED;
-		if (wire && wire->write)
-			finish_write(wire, UV_ECANCELED);
 		if (handle->close_cb)
 			handle->close_cb(handle);
 	}

@@ -22,8 +22,8 @@ uint64_t system_wall(void);
 void system_step(int64_t ns);
 void system_boot(void);
 
-/* Whether a descriptor is readable, and when it will be. */
-int system_is_readable(int fd);
+/* What a descriptor is ready for, as libuv names it, and when an alarm will be. */
+int system_events(int fd);
 uint64_t system_readable_at(int fd);
 
 #endif

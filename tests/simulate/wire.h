@@ -2,12 +2,14 @@
 #define TESTS_SIMULATE_WIRE_H
 
 /*
- * Connections between clients and the server, which libuv would serve: loop.c plays libuv. Bytes come in pieces, after
+ * Connections between clients and the server. loop.c plays libuv, and has the wires; system.c gives the server's ends
+ * descriptors. Bytes come in pieces, after
  * delays; a connection may be cut at either end, with or without the other noticing soon.
  */
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct client;
 struct wire;
@@ -26,6 +28,20 @@ void wire_cut(struct wire *wire, int is_silent);
 void wire_break(struct wire *wire);
 /* Whether the server has done all it will do with what came from there. */
 int wire_is_over(const struct wire *wire);
+
+/* The server's end, as calls of the C library see it. */
+struct wire *wire_accept(void);
+void wire_close(struct wire *wire);
+int wire_is_readable(const struct wire *wire);
+int wire_is_writable(const struct wire *wire);
+ssize_t wire_read(struct wire *wire, void *bytes, size_t room);
+ssize_t wire_write(struct wire *wire, const void *bytes, size_t size);
+
+/* The server listens, and closes its listener. */
+void loop_listen(void);
+void loop_listen_no_more(void);
+/* Whether a client waits to be accepted. */
+int loop_has_arrived(void);
 
 /* Signal the server. */
 void loop_signal_server(int number);

@@ -115,6 +115,25 @@ static int failed(const char *where, int fd)
 	return message_error("cannot listen on %s: %s", where, strerror(error));
 }
 
+/*
+ * When libuv has no memory to watch a descriptor, it ends the process. Let it watch a great one now, so that it has room
+ * for those to come.
+ */
+static void make_room(struct listening *listening, int fd)
+{
+	unsigned most = listening->config.most < ROOM_MOST ? listening->config.most : ROOM_MOST;
+
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, (int)most);
+	if (fd < 0)
+		return;
+	if (uv_poll_init(listening->loop, &listening->room, fd) == 0) {
+		uv_poll_start(&listening->room, UV_READABLE, on_client);
+		uv_poll_stop(&listening->room);
+	}
+	(void)close(fd);
+}
+
+/* A client that hears that the server listens may take all memory at once: the announcement comes after this. */
 static int watch(struct listening *listening, int fd, int is_tls)
 {
 	struct listener *listener = calloc(1, sizeof *listener);
@@ -128,6 +147,8 @@ static int watch(struct listening *listening, int fd, int is_tls)
 	listener->fd = fd;
 	listener->is_tls = is_tls;
 	listener->poll.data = listener;
+	if (listening->config.most && SLIST_EMPTY(&listening->listeners))
+		make_room(listening, fd);
 	SLIST_INSERT_HEAD(&listening->listeners, listener, next);
 	uv_poll_start(&listener->poll, UV_READABLE, on_client);
 	return 0;
@@ -140,8 +161,8 @@ static int may_listen(const struct listen_config *config, const struct sockaddr 
 	           : address_let_in(address, is_tls, config->has_tokens, config->has_trusted, config->passing);
 }
 
-/* Say where a socket of TCP listens. */
-static void announce(struct listening *listening, int fd, int is_tls)
+/* Say where a socket of TCP listens; returns 0. */
+static int announce(struct listening *listening, int fd, int is_tls)
 {
 	struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
 	socklen_t size = sizeof address;
@@ -151,6 +172,7 @@ static void announce(struct listening *listening, int fd, int is_tls)
 		listening->port = ntohs(((struct sockaddr_in *)(void *)&address)->sin_port);
 	address_announce((struct sockaddr *)&address, is_tls ? "listening on tls:" : "listening on ", "",
 	    listening->config.is_insecure ? "--insecure lets them in" : NULL);
+	return 0;
 }
 
 static int listen_tcp(struct listening *listening, const char *where)
@@ -167,8 +189,7 @@ static int listen_tcp(struct listening *listening, const char *where)
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
 	    bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, BACKLOG) != 0)
 		return failed(where, fd);
-	announce(listening, fd, is_tls);
-	return watch(listening, fd, is_tls);
+	return watch(listening, fd, is_tls) == 0 ? announce(listening, fd, is_tls) : -1;
 }
 
 /* ---- A Unix socket */
@@ -244,8 +265,10 @@ static int listen_unix(struct listening *listening, const char *path)
 		(void)close(fd);
 	if (bad)
 		return -1;
+	if (watch(listening, fd, 0) != 0)
+		return -1;
 	message_info("listening on %s", path);
-	return watch(listening, fd, 0);
+	return 0;
 }
 
 /* ---- Sockets of systemd */
@@ -272,32 +295,15 @@ static int listen_systemd(struct listening *listening, int fd)
 		return -1;
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || listen(fd, BACKLOG) != 0)
 		return failed("a socket of systemd", fd);
-	if (address.ss_family == AF_UNIX)
-		message_info("listening on a socket of systemd");
-	else
-		announce(listening, fd, 0);
-	return watch(listening, fd, 0);
+	if (watch(listening, fd, 0) != 0)
+		return -1;
+	if (address.ss_family != AF_UNIX)
+		return announce(listening, fd, 0);
+	message_info("listening on a socket of systemd");
+	return 0;
 }
 
 /* ---- All */
-
-/*
- * When libuv has no memory to watch a descriptor, it ends the process. Let it watch a great one now, so that it has room
- * for those to come.
- */
-static void make_room(struct listening *listening)
-{
-	unsigned most = listening->config.most < ROOM_MOST ? listening->config.most : ROOM_MOST;
-	int fd = fcntl(SLIST_FIRST(&listening->listeners)->fd, F_DUPFD_CLOEXEC, (int)most);
-
-	if (fd < 0)
-		return;
-	if (uv_poll_init(listening->loop, &listening->room, fd) == 0) {
-		uv_poll_start(&listening->room, UV_READABLE, on_client);
-		uv_poll_stop(&listening->room);
-	}
-	(void)close(fd);
-}
 
 int listen_start(struct listening *listening, uv_loop_t *loop, const struct listen_config *config)
 {
@@ -316,8 +322,6 @@ int listen_start(struct listening *listening, uv_loop_t *loop, const struct list
 		return -1;
 	if (SLIST_EMPTY(&listening->listeners) && listen_tcp(listening, config->otherwise) != 0)
 		return -1;
-	if (config->most)
-		make_room(listening);
 	return 0;
 }
 

@@ -95,7 +95,7 @@ static void loop_stop(struct server *server)
 	turn_commit(server);
 	server->is_stopping = 1;
 	notify_stop();
-	listeners_stop(server);
+	listen_stop(&server->run->listening);
 	for (connection = LIST_FIRST(&server->clients->all); connection; connection = next) {
 		next = LIST_NEXT(connection, next);
 		connection->is_over = 1;
@@ -184,6 +184,26 @@ static unsigned connections_limit(const struct settings *settings)
 	           : 10000000;
 }
 
+static int doors_open(struct server *server)
+{
+	const struct settings *settings = server->settings;
+	const struct listen_config config = {.where = settings->listen,
+	    .count = settings->listen_count,
+	    .otherwise = "127.0.0.1:11300",
+	    .unix_path = settings->unix_path,
+	    .socket_mode = settings->socket_mode,
+	    .socket_group = settings->socket_group,
+	    .is_insecure = settings->is_insecure,
+	    .has_tokens = settings->auth_file != NULL,
+	    .has_trusted = settings->tls.trusted != NULL,
+	    .passing = "tokens and jobs",
+	    .most = server->clients->most,
+	    .came = connection_begin,
+	    .context = server};
+
+	return listen_start(&server->run->listening, &server->loop, &config);
+}
+
 static int server_start(struct server *server)
 {
 	uint64_t id = 0;
@@ -204,7 +224,7 @@ static int server_start(struct server *server)
 	if (clock_start(server) != 0 || store_start(server) != 0 || clock_pass_ahead(server) != 0)
 		return -1;
 	if (loop_start(server) != 0 || push_start(server) != 0 || schedules_start(server) != 0 ||
-	    http_start(server) != 0 || listeners_start(server) != 0)
+	    http_start(server) != 0 || doors_open(server) != 0)
 		return -1;
 	notify_start(&server->loop, &server->run->watchdog);
 	return 0;
@@ -216,7 +236,7 @@ static int run(struct server *server)
 
 	if (server_start(server) != 0) {
 		/* Closing its listener removes a socket's file. */
-		listeners_stop(server);
+		listen_stop(&server->run->listening);
 		push_stop(server);
 		tasks_stop(server);
 		schedules_stop(server);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <uv.h>
 
+#include "tools/service/listen.h"
 #include "tools/service/teller.h"
 #include "tools/weekwheeld/clients/clients.h"
 #include "tools/weekwheeld/v1/serve.h"
@@ -38,9 +39,7 @@ struct run {
 	struct teller teller;
 	uv_timer_t watchdog;
 
-	SLIST_HEAD(, listener) listeners;
-	uv_timer_t accept_again; /* tries to accept clients again */
-	uv_poll_t room_poll;     /* never active */
+	struct listening listening;
 
 	struct inbox inbox;
 	uv_timer_t again; /* of a shared store: serves those that wait from time to time */
@@ -78,11 +77,5 @@ void ready_stop(struct server *server);
 
 /* The store is closed. */
 void ready_free(struct server *server);
-
-/* ---- listen.c */
-
-/* Listen on all addresses of the settings and on systemd's sockets. Returns 0, or -1 after a message. */
-int listeners_start(struct server *server);
-void listeners_stop(struct server *server);
 
 #endif

@@ -369,6 +369,22 @@ class Doors(Case):
         with Sessiond(*tls, "--auth-file", "tokens") as server:
             assert server.port
 
+    def test_sockets_of_systemd(self):
+        """They take the place of the usual address."""
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            port = listener.getsockname()[1]
+            # LISTEN_PID must be the server's own, so a shell sets it and becomes the server.
+            with subprocess.Popen(["sh", "-c", 'exec 3<&%d; LISTEN_FDS=1 LISTEN_PID=$$ exec "$0"' % listener.fileno(), SESSIOND],
+                                  pass_fds=[listener.fileno()], stderr=subprocess.PIPE, text=True) as process:
+                with Client(port) as a:
+                    equal(a.ask("PING"), b"+PONG\r\n")
+                    matches("tcp_port:%d\r\n" % port, a.ask("INFO", "server").decode())
+                process.terminate()
+                said = process.communicate(timeout=PATIENCE)[1]
+            equal((process.returncode, re.findall("listening on .*", said)), (0, ["listening on 127.0.0.1:%d" % port]))
+
     def test_other_machines_need_tls_and_tokens_for_the_page(self):
         write_tokens(*ALL)
         certificate("server")

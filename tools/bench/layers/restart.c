@@ -16,7 +16,7 @@ struct region {
 };
 
 /* The saved bytes and the values that were loaded. */
-struct stream {
+struct snapshot {
 	struct region saved;
 	size_t at;
 	unsigned char (*values)[VALUE];
@@ -53,7 +53,7 @@ static void region_give(void *user, void *block, size_t size)
 
 static int write_bytes(const void *bytes, size_t size, void *context)
 {
-	struct region *saved = &((struct stream *)context)->saved;
+	struct region *saved = &((struct snapshot *)context)->saved;
 
 	if (size > saved->size - saved->used)
 		return WW_EFULL;
@@ -64,13 +64,13 @@ static int write_bytes(const void *bytes, size_t size, void *context)
 
 static int read_bytes(void *bytes, size_t size, void *context)
 {
-	struct stream *stream = context;
-	size_t left = stream->saved.used - stream->at;
+	struct snapshot *snapshot = context;
+	size_t left = snapshot->saved.used - snapshot->at;
 
 	if (size > left)
 		size = left;
-	memcpy(bytes, stream->saved.bytes + stream->at, size);
-	stream->at += size;
+	memcpy(bytes, snapshot->saved.bytes + snapshot->at, size);
+	snapshot->at += size;
 	return (int)size;
 }
 
@@ -85,9 +85,9 @@ static int encode(void *value, void *bytes, size_t *size, void *context)
 
 static int decode(const void *bytes, size_t size, void **value, void *context)
 {
-	struct stream *stream = context;
+	struct snapshot *snapshot = context;
 
-	*value = memcpy(stream->values[stream->loaded++], bytes, size);
+	*value = memcpy(snapshot->values[snapshot->loaded++], bytes, size);
 	return 0;
 }
 
@@ -128,16 +128,16 @@ struct layer_sample layer_restart(uint64_t n, uint64_t seed)
 	struct region memory = region_make((size_t)n * 200 + ((size_t)64 << 20));
 	const struct ww_allocator allocator = {region_take, region_give, &memory};
 	struct region values = region_make((size_t)n * 2 * VALUE);
-	struct stream stream = {.saved = region_make((size_t)n * (25 + 16 + VALUE) + 4096)};
-	const struct ww_session_writer writer = {.write = write_bytes, .encode = encode, .context = &stream};
-	const struct ww_session_reader reader = {.read = read_bytes, .decode = decode, .context = &stream};
+	struct snapshot snapshot = {.saved = region_make((size_t)n * (25 + 16 + VALUE) + 4096)};
+	const struct ww_session_writer writer = {.write = write_bytes, .encode = encode, .context = &snapshot};
+	const struct ww_session_reader reader = {.read = read_bytes, .decode = decode, .context = &snapshot};
 	struct ww_driver *driver;
 	struct ww_session *session;
 	struct ww_session_loaded loaded;
 	struct layer_sample sample;
 	uint64_t begin;
 
-	stream.values = (void *)(values.bytes + (size_t)n * VALUE);
+	snapshot.values = (void *)(values.bytes + (size_t)n * VALUE);
 	open_map(&memory, &allocator, &driver, &session);
 	fill(session, n, seed, (void *)values.bytes);
 	begin = clock_ns(CLOCK_MONOTONIC);
@@ -152,6 +152,6 @@ struct layer_sample layer_restart(uint64_t n, uint64_t seed)
 	close_map(driver, session);
 	free(memory.bytes);
 	free(values.bytes);
-	free(stream.saved.bytes);
+	free(snapshot.saved.bytes);
 	return sample;
 }

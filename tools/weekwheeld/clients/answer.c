@@ -16,7 +16,7 @@ static void answer_lost(struct connection *connection)
 
 static void answer_bytes(struct connection *connection, const void *data, size_t size)
 {
-	if (!connection->is_closed && !connection->is_lost && buffer_append(&connection->out, data, size) != 0)
+	if (!connection->is_closed && !connection->is_lost && buffer_append(&connection->stream.out, data, size) != 0)
 		answer_lost(connection);
 }
 
@@ -157,20 +157,20 @@ static void answer_join(struct connection *connection, size_t start)
 
 void answer_expected(struct connection *connection)
 {
-	answer_join(connection, connection->out.size);
+	answer_join(connection, connection->stream.out.size);
 }
 
 void answer_end(struct connection *connection, size_t start, int depends)
 {
 	struct server *server = connection->server;
 
-	if (connection->is_closed || connection->is_lost || connection->out.size == start)
+	if (connection->is_closed || connection->is_lost || connection->stream.out.size == start)
 		return;
 	connection_to_flush(connection);
 	if (!server->turn.is_begun)
 		return;
 	answer_join(connection, start);
-	if (answer_note(connection, connection->out.size, depends) != 0)
+	if (answer_note(connection, connection->stream.out.size, depends) != 0)
 		answer_lost(connection);
 }
 
@@ -179,7 +179,7 @@ static int answer_retract(struct connection *connection, const char *text)
 {
 	struct buffer said = {0};
 	size_t from = connection->batch_start;
-	int bad = buffer_append(&said, connection->out.data, from);
+	int bad = buffer_append(&said, connection->stream.out.data, from);
 
 	for (size_t i = 0; i < connection->answer_count && bad == 0; i++) {
 		const struct answer *answer = &connection->answers[i];
@@ -187,15 +187,15 @@ static int answer_retract(struct connection *connection, const char *text)
 		if (answer->depends)
 			bad = buffer_append(&said, text, strlen(text));
 		else
-			bad = buffer_append(&said, connection->out.data + from, answer->end - from);
+			bad = buffer_append(&said, connection->stream.out.data + from, answer->end - from);
 		from = answer->end;
 	}
 	if (bad != 0) {
 		buffer_free(&said);
 		return -1;
 	}
-	buffer_free(&connection->out);
-	connection->out = said;
+	buffer_free(&connection->stream.out);
+	connection->stream.out = said;
 	return 0;
 }
 

@@ -37,7 +37,8 @@ int budget_take(struct connection *connection)
 	if (share->commands == 0)
 		return 0;
 	/* The first command of a turn is carried out in any case. To send large answers takes time as well. */
-	if (share->commands < SHARE_COMMANDS && (uv_hrtime() >= share->ends || connection->out.size >= SHARE_BYTES))
+	if (share->commands < SHARE_COMMANDS &&
+	    (uv_hrtime() >= share->ends || connection->stream.out.size >= SHARE_BYTES))
 		return 0;
 	share->commands--;
 	return 1;

@@ -107,7 +107,7 @@ static void call_answer(struct call *call, size_t start)
 		answer(call);
 	/* waiting_give has noted its answer already. */
 	if (connection->answer_count == 0 ||
-	    connection->answers[connection->answer_count - 1].end != connection->out.size)
+	    connection->answers[connection->answer_count - 1].end != connection->stream.out.size)
 		answer_end(connection, start, depends_on_write(call->command));
 }
 
@@ -144,7 +144,7 @@ int call_begin(struct call *call)
 static void call_now(struct connection *connection, const struct command *command)
 {
 	static struct call call;
-	size_t start = connection->out.size;
+	size_t start = connection->stream.out.size;
 	void (*run)(struct call * call) = steps_of(connection, command->verb)->run;
 
 	call_init(&call, connection, command);
@@ -218,7 +218,7 @@ static void calls_done(struct task *task)
 
 	while ((call = STAILQ_FIRST(&connection->calls)) != NULL) {
 		STAILQ_REMOVE_HEAD(&connection->calls, following);
-		call_answer(call, connection->out.size);
+		call_answer(call, connection->stream.out.size);
 		call_free(call);
 	}
 	connection_done(connection);

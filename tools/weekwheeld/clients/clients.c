@@ -59,11 +59,6 @@ static uint64_t takes(const struct server *server)
 	       HASH_COUNT(server->clients->watches) * (uint64_t)WATCH_BYTES;
 }
 
-static uint64_t going(const struct server *server)
-{
-	return server->clients->going;
-}
-
 static struct face_client worst(const struct server *server, const void *spared)
 {
 	struct face_client most = {0, NULL};
@@ -81,18 +76,16 @@ static void end(struct server *server, void *client)
 	struct connection *connection = client;
 
 	(void)server;
-	if (!connection->is_busy &&
-	    buffer_takes(&connection->in) > buffer_takes(&connection->out) + buffer_takes(&connection->sending) &&
+	if (!connection->is_busy && buffer_takes(&connection->in) > stream_takes(&connection->stream) &&
 	    protocol_drop(&connection->protocol, connection->in.size)) {
 		buffer_free(&connection->in);
 		return;
 	}
 	connection_close(connection);
 	buffer_free(&connection->in);
-	buffer_free(&connection->out);
 }
 
-const struct face clients_face = {settle, takes, going, worst, end};
+const struct face clients_face = {settle, takes, NULL, worst, end};
 
 /* ---- All */
 

@@ -33,7 +33,6 @@ struct clients {
 	unsigned producers;
 	unsigned workers;
 	uint64_t total;
-	uint64_t going;           /* bytes that libuv has of closed ones, and will soon free */
 	uint64_t commands[VERBS]; /* how many of each were carried out */
 };
 

@@ -11,16 +11,13 @@ static void connection_free(struct connection *connection)
 	free(connection->watches);
 	free(connection->names);
 	buffer_free(&connection->in);
-	buffer_free(&connection->out);
-	buffer_free(&connection->sending);
 	free(connection->answers);
 	free(connection);
 }
 
 void connection_let_go(struct connection *connection)
 {
-	if (connection->io.handle.data == NULL && !connection->in_resume && !connection->is_busy &&
-	    !connection->is_fresh)
+	if (connection->is_gone && !connection->in_resume && !connection->is_busy && !connection->is_fresh)
 		connection_free(connection);
 }
 
@@ -59,11 +56,11 @@ void connection_leave(struct connection *connection)
 		connection_resume(connection);
 }
 
-static void connection_gone(uv_handle_t *handle)
+static void connection_gone(struct stream *stream)
 {
-	struct connection *connection = handle->data;
+	struct connection *connection = stream->owner;
 
-	handle->data = NULL;
+	connection->is_gone = 1;
 	connection_let_go(connection);
 }
 
@@ -76,7 +73,6 @@ void connection_close(struct connection *connection)
 	waiting_end(connection);
 	login_close(connection);
 	connection->is_closed = 1;
-	server->clients->going += buffer_takes(&connection->sending);
 	connection->kick.go_on = NULL;
 	lease_disown(connection);
 	connection_leave(connection);
@@ -85,8 +81,6 @@ void connection_close(struct connection *connection)
 	server->clients->now--;
 	server->clients->producers -= connection->is_producer;
 	server->clients->workers -= connection->is_worker;
-	if (connection->tls)
-		secure_close(connection);
 	server_note(server, "a client has left, %u remain", server->clients->now);
-	uv_close(&connection->io.handle, connection_gone);
+	stream_close(&connection->stream, connection_gone);
 }

@@ -3,12 +3,7 @@
 
 size_t connection_takes(const struct connection *connection)
 {
-	return buffer_takes(&connection->in) + buffer_takes(&connection->out) + buffer_takes(&connection->sending);
-}
-
-size_t connection_unread(const struct connection *connection)
-{
-	return connection->out.size + connection->sending.size;
+	return buffer_takes(&connection->in) + stream_takes(&connection->stream);
 }
 
 /*
@@ -18,7 +13,14 @@ int connection_is_blocked(const struct connection *connection)
 {
 	return connection->is_waiting || connection->is_busy || connection->login.is_held || connection->kick.go_on ||
 	       connection->is_over || connection->is_lost || connection->is_closed ||
-	       connection_unread(connection) > bounds_unread(connection->server);
+	       stream_unsent(&connection->stream) > bounds_unread(connection->server);
+}
+
+void connection_wait(struct connection *connection, int event, int is_wanted)
+{
+	int events = connection->stream.events;
+
+	stream_wait(&connection->stream, is_wanted ? events | event : events & ~event);
 }
 
 void connection_to_flush(struct connection *connection)

@@ -9,14 +9,13 @@
 
 #include "lib/base/address.h"
 #include "tools/service/buffer.h"
-#include "tools/service/shake.h"
+#include "tools/service/stream.h"
 #include "tools/weekwheeld/engine/server.h"
 #include "tools/weekwheeld/protocol/protocol.h"
 #include "weekwheel/driver.h"
 #include "weekwheel/jobs.h"
 
 struct connection;
-struct tls_link;
 struct call;
 
 /* What it takes that a connection watches a tube: the struct, and its place in the two arrays. */
@@ -93,21 +92,10 @@ struct login {
 	unsigned refused; /* lines before a right token */
 };
 
-/* A stream of libuv, whichever kind it is. */
-union stream {
-	uv_handle_t handle;
-	uv_stream_t stream;
-	uv_tcp_t tcp;
-	uv_pipe_t pipe;
-};
-
 struct connection {
 	struct server *server;
-	union stream io;
+	struct stream stream;
 	struct login login;
-	struct tls_link *tls; /* NULL: bytes go as they are */
-	struct shake shake;
-	uv_write_t write;
 	LIST_ENTRY(connection) next;
 	SLIST_ENTRY(connection) next_flush;
 	STAILQ_ENTRY(connection) next_resume;
@@ -118,13 +106,11 @@ struct connection {
 	struct crowd_address *place; /* among the clients of its address, or NULL */
 	struct kick kick;
 	struct protocol protocol;
-	struct buffer in;      /* bytes that were received and not parsed yet */
-	struct buffer out;     /* answers that the system does not have yet */
-	struct buffer sending; /* answers that uv_write has */
+	struct buffer in; /* bytes that were received and not parsed yet */
 	struct answer *answers;
 	size_t answer_count;
 	size_t answer_room;
-	size_t batch_start; /* where in `out` the first of answers[] begins */
+	size_t batch_start; /* where in the stream's `out` the first of answers[] begins */
 
 	struct server_tube *used;
 	struct watch **watches;
@@ -150,12 +136,12 @@ struct connection {
 	unsigned in_flush : 1;
 	unsigned in_resume : 1;
 	unsigned in_batch : 1;
-	unsigned is_reading : 1;
 	unsigned is_stalled : 1; /* it leaves too many answers unread for more of its commands */
 	unsigned at_end : 1;     /* the client sends no more */
 	unsigned is_over : 1;    /* it closes when all is sent */
 	unsigned is_lost : 1;    /* one of its answers could not be stored */
 	unsigned is_closed : 1;
+	unsigned is_gone : 1; /* the loop has let go of it */
 	unsigned is_producer : 1;
 	unsigned is_worker : 1;
 };
@@ -165,11 +151,11 @@ struct connection {
 /* Return the bytes of its buffers. */
 size_t connection_takes(const struct connection *connection);
 
-/* Return the bytes of answers that its client has not taken yet. */
-size_t connection_unread(const struct connection *connection);
-
 /* Return 1 if it carries out no command now. */
 int connection_is_blocked(const struct connection *connection);
+
+/* Wait for UV_READABLE or UV_WRITABLE, or no longer. */
+void connection_wait(struct connection *connection, int event, int is_wanted);
 
 /* Flush it at the end of the turn. */
 void connection_to_flush(struct connection *connection);
@@ -185,7 +171,7 @@ void connection_done(struct connection *connection);
 /* Close it, and give its jobs back. */
 void connection_close(struct connection *connection);
 
-/* A closed one is freed when libuv, its task and the queues have let go of it. */
+/* A closed one is freed when the loop, its task and the queues have let go of it. */
 void connection_let_go(struct connection *connection);
 
 /* A closed one, which is not busy, gives back more of what it has. */
@@ -199,16 +185,13 @@ void connection_read(struct connection *connection);
 /* Carry out the commands that have come, as far as possible. */
 void connection_process(struct connection *connection);
 
-/* Go on with its handshake of TLS: it is its turn. */
-void connection_shake(struct shake *shake);
+/* Something that its stream waits for has happened. */
+void connection_came(struct stream *stream, int events);
 
 /* ---- accept.c */
 
-/*
- * A client has come to a listener. Returns 0, UV_EAGAIN if none has, or another error of libuv. After UV_ENOMEM it waits
- * in the listener.
- */
-int connection_accept(struct server *server, uv_stream_t *listener, int is_tls);
+/* A client has come to the server. */
+void connection_begin(void *server, int fd, const struct sockaddr *peer, int is_tls);
 
 /* ---- output.c: bytes out */
 
@@ -237,14 +220,6 @@ void budget_note(struct server *server, uint64_t *since);
 
 /* The connections have used up the turn. */
 int budget_is_spent(const struct server *server);
-
-/* ---- secure.c: TLS of a connection that has it */
-
-/* Encipher all answers in their place, and add what TLS itself has to say. Returns -1 if that is impossible. */
-int secure_seal(struct connection *connection);
-
-/* Tell the client that this is the end, if that is possible at once, and free what is TLS's. */
-void secure_close(struct connection *connection);
 
 /* ---- login.c: the token of a client */
 

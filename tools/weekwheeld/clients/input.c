@@ -1,16 +1,13 @@
 /* Reads what clients send, deciphers it for those that have TLS, and lets its commands be carried out. */
 #include <stddef.h>
 
-#include "tools/common/tls/tls.h"
 #include "tools/weekwheeld/clients/call.h"
 
 /*
- * While a client waits for a job, INPUT_MAX bytes that it sends are kept. When TURN_BYTES have been read in a turn, a
- * connection is read once more in it: of each that is ready, libuv would read two MB.
+ * While a client waits for a job, INPUT_MAX bytes that it sends are kept. A client whose bytes fill the room is read
+ * READS_MOST times in a turn. When TURN_BYTES have been read in a turn, a connection is read once more in it.
  */
-enum { INPUT_MAX = 65536, TURN_BYTES = 4 << 20 };
-
-static void input_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *unused);
+enum { INPUT_MAX = 65536, READS_MOST = 32, TURN_BYTES = 4 << 20 };
 
 static size_t input_most(const struct connection *connection)
 {
@@ -19,27 +16,15 @@ static size_t input_most(const struct connection *connection)
 	return left < INPUT_MAX ? left : INPUT_MAX;
 }
 
-static void input_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
-{
-	struct connection *connection = handle->data;
-
-	(void)suggested;
-	*room = uv_buf_init(connection->server->input, sizeof connection->server->input);
-}
-
 void connection_read(struct connection *connection)
 {
-	if (connection->is_reading || connection->at_end || connection->is_closed || connection->server->is_stopping)
-		return;
-	if (uv_read_start(&connection->io.stream, input_room, input_read) == 0)
-		connection->is_reading = 1;
+	if (!connection->at_end && !connection->is_closed && !connection->server->is_stopping)
+		connection_wait(connection, UV_READABLE, 1);
 }
 
 static void reading_stop(struct connection *connection)
 {
-	if (connection->is_reading)
-		uv_read_stop(&connection->io.stream);
-	connection->is_reading = 0;
+	connection_wait(connection, UV_READABLE, 0);
 }
 
 /* Close the connection once all is sent. */
@@ -73,7 +58,7 @@ static size_t input_take(struct connection *connection, const char *data, size_t
 		else if (found && login_admits(connection, &command))
 			command_run(connection, &command);
 		/* Large answers to many commands of a turn would go beyond all bounds before it ends. */
-		if (connection->out.size >= INPUT_MAX)
+		if (connection->stream.out.size >= INPUT_MAX)
 			bounds_hold_but(connection->server, connection, connection_takes(connection));
 	}
 	budget_end(connection);
@@ -89,8 +74,8 @@ static void input_settle(struct connection *connection)
 		return;
 	if (connection->at_end && !connection_is_blocked(connection) && !connection->in_resume)
 		connection_finish(connection);
-	else if (connection->shake.is_waiting || ((connection_is_blocked(connection) || connection->in_resume) &&
-	                                             connection->in.size >= input_most(connection)))
+	else if ((connection_is_blocked(connection) || connection->in_resume) &&
+	         connection->in.size >= input_most(connection))
 		reading_stop(connection);
 	else
 		connection_read(connection);
@@ -169,85 +154,59 @@ static void input_ended(struct connection *connection, int is_broken)
 		input_settle(connection);
 }
 
-/* ---- TLS: what has come is deciphered first */
+/* ---- From the system */
 
-/* The handshake failed, or the client has ended it. What TLS still has to say is sent. */
-static void sealed_broken(struct connection *connection, int state)
+/* TLS has failed, or the client sends no more. What TLS still has to say is sent. */
+static void input_end(struct connection *connection, ssize_t how)
 {
 	char reason[TLS_REASON];
 
-	if (state == TLS_BROKEN) {
-		tls_reason(connection->tls, reason);
+	if (how == STREAM_LOST) {
+		connection_close(connection);
+		return;
+	}
+	if (how == STREAM_BROKEN) {
+		tls_reason(connection->stream.tls, reason);
 		server_note(connection->server, "a client is turned away: TLS: %s", reason);
 	}
-	input_ended(connection, state == TLS_BROKEN);
+	input_ended(connection, how == STREAM_BROKEN);
 }
 
-/* Decipher what has come. */
-static void sealed_read(struct connection *connection)
+/* Read once, and settle. Returns 1 if it is to be read again: there is more. */
+static int input_read(struct connection *connection)
 {
-	static char clear[16384];
-	int state = TLS_OK;
+	struct server *server = connection->server;
+	struct stream *stream = &connection->stream;
+	ssize_t got = stream_read(stream, server->input, sizeof server->input);
 
-	while (state == TLS_OK && !connection->is_closed) {
-		int got = tls_read(connection->tls, clear, sizeof clear);
-
-		if (got == 0)
-			break;
-		if (got > 0)
-			input_clear(connection, clear, (size_t)got);
-		else
-			state = got;
-	}
+	server->turn.bytes += stream->taken;
+	if (got > 0)
+		input_clear(connection, server->input, (size_t)got);
 	if (connection->is_closed)
-		return;
-	if (state != TLS_OK)
-		sealed_broken(connection, state);
-	else if (tls_is_ready(connection->tls))
+		return 0;
+	if (stream->tls && tls_is_ready(stream->tls))
 		login_secured(connection);
-	if (!connection->is_closed && tls_pending(connection->tls) > 0)
+	if (stream->tls)
 		connection_to_flush(connection);
-}
-
-void connection_shake(struct shake *shake)
-{
-	struct connection *connection = (struct connection *)((char *)shake - offsetof(struct connection, shake));
-
-	sealed_read(connection);
-	if (!connection->is_closed)
-		connection_process(connection);
-}
-
-static void input_sealed(struct connection *connection, const char *data, size_t size)
-{
-	if (tls_feed(connection->tls, data, size) != TLS_OK)
-		sealed_broken(connection, TLS_BROKEN);
-	else if (tls_is_ready(connection->tls))
-		sealed_read(connection);
-	else
-		shake_wait(&connection->server->shakes, &connection->shake);
-}
-
-/* ---- From the system */
-
-static void input_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *unused)
-{
-	struct connection *connection = stream->data;
-
-	(void)unused;
-	if (size == 0)
-		return;
-	if (size > 0) {
-		connection->server->turn.bytes += (size_t)size;
-		(connection->tls ? input_sealed : input_clear)(connection, connection->server->input, (size_t)size);
-		input_settle(connection);
-		if (connection->is_reading && !connection->is_closed && connection->server->turn.bytes > TURN_BYTES) {
-			reading_stop(connection);
-			connection_resume(connection);
-		}
-	} else if (size == UV_EOF) {
-		input_ended(connection, 0);
-	} else {
-		connection_close(connection);
+	if (got < 0) {
+		input_end(connection, got);
+		return 0;
 	}
+	input_settle(connection);
+	if (stream->events & UV_READABLE && server->turn.bytes > TURN_BYTES) {
+		reading_stop(connection);
+		connection_resume(connection);
+	}
+	return stream->is_fed || (stream->is_full && stream->events & UV_READABLE);
+}
+
+void connection_came(struct stream *stream, int events)
+{
+	struct connection *connection = stream->owner;
+
+	if (events & UV_WRITABLE)
+		connection_to_flush(connection);
+	if (events & UV_READABLE)
+		for (int i = 0; (i < READS_MOST || stream->is_fed) && input_read(connection); i++)
+			;
 }

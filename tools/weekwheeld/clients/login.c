@@ -3,8 +3,8 @@
  * refused. A client that speaks another protocol is turned away.
  */
 #include <string.h>
+#include <sys/socket.h>
 
-#include "tools/common/tls/tls.h"
 #include "tools/service/address.h"
 #include "tools/weekwheeld/clients/clients.h"
 
@@ -15,10 +15,9 @@ enum { REFUSED_MOST = 64 };
 static const char *client_name(const struct connection *connection, char name[ADDRESS_TEXT])
 {
 	struct sockaddr_storage address = {0};
-	int size = sizeof address;
+	socklen_t size = sizeof address;
 
-	if (connection->io.handle.type != UV_TCP ||
-	    uv_tcp_getpeername(&connection->io.tcp, (struct sockaddr *)&address, &size) != 0)
+	if (getpeername(connection->stream.fd, (struct sockaddr *)&address, &size) != 0 || address.ss_family == AF_UNIX)
 		return "a Unix socket";
 	(void)address_show((struct sockaddr *)&address, name);
 	return name;
@@ -50,7 +49,7 @@ int login_open(struct connection *connection)
 	/* What it sends meanwhile may take no memory. */
 	if (needs_token)
 		connection->protocol.body_max = 0;
-	else if (!connection->tls || tls_is_ready(connection->tls))
+	else if (!connection->stream.tls || tls_is_ready(connection->stream.tls))
 		return 0;
 	(void)ww_driver_now(connection->server->elapsed, &now);
 	/* Wrong tokens give no more time. */
@@ -125,7 +124,7 @@ static void login_timer(struct ww_driver *driver, const struct ww_firing *firing
 {
 	struct connection *connection = user;
 	struct login *client = &connection->login;
-	size_t start = connection->out.size;
+	size_t start = connection->stream.out.size;
 
 	(void)driver;
 	(void)firing;

@@ -6,7 +6,7 @@
 
 void waiting_give(struct connection *connection, struct ww_lease *lease)
 {
-	size_t start = connection->out.size;
+	size_t start = connection->stream.out.size;
 
 	if (lease_add(connection, lease)) {
 		answer_job(connection, "RESERVED", lease->id, lease->body, lease->body_length);
@@ -22,7 +22,7 @@ int waiting_try(struct connection *connection)
 {
 	struct server *server = connection->server;
 	struct ww_lease lease;
-	size_t start = connection->out.size;
+	size_t start = connection->stream.out.size;
 	int got = ww_jobs_reserve(server->jobs, connection->names, connection->watch_count, &lease);
 
 	if (got == 0)
@@ -39,7 +39,7 @@ int waiting_try(struct connection *connection)
 
 void waiting_say(struct connection *connection, const char *text)
 {
-	size_t start = connection->out.size;
+	size_t start = connection->stream.out.size;
 
 	waiting_end(connection);
 	answer_text(connection, text);
@@ -61,7 +61,7 @@ void waiting_end(struct connection *connection)
 	if (connection->timer)
 		(void)ww_driver_cancel(connection->server->elapsed, connection->timer);
 	connection->timer = 0;
-	if (connection->in.size > 0 || connection->at_end || !connection->is_reading)
+	if (connection->in.size > 0 || connection->at_end || !(connection->stream.events & UV_READABLE))
 		connection_resume(connection);
 }
 

@@ -247,7 +247,7 @@ static int is_beyond(const struct server *server, uint64_t most)
 	if (now <= most)
 		return 0;
 	for (const struct face *const *face = server->faces; *face; face++)
-		most += (*face)->going(server);
+		most += (*face)->going ? (*face)->going(server) : 0;
 	return now > most;
 }
 

@@ -24,7 +24,7 @@ struct face {
 	/* Return the bytes that its clients take beside their buffers. NULL: none that count. */
 	uint64_t (*takes)(const struct server *server);
 
-	/* Return the bytes of buffers that closed clients still take. */
+	/* Return the bytes of buffers that closed clients still take. NULL: none. */
 	uint64_t (*going)(const struct server *server);
 
 	/* Return the client with the most, other than the one that is spared. */

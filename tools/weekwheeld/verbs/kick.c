@@ -8,7 +8,7 @@ enum { KICK_PIECE = 100 };
 
 static void kick_end(struct connection *connection, int error)
 {
-	size_t start = connection->out.size;
+	size_t start = connection->stream.out.size;
 
 	connection->kick.go_on = NULL;
 	if (error < 0)
