@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -323,6 +324,18 @@ int listen_start(struct listening *listening, uv_loop_t *loop, const struct list
 	if (SLIST_EMPTY(&listening->listeners) && listen_tcp(listening, config->otherwise) != 0)
 		return -1;
 	return 0;
+}
+
+uint64_t listen_raise_limit(void)
+{
+	struct rlimit limit = {1024, 1024};
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+		(void)getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	return limit.rlim_cur;
 }
 
 static void on_closed(uv_handle_t *handle)

@@ -9,6 +9,7 @@
  * All calls are made in the loop's thread.
  */
 
+#include <stdint.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <uv.h>
@@ -46,6 +47,9 @@ struct listening {
 
 /* What `config` points to must outlive it. Returns 0, or -1 after a message; it is to be stopped in either case. */
 int listen_start(struct listening *listening, uv_loop_t *loop, const struct listen_config *config);
+
+/* Raise the limit of descriptors as far as possible, as each client takes one. Returns how many there may be. */
+uint64_t listen_raise_limit(void);
 
 /* Close the listeners; the loop closes the other handles. */
 void listen_stop(struct listening *listening);

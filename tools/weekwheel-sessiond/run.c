@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tools/common/message.h"
@@ -124,22 +123,11 @@ static int start_loops(struct sessiond *server)
 	return 0;
 }
 
-/* Each client takes a descriptor. */
-static void raise_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static int start(struct sessiond *server)
 {
 	uint64_t random[3] = {0};
 
-	raise_limit();
+	(void)listen_raise_limit();
 	commands_start();
 	(void)uv_random(NULL, NULL, random, sizeof random, 0, NULL);
 	(void)snprintf(server->run_id, sizeof server->run_id, "%016" PRIx64 "%016" PRIx64 "%08" PRIx32, random[0],

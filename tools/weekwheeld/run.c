@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "tools/service/notify.h"
 #include "tools/service/teller.h"
@@ -167,21 +166,13 @@ static int loop_start(struct server *server)
 	return 0;
 }
 
-/* Raise the limit of descriptors as far as possible. Each client takes one. */
 static unsigned connections_limit(const struct settings *settings)
 {
-	struct rlimit limit = {1024, 1024};
+	uint64_t limit = listen_raise_limit();
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-		(void)getrlimit(RLIMIT_NOFILE, &limit);
-	}
 	if (settings->max_connections)
 		return (unsigned)settings->max_connections;
-	return limit.rlim_cur > 2 * DESCRIPTORS_KEPT && limit.rlim_cur < 10000000
-	           ? (unsigned)limit.rlim_cur - DESCRIPTORS_KEPT
-	           : 10000000;
+	return limit > 2 * DESCRIPTORS_KEPT && limit < 10000000 ? (unsigned)limit - DESCRIPTORS_KEPT : 10000000;
 }
 
 static int doors_open(struct server *server)
