@@ -24,7 +24,10 @@ int stream_open(
 {
 	*stream = (struct stream){.fd = fd, .came = came, .owner = owner};
 	stream->poll.data = stream;
-	return uv_poll_init(loop, &stream->poll, fd) == 0 ? 0 : -1;
+	if (uv_poll_init(loop, &stream->poll, fd) == 0)
+		return 0;
+	stream->fd = -1;
+	return -1;
 }
 
 void stream_wait(struct stream *stream, int events)
