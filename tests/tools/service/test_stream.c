@@ -127,9 +127,11 @@ END_TEST
 START_TEST(it_sends_in_pieces_what_the_client_takes)
 {
 	static char expected[MUCH], got[MUCH];
+	const int room = 1 << 20;
 	size_t sent = 0, read_of_it = 0;
 
 	begin_pair();
+	(void)setsockopt(stream.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
 	for (size_t i = 0; i < sizeof expected; i++)
 		expected[i] = (char)(i * 7 + i / 251);
 	stream_says(expected, sizeof expected);
