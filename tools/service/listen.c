@@ -18,10 +18,20 @@
 #include "tools/service/state.h"
 
 /* Those that are connected come before many who want to be. */
-enum { BACKLOG = 1024, ACCEPTED_MAX = 64, REST_MS = 100, SYSTEMD_FIRST = 3, ROOM_MOST = 65536 };
+enum { BACKLOG = 1024, ACCEPTED_MAX = 16, REST_MS = 100, SYSTEMD_FIRST = 3, ROOM_MOST = 65536 };
 
 /* How long a client may be silent before the system asks whether its machine is there. */
 enum { KEEPALIVE_SECONDS = 60 };
+
+/* What is said of clients of the server's own protocol, and of those by HTTP. */
+static const struct wording {
+	const char *option;
+	const char *clear, *tls; /* before an address */
+	const char *after;
+	const char *state;
+	const char *nobody;
+} wordings[] = {{"--listen", "listening on ", "listening on tls:", "", "accept", "no client is let in"},
+    {"--http", "serving http://", "serving https://", "/", "accept-http", "nobody is let in by HTTP"}};
 
 struct listener {
 	uv_poll_t poll;
@@ -30,6 +40,11 @@ struct listener {
 	int fd;
 	int is_tls;
 };
+
+static const struct wording *words_of(const struct listening *listening)
+{
+	return &wordings[listening->config.is_http];
+}
 
 /* ---- Clients */
 
@@ -49,8 +64,8 @@ static void rest(struct listening *listening, int reason)
 {
 	struct listener *listener;
 
-	state_seen("accept", "no client is let in for now: %s; raise the limit of open files, or let in fewer clients",
-	    strerror(reason));
+	state_seen(words_of(listening)->state, "%s for now: %s; raise the limit of open files, or let in fewer clients",
+	    words_of(listening)->nobody, strerror(reason));
 	SLIST_FOREACH(listener, &listening->listeners, next)
 	uv_poll_stop(&listener->poll);
 	uv_timer_start(&listening->again, look_again, REST_MS, 0);
@@ -98,15 +113,15 @@ static void on_client(uv_poll_t *poll, int status, int events)
 /* ---- Listeners */
 
 /* Say what went wrong and what to do; returns -1. */
-static int failed(const char *where, int fd)
+static int failed(const struct wording *words, const char *where, int fd)
 {
 	int error = errno;
 
 	if (fd >= 0)
 		(void)close(fd);
 	if (error == EADDRINUSE)
-		return message_error(
-		    "%s is in use: end the server there, or give another --listen (port 0 takes a free one)", where);
+		return message_error("%s is in use: end the server there, or give another %s (port 0 takes a free one)",
+		    where, words->option);
 	if (error == EACCES)
 		return message_error(
 		    "no permission to listen on %s: ports below 1024 are for root; give another port", where);
@@ -157,22 +172,22 @@ static int watch(struct listening *listening, int fd, int is_tls)
 
 static int may_listen(const struct listen_config *config, const struct sockaddr *address, int is_tls)
 {
-	return config->is_insecure
-	           ? 0
-	           : address_let_in(address, is_tls, config->has_tokens, config->has_trusted, config->passing);
+	return config->risk ? 0
+	                    : address_let_in(address, is_tls, config->has_tokens, config->has_trusted, config->passing);
 }
 
 /* Say where a socket of TCP listens; returns 0. */
 static int announce(struct listening *listening, int fd, int is_tls)
 {
+	const struct wording *words = words_of(listening);
 	struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
 	socklen_t size = sizeof address;
 
 	(void)getsockname(fd, (struct sockaddr *)&address, &size);
 	if (!listening->port)
 		listening->port = ntohs(((struct sockaddr_in *)(void *)&address)->sin_port);
-	address_announce((struct sockaddr *)&address, is_tls ? "listening on tls:" : "listening on ", "",
-	    listening->config.is_insecure ? "--insecure lets them in" : NULL);
+	address_announce(
+	    (struct sockaddr *)&address, is_tls ? words->tls : words->clear, words->after, listening->config.risk);
 	return 0;
 }
 
@@ -183,13 +198,13 @@ static int listen_tcp(struct listening *listening, const char *where)
 	int on = 1;
 	int fd;
 
-	if (address_read("--listen", where + (is_tls ? ADDRESS_TLS_PREFIX : 0), &address) != 0 ||
+	if (address_read(words_of(listening)->option, where + (is_tls ? ADDRESS_TLS_PREFIX : 0), &address) != 0 ||
 	    may_listen(&listening->config, (struct sockaddr *)&address, is_tls) != 0)
 		return -1;
 	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
 	    bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, BACKLOG) != 0)
-		return failed(where, fd);
+		return failed(words_of(listening), where, fd);
 	return watch(listening, fd, is_tls) == 0 ? announce(listening, fd, is_tls) : -1;
 }
 
@@ -295,7 +310,7 @@ static int listen_systemd(struct listening *listening, int fd)
 	if (address.ss_family != AF_UNIX && may_listen(&listening->config, (struct sockaddr *)&address, 0) != 0)
 		return -1;
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || listen(fd, BACKLOG) != 0)
-		return failed("a socket of systemd", fd);
+		return failed(words_of(listening), "a socket of systemd", fd);
 	if (watch(listening, fd, 0) != 0)
 		return -1;
 	if (address.ss_family != AF_UNIX)
@@ -308,7 +323,7 @@ static int listen_systemd(struct listening *listening, int fd)
 
 int listen_start(struct listening *listening, uv_loop_t *loop, const struct listen_config *config)
 {
-	int sockets = systemd_count();
+	int sockets = config->is_http ? 0 : systemd_count();
 
 	*listening = (struct listening){.config = *config, .loop = loop};
 	(void)uv_timer_init(loop, &listening->again);

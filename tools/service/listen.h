@@ -15,14 +15,15 @@
 #include <uv.h>
 
 struct listen_config {
-	const char *const *where; /* HOST:PORT, or tls:HOST:PORT, of the option --listen */
+	int is_http;              /* the option is --http, otherwise --listen */
+	const char *const *where; /* HOST:PORT, or tls:HOST:PORT, of that option */
 	size_t count;
 	const char *otherwise; /* HOST:PORT: where to listen if nothing else is asked for, nor handed over */
 	const char *unix_path; /* NULL: no Unix socket */
 	unsigned socket_mode;
 	const char *socket_group; /* NULL: that of the server */
 
-	int is_insecure; /* other machines may come in without what follows */
+	const char *risk; /* what is warned of if other machines can come in. NULL: they may only with what follows */
 	int has_tokens;
 	int has_trusted;     /* TLS knows its clients by their certificates */
 	const char *passing; /* what would pass unencrypted, for messages */

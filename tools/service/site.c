@@ -164,8 +164,11 @@ int site_start(struct web_site *site, uv_loop_t *loop)
 {
 	const struct site_config *config = &site->config;
 	const struct web_config web = {.where = config->where,
-	    .option = "--http",
-	    .risk = config->risk,
+	    .listening = &site->listening,
+	    .listen = {.risk = config->risk,
+	        .has_tokens = access_is_needed(config->access),
+	        .has_trusted = config->certificate->files->trusted != NULL,
+	        .passing = config->passing},
 	    .shakes = config->shakes,
 	    .certificate = config->certificate,
 	    .hosts = config->hosts,

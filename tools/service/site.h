@@ -48,9 +48,10 @@ struct site_config {
 	struct shakes *shakes;           /* for TLS, as in relay.h */
 	struct certificate *certificate; /* as there */
 
-	const char *prefix; /* of its metrics */
-	const char *things; /* what it keeps: "jobs" */
-	const char *denied; /* the text of 403 */
+	const char *prefix;  /* of its metrics */
+	const char *things;  /* what it keeps: "jobs" */
+	const char *passing; /* what would pass unencrypted: "tokens and jobs" */
+	const char *denied;  /* the text of 403 */
 	const struct site_route *routes;
 	size_t route_count;
 	const struct page_file *files;
@@ -61,6 +62,7 @@ struct site_config {
 
 struct web_site {
 	struct site_config config;
+	struct listening listening;
 	struct web *web; /* NULL: nothing is served */
 };
 

@@ -1,7 +1,6 @@
 /* HTTP in a server's own loop: see web.h. */
 #include "tools/service/web.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -9,12 +8,10 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
-#include "tools/service/address.h"
 #include "tools/service/framing.h"
 #include "tools/service/gate.h"
 #include "tools/service/relay.h"
 #include "tools/service/reply.h"
-#include "tools/service/state.h"
 
 /*
  * Clients that leave keep their connections for a moment. An accepted client can then send its request before enough
@@ -24,10 +21,7 @@ enum {
 	CONNECTIONS_MAX = 2 * VISITORS_MAX,
 	PLACES_MIN = 64,
 	FILES_FOR_PLACE = 8, /* the others are for clients of the protocol */
-	ACCEPTED_MAX = PLACES_MIN / 4,
-	BACKLOG = 1024,
-	REST_MS = 100,
-	HANDLES = 4
+	HANDLES = 2
 };
 
 struct web {
@@ -36,13 +30,9 @@ struct web {
 	struct MHD_Daemon *daemon;
 	struct visitors visitors;
 	struct relays relays; /* of connections that have TLS */
-	int is_tls;
-	int listener;
-	uv_poll_t coming;
 	uv_poll_t poll;
 	uv_timer_t timer;
-	uv_timer_t again; /* lets clients in again after a rest */
-	int closed;       /* how many of the handles */
+	int closed; /* how many of the handles */
 };
 
 /* ---- Who visits */
@@ -129,15 +119,14 @@ static void web_notified(
 		visitors_leave(&web->visitors, reply_descriptor(client));
 }
 
-static int web_enter(struct web *web, int fd, const struct sockaddr *address, socklen_t size)
+static void web_enter(struct web *web, int fd, const struct sockaddr *peer)
 {
-	if (visitors_enter(&web->visitors, fd, address, uv_now(web->loop)) != 0) {
+	socklen_t size = peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+
+	if (visitors_enter(&web->visitors, fd, peer, uv_now(web->loop)) != 0)
 		(void)close(fd);
-		return -1;
-	}
-	if (MHD_add_connection(web->daemon, fd, address, size) != MHD_YES)
+	else if (MHD_add_connection(web->daemon, fd, peer, size) != MHD_YES)
 		visitors_leave(&web->visitors, fd);
-	return 0;
 }
 
 void web_owe(struct web *web, struct MHD_Connection *client, const struct buffer *buffer)
@@ -202,80 +191,19 @@ void web_resume(struct web *web, struct web_visit *visit)
 	uv_timer_start(&web->timer, web_timer, 0, 0);
 }
 
-static void web_came(uv_poll_t *poll, int status, int events);
-
-static void web_again(uv_timer_t *timer)
+static void web_came(void *context, int fd, const struct sockaddr *peer, int is_tls)
 {
-	struct web *web = timer->data;
+	struct web *web = context;
 
-	uv_poll_start(&web->coming, UV_READABLE, web_came);
-}
-
-/* Whoever waits would wake the loop at once, again and again. */
-static void web_rest(struct web *web, int reason)
-{
-	if (reason != EMFILE && reason != ENFILE && reason != ENOMEM && reason != ENOBUFS)
-		return;
-	state_seen("accept-http",
-	    "nobody is let in by HTTP for now: %s; raise the limit of open files or lower "
-	    "--max-connections",
-	    strerror(reason));
-	uv_poll_stop(&web->coming);
-	uv_timer_start(&web->again, web_again, REST_MS, 0);
-}
-
-static void web_came(uv_poll_t *poll, int status, int events)
-{
-	struct web *web = poll->data;
-
-	(void)status;
-	(void)events;
-	for (int i = 0; i < ACCEPTED_MAX; i++) {
-		struct sockaddr_storage address = {0};
-		socklen_t size = sizeof address;
-		int fd = accept4(web->listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd < 0)
-			web_rest(web, errno);
-		if (fd >= 0 && web->is_tls)
-			fd = relay_begin(&web->relays, fd);
-		if (fd < 0 || web_enter(web, fd, (struct sockaddr *)&address, size) != 0)
-			break;
-	}
-	web_run(web);
+	if (is_tls)
+		fd = relay_begin(&web->relays, fd);
+	if (fd >= 0)
+		web_enter(web, fd, peer);
+	/* Others may come with it. */
+	uv_timer_start(&web->timer, web_timer, 0, 0);
 }
 
 /* ---- Beginning and end */
-
-static int listener_make(const struct web_config *config)
-{
-	struct sockaddr_storage address;
-	int yes = 1;
-	int fd;
-
-	errno = 0;
-	if (address_read(config->option, config->where, &address) != 0)
-		return -1;
-	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-	    bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, BACKLOG) == 0)
-		return fd;
-	message_error("cannot serve HTTP on %s: %s; give another %s (port 0 takes a free one)", config->where,
-	    strerror(errno), config->option);
-	if (fd >= 0)
-		(void)close(fd);
-	return -1;
-}
-
-static void web_said(const struct web *web)
-{
-	struct sockaddr_storage address;
-	socklen_t size = sizeof address;
-
-	if (getsockname(web->listener, (struct sockaddr *)&address, &size) == 0)
-		address_announce((struct sockaddr *)&address, web->is_tls ? "serving https://" : "serving http://", "/",
-		    web->config.risk);
-}
 
 static struct MHD_Daemon *daemon_start(struct web *web)
 {
@@ -305,14 +233,11 @@ static int handles_start(struct web *web)
 {
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(web->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 
-	if (!info || uv_poll_init(web->loop, &web->poll, info->epoll_fd) != 0 ||
-	    uv_poll_init(web->loop, &web->coming, web->listener) != 0)
+	if (!info || uv_poll_init(web->loop, &web->poll, info->epoll_fd) != 0)
 		return message_error("no event loop for HTTP: the limit of open files (\"ulimit -n\") may be reached");
 	uv_timer_init(web->loop, &web->timer);
-	uv_timer_init(web->loop, &web->again);
-	web->poll.data = web->coming.data = web->timer.data = web->again.data = web;
+	web->poll.data = web->timer.data = web;
 	uv_poll_start(&web->poll, UV_READABLE, web_readable);
-	uv_poll_start(&web->coming, UV_READABLE, web_came);
 	return 0;
 }
 
@@ -326,13 +251,9 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config)
 	}
 	web->config = *config;
 	web->loop = loop;
-	web->is_tls = address_is_tls(config->where);
-	web->config.where += web->is_tls ? ADDRESS_TLS_PREFIX : 0;
 	web->relays = (struct relays){.loop = loop, .shakes = config->shakes, .certificate = config->certificate};
 	visitors_begin(&web->visitors, count_places());
-	web->listener = listener_make(&web->config);
-	if (web->listener >= 0)
-		web->daemon = daemon_start(web);
+	web->daemon = daemon_start(web);
 	if (!web->daemon) {
 		free(web);
 		return NULL;
@@ -340,8 +261,12 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config)
 	/* If this fails the loop may have some of the handles already. */
 	if (handles_start(web) != 0)
 		return NULL;
-	web_said(web);
-	return web;
+	web->config.listen.where = &web->config.where;
+	web->config.listen.count = 1;
+	web->config.listen.is_http = 1;
+	web->config.listen.came = web_came;
+	web->config.listen.context = web;
+	return listen_start(config->listening, loop, &web->config.listen) == 0 ? web : NULL;
 }
 
 static void web_closed(uv_handle_t *handle)
@@ -357,10 +282,8 @@ static void web_closed(uv_handle_t *handle)
 void web_stop(struct web *web)
 {
 	uv_close((uv_handle_t *)&web->poll, web_closed);
-	uv_close((uv_handle_t *)&web->coming, web_closed);
 	uv_close((uv_handle_t *)&web->timer, web_closed);
-	uv_close((uv_handle_t *)&web->again, web_closed);
 	MHD_stop_daemon(web->daemon);
 	relay_stop(&web->relays);
-	(void)close(web->listener);
+	listen_stop(web->config.listening);
 }

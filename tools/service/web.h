@@ -16,6 +16,7 @@
 
 #include "tools/service/buffer.h"
 #include "tools/service/certificate.h"
+#include "tools/service/listen.h"
 #include "tools/service/shake.h"
 #include "tools/service/visitors.h"
 
@@ -35,11 +36,11 @@ struct web_visit {
 typedef enum MHD_Result web_begin_fn(void *context, struct MHD_Connection *client, const char *path, const char *method,
     int has_body, struct web_visit **visit);
 
-/* All but `where` and `risk` must outlive the call of web_start. */
+/* What it points to must outlive the call of web_start. */
 struct web_config {
 	const char *where;               /* HOST:PORT, or tls:HOST:PORT */
-	const char *option;              /* that gave it, for messages */
-	const char *risk;                /* what is warned of if other machines can reach it, or NULL */
+	struct listening *listening;     /* the loop closes its handles after web_stop */
+	struct listen_config listen;     /* who may come in: risk, has_tokens, has_trusted, passing */
 	struct shakes *shakes;           /* with TLS: of the loop */
 	struct certificate *certificate; /* and the server's */
 	const char *const *hosts;        /* names of this server, beside its addresses (gate.h) */

@@ -51,7 +51,7 @@ int doors_start(struct sessiond *server)
 	    .unix_path = settings->unix_path,
 	    .socket_mode = settings->socket_mode,
 	    .socket_group = settings->socket_group,
-	    .is_insecure = settings->is_insecure,
+	    .risk = settings->is_insecure ? "--insecure lets them in" : NULL,
 	    .has_tokens = access_is_needed(&server->access),
 	    .has_trusted = settings->tls.trusted != NULL,
 	    .passing = "tokens and sessions",

@@ -184,7 +184,7 @@ static int doors_open(struct server *server)
 	    .unix_path = settings->unix_path,
 	    .socket_mode = settings->socket_mode,
 	    .socket_group = settings->socket_group,
-	    .is_insecure = settings->is_insecure,
+	    .risk = settings->is_insecure ? "--insecure lets them in" : NULL,
 	    .has_tokens = settings->auth_file != NULL,
 	    .has_trusted = settings->tls.trusted != NULL,
 	    .passing = "tokens and jobs",

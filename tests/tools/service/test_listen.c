@@ -171,6 +171,26 @@ START_TEST(an_address_may_have_tls)
 }
 END_TEST
 
+START_TEST(http_has_words_of_its_own)
+{
+	const char *const where[] = {"tls:127.0.0.1:0"};
+	char pid[16];
+
+	begin();
+	(void)snprintf(pid, sizeof pid, "%d", (int)getpid());
+	setenv("LISTEN_PID", pid, 1);
+	setenv("LISTEN_FDS", "1", 1);
+	config.is_http = 1;
+	config.where = where;
+	config.count = 1;
+	/* What systemd hands over is for others. */
+	ck_assert_int_eq(start(), 0);
+	says("serving https://127.0.0.1:");
+	ck_assert_ptr_null(strstr(log_text, "listening"));
+	finish();
+}
+END_TEST
+
 START_TEST(it_says_why_it_cannot_listen)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -189,10 +209,10 @@ START_TEST(it_says_why_it_cannot_listen)
 	ck_assert_int_eq(start(), -1);
 	says("is in use: end the server there, or give another --listen");
 	where[0] = "192.0.2.1:0";
-	config.is_insecure = 1;
+	config.risk = "they may";
 	ck_assert_int_eq(start(), -1);
 	says("192.0.2.1:0 is not an address of this machine");
-	config.is_insecure = 0;
+	config.risk = NULL;
 	where[0] = "0.0.0.0:0";
 	ck_assert_int_eq(start(), -1);
 	says("everybody could use it, unencrypted");
@@ -343,6 +363,6 @@ START_TEST(many_who_come_at_once_are_taken_in_several_turns)
 END_TEST
 
 TEST_MAIN("service/listen", without_another_place_it_listens_at_the_usual_one, an_address_may_have_tls,
-    it_says_why_it_cannot_listen, a_unix_socket_has_its_mode_and_its_group, only_a_socket_without_a_server_is_replaced,
-    sockets_of_systemd_are_used, it_rests_while_there_are_no_descriptors,
+    http_has_words_of_its_own, it_says_why_it_cannot_listen, a_unix_socket_has_its_mode_and_its_group,
+    only_a_socket_without_a_server_is_replaced, sockets_of_systemd_are_used, it_rests_while_there_are_no_descriptors,
     many_who_come_at_once_are_taken_in_several_turns)

@@ -123,6 +123,7 @@ int http_start(struct sessiond *server)
 	    .certificate = &server->certificate,
 	    .prefix = prefix,
 	    .things = "sessions",
+	    .passing = "tokens and keys",
 	    .denied = "the token may not look at all keys: use one whose line has read:*, which --auth-file gives\n",
 	    .routes = routes,
 	    .route_count = sizeof routes / sizeof *routes,

@@ -305,6 +305,7 @@ static struct site_config site_of(struct server *server)
 	    .certificate = &server->certificate,
 	    .prefix = METRICS_PREFIX,
 	    .things = "jobs",
+	    .passing = "tokens and jobs",
 	    .denied = "the token does not grant this: its line in the file of --auth-file needs read: and the tube, or "
 	              "read:* where no tube is named\n",
 	    .routes = routes,
