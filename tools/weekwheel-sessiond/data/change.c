@@ -4,7 +4,7 @@
 
 #include "tools/weekwheel-sessiond/data/data_internal.h"
 
-static struct value *make_value(const void *bytes, size_t size)
+struct value *data_value(const void *bytes, size_t size)
 {
 	struct value *value = malloc(sizeof *value + size);
 
@@ -42,8 +42,6 @@ static struct ww_session_order make_order(
 		order.weight = DATA_ENTRY_BYTES + key->length + size;
 		if (data->config.policy == DATA_NOEVICTION || (data->config.policy == DATA_VOLATILE_LRU && is_forever))
 			order.flags |= WW_SESSION_PINNED;
-		if (data->is_loading)
-			order.flags |= WW_SESSION_BEYOND;
 	}
 	return order;
 }
@@ -128,7 +126,7 @@ static int set(
 int data_swap(struct data *data, const struct data_key *key, const void *bytes, size_t size,
     const struct data_times *times, struct value **former)
 {
-	struct value *value = make_value(bytes, size);
+	struct value *value = data_value(bytes, size);
 	void *was = NULL;
 	int error;
 
@@ -151,20 +149,19 @@ int data_set(
 	return error;
 }
 
-int data_restore(struct data *data, const struct data_record *record, const void *bytes, size_t size)
+int data_restore(struct data *data, const struct data_record *record)
 {
 	struct data_key key = {record->database, record->key, record->length};
 	struct data_times times = {.ttl = record->ttl, .deadline = record->deadline, .end = record->end};
-	struct value *value = make_value(bytes, size);
-	void *former = NULL;
+	struct ww_session_order order = make_order(data, &key, record->value->size, &times);
+	void *former;
 	int error;
 
-	if (!value)
-		return WW_ENOMEM;
-	if (record->value)
-		value_set_disk(value, value_disk(record->value));
-	error = set(data, &key, value, &times, &former);
-	free(former);
+	if (order.weight)
+		order.flags |= WW_SESSION_BEYOND;
+	error = put(data, &key, record->value, &order, NULL, &former);
+	if (error != WW_OK)
+		free(record->value);
 	return error;
 }
 

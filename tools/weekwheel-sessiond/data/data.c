@@ -180,11 +180,6 @@ void data_set_keep(struct data *data, const struct data_keep *keep)
 	data->keep = keep;
 }
 
-void data_set_loading(struct data *data, int is_loading)
-{
-	data->is_loading = is_loading;
-}
-
 void data_close(struct data *data)
 {
 	if (!data)
@@ -266,11 +261,12 @@ int data_has_lifetimes(const struct data *data)
 
 uint64_t data_lifetime_end(const struct data *data)
 {
-	uint64_t now = data_now(data);
 	uint64_t lifetime = data->config.lifetime;
+	uint64_t now;
 
 	if (!lifetime)
 		return DATA_NEVER;
+	now = data_now(data);
 	return lifetime < DATA_LAST - now ? now + lifetime : DATA_LAST;
 }
 

@@ -47,6 +47,9 @@ static inline void value_set_disk(struct value *value, uint64_t deadline)
 	value->disk[1] = (uint32_t)(deadline >> 32);
 }
 
+/* A copy of these bytes, to be freed; NULL: there is no memory. */
+struct value *data_value(const void *bytes, size_t size);
+
 /* ---- Keeping: what the journal hears */
 
 #define DATA_NEVER UINT64_MAX
@@ -130,12 +133,11 @@ int data_has_lifetimes(const struct data *data);
 /* The end of the server's own lifetime, if it begins now; DATA_NEVER: there is none. */
 uint64_t data_lifetime_end(const struct data *data);
 /*
- * For the journal, before clients come: from now on, or no more, the bound of memory refuses nothing and evicts nothing. What
- * is read has also entries that were evicted or had expired when others came, and keys fill other shards than before.
+ * For the journal, before clients come: make an entry as it was, and take its value over, also on error. The bound of
+ * memory refuses nothing and evicts nothing, as keys fill other shards than before. Returns 0 or a WW_E*. Nothing is
+ * told to keep.
  */
-void data_set_loading(struct data *data, int is_loading);
-/* Then: make an entry as it was. Returns 0 or a WW_E*. Nothing is told to keep. */
-int data_restore(struct data *data, const struct data_record *record, const void *bytes, size_t size);
+int data_restore(struct data *data, const struct data_record *record);
 
 /* Now: on the driver's clock in ns, and by the wall clock in ms. */
 uint64_t data_now(const struct data *data);

@@ -31,7 +31,6 @@ struct data {
 	struct ww_driver *driver;
 	struct ww_clock *clock; /* virtual, or NULL */
 	uint64_t offset;        /* wall time less the driver's, in ns */
-	int is_loading;         /* nothing is refused or evicted at the bound of memory */
 	pthread_mutex_t lock;   /* for making maps */
 	struct data_map map[DATA_DATABASES_MAX];
 	_Alignas(64) _Atomic uint64_t several; /* low half: who holds several stripes, or waits; high half: how often */

@@ -14,12 +14,6 @@
 #include "tools/weekwheel-sessiond/keep/load.h"
 
 enum { FILES_MOST = 4096 };
-/*
- * A change is noted when it is made, or with the others of a transaction, which takes less than this, in ms; the record after
- * that has it. So the journal beyond a record has no change that was made by so much before it.
- */
-enum { NOTED_WITHIN = 60000 };
-
 static void problem(const char *text, void *context)
 {
 	struct load *load = context;
@@ -167,9 +161,6 @@ static int read_record(void *context, const unsigned char *bytes, size_t size)
 
 	if (size < KEEP_TIME)
 		return WW_ECORRUPT;
-	/* By the record before: this one may have the touch of what had expired otherwise. */
-	if (load->late_count >= load->late_most && load->time > NOTED_WITHIN)
-		keep_entries_judge(load, load->time - NOTED_WITHIN, JUDGE_SOME);
 	load->time = keep_format_get(bytes, KEEP_TIME);
 	load->bytes += size;
 	return keep_entries_load(load, bytes + KEEP_TIME, size - KEEP_TIME);
@@ -270,6 +261,8 @@ static int load_all(struct load *load)
 		error = check_files(load);
 	if (!error)
 		error = replay_journal(load);
+	if (!error)
+		error = keep_entries_judge(load);
 	if (error == WW_ECORRUPT)
 		return message_error(
 		    "%s is damaged, and nothing was changed: put back a copy of all its files, or start with "
@@ -294,18 +287,13 @@ static void say_what_waits(const struct keep *keep)
 
 int keep_load(struct keep *keep)
 {
-	struct load load = {.keep = keep, .now = data_now(keep->data)};
+	struct load load = {.keep = keep, .now = (uint64_t)data_wall_ms(keep->data)};
 	struct ww_session_stats stats;
 	int result = keep->config.recovers ? set_aside(keep) : 0;
 
-	data_set_loading(keep->data, 1);
 	if (result == 0)
 		result = load_all(&load);
-	if (!load.was_telling)
-		keep_entries_judge(&load, load.time, JUDGE_OLD);
-	keep_entries_judge(&load, (uint64_t)data_wall_ms(keep->data), JUDGE_LAST);
 	keep_entries_free(&load);
-	data_set_loading(keep->data, 0);
 	if (result != 0)
 		return -1;
 	keep->grown = load.bytes;
