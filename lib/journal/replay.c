@@ -89,16 +89,20 @@ static int is_there(const struct replay *replay, uint64_t number)
 	return access(file.path, F_OK) == 0;
 }
 
-static int open_file(const struct replay *replay, uint64_t number, struct replay_file *file)
+/* Read a file, and perhaps do something more with it. */
+static int open_file(const struct replay *replay, uint64_t number, struct replay_file *file, int flags,
+    int (*also)(int fd, const struct replay_file *file))
 {
 	int fd;
 	int error;
 
 	set_path(replay, number, file);
-	fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = open(file->path, flags | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return error_of(errno);
 	error = read_whole(fd, file);
+	if (!error && also)
+		error = also(fd, file);
 	close(fd);
 	return error;
 }
@@ -174,6 +178,12 @@ static int read_rest(struct replay *replay, const struct replay_file *file, size
 	return error;
 }
 
+static void note_stable(struct replay *replay, uint64_t number)
+{
+	if (number > replay->stable)
+		replay->stable = number;
+}
+
 /* ---- A file */
 
 /* A file has ended: with its end mark, so that the next file exists; or where there is no whole record. */
@@ -208,6 +218,7 @@ static int read_records(struct replay *replay, const struct replay_file *file)
 		int has_head = read_head(file, at, &record);
 		if (!has_head || record.number != replay->record || !is_whole(file, at, &record))
 			return judge_end(replay, file, at, &record, has_head);
+		note_stable(replay, record.number - record.unsynced);
 		if (record.size == 0)
 			return GOES_ON;
 		error = replay->read(replay->context, file->bytes + at + sizeof record, record.size);
@@ -238,6 +249,7 @@ static int check_head(struct replay *replay, struct replay_file *file, int befor
 		return WW_EVERSION;
 	}
 	replay->is_closed = (head->flags & JOURNAL_CLOSED) != 0;
+	note_stable(replay, head->first - head->unsynced);
 	if (file->size < head->prepared)
 		return damaged(replay, "%s: was cut short to %zu bytes", file->path, file->size);
 	if (replay->record == 0)
@@ -272,7 +284,7 @@ static int read_headless(struct replay *replay, struct replay_file *file)
 static int read_file(struct replay *replay, uint64_t number, int before)
 {
 	struct replay_file file;
-	int result = open_file(replay, number, &file);
+	int result = open_file(replay, number, &file, O_RDONLY, NULL);
 
 	if (!result)
 		result = check_head(replay, &file, before);
@@ -342,4 +354,38 @@ int ww_replay(struct replay *replay)
 	replay->is_empty = result == WW_OK && replay->record == 1;
 	free(numbers);
 	return result;
+}
+
+/* ---- Once more */
+
+/* Also the zeros: a record that could not be written, and was wiped in memory, may be on the disk. */
+static int write_again(int fd, const struct replay_file *file)
+{
+	size_t done = 0;
+
+	while (done < file->size) {
+		ssize_t written = pwrite(fd, file->bytes + done, file->size - done, (off_t)done);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return written < 0 ? error_of_errno(errno) : WW_EFULL;
+		done += (size_t)written;
+	}
+	return fdatasync(fd) == 0 ? WW_OK : error_of_errno(errno);
+}
+
+int ww_replay_settle(const struct replay *replay)
+{
+	struct replay_file file;
+	uint64_t first = UINT64_MAX;
+	int error = WW_OK;
+
+	for (uint64_t number = replay->last; number > replay->cut && first > replay->stable && !error; number--) {
+		error = open_file(replay, number, &file, O_RDWR, write_again);
+		if (!error && file.size >= sizeof file.head)
+			memcpy(&file.head, file.bytes, sizeof file.head);
+		first = file.head.first;
+		free(file.bytes);
+	}
+	return error;
 }

@@ -25,6 +25,7 @@ struct replay {
 	uint64_t cut;    /* read the files above this number; UINT64_MAX: all there are */
 	uint64_t record; /* number of the first record expected there, 0: any; then of the next one */
 	uint64_t last;   /* number of the last file, or `cut` */
+	uint64_t stable; /* the records below this number were stable when the last ones were written */
 	int is_empty;    /* nothing was ever written: a store that was being made */
 	int is_closed;   /* the last file says so */
 	int salvage;     /* read whatever is whole, in each file there is */
@@ -35,9 +36,17 @@ struct replay {
 };
 
 /*
- * Fill `last`, `record`, `is_empty` and `is_closed`. Errors: WW_ECORRUPT: something is damaged or missing, which was told;
+ * Fill `last`, `record`, `stable`, `is_empty` and `is_closed`. Errors: WW_ECORRUPT: something is damaged or missing, which was told;
  * WW_EVERSION: written by a later version; WW_EIO, WW_EDENIED, WW_ENOMEM, or that of `read`.
  */
 int ww_replay(struct replay *replay);
+
+/*
+ * Let all that was replayed become stable. The process that wrote it may have been killed before it synced that, or its
+ * sync may have failed: then memory has pages that the disk lacks, though they are clean, and a sync alone writes none of
+ * them. So the files that may have such pages are written once more. Nobody writes meanwhile. Errors: WW_EFULL, WW_EIO,
+ * WW_EDENIED, WW_ENOMEM.
+ */
+int ww_replay_settle(const struct replay *replay);
 
 #endif

@@ -131,6 +131,18 @@ def end_of(chance, pending):
     return pending[chance.randrange(len(pending) + 1):]
 
 
+class Least:
+    """For `left` of a Disk: what was not synced is gone."""
+
+    @staticmethod
+    def choice(_):
+        return none_of
+
+    @staticmethod
+    def randrange(_):
+        return 0
+
+
 CHOICES = [none_of, all_of, beginning_of, any_of, any_sectors_of, all_but_one_of, end_of]
 
 
@@ -139,8 +151,10 @@ CHOICES = [none_of, all_of, beginning_of, any_of, any_sectors_of, all_but_one_of
 class Disk:
     """A folder that is replayed event by event, with what a power failure after each may leave."""
 
-    def __init__(self, events):
-        self.events, self.at = events, 0
+    def __init__(self, events, forgets=False):
+        """forgets: after a failed sync the system takes for clean what a program had written, and it never reaches the
+        disk, unless the next program writes it again."""
+        self.events, self.at, self.forgets = events, 0, forgets
         self.files = {}     # by the number of each program that has opened them
         self.names, self.stable_names = {}, {}
         self.seen = set()   # all names that files had
@@ -158,6 +172,8 @@ class Disk:
             # The syncs of the program before have not ended.
             for one in self.files.values():
                 one.syncing.clear()
+                if self.forgets:
+                    one.pending.clear()
             self.folders.clear()
         elif kind == OPEN:
             self.opened(event, number, offset, bytes(data).decode())

@@ -555,6 +555,98 @@ START_TEST(a_read_that_fails_is_no_damage)
 }
 END_TEST
 
+/* ---- What a sync may have lost --------------------------------------------------------------------------------- */
+
+/* Settle what is read, and count these calls on a file. The one with this number fails. */
+static unsigned calls_of_settle(unsigned which, const char *file, unsigned first, int answer)
+{
+	struct reading reading;
+	unsigned calls;
+
+	book_read(&book, &reading);
+	ck_assert_int_eq(reading.answer, WW_OK);
+	fault_arm(which, file, first, 1, EIO);
+	ck_assert_int_eq(ww_replay_settle(&reading.replay), answer);
+	calls = fault_plan.calls;
+	fault_disarm();
+	return calls;
+}
+
+/* With the records one, two and three, in a file each; those up to `synced` are stable, and each later one says so. */
+static void make_synced(int synced)
+{
+	static const char *const words[] = {"one", "two", "three"};
+
+	book_make(&book);
+	for (int i = 0; i < 3; i++) {
+		if (i > 0)
+			book_turn(&book);
+		book_append(&book, words[i]);
+		if (i < synced)
+			OK(ww_journal_sync(&book.journal));
+	}
+}
+
+START_TEST(what_may_be_in_memory_alone_is_written_again_and_then_synced)
+{
+	static const struct {
+		int synced;
+		unsigned again[3]; /* whether a file is written again */
+	} cases[] = {{0, {1, 1, 1}}, {1, {0, 1, 1}}, {2, {0, 0, 1}}, {3, {0, 0, 1}}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		make_synced(cases[i].synced);
+		for (unsigned file = 1; file <= 3; file++) {
+			char name[16];
+			(void)snprintf(name, sizeof name, "/journal.%u", file);
+			unsigned again = cases[i].again[file - 1];
+			ck_assert_uint_eq(calls_of_settle(CALL_WRITE, name, 0, WW_OK), again);
+			ck_assert_uint_eq(calls_of_settle(CALL_SYNC, name, 0, WW_OK), again);
+			if (!again)
+				continue;
+			/* If it cannot be written, it is not synced; and the second call is the sync. */
+			ck_assert_uint_eq(calls_of_settle(CALL_WRITE | CALL_SYNC, name, 1, WW_EIO), 1);
+			ck_assert_uint_eq(calls_of_settle(CALL_WRITE | CALL_SYNC, name, 2, WW_EIO), 2);
+			ck_assert_uint_eq(calls_of_settle(CALL_SYNC, name, 1, WW_EIO), 1);
+		}
+		ASSERT_READS(&book, "one two three");
+		book_end(&book);
+	}
+}
+END_TEST
+
+START_TEST(each_byte_is_written_again_in_its_place)
+{
+	struct reading reading;
+
+	make_synced(0);
+	uint64_t size = book_size(&book, 3);
+	unsigned char *before = malloc(size);
+	unsigned char *after = malloc(size);
+	book_read_at(&book, 3, 0, before, size);
+	book_read(&book, &reading);
+	/* Half of the first write, and the rest in another. */
+	fault_arm(CALL_WRITE, "/journal.3", 1, 1, 0);
+	fault_plan.split = FAULT_HALF;
+	OK(ww_replay_settle(&reading.replay));
+	ck_assert_uint_eq(fault_plan.calls, 2);
+	fault_disarm();
+	fault_plan.split = FAULT_HALF_PART;
+	ck_assert_uint_eq(book_size(&book, 3), size);
+	book_read_at(&book, 3, 0, after, size);
+	ck_assert_mem_eq(after, before, size);
+	free(before);
+	free(after);
+	book_end(&book);
+}
+END_TEST
+
+START_TEST(a_journal_without_a_file_is_settled)
+{
+	OK(ww_replay_settle(&(struct replay){.folder = "/nowhere"}));
+}
+END_TEST
+
 TEST_MAIN("journal/faults", a_full_disk_is_not_final, the_first_failed_sync_is_told, damage_is_told_until_a_sync_fails,
     a_long_text_is_cut, a_record_that_cannot_be_written_leaves_the_journal_as_it_was,
     a_write_may_be_short_anywhere_and_so_may_what_zeros_it, a_record_that_failed_never_counts_beside_the_next_file,
@@ -563,4 +655,6 @@ TEST_MAIN("journal/faults", a_full_disk_is_not_final, the_first_failed_sync_is_t
     a_failed_sync_is_final_whatever_the_error, no_file_is_synced_after_one_that_failed, each_call_of_a_turn_may_fail,
     a_head_that_was_zeroed_in_part_is_passed_over_by_salvage, the_mark_at_the_end_of_a_file_may_be_cut_short_anywhere,
     an_interrupted_turn_goes_on, a_turn_syncs_the_file_then_names_it_then_syncs_the_name,
-    a_file_that_cannot_be_removed_stays_with_those_after_it, a_read_that_fails_is_no_damage)
+    a_file_that_cannot_be_removed_stays_with_those_after_it, a_read_that_fails_is_no_damage,
+    what_may_be_in_memory_alone_is_written_again_and_then_synced, each_byte_is_written_again_in_its_place,
+    a_journal_without_a_file_is_settled)

@@ -273,35 +273,25 @@ static int load_entry(struct load *load, const struct keep_entry *entry)
 	return WW_OK;
 }
 
-/* Searches in a large table wait for memory. Let those of the next entries wait for it together. */
-static void expect(const struct load *load, const unsigned char *at, size_t size)
-{
-	struct keep_entry entry;
-	size_t used;
-
-	for (int i = 0; i < AHEAD && (used = keep_format_read(at, size, &entry)) > 0; i++) {
-		keep_table_expect(&load->table[entry.database % DATA_DATABASES_MAX], entry.key, entry.length);
-		at += used;
-		size -= used;
-	}
-}
-
+/* Searches in a large table wait for memory. Let those of some entries wait for it together. */
 int keep_entries_load(struct load *load, const unsigned char *at, size_t size)
 {
-	struct keep_entry entry;
+	struct keep_entry entry[AHEAD];
+	size_t used = 1;
 	int error = WW_OK;
 
-	for (unsigned i = 0; size > 0 && !error; i++) {
-		size_t used = keep_format_read(at, size, &entry);
-		if (used == 0)
-			return WW_ECORRUPT;
-		if (i % AHEAD == 0)
-			expect(load, at, size);
-		error = load_entry(load, &entry);
-		at += used;
-		size -= used;
+	while (size > 0 && !error && used > 0) {
+		int count = 0;
+		for (; count < AHEAD && (used = keep_format_read(at, size, &entry[count])) > 0; count++) {
+			keep_table_expect(&load->table[entry[count].database % DATA_DATABASES_MAX], entry[count].key,
+			    entry[count].length);
+			at += used;
+			size -= used;
+		}
+		for (int i = 0; i < count && !error; i++)
+			error = load_entry(load, &entry[i]);
 	}
-	return error;
+	return error || size == 0 ? error : WW_ECORRUPT;
 }
 
 void keep_entries_free(struct load *load)

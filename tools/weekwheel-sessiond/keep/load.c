@@ -14,6 +14,7 @@
 #include "tools/weekwheel-sessiond/keep/load.h"
 
 enum { FILES_MOST = 4096 };
+
 static void problem(const char *text, void *context)
 {
 	struct load *load = context;
@@ -166,26 +167,6 @@ static int read_record(void *context, const unsigned char *bytes, size_t size)
 	return keep_entries_load(load, bytes + KEEP_TIME, size - KEEP_TIME);
 }
 
-/* The process that wrote what was read may have been killed before it synced that. */
-static int sync_files(const struct load *load)
-{
-	uint64_t numbers[FILES_MOST];
-	int count = ww_journal_numbers(load->keep->folder, ".", numbers, FILES_MOST);
-	char name[64];
-	int failed = count < 0;
-
-	for (int i = 0; i < count && !failed; i++) {
-		int fd;
-		(void)snprintf(name, sizeof name, "journal.%" PRIu64, numbers[i]);
-		fd = openat(load->keep->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-		failed = fd < 0 || fdatasync(fd) != 0;
-		if (fd >= 0)
-			(void)close(fd);
-	}
-	load->keep->found = count;
-	return failed ? WW_EIO : WW_OK;
-}
-
 static int replay_journal(struct load *load)
 {
 	struct replay replay = {.folder = load->keep->path,
@@ -198,10 +179,12 @@ static int replay_journal(struct load *load)
 	    .problem_context = load};
 	int error = ww_replay(&replay);
 
-	if (!error)
-		error = sync_files(load);
+	/* What was recovered is in an image before anything is acknowledged. */
+	if (!error && !load->keep->config.recovers)
+		error = ww_replay_settle(&replay);
 	if (error)
 		return error;
+	load->keep->found = (int)(replay.last - load->cut);
 	ww_journal_open(&load->keep->journal, load->keep->path, &load->keep->fault, replay.last, replay.record);
 	load->keep->journal.fills = load->keep->config.sync == KEEP_ALWAYS;
 	load->keep->is_open = 1;

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 
+import power
 from faults import FOREVER, MEMORY, SYNC, WRITE, Plan
 from sessiond import SESSIOND, Sessiond
 from harness import Case, check, compiled, equal, main, matches, until
@@ -93,6 +94,21 @@ class Keep(Case):
             matches("3 sessions are back", server.said)
             equal((a.ask("GET", "a"), a.ask("GET", "b"), a.ask("GET", "c")), (b"$-1\r\n", b"$1\r\n2\r\n", b"$1\r\nx\r\n"))
             equal((size_of(server, 0), size_of(server, 5)), (2, 1))
+
+    def test_what_a_failed_sync_has_lost_is_written_again(self):
+        """Memory has it, and the system takes it for clean. A server that starts on it must not trust a sync alone."""
+        os.mkdir("data")
+        for sync, key in (("system", "first"), ("always", "second")):
+            with Sessiond("--data", "data", "--sync", sync, **power.recorded("data", key)) as server, server.client() as a:
+                equal(a.ask("SET", key, "x", "EX", 1000), OK)
+                equal(a.ask("EXISTS", "first"), b":1\r\n")
+                server.stop(signal.SIGKILL)
+        events = power.read("first", "second")
+        disk = power.Disk(events, forgets=True)
+        disk.replay(len(events))
+        left, how = disk.left(power.Least)
+        with Sessiond("--data", left) as server, server.client() as a:
+            equal((a.ask("EXISTS", "first"), a.ask("EXISTS", "second"), how), (b":1\r\n", b":1\r\n", how))
 
     def test_a_touch_is_written_when_a_sixteenth_is_missing(self):
         with Sessiond("--data", "data", "--clock", "virtual", "--sync", "always") as server, server.client() as a:
