@@ -3,7 +3,7 @@ sessiond_PROGRAM := weekwheel-sessiond
 sessiond_FOLDERS := tools/weekwheel-sessiond $(addprefix tools/weekwheel-sessiond/,protocol data outbox keep settings server commands http)
 sessiond_USES := core journal service common tls
 sessiond_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev xxhash.h=libxxhash-dev
-sessiond_TESTS := tests/tools/weekwheel-sessiond $(addprefix tests/tools/weekwheel-sessiond/,protocol outbox keep commands)
+sessiond_TESTS := tests/tools/weekwheel-sessiond $(addprefix tests/tools/weekwheel-sessiond/,protocol outbox keep commands data)
 sessiond_FUZZERS := resp
 sessiond_OBJECTS := $(B)/obj/gen/sessiond_files.o
 

@@ -56,6 +56,8 @@ void command_select(struct request *request)
 		reply_error(request->conn, "ERR DB index is out of range");
 		return;
 	}
+	if (request_failed(request, data_select(request->data, (unsigned)number)))
+		return;
 	request->conn->database = (unsigned)number;
 	reply_ok(request->conn);
 }

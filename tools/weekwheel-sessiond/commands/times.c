@@ -20,7 +20,8 @@ int times_read_one(struct request *request, size_t number, int64_t unit_ms, int 
 	if (value <= 0 || value > INT64_MAX / unit_ms)
 		return invalid(request, times);
 	value *= unit_ms;
-	if (!is_absolute && value > INT64_MAX - data_wall_ms(request->data))
+	/* What is small enough is so at any time. */
+	if (!is_absolute && value > INT64_MAX / 2 && value > INT64_MAX - data_wall_ms(request->data))
 		return invalid(request, times);
 	times->ms = value;
 	times->is_absolute = is_absolute;
@@ -87,7 +88,7 @@ int times_find(struct request *request, size_t number, enum times_of of, struct 
 	*times = (struct times){.name = of == TIMES_SET ? "set" : "getex"};
 	for (; number < request->count; number++) {
 		const struct unit *unit = unit_find(request, number);
-		unsigned flag = word_find(request, number, of, times->flags);
+		unsigned flag = unit ? 0 : word_find(request, number, of, times->flags);
 		int has_number = number + 1 < request->count;
 		if (flag) {
 			times->flags |= flag;

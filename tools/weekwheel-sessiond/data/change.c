@@ -4,6 +4,9 @@
 
 #include "tools/weekwheel-sessiond/data/data_internal.h"
 
+/* A thread may have to wait between two steps for long, but hardly for this. */
+#define SURELY_THERE (10 * WW_SECOND)
+
 struct value *data_value(const void *bytes, size_t size)
 {
 	struct value *value = malloc(sizeof *value + size);
@@ -26,7 +29,7 @@ static struct ww_session_order make_order(
 
 	if (is_forever)
 		order.deadline = DATA_FOREVER;
-	else if (times->ttl >= WW_SESSION_TTL_MAX && !times->deadline)
+	else if (!times->deadline)
 		order.deadline = data_now(data) + (times->ttl > DATA_LAST / 2 ? DATA_LAST / 2 : times->ttl);
 	if (order.ttl >= WW_SESSION_TTL_MAX)
 		order.ttl = is_forever ? WW_SESSION_TTL_MAX : WW_SESSION_TTL_MAX - WW_MICROSECOND;
@@ -46,29 +49,34 @@ static struct ww_session_order make_order(
 	return order;
 }
 
-/* What the journal gets of an entry. */
+/* What the journal gets of an entry that is in the map. */
 struct telling {
 	struct data *data;
 	const struct data_key *key;
 	const struct data_key *from; /* its name before, or NULL */
 	int is_new;
-	void (*tell)(void *context, const struct data_record *record);
+	int is_touched; /* only its times are new, and not the end of its lifetime */
+	int keeps_disk; /* the deadline on disk is no other: each crash would add a part to it */
 };
 
 static int tell(const void *key, size_t length, const struct ww_session_found *found, void *context)
 {
-	struct telling *telling = context;
+	const struct telling *telling = context;
 	const struct data_keep *keep = telling->data->keep;
+	struct value *value = found->value;
 	struct data_entry entry;
 	struct data_record record;
 
 	data_entry_fill(&entry, found);
-	record = (struct data_record){
-	    telling->key->database, key, length, found->value, entry.ttl, entry.deadline, entry.end, telling->is_new};
+	record = (struct data_record){telling->key->database, key, length, value->bytes, value->size, entry.ttl,
+	    telling->keeps_disk ? entry.disk : entry.deadline, entry.end, telling->is_new};
+	if (telling->is_touched && !keep->touch(keep->context, &record, entry.disk))
+		return 0;
 	if (telling->from)
 		keep->rename(keep->context, &record, telling->from->bytes, telling->from->length);
-	else
-		telling->tell(keep->context, &record);
+	else if (!telling->is_touched)
+		keep->set(keep->context, &record);
+	value_set_disk(value, record.deadline);
 	return 0;
 }
 
@@ -77,66 +85,74 @@ static int tell(const void *key, size_t length, const struct ww_session_found *f
  * that before answering; otherwise a kill here loses the report. A value that was over from the beginning (`ttl` of a set)
  * has not lived, and nobody waits for a report of it.
  */
-static void tell_keep(struct data *data, const struct data_key *key, const struct data_key *from, uint64_t ttl,
-    int is_new, void (*how)(void *context, const struct data_record *record))
+static void tell_keep(struct telling *telling, uint64_t ttl)
 {
-	struct telling telling = {.data = data, .key = key, .from = from, .is_new = is_new, .tell = how};
+	struct data *data = telling->data;
+	const struct data_key *key = telling->key;
+	const struct data_key *from = telling->from;
 
-	if (ww_session_inspect(data_map(data, key->database), key->bytes, key->length, tell, &telling) == 1)
+	if (ww_session_inspect(data_map(data, key->database), key->bytes, key->length, tell, telling) == 1)
 		return;
 	if (ttl > DATA_TTL_OVER)
 		data_settle_expired(data, data_now(data));
 	/* Of what had expired before, the journal may not have heard yet that it is to be told. */
-	if (!is_new || ttl > DATA_TTL_OVER)
+	if (!telling->is_new || ttl > DATA_TTL_OVER)
 		data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
 	if (from)
 		data->keep->erase(data->keep->context, from->database, from->bytes, from->length);
 }
 
-static int put(struct data *data, const struct data_key *key, struct value *value, const struct ww_session_order *order,
-    struct ww_session_found *found, void **former)
+/*
+ * A value that stays for long, with the deadline that was asked for: gone() cannot have journaled its end yet, so the
+ * record is made of what was asked for and what the map has answered. Otherwise keep looks, while the value cannot leave.
+ */
+static void tell_set(struct telling *telling, const void *bytes, size_t size, uint64_t ttl, uint64_t disk,
+    const struct ww_session_found *found)
 {
-	struct ww_session *session = data_map(data, key->database);
+	const struct data_keep *keep = telling->data->keep;
+	const struct data_key *key = telling->key;
+	struct data_entry entry;
 
-	*former = NULL;
-	return session ? ww_session_put(session, key->bytes, key->length, value, order, found, former) : WW_ENOMEM;
-}
-
-static int set(
-    struct data *data, const struct data_key *key, struct value *value, const struct data_times *times, void **former)
-{
-	struct ww_session_order order = make_order(data, key, value->size, times);
-	struct ww_session_found found;
-	int error = put(data, key, value, &order, &found, former);
-
-	if (error != WW_OK) {
-		free(value);
-		return error;
+	data_entry_times(&entry, found);
+	if (found->left < SURELY_THERE || (!telling->keeps_disk && entry.deadline != disk)) {
+		tell_keep(telling, ttl);
+		return;
 	}
-	if (order.flags & WW_SESSION_KEEP_END && found.end_left == WW_SESSION_NO_END && data->config.lifetime) {
-		/* What was there had no deadline, and so no lifetime to go on with. WW_ESTALE: this has expired already. */
-		void *same;
-		order.flags &= ~WW_SESSION_KEEP_END;
-		order.version = found.version;
-		(void)put(data, key, value, &order, NULL, &same);
-	}
-	return WW_OK;
+	keep->set(keep->context, &(struct data_record){key->database, key->bytes, key->length, bytes, size, entry.ttl,
+	                             disk, entry.end, telling->is_new});
 }
 
 int data_swap(struct data *data, const struct data_key *key, const void *bytes, size_t size,
     const struct data_times *times, struct value **former)
 {
+	struct ww_session *session = data_map(data, key->database);
+	struct ww_session_order order = make_order(data, key, size, times);
+	uint64_t disk = times->disk ? times->disk : order.deadline >= DATA_FOREVER ? DATA_NEVER : order.deadline;
+	struct ww_session_found found;
 	struct value *value = data_value(bytes, size);
 	void *was = NULL;
-	int error;
+	int error = WW_ENOMEM;
 
-	if (value)
-		value_set_disk(value, times->disk);
-	error = value ? set(data, key, value, times, &was) : WW_ENOMEM;
-	if (error == WW_OK && data->keep)
-		tell_keep(data, key, NULL, times->ttl, !was, data->keep->set);
+	*former = NULL;
+	if (!value)
+		return error;
+	value_set_disk(value, disk);
+	error = ww_session_put(session, key->bytes, key->length, value, &order, &found, &was);
+	if (error != WW_OK) {
+		free(value);
+		return error;
+	}
 	*former = was;
-	return error;
+	if (order.flags & WW_SESSION_KEEP_END && found.end_left == WW_SESSION_NO_END && data->config.lifetime) {
+		/* What was there had no deadline, and so no lifetime to go on with. WW_ESTALE: this has expired already. */
+		order.flags &= ~WW_SESSION_KEEP_END;
+		order.version = found.version;
+		(void)ww_session_put(session, key->bytes, key->length, value, &order, &found, &was);
+	}
+	if (data->keep)
+		tell_set(&(struct telling){data, key, .is_new = !*former, .keeps_disk = times->disk != 0}, bytes, size,
+		    times->ttl, disk, &found);
+	return WW_OK;
 }
 
 int data_set(
@@ -149,19 +165,19 @@ int data_set(
 	return error;
 }
 
-int data_restore(struct data *data, const struct data_record *record)
+int data_restore(struct data *data, const struct data_record *record, struct value *value)
 {
 	struct data_key key = {record->database, record->key, record->length};
 	struct data_times times = {.ttl = record->ttl, .deadline = record->deadline, .end = record->end};
-	struct ww_session_order order = make_order(data, &key, record->value->size, &times);
+	struct ww_session_order order = make_order(data, &key, value->size, &times);
 	void *former;
 	int error;
 
 	if (order.weight)
 		order.flags |= WW_SESSION_BEYOND;
-	error = put(data, &key, record->value, &order, NULL, &former);
+	error = ww_session_put(data_map(data, key.database), key.bytes, key.length, value, &order, NULL, &former);
 	if (error != WW_OK)
-		free(record->value);
+		free(value);
 	return error;
 }
 
@@ -173,27 +189,26 @@ int data_touch(
 	uint64_t end = entry->end == DATA_NEVER && ttl != DATA_NEVER ? data_lifetime_end(data) : entry->end;
 	struct data_times times = {ttl, deadline, end, entry->version, 0};
 	struct ww_session_order order = make_order(data, key, entry->size, &times);
+	struct ww_session *session = data_map(data, key->database);
 	void *value = NULL;
 	void *former;
 	int error;
 
-	if (ww_session_get(data_map(data, key->database), key->bytes, key->length, &value) != 1)
+	if (ww_session_get(session, key->bytes, key->length, &value) != 1)
 		return 0;
-	error = put(data, key, value, &order, NULL, &former);
+	error = ww_session_put(session, key->bytes, key->length, value, &order, NULL, &former);
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep)
-		tell_keep(
-		    data, key, NULL, DATA_NEVER, 0, end == entry->end ? data->keep->touch : data->keep->begin_lifetime);
+		tell_keep(&(struct telling){data, key, .is_touched = end == entry->end}, DATA_NEVER);
 	return 1;
 }
 
 struct value *data_take(struct data *data, const struct data_key *key)
 {
-	struct ww_session *session = data_map(data, key->database);
 	void *value = NULL;
 
-	if (!session || ww_session_delete(session, key->bytes, key->length, &value) != 1)
+	if (ww_session_delete(data_map(data, key->database), key->bytes, key->length, &value) != 1)
 		return NULL;
 	if (data->keep)
 		data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
@@ -211,17 +226,14 @@ int data_delete(struct data *data, const struct data_key *key)
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to)
 {
 	struct ww_session_order order = {.flags = WW_SESSION_REPLACE};
-	struct ww_session *session = data_map(data, key->database);
 	void *former = NULL;
-	int error;
+	int error = ww_session_rename(
+	    data_map(data, key->database), key->bytes, key->length, to->bytes, to->length, &order, NULL, &former);
 
-	if (!session)
-		return 0;
-	error = ww_session_rename(session, key->bytes, key->length, to->bytes, to->length, &order, NULL, &former);
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep)
-		tell_keep(data, to, key, DATA_NEVER, !former, NULL);
+		tell_keep(&(struct telling){data, to, .from = key, .is_new = !former, .keeps_disk = 1}, DATA_NEVER);
 	free(former);
 	return 1;
 }
@@ -241,8 +253,8 @@ int data_clear(struct data *data, unsigned first, unsigned last)
 	int error = WW_OK;
 
 	for (unsigned i = first; i <= last && error == WW_OK; i++)
-		if (data->map[i].session)
-			error = ww_session_drain(data->map[i].session, drop, NULL, NULL);
+		if (data_map(data, i))
+			error = ww_session_drain(data_map(data, i), drop, NULL, NULL);
 	if (error != WW_OK || !data->keep)
 		return error;
 	/* A load could not tell it any more, once it has read that all are gone. */

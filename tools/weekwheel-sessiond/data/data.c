@@ -87,19 +87,20 @@ static int make_map(struct data *data, struct data_map *map)
 	return error;
 }
 
-struct ww_session *data_map(struct data *data, unsigned database)
+int data_select(struct data *data, unsigned database)
 {
-	struct data_map *map = &data->map[database];
-	struct ww_session *session = map->session;
+	int error = WW_OK;
 
-	if (session)
-		return session;
 	pthread_mutex_lock(&data->lock);
-	if (!map->session)
-		(void)make_map(data, map);
-	session = map->session;
+	if (!data->map[database].session)
+		error = make_map(data, &data->map[database]);
 	pthread_mutex_unlock(&data->lock);
-	return session;
+	return error;
+}
+
+struct ww_session *data_map(const struct data *data, unsigned database)
+{
+	return data->map[database].session;
 }
 
 unsigned data_databases(const struct data *data)

@@ -61,11 +61,12 @@ struct data_record {
 	unsigned database;
 	const void *key;
 	size_t length;
-	struct value *value; /* the map's: keep may set its `disk` before it returns. A set may keep what is there */
-	uint64_t ttl;        /* ns that a touch without a time starts anew; DATA_NEVER: no deadline */
-	uint64_t deadline;   /* when the key expires, unless it is touched; DATA_NEVER */
-	uint64_t end;        /* of its lifetime, which no touch moves; DATA_NEVER */
-	int is_new;          /* of a set or rename: the key had no entry, or it had expired */
+	const void *bytes; /* the value */
+	size_t size;
+	uint64_t ttl;      /* ns that a touch without a time starts anew; DATA_NEVER: no deadline */
+	uint64_t deadline; /* when the key expires, unless it is touched; DATA_NEVER */
+	uint64_t end;      /* of its lifetime, which no touch moves; DATA_NEVER */
+	int is_new;        /* of a set or rename: the key had no entry, or it had expired */
 };
 
 /*
@@ -78,8 +79,8 @@ struct data_keep {
 	const char *(*refuses)(
 	    void *context); /* NULL: it takes changes; otherwise an answer for clients, "MISCONF ..." */
 	void (*set)(void *context, const struct data_record *record);
-	void (*touch)(void *context, const struct data_record *record);                  /* only times are new */
-	void (*begin_lifetime)(void *context, const struct data_record *record);         /* and with them the end */
+	/* Only its times are new, and the journal has the deadline `disk`. Returns 0 if it may go on with that. */
+	int (*touch)(void *context, const struct data_record *record, uint64_t disk);
 	void (*erase)(void *context, unsigned database, const void *key, size_t length); /* deleted or evicted */
 	void (*rename)(void *context, const struct data_record *record, const void *from, size_t from_length);
 	void (*clear)(void *context, unsigned database); /* all stripes are held */
@@ -125,8 +126,10 @@ void data_set_keep(struct data *data, const struct data_keep *keep);
 /* The maps go with all that is in them. NULL is harmless. */
 void data_close(struct data *data);
 
-/* For the journal: the map of a database. It is made at its first use; NULL: there is no memory. */
-struct ww_session *data_map(struct data *data, unsigned database);
+/* Before a database other than 0 is used: make its map. Returns 0 or a WW_E*. */
+int data_select(struct data *data, unsigned database);
+/* For walks: the map of a database. NULL: nobody has selected it. */
+struct ww_session *data_map(const struct data *data, unsigned database);
 unsigned data_databases(const struct data *data);
 /* Whether entries can have ends of lifetimes. */
 int data_has_lifetimes(const struct data *data);
@@ -137,7 +140,7 @@ uint64_t data_lifetime_end(const struct data *data);
  * memory refuses nothing and evicts nothing, as keys fill other shards than before. Returns 0 or a WW_E*. Nothing is
  * told to keep.
  */
-int data_restore(struct data *data, const struct data_record *record);
+int data_restore(struct data *data, const struct data_record *record, struct value *value);
 
 /* Now: on the driver's clock in ns, and by the wall clock in ms. */
 uint64_t data_now(const struct data *data);
@@ -195,8 +198,9 @@ struct data_entry {
 	size_t size;
 };
 
-/* What a map has found. */
+/* What a map has found: all of it, while the value is there; or without `disk` and `size`. */
 void data_entry_fill(struct data_entry *entry, const struct ww_session_found *found);
+void data_entry_times(struct data_entry *entry, const struct ww_session_found *found);
 
 /* Call fn with the value: it must be short, and may not call back. Returns 1, 0 if there is none, or a WW_E*. */
 int data_read(struct data *data, const struct data_key *key, ww_look_fn *fn, void *context);

@@ -4,21 +4,25 @@
 #include "tools/weekwheel-sessiond/data/data_internal.h"
 
 struct looking {
-	struct data *data;
 	struct data_entry *entry;
 	ww_look_fn *fn;
 	void *context;
 };
 
-void data_entry_fill(struct data_entry *entry, const struct ww_session_found *found)
+void data_entry_times(struct data_entry *entry, const struct ww_session_found *found)
 {
-	const struct value *value = found->value;
-
 	entry->version = found->version;
 	entry->deadline = found->deadline >= DATA_FOREVER ? DATA_NEVER : found->deadline;
 	entry->ttl = found->ttl >= WW_SESSION_TTL_MAX ? DATA_NEVER : found->ttl;
 	entry->end =
 	    found->end_left == WW_SESSION_NO_END ? DATA_NEVER : found->deadline - found->left + found->end_left;
+}
+
+void data_entry_fill(struct data_entry *entry, const struct ww_session_found *found)
+{
+	const struct value *value = found->value;
+
+	data_entry_times(entry, found);
 	entry->disk = value_disk(value);
 	entry->size = value->size;
 }
@@ -38,33 +42,29 @@ static int look(const void *key, size_t length, const struct ww_session_found *f
 
 int data_read(struct data *data, const struct data_key *key, ww_look_fn *fn, void *context)
 {
-	struct ww_session *session = data_map(data, key->database);
-
-	return session ? ww_session_look(session, key->bytes, key->length, fn, context) : 0;
+	return ww_session_look(data_map(data, key->database), key->bytes, key->length, fn, context);
 }
 
 int data_inspect(struct data *data, const struct data_key *key, struct data_entry *entry, ww_look_fn *fn, void *context)
 {
-	struct looking looking = {data, entry, fn, context};
-	struct ww_session *session = data_map(data, key->database);
+	struct looking looking = {entry, fn, context};
 
 	entry->version = 0;
-	return session ? ww_session_inspect(session, key->bytes, key->length, look, &looking) : 0;
+	return ww_session_inspect(data_map(data, key->database), key->bytes, key->length, look, &looking);
 }
 
 int data_is_there(struct data *data, const struct data_key *key)
 {
-	struct ww_session *session = data_map(data, key->database);
 	uint64_t left;
 
-	return session && ww_session_time_left(session, key->bytes, key->length, &left) == 1;
+	return ww_session_time_left(data_map(data, key->database), key->bytes, key->length, &left) == 1;
 }
 
 static void add_stats(struct data *data, unsigned database, struct ww_session_stats *all)
 {
 	struct ww_session_stats stats;
 
-	if (!data->map[database].session || ww_session_stats(data->map[database].session, &stats) != WW_OK)
+	if (ww_session_stats(data_map(data, database), &stats) != WW_OK)
 		return;
 	all->entries += stats.entries;
 	all->hits += stats.hits;

@@ -202,15 +202,20 @@ static uint64_t end_of(struct load *load, const struct keep_session *session)
 static int move(struct load *load, struct keep_session *session, uint64_t expiry)
 {
 	const struct keep *keep = load->keep;
-	struct data_record record = {load->database, session->key, session->length, session->value, session->ttl,
-	    keep_deadline_of(keep, expiry), end_of(load, session), 0};
+	struct data_record record = {.database = load->database,
+	    .key = session->key,
+	    .length = session->length,
+	    .ttl = session->ttl,
+	    .deadline = keep_deadline_of(keep, expiry),
+	    .end = end_of(load, session)};
+	struct value *value = session->value;
 	int error;
 
 	if (record.deadline > record.end)
 		record.deadline = record.end;
-	value_set_disk(record.value, keep_disk_of(keep, value_disk(record.value)));
+	value_set_disk(value, keep_disk_of(keep, value_disk(value)));
 	session->value = NULL;
-	error = data_restore(keep->data, &record);
+	error = data_restore(keep->data, &record, value);
 	load->is_told = error != WW_OK;
 	if (error)
 		message_error("%s: a session cannot be loaded: %s%s", keep->path, ww_strerror(error),
@@ -237,8 +242,12 @@ int keep_entries_judge(struct load *load)
 	int error = WW_OK;
 
 	load->now = (uint64_t)data_wall_ms(load->keep->data);
-	for (load->database = 0; load->database < DATA_DATABASES_MAX && !error; load->database++)
-		error = keep_table_drain(&load->table[load->database], judge, load);
+	for (load->database = 0; load->database < DATA_DATABASES_MAX && !error; load->database++) {
+		if (load->table[load->database].count > 0)
+			error = data_select(load->keep->data, load->database);
+		if (!error)
+			error = keep_table_drain(&load->table[load->database], judge, load);
+	}
 	return error;
 }
 

@@ -38,18 +38,19 @@ uint64_t keep_format_sum(uint64_t before, const void *bytes, size_t size)
 int keep_format_add(struct buffer *to, const struct keep_entry *entry)
 {
 	const uint64_t times[] = {entry->ttl, entry->deadline, entry->end, entry->expiry};
-	unsigned char head[KEEP_ENTRY_HEAD + 4 * 8];
-	size_t size = KEEP_ENTRY_HEAD;
+	size_t head = KEEP_ENTRY_HEAD + (size_t)times_of[entry->kind] * 8;
+	unsigned char *at;
 
-	head[0] = (unsigned char)entry->kind;
-	head[1] = (unsigned char)(entry->database | (entry->is_new ? NEW : 0));
-	keep_format_number(head + 2, entry->length, 2);
-	keep_format_number(head + 4, entry->size, 4);
-	for (int i = 0; i < times_of[entry->kind]; i++, size += 8)
-		keep_format_number(head + size, times[i], 8);
-	if (buffer_reserve(to, size + entry->length + entry->size) != 0)
+	if (buffer_reserve(to, head + entry->length + entry->size) != 0)
 		return -1;
-	(void)buffer_append(to, head, size);
+	at = (unsigned char *)to->data + to->size;
+	at[0] = (unsigned char)entry->kind;
+	at[1] = (unsigned char)(entry->database | (entry->is_new ? NEW : 0));
+	keep_format_number(at + 2, entry->length, 2);
+	keep_format_number(at + 4, entry->size, 4);
+	for (int i = 0; i < times_of[entry->kind]; i++)
+		keep_format_number(at + KEEP_ENTRY_HEAD + i * 8, times[i], 8);
+	to->size += head;
 	(void)buffer_append(to, entry->key, entry->length);
 	return buffer_append(to, entry->value, entry->size);
 }

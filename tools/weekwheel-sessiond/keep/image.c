@@ -63,21 +63,19 @@ static void write_block(struct keep_writing *image)
 
 /*
  * The deadline is the one on disk, from which a load after a crash adds what touches may have been left out. So an image
- * changes nothing of what holds for an entry, and no number of crashes adds up. What the journal has not heard of yet has
- * no deadline there.
+ * changes nothing of what holds for an entry, and no number of crashes adds up.
  */
 static int add_entry(const void *key, size_t length, const struct ww_session_found *found, void *context)
 {
 	struct keep_writing *image = context;
 	const struct value *value = found->value;
 	struct data_entry entry;
-	uint64_t disk = value_disk(value);
 
 	data_entry_fill(&entry, found);
 	if (keep_format_add(&image->block,
 	        &(struct keep_entry){image->is_last ? KEEP_LAST : KEEP_SET, image->database, key, length, value->bytes,
-	            value->size, entry.ttl, keep_wall_of(image->keep, disk ? disk : entry.deadline),
-	            keep_wall_of(image->keep, entry.end), keep_wall_of(image->keep, entry.deadline), 0}) != 0)
+	            value->size, entry.ttl, keep_wall_of(image->keep, entry.disk), keep_wall_of(image->keep, entry.end),
+	            keep_wall_of(image->keep, entry.deadline), 0}) != 0)
 		image->error = ENOMEM;
 	return image->error != 0;
 }

@@ -218,12 +218,11 @@ static void note_end(struct keep *keep)
 	together_count = 0;
 }
 
-static void note_record(struct keep *keep, enum keep_kind kind, const struct data_record *record, uint64_t deadline)
+static void note_record(struct keep *keep, enum keep_kind kind, const struct data_record *record)
 {
-	note(keep, &(struct keep_entry){kind, record->database, record->key, record->length, record->value->bytes,
-	               kind == KEEP_SET ? record->value->size : 0, record->ttl, keep_wall_of(keep, deadline),
+	note(keep, &(struct keep_entry){kind, record->database, record->key, record->length, record->bytes,
+	               kind == KEEP_SET ? record->size : 0, record->ttl, keep_wall_of(keep, record->deadline),
 	               keep_wall_of(keep, record->end), 0, record->is_new});
-	value_set_disk(record->value, deadline);
 }
 
 static void note_key(struct keep *keep, enum keep_kind kind, unsigned database, const void *key, size_t length)
@@ -233,12 +232,9 @@ static void note_key(struct keep *keep, enum keep_kind kind, unsigned database, 
 
 /* ---- What data/ calls */
 
-/* One that keeps the deadline of an entry keeps that on disk, as a rename does: each crash would add a part to it. */
 static void set(void *context, const struct data_record *record)
 {
-	uint64_t disk = value_disk(record->value);
-
-	note_record(context, KEEP_SET, record, disk ? disk : record->deadline);
+	note_record(context, KEEP_SET, record);
 	note_end(context);
 }
 
@@ -257,22 +253,15 @@ static int may_be_left_out(const struct keep *keep, const struct data_record *re
 	return record->deadline - disk <= (left < TTL_MOST ? left : TTL_MOST) / TOUCH_PART;
 }
 
-static void touch(void *context, const struct data_record *record)
+static int touch(void *context, const struct data_record *record, uint64_t disk)
 {
 	struct keep *keep = context;
-	uint64_t disk = value_disk(record->value);
 
 	if (record->deadline == disk || may_be_left_out(keep, record, disk))
-		return;
-	note_record(keep, KEEP_TOUCH, record, record->deadline);
+		return 0;
+	note_record(keep, KEEP_TOUCH, record);
 	note_end(keep);
-}
-
-/* A touch on disk has no end. */
-static void begin_lifetime(void *context, const struct data_record *record)
-{
-	note_record(context, KEEP_SET, record, record->deadline);
-	note_end(context);
+	return 1;
 }
 
 static void erase(void *context, unsigned database, const void *key, size_t length)
@@ -281,14 +270,11 @@ static void erase(void *context, unsigned database, const void *key, size_t leng
 	note_end(context);
 }
 
-/*
- * With all that the entry has: the image may have been written before, after, or between its two names. The deadline is that
- * on disk, so that what a load adds is not added once more.
- */
+/* With all that the entry has: the image may have been written before, after, or between its two names. */
 static void rename_key(void *context, const struct data_record *record, const void *from, size_t from_length)
 {
 	note_key(context, KEEP_ERASE, record->database, from, from_length);
-	note_record(context, KEEP_SET, record, value_disk(record->value));
+	note_record(context, KEEP_SET, record);
 	note_end(context);
 }
 
@@ -369,7 +355,6 @@ void keep_log_hooks(struct keep *keep)
 	hooks->refuses = refuses;
 	hooks->set = set;
 	hooks->touch = touch;
-	hooks->begin_lifetime = begin_lifetime;
 	hooks->erase = erase;
 	hooks->rename = rename_key;
 	hooks->clear = clear;

@@ -155,6 +155,7 @@ static void flush_what_has_expired(void)
 	is_real = 1;
 	gone_takes = 50 * WW_MILLISECOND;
 	serve(1);
+	ck_assert_int_eq(data_select(data, other.database), WW_OK);
 	/* Nobody else is there: ThreadSanitizer takes 64 locks at a time, and not all. */
 	data_stripes_add(&stripes, key.bytes, key.length);
 	data_stripes_add(&stripes, other.bytes, other.length);
