@@ -136,7 +136,7 @@ int data_has_lifetimes(const struct data *data);
 /* The end of the server's own lifetime, if it begins now; DATA_NEVER: there is none. */
 uint64_t data_lifetime_end(const struct data *data);
 /*
- * For the journal, before clients come: make an entry as it was, and take its value over, also on error. The bound of
+ * For the journal, before clients come: make an entry as it was. The value is taken over, also on error. The bound of
  * memory refuses nothing and evicts nothing, as keys fill other shards than before. Returns 0 or a WW_E*. Nothing is
  * told to keep.
  */

@@ -175,7 +175,7 @@ static int forget(struct keep_session *session, void *context)
 /* At a start, what a server had let expire without telling is told no more. */
 static void load_told(struct load *load, uint64_t id)
 {
-	if (load->time && !(load->was_telling && id))
+	if (load->time && !load->was_telling)
 		for (unsigned i = 0; i < DATA_DATABASES_MAX; i++)
 			(void)keep_table_walk(&load->table[i], forget, load);
 	load->was_telling = id != 0;
@@ -211,8 +211,6 @@ static int move(struct load *load, struct keep_session *session, uint64_t expiry
 	struct value *value = session->value;
 	int error;
 
-	if (record.deadline > record.end)
-		record.deadline = record.end;
 	value_set_disk(value, keep_disk_of(keep, value_disk(value)));
 	session->value = NULL;
 	error = data_restore(keep->data, &record, value);

@@ -277,17 +277,19 @@ START_TEST(what_expired_without_being_told_is_told_no_more)
 		uint64_t before; /* whether the servers tell: the one that wrote the image, and the next */
 		uint64_t then;
 		uint64_t told;
-	} cases[] = {{1, 1, 2}, {0, 1, 1}, {1, 0, 0}, {0, 0, 0}};
+	} cases[] = {{1, 1, 3}, {0, 1, 2}, {1, 0, 1}, {0, 0, 1}};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		begin(1, 0, 1);
 		read_told(IMAGE, cases[i].before);
 		read_set(IMAGE, "early", 16, -100, NEVER, 0);
 		read_set(IMAGE, "late", 16, -30, NEVER, 0);
+		/* When nobody wrote any more. */
+		read_set(IMAGE, "down", 16, -10, NEVER, 0);
 		read_told(-50, cases[i].then);
 		read_other(-20, KEEP_ERASE, "none", 0, 0);
 		judge();
-		expect(0, 2, cases[i].told);
+		expect(0, 3, cases[i].told);
 		end();
 	}
 }
@@ -309,18 +311,33 @@ END_TEST
 
 /* ---- What waits */
 
+static void read_wait(enum ww_gone why, int64_t ms)
+{
+	struct keep_entry entry = {.kind = KEEP_WAIT,
+	    .key = "a",
+	    .length = 1,
+	    .value = "",
+	    .ttl = 7,
+	    .deadline = (uint64_t)(now + ms),
+	    .expiry = (uint64_t)why << 48};
+
+	ck_assert_int_eq(read_entry(-5, &entry), WW_OK);
+}
+
 START_TEST(what_waits_is_no_session_unless_it_was_set_again)
 {
 	static const struct {
-		int64_t deadline; /* of the session on disk */
+		enum ww_gone why;
+		int64_t waits; /* ms: its deadline, where that on disk is -10 s */
 		uint64_t back;
-	} cases[] = {{-10, 0}, {-20, 0}, {-9, 1}, {100, 1}};
+	} cases[] = {{WW_GONE_EXPIRED, -10000, 0}, {WW_GONE_EXPIRED, -9000, 0}, {WW_GONE_EXPIRED, -10001, 0},
+	    {WW_GONE_EXPIRED, -10002, 1}, {WW_GONE_EVICTED, -10000, 1}};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		begin(1, 0, 1);
 		read_told(IMAGE, 1);
-		read_set(-500, "a", 1600, cases[i].deadline, NEVER, 0);
-		read_other(-5, KEEP_WAIT, "a", 7, -10);
+		read_set(-500, "a", 1600, -10, NEVER, 0);
+		read_wait(cases[i].why, cases[i].waits);
 		judge();
 		expect(cases[i].back, 0, 1);
 		end();
@@ -331,26 +348,63 @@ END_TEST
 /* A set finds nothing where the table has a session: that had expired, and is told unless the journal says it waits. */
 START_TEST(a_set_of_a_new_key_tells_what_it_found)
 {
-	for (int waits = 0; waits < 2; waits++)
-		for (int is_new = 0; is_new < 2; is_new++) {
-			begin(1, 0, 1);
-			read_told(IMAGE, 1);
-			read_set(IMAGE, "a", 16, -50, NEVER, 0);
-			read_set(-40, "a", 1600, 1560, NEVER, is_new);
-			expect(0, 0, (uint64_t)is_new);
-			if (waits)
-				read_other(-39, KEEP_WAIT, "a", 7, -50);
-			judge();
-			expect(1, 0, (uint64_t)(is_new || waits));
-			end();
-		}
-	/* The image has what was set already. */
+	/* The session that is there has its deadline on disk at -50 s, and the record of the set is of -40 s. */
+	static const struct {
+		int is_new;
+		uint64_t was_telling;
+		int64_t since; /* s: when the set was made */
+		int64_t waits; /* ms; 0: nothing */
+		uint64_t told;
+	} cases[] = {{1, 1, -40, 0, 1}, {0, 1, -40, 0, 0}, {1, 0, -40, 0, 0},
+	    /* The image has what was set, or a later one. */
+	    {1, 1, -49, 0, 1}, {1, 1, -50, 0, 0}, {1, 1, -60, 0, 0},
+	    /* It waits, and is told once. */
+	    {1, 1, -40, -50000, 1}, {1, 1, -40, -50001, 1}, {1, 1, -40, -40000, 1}, {0, 1, -40, -50000, 1},
+	    /* That is another one. */
+	    {1, 1, -40, -50002, 2}, {1, 1, -40, -39999, 2}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin(1, 0, 1);
+		read_told(IMAGE, cases[i].was_telling);
+		read_set(IMAGE, "a", 16, -50, NEVER, 0);
+		read_set(-40, "a", 1600, cases[i].since + 1600, NEVER, cases[i].is_new);
+		if (cases[i].waits)
+			read_wait(WW_GONE_EXPIRED, cases[i].waits);
+		judge();
+		expect(1, 0, cases[i].told);
+		end();
+	}
+}
+END_TEST
+
+/* Otherwise the next start would not take it for what this one has told. */
+START_TEST(what_a_set_found_is_told_as_no_later_than_its_record)
+{
 	begin(1, 0, 1);
 	read_told(IMAGE, 1);
-	read_set(IMAGE, "a", 1600, 1560, NEVER, 0);
+	read_set(IMAGE, "a", 1600, -50, NEVER, 0);
 	read_set(-40, "a", 1600, 1560, NEVER, 1);
+	ck_assert_int_eq(told_next(), -40000);
+	end();
+}
+END_TEST
+
+START_TEST(a_part_of_a_millisecond_is_added_as_a_whole_one)
+{
+	struct keep_entry entry = {.kind = KEEP_SET,
+	    .key = "a",
+	    .length = 1,
+	    .value = "v",
+	    .size = 1,
+	    .ttl = 17,
+	    .deadline = 0,
+	    .end = DATA_NEVER};
+
+	begin(0, 0, 1);
+	entry.deadline = wall(100);
+	ck_assert_int_eq(read_entry(IMAGE, &entry), WW_OK);
 	judge();
-	expect(1, 0, 0);
+	expect_back("a", 100001);
 	end();
 }
 END_TEST
@@ -390,4 +444,5 @@ TEST_MAIN("weekwheel-sessiond/keep_entries", a_session_is_judged_by_its_deadline
     an_entry_that_is_cut_off_is_damage_and_those_before_count,
     an_exact_image_adds_nothing_and_keeps_the_deadline_on_disk, what_expired_without_being_told_is_told_no_more,
     a_record_from_the_future_ends_no_session, what_waits_is_no_session_unless_it_was_set_again,
-    a_set_of_a_new_key_tells_what_it_found, lifetimes_begin_or_are_lost_with_the_setting)
+    a_set_of_a_new_key_tells_what_it_found, what_a_set_found_is_told_as_no_later_than_its_record,
+    a_part_of_a_millisecond_is_added_as_a_whole_one, lifetimes_begin_or_are_lost_with_the_setting)

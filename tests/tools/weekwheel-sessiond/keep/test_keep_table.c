@@ -76,6 +76,13 @@ static int take_one(struct keep_session *session, void *context)
 	return WW_OK;
 }
 
+static int add_one(struct keep_session *session, void *context)
+{
+	(void)session;
+	++*(int *)context;
+	return WW_OK;
+}
+
 static int expected_count(void)
 {
 	int count = 0;
@@ -143,6 +150,28 @@ START_TEST(keys_of_all_sizes_fit_and_are_told_apart)
 }
 END_TEST
 
+START_TEST(small_sessions_fill_some_blocks)
+{
+	enum { MANY = 200000 };
+	int count = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		struct keep_session *session = keep_table_add(&table, &i, sizeof i);
+		ck_assert_ptr_nonnull(session);
+		ck_assert_ptr_null(session->value);
+		session->ttl = (uint64_t)i;
+		if (i % 1000 == 0)
+			session->value = data_value("", 0);
+	}
+	ck_assert_uint_gt(table.blocks, 3);
+	for (int i = 0; i < MANY; i += 1000)
+		ck_assert_uint_eq(keep_table_find(&table, &i, sizeof i)->ttl, (uint64_t)i);
+	ck_assert_int_eq(keep_table_walk(&table, add_one, &count), WW_OK);
+	ck_assert_int_eq(count, MANY / 1000);
+	clear();
+}
+END_TEST
+
 START_TEST(an_empty_table_has_nothing_and_can_be_cleared)
 {
 	int count = 0;
@@ -186,5 +215,5 @@ START_TEST(an_error_ends_a_walk_and_empties_a_table_that_is_drained)
 END_TEST
 
 TEST_MAIN("weekwheel-sessiond/keep_table", it_has_what_was_set_last_whatever_came_before,
-    keys_of_all_sizes_fit_and_are_told_apart, an_empty_table_has_nothing_and_can_be_cleared,
-    an_error_ends_a_walk_and_empties_a_table_that_is_drained)
+    keys_of_all_sizes_fit_and_are_told_apart, small_sessions_fill_some_blocks,
+    an_empty_table_has_nothing_and_can_be_cleared, an_error_ends_a_walk_and_empties_a_table_that_is_drained)
