@@ -244,10 +244,23 @@ ends 'tests of two tiers' chosen 'test_a test_c' 'quick long' '' '' test_a test_
 ends 'tests with a trait' chosen 'test_b test_c' 'quick check long' threads '' test_a test_b test_c
 ends 'tests without a trait' chosen 'test_a' 'quick check long' '' no-valgrind test_a test_b test_c
 ends 'a reason is no trait' chosen '' 'long' alone '' test_c
-ends 'an unknown trait' chosen 'run-tests: there is no trait thread: traits are alone, waits, threads, every-build, core, no-sanitizers, no-valgrind' \
+
+# Valgrind looks at a process, and cases share one unless the test says that it forks.
+says test_e '/* tier: quick, forks */'
+printf '#!/bin/sh\nexec "$@"\n' >"$folder/tree/valgrind"
+for name in a e; do
+	printf '#!/bin/sh\necho "%s ${CK_FORK-yes}" >>"%s"\n' $name "$folder/forks" >"$folder/tree/test_$name"
+done
+chmod +x "$folder/tree"/{valgrind,test_a,test_e}
+(cd "$folder/tree" && env -u CK_FORK PATH="$PWD:$PATH" B="$folder/tree" WRAP=valgrind TEST_JOBS=1 "$runner" ./test_a ./test_e >"$out" 2>&1) || true
+(cd "$folder/tree" && env -u CK_FORK B="$folder/tree" TEST_JOBS=1 "$runner" ./test_a >"$out" 2>&1) || true
+ends 'under valgrind cases share a process' test "$(cat "$folder/forks")" = "a no
+e yes
+a yes"
+ends 'an unknown trait' chosen 'run-tests: there is no trait thread: traits are alone, waits, threads, every-build, core, no-sanitizers, no-valgrind, forks' \
 	check thread '' test_a
 says test_d '/* tier: fast */'
-ends 'an unknown tier' chosen 'run-tests: tests/test_d.c: a tier is one of quick, check, long, a trait one of alone, waits, threads, every-build, core, no-sanitizers, no-valgrind' \
+ends 'an unknown tier' chosen 'run-tests: tests/test_d.c: a tier is one of quick, check, long, a trait one of alone, waits, threads, every-build, core, no-sanitizers, no-valgrind, forks' \
 	check '' '' test_d
 says test_e ''
 ends 'no tier at all' chosen 'run-tests: tests/test_e.c: below its first comment stands "tier: quick|check|long[, TRAIT]..."' \

@@ -1,5 +1,5 @@
 /* The agenda, against a search through all sources; and while many threads schedule earlier and earlier. */
-/* tier: quick, threads */
+/* tier: quick, threads, forks */
 
 #include "lib/core/driver/agenda.h"
 #include "tests/lib/core/driver/fixture.h"

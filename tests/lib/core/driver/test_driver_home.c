@@ -1,5 +1,5 @@
 /* How threads are spread over a driver's shards. */
-/* tier: quick, threads */
+/* tier: quick, threads, forks */
 
 #include "tests/lib/core/driver/fixture.h"
 

@@ -1,5 +1,5 @@
 /* How many locks a fire takes. The library's calls of pthread_mutex_lock come to this program's, which counts them. */
-/* tier: check, threads */
+/* tier: check, threads, forks */
 
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
 /* When callbacks run: never early, in order, in the tick of the deadline. And how rarely the driver wakes. */
-/* tier: check, threads */
+/* tier: check, threads, forks */
 
 #include <sys/timerfd.h>
 

@@ -1,5 +1,5 @@
 /* Stopping and destroying: each pending timer is handed over once, nothing begins afterwards, every caller is told. */
-/* tier: quick, threads */
+/* tier: quick, threads, forks */
 
 #include "tests/lib/core/driver/fixture.h"
 

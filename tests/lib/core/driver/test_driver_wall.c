@@ -2,7 +2,7 @@
  * A clock that is stepped, like the wall clock. A step forwards fires timers, one backwards delays them, and nothing
  * fires twice or early.
  */
-/* tier: quick, threads */
+/* tier: quick, threads, forks */
 
 #include "tests/lib/core/driver/fixture.h"
 

@@ -1,5 +1,5 @@
 /* Mistakes that other keyed wheels make, a test for each, without threads. test_keyed_threads.c has the rest. */
-/* tier: quick */
+/* tier: quick, forks */
 
 #include <poll.h>
 

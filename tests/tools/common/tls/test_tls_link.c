@@ -1,5 +1,5 @@
 /* TLS between two ends in memory and over a pair of sockets: whom they trust, what they say if not, and how they end. */
-/* tier: quick */
+/* tier: quick, forks */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* What a server that is killed has noted, and what the next one makes of it, in time that stands still between steps. */
-/* tier: check */
+/* tier: check, forks */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
