@@ -16,7 +16,8 @@
  *   1. its failures count up, and retry_at moves ahead by a pause that doubles with each failure;
  *   2. until retry_at every caller gets the error of the last attempt at once;
  *   3. then one caller makes the next attempt, and moves retry_at ahead so that nobody joins it;
- *   4. success clears the failures.
+ *   4. success clears the failures, and so does an answer to calls that took a connection after the node was lost: one
+ *      that others had in use then lives on, and while it serves, nobody makes an attempt.
  * Connecting does not show that a node cuts off its subscribers. An ear lost soon after it was opened therefore counts
  * as a cut of its node: the first may be a restart, and the next ear opens at once; further ones wait for such pauses.
  */
@@ -224,6 +225,7 @@ struct redis_wire {
 	struct redis_tls_wire *tls; /* NULL: none */
 	struct redis_wire *next;    /* in the node's idle list */
 	TAILQ_ENTRY(redis_wire) busy;
+	uint64_t taken;          /* when it was, from the pool, by the link's clock */
 	struct redis_node *node; /* whose pool it is of; NULL: none */
 	_Atomic uint64_t asked;  /* since when it owes replies, monotonic, or REDIS_OWES_NOTHING */
 	struct redis_budget budget;

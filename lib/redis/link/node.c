@@ -123,25 +123,23 @@ static void note_failure(struct redis_link *link, struct redis_node *node, int e
 		link->config.aside(link->config.aside_context);
 }
 
-static void note_success(struct redis_link *link, struct redis_node *node, uint64_t took)
+/*
+ * The node took a connection, or answered. What began before it was lost (by the link's clock) says nothing of it now:
+ * it may have died meanwhile.
+ */
+static void note_success(struct redis_link *link, struct redis_node *node, uint64_t began)
 {
 	uint64_t away, refused;
-	int was_lost;
+	int is_back;
 
 	pthread_mutex_lock(&link->lock);
-	/* An attempt that began before the node was lost says nothing of it now: it may have died meanwhile. */
-	if (node->is_lost && ww_redis_link_now(link) < node->lost + took) {
-		pthread_mutex_unlock(&link->lock);
-		return;
-	}
-	was_lost = node->is_lost;
-	node->is_lost = 0;
-	node->failures = 0;
-	node->reach = took;
+	is_back = node->is_lost && began >= node->lost;
+	if (is_back)
+		node->is_lost = 0, node->failures = 0;
 	away = ww_redis_link_now(link) - node->lost;
 	refused = node->lost_calls;
 	pthread_mutex_unlock(&link->lock);
-	if (was_lost)
+	if (is_back)
 		ww_redis_link_say(link, "Redis at %s is back after %.1f s, in which %llu calls were refused.",
 		    node->place, (double)away / 1e9, (unsigned long long)refused);
 }
@@ -227,6 +225,7 @@ int ww_redis_node_connect(struct redis_link *link, struct redis_node *node, uint
 {
 	struct redis_budget budget = {.allocator = link->allocator, .max = link->config.reply_max};
 	uint64_t now = time_now(CLOCK_MONOTONIC);
+	uint64_t began = ww_redis_link_now(link);
 	char why[160];
 	int error;
 
@@ -244,19 +243,22 @@ int ww_redis_node_connect(struct redis_link *link, struct redis_node *node, uint
 	pthread_mutex_lock(&link->lock);
 	link->stats.connections += !error;
 	link->stats.failures += error != WW_OK;
+	if (!error)
+		node->reach = time_now(CLOCK_MONOTONIC) - now;
 	pthread_mutex_unlock(&link->lock);
 	if (error)
 		note_failure(link, node, error, why);
 	else
-		note_success(link, node, time_now(CLOCK_MONOTONIC) - now);
+		note_success(link, node, began);
 	return error;
 }
 
 /* ---- The pool */
 
-static void use_locked(struct redis_node *node, struct redis_wire *wire)
+static void use_locked(struct redis_node *node, struct redis_wire *wire, uint64_t now)
 {
 	wire->next = NULL;
+	wire->taken = now;
 	wire->has_sent = 0;
 	atomic_store_explicit(&wire->asked, time_now(CLOCK_MONOTONIC), memory_order_relaxed);
 	TAILQ_INSERT_TAIL(&node->busy, wire, busy);
@@ -303,7 +305,7 @@ static int take_locked(struct redis_link *link, struct redis_node *node, uint64_
 		*wire = silent ? NULL : node->idle;
 		if (*wire) {
 			node->idle = (*wire)->next;
-			use_locked(node, *wire);
+			use_locked(node, *wire, now);
 			return WW_OK;
 		}
 		if (how & REDIS_TAKE_IDLE)
@@ -360,7 +362,7 @@ int ww_redis_node_take(
 		pthread_cond_broadcast(&link->freed);
 	} else {
 		(*wire)->node = node;
-		use_locked(node, *wire);
+		use_locked(node, *wire, ww_redis_link_now(link));
 	}
 	pthread_mutex_unlock(&link->lock);
 	return error;
@@ -369,13 +371,19 @@ int ww_redis_node_take(
 void ww_redis_node_give(struct redis_link *link, struct redis_wire *wire)
 {
 	struct redis_node *node = wire->node;
+	uint64_t taken = wire->taken;
+	int is_lost;
 
 	pthread_mutex_lock(&link->lock);
 	unuse_locked(node, wire);
 	wire->next = node->idle;
 	node->idle = wire;
+	is_lost = node->is_lost;
 	pthread_cond_broadcast(&link->freed);
 	pthread_mutex_unlock(&link->lock);
+	/* While there is an idle connection, nobody makes the next attempt. */
+	if (is_lost)
+		note_success(link, node, taken);
 }
 
 void ww_redis_node_close(struct redis_link *link, struct redis_wire *wire)

@@ -374,6 +374,31 @@ START_TEST(a_probe_of_a_slot_goes_where_it_is_sent)
 }
 END_TEST
 
+/* Of two connections one outlives the loss of its node: nobody makes a third while it answers. */
+START_TEST(a_node_that_answers_over_an_old_connection_is_back)
+{
+	struct redis_wire *old;
+	int accepts;
+
+	open_both(60 * SECOND);
+	OK(ww_redis_node_take(rig.link, rig.link->nodes[0], time_now(CLOCK_MONOTONIC) + 60 * SECOND, 0, &old));
+	fake_server_rules(&fake, gone);
+	link_rig_pass(&rig, MS);
+	ck_assert_int_eq(call(), WW_EIO);
+	ck_assert(!ww_redis_link_serves(rig.link, "k"));
+	accepts = fake_server_accepts(&fake);
+	fake_server_rules(&fake, NULL);
+	/* What it answered may be older than the loss. */
+	ww_redis_node_give(rig.link, old);
+	ck_assert(!ww_redis_link_serves(rig.link, "k"));
+	OK(call());
+	ck_assert(ww_redis_link_serves(rig.link, "k"));
+	ck_assert_int_eq(link_rig_said(&rig, "is back"), 1);
+	ck_assert_int_eq(fake_server_accepts(&fake), accepts);
+	close_both();
+}
+END_TEST
+
 static void *call_other(void *argument)
 {
 	*(int *)argument = run_other(0);
@@ -414,6 +439,6 @@ END_TEST
 
 TEST_MAIN("redis/backoff", a_node_that_says_later_is_set_aside_alone, a_node_that_is_back_without_scripts_serves,
     a_slot_that_moves_is_set_aside_alone, a_probe_of_a_slot_goes_where_it_is_sent, a_silent_node_is_set_aside_alone,
-    a_lost_server_is_asked_after_a_pause_that_doubles, one_thread_makes_the_attempt,
-    a_refusal_is_not_asked_for_again_at_once, a_server_that_is_not_ready_is_asked_again,
+    a_node_that_answers_over_an_old_connection_is_back, a_lost_server_is_asked_after_a_pause_that_doubles,
+    one_thread_makes_the_attempt, a_refusal_is_not_asked_for_again_at_once, a_server_that_is_not_ready_is_asked_again,
     a_server_that_is_never_ready_is_given_up_in_time, only_calls_that_were_not_done_are_repeated)
