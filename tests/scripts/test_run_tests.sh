@@ -247,9 +247,15 @@ ends 'a reason is no trait' chosen '' 'long' alone '' test_c
 
 # Valgrind looks at a process, and cases share one unless the test says that it forks.
 says test_e '/* tier: quick, forks */'
-printf '#!/bin/sh\nexec "$@"\n' >"$folder/tree/valgrind"
+cat >"$folder/tree/valgrind" <<'END'
+#!/bin/sh
+exec "$@"
+END
 for name in a e; do
-	printf '#!/bin/sh\necho "%s ${CK_FORK-yes}" >>"%s"\n' $name "$folder/forks" >"$folder/tree/test_$name"
+	cat >"$folder/tree/test_$name" <<END
+#!/bin/sh
+echo "$name \${CK_FORK-yes}" >>"$folder/forks"
+END
 done
 chmod +x "$folder/tree"/{valgrind,test_a,test_e}
 (cd "$folder/tree" && env -u CK_FORK PATH="$PWD:$PATH" B="$folder/tree" WRAP=valgrind TEST_JOBS=1 "$runner" ./test_a ./test_e >"$out" 2>&1) || true
