@@ -51,7 +51,7 @@ static int start_data(struct sessiond *server)
 	    .has_lifetimes = settings->has_lifetimes,
 	    .keeps_lifetimes = settings->keeps_lifetimes,
 	    .memory = settings->memory,
-	    .policy = settings->policy,
+	    .policy = (enum data_policy)settings->policy,
 	    .is_virtual = settings->is_virtual,
 	    .gone = event_gone,
 	    .context = server};
@@ -80,7 +80,7 @@ static int start_keep(struct sessiond *server)
 	const struct sessiond_settings *settings = server->settings;
 
 	const struct keep_config config = {.folder = settings->folder,
-	    .sync = settings->sync,
+	    .sync = (enum keep_sync)settings->sync,
 	    .interval = settings->sync_interval,
 	    .grows = GROWS,
 	    .outbox = server->outbox,

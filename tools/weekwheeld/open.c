@@ -72,7 +72,7 @@ static int open_local(struct server *server)
 	config.path = settings->data;
 	config.driver = server->elapsed;
 	config.wall = server->wall;
-	config.sync = settings->sync;
+	config.sync = (enum ww_jobs_sync)settings->sync;
 	config.sync_ns = settings->sync_interval;
 	config.body_max = (size_t)settings->max_job_size;
 	config.max_disk = settings->max_disk;
