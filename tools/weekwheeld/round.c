@@ -25,6 +25,8 @@ static void let_time_pass(struct server *server)
 void round_end(struct server *server)
 {
 	budget_turn(server);
+	/* With the end of its handshake a client may have sent commands. */
+	shake_turn(&server->shakes);
 	turn_commit(server);
 	tasks_turn(server);
 	let_time_pass(server);
@@ -33,7 +35,6 @@ void round_end(struct server *server)
 		v1_wake(server);
 	serve_fresh(server);
 	v1_turn(server);
-	shake_turn(&server->shakes);
 	bounds_hold(server);
 	connection_flush_all(server);
 	/* A connection that closed here gave jobs back: they need a commit, and clients may wait for them. */
