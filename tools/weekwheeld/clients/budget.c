@@ -25,7 +25,8 @@ void budget_begin(struct connection *connection)
 	uint64_t share = left / (1 + server->clients->resuming);
 
 	if (connection->share.turn != server->turn.number)
-		connection->share = (struct share){.turn = server->turn.number, .commands = SHARE_COMMANDS};
+		connection->share = (struct share){
+		    .turn = server->turn.number, .commands = SHARE_COMMANDS, .unsent = connection->stream.out.size};
 	connection->share.begun = uv_hrtime();
 	connection->share.ends = connection->share.begun + (share > SHARE_LEAST_NS ? share : SHARE_LEAST_NS);
 }
@@ -38,7 +39,7 @@ int budget_take(struct connection *connection)
 		return 0;
 	/* The first command of a turn is carried out in any case. To send large answers takes time as well. */
 	if (share->commands < SHARE_COMMANDS &&
-	    (uv_hrtime() >= share->ends || connection->stream.out.size >= SHARE_BYTES))
+	    (uv_hrtime() >= share->ends || connection->stream.out.size >= share->unsent + SHARE_BYTES))
 		return 0;
 	share->commands--;
 	return 1;

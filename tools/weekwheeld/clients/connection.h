@@ -71,6 +71,7 @@ struct share {
 	uint64_t begun;
 	uint64_t ends;
 	unsigned commands;
+	size_t unsent; /* answers of turns before */
 };
 
 /* A kick that is done in pieces (kick.c). */
