@@ -104,9 +104,10 @@ static void on_client(uv_poll_t *poll, int status, int events)
 {
 	const struct listener *listener = poll->data;
 
-	(void)status;
 	(void)events;
-	for (int i = 0; i < ACCEPTED_MAX && listener->fd >= 0 && take_client(listener); i++)
+	if (status < 0)
+		rest(listener->of, -status);
+	for (int i = 0; status == 0 && i < ACCEPTED_MAX && listener->fd >= 0 && take_client(listener); i++)
 		;
 }
 
@@ -195,13 +196,16 @@ static int listen_tcp(struct listening *listening, const char *where)
 {
 	int is_tls = address_is_tls(where);
 	struct sockaddr_storage address;
-	int on = 1;
+	int on = 1, off = 0;
 	int fd;
 
 	if (address_read(words_of(listening)->option, where + (is_tls ? ADDRESS_TLS_PREFIX : 0), &address) != 0 ||
 	    may_listen(&listening->config, (struct sockaddr *)&address, is_tls) != 0)
 		return -1;
 	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	/* [::] takes clients by IPv4, too, whatever the system's default is. */
+	if (fd >= 0 && address.ss_family == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
 	    bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, BACKLOG) != 0)
 		return failed(words_of(listening), where, fd);
@@ -215,7 +219,7 @@ static int remove_stale(const struct sockaddr_un *address)
 {
 	const char *path = address->sun_path;
 	struct stat about;
-	int is_used;
+	int error;
 	int fd;
 
 	if (lstat(path, &about) != 0)
@@ -223,11 +227,14 @@ static int remove_stale(const struct sockaddr_un *address)
 	if (!S_ISSOCK(about.st_mode))
 		return message_error("%s exists and is not a socket: remove it, or give another --unix", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	is_used = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0;
+	error = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : errno;
 	if (fd >= 0)
 		(void)close(fd);
-	if (is_used)
+	if (error == 0)
 		return message_error("%s is in use: end the server there, or give another --unix", path);
+	if (error != ECONNREFUSED)
+		return message_error("%s may be in use: %s; remove it if no server is there, or give another --unix",
+		    path, strerror(error));
 	(void)unlink(path);
 	return 0;
 }

@@ -3,8 +3,8 @@
 
 /*
  * Listening for clients: on TCP, on a Unix socket, and on the sockets that systemd hands over. Each client that comes is a
- * descriptor, which does not block, for the server to keep. While there are no descriptors or no memory, clients wait in
- * their listener, and nobody looks at it for a moment.
+ * descriptor, which does not block, for the server to keep. While there are no descriptors, clients wait in their listener,
+ * and nobody looks at it for a moment.
  *
  * All calls are made in the loop's thread.
  */
