@@ -2,6 +2,7 @@
 """TLS on the job port: certificates of both sides, what is refused, and that the protocol is the same behind it."""
 # tier: check
 import contextlib
+import errno
 import os
 import re
 import select
@@ -13,6 +14,7 @@ import time
 import unittest
 import urllib.request
 
+from faults import SYNC, WRITE, Plan
 from harness import PATIENCE, Case, Client, Program, Server, check, conversation, equal, lack, main, matches, refused, run, stopped, until
 
 
@@ -43,9 +45,9 @@ def date(name, names, start, end):
 class Secure:
     """A server whose plain address its own tests use, and which listens with TLS beside it."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, **environment):
         self.server = Server("--listen", "tls:127.0.0.1:0", "--tls-cert", "server.pem", "--tls-key", "server.key",
-                             *arguments)
+                             *arguments, **environment)
         line = ""
         while "listening on tls:" not in line:
             line = self.server.process.stderr.readline()
@@ -258,6 +260,29 @@ class Tls(Case):
             until(lambda: len(select.select(strangers, [], [], 0)[0]) == 100, "all have their turn")
             with secure.client() as b:
                 equal(b.ask("list-tube-used"), "USING default")
+
+    def test_what_comes_with_the_end_of_the_handshake_is_written_before_its_answer(self):
+        plan = Plan()
+        with Secure("--data", "jobs", **plan.environment) as secure, secure.plain() as sock:
+            into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+            client = ssl.create_default_context(cafile="server.pem").wrap_bio(into, out, server_hostname="localhost")
+
+            def answers(step):
+                while True:
+                    try:
+                        return step()
+                    except ssl.SSLWantReadError:
+                        sock.sendall(out.read())
+                        into.write(sock.recv(65536))
+
+            answers(client.do_handshake)
+            client.write(b"put 0 0 60 1\r\nx\r\nuse t\r\n")
+            plan.set(1, 1, errno.EIO, WRITE | SYNC, file="journal")
+            said = b""
+            while said.count(b"\r\n") < 2:
+                said += answers(lambda: client.read(100))
+            check(plan.failed(), "the write has failed")
+            equal(said, b"INTERNAL_ERROR\r\nUSING t\r\n")
 
     def test_a_handshake_that_is_not_finished(self):
         with Secure("--clock", "virtual") as secure, secure.server.client() as a, secure.client() as b, \
