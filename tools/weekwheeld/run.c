@@ -215,7 +215,7 @@ static int server_start(struct server *server)
 	if (clock_start(server) != 0 || store_start(server) != 0 || clock_pass_ahead(server) != 0)
 		return -1;
 	if (loop_start(server) != 0 || push_start(server) != 0 || schedules_start(server) != 0 ||
-	    http_start(server) != 0 || doors_open(server) != 0)
+	    http_start(server, &server->run->http) != 0 || doors_open(server) != 0)
 		return -1;
 	notify_start(&server->loop, &server->run->watchdog);
 	return 0;

@@ -9,6 +9,7 @@
 #include "tools/service/listen.h"
 #include "tools/service/teller.h"
 #include "tools/weekwheeld/clients/clients.h"
+#include "tools/weekwheeld/http/http.h"
 #include "tools/weekwheeld/v1/serve.h"
 
 /*
@@ -26,6 +27,7 @@ struct inbox {
 /* The parts, and the handles that only the beginning and the end of the server need. */
 struct run {
 	struct server server;
+	struct http http;
 	struct clients clients;
 	struct v1 v1;
 

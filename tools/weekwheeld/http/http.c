@@ -316,21 +316,14 @@ static struct site_config site_of(struct server *server)
 	    .context = server};
 }
 
-int http_start(struct server *server)
+int http_start(struct server *server, struct http *http)
 {
-	struct http *http;
-
 	if (!server->settings->http)
 		return 0;
 	v1_start(server);
-	http = calloc(1, sizeof *http);
-	if (!http)
-		return message_error("no memory");
 	http->site.config = site_of(server);
-	if (events_start(server) != 0 || site_start(&http->site, &server->loop) != 0) {
-		free(http);
+	if (events_start(server) != 0 || site_start(&http->site, &server->loop) != 0)
 		return -1;
-	}
 	server->http = http;
 	server->web = http->site.web;
 	return 0;
@@ -347,5 +340,4 @@ void http_stop(struct server *server)
 	site_stop(&http->site);
 	server->web = NULL;
 	server->http = NULL;
-	free(http);
 }

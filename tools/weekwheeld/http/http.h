@@ -19,8 +19,8 @@ struct http {
 	int is_probing;     /* the store is asked for the sake of /readyz */
 };
 
-/* Serve HTTP, if the settings say so. Returns 0, or -1 after a message. */
-int http_start(struct server *server);
+/* Serve HTTP, if the settings say so. `http` is zeros, and outlives the loop. Returns 0, or -1 after a message. */
+int http_start(struct server *server, struct http *http);
 void http_stop(struct server *server);
 extern const struct face http_face;
 
