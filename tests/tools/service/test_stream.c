@@ -1,5 +1,5 @@
 /* A client's socket in a loop: what it sends, what it leaves unread, how it goes, and the same with TLS. */
-/* tier: quick */
+/* tier: quick, forks */
 #include "tools/service/stream.h"
 
 #include <netinet/in.h>
