@@ -1,10 +1,10 @@
 # What the servers share: listening, tokens, HTTP in their loop, states, and the common part of their pages.
-service_FOLDERS := tools/service tools/service/settings
+service_FOLDERS := $(addprefix tools/service/,state net access http settings)
 service_USES := base core common tls
 service_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
-service_TESTS := tests/tools/service tests/tools/service/settings
+service_TESTS := $(addprefix tests/tools/service/,state net access http settings)
 service_OBJECTS := $(B)/obj/gen/service_files.o
 
 $(B)/gen/service_files.c: tools/service/page/page.css tools/service/page/common.js scripts/file-to-c $(B)/config.mk
 	@mkdir -p $(@D)
-	$(call quiet,FILE,$@)scripts/file-to-c tools/service/files.h $(filter tools/service/%,$^) >$@
+	$(call quiet,FILE,$@)scripts/file-to-c tools/service/http/files.h $(filter tools/service/%,$^) >$@

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
-#include "tools/service/state.h"
+#include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/commands/pubsub.h"
 #include "tools/weekwheel-sessiond/commands/transaction.h"
 #include "tools/weekwheel-sessiond/input.h"

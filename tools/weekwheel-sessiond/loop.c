@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "tools/common/message.h"
-#include "tools/service/state.h"
+#include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/http/http.h"
 #include "tools/weekwheel-sessiond/input.h"
 #include "tools/weekwheel-sessiond/serve.h"

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
-#include "tools/service/address.h"
-#include "tools/service/notify.h"
-#include "tools/service/state.h"
+#include "tools/service/net/address.h"
+#include "tools/service/state/notify.h"
+#include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/commands/commands.h"
 #include "tools/weekwheel-sessiond/commands/events.h"
 #include "tools/weekwheel-sessiond/http/http.h"

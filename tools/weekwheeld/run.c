@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tools/service/notify.h"
-#include "tools/service/teller.h"
+#include "tools/service/state/notify.h"
+#include "tools/service/state/teller.h"
 #include "tools/weekwheeld/engine/schedules.h"
 #include "tools/weekwheeld/http/http.h"
 #include "tools/weekwheeld/run.h"

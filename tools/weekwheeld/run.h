@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <uv.h>
 
-#include "tools/service/listen.h"
-#include "tools/service/teller.h"
+#include "tools/service/net/listen.h"
+#include "tools/service/state/teller.h"
 #include "tools/weekwheeld/clients/clients.h"
 #include "tools/weekwheeld/http/http.h"
 #include "tools/weekwheeld/v1/serve.h"

@@ -7,7 +7,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/common/number.h"
-#include "tools/service/address.h"
+#include "tools/service/net/address.h"
 #include "tools/service/settings/settings.h"
 
 /* ---- Where it listens */

@@ -4,7 +4,7 @@
 
 #include "tools/common/message.h"
 #include "tools/common/options.h"
-#include "tools/service/address.h"
+#include "tools/service/net/address.h"
 #include "tools/service/settings/settings.h"
 #include "weekwheel/version.h"
 

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "tools/common/tls/tls.h"
-#include "tools/service/tokens.h"
+#include "tools/service/access/tokens.h"
 
 enum { SETTINGS_LISTEN_MAX = 16, SETTINGS_MOST = 64 /* options of a server */ };
 

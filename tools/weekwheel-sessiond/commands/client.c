@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/service/address.h"
+#include "tools/service/net/address.h"
 #include "tools/weekwheel-sessiond/commands/commands.h"
 #include "tools/weekwheel-sessiond/commands/pubsub.h"
 #include "tools/weekwheel-sessiond/server/mail.h"

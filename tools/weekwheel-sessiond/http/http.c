@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "tools/common/tls/tls.h"
-#include "tools/service/metric.h"
-#include "tools/service/reply.h"
+#include "tools/service/http/metric.h"
+#include "tools/service/http/reply.h"
 #include "tools/weekwheel-sessiond/http/files.h"
 #include "tools/weekwheel-sessiond/http/http.h"
 #include "tools/weekwheel-sessiond/http/view.h"

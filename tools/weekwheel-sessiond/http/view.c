@@ -9,8 +9,8 @@
 
 #include "tools/common/message.h"
 #include "tools/common/number.h"
-#include "tools/service/reply.h"
-#include "tools/service/state.h"
+#include "tools/service/http/reply.h"
+#include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/http/census.h"
 #include "weekwheel/version.h"
 

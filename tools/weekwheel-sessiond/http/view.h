@@ -11,7 +11,7 @@
  * The last two wait for a census (census.h) if there is no fresh one.
  */
 
-#include "tools/service/site.h"
+#include "tools/service/http/site.h"
 #include "tools/weekwheel-sessiond/server/server.h"
 
 struct viewer;

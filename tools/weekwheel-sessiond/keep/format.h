@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/service/buffer.h"
+#include "tools/service/net/buffer.h"
 
 #define KEEP_MAGIC "wwsessd\n"
 

@@ -11,7 +11,7 @@
 
 #include "lib/base/time.h"
 #include "tools/common/message.h"
-#include "tools/service/state.h"
+#include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/keep/keep_internal.h"
 
 /* After an image that failed: the next one would fill the disk as that did, and the journal has to go on. */

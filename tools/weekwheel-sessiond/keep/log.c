@@ -1,7 +1,7 @@
 /* Changes: each is noted under the key's stripe, and written into the journal before it is answered. */
 #include <string.h>
 
-#include "tools/service/state.h"
+#include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/keep/keep_internal.h"
 
 /* The bytes at which notes are written at the latest, and the room that is taken in advance. */

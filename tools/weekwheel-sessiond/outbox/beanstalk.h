@@ -7,7 +7,7 @@
  */
 
 #include "tools/common/tls/tls.h"
-#include "tools/service/buffer.h"
+#include "tools/service/net/buffer.h"
 
 enum { BEANSTALK_SERVER = 300, BEANSTALK_TUBE = 200, BEANSTALK_LINE = 256, BEANSTALK_REASON = 300 };
 

@@ -15,7 +15,7 @@
 #include "tools/common/clock.h"
 #include "tools/common/message.h"
 #include "tools/common/random.h"
-#include "tools/service/state.h"
+#include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/outbox/letter.h"
 #include "weekwheel/error.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/service/state.h"
+#include "tools/service/state/state.h"
 #include "weekwheel/error.h"
 
 enum { SLOTS_LEAST = 1024, WALK = 64 };

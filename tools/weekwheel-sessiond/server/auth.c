@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "tools/common/message.h"
-#include "tools/service/address.h"
+#include "tools/service/net/address.h"
 #include "tools/weekwheel-sessiond/server/mail.h"
 #include "tools/weekwheel-sessiond/server/server.h"
 

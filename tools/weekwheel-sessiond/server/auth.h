@@ -2,13 +2,13 @@
 #define TOOLS_WEEKWHEEL_SESSIOND_SERVER_AUTH_H
 
 /*
- * The rights of clients (tools/service/access.h). With --auth-file a client sends a token (AUTH TOKEN, AUTH NAME TOKEN,
+ * The rights of clients (tools/service/access/access.h). With --auth-file a client sends a token (AUTH TOKEN, AUTH NAME TOKEN,
  * HELLO 3 AUTH NAME TOKEN). It may then do what the token's line grants: read the keys that a pattern matches (read), or
  * change them (write, which is called put for jobs). Commands that look at all keys need their right for "*", and an
  * operator's commands need admin. With --requirepass-file there is one password, which may do everything.
  */
 
-#include "tools/service/access.h"
+#include "tools/service/access/access.h"
 
 struct conn;
 struct resp_arg;

@@ -1,7 +1,7 @@
 /* Bounds the memory of clients: see bounds.h. */
 #include "tools/weekwheel-sessiond/server/bounds.h"
 
-#include "tools/service/state.h"
+#include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/server/server.h"
 
 /* The shortest time between two notices to other loops, in ms. */

@@ -7,8 +7,8 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-#include "tools/service/buffer.h"
-#include "tools/service/stream.h"
+#include "tools/service/net/buffer.h"
+#include "tools/service/net/stream.h"
 #include "tools/weekwheel-sessiond/protocol/resp.h"
 #include "tools/weekwheel-sessiond/server/auth.h"
 #include "tools/weekwheel-sessiond/server/names.h"

@@ -8,7 +8,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-#include "tools/service/shake.h"
+#include "tools/service/net/shake.h"
 #include "tools/weekwheel-sessiond/server/mail.h"
 #include "tools/weekwheel-sessiond/server/walk.h"
 

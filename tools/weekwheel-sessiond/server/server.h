@@ -16,11 +16,11 @@
 #include <stdatomic.h>
 #include <uv.h>
 
-#include "tools/service/certificate.h"
-#include "tools/service/crowd.h"
-#include "tools/service/listen.h"
-#include "tools/service/site.h"
-#include "tools/service/teller.h"
+#include "tools/service/access/crowd.h"
+#include "tools/service/http/site.h"
+#include "tools/service/net/certificate.h"
+#include "tools/service/net/listen.h"
+#include "tools/service/state/teller.h"
 #include "tools/weekwheel-sessiond/data/data.h"
 #include "tools/weekwheel-sessiond/outbox/courier.h"
 #include "tools/weekwheel-sessiond/server/auth.h"

@@ -8,8 +8,8 @@
 #include <uv.h>
 
 #include "lib/base/address.h"
-#include "tools/service/buffer.h"
-#include "tools/service/stream.h"
+#include "tools/service/net/buffer.h"
+#include "tools/service/net/stream.h"
 #include "tools/weekwheeld/engine/server.h"
 #include "tools/weekwheeld/protocol/protocol.h"
 #include "weekwheel/driver.h"

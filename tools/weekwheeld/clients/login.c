@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "tools/service/address.h"
+#include "tools/service/net/address.h"
 #include "tools/weekwheeld/clients/clients.h"
 
 /* A client without a token may stay for this time, and send this many lines beside tokens. */

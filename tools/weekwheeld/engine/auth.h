@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "tools/service/access.h"
+#include "tools/service/access/access.h"
 #include "tools/weekwheeld/protocol/protocol.h"
 #include "weekwheel/driver.h"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/service/crowd.h"
+#include "tools/service/access/crowd.h"
 
 struct server;
 struct ww_job_spec;

@@ -16,9 +16,9 @@
 #include <pthread.h>
 
 #include "tools/common/message.h"
-#include "tools/service/certificate.h"
-#include "tools/service/shake.h"
-#include "tools/service/state.h"
+#include "tools/service/net/certificate.h"
+#include "tools/service/net/shake.h"
+#include "tools/service/state/state.h"
 #include "tools/weekwheeld/engine/auth.h"
 #include "tools/weekwheeld/engine/bounds.h"
 #include "tools/weekwheeld/engine/counts.h"

@@ -5,7 +5,7 @@
 
 #include "tools/common/percent.h"
 #include "tools/common/tls/tls.h"
-#include "tools/service/reply.h"
+#include "tools/service/http/reply.h"
 #include "tools/weekwheeld/engine/server.h"
 #include "tools/weekwheeld/http/http.h"
 #include "tools/weekwheeld/page/files.h"

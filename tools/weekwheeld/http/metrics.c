@@ -1,5 +1,5 @@
 /* Writes the counters of the server and its store for Prometheus. */
-#include "tools/service/metric.h"
+#include "tools/service/http/metric.h"
 #include "tools/weekwheeld/clients/clients.h"
 #include "tools/weekwheeld/engine/schedules.h"
 #include "tools/weekwheeld/http/http.h"

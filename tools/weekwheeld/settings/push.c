@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tools/common/options.h"
-#include "tools/service/address.h"
+#include "tools/service/net/address.h"
 #include "tools/weekwheeld/protocol/words.h"
 #include "tools/weekwheeld/settings/read.h"
 

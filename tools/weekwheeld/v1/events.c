@@ -9,7 +9,7 @@
 
 #include "tools/common/duration.h"
 #include "tools/common/number.h"
-#include "tools/service/reply.h"
+#include "tools/service/http/reply.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 #undef uthash_nonfatal_oom

@@ -14,8 +14,8 @@
 
 #include <sys/queue.h>
 
-#include "tools/service/tokens.h"
-#include "tools/service/web.h"
+#include "tools/service/access/tokens.h"
+#include "tools/service/http/web.h"
 #include "tools/weekwheeld/engine/server.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #include "tools/common/number.h"
-#include "tools/service/reply.h"
+#include "tools/service/http/reply.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 static struct v1_request *request_of(struct web_visit *visit)

@@ -5,7 +5,7 @@
 
 #include <sys/queue.h>
 
-#include "tools/service/web.h"
+#include "tools/service/http/web.h"
 
 struct server;
 

@@ -1,0 +1,34 @@
+#ifndef TOOLS_SERVICE_ACCESS_CROWD_H
+#define TOOLS_SERVICE_ACCESS_CROWD_H
+
+/*
+ * The number of clients of each address, if that is bounded: an address that opens connections without end shuts out no
+ * other.
+ */
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "lib/base/address.h"
+
+struct crowd_address;
+
+struct crowd {
+	const char *option; /* that says how many there may be, for the log */
+	uint64_t most;      /* of an address; 0: any number */
+	pthread_mutex_t lock;
+	struct crowd_address *addresses; /* hashed: those with clients */
+	uint64_t turned_away;
+};
+
+void crowd_begin(struct crowd *crowd, const char *option, uint64_t most);
+
+/*
+ * A client has come, from a socket's peer. *place is what it gives back when it goes, or NULL: it is not counted. Returns 0, or
+ * -1: its address has as many as it may, or there is no memory. Any thread, as below.
+ */
+int crowd_enter(struct crowd *crowd, const struct sockaddr *peer, struct crowd_address **place);
+/* NULL is harmless. */
+void crowd_leave(struct crowd *crowd, struct crowd_address *place);
+
+#endif

@@ -1,0 +1,29 @@
+#ifndef TOOLS_SERVICE_NET_CERTIFICATE_H
+#define TOOLS_SERVICE_NET_CERTIFICATE_H
+
+/* The certificate that a server shows its clients. */
+
+#include <pthread.h>
+
+#include "tools/common/tls/tls.h"
+
+struct certificate {
+	const struct tls_files *files;
+	pthread_mutex_t lock; /* of the next */
+	struct tls *now;      /* NULL: the files name none */
+};
+
+/*
+ * Read it, and warn if it is not valid now, or soon no more. The files must outlive it. Returns 0, or -1 after a message;
+ * it is to be stopped in either case.
+ */
+int certificate_start(struct certificate *certificate, const struct tls_files *files);
+void certificate_stop(struct certificate *certificate);
+
+/* Read it again for connections to come. If it is wrong now, that is reported, and the one of before stays in use. */
+void certificate_reload(struct certificate *certificate);
+
+/* Return the server's end of a new connection, or NULL without memory. Any thread, as above. */
+struct tls_link *certificate_open(struct certificate *certificate);
+
+#endif

@@ -1,0 +1,58 @@
+#ifndef TOOLS_SERVICE_NET_LISTEN_H
+#define TOOLS_SERVICE_NET_LISTEN_H
+
+/*
+ * Listening for clients: on TCP, on a Unix socket, and on the sockets that systemd hands over. Each client that comes is a
+ * descriptor, which does not block, for the server to keep. While there are no descriptors, clients wait in their listener,
+ * and nobody looks at it for a moment.
+ *
+ * All calls are made in the loop's thread.
+ */
+
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <uv.h>
+
+struct listen_config {
+	int is_http;              /* the option is --http, otherwise --listen */
+	const char *const *where; /* HOST:PORT, or tls:HOST:PORT, of that option */
+	size_t count;
+	const char *otherwise; /* HOST:PORT: where to listen if nothing else is asked for, nor handed over */
+	const char *unix_path; /* NULL: no Unix socket */
+	unsigned socket_mode;
+	const char *socket_group; /* NULL: that of the server */
+
+	const char *risk; /* what is warned of if other machines can come in. NULL: they may only with what follows */
+	int has_tokens;
+	int has_trusted;     /* TLS knows its clients by their certificates */
+	const char *passing; /* what would pass unencrypted, for messages */
+
+	unsigned most; /* the loop has room for this many clients before they come. 0: it makes room as they come */
+
+	/* A client has come: close the descriptor at its end. */
+	void (*came)(void *context, int fd, const struct sockaddr *peer, int is_tls);
+	void *context;
+};
+
+/* All zeros: it does not listen. */
+struct listening {
+	struct listen_config config;
+	uv_loop_t *loop;
+	SLIST_HEAD(, listener) listeners;
+	uv_timer_t again;  /* looks at them again after a rest */
+	uv_poll_t room;    /* never active */
+	const char *bound; /* a Unix socket that is removed at the end, or NULL */
+	unsigned port;     /* of the first listener on TCP */
+};
+
+/* What `config` points to must outlive it. Returns 0, or -1 after a message; it is to be stopped in either case. */
+int listen_start(struct listening *listening, uv_loop_t *loop, const struct listen_config *config);
+
+/* Raise the limit of descriptors as far as possible, as each client takes one. Returns how many there may be. */
+uint64_t listen_raise_limit(void);
+
+/* Close the listeners; the loop closes the other handles. */
+void listen_stop(struct listening *listening);
+
+#endif

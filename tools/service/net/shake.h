@@ -1,0 +1,37 @@
+#ifndef TOOLS_SERVICE_NET_SHAKE_H
+#define TOOLS_SERVICE_NET_SHAKE_H
+
+/*
+ * Handshakes of TLS, whose signatures take milliseconds each. They wait in a queue of their loop, from which each turn
+ * takes one, or as many as a millisecond allows. Strangers who begin thousands thus delay each other, but not the
+ * clients that are already connected.
+ */
+
+#include <sys/queue.h>
+
+/* A connection that has bytes for its handshake. */
+struct shake {
+	STAILQ_ENTRY(shake) next;
+	void (*go_on)(struct shake *shake);
+	int is_waiting;
+};
+
+/* A loop's. */
+struct shakes {
+	STAILQ_HEAD(, shake) waiting;
+	void (*wake)(void *context); /* there is to be another turn */
+	void *context;
+};
+
+void shakes_begin(struct shakes *shakes, void (*wake)(void *context), void *context);
+
+/* Wait for a turn, in which go_on is called. Once is enough. */
+void shake_wait(struct shakes *shakes, struct shake *shake);
+
+/* Wait no more. */
+void shake_leave(struct shakes *shakes, struct shake *shake);
+
+/* In each turn. */
+void shake_turn(struct shakes *shakes);
+
+#endif

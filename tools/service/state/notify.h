@@ -1,0 +1,13 @@
+#ifndef TOOLS_SERVICE_STATE_NOTIFY_H
+#define TOOLS_SERVICE_STATE_NOTIFY_H
+
+/*
+ * Notify systemd that the server is ready, that its loop goes round (from time to time, by a timer), and that it ends.
+ */
+
+#include <uv.h>
+
+void notify_start(uv_loop_t *loop, uv_timer_t *watchdog);
+void notify_stop(void);
+
+#endif

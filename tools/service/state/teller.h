@@ -1,0 +1,19 @@
+#ifndef TOOLS_SERVICE_STATE_TELLER_H
+#define TOOLS_SERVICE_STATE_TELLER_H
+
+/* Reports the ends of states (state.h) in a loop, which sleeps until then. One in a process. */
+
+#include <uv.h>
+
+struct teller {
+	uv_timer_t timer;
+	uv_async_t wake;
+};
+
+/* Returns 0, or an error of libuv. */
+int teller_start(struct teller *teller, uv_loop_t *loop);
+
+/* No state wakes the loop from now on. Its handles can be closed. */
+void teller_stop(void);
+
+#endif
