@@ -1,7 +1,6 @@
 /* The program weekwheel-bench: runs the chosen measurements and writes the results. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
+#include "tools/common/program.h"
 
 static int save(const char *path, FILE *out, const struct results *results)
 {
@@ -98,9 +98,7 @@ int main(int count, char **arguments)
 	struct results *results;
 	int status;
 
-	message_program = "weekwheel-bench";
-	/* A closed pipe is then a failed write, and the results can still be saved. */
-	signal(SIGPIPE, SIG_IGN);
+	program_begin("weekwheel-bench", PROGRAM_PARENT);
 	switch (bench_request_parse(&request, arguments + (count > 0))) {
 	case BENCH_REQUEST_RUN:
 		results = memory_zeroed(1, sizeof *results);

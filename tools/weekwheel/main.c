@@ -1,10 +1,10 @@
 /* The program weekwheel: choose the subcommand. */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/common/command.h"
 #include "tools/common/message.h"
+#include "tools/common/program.h"
 #include "tools/common/suggest.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "weekwheel/version.h"
@@ -182,7 +182,6 @@ static int run(int count, char **arguments)
 
 int main(int count, char **arguments)
 {
-	/* A closed pipe is then an error of the write, after which the summary can still be shown. */
-	signal(SIGPIPE, SIG_IGN);
+	program_begin("weekwheel", PROGRAM_PARENT);
 	return command_finish_output(run(count, arguments));
 }

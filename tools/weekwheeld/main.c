@@ -1,6 +1,5 @@
 /* The program weekwheeld. */
-#include <signal.h>
-
+#include "tools/common/program.h"
 #include "tools/common/tls/tls.h"
 #include "tools/weekwheeld/run.h"
 
@@ -16,10 +15,8 @@ int main(int count, char **arguments)
 	static struct settings settings;
 	int status;
 
+	program_begin("weekwheeld", PROGRAM_CHILDLESS);
 	tls_count_memory();
-	/* A write to a client that has left fails with an error instead. */
-	signal(SIGPIPE, SIG_IGN);
-	message_program = "weekwheeld";
 	message_form = message_form_found();
 	status = settings_read(&settings, arguments + (count > 0));
 	return status != 0 ? status - 1 : server_run(&settings);

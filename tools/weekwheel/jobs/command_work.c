@@ -133,9 +133,11 @@ static int command_exists(const char *name)
 	const char *path = getenv("PATH");
 	char file[4096];
 
+	if (!path)
+		path = "/bin:/usr/bin"; /* as execvp has it */
 	if (strchr(name, '/'))
 		return can_run(name);
-	while (path && *path) {
+	while (*path) {
 		size_t length = strcspn(path, ":");
 
 		snprintf(file, sizeof file, "%.*s/%s", length ? (int)length : 1, length ? path : ".", name);
@@ -238,6 +240,7 @@ static int loop(struct work *work, struct runner *runners, struct pollfd *fds)
 			runner_turn(work, &runners[i]);
 			done += runners[i].state == RUNNER_DONE;
 		}
+		work_reap_others(work, runners);
 		if (done == work->runners)
 			return work->refused ? -1 : 0;
 		say_stopping(work, runners, &told);

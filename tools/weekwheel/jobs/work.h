@@ -124,6 +124,12 @@ void work_read_output(struct runner *runner);
 /* Return 1 and fill runner->status if the command has ended. */
 int work_reap(struct runner *runner, int flags);
 
+/*
+ * Wait for children that have ended and are no runner's: those of the shell that this program replaced, and of all processes if
+ * it is the first one of a container.
+ */
+void work_reap_others(const struct work *work, const struct runner *runners);
+
 /* Describe in runner->error how the command ended. */
 void work_describe(struct runner *runner);
 

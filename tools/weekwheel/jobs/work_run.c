@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
+#include "tools/common/program.h"
 #include "tools/weekwheel/jobs/work.h"
 
 /* A file and not a pipe: a command that reads slowly or not at all then delays nobody. */
@@ -42,7 +43,7 @@ static _Noreturn void run_child(const struct work *work, const struct runner *ru
 {
 	/* Ctrl-C on the terminal must reach only the worker, which lets its commands end. */
 	setpgid(0, 0);
-	signal(SIGPIPE, SIG_DFL);
+	program_give_back();
 	set_number("WEEKWHEEL_JOB_ID", runner->id);
 	set_number("WEEKWHEEL_JOB_ATTEMPT", runner->attempt);
 	setenv("WEEKWHEEL_JOB_KEY", runner->key, 1);
@@ -157,6 +158,24 @@ int work_reap(struct runner *runner, int flags)
 	runner->output = -1;
 	runner->pid = 0;
 	return 1;
+}
+
+static int is_runners(const struct work *work, const struct runner *runners, pid_t pid)
+{
+	for (uint64_t i = 0; i < work->runners; i++)
+		if (runners[i].pid == pid)
+			return 1;
+	return 0;
+}
+
+void work_reap_others(const struct work *work, const struct runner *runners)
+{
+	siginfo_t ended;
+
+	/* A runner's has its own wait, in the next turn. */
+	while ((ended.si_pid = 0, waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT)) == 0 && ended.si_pid != 0 &&
+	       !is_runners(work, runners, ended.si_pid))
+		(void)waitpid(ended.si_pid, NULL, WNOHANG);
 }
 
 void work_describe(struct runner *runner)
