@@ -214,6 +214,9 @@ if [ -x "$B/bin/weekwheel-sessiond" ]; then
 		"$root/opt/ww/lib/systemd/system/weekwheel-sessiond.service"
 fi
 
+expect 'the unit of a worker names the installed program' grep -q '^ExecStart=/opt/ww/bin/weekwheel work ' \
+	"$root/opt/ww/lib/systemd/system/weekwheel-work@.service"
+
 man=$root/opt/ww/share/man
 for page in man/*.[17]; do
 	expect "$page is installed" cmp -s "$page" "$man/man${page##*.}/${page##*/}"

@@ -35,6 +35,8 @@ static const struct option table[] = {
     {JOBS_FLAG(struct work, history), 0, "history", NULL,
         "tell the server how long each run took, and the end\nof what it wrote; for jobs with --keep"},
     {JOBS_FLAG(struct work, drain), 'D', "drain", NULL, "end when no job is ready, instead of waiting"},
+    {JOBS_FLAG(struct work, no_wait), 0, "no-wait", NULL,
+        "fail if there is no server at the start, instead of\nwaiting for it, as with --drain"},
     {JOBS_FLAG(struct work, verbose), 'v', "verbose", NULL, "also report the jobs that succeeded"},
     JOBS_OPTIONS,
 };
@@ -178,6 +180,29 @@ static int look_at_server(struct work *work)
 	return failed ? -1 : 0;
 }
 
+/*
+ * Wait for a server that is not there yet: a machine may start its services in any order. Returns 1 when it is there, 0 after a
+ * signal, and -1 if waiting is of no use.
+ */
+static int find_server(struct work *work)
+{
+	struct pollfd signals = {signal_pipe[0], POLLIN, 0};
+	int64_t pause = 0;
+
+	while (look_at_server(work)) {
+		if (work->no_wait || work->drain || work->jobs.client.token == CLIENT_TOKEN_REFUSED)
+			return -1;
+		if (!pause)
+			message_error("%s: no connection; trying again", work->jobs.server);
+		pause = work_pause(pause);
+		(void)poll(&signals, 1, (int)pause);
+		read_signals(work);
+		if (work->stopping)
+			return 0;
+	}
+	return 1;
+}
+
 static int wait_time(const struct work *work, const struct runner *runners)
 {
 	int64_t next = INT64_MAX;
@@ -266,18 +291,19 @@ static int run(void *context)
 	struct work *work = context;
 	struct pollfd *fds;
 	struct runner *runners;
-	int failed;
+	int found, failed;
 
 	if (!command_exists(work->command[0]))
 		return message_error(
 		    "work: '%s' is not a command that can be run; look at its name and at PATH", work->command[0]);
-	if (look_at_server(work))
-		return -1;
+	if (catch_signals())
+		return message_error("work: signals cannot be caught: %s", strerror(errno));
+	found = find_server(work);
+	if (found <= 0)
+		return found;
 	if (work->history && !work->own)
 		return message_error("work: %s keeps no history: it is not weekwheeld", work->jobs.server);
 	name_worker(work);
-	if (catch_signals())
-		return message_error("work: signals cannot be caught: %s", strerror(errno));
 	work->seed = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
 	runners = memory_zeroed(work->runners, sizeof *runners);
 	fds = memory_zeroed(2 * work->runners + 1, sizeof *fds);

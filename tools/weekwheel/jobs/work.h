@@ -21,6 +21,9 @@
 
 enum { WORK_RUNNERS_MAX = 256, WORK_ERROR_MAX = 255, WORK_TUBES_MAX = 64, WORK_TAIL = 2048 };
 
+/* The pauses before connections, which double; and how long the server is asked to wait for a job. */
+enum { WORK_RETRY_FIRST_MS = 1000, WORK_RETRY_MAX_MS = 30000, WORK_WAIT_S = 30 };
+
 struct work_tube {
 	char name[JOBS_TUBE_MAX + 1];
 	uint64_t weight;
@@ -39,7 +42,7 @@ struct work {
 	uint64_t attempts; /* 0: no limit */
 	uint64_t release_delay;
 	int has_release_delay;
-	int drain, verbose;
+	int drain, no_wait, verbose;
 	int history;    /* each run is reported before it ends */
 	char name[100]; /* of this worker: its host and process */
 	int own;        /* the server knows weekwheeld's own verbs */
@@ -64,12 +67,12 @@ struct runner {
 	enum runner_state state;
 	struct client client;
 	int64_t retry_at, retry_ms;
-	int64_t answer_by; /* when the answer is overdue; 0: never, as while it waits for a job */
+	int64_t answer_by; /* when the answer is overdue; 0: none is expected */
 	/* The tubes, by their places in struct work; see work_tubes.c. */
 	unsigned char watches[WORK_TUBES_MAX], order[WORK_TUBES_MAX];
 	size_t tried;
-	int is_asking;  /* the server answers the reserve at once */
-	unsigned skips; /* so many answers to watch and ignore come before that to the reserve */
+	int64_t waits_ms; /* that the server takes at most to answer the reserve */
+	unsigned skips;   /* so many answers to watch and ignore come before that to the reserve */
 	/* While it is HELD: how many tubes have not answered yet, what the others hold, and when to ask again. */
 	size_t looks;
 	uint64_t held;
@@ -100,14 +103,17 @@ struct runner {
 	char error[WORK_ERROR_MAX + 1];
 };
 
+/* Return the pause before the next connection, by the one before the last; 0: that was none. In ms. */
+int64_t work_pause(int64_t before);
+
 /* Take a --tube. Return 0, or OPTIONS_ERROR after a message. */
 int work_take_tube(struct work *work, const struct options *options);
 
 /* Watch the tubes on a new connection. Return 0, or -1 after a message. */
 int work_watch(struct work *work, struct runner *runner);
 
-/* Queue the command that reserves the next job. Return 1 if the server answers it at once. */
-int work_ask(struct work *work, struct runner *runner);
+/* Queue the command that reserves the next job. Return how many ms the server waits for one. */
+int64_t work_ask(struct work *work, struct runner *runner);
 
 /* Queue what asks for the numbers of each tube. Return of how many. */
 size_t work_look(struct work *work, struct runner *runner);

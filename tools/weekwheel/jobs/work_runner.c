@@ -16,8 +16,6 @@
 #include "tools/weekwheel/jobs/work.h"
 
 enum {
-	RETRY_FIRST_MS = 1000,
-	RETRY_MAX_MS = 30000,
 	HELD_FIRST_MS = 10,
 	HELD_MAX_MS = 500,
 	BACKOFF_FIRST_S = 1,
@@ -29,6 +27,13 @@ enum {
 static int work_is_ending(const struct work *work)
 {
 	return work->stopping || work->refused;
+}
+
+int64_t work_pause(int64_t before)
+{
+	int64_t pause = before ? before * 2 : WORK_RETRY_FIRST_MS;
+
+	return pause < WORK_RETRY_MAX_MS ? pause : WORK_RETRY_MAX_MS;
 }
 
 static void runner_lost(struct work *work, struct runner *runner)
@@ -50,9 +55,7 @@ static void runner_lost(struct work *work, struct runner *runner)
 	if (!work->lost_told++)
 		message_error("%s: no connection; trying again", work->jobs.server);
 	runner->state = RUNNER_LOST;
-	runner->retry_ms = runner->retry_ms ? runner->retry_ms * 2 : RETRY_FIRST_MS;
-	if (runner->retry_ms > RETRY_MAX_MS)
-		runner->retry_ms = RETRY_MAX_MS;
+	runner->retry_ms = work_pause(runner->retry_ms);
 	runner->retry_at = clock_ms() + runner->retry_ms;
 }
 
@@ -68,15 +71,19 @@ static void runner_done(struct runner *runner)
 	runner->state = RUNNER_DONE;
 }
 
+static void expect_reserve(const struct work *work, struct runner *runner)
+{
+	runner->answer_by = clock_ms() + work->jobs.timeout_ms + runner->waits_ms;
+}
+
 static void ask_for_job(struct work *work, struct runner *runner)
 {
 	if (work_is_ending(work)) {
 		runner_done(runner);
 		return;
 	}
-	runner->is_asking = work_ask(work, runner);
-	if (runner->is_asking || runner->skips)
-		expect_answer(work, runner);
+	runner->waits_ms = work_ask(work, runner);
+	expect_reserve(work, runner);
 	runner->state = RUNNER_WAITING;
 }
 
@@ -158,8 +165,7 @@ static void take_reserve(struct work *work, struct runner *runner, const struct 
 {
 	if (runner->skips && reply_is(reply, "WATCHING")) {
 		runner->skips--;
-		if (runner->is_asking || runner->skips)
-			expect_answer(work, runner);
+		expect_reserve(work, runner);
 	} else if (reply_is(reply, "RESERVED")) {
 		take_job(work, runner, reply);
 	} else if (reply_is(reply, "TIMED_OUT") && work->drain && !runner->tried) {

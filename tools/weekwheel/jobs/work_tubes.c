@@ -93,7 +93,7 @@ static void watch_only(const struct work *work, struct runner *runner, size_t tu
 		}
 }
 
-int work_ask(struct work *work, struct runner *runner)
+int64_t work_ask(struct work *work, struct runner *runner)
 {
 	int is_last = !work->has_weights || runner->tried == work->tube_count;
 
@@ -104,11 +104,12 @@ int work_ask(struct work *work, struct runner *runner)
 		runner->tried = is_last ? 0 : runner->tried + 1;
 	}
 	if (is_last && !work->drain) {
-		client_line(&runner->client, "reserve");
-		return 0;
+		/* A server that never answers must not look like one without jobs. */
+		client_line(&runner->client, "reserve-with-timeout %d", WORK_WAIT_S);
+		return WORK_WAIT_S * INT64_C(1000);
 	}
 	client_line(&runner->client, "reserve-with-timeout 0");
-	return 1;
+	return 0;
 }
 
 size_t work_look(struct work *work, struct runner *runner)

@@ -5,17 +5,18 @@ beanstalkd or of weekwheeld, nonsense or nothing."""
 import json
 import os
 import socket
+import subprocess
 import threading
 
-from harness import PATIENCE, Case, Program, check, equal, main, matches
+from harness import PATIENCE, WEEKWHEEL, Case, Program, check, compiled, equal, free_port, main, matches
 
 
 class Fake:
     """A server that answers each line with what a function returns, and keeps the lines. None closes the connection."""
 
-    def __init__(self, answer):
+    def __init__(self, answer, port=0):
         self.answer, self.lines, self.changed = answer, [], threading.Condition()
-        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.socket = socket.create_server(("127.0.0.1", port))
         self.client = Program("127.0.0.1:%d" % self.socket.getsockname()[1])
         self.server = threading.Thread(target=self.serve, daemon=True)
         self.server.start()
@@ -270,6 +271,53 @@ class FakeServers(Case):
             process.terminate()
             process.communicate(timeout=PATIENCE)
             equal(process.returncode, 0)
+
+    def hurried(self):
+        """What makes the seconds of a program hundredths."""
+        if os.environ.get("SANITIZE"):
+            self.skipTest("a sanitizer has to be the first that is loaded")
+        return {"LD_PRELOAD": compiled("support/hurried.c", "-shared", "-fPIC")}
+
+    def test_a_worker_asks_again_and_again(self):
+        """So it notices a server that answers nothing more, and whose connection stays."""
+        said = [b"TIMED_OUT\r\n", b"TIMED_OUT\r\n"]
+
+        def answer(line, lines):
+            return said.pop() if line.startswith("reserve") and said else known(line, lines)
+        known = table(reserve_with_timeout=b"", watch=b"WATCHING 2\r\n")
+        with Fake(answer) as fake:
+            process = subprocess.Popen([WEEKWHEEL, "work", "true"], env=fake.client.environment(**self.hurried()),
+                                       stderr=subprocess.PIPE, text=True)
+            matches("no connection; trying again", process.stderr.readline())
+            asked = [line for line in fake.lines if line.startswith("reserve")]
+            equal(asked, 3 * ["reserve-with-timeout 30"])
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+            equal(process.returncode, 0)
+
+    def test_a_worker_comes_before_its_server(self):
+        port = free_port()
+        client = Program("127.0.0.1:%d" % port)
+        for option in ("--no-wait", "--drain"):
+            ended = client.run(1, "work", option, "true")
+            check("trying again" not in ended.err, ended)
+        process = subprocess.Popen([WEEKWHEEL, "work", "true"], stderr=subprocess.PIPE, text=True,
+                                   env=client.environment(**self.hurried()))
+        matches("Connection refused; start weekwheeld there", process.stderr.readline())
+        matches("no connection; trying again", process.stderr.readline())
+        for _ in range(3):
+            matches("Connection refused", process.stderr.readline())
+        with Fake(table(reserve_with_timeout=b"", watch=b"WATCHING 2\r\n"), port) as fake:
+            fake.wait(lambda lines: "reserve-with-timeout 30" in lines)
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+            equal(process.returncode, 0)
+        process = client.start("work", "true")
+        matches("Connection refused", process.stderr.readline())
+        matches("no connection; trying again", process.stderr.readline())
+        process.terminate()
+        equal(process.communicate(timeout=PATIENCE)[1], "")
+        equal(process.returncode, 0)
 
     def test_tubes_are_counted(self):
         with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n",
