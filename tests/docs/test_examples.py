@@ -103,6 +103,7 @@ MADE = {
     "weekwheel fsck": STOPPED,
     "weekwheel recover": STOPPED,
     "weekwheel backup": STORE,
+    "weekwheel restore": STOPPED + "weekwheel backup jobs jobs.copy\n",
     "weekwheel export": STOPPED,
     "weekwheel import": STOPPED + "weekwheel export jobs --output jobs.json; rm -r jobs\n",
     "weekwheel import --from URL": SERVER + BEANSTALK + "redis-cli ZADD delayed 1796115600000 x\n",

@@ -43,6 +43,7 @@ static const struct {
 #ifdef HAVE_JOBS
     {"fsck", &command_fsck, "check the jobs that a server keeps"},
     {"backup", &command_backup, "copy the jobs of a server that goes on"},
+    {"restore", &command_restore, "put such a copy in the place of a server's jobs"},
     {"recover", &command_recover, "save what a damaged directory still has"},
     {"export", &command_export, "write all jobs of a server as lines of JSON"},
     {"import", &command_import, "put such lines into a store; move in a crontab or a queue"},

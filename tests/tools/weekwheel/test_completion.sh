@@ -44,7 +44,7 @@ if "$weekwheel" help cron >/dev/null 2>&1; then
 fi
 # These are there where SQLite is.
 if "$weekwheel" help fsck >/dev/null 2>&1; then
-	commands="$commands fsck backup recover export import"
+	commands="$commands fsck backup restore recover export import"
 fi
 for command in $commands; do
 	offers "$command" "${command:0:2}"

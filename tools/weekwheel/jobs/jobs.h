@@ -105,7 +105,8 @@ extern const struct jobs_command command_cron, command_crontab, command_schedule
 /* This one speaks the protocol of Redis, and exists only if the library for jobs in Redis is built. */
 extern const struct jobs_command command_sessions;
 /* These open stores themselves. They exist only if the library of jobs is built. */
-extern const struct jobs_command command_backup, command_export, command_fsck, command_import, command_recover;
+extern const struct jobs_command command_backup, command_export, command_fsck, command_import, command_recover,
+    command_restore;
 
 /* Return 1 if a tube may have this name. */
 int jobs_is_tube(const char *name);

@@ -1,8 +1,13 @@
-/* The command backup: copies the directory of a store while a server uses it. */
+/* The commands backup and restore: copy the directory of a store while a server uses it, and put such a copy in its place. */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +19,7 @@
 struct backup {
 	const char *path;
 	const char *target;
+	const char *example;
 };
 
 static const struct option table[] = {JOBS_HELP_OPTION};
@@ -36,8 +42,8 @@ static int check(void *context, const struct options *options)
 
 	if (backup->target)
 		return 0;
-	return options_fail(options, "the directory of a store and one for the copy are expected, as in "
-	                             "'weekwheel backup jobs jobs.copy'");
+	return options_fail(
+	    options, "the directory of a store and one for the copy are expected, as in '%s'", backup->example);
 }
 
 static int refused(const struct backup *backup, int error)
@@ -94,41 +100,39 @@ static int look_at_copy(const struct backup *backup, struct ww_jobs_stats *stats
 	return error;
 }
 
-/* A copy that cannot be opened would be none. */
-static int say(const struct backup *backup, int was_there)
+/* Returns 0, or -1 after a message. A copy that cannot be opened would be none. */
+static int copy(const struct backup *backup, struct ww_jobs_stats *stats)
 {
-	struct ww_jobs_stats stats;
-	int error = look_at_copy(backup, &stats);
+	struct stat status;
+	int was_there = stat(backup->target, &status) == 0;
+	int error = ww_jobs_backup(backup->path, backup->target);
 
-	if (error) {
-		remove_copy(backup, was_there);
-		return message_error(
-		    "%s: its copy cannot be opened (%s), and was removed; 'weekwheel fsck %s' tells more", backup->path,
-		    ww_strerror(error), backup->path);
-	}
-	message_line("%" PRIu64 " job%s copied to %s, %" PRIu64 " bytes", stats.accepted - stats.ended,
-	    jobs_plural(stats.accepted - stats.ended), backup->target, stats.disk);
-	return STATUS_OK;
+	if (error)
+		return refused(backup, error);
+	error = look_at_copy(backup, stats);
+	if (!error)
+		return 0;
+	remove_copy(backup, was_there);
+	return message_error("%s: its copy cannot be opened (%s), and was removed; 'weekwheel fsck %s' tells more",
+	    backup->path, ww_strerror(error), backup->path);
 }
 
 static int run(void *context)
 {
 	const struct backup *backup = context;
-	struct stat status;
-	int was_there = stat(backup->target, &status) == 0;
-	int error = ww_jobs_backup(backup->path, backup->target);
+	struct ww_jobs_stats stats;
 
-	if (error) {
-		(void)refused(backup, error);
+	if (copy(backup, &stats))
 		return STATUS_FAILED;
-	}
-	return say(backup, was_there) ? STATUS_FAILED : STATUS_OK;
+	message_line("%" PRIu64 " job%s copied to %s, %" PRIu64 " bytes", stats.accepted - stats.ended,
+	    jobs_plural(stats.accepted - stats.ended), backup->target, stats.disk);
+	return STATUS_OK;
 }
 
 const struct jobs_command command_backup = {
     .name = "weekwheel backup",
     JOBS_TABLE(table),
-    .context = &(struct backup){0},
+    .context = &(struct backup){.example = "weekwheel backup jobs jobs.copy"},
     .server = JOBS_NO_SERVER,
     .take = take_operand,
     .check = check,
@@ -142,4 +146,153 @@ const struct jobs_command command_backup = {
     .examples = "Example, a copy that is looked into:\n"
                 "  weekwheel backup jobs jobs.copy\n"
                 "  sqlite3 jobs.copy/index.db .tables\n",
+};
+
+/* ---- Restore */
+
+/* The directory that gets the copy. The names have room for ".restored" and the like. */
+struct restored {
+	char path[PATH_MAX], copy[PATH_MAX + 20], former[PATH_MAX + 20];
+	int fd;            /* the directory, locked; -1: there is none yet */
+	struct stat owner; /* the directory, or the one above it */
+};
+
+static int failed(const char *path)
+{
+	return message_error("%s: %s", path, strerror(errno));
+}
+
+/* Find out where it is, without links, and to whom it belongs. A server has it locked. */
+static int find_place(struct restored *place, const char *path)
+{
+	char above[PATH_MAX];
+	char *name;
+
+	place->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (place->fd >= 0 && realpath(path, place->path))
+		return flock(place->fd, LOCK_EX | LOCK_NB) == 0
+		           ? fstat(place->fd, &place->owner)
+		           : message_error("%s: a server has it open; end that one first", path);
+	if (errno != ENOENT || (size_t)snprintf(above, sizeof above, "./%s", path) >= sizeof above)
+		return failed(path);
+	name = strrchr(above, '/');
+	*name = 0;
+	if (!realpath(path[0] == '/' ? above + 1 : above, place->path) || stat(place->path, &place->owner) || !name[1])
+		return failed(path);
+	place->owner.st_mode = S_IRWXU;
+	(void)snprintf(place->path + strlen(place->path), sizeof place->path - strlen(place->path), "/%s", name + 1);
+	return 0;
+}
+
+/* Nobody else has to read the files, and the server must. */
+static int hand_over(const struct restored *place)
+{
+	DIR *folder = opendir(place->copy);
+	const struct dirent *entry;
+	int bad = !folder;
+
+	while (!bad && (entry = readdir(folder)))
+		bad = entry->d_name[0] != '.' && fchownat(dirfd(folder), entry->d_name, place->owner.st_uid,
+		                                     place->owner.st_gid, AT_SYMLINK_NOFOLLOW) != 0;
+	bad = bad || fchown(dirfd(folder), place->owner.st_uid, place->owner.st_gid) ||
+	      fchmod(dirfd(folder), place->owner.st_mode & 07777) || fsync(dirfd(folder));
+	if (bad)
+		(void)message_error("%s: cannot be given to the owner of %s: %s; restore as root or as that user",
+		    place->copy, place->path, strerror(errno));
+	if (folder)
+		closedir(folder);
+	return bad;
+}
+
+/* At no moment is there no store, or a server that starts then would make one. Some file systems cannot exchange names. */
+static int exchange_names(const struct restored *place)
+{
+	if (place->fd < 0)
+		return rename(place->copy, place->path);
+	if (renameat2(AT_FDCWD, place->copy, AT_FDCWD, place->path, RENAME_EXCHANGE) == 0)
+		return rename(place->copy, place->former);
+	if (errno != EINVAL || rename(place->path, place->former))
+		return -1;
+	if (rename(place->copy, place->path) == 0)
+		return 0;
+	(void)rename(place->former, place->path);
+	return -1;
+}
+
+static int exchange(const struct restored *place)
+{
+	char above[PATH_MAX + 4];
+	int folder, bad;
+
+	if (exchange_names(place))
+		return failed(place->path);
+	(void)snprintf(above, sizeof above, "%s/..", place->path);
+	folder = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bad = folder < 0 || fsync(folder) ? failed(above) : 0;
+	if (folder >= 0)
+		close(folder);
+	return bad;
+}
+
+/* What was there is kept under the first name that is free. */
+static void name_former(struct restored *place)
+{
+	struct stat status;
+	unsigned number = 1;
+
+	do
+		(void)snprintf(place->former, sizeof place->former, "%s.before.%u", place->path, number);
+	while (lstat(place->former, &status) == 0 && ++number);
+}
+
+static int restore(const struct backup *backup, struct restored *place)
+{
+	const struct backup made = {.path = backup->path, .target = place->copy};
+	struct ww_jobs_stats stats;
+
+	(void)snprintf(place->copy, sizeof place->copy, "%s.restored", place->path);
+	name_former(place);
+	if (copy(&made, &stats))
+		return -1;
+	if (hand_over(place)) {
+		remove_copy(&made, 0);
+		return -1;
+	}
+	if (exchange(place))
+		return -1;
+	message_line("%" PRIu64 " job%s restored in %s", stats.accepted - stats.ended,
+	    jobs_plural(stats.accepted - stats.ended), backup->target);
+	if (place->fd >= 0)
+		message_line("What was there before is in %s", place->former);
+	return 0;
+}
+
+static int run_restore(void *context)
+{
+	const struct backup *backup = context;
+	struct restored place;
+	int bad = find_place(&place, backup->target) || restore(backup, &place);
+
+	if (place.fd >= 0)
+		close(place.fd);
+	return bad ? STATUS_FAILED : STATUS_OK;
+}
+
+const struct jobs_command command_restore = {
+    .name = "weekwheel restore",
+    JOBS_TABLE(table),
+    .context = &(struct backup){.example = "weekwheel restore jobs.copy jobs"},
+    .server = JOBS_NO_SERVER,
+    .take = take_operand,
+    .check = check,
+    .run = run_restore,
+    .usage = "Usage: weekwheel restore COPY DIR\n"
+             "\n"
+             "Put a copy that backup made in the place of DIR, the directory that weekwheeld has as\n"
+             "--data, while no server uses it. COPY stays as it is; its checksums are read first. The\n"
+             "files get the owner of DIR, or of the directory above it if DIR is missing. What was in\n"
+             "DIR is kept beside it under another name. Jobs that ended since the copy come again.\n",
+    .examples = "Example, after the server has ended:\n"
+                "  weekwheel restore jobs.copy jobs\n"
+                "  weekwheel fsck jobs\n",
 };

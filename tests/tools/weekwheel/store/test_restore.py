@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""weekwheel restore: a backup takes the place of a store, with its owner and mode, and what was there is kept."""
+# tier: check
+import base64
+import os
+import signal
+import stat
+
+from harness import Case, Server, alone, equal, main, matches, objects
+
+
+def owned(path):
+    status = os.stat(path)
+    return status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)
+
+
+class Restore(Case):
+    def setUp(self):
+        super().setUp()
+        with Server("--data", "jobs") as server, server.client() as client:
+            client.put(b"old")
+            alone.run(0, "backup", "jobs", "copy")
+            client.put(b"new")
+
+    def bodies(self, path="jobs"):
+        return sorted(base64.b64decode(job["body"]).decode() for job in objects(alone.run(0, "export", path).out) if "body" in job)
+
+    def test_a_copy_takes_the_place_of_a_store(self):
+        os.chmod("jobs", 0o750)
+        if os.geteuid() == 0:
+            os.chown("jobs", 4242, 4243)
+        before = owned("jobs")
+        ended = alone.run(0, "restore", "copy", "jobs")
+        matches("^1 job restored in jobs$", ended.err)
+        matches("^What was there before is in .*/jobs.before.1$", ended.err)
+        equal(self.bodies(), ["old"])
+        equal(self.bodies("copy"), ["old"])
+        equal(self.bodies("jobs.before.1"), ["new", "old"])
+        equal(owned("jobs"), before)
+        for name in os.listdir("jobs"):
+            equal(owned(os.path.join("jobs", name))[:2], before[:2])
+        if os.geteuid() == 0:
+            os.chown("jobs", 0, 0)
+        with Server("--data", "jobs") as server, server.client() as client:
+            equal(client.ask("reserve-with-timeout 0"), "RESERVED 1 3|old")
+        # Again: nothing that is there is lost.
+        matches("jobs.before.2", alone.run(0, "restore", "copy", "jobs/").err)
+        equal(sorted(os.listdir(".")), ["copy", "jobs", "jobs.before.1", "jobs.before.2"])
+
+    def test_a_store_that_is_missing_is_made(self):
+        os.rename("jobs", "elsewhere")
+        for path in ("jobs", os.path.abspath("deep")):
+            ended = alone.run(0, "restore", "copy", path)
+            equal((ended.err.count("\n"), self.bodies(path)), (1, ["old"]))
+            equal(owned(path), (*owned(".")[:2], 0o700))
+        matches("none/jobs: No such file", alone.run(1, "restore", "copy", "none/jobs").err)
+
+    def test_a_link_stays_one(self):
+        os.rename("jobs", "disk")
+        os.symlink("disk", "jobs")
+        alone.run(0, "restore", "copy", "jobs")
+        equal((os.readlink("jobs"), self.bodies("disk"), self.bodies("disk.before.1")), ("disk", ["old"], ["new", "old"]))
+
+    def test_what_is_refused_changes_nothing(self):
+        with Server("--data", "jobs") as server:
+            matches("jobs: a server has it open; end that one first", alone.run(1, "restore", "copy", "jobs").err)
+            server.stop(signal.SIGKILL)
+        for name in os.listdir("copy"):
+            if name.startswith("journal"):
+                with open(os.path.join("copy", name), "r+b") as file:
+                    file.seek(0)
+                    file.write(b"\x5a" * 64)
+        matches("copy: is damaged", alone.run(1, "restore", "copy", "jobs").err)
+        matches("nothing: there is no such directory", alone.run(1, "restore", "nothing", "jobs").err)
+        os.mkdir("empty")
+        matches("empty: has no jobs in it", alone.run(1, "restore", "empty", "jobs").err)
+        matches("as in 'weekwheel restore jobs.copy jobs'", alone.run(2, "restore", "copy").err)
+        equal(self.bodies(), ["new", "old"])
+        equal(sorted(os.listdir(".")), ["copy", "empty", "jobs"])
+
+    def test_one_who_may_not_give_it_away(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root owns files of others")
+        os.chmod(".", 0o777)
+        os.chown("jobs", 4242, 4243)
+        for path, _, names in os.walk("."):
+            for name in names:
+                os.chmod(os.path.join(path, name), 0o666)
+            os.chmod(path, 0o777)
+        child = os.fork()
+        if not child:
+            os.setgid(4300)
+            os.setuid(4300)
+            os._exit(alone.run(None, "restore", "copy", "jobs").status)
+        equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 1)
+        equal(sorted(os.listdir(".")), ["copy", "jobs"])
+        equal(self.bodies(), ["new", "old"])
+
+
+main()
