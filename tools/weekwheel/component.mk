@@ -5,7 +5,7 @@ weekwheel_FOLDERS := tools/weekwheel $(addprefix tools/weekwheel/,input replay j
 weekwheel_ALSO := lib/callback/request.c lib/callback/text.c
 weekwheel_USES := core common tls
 weekwheel_MAY_USE := jobs redis calendar
-weekwheel_NEEDS := zlib=zlib1g-dev openssl=libssl-dev uthash.h=uthash-dev
+weekwheel_NEEDS := zlib=zlib1g-dev openssl=libssl-dev uthash.h=uthash-dev xxhash.h=libxxhash-dev
 # It asks servers that speak the protocol of Redis, and reads sorted sets.
 weekwheel_LIBS += $(if $(filter redis,$(COMPONENTS)),$(redis_LIBS))
 weekwheel_TESTS := tests/tools/weekwheel $(addprefix tests/tools/weekwheel/,input replay jobs sessions)

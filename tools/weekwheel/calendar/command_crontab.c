@@ -10,36 +10,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/base64.h"
 #include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
+#include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/calendar/crontab_rules.h"
 #include "tools/weekwheel/calendar/crontab_script.h"
+#include "tools/weekwheel/calendar/crontab_there.h"
 #include "tools/weekwheel/calendar/schedule.h"
 #include "tools/weekwheel/calendar/zone.h"
 #include "tools/weekwheel/jobs/put.h"
 
-enum { ZONE = 1, RUN, TUBES_MAX = 64, LEFT_MAX = 10, NAMES_MAX = 10000, NAME_MAX_TEXT = 60, ENVIRONMENT_MAX = 8192 };
+enum { ZONE = 1, RUN, TUBES_MAX = 64, LEFT_MAX = 10, NAMES_MAX = 10000, ENVIRONMENT_MAX = 8192 };
 
 enum { DEBIAN_COMMAND_MAX = 998 };
 
 struct crontab {
 	struct schedule_command schedule; /* begins with the struct jobs */
 	const char *file;
-	int is_system, is_dry;
+	int is_system, is_dry, is_whole; /* whole: what the crontab does not have goes */
 	/* While it is read. */
 	unsigned line;
 	char zone[WW_CALENDAR_MAX + 1];
 	char environment[ENVIRONMENT_MAX]; /* lines of shell that the jobs begin with */
 	int is_other_shell;                /* than sh, for which commands are written */
 	char tube[JOBS_TUBE_MAX + 1];
-	unsigned made, replaced, left_out;
+	unsigned made, replaced, removed, left_out;
 	int is_refused;                           /* the zone for all lines is none */
 	char tubes[TUBES_MAX][JOBS_TUBE_MAX + 1]; /* that have got a schedule */
 	size_t tube_count;
-	char (*names)[NAME_MAX_TEXT];
+	char (*names)[CRONTAB_NAME];
 	size_t name_count;
+	struct crontab_there there; /* of the server; empty without one */
 };
 
 static const struct option table[] = {
@@ -48,7 +52,10 @@ static const struct option table[] = {
     {RUN, 'r', "run", "TIME", "how long a job stays with a worker that is gone\n(default 60s)"},
     {JOBS_FLAG(struct crontab, is_system), 0, "system", NULL,
         "as /etc/crontab and /etc/cron.d, with a user in each\nline; root's jobs go to the tube cron.root"},
-    {JOBS_FLAG(struct crontab, is_dry), 0, "dry-run", NULL, "only show the schedules"},
+    {JOBS_FLAG(struct crontab, is_whole), 0, "replace", NULL,
+        "make the tube's schedules what the crontab says:\nremove those that it does not have, and show the\ndifference alone"},
+    {JOBS_FLAG(struct crontab, is_dry), 0, "dry-run", NULL,
+        "only show the schedules; with --replace, ask the server\nand show the difference"},
     JOBS_SERVER_OPTIONS,
     JOBS_HELP_OPTION,
 };
@@ -181,41 +188,24 @@ static char *cut_fields(char *line, int count)
 	return at + strspn(at, " \t");
 }
 
-/* A name by what the command is called, and a number if others in the tube are called so. */
-static void make_name(struct crontab *crontab, const char *command, char name[NAME_MAX_TEXT])
+static int is_taken(const struct crontab *crontab, const char *name)
 {
-	char base[40];
-	size_t length = 0;
-	const char *word = command;
+	for (size_t i = 0; i < crontab->name_count; i++)
+		if (strcmp(crontab->names[i], name) == 0)
+			return 1;
+	return 0;
+}
+
+/* Only lines that are the same to the last byte need a number. */
+static void make_name(struct crontab *crontab, const char *fields, const char *command, char name[CRONTAB_NAME])
+{
 	unsigned number = 1;
-	char key[NAME_MAX_TEXT];
 
-	for (const char *c = command; *c && !isspace((unsigned char)*c); c++)
-		if (*c == '/')
-			word = c + 1;
-	for (; *word && length < sizeof base - 1; word++) {
-		int is_plain = isalnum((unsigned char)*word) || *word == '.' || *word == '_';
-
-		if (is_plain)
-			base[length++] = *word;
-		else if (length && base[length - 1] != '-')
-			base[length++] = '-';
-	}
-	while (length && base[length - 1] == '-')
-		length--;
-	base[length] = 0;
-	for (int is_new = 0; !is_new; number++) {
-		is_new = 1;
-		if (number == 1)
-			snprintf(name, NAME_MAX_TEXT, "%s", length ? base : "job");
-		else
-			snprintf(name, NAME_MAX_TEXT, "%s-%u", length ? base : "job", number);
-		snprintf(key, sizeof key, "%s", name);
-		for (size_t i = 0; i < crontab->name_count && is_new; i++)
-			is_new = strcmp(crontab->names[i], key) != 0;
-	}
+	do
+		crontab_there_name(fields, command, number++, name);
+	while (is_taken(crontab, name));
 	if (crontab->name_count < NAMES_MAX)
-		snprintf(crontab->names[crontab->name_count++], NAME_MAX_TEXT, "%s", name);
+		snprintf(crontab->names[crontab->name_count++], CRONTAB_NAME, "%s", name);
 }
 
 static void note_tube(struct crontab *crontab)
@@ -260,26 +250,37 @@ static int is_sound(struct crontab *crontab, const char *expression, const char 
 	return refuse_line(crontab, expression, zone, &problem);
 }
 
-static int put_schedule(struct crontab *crontab, const char *expression, const char *name, const char *script)
+/* With --replace the difference is shown: + what is new, ~ what changes, - what goes. */
+static void show(const struct crontab *crontab, char sign, const char *tube, const char *name, const char *expression,
+    const char *zone)
+{
+	if (crontab->is_whole)
+		printf("%c\t", sign);
+	printf("%s\t%s\t%s\t%s\n", tube, name, expression, zone);
+}
+
+/* Whether a schedule is what would be put. */
+static int is_same(const struct crontab *crontab, const struct crontab_schedule *former, const char *expression,
+    const char *zone, const char *script)
+{
+	size_t size = strlen(script);
+	char *body = memory_zeroed(BASE64_SIZE(size) + 1, 1);
+	int same;
+
+	base64_encode(body, script, size);
+	same = strcmp(former->expression, expression) == 0 && strcmp(former->zone, zone) == 0 &&
+	       former->run == crontab->schedule.run && strcmp(former->body, body) == 0;
+	free(body);
+	return same;
+}
+
+static int add_schedule(struct crontab *crontab, const char *zone, const char *script, int *is_added)
 {
 	struct schedule_command *schedule = &crontab->schedule;
-	char own[WW_CALENDAR_MAX + 1];
-	const char *zone = *crontab->zone ? crontab->zone : schedule->zone ? schedule->zone : zone_local(own);
 	struct client *client = &schedule->jobs.client;
 	struct reply reply;
 
-	note_tube(crontab);
-	if (crontab->is_dry) {
-		int sound = is_sound(crontab, expression, zone);
-
-		if (sound <= 0)
-			return sound;
-		printf("%s\t%s\t%s\t%s\n", crontab->tube, name, expression, zone);
-		crontab->made++;
-		return 0;
-	}
-	schedule->name = name;
-	schedule->expression = expression;
+	*is_added = 0;
 	if (client_expect(client, &reply, "USING", crontab->tube, "use %s", crontab->tube) ||
 	    schedule_add(schedule, zone, script, strlen(script), &reply))
 		return -1;
@@ -287,13 +288,36 @@ static int put_schedule(struct crontab *crontab, const char *expression, const c
 		struct ww_calendar_problem problem;
 
 		schedule_problem(&reply, &problem);
-		return refuse_line(crontab, expression, zone, &problem);
+		return refuse_line(crontab, schedule->expression, zone, &problem);
 	}
-	if (!reply_is(&reply, "SCHEDULED"))
-		return reply_refused(client, &reply, name);
-	printf("%s\t%s\t%s\t%s\n", crontab->tube, name, expression, zone);
+	*is_added = reply_is(&reply, "SCHEDULED");
+	return *is_added ? 0 : reply_refused(client, &reply, schedule->name);
+}
+
+static int put_schedule(struct crontab *crontab, const char *expression, const char *name, const char *script)
+{
+	struct schedule_command *schedule = &crontab->schedule;
+	char own[WW_CALENDAR_MAX + 1];
+	const char *zone = *crontab->zone ? crontab->zone : schedule->zone ? schedule->zone : zone_local(own);
+	const struct crontab_schedule *former = crontab_there_find(&crontab->there, crontab->tube, name);
+	int is_added, failed = 0;
+
+	note_tube(crontab);
+	schedule->name = name;
+	schedule->expression = expression;
+	if (former && crontab->is_whole && is_same(crontab, former, expression, zone, script))
+		return 0;
+	if (crontab->is_dry) {
+		is_added = is_sound(crontab, expression, zone);
+		failed = is_added < 0;
+	} else {
+		failed = add_schedule(crontab, zone, script, &is_added);
+	}
+	if (failed || !is_added)
+		return failed ? -1 : 0;
+	show(crontab, former ? '~' : '+', crontab->tube, name, expression, zone);
 	crontab->made++;
-	crontab->replaced += reply.words > 2;
+	crontab->replaced += former != NULL;
 	return 0;
 }
 
@@ -326,12 +350,12 @@ static void warn_of_user(const struct crontab *crontab, const char *command)
 
 static int put_line(struct crontab *crontab, const char *fields, const char *command)
 {
-	char name[NAME_MAX_TEXT];
+	char name[CRONTAB_NAME];
 	char *script;
 	int failed;
 
 	warn_of_user(crontab, command);
-	make_name(crontab, command, name);
+	make_name(crontab, fields, command, name);
 	script = crontab_script(crontab->environment, command);
 	failed = script ? put_schedule(crontab, fields, name, script) : message_error("no memory");
 	free(script);
@@ -415,45 +439,45 @@ static int take_line(struct crontab *crontab, char *line, int is_ended)
 
 /* ---- What is there, and is not in the crontab: of a former one, perhaps */
 
-static int is_named(const struct crontab *crontab, const char *name)
+/* Whether the crontab's jobs go to this tube, or would if it had a line of that user. */
+static int is_ours(const struct crontab *crontab, const char *tube)
 {
-	for (size_t i = 0; i < crontab->name_count; i++)
-		if (strcmp(crontab->names[i], name) == 0)
-			return 1;
-	return 0;
+	const char *base = crontab->schedule.jobs.tube ? crontab->schedule.jobs.tube : "cron";
+	size_t length = strlen(base);
+
+	return crontab->is_system ? strncmp(tube, base, length) == 0 && tube[length] == '.' : strcmp(tube, base) == 0;
 }
 
-static void tell_left(const struct crontab *crontab, const char *tube, const char *line, size_t size, unsigned *left)
+static void tell_left(const struct crontab *crontab, const struct crontab_schedule *schedule)
 {
-	char encoded[JOBS_KEY_TEXT], name[JOBS_KEY_MAX + 4];
+	char name[JOBS_KEY_MAX + 4];
 
-	if (!*json_text(line, size, "name", encoded, sizeof encoded))
-		return;
-	jobs_key_show(encoded, name, sizeof name);
-	if (is_named(crontab, name) || ++*left > LEFT_MAX)
-		return;
+	jobs_key_show(schedule->name, name, sizeof name);
 	message_warning(
-	    "%s: the schedule '%s' is not in it, and goes on; to end it: weekwheel schedule remove %s --tube %s",
-	    crontab->file, name, name, tube);
+	    "%s: the schedule '%s' is not in it, and goes on; to end it: weekwheel schedule remove %s --tube %s, "
+	    "or import with --replace",
+	    crontab->file, name, name, schedule->tube);
 }
 
-static int look_for_left(struct crontab *crontab)
+static int end_left(struct crontab *crontab)
 {
 	struct client *client = &crontab->schedule.jobs.client;
 	unsigned left = 0;
-	struct reply reply;
 
-	for (size_t i = 0; i < crontab->tube_count; i++) {
-		if (client_expect(client, &reply, "OK", "list", "list-schedules tube=%s limit=1000", crontab->tubes[i]))
-			return -1;
-		for (size_t at = 0; at < reply.body_size;) {
-			const char *line = reply.body + at;
-			const char *end = memchr(line, '\n', reply.body_size - at);
-			size_t size = end ? (size_t)(end - line) : reply.body_size - at;
+	for (size_t i = 0; i < crontab->there.count; i++) {
+		const struct crontab_schedule *schedule = &crontab->there.schedules[i];
 
-			tell_left(crontab, crontab->tubes[i], line, size, &left);
-			at += size + (end != NULL);
+		if (schedule->is_found || !is_ours(crontab, schedule->tube))
+			continue;
+		if (!crontab->is_whole) {
+			if (++left <= LEFT_MAX)
+				tell_left(crontab, schedule);
+			continue;
 		}
+		if (!crontab->is_dry && crontab_there_remove(client, schedule))
+			return -1;
+		show(crontab, '-', schedule->tube, schedule->name, schedule->expression, schedule->zone);
+		crontab->removed++;
 	}
 	if (left > LEFT_MAX)
 		message_warning("%s: and %u more are not in it; 'weekwheel schedule list' shows all", crontab->file,
@@ -464,16 +488,18 @@ static int look_for_left(struct crontab *crontab)
 /* cron runs all at once, a worker as many as it is told. */
 static void write_hint(const struct crontab *crontab)
 {
-	char tubes[1000] = "", replaced[64] = "";
+	char tubes[1000] = "", replaced[64] = "", removed[64] = "";
 	size_t length = 0;
 
 	for (size_t i = 0; i < crontab->tube_count && length + JOBS_TUBE_MAX + 10 < sizeof tubes; i++)
 		length += (size_t)sprintf(tubes + length, " --tube %s", crontab->tubes[i]);
 	if (crontab->replaced)
 		snprintf(replaced, sizeof replaced, " (%u replaced one of the same name)", crontab->replaced);
+	if (crontab->is_whole)
+		snprintf(removed, sizeof removed, ", %u removed", crontab->removed);
 	message_line(
-	    "%u schedule%s%s%s, %u line%s left out. A worker runs their jobs: weekwheel work --jobs 20%s -- sh",
-	    crontab->made, jobs_plural(crontab->made), crontab->is_dry ? " would be made" : "", replaced,
+	    "%u schedule%s%s%s%s, %u line%s left out. A worker runs their jobs: weekwheel work --jobs 20%s -- sh",
+	    crontab->made, jobs_plural(crontab->made), crontab->is_dry ? " would be made" : "", replaced, removed,
 	    crontab->left_out, jobs_plural(crontab->left_out), *tubes ? tubes : " --tube cron");
 }
 
@@ -511,16 +537,24 @@ static int run(void *context)
 		return message_error("no memory");
 	snprintf(crontab->tube, sizeof crontab->tube, "%s",
 	    crontab->schedule.jobs.tube ? crontab->schedule.jobs.tube : "cron");
-	if (!crontab->is_dry)
-		failed = jobs_connect(&crontab->schedule.jobs);
+	if (!crontab->is_dry || crontab->is_whole)
+		failed = jobs_connect(&crontab->schedule.jobs) ||
+		         crontab_there_read(&crontab->there, &crontab->schedule.jobs.client);
 	while (at && !failed) {
 		char *line = strsep(&at, "\n");
 
 		crontab->line++;
 		failed = take_line(crontab, line, at != NULL);
 	}
-	if (!failed && !crontab->is_dry)
-		failed = look_for_left(crontab);
+	/* A "crontab -l" that failed must not end all schedules. */
+	if (!failed && crontab->is_whole && crontab->name_count == 0)
+		failed = message_error(
+		    "%s: it has no line with a time, and --replace would remove every schedule: nothing was "
+		    "changed; 'weekwheel schedule remove' removes one",
+		    crontab->file);
+	if (!failed)
+		failed = end_left(crontab);
+	crontab_there_free(&crontab->there);
 	free(text);
 	free(crontab->names);
 	if (failed)
@@ -542,10 +576,11 @@ const struct jobs_command command_crontab = {
              "\n"
              "Make a schedule of each line of a crontab. A job's body is a script for sh, with\n"
              "the crontab's variables; its command is tried once, and buried if it fails. What\n"
-             "does not carry over is said. Doing it again replaces the schedules; those of lines that\n"
-             "are gone go on, and are named.\n",
+             "does not carry over is said. After a change import it again with --replace: without it,\n"
+             "schedules of lines that are gone go on, and are named.\n",
     .examples = "Examples:\n"
                 "  crontab -l | weekwheel import crontab -\n"
                 "  weekwheel work --jobs 20 --tube cron -- sh\n"
+                "  weekwheel import crontab --replace --dry-run mine\n"
                 "  weekwheel import crontab --system --dry-run /etc/crontab\n",
 };
