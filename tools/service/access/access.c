@@ -44,7 +44,7 @@ static int is_password(const char *password, const char *secret, size_t length)
 
 static int is_short(const struct access *access)
 {
-	return access->password && strlen(access->password) < TOKEN_LEAST;
+	return access->password && strlen(access->password) < PASSWORD_LONG;
 }
 
 /* Compare it. */

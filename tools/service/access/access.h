@@ -7,8 +7,8 @@
  *
  * Guessers are slowed by their address (culprit.h), and right clients may work behind the same address, at a proxy. So:
  *
- * * A secret of TOKEN_LEAST bytes or more, as every token is, is compared at once. A right one gets in at once, and the
- *   answer to a wrong one waits. This wait costs a guesser its connections, but not its pace: silence says "wrong", too. The
+ * * A token, or a password of PASSWORD_LONG bytes or more, is compared at once. A right one gets in at once, and the answer
+ *   to a wrong one waits. This wait costs a guesser its connections, but not its pace: silence says "wrong", too. The
  *   pace is of no use to it. "weekwheel token" makes 256 random bits, and a million guesses a second find none of them.
  * * A shorter password is compared in a turn, when its address does not rest. A guesser that learns from silence would try
  *   all of them in hours. A right one therefore waits as wrong ones do, and so does one that came from there before: a
@@ -23,6 +23,9 @@
 
 #include "tools/service/access/culprit.h"
 #include "tools/service/access/tokens.h"
+
+/* Of fewer bytes a password may be words that people choose. */
+enum { PASSWORD_LONG = 32 };
 
 /* A server's. */
 struct access {

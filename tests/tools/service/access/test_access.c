@@ -196,14 +196,14 @@ START_TEST(a_long_password_is_compared_at_once)
 	struct access_client guesser, client;
 	unsigned rest;
 
-	open_with("0123456789abcdef");
+	open_with("0123456789abcdef0123456789abcdef");
 	enter(&guesser, "127.0.0.1");
 	enter(&client, "127.0.0.1");
 	for (int i = 0; i < 20; i++)
-		(void)say(&guesser, "0123456789abcdeF");
+		(void)say(&guesser, "0123456789abcdef0123456789abcdeF");
 	ck_assert(!guesser.is_known);
-	ck_assert_int_eq(say(&client, "0123456789abcdef"), ACCESS_RIGHT);
-	ck_assert_int_eq(ask("Bearer 0123456789abcdef", &rest), 0);
+	ck_assert_int_eq(say(&client, "0123456789abcdef0123456789abcdef"), ACCESS_RIGHT);
+	ck_assert_int_eq(ask("Bearer 0123456789abcdef0123456789abcdef", &rest), 0);
 	access_stop(&door);
 }
 END_TEST
