@@ -8,15 +8,16 @@
 #include "tools/common/moment.h"
 
 static const struct unit {
-	const char *name;
+	const char *names; /* with a blank between two */
 	uint64_t ns;
 } units[] = {
-    {"w", 7 * 86400 * DURATION_SECOND},
-    {"d", 86400 * DURATION_SECOND},
-    {"h", 3600 * DURATION_SECOND},
-    {"m", 60 * DURATION_SECOND},
-    {"s", DURATION_SECOND},
+    {"w week weeks", 7 * 86400 * DURATION_SECOND},
+    {"d day days", 86400 * DURATION_SECOND},
+    {"h hour hours", 3600 * DURATION_SECOND},
+    {"m min minute minutes", 60 * DURATION_SECOND},
+    {"s sec second seconds", DURATION_SECOND},
     {"ms", DURATION_SECOND / 1000},
+    {"ns", 1},
 };
 
 enum { UNITS = sizeof units / sizeof *units };
@@ -28,15 +29,26 @@ static int refuse(struct duration_problem *problem, const char *from, const char
 	return -1;
 }
 
-/* Return the unit at the text, or UNITS. All letters count: "ms" is not minutes and an s. */
-static size_t unit_at(const char *text)
+static int is_name_of(const struct unit *unit, const char *text, size_t length)
 {
-	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
-	size_t i;
+	for (const char *name = unit->names; *name; name += strspn(name, " ")) {
+		size_t size = strcspn(name, " ");
 
-	for (i = 0; i < UNITS; i++)
-		if (strlen(units[i].name) == length && memcmp(units[i].name, text, length) == 0)
-			break;
+		if (size == length && memcmp(name, text, length) == 0)
+			return 1;
+		name += size;
+	}
+	return 0;
+}
+
+/* Return the unit at the text, or UNITS. All letters count: "ms" is not minutes and an s. */
+static size_t unit_at(const char *text, size_t *length)
+{
+	size_t i = 0;
+
+	*length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+	while (i < UNITS && !is_name_of(&units[i], text, *length))
+		i++;
 	return i;
 }
 
@@ -75,14 +87,14 @@ static int parse_number(
 static int parse_part(const char *text, const char **at, size_t *next, uint64_t *sum, struct duration_problem *problem)
 {
 	size_t digits = strspn(*at, ".0123456789");
-	const char *name = *at + digits;
+	const char *name = *at + digits + strspn(*at + digits, " ");
 	struct moment number;
-	size_t unit = 4;
+	size_t unit = 4, length = 0;
 
 	if (parse_number(text, *at, digits, &number, problem))
 		return -1;
 	if (*name || *at != text) {
-		unit = unit_at(name);
+		unit = unit_at(name, &length);
 		if (unit == UNITS)
 			return refuse(problem, text, name, "a unit: w, d, h, m, s or ms");
 		if (unit < *next)
@@ -92,7 +104,8 @@ static int parse_part(const char *text, const char **at, size_t *next, uint64_t 
 	if (add_product(number, units[unit].ns, sum))
 		return refuse(problem, text, *at, "at most 136 years");
 	*next = unit + 1;
-	*at = name + (*name ? strlen(units[unit].name) : 0);
+	*at = name + length;
+	*at += strspn(*at, " ");
 	return 0;
 }
 

@@ -21,8 +21,8 @@ struct duration_problem {
 };
 
 /*
- * Read a length of time: "90" (seconds), "90s", "1.5h", "3d12h", "2w", "250ms". Units go from large to small, each at
- * most once. Only a number alone has no unit. Return 0, or -1 with *problem filled and *ns unchanged.
+ * Read a length of time: "90" (seconds), "90s", "1.5h", "3d12h", "2w", "250ms", "10 min", and all that duration_format writes.
+ * Units go from large to small, each at most once. Only a number alone has no unit. Return 0, or -1 with *problem filled and *ns unchanged.
  */
 int duration_parse(const char *text, uint64_t *ns, struct duration_problem *problem);
 

@@ -25,7 +25,10 @@ START_TEST(durations_are_read_exactly)
 	    {"1.5h", 5400 * DURATION_SECOND}, {"3d12h", 302400 * DURATION_SECOND}, {"2w", 1209600 * DURATION_SECOND},
 	    {"1w1d1h1m1s1ms", 694861001000000}, {"250ms", 250000000}, {"0.25", 250000000}, {"1m", 60 * DURATION_SECOND},
 	    {".5s", 500000000}, {"0.000000001", 1}, {"0.0000000001", 1}, {"0.000001ms", 1},
-	    {"1.0000001w", 604800060480000}, {"4294967295", DURATION_MAX}, {"49710.25d", 4294965600 * DURATION_SECOND}};
+	    {"10min", 600 * DURATION_SECOND}, {"1 h", 3600 * DURATION_SECOND},
+	    {"3 d 12 hours", 302400 * DURATION_SECOND}, {"1 week 2days", 777600 * DURATION_SECOND},
+	    {"90 seconds ", 90 * DURATION_SECOND}, {"7 ns", 7}, {"1.0000001w", 604800060480000},
+	    {"4294967295", DURATION_MAX}, {"49710.25d", 4294965600 * DURATION_SECOND}};
 	struct duration_problem problem;
 	uint64_t ns;
 
@@ -43,10 +46,11 @@ START_TEST(nonsense_is_refused_with_its_place)
 		size_t at;
 		const char *expected;
 	} bad[] = {{"", 0, "a number"}, {"h", 0, "a number"}, {"-1", 0, "a number"}, {"+1s", 0, "a number"},
-	    {" 1s", 0, "a number"}, {"1 h", 1, "a unit"}, {"1h30", 4, "a unit"}, {"1y", 1, "a unit"},
-	    {"1min", 1, "a unit"}, {"1H", 1, "a unit"}, {"3d12x", 4, "a unit"}, {"1.2.3s", 0, "a number"},
-	    {"1h.", 2, "a number"}, {"1h1h", 3, "a smaller unit"}, {"1s1m", 3, "a smaller unit"}, {"1hh", 1, "a unit"},
-	    {"1e3", 1, "a unit"}, {"4294967296", 0, "at most 136 years"}, {"7102w", 0, "at most 136 years"},
+	    {" 1s", 0, "a number"}, {"1 2h", 2, "a unit"}, {"1 mo", 2, "a unit"}, {"1h30", 4, "a unit"},
+	    {"1y", 1, "a unit"}, {"1mins", 1, "a unit"}, {"1H", 1, "a unit"}, {"3d12x", 4, "a unit"},
+	    {"1.2.3s", 0, "a number"}, {"1h.", 2, "a number"}, {"1h1h", 3, "a smaller unit"},
+	    {"1s1m", 3, "a smaller unit"}, {"1hh", 1, "a unit"}, {"1e3", 1, "a unit"},
+	    {"4294967296", 0, "at most 136 years"}, {"7102w", 0, "at most 136 years"},
 	    {"99999999999999999999999s", 0, "at most 136 years"}, {"4294967295s1ms", 11, "at most 136 years"},
 	    {"9223372036854775807w", 0, "at most 136 years"}};
 	struct duration_problem problem;
@@ -163,7 +167,20 @@ START_TEST(lengths_and_times_are_written_for_readers)
 }
 END_TEST
 
+START_TEST(what_is_written_for_readers_is_read)
+{
+	struct duration_problem problem;
+	char text[DURATION_TEXT], again[DURATION_TEXT];
+	uint64_t ns;
+
+	for (uint64_t length = 1; length < DURATION_MAX / 3; length = length * 3 + length / 7) {
+		ck_assert_msg(duration_parse(duration_format(text, length), &ns, &problem) == 0, "%s", text);
+		ck_assert_str_eq(duration_format(again, ns), text);
+	}
+}
+END_TEST
+
 TEST_MAIN("common/duration", durations_are_read_exactly, nonsense_is_refused_with_its_place,
     times_are_local_or_have_an_offset, what_clocks_skip_is_refused_and_what_they_repeat_is_the_earlier,
     what_is_no_time_is_refused_with_its_place, a_span_can_begin_at_a_time_or_so_long_from_now,
-    lengths_and_times_are_written_for_readers)
+    lengths_and_times_are_written_for_readers, what_is_written_for_readers_is_read)

@@ -6,18 +6,20 @@
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/tubes.h"
 
-enum { ID = 1 };
+enum { ID = 1, MOST };
 
 struct kick_command {
 	struct jobs jobs;
 	uint64_t id, bound;
 	int all;
+	int is_operand; /* the id: in 0.1 that was how many */
 };
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("whose jobs (default 'default'; --all: of all tubes)"),
     {JOBS_FLAG(struct kick_command, all), 'a', "all", NULL, "all that are buried, in the tube or everywhere"},
-    {ID, 'i', "id", "ID", "this job, buried or delayed, in any tube"},
+    {MOST, 'm', "most", "N", "up to N of the tube"},
+    {ID, 'i', "id", "ID", "the same as ID"},
     JOBS_OPTIONS,
 };
 
@@ -27,9 +29,11 @@ static int take_option(void *context, struct options *options, int id)
 
 	if (id == ID)
 		return jobs_whole(options, "id", 1, UINT64_MAX, &kick->id, "the id of a job, a whole number");
-	if (options_whole(options->value, 1, UINT32_MAX, &kick->bound))
-		return options_fail(
-		    options, "'%s': expected how many jobs at most, a whole number; or --id ID", options->value);
+	if (id == MOST)
+		return jobs_whole(options, "most", 1, UINT32_MAX, &kick->bound, "a whole number from 1 on");
+	if (kick->is_operand || options_whole(options->value, 1, UINT64_MAX, &kick->id))
+		return options_fail(options, "'%s': expected the id of one job, a whole number", options->value);
+	kick->is_operand = 1;
 	return 0;
 }
 
@@ -38,7 +42,10 @@ static int check(void *context, const struct options *options)
 	const struct kick_command *kick = context;
 
 	if ((kick->id != 0) + (kick->bound != 0) + kick->all != 1)
-		return options_fail(options, "give one of: how many jobs at most, --all, --id of one");
+		return options_fail(options, "give one of: the id of a job, --most N, --all");
+	if (kick->id && kick->jobs.tube)
+		return options_fail(options,
+		    "an id needs no --tube; for up to %" PRIu64 " jobs of it give --most %" PRIu64, kick->id, kick->id);
 	return 0;
 }
 
@@ -86,6 +93,9 @@ static int kick_id(struct kick_command *kick)
 	struct client *client = &kick->jobs.client;
 	struct reply reply;
 
+	if (kick->is_operand)
+		message_line("This kicks the job %" PRIu64 "; what 0.1 did with this number, --most %" PRIu64 " does",
+		    kick->id, kick->id);
 	if (client_ask(client, &reply, "kick-job %" PRIu64, kick->id))
 		return -1;
 	if (reply_is(&reply, "NOT_FOUND"))
@@ -140,15 +150,15 @@ const struct jobs_command command_kick = {
     .take = take_option,
     .check = check,
     .run = run,
-    .usage = "Usage: weekwheel kick [OPTION]... N\n"
+    .usage = "Usage: weekwheel kick [OPTION]... ID\n"
+             "       weekwheel kick [OPTION]... --most N\n"
              "       weekwheel kick [OPTION]... --all\n"
-             "       weekwheel kick [OPTION]... --id ID\n"
              "\n"
-             "Make up to N buried jobs of a tube ready, in the order in which they were buried.\n"
-             "If none is buried, make delayed ones ready; --all makes only buried ones ready,\n"
-             "in all tubes unless one is given.\n",
+             "Make a job ready that is buried or delayed, or up to N buried ones of a tube, in\n"
+             "the order in which they were buried. If none is buried, --most makes delayed ones\n"
+             "ready; --all makes only buried ones ready, in all tubes unless one is given.\n",
     .examples = "Examples:\n"
-                "  weekwheel kick --tube mail 100\n"
+                "  weekwheel kick --tube mail --most 100\n"
                 "  weekwheel kick --tube mail --all\n"
                 "  weekwheel kick --all\n",
 };

@@ -365,7 +365,7 @@ class JobCommands(Case):
             equal((listed(client)[0]["error"], listed(client)[0]["state"]), ("disk full", "buried"))
             matches("job 9: .*NOT_FOUND", client.run(1, "bury", "9").err)
             matches("no tube nope", client.run(1, "kick", "--all", "--tube", "nope").err)
-            matches("no tube nope", client.run(1, "kick", "--tube", "nope", "1").err)
+            matches("no tube nope", client.run(1, "kick", "--tube", "nope", "--most", "1").err)
 
     def test_all_buried_jobs_are_those_of_all_tubes(self):
         with serving() as client:
@@ -374,7 +374,7 @@ class JobCommands(Case):
             client.run(0, "put", "--tube", "a", "--in", "1h", "x")
             client.run(0, "bury", "1", "2", "3")
             equal(client.run(0, "kick", "--all", "--tube", "c").out, "0 kicked\n")
-            equal(client.run(0, "kick", "--tube", "c", "1").out, "0 kicked\n")
+            equal(client.run(0, "kick", "--tube", "c", "--most", "1").out, "0 kicked\n")
             equal(client.run(0, "kick", "--all").out, "a: 1 kicked\nb: 2 kicked\n")
             equal(sorted(job["state"] for job in listed(client)), ["delayed"] + 4 * ["ready"])
             client.run(0, "bury", "2", "4")
@@ -486,6 +486,9 @@ class JobCommands(Case):
             matches("; buried$", client.run(0, *fail).err)
             equal(listed(client)[0]["state"], "buried")
             equal(client.run(0, "kick", "--id", "1").out, "1 kicked\n")
+            client.run(0, "bury", "1")
+            ended = client.run(0, "kick", "1")
+            equal((ended.out, ended.err), ("1 kicked\n", "This kicks the job 1; what 0.1 did with this number, --most 1 does\n"))
             client.run(0, "work", "--drain", "--release-delay", "1.5h", "--attempts", "0", "--", "false")
             equal(round(listed(client)[0]["left"]), 5400)
 
@@ -504,7 +507,7 @@ class JobCommands(Case):
             client.run(0, "work", "--drain", "--", "false")
             equal((listed(client)[0]["state"], listed(client)[0]["error"]), ("buried", "exit status 1"))
             matches(r" 1/1 +1 +exit status 1$", client.run(0, "list").out)
-            equal(client.run(0, "kick", "5").out, "1 kicked\n")
+            equal(client.run(0, "kick", "--most", "5").out, "1 kicked\n")
             # As many as the limit counts, which a kick starts anew. The reason of the last failure stays.
             matches(r" 0/1 +1 +exit status 1$", client.run(0, "list").out)
             client.run(0, "cancel", "1")
@@ -778,6 +781,8 @@ class JobCommands(Case):
                 ("cancel", "1", "--all"): "give the ids of jobs, or --key, or which",
                 ("cancel", "--state", "reserved"): "is cancelled by its --key",
                 ("kick", "1", "--all"): "give one of",
+                ("kick", "--tube", "t", "7"): "an id needs no --tube; for up to 7 jobs of it give --most 7",
+                ("kick", "1", "2"): "expected the id of one job",
                 ("drain",): "'weekwheel work --drain' ends when no job is ready",
                 ("move", "1"): "--in or --at",
                 ("move", "--in", "1"): "the id of a job, or --key",
@@ -787,8 +792,9 @@ class JobCommands(Case):
                 ("list", "x"): "no operand",
                 ("peek",): "give one of",
                 ("peek", "1", "--ready"): "give one of",
-                ("kick",): "how many jobs at most",
-                ("kick", "all"): "'all': expected how many",
+                ("kick",): "give one of",
+                ("kick", "all"): "'all': expected the id",
+                ("kick", "--most", "0"): "a whole number from 1 on",
                 ("work", "--drain"): "a command is missing",
                 ("work", "-n", "0", "x"): "from 1 to 256",
                 ("advance",): "one duration",

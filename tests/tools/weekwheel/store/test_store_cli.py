@@ -372,7 +372,7 @@ class NextToAServer(StoreCase):
             equal((jobs[1]["state"], jobs[1]["every"], jobs[1]["attempts"]), ("delayed", 86400, 5))
             equal(jobs[2]["state"], "buried")
             matches("why", jobs[2]["error"])
-            client.run(0, "kick", "--tube", "t", "1")
+            client.run(0, "kick", "--tube", "t", "--most", "1")
             equal(client.run(0, "work", "--tube", "t", "--drain", "--", "cat").out, "fails")
 
 
