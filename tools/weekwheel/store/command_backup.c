@@ -100,15 +100,17 @@ static int look_at_copy(const struct backup *backup, struct ww_jobs_stats *stats
 	return error;
 }
 
+typedef int refused_fn(const struct backup *backup, int error);
+
 /* Returns 0, or -1 after a message. A copy that cannot be opened would be none. */
-static int copy(const struct backup *backup, struct ww_jobs_stats *stats)
+static int copy(const struct backup *backup, struct ww_jobs_stats *stats, refused_fn *refuse)
 {
 	struct stat status;
 	int was_there = stat(backup->target, &status) == 0;
 	int error = ww_jobs_backup(backup->path, backup->target);
 
 	if (error)
-		return refused(backup, error);
+		return refuse(backup, error);
 	error = look_at_copy(backup, stats);
 	if (!error)
 		return 0;
@@ -122,7 +124,7 @@ static int run(void *context)
 	const struct backup *backup = context;
 	struct ww_jobs_stats stats;
 
-	if (copy(backup, &stats))
+	if (copy(backup, &stats, refused))
 		return STATUS_FAILED;
 	message_line("%" PRIu64 " job%s copied to %s, %" PRIu64 " bytes", stats.accepted - stats.ended,
 	    jobs_plural(stats.accepted - stats.ended), backup->target, stats.disk);
@@ -162,25 +164,83 @@ static int failed(const char *path)
 	return message_error("%s: %s", path, strerror(errno));
 }
 
-/* Find out where it is, without links, and to whom it belongs. A server has it locked. */
+static int restore_refused(const struct backup *backup, int error)
+{
+	struct store_place place = {.path = backup->path};
+
+	if (error == WW_EINUSE)
+		return message_error(
+		    "%s: is not empty; it is left of a restore that was cut short, or somebody's: remove or rename it",
+		    backup->target);
+	if (error == WW_ECORRUPT)
+		return message_error(
+		    "%s: is damaged, and nothing was restored; 'weekwheel fsck %s' tells what is wrong, and "
+		    "'weekwheel recover' saves what can be read into a new directory",
+		    backup->path, backup->path);
+	if (error == WW_EFULL)
+		return message_error("%s: the disk is full: a restore needs room for a second store", backup->target);
+	if (error == WW_EIO)
+		return message_error("%s or %s: could not be read or written", backup->path, backup->target);
+	return store_refused(&place, error);
+}
+
+/* Whether a directory is empty or has a store. With any other, a name was mistaken, and all that is in it would move. */
+static int may_move(int folder)
+{
+	DIR *entries = fdopendir(dup(folder));
+	const struct dirent *entry;
+	int others = 0, has_store = 0;
+
+	while (entries && (entry = readdir(entries))) {
+		others += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+		has_store |= strcmp(entry->d_name, "index.db") == 0 || strncmp(entry->d_name, "journal.", 8) == 0;
+	}
+	if (entries)
+		closedir(entries);
+	return entries && (has_store || !others);
+}
+
+/* A directory that is there. A server has it locked. */
+static int take_place(struct restored *place, const char *path)
+{
+	struct stat above;
+
+	if (!realpath(path, place->path) || fstat(place->fd, &place->owner) || fstatat(place->fd, "..", &above, 0))
+		return failed(path);
+	if (!may_move(place->fd))
+		return message_error(
+		    "%s: has files in it, but no jobs; name the directory that weekwheeld has as --data", path);
+	if (above.st_dev != place->owner.st_dev)
+		return message_error(
+		    "%s: another file system is mounted there, so it cannot get another name; empty it, and fill it by "
+		    "'weekwheel backup COPY DIR'",
+		    path);
+	return flock(place->fd, LOCK_EX | LOCK_NB) == 0
+	           ? 0
+	           : message_error("%s: a server has it open; end that one first", path);
+}
+
+/* Find out where it is, without links, and to whom its files belong. */
 static int find_place(struct restored *place, const char *path)
 {
 	char above[PATH_MAX];
+	size_t length;
 	char *name;
 
 	place->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (place->fd >= 0 && realpath(path, place->path))
-		return flock(place->fd, LOCK_EX | LOCK_NB) == 0
-		           ? fstat(place->fd, &place->owner)
-		           : message_error("%s: a server has it open; end that one first", path);
+	if (place->fd >= 0)
+		return take_place(place, path);
 	if (errno != ENOENT || (size_t)snprintf(above, sizeof above, "./%s", path) >= sizeof above)
 		return failed(path);
+	for (length = strlen(above); above[length - 1] == '/'; length--)
+		above[length - 1] = 0;
 	name = strrchr(above, '/');
 	*name = 0;
-	if (!realpath(path[0] == '/' ? above + 1 : above, place->path) || stat(place->path, &place->owner) || !name[1])
+	if (!realpath(path[0] == '/' ? above + 1 : above, place->path) || stat(place->path, &place->owner))
 		return failed(path);
 	place->owner.st_mode = S_IRWXU;
-	(void)snprintf(place->path + strlen(place->path), sizeof place->path - strlen(place->path), "/%s", name + 1);
+	length = strlen(place->path);
+	(void)snprintf(place->path + length, sizeof place->path - length, "/%s", name + 1);
 	return 0;
 }
 
@@ -204,14 +264,20 @@ static int hand_over(const struct restored *place)
 	return bad;
 }
 
-/* At no moment is there no store, or a server that starts then would make one. Some file systems cannot exchange names. */
-static int exchange_names(const struct restored *place)
+/*
+ * At no moment is there no store, or a server that starts then would make one. Some file systems cannot exchange names.
+ * Returns -1 if nothing has changed.
+ */
+static int exchange_names(struct restored *place)
 {
 	if (place->fd < 0)
 		return rename(place->copy, place->path);
-	if (renameat2(AT_FDCWD, place->copy, AT_FDCWD, place->path, RENAME_EXCHANGE) == 0)
-		return rename(place->copy, place->former);
-	if (errno != EINVAL || rename(place->path, place->former))
+	if (renameat2(AT_FDCWD, place->copy, AT_FDCWD, place->path, RENAME_EXCHANGE) == 0) {
+		if (rename(place->copy, place->former) != 0)
+			strcpy(place->former, place->copy);
+		return 0;
+	}
+	if ((errno != EINVAL && errno != ENOSYS) || rename(place->path, place->former))
 		return -1;
 	if (rename(place->copy, place->path) == 0)
 		return 0;
@@ -219,19 +285,17 @@ static int exchange_names(const struct restored *place)
 	return -1;
 }
 
-static int exchange(const struct restored *place)
+static void sync_names(const struct restored *place)
 {
 	char above[PATH_MAX + 4];
-	int folder, bad;
+	int folder;
 
-	if (exchange_names(place))
-		return failed(place->path);
 	(void)snprintf(above, sizeof above, "%s/..", place->path);
 	folder = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bad = folder < 0 || fsync(folder) ? failed(above) : 0;
+	if (folder < 0 || fsync(folder))
+		message_warning("%s: %s; the new names may not outlast a power failure", above, strerror(errno));
 	if (folder >= 0)
 		close(folder);
-	return bad;
 }
 
 /* What was there is kept under the first name that is free. */
@@ -252,18 +316,18 @@ static int restore(const struct backup *backup, struct restored *place)
 
 	(void)snprintf(place->copy, sizeof place->copy, "%s.restored", place->path);
 	name_former(place);
-	if (copy(&made, &stats))
+	if (copy(&made, &stats, restore_refused))
 		return -1;
-	if (hand_over(place)) {
+	if (hand_over(place) || (exchange_names(place) && failed(place->path))) {
 		remove_copy(&made, 0);
 		return -1;
 	}
-	if (exchange(place))
-		return -1;
+	sync_names(place);
 	message_line("%" PRIu64 " job%s restored in %s", stats.accepted - stats.ended,
 	    jobs_plural(stats.accepted - stats.ended), backup->target);
 	if (place->fd >= 0)
-		message_line("What was there before is in %s", place->former);
+		message_line(
+		    "What was there before is in %s; remove it when you do not need it any more", place->former);
 	return 0;
 }
 

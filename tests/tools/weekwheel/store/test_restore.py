@@ -3,10 +3,12 @@
 # tier: check
 import base64
 import os
+import shutil
 import signal
 import stat
+import subprocess
 
-from harness import Case, Server, alone, equal, main, matches, objects
+from harness import Case, Server, alone, equal, main, matches, objects, run
 
 
 def owned(path):
@@ -32,7 +34,7 @@ class Restore(Case):
         before = owned("jobs")
         ended = alone.run(0, "restore", "copy", "jobs")
         matches("^1 job restored in jobs$", ended.err)
-        matches("^What was there before is in .*/jobs.before.1$", ended.err)
+        matches("^What was there before is in .*/jobs.before.1; remove it when", ended.err)
         equal(self.bodies(), ["old"])
         equal(self.bodies("copy"), ["old"])
         equal(self.bodies("jobs.before.1"), ["new", "old"])
@@ -49,7 +51,7 @@ class Restore(Case):
 
     def test_a_store_that_is_missing_is_made(self):
         os.rename("jobs", "elsewhere")
-        for path in ("jobs", os.path.abspath("deep")):
+        for path in ("jobs", os.path.abspath("deep"), "other/"):
             ended = alone.run(0, "restore", "copy", path)
             equal((ended.err.count("\n"), self.bodies(path)), (1, ["old"]))
             equal(owned(path), (*owned(".")[:2], 0o700))
@@ -75,8 +77,27 @@ class Restore(Case):
         os.mkdir("empty")
         matches("empty: has no jobs in it", alone.run(1, "restore", "empty", "jobs").err)
         matches("as in 'weekwheel restore jobs.copy jobs'", alone.run(2, "restore", "copy").err)
+        # A mistaken name: all that is in it would move.
+        for path in (".", os.path.abspath(".")):
+            matches("has files in it, but no jobs; name the directory that weekwheeld has", alone.run(1, "restore", "empty", path).err)
+        os.mkdir("jobs.restored")
+        with open("jobs.restored/file", "w", encoding="utf-8"):
+            pass
+        matches("jobs.restored: is not empty; it is left of a restore that was cut short", alone.run(1, "restore", "jobs", "jobs").err)
         equal(self.bodies(), ["new", "old"])
-        equal(sorted(os.listdir(".")), ["copy", "empty", "jobs"])
+        equal(sorted(os.listdir(".")), ["copy", "empty", "jobs", "jobs.restored"])
+
+    def test_a_mounted_file_system(self):
+        os.mkdir("mounted")
+        if not shutil.which("mount") or subprocess.run(["mount", "-t", "tmpfs", "none", "mounted"], check=False, capture_output=True).returncode:
+            self.skipTest("nothing may be mounted here")
+        try:
+            matches("mounted: another file system is mounted there", alone.run(1, "restore", "copy", "mounted").err)
+            equal(sorted(os.listdir(".")), ["copy", "jobs", "mounted"])
+            alone.run(0, "restore", "copy", "mounted/jobs")
+            equal(self.bodies("mounted/jobs"), ["old"])
+        finally:
+            run(0, "umount", "mounted")
 
     def test_one_who_may_not_give_it_away(self):
         if os.geteuid() != 0:
