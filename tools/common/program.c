@@ -9,7 +9,7 @@
 
 #include "tools/common/message.h"
 
-/* The same way around would hide that nothing can be read or written there. */
+/* Opened the usual way round, they would hide that nothing can be read or written there. */
 static void open_standard(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -39,6 +39,7 @@ struct client {
 	struct client_buffer in, out;
 	struct client_buffer sealed; /* with TLS: what the other side gets of `out` */
 	enum { CLIENT_NO_TOKEN, CLIENT_TOKEN_REFUSED, CLIENT_TOKEN_KNOWN } token;
+	int is_misled;             /* the files for TLS cannot be used: another try is of no use */
 	struct client_needs needs; /* what the server's DENIED then means */
 };
 

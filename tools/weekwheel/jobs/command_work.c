@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tools/common/clock.h"
+#include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
@@ -36,7 +37,7 @@ static const struct option table[] = {
         "tell the server how long each run took, and the end\nof what it wrote; for jobs with --keep"},
     {JOBS_FLAG(struct work, drain), 'D', "drain", NULL, "end when no job is ready, instead of waiting"},
     {JOBS_FLAG(struct work, no_wait), 0, "no-wait", NULL,
-        "fail if there is no server at the start, instead of\nwaiting for it, as with --drain"},
+        "fail if there is no server at the start, instead of\nwaiting for it; --drain does so, too"},
     {JOBS_FLAG(struct work, verbose), 'v', "verbose", NULL, "also report the jobs that succeeded"},
     JOBS_OPTIONS,
 };
@@ -170,37 +171,30 @@ static int say_misspelt_tubes(struct work *work)
 static int look_at_server(struct work *work)
 {
 	struct jobs *jobs = &work->jobs;
-	int failed;
+	int failed = jobs_connect(jobs);
 
-	if (jobs_connect(jobs))
-		return -1;
-	work->own = jobs_has_own_verbs(jobs);
-	failed = work->own < 0 || say_misspelt_tubes(work);
+	if (!failed)
+		work->own = jobs_has_own_verbs(jobs);
+	failed = failed || work->own < 0 || say_misspelt_tubes(work);
 	client_close(&jobs->client);
 	return failed ? -1 : 0;
 }
 
-/*
- * Wait for a server that is not there yet: a machine may start its services in any order. Returns 1 when it is there, 0 after a
- * signal, and -1 if waiting is of no use.
- */
+/* Wait for a server that is not there yet: a machine may start its services in any order. A signal just ends this. */
 static int find_server(struct work *work)
 {
-	struct pollfd signals = {signal_pipe[0], POLLIN, 0};
 	int64_t pause = 0;
 
 	while (look_at_server(work)) {
-		if (work->no_wait || work->drain || work->jobs.client.token == CLIENT_TOKEN_REFUSED)
+		if (work->no_wait || work->drain || work->jobs.client.token == CLIENT_TOKEN_REFUSED ||
+		    work->jobs.client.is_misled)
 			return -1;
 		if (!pause)
 			message_error("%s: no connection; trying again", work->jobs.server);
 		pause = work_pause(pause);
-		(void)poll(&signals, 1, (int)pause);
-		read_signals(work);
-		if (work->stopping)
-			return 0;
+		(void)poll(NULL, 0, (int)pause);
 	}
-	return 1;
+	return 0;
 }
 
 static int wait_time(const struct work *work, const struct runner *runners)
@@ -209,8 +203,8 @@ static int wait_time(const struct work *work, const struct runner *runners)
 	int64_t left;
 
 	for (uint64_t i = 0; i < work->runners; i++)
-		if (runner_next(&runners[i]) < next)
-			next = runner_next(&runners[i]);
+		if (runner_next(work, &runners[i]) < next)
+			next = runner_next(work, &runners[i]);
 	if (next == INT64_MAX)
 		return -1;
 	left = next - clock_ms();
@@ -291,19 +285,20 @@ static int run(void *context)
 	struct work *work = context;
 	struct pollfd *fds;
 	struct runner *runners;
-	int found, failed;
+	int failed;
 
-	if (!command_exists(work->command[0]))
-		return message_error(
+	if (!command_exists(work->command[0])) {
+		message_error(
 		    "work: '%s' is not a command that can be run; look at its name and at PATH", work->command[0]);
-	if (catch_signals())
-		return message_error("work: signals cannot be caught: %s", strerror(errno));
-	found = find_server(work);
-	if (found <= 0)
-		return found;
+		return STATUS_USAGE;
+	}
+	if (find_server(work))
+		return -1;
 	if (work->history && !work->own)
 		return message_error("work: %s keeps no history: it is not weekwheeld", work->jobs.server);
 	name_worker(work);
+	if (catch_signals())
+		return message_error("work: signals cannot be caught: %s", strerror(errno));
 	work->seed = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
 	runners = memory_zeroed(work->runners, sizeof *runners);
 	fds = memory_zeroed(2 * work->runners + 1, sizeof *fds);

@@ -48,6 +48,7 @@ int client_secure(struct client *client, const struct tls_files *files)
 	if (!dial_is_tls(client->server, host))
 		return 0;
 	tls = tls_client(files, reason);
+	client->is_misled = !tls;
 	if (!tls)
 		return message_error("TLS: %s", reason);
 	client->tls = tls_open(tls, host);

@@ -70,9 +70,9 @@ int client_login(struct client *client, const char *token)
 
 	if (!*token)
 		return 0;
-	client->token = CLIENT_TOKEN_REFUSED;
-	if (client_expect(client, &reply, "OK", "the token", "auth %s", token))
+	/* A connection that was lost has not refused it. */
+	if (client_ask(client, &reply, "auth %s", token))
 		return -1;
-	client->token = CLIENT_TOKEN_KNOWN;
-	return 0;
+	client->token = reply_is(&reply, "OK") ? CLIENT_TOKEN_KNOWN : CLIENT_TOKEN_REFUSED;
+	return client->token == CLIENT_TOKEN_KNOWN ? 0 : reply_refused(client, &reply, "the token");
 }

@@ -49,6 +49,8 @@ struct work {
 	int stopping;   /* how many signals asked to stop */
 	int refused;    /* the server does not let it take jobs */
 	int lost_told;  /* how often a lost connection was reported since the last good one */
+	/* When the next connection may be tried, which blocks; so runners try one after the other. In ms. */
+	int64_t retry_at, retry_ms;
 	uint64_t seed;
 	uint64_t ended, failed; /* jobs */
 };
@@ -66,7 +68,6 @@ enum runner_state {
 struct runner {
 	enum runner_state state;
 	struct client client;
-	int64_t retry_at, retry_ms;
 	int64_t answer_by; /* when the answer is overdue; 0: none is expected */
 	/* The tubes, by their places in struct work; see work_tubes.c. */
 	unsigned char watches[WORK_TUBES_MAX], order[WORK_TUBES_MAX];
@@ -146,7 +147,7 @@ void runner_receive(struct work *work, struct runner *runner);
 void runner_turn(struct work *work, struct runner *runner);
 
 /* Return when runner_turn has something to do even if nothing arrives; INT64_MAX: never. */
-int64_t runner_next(const struct runner *runner);
+int64_t runner_next(const struct work *work, const struct runner *runner);
 
 /* Kill the command and give the job back. */
 void runner_abandon(struct work *work, struct runner *runner);

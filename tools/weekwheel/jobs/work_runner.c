@@ -1,5 +1,6 @@
 /* One runner of a worker: its connection, its job, and the command that runs for the job. See work.h. */
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,8 +56,10 @@ static void runner_lost(struct work *work, struct runner *runner)
 	if (!work->lost_told++)
 		message_error("%s: no connection; trying again", work->jobs.server);
 	runner->state = RUNNER_LOST;
-	runner->retry_ms = work_pause(runner->retry_ms);
-	runner->retry_at = clock_ms() + runner->retry_ms;
+	if (clock_ms() < work->retry_at)
+		return;
+	work->retry_ms = work_pause(work->retry_ms);
+	work->retry_at = clock_ms() + work->retry_ms;
 }
 
 /* A command was queued that the server answers at once. */
@@ -98,7 +101,7 @@ static void runner_connect(struct work *work, struct runner *runner)
 			runner_lost(work, runner);
 		return;
 	}
-	runner->retry_ms = 0;
+	work->retry_ms = 0;
 	work->lost_told = 0;
 	ask_for_job(work, runner);
 }
@@ -362,6 +365,9 @@ void runner_receive(struct work *work, struct runner *runner)
 		runner_lost(work, runner);
 		return;
 	}
+	/* A large body may take long on its way. */
+	if (runner->answer_by && runner->answer_by < clock_ms() + work->jobs.timeout_ms)
+		runner->answer_by = clock_ms() + work->jobs.timeout_ms;
 	while (runner->client.fd >= 0 && (taken = client_take(&runner->client, &reply)) > 0)
 		take_reply(work, runner, &reply);
 	if (taken < 0)
@@ -478,6 +484,14 @@ static void turn_running(struct work *work, struct runner *runner)
 	}
 }
 
+/* The answer may have come while this process was stopped, or made a connection. */
+static int has_input(const struct runner *runner)
+{
+	struct pollfd input = {runner->client.fd, POLLIN, 0};
+
+	return poll(&input, 1, 0) == 1 && !(input.revents & ~POLLIN);
+}
+
 void runner_turn(struct work *work, struct runner *runner)
 {
 	work_reap(runner, WNOHANG);
@@ -489,35 +503,35 @@ void runner_turn(struct work *work, struct runner *runner)
 		runner_done(runner);
 	if (runner->state == RUNNER_HELD && !runner->looks && clock_ms() >= runner->again_at)
 		ask_for_job(work, runner);
-	if (runner->answer_by && clock_ms() >= runner->answer_by)
+	if (runner->answer_by && clock_ms() >= runner->answer_by && !has_input(runner))
 		runner_lost(work, runner);
 	/* After a lost connection a runner takes no new job until its command has ended. */
 	if (runner->state == RUNNER_LOST && !runner->pid) {
 		if (work_is_ending(work))
 			runner_done(runner);
-		else if (clock_ms() >= runner->retry_at)
+		else if (clock_ms() >= work->retry_at)
 			runner_connect(work, runner);
 	}
 	if (runner->client.fd >= 0 && client_push(&runner->client))
 		runner_lost(work, runner);
 }
 
-static int64_t next_of_connection(const struct runner *runner)
+static int64_t next_of_connection(const struct work *work, const struct runner *runner)
 {
 	if (runner->answer_by)
 		return runner->answer_by;
 	if (runner->state == RUNNER_RUNNING && runner->pid && !runner->touching && !runner->lease_lost)
 		return runner->touch_at;
 	if (runner->state == RUNNER_LOST && !runner->pid)
-		return runner->retry_at;
+		return work->retry_at;
 	if (runner->state == RUNNER_HELD)
 		return runner->again_at;
 	return INT64_MAX;
 }
 
-int64_t runner_next(const struct runner *runner)
+int64_t runner_next(const struct work *work, const struct runner *runner)
 {
-	int64_t next = next_of_connection(runner);
+	int64_t next = next_of_connection(work, runner);
 
 	return runner->pid && runner->kill_at && runner->kill_at < next ? runner->kill_at : next;
 }

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """The commands of weekwheel that talk to a server. The server is a fake, which says what a test needs: the words of
 beanstalkd or of weekwheeld, nonsense or nothing."""
-# tier: check
+# tier: check, waits
 import json
 import os
+import signal
 import socket
 import subprocess
 import threading
+import time
 
 from harness import PATIENCE, WEEKWHEEL, Case, Program, check, compiled, equal, free_port, main, matches
 
@@ -24,7 +26,7 @@ class Fake:
     def serve(self):
         while True:
             try:
-                connection = self.socket.accept()[0]
+                connection = self.last = self.socket.accept()[0]
             except OSError:
                 return
             threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
@@ -286,11 +288,11 @@ class FakeServers(Case):
             return said.pop() if line.startswith("reserve") and said else known(line, lines)
         known = table(reserve_with_timeout=b"", watch=b"WATCHING 2\r\n")
         with Fake(answer) as fake:
-            process = subprocess.Popen([WEEKWHEEL, "work", "true"], env=fake.client.environment(**self.hurried()),
+            process = subprocess.Popen([WEEKWHEEL, "work", "--timeout", "200", "true"], env=fake.client.environment(**self.hurried()),
                                        stderr=subprocess.PIPE, text=True)
             matches("no connection; trying again", process.stderr.readline())
             asked = [line for line in fake.lines if line.startswith("reserve")]
-            equal(asked, 3 * ["reserve-with-timeout 30"])
+            equal(asked[:3], 3 * ["reserve-with-timeout 30"])
             process.terminate()
             process.communicate(timeout=PATIENCE)
             equal(process.returncode, 0)
@@ -301,7 +303,7 @@ class FakeServers(Case):
         for option in ("--no-wait", "--drain"):
             ended = client.run(1, "work", option, "true")
             check("trying again" not in ended.err, ended)
-        process = subprocess.Popen([WEEKWHEEL, "work", "true"], stderr=subprocess.PIPE, text=True,
+        process = subprocess.Popen([WEEKWHEEL, "work", "--timeout", "200", "true"], stderr=subprocess.PIPE, text=True,
                                    env=client.environment(**self.hurried()))
         matches("Connection refused; start weekwheeld there", process.stderr.readline())
         matches("no connection; trying again", process.stderr.readline())
@@ -317,7 +319,61 @@ class FakeServers(Case):
         matches("no connection; trying again", process.stderr.readline())
         process.terminate()
         equal(process.communicate(timeout=PATIENCE)[1], "")
-        equal(process.returncode, 0)
+        equal(process.returncode, -signal.SIGTERM)
+        with Fake(always(b"")) as fake:
+            ended = Program("tls:" + fake.client.address).run(1, "work", "--tls-ca", "missing", "true")
+            check("trying again" not in ended.err, ended)
+
+    def test_a_worker_whose_token_got_no_answer_goes_on(self):
+        """As behind a proxy whose server is away."""
+        calls = []
+
+        def answer(line, lines):
+            calls.append(line)
+            return None if len(calls) < 3 else known(line, lines)
+        known = table(auth=b"OK\r\n", reserve_with_timeout=b"", watch=b"WATCHING 2\r\n")
+        with Fake(answer) as fake:
+            process = subprocess.Popen([WEEKWHEEL, "work", "--timeout", "200", "true"], stderr=subprocess.DEVNULL,
+                                       env=fake.client.environment(WEEKWHEEL_TOKEN=20 * "x", **self.hurried()))
+            fake.wait(lambda lines: "reserve-with-timeout 30" in lines)
+            process.terminate()
+            equal(process.wait(PATIENCE), 0)
+
+    def test_many_idle_runners_of_a_silent_server(self):
+        """One of them tries to connect at a time, so that the worker hears signals."""
+        with Fake(table(reserve_with_timeout=b"", watch=b"WATCHING 2\r\n", ignore=b"WATCHING 1\r\n")) as fake:
+            process = subprocess.Popen([WEEKWHEEL, "work", "-n", "20", "--timeout", "200", "--tube", "t", "true"], stderr=subprocess.PIPE, text=True,
+                                       env=fake.client.environment(**self.hurried()))
+            fake.wait(lambda lines: lines.count("reserve-with-timeout 30") == 20)
+            fake.answer = always(b"")
+            matches("no connection; trying again", process.stderr.readline())
+            seen = len(fake.lines)
+            for _ in range(4):
+                matches("no answer for 3 min 20 s|no answer for 200 s", process.stderr.readline())
+            check(len(fake.lines) - seen <= 6, fake.lines[seen:])
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+            equal(process.returncode, 0)
+
+    def test_a_body_that_comes_slowly(self):
+        """Each piece of an answer gives the rest more time."""
+        def answer(line, lines):
+            if line.startswith("reserve") and not said:
+                said.append(line)
+                return b"RESERVED 7 40\r\n"
+            return known(line, lines)
+        said, known = [], worker(1)
+        with Fake(answer) as fake:
+            process = subprocess.Popen([WEEKWHEEL, "work", "--timeout", "200", "--tube", "t", "cat"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                       env=fake.client.environment(**self.hurried()))
+            fake.wait(lambda lines: any(line.startswith("reserve") for line in lines))
+            for _ in range(10):
+                time.sleep(0.3)
+                fake.last.sendall(b"body")
+            fake.last.sendall(b"\r\n")
+            fake.wait(lambda lines: "delete 7" in lines)
+            process.terminate()
+            equal(process.communicate(timeout=PATIENCE)[0][:40], 10 * b"body")
 
     def test_tubes_are_counted(self):
         with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n",

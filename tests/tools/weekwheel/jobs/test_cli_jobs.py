@@ -805,7 +805,7 @@ class JobCommands(Case):
                 matches(said, result.err, result)
                 equal(result.out, "")
             equal(listed(client), [])
-            matches("not a command that can be run", client.run(1, "work", "--", "nonesuch").err)
+            matches("not a command that can be run", client.run(2, "work", "--", "nonesuch").err)
 
     def test_every_command_has_a_help_with_an_example(self):
         with serving() as client:

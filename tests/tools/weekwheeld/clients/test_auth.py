@@ -351,7 +351,7 @@ class Commands(Case):
             matches("it needs the right read in all tubes", program(1, "list", WEEKWHEEL_TOKEN=shop).err)
             matches("the token: the server does not know it: .*DENIED", program(1, "put", "x", WEEKWHEEL_TOKEN="wrong" * 5).err)
             equal(program(0, "work", "-t", "mail", "--drain", "--token-file", "mailer.token", "--", "cat").out, "hellohello")
-            for arguments in (("stats",), ("list",), ("forecast",), ("kick", "5"), ("top", "--once")):
+            for arguments in (("stats",), ("list",), ("forecast",), ("kick", "--most", "5"), ("top", "--once")):
                 program(0, *arguments, "--token-file", "boss.token")
             server.stop()
             check(shop not in server.said, server.said)
