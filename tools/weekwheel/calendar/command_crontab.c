@@ -10,41 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/base64.h"
 #include "tools/common/command.h"
 #include "tools/common/duration.h"
-#include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
+#include "tools/weekwheel/calendar/crontab.h"
 #include "tools/weekwheel/calendar/crontab_rules.h"
 #include "tools/weekwheel/calendar/crontab_script.h"
-#include "tools/weekwheel/calendar/crontab_there.h"
-#include "tools/weekwheel/calendar/schedule.h"
 #include "tools/weekwheel/calendar/zone.h"
 #include "tools/weekwheel/jobs/put.h"
 
-enum { ZONE = 1, RUN, TUBES_MAX = 64, LEFT_MAX = 10, NAMES_MAX = 10000, ENVIRONMENT_MAX = 8192 };
+enum { ZONE = 1, RUN };
 
 enum { DEBIAN_COMMAND_MAX = 998 };
-
-struct crontab {
-	struct schedule_command schedule; /* begins with the struct jobs */
-	const char *file;
-	int is_system, is_dry, is_whole; /* whole: what the crontab does not have goes */
-	/* While it is read. */
-	unsigned line;
-	char zone[WW_CALENDAR_MAX + 1];
-	char environment[ENVIRONMENT_MAX]; /* lines of shell that the jobs begin with */
-	int is_other_shell;                /* than sh, for which commands are written */
-	char tube[JOBS_TUBE_MAX + 1];
-	unsigned made, replaced, removed, left_out;
-	int is_refused;                           /* the zone for all lines is none */
-	char tubes[TUBES_MAX][JOBS_TUBE_MAX + 1]; /* that have got a schedule */
-	size_t tube_count;
-	char (*names)[CRONTAB_NAME];
-	size_t name_count;
-	struct crontab_there there; /* of the server; empty without one */
-};
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("of the jobs (default \"cron\")"),
@@ -71,9 +49,9 @@ static int take(void *context, struct options *options, int id)
 	case RUN:
 		return jobs_duration(options, "run", DURATION_SECOND, DURATION_MAX, &crontab->schedule.run);
 	default:
-		if (crontab->file)
-			return options_fail(options, "'%s': one crontab at a time", options->value);
-		crontab->file = options->value;
+		crontab->files =
+		    memory_grow(crontab->files, &crontab->file_room, crontab->file_count, sizeof *crontab->files);
+		crontab->files[crontab->file_count++] = options->value;
 		return 0;
 	}
 }
@@ -82,15 +60,17 @@ static int check(void *context, const struct options *options)
 {
 	const struct crontab *crontab = context;
 
-	return crontab->file ? 0
-	                     : options_fail(options,
-	                           "the file is missing; - is standard input: crontab -l | weekwheel import crontab -");
+	return crontab->file_count
+	           ? 0
+	           : options_fail(
+	                 options, "the file is missing; - is standard input: crontab -l | weekwheel import crontab -");
 }
 
 static void leave_out(struct crontab *crontab, const char *why)
 {
-	message_warning("%s:%u: %s", crontab->file, crontab->line, why);
+	message_warning("%s:%u: %s", crontab->file, crontab->number, why);
 	crontab->left_out++;
+	crontab->refused++;
 }
 
 static void note(const struct crontab *crontab, const char *format, const char *name)
@@ -98,7 +78,7 @@ static void note(const struct crontab *crontab, const char *format, const char *
 	char text[400];
 
 	snprintf(text, sizeof text, format, name);
-	message_warning("%s:%u: %s", crontab->file, crontab->line, text);
+	message_warning("%s:%u: %s", crontab->file, crontab->number, text);
 }
 
 /* ---- Variables */
@@ -188,139 +168,6 @@ static char *cut_fields(char *line, int count)
 	return at + strspn(at, " \t");
 }
 
-static int is_taken(const struct crontab *crontab, const char *name)
-{
-	for (size_t i = 0; i < crontab->name_count; i++)
-		if (strcmp(crontab->names[i], name) == 0)
-			return 1;
-	return 0;
-}
-
-/* Only lines that are the same to the last byte need a number. */
-static void make_name(struct crontab *crontab, const char *fields, const char *command, char name[CRONTAB_NAME])
-{
-	unsigned number = 1;
-
-	do
-		crontab_there_name(fields, command, number++, name);
-	while (is_taken(crontab, name));
-	if (crontab->name_count < NAMES_MAX)
-		snprintf(crontab->names[crontab->name_count++], CRONTAB_NAME, "%s", name);
-}
-
-static void note_tube(struct crontab *crontab)
-{
-	for (size_t i = 0; i < crontab->tube_count; i++)
-		if (strcmp(crontab->tubes[i], crontab->tube) == 0)
-			return;
-	if (crontab->tube_count < TUBES_MAX)
-		strcpy(crontab->tubes[crontab->tube_count++], crontab->tube);
-}
-
-/* A zone that the crontab does not name is wrong for all lines. Return 0, or -1 if nothing can be carried over. */
-static int refuse_line(
-    struct crontab *crontab, const char *expression, const char *zone, const struct ww_calendar_problem *problem)
-{
-	char place[400];
-
-	if (problem->in_zone && !*crontab->zone) {
-		crontab->is_refused = 1;
-		zone_refuse(
-		    crontab->schedule.zone ? "import crontab: --tz" : "import crontab: the zone of this machine",
-		    expression, zone, problem);
-		return -1;
-	}
-	snprintf(place, sizeof place, "%s:%u: this line is not carried over", crontab->file, crontab->line);
-	zone_refuse(place, expression, zone, problem);
-	crontab->left_out++;
-	return 0;
-}
-
-/* Return 1 if a server would take it, and 0 or -1 after a message. */
-static int is_sound(struct crontab *crontab, const char *expression, const char *zone)
-{
-	const struct ww_calendar_spec spec = {.expression = expression, .zone = zone};
-	struct ww_calendar_problem problem = {0};
-	struct ww_calendar *calendar = NULL;
-	int error = ww_calendar_open(&calendar, &spec, &problem);
-
-	ww_calendar_close(calendar);
-	if (error != WW_EINVAL)
-		return 1;
-	return refuse_line(crontab, expression, zone, &problem);
-}
-
-/* With --replace the difference is shown: + what is new, ~ what changes, - what goes. */
-static void show(const struct crontab *crontab, char sign, const char *tube, const char *name, const char *expression,
-    const char *zone)
-{
-	if (crontab->is_whole)
-		printf("%c\t", sign);
-	printf("%s\t%s\t%s\t%s\n", tube, name, expression, zone);
-}
-
-/* Whether a schedule is what would be put. */
-static int is_same(const struct crontab *crontab, const struct crontab_schedule *former, const char *expression,
-    const char *zone, const char *script)
-{
-	size_t size = strlen(script);
-	char *body = memory_zeroed(BASE64_SIZE(size) + 1, 1);
-	int same;
-
-	base64_encode(body, script, size);
-	same = strcmp(former->expression, expression) == 0 && strcmp(former->zone, zone) == 0 &&
-	       former->run == crontab->schedule.run && strcmp(former->body, body) == 0;
-	free(body);
-	return same;
-}
-
-static int add_schedule(struct crontab *crontab, const char *zone, const char *script, int *is_added)
-{
-	struct schedule_command *schedule = &crontab->schedule;
-	struct client *client = &schedule->jobs.client;
-	struct reply reply;
-
-	*is_added = 0;
-	if (client_expect(client, &reply, "USING", crontab->tube, "use %s", crontab->tube) ||
-	    schedule_add(schedule, zone, script, strlen(script), &reply))
-		return -1;
-	if (reply_is(&reply, "BAD_SCHEDULE")) {
-		struct ww_calendar_problem problem;
-
-		schedule_problem(&reply, &problem);
-		return refuse_line(crontab, schedule->expression, zone, &problem);
-	}
-	*is_added = reply_is(&reply, "SCHEDULED");
-	return *is_added ? 0 : reply_refused(client, &reply, schedule->name);
-}
-
-static int put_schedule(struct crontab *crontab, const char *expression, const char *name, const char *script)
-{
-	struct schedule_command *schedule = &crontab->schedule;
-	char own[WW_CALENDAR_MAX + 1];
-	const char *zone = *crontab->zone ? crontab->zone : schedule->zone ? schedule->zone : zone_local(own);
-	const struct crontab_schedule *former = crontab_there_find(&crontab->there, crontab->tube, name);
-	int is_added, failed = 0;
-
-	note_tube(crontab);
-	schedule->name = name;
-	schedule->expression = expression;
-	if (former && crontab->is_whole && is_same(crontab, former, expression, zone, script))
-		return 0;
-	if (crontab->is_dry) {
-		is_added = is_sound(crontab, expression, zone);
-		failed = is_added < 0;
-	} else {
-		failed = add_schedule(crontab, zone, script, &is_added);
-	}
-	if (failed || !is_added)
-		return failed ? -1 : 0;
-	show(crontab, former ? '~' : '+', crontab->tube, name, expression, zone);
-	crontab->made++;
-	crontab->replaced += former != NULL;
-	return 0;
-}
-
 /* One blank between two fields, as expressions are shown. */
 static void join_fields(char *line)
 {
@@ -348,18 +195,100 @@ static void warn_of_user(const struct crontab *crontab, const char *command)
 		note(crontab, "the command begins with '%s', a user: what names users needs --system", user);
 }
 
-static int put_line(struct crontab *crontab, const char *fields, const char *command)
+static void note_tube(struct crontab *crontab)
 {
-	char name[CRONTAB_NAME];
+	for (size_t i = 0; i < crontab->tube_count; i++)
+		if (strcmp(crontab->tubes[i], crontab->tube) == 0)
+			return;
+	if (crontab->tube_count < CRONTAB_TUBES)
+		strcpy(crontab->tubes[crontab->tube_count++], crontab->tube);
+}
+
+/* A zone that the crontab does not name is wrong for all lines. Return 0, or -1 if nothing can be carried over. */
+static int refuse_line(
+    struct crontab *crontab, const char *expression, const char *zone, const struct ww_calendar_problem *problem)
+{
+	char place[400];
+
+	if (problem->in_zone && !*crontab->zone) {
+		crontab->is_refused = 1;
+		zone_refuse(
+		    crontab->schedule.zone ? "import crontab: --tz" : "import crontab: the zone of this machine",
+		    expression, zone, problem);
+		return -1;
+	}
+	snprintf(place, sizeof place, "%s:%u: this line is not carried over", crontab->file, crontab->number);
+	zone_refuse(place, expression, zone, problem);
+	crontab->left_out++;
+	crontab->refused++;
+	return 0;
+}
+
+/* Return 1 if a server would take it, and 0 or -1 after a message. */
+static int is_sound(struct crontab *crontab, const char *expression, const char *zone)
+{
+	const struct ww_calendar_spec spec = {.expression = expression, .zone = zone};
+	struct ww_calendar_problem problem = {0};
+	struct ww_calendar *calendar = NULL;
+	int error = ww_calendar_open(&calendar, &spec, &problem);
+
+	ww_calendar_close(calendar);
+	if (error != WW_EINVAL)
+		return 1;
+	return refuse_line(crontab, expression, zone, &problem);
+}
+
+static int is_taken(const struct crontab *crontab, const struct crontab_line *line)
+{
+	for (size_t i = 0; i < crontab->line_count; i++)
+		if (strcmp(crontab->lines[i].name, line->name) == 0 && strcmp(crontab->lines[i].tube, line->tube) == 0)
+			return 1;
+	return 0;
+}
+
+static char *copy_text(const char *text)
+{
+	size_t size = strlen(text) + 1;
+
+	return memcpy(memory_zeroed(size, 1), text, size);
+}
+
+/* Only lines that are the same to the last byte need a number. */
+static void add_line(
+    struct crontab *crontab, const char *expression, const char *zone, const char *command, char *script)
+{
+	struct crontab_line *line;
+	unsigned number = 1;
+
+	crontab->lines = memory_grow(crontab->lines, &crontab->line_room, crontab->line_count, sizeof *crontab->lines);
+	line = &crontab->lines[crontab->line_count];
+	*line = (struct crontab_line){.expression = copy_text(expression), .zone = copy_text(zone), .script = script};
+	strcpy(line->tube, crontab->tube);
+	do
+		crontab_there_name(crontab->zone, expression, command, number++, line->name);
+	while (is_taken(crontab, line));
+	crontab->line_count++;
+	note_tube(crontab);
+}
+
+static int put_line(struct crontab *crontab, const char *expression, const char *command)
+{
+	char own[WW_CALENDAR_MAX + 1];
+	const char *zone = *crontab->zone           ? crontab->zone
+	                   : crontab->schedule.zone ? crontab->schedule.zone
+	                                            : zone_local(own);
 	char *script;
-	int failed;
+	int sound;
 
 	warn_of_user(crontab, command);
-	make_name(crontab, fields, command, name);
+	sound = is_sound(crontab, expression, zone);
+	if (sound <= 0)
+		return sound;
 	script = crontab_script(crontab->environment, command);
-	failed = script ? put_schedule(crontab, fields, name, script) : message_error("no memory");
-	free(script);
-	return failed;
+	if (!script)
+		return message_error("no memory");
+	add_line(crontab, expression, zone, command, script);
+	return 0;
 }
 
 static int take_times(struct crontab *crontab, char *line)
@@ -369,7 +298,9 @@ static int take_times(struct crontab *crontab, char *line)
 
 	join_fields(line);
 	if (strncmp(line, "@reboot", 7) == 0) {
-		leave_out(crontab, "@reboot is not carried over: let a unit of systemd start it");
+		/* It has no time, so that no schedule of it can be lost. */
+		note(crontab, "%s is not carried over: let a unit of systemd start it", "@reboot");
+		crontab->left_out++;
 		return 0;
 	}
 	if (command && crontab->is_system) {
@@ -405,7 +336,7 @@ static int take_times(struct crontab *crontab, char *line)
 static int take_line(struct crontab *crontab, char *line, int is_ended)
 {
 	static const char mark[] = "\xef\xbb\xbf";
-	int is_marked = crontab->line == 1 && strncmp(line, mark, strlen(mark)) == 0;
+	int is_marked = crontab->number == 1 && strncmp(line, mark, strlen(mark)) == 0;
 	char *value;
 
 	line += is_marked ? strlen(mark) : 0;
@@ -437,72 +368,6 @@ static int take_line(struct crontab *crontab, char *line, int is_ended)
 	return take_times(crontab, line);
 }
 
-/* ---- What is there, and is not in the crontab: of a former one, perhaps */
-
-/* Whether the crontab's jobs go to this tube, or would if it had a line of that user. */
-static int is_ours(const struct crontab *crontab, const char *tube)
-{
-	const char *base = crontab->schedule.jobs.tube ? crontab->schedule.jobs.tube : "cron";
-	size_t length = strlen(base);
-
-	return crontab->is_system ? strncmp(tube, base, length) == 0 && tube[length] == '.' : strcmp(tube, base) == 0;
-}
-
-static void tell_left(const struct crontab *crontab, const struct crontab_schedule *schedule)
-{
-	char name[JOBS_KEY_MAX + 4];
-
-	jobs_key_show(schedule->name, name, sizeof name);
-	message_warning(
-	    "%s: the schedule '%s' is not in it, and goes on; to end it: weekwheel schedule remove %s --tube %s, "
-	    "or import with --replace",
-	    crontab->file, name, name, schedule->tube);
-}
-
-static int end_left(struct crontab *crontab)
-{
-	struct client *client = &crontab->schedule.jobs.client;
-	unsigned left = 0;
-
-	for (size_t i = 0; i < crontab->there.count; i++) {
-		const struct crontab_schedule *schedule = &crontab->there.schedules[i];
-
-		if (schedule->is_found || !is_ours(crontab, schedule->tube))
-			continue;
-		if (!crontab->is_whole) {
-			if (++left <= LEFT_MAX)
-				tell_left(crontab, schedule);
-			continue;
-		}
-		if (!crontab->is_dry && crontab_there_remove(client, schedule))
-			return -1;
-		show(crontab, '-', schedule->tube, schedule->name, schedule->expression, schedule->zone);
-		crontab->removed++;
-	}
-	if (left > LEFT_MAX)
-		message_warning("%s: and %u more are not in it; 'weekwheel schedule list' shows all", crontab->file,
-		    left - LEFT_MAX);
-	return 0;
-}
-
-/* cron runs all at once, a worker as many as it is told. */
-static void write_hint(const struct crontab *crontab)
-{
-	char tubes[1000] = "", replaced[64] = "", removed[64] = "";
-	size_t length = 0;
-
-	for (size_t i = 0; i < crontab->tube_count && length + JOBS_TUBE_MAX + 10 < sizeof tubes; i++)
-		length += (size_t)sprintf(tubes + length, " --tube %s", crontab->tubes[i]);
-	if (crontab->replaced)
-		snprintf(replaced, sizeof replaced, " (%u replaced one of the same name)", crontab->replaced);
-	if (crontab->is_whole)
-		snprintf(removed, sizeof removed, ", %u removed", crontab->removed);
-	message_line(
-	    "%u schedule%s%s%s%s, %u line%s left out. A worker runs their jobs: weekwheel work --jobs 20%s -- sh",
-	    crontab->made, jobs_plural(crontab->made), crontab->is_dry ? " would be made" : "", replaced, removed,
-	    crontab->left_out, jobs_plural(crontab->left_out), *tubes ? tubes : " --tube cron");
-}
-
 /* The caller frees it. Returns NULL after a message. */
 static char *read_text(const char *file)
 {
@@ -523,43 +388,67 @@ static char *read_text(const char *file)
 	return NULL;
 }
 
-static int run(void *context)
+static int read_file(struct crontab *crontab, const char *file)
 {
-	struct crontab *crontab = context;
-	char *text = read_text(crontab->file);
+	char *text = read_text(file);
 	char *at = text;
 	int failed = 0;
 
 	if (!text)
 		return -1;
-	crontab->names = calloc(NAMES_MAX, sizeof *crontab->names);
-	if (!crontab->names)
-		return message_error("no memory");
-	snprintf(crontab->tube, sizeof crontab->tube, "%s",
-	    crontab->schedule.jobs.tube ? crontab->schedule.jobs.tube : "cron");
-	if (!crontab->is_dry || crontab->is_whole)
-		failed = jobs_connect(&crontab->schedule.jobs) ||
-		         crontab_there_read(&crontab->there, &crontab->schedule.jobs.client);
+	crontab->file = file;
+	crontab->number = 0;
+	crontab->is_other_shell = 0;
+	crontab->zone[0] = crontab->environment[0] = 0;
+	snprintf(crontab->tube, sizeof crontab->tube, "%s", crontab_base(crontab));
 	while (at && !failed) {
 		char *line = strsep(&at, "\n");
 
-		crontab->line++;
+		crontab->number++;
 		failed = take_line(crontab, line, at != NULL);
 	}
-	/* A "crontab -l" that failed must not end all schedules. */
-	if (!failed && crontab->is_whole && crontab->name_count == 0)
-		failed = message_error(
-		    "%s: it has no line with a time, and --replace would remove every schedule: nothing was "
-		    "changed; 'weekwheel schedule remove' removes one",
-		    crontab->file);
-	if (!failed)
-		failed = end_left(crontab);
-	crontab_there_free(&crontab->there);
 	free(text);
-	free(crontab->names);
+	return failed;
+}
+
+/* As crontab(1) installs no crontab with a line that it refuses. And a "crontab -l" that failed must not end all schedules. */
+static int check_whole(const struct crontab *crontab)
+{
+	if (crontab->refused)
+		return message_error(
+		    "nothing was changed: with --replace, no line may be refused, as its former schedule would be "
+		    "removed; correct the lines above, or make comments of them");
+	if (!crontab->line_count)
+		return message_error(
+		    "nothing was changed: %s has no line with a time, and --replace would remove every schedule; "
+		    "'weekwheel schedule remove' removes one",
+		    crontab->files[0]);
+	return 0;
+}
+
+static void free_lines(struct crontab *crontab)
+{
+	for (size_t i = 0; i < crontab->line_count; i++) {
+		free(crontab->lines[i].expression);
+		free(crontab->lines[i].zone);
+		free(crontab->lines[i].script);
+	}
+	free(crontab->lines);
+	free(crontab->files);
+	crontab_there_free(&crontab->there);
+}
+
+static int run(void *context)
+{
+	struct crontab *crontab = context;
+	int failed = 0;
+
+	for (size_t i = 0; i < crontab->file_count && !failed; i++)
+		failed = read_file(crontab, crontab->files[i]);
+	failed = failed || (crontab->is_whole && check_whole(crontab)) || crontab_apply(crontab);
+	free_lines(crontab);
 	if (failed)
 		return crontab->is_refused && crontab->schedule.zone ? STATUS_USAGE : -1;
-	write_hint(crontab);
 	return crontab->left_out ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -572,7 +461,7 @@ const struct jobs_command command_crontab = {
     .take = take,
     .check = check,
     .run = run,
-    .usage = "Usage: weekwheel import crontab [OPTION]... FILE\n"
+    .usage = "Usage: weekwheel import crontab [OPTION]... FILE...\n"
              "\n"
              "Make a schedule of each line of a crontab. A job's body is a script for sh, with\n"
              "the crontab's variables; its command is tried once, and buried if it fails. What\n"

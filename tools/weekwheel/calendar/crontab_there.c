@@ -36,12 +36,15 @@ static void make_base(const char *command, char base[40])
 	base[length] = 0;
 }
 
-void crontab_there_name(const char *fields, const char *command, unsigned number, char name[CRONTAB_NAME])
+void crontab_there_name(
+    const char *zone, const char *fields, const char *command, unsigned number, char name[CRONTAB_NAME])
 {
-	unsigned hash = XXH32(command, strlen(command), XXH32(fields, strlen(fields), 0)) & 0xffffff;
+	unsigned hash = XXH32(zone, strlen(zone), 0);
 	char base[40];
 	int length;
 
+	hash = XXH32(fields, strlen(fields), hash);
+	hash = XXH32(command, strlen(command), hash) & 0xffffff;
 	make_base(command, base);
 	length = snprintf(name, CRONTAB_NAME, "%s-%06x", *base ? base : "job", hash);
 	if (number > 1)
@@ -59,6 +62,17 @@ static char *copy_text(const char *line, size_t size, const char *member)
 	return text;
 }
 
+/* Seconds, perhaps with a fraction. */
+static uint64_t run_of(const char *line, size_t size)
+{
+	struct duration_problem problem;
+	char text[DURATION_TEXT];
+	uint64_t ns = 0;
+
+	(void)duration_parse(json_text(line, size, "run", text, sizeof text), &ns, &problem);
+	return ns;
+}
+
 static void take_one(struct crontab_there *there, const char *line, size_t size)
 {
 	there->schedules = memory_grow(there->schedules, &there->room, there->count, sizeof *there->schedules);
@@ -67,7 +81,8 @@ static void take_one(struct crontab_there *there, const char *line, size_t size)
 	    .expression = copy_text(line, size, "cron"),
 	    .zone = copy_text(line, size, "zone"),
 	    .body = copy_text(line, size, "body"),
-	    .run = json_whole(line, size, "run") * DURATION_SECOND};
+	    .run = run_of(line, size),
+	    .is_paused = memmem(line, size, "\"paused\":true", 13) != NULL};
 }
 
 /* An object a line; what follows the last one of a page says where the next page begins, or 0. */
@@ -89,15 +104,19 @@ static uint64_t take_page(struct crontab_there *there, const struct reply *reply
 	return next;
 }
 
-int crontab_there_read(struct crontab_there *there, struct client *client)
+int crontab_there_read(struct crontab_there *there, struct client *client, const char *tube, int is_optional)
 {
 	struct reply reply;
 	uint64_t next = 0;
 
 	do {
-		if (client_expect(
-		        client, &reply, "OK", "list", "list-schedules body=yes limit=1000 after=%" PRIu64, next))
+		if (client_ask(client, &reply, "list-schedules body=yes limit=1000 after=%" PRIu64 "%s%s", next,
+		        tube ? " tube=" : "", tube ? tube : ""))
 			return -1;
+		if (is_optional && reply_is(&reply, "DENIED"))
+			return 1;
+		if (!reply_is(&reply, "OK"))
+			return reply_refused(client, &reply, "list-schedules");
 		next = take_page(there, &reply);
 	} while (next);
 	return 0;

@@ -6,7 +6,7 @@ import os
 import random
 import re
 
-from harness import Case, Server, alone, equal, main, matches, seed
+from harness import Case, Server, alone, check, equal, main, matches, seed
 
 BEGIN = 2847571200  # 2060-03-27T00:00:00Z, a day before Berlin's clocks go forward
 
@@ -46,11 +46,11 @@ class Crontab(Case):
             for words in ("crontab:3: MAILTO is not carried over", "crontab:4: SHELL is not carried over: let the worker run '-- /bin/bash'",
                           "crontab:9: @reboot is not carried over",
                           "crontab:10: this line is not carried over: '61' is not a valid minute", "crontab:11: expected five fields",
-                          "4 schedules, 3 lines left out"):
+                          "4 new schedules, 3 lines left out"):
                 assert words in ended.err, (words, ended.err)
             equal(len(a.jobs("list-schedules tube=cron")), 4)
-            # Again: they are replaced. The scripts do what the lines did.
-            matches(r"4 schedules \(4 replaced one of the same name\), 3", ww.run(1, "import", "crontab", "crontab").err)
+            # Again: they stay. The scripts do what the lines did.
+            matches("^0 new schedules, 4 as before, 3", ww.run(1, "import", "crontab", "crontab").err)
             equal(len(a.jobs("list-schedules tube=cron")), 4)
             equal(a.ask("use cron"), "USING cron")
             for name in [line.split("\t")[1] for line in ended.out.splitlines()][1::2]:
@@ -73,7 +73,7 @@ class Crontab(Case):
 
     LINES = ["5 1 * * * cd /srv/example.org && /usr/local/bin/run manage.py clear", "10 1 * * * cd /srv/example.org && /usr/local/bin/run manage.py delete",
              "*/10 * * * * cd /srv/example.org && /usr/local/bin/run manage.py send", "15 1 * * * same", "20 1 * * * same", "0 0 * * * twice",
-             "0 0 * * * twice"]
+             "0 0 * * * twice", "CRON_TZ=Asia/Tokyo", "15 1 * * * same"]
 
     def schedules(self, a, tube="cron"):
         """What is put when, whatever the names are."""
@@ -88,12 +88,12 @@ class Crontab(Case):
             write(self.LINES)
             server.program.run(0, "import", "crontab", "tab")
             whole = self.schedules(a)
-            equal(len(whole), len(self.LINES))
-            for gone in range(len(self.LINES)):
+            equal(len(whole), len(self.LINES) - 1)
+            for gone in (*range(len(self.LINES) - 2), len(self.LINES) - 1):
                 write(self.LINES[:gone] + self.LINES[gone + 1:])
                 server.program.run(0, "import", "crontab", "tab")
                 equal(self.schedules(a), whole)
-            write(reversed(self.LINES))
+            write(self.LINES[:-2][::-1] + self.LINES[-2:])
             server.program.run(0, "import", "crontab", "tab")
             equal(self.schedules(a), whole)
 
@@ -119,7 +119,7 @@ class Crontab(Case):
                     file.write("")
             # As when "crontab -l" failed.
             ended = ww.run(1, "import", "crontab", "--replace", "alone")
-            matches("alone: it has no line with a time, and --replace would remove every schedule: nothing was changed", ended.err)
+            matches("nothing was changed: alone has no line with a time, and --replace would remove every schedule", ended.err)
             equal(self.schedules(a), before)
             equal(len(self.schedules(a, "other")), 1)
             with open("tab", "w", encoding="ascii") as file:
@@ -127,11 +127,31 @@ class Crontab(Case):
             kinds = [line.split("\t")[0] for line in ww.run(0, "import", "crontab", "--replace", "--tz", "UTC", "tab").out.splitlines()]
             equal(sorted(kinds), ["+"] + len(before) * ["-"])
             equal([line[0] for line in ww.run(0, "import", "crontab", "--replace", "--tz", "Asia/Tokyo", "tab").out.splitlines()], ["~"])
-            # With --system, users that have no line any more count as well.
-            for text, kinds in (("0 1 * * * ada x\n0 1 * * * bob y\n", "++"), ("0 1 * * * bob y\n", "-")):
+            # A line that is refused would lose its schedule.
+            before = self.schedules(a)
+            for text in ("0 25 * * * x\n", "0 1 * * * y\n0 1 * * * x", "0 1 * * * y\n0 2 * *\n"):
                 with open("tab", "w", encoding="ascii") as file:
                     file.write(text)
-                equal("".join(line[0] for line in ww.run(0, "import", "crontab", "--replace", "--system", "--tz", "UTC", "tab").out.splitlines()), kinds)
+                for words in (("--dry-run",), ()):
+                    ended = ww.run(1, "import", "crontab", "--replace", *words, "tab")
+                    equal(ended.out, "")
+                    matches("nothing was changed: with --replace, no line may be refused", ended.err)
+                equal(self.schedules(a), before)
+            # What is paused stays so, and a span of less than a second is the same again.
+            with open("tab", "w", encoding="ascii") as file:
+                file.write("0 1 * * * x\n@reboot y\n")
+            name = a.jobs("list-schedules tube=cron")[0]["name"]
+            equal((a.ask("use cron"), a.ask("pause-schedule " + name)), ("USING cron", "PAUSED"))
+            for words, kinds in (((), "c"), (("--run", "1500ms"), "c"), (("--run", "1500ms", "--replace"), "")):
+                ended = ww.run(1, "import", "crontab", "--tz", "Asia/Tokyo", *words, "tab")
+                equal("".join(line[0] for line in ended.out.splitlines()), kinds)
+                check(a.jobs("list-schedules tube=cron")[0]["paused"], "it goes on")
+            # With --system, users that have no line any more count as well, and all files do.
+            for texts, kinds in ((("0 1 * * * ada x\n0 1 * * * bob x\n", "0 2 * * * bob z\n"), "+++"), (("0 1 * * * bob x\n", "0 2 * * * bob z\n"), "-")):
+                for name, text in zip("ab", texts):
+                    with open(name, "w", encoding="ascii") as file:
+                        file.write(text)
+                equal("".join(line[0] for line in ww.run(0, "import", "crontab", "--replace", "--system", "--tz", "UTC", "a", "b").out.splitlines()), kinds)
             equal(len(self.schedules(a)), 1)
 
     def test_what_follows_a_percent_sign_is_input(self):
@@ -169,7 +189,7 @@ class Crontab(Case):
         with open("-x", "w", encoding="ascii") as file:
             file.write("#!/bin/sh\ntouch ran\n")
         os.chmod("-x", 0o755)
-        equal(self.imported(b"PATH=.:/usr/bin:/bin\n@daily -x\n", "bash"), (["x-f623a2"], ""))
+        equal(self.imported(b"PATH=.:/usr/bin:/bin\n@daily -x\n", "bash"), (["x-b2c46a"], ""))
         assert os.path.exists("ran")
 
     def test_a_line_that_cron_refuses_is_left_out(self):
@@ -254,7 +274,7 @@ class Crontab(Case):
                 file.write("15 25 * * * x\n0 0 31 2 * y\n0 3 * * * good\n")
             dry = server.program.run(1, "import", "crontab", "--dry-run", "wrong")
             equal(len(dry.out.splitlines()), 1)
-            matches("1 schedule would be made, 2 lines left out", dry.err)
+            matches("^Would be: 1 new schedule, 2 lines left out", dry.err)
             real = server.program.run(1, "import", "crontab", "wrong")
             equal((real.out, real.err.splitlines()[:-1]), (dry.out, dry.err.splitlines()[:-1]))
             # What is not in it any more goes on, and is named.
@@ -263,7 +283,7 @@ class Crontab(Case):
             again = server.program.run(0, "import", "crontab", "--tz", "UTC", "wrong")
             equal(bare(again.out), "cron\troot-better\t0 4 * * *\tUTC\n")
             name = real.out.split("\t")[1]
-            matches("wrong: the schedule '%s' is not in it, and goes on; .*remove %s --tube cron, or import with --replace" % (name, name), again.err)
+            matches("the schedule '%s' is in no line, and goes on; .*remove '%s' --tube cron, or import with --replace" % (name, name), again.err)
             matches("wrong:1: the command begins with 'root', a user: .*--system", again.err)
             matches("weekwheel work --jobs 20 --tube cron -- sh", again.err)
             for ended in (real, again):
@@ -283,7 +303,7 @@ class Crontab(Case):
             matches("wrong:3: this line is not carried over: there is no such zone", server.program.run(1, "import", "crontab", "wrong").err)
             equal(server.program.run(0, "schedule", "list", "--json").out, "")
             for words in ((), ("a", "b"), ("--run", "x", "a")):
-                server.program.run(2, "import", "crontab", *words)
+                server.program.run(2 if not words or "x" in words else 1, "import", "crontab", *words)
 
 
 main()
