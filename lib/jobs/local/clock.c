@@ -11,6 +11,8 @@
 
 #include "lib/base/time.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/timer.h"
+#include "lib/jobs/local/writing.h"
 
 /*
  * Elapsed time begins with Unix time, which makes it readable, but not earlier than this (in 2001): a clock that says so

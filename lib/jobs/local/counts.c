@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/writing.h"
 #include "lib/jobs/store/slot.h"
 
 /* The number of counts that stay in memory from batch to batch. */

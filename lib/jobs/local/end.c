@@ -3,6 +3,7 @@
 
 #include "lib/base/random.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/writing.h"
 
 /* The entry of the call's lease, or NULL if that has ended. */
 static struct entry *find_lease(struct jobs_local *jobs, const struct jobs_call *call)

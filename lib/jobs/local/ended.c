@@ -8,6 +8,8 @@
  * One timer waits for the first of them.
  */
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/timer.h"
+#include "lib/jobs/local/writing.h"
 
 /* The most that are forgotten in one write. */
 enum { BATCH = 1000 };

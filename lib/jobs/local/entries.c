@@ -2,38 +2,8 @@
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
-
-/* ---- Memory */
-
-void *ww_jobs_allocate(struct jobs_local *jobs, size_t size)
-{
-	void *block = jobs->allocator->allocate(jobs->allocator->user, size);
-
-	if (block)
-		jobs->bytes += size;
-	return block;
-}
-
-void ww_jobs_give(struct jobs_local *jobs, void *block, size_t size)
-{
-	if (!block)
-		return;
-	jobs->bytes -= size;
-	jobs->allocator->free(jobs->allocator->user, block, size);
-}
-
-void *ww_jobs_resize(struct jobs_local *jobs, void *block, size_t size, size_t larger)
-{
-	char *more = ww_jobs_allocate(jobs, larger);
-
-	if (!more)
-		return NULL;
-	memset(more, 0, larger);
-	if (size)
-		memcpy(more, block, size);
-	ww_jobs_give(jobs, block, size);
-	return more;
-}
+#include "lib/jobs/local/timer.h"
+#include "lib/jobs/local/writing.h"
 
 /* ---- By id */
 
@@ -94,30 +64,6 @@ static void forget_entry(struct jobs_local *jobs, struct entry *entry)
 }
 
 /* ---- Timers */
-
-void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_handle *timer)
-{
-	if (*timer && ww_driver_cancel(driver, *timer) == 0)
-		jobs->late++;
-	*timer = 0;
-}
-
-void ww_jobs_submit_firing(struct jobs_local *jobs, call_fn *fn, void *owner, const struct ww_firing *firing)
-{
-	struct jobs_call call = {.context = owner, .token = firing->handle};
-
-	(void)ww_jobs_submit(jobs, fn, &call);
-}
-
-int ww_jobs_take_firing(struct jobs_local *jobs, const struct jobs_call *firing, ww_handle *timer)
-{
-	if (jobs->closed || *timer != firing->token) {
-		jobs->late -= jobs->late > 0;
-		return 0;
-	}
-	*timer = 0;
-	return 1;
-}
 
 static call_fn expire;
 

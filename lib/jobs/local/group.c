@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/memory.h"
 
 /* The idle groups that one batch looks at. */
 enum { LOOKS = 16 };

@@ -13,6 +13,7 @@
 
 #include "lib/base/time.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/memory.h"
 
 enum {
 	LOOK_MAX = 1000, /* in one call: the store is locked meanwhile */

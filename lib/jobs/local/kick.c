@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/timer.h"
+#include "lib/jobs/local/writing.h"
 
 /* ---- Kick */
 

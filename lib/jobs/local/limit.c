@@ -1,5 +1,6 @@
 /* Gates: how many jobs of a tube or a group run at once, and how often one starts. */
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/timer.h"
 
 /*
  * While jobs wait, up to SLACK of a start's lateness is made up at once. If a limit's starts are at most QUICK apart,

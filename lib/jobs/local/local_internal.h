@@ -15,8 +15,8 @@
  * continues to read the index of due times. The edge goes back when puts make too many entries.
  *
  * All calls go through ww_jobs_submit and are executed one at a time. Calls that arrive meanwhile are executed and
- * written together. An entry changes at once, and a note keeps what it was before. If the write fails, the notes are
- * applied in reverse (batch.c).
+ * written together (queue.c). An entry changes at once, and a note keeps what it was before. If the write fails, the
+ * notes are applied in reverse (batch.c).
  */
 
 #include <pthread.h>
@@ -28,6 +28,7 @@
 #include "lib/base/slab.h"
 #include "lib/base/table.h"
 #include "lib/jobs/backend.h"
+#include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/record.h"
 #include "lib/jobs/store/store.h"
 
@@ -224,25 +225,6 @@ struct totals {
 	uint64_t tubes; /* that are not empty */
 };
 
-/* A note: how to undo a change. Its counts are those that were added. */
-struct undo {
-	enum { UNDO_ENTRY, UNDO_COUNTS, UNDO_RULE } kind;
-	uint64_t id;
-	union {
-		struct image was;
-		struct {
-			struct rule *rule;
-			struct rule rule_was;
-		};
-	};
-	struct tube *tube;
-	int64_t waiting;
-	int64_t buried;
-	int64_t puts;
-	int64_t finished;
-	int64_t kept;
-};
-
 /* The counts that are in memory (counts.c). */
 struct counts {
 	struct count *all;
@@ -296,6 +278,7 @@ struct jobs_local {
 
 	pthread_mutex_t lock; /* of the members up to readies */
 	pthread_cond_t idle;
+	int (*commit)(struct jobs_local *jobs); /* ends a batch: what the queue calls */
 	struct queued_call *first;
 	struct queued_call **last;
 	int busy;      /* a thread executes calls or has begun a batch: the owner */
@@ -354,12 +337,6 @@ struct jobs_local {
 	int closed;
 };
 
-/*
- * A call: it is executed in turn, by whichever thread is busy. `call` is NULL where the function needs no arguments.
- * Returns what the function of jobs.h returns.
- */
-typedef int call_fn(struct jobs_local *jobs, struct jobs_call *call);
-
 /* ---- put.c, reserve.c, end.c, kick.c, rule.c, look.c, check.c: what each jobs_op does */
 
 call_fn ww_jobs_local_put, ww_jobs_local_put_many, ww_jobs_local_move, ww_jobs_local_cancel;
@@ -370,28 +347,6 @@ call_fn ww_jobs_local_kick, ww_jobs_local_kick_job, ww_jobs_local_pause;
 call_fn ww_jobs_local_limit_set, ww_jobs_local_limit_get, ww_jobs_local_limit_list;
 call_fn ww_jobs_local_peek, ww_jobs_local_peek_next, ww_jobs_local_state, ww_jobs_local_list, ww_jobs_local_forecast;
 call_fn ww_jobs_local_stats, ww_jobs_local_tube, ww_jobs_local_tubes, ww_jobs_local_check;
-int ww_jobs_local_call(struct ww_jobs *jobs, struct jobs_call *call);
-/* Not one call, but a reserve again and again. */
-int ww_jobs_local_wait(struct jobs_local *jobs, struct jobs_call *call);
-int ww_jobs_local_begin(struct ww_jobs *jobs);
-int ww_jobs_local_commit(struct ww_jobs *jobs);
-
-/* ---- batch.c: executes calls, and commits a batch or takes it back */
-
-int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, struct jobs_call *call);
-/* Make the store ready for changes. */
-int ww_jobs_writing(struct jobs_local *jobs);
-/*
- * The same for changes that leave a job, with a body and a key of so many bytes, as far as that is known. WW_EFULL: there
- * is room only for ends.
- */
-int ww_jobs_writing_more(struct jobs_local *jobs, size_t size);
-/* Returns the error. If it is one, the batch fails. */
-int ww_jobs_broken(struct jobs_local *jobs, int error);
-int ww_jobs_note(struct jobs_local *jobs, const struct undo *undo);
-/* Whether this thread is the owner. */
-int ww_jobs_is_mine(struct jobs_local *jobs);
-int ww_jobs_commit_batch(struct jobs_local *jobs);
 
 /* ---- told.c: what the listener hears when the batch is written */
 
@@ -419,17 +374,6 @@ struct entry *ww_jobs_find(const struct jobs_local *jobs, uint64_t id);
 int ww_jobs_place(struct jobs_local *jobs, uint64_t id, const struct image *image);
 /* The same without a note. */
 int ww_jobs_set(struct jobs_local *jobs, uint64_t id, const struct image *image);
-void *ww_jobs_allocate(struct jobs_local *jobs, size_t size);
-/* A larger block with the same bytes, then zeros. NULL: there is no memory, and the former block is still there. */
-void *ww_jobs_resize(struct jobs_local *jobs, void *block, size_t size, size_t larger);
-void ww_jobs_give(struct jobs_local *jobs, void *block, size_t size);
-/* Cancel a timer. If its callback runs already, that finds another handle. */
-void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_handle *timer);
-/* In a callback: call fn with the owner of the timer as its context and with the handle as its token. */
-void ww_jobs_submit_firing(struct jobs_local *jobs, call_fn *fn, void *owner, const struct ww_firing *firing);
-/* In that call: whether the timer is still set. If it is, clear its handle. */
-int ww_jobs_take_firing(struct jobs_local *jobs, const struct jobs_call *firing, ww_handle *timer);
-
 /* ---- heap.c */
 
 /* Make room for one more. */

@@ -7,7 +7,12 @@
 #include "lib/base/fork.h"
 #include "lib/base/time.h"
 #include "lib/jobs/body.h"
+#include "lib/jobs/local/batch.h"
+#include "lib/jobs/local/call.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/queue.h"
+#include "lib/jobs/local/writing.h"
 #include "lib/jobs/store/copy.h"
 
 int ww_jobs_config_default(struct ww_jobs_config *config)
@@ -264,6 +269,7 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	jobs->config = *config;
 	jobs->config.allocator = allocator;
 	jobs->last = &jobs->first;
+	jobs->commit = ww_jobs_commit_batch;
 	jobs->forget_at = UINT64_MAX;
 	STAILQ_INIT(&jobs->idle_groups);
 	jobs->forks = ww_fork_watch();

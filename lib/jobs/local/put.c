@@ -3,6 +3,7 @@
 
 #include "lib/base/time.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/writing.h"
 
 /* Fill in the due time and the delay from either of them, as the flags say. */
 static int due_of(struct jobs_local *jobs, uint64_t due, uint32_t flags, int wall, struct job_record *record)

@@ -5,6 +5,9 @@
 
 #include "lib/base/memory.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/queue.h"
+#include "lib/jobs/local/writing.h"
 #include "lib/jobs/store/files.h"
 #include "lib/jobs/store/salvage.h"
 

@@ -1,17 +1,15 @@
-/* Leases jobs: reserve, and wait for a job. */
+/* Leases jobs: the best ones of some tubes, or one by its id. */
 #include <string.h>
 
-#include "lib/base/time.h"
 #include "lib/jobs/body.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/writing.h"
 
 /*
  * The lower bits of a token count deliveries; they last for three years of ten thousand deliveries a second. The upper
  * bits count how often the store was opened.
  */
 enum { TOKEN_BITS = 40 };
-
-/* ---- Reserve */
 
 /* Move a periodic job that skips past the due times that are too old. Returns 1 if it is not due any more, or 0. */
 static int skip_old(struct jobs_local *jobs, uint64_t id, struct job_record *record, uint64_t now)
@@ -197,69 +195,4 @@ int ww_jobs_local_reserve_job(struct jobs_local *jobs, struct jobs_call *call)
 			return error;
 	}
 	return lease_job(jobs, call, call->id, &record);
-}
-
-/* ---- Waiting for a job */
-
-/* How soon a stopped driver is noticed. */
-enum { LOOK_NS = 50000000 };
-
-struct wait {
-	struct jobs_local *jobs;
-	int over;
-};
-
-static void on_wait_over(struct ww_driver *driver, const struct ww_firing *firing, void *user)
-{
-	struct wait *waiting = user;
-
-	(void)driver;
-	(void)firing;
-	pthread_mutex_lock(&waiting->jobs->lock);
-	waiting->over = 1;
-	pthread_cond_broadcast(&waiting->jobs->ready_cond);
-	pthread_mutex_unlock(&waiting->jobs->lock);
-}
-
-/* Wait until something may be ready, the time is up, or it is time to see whether the driver was stopped. */
-static void wait_a_while(struct jobs_local *jobs, const struct wait *waiting, uint64_t seen)
-{
-	const uint64_t until = time_now(CLOCK_MONOTONIC) + LOOK_NS;
-
-	pthread_mutex_lock(&jobs->lock);
-	while (!waiting->over && jobs->readies == seen)
-		if (time_wait(&jobs->ready_cond, &jobs->lock, until))
-			break;
-	pthread_mutex_unlock(&jobs->lock);
-}
-
-int ww_jobs_local_wait(struct jobs_local *jobs, struct jobs_call *call)
-{
-	struct wait waiting = {jobs, 0};
-	uint64_t left;
-	uint64_t seen;
-	ww_handle timer = 0;
-	int over = 0;
-	int result;
-
-	call->op = JOBS_RESERVE;
-	result = ww_jobs_local_call(&jobs->base, call);
-	if (result || !call->ns)
-		return result;
-	if (ww_jobs_is_mine(jobs))
-		return WW_EBUSY;
-	result = ww_driver_schedule(jobs->elapsed.driver, call->ns, on_wait_over, &waiting, &timer);
-	while (!result && !over) {
-		pthread_mutex_lock(&jobs->lock);
-		seen = jobs->readies;
-		over = waiting.over;
-		pthread_mutex_unlock(&jobs->lock);
-		result = ww_jobs_local_call(&jobs->base, call);
-		if (!result && !over)
-			wait_a_while(jobs, &waiting, seen);
-		if (!result && !over && ww_driver_time_left(jobs->elapsed.driver, timer, &left) == WW_ECLOSED)
-			result = WW_ECLOSED;
-	}
-	(void)ww_driver_cancel_wait(jobs->elapsed.driver, timer);
-	return result;
 }

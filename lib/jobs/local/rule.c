@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/writing.h"
 
 /*
  * A limit in META, under "limit" and a number of its own. Its value:

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/memory.h"
 #include "lib/jobs/store/slot.h"
 
 /* ---- What is known */

@@ -1,5 +1,6 @@
 /* The two clocks of jobs, and loading the jobs that come due next on each. */
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/timer.h"
 
 /* ---- Clocks */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/memory.h"
 #include "lib/jobs/tell.h"
 
 /* If the events of a batch take more than this, one event replaces the last ones and reports their loss. */

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/writing.h"
 
 enum {
 	COUNTS = 16,       /* bytes of the counts before a stored name */

@@ -4,6 +4,7 @@
  *     |  3 |  0 |  5 | ... |  1 |     the latest slice and the 128 before it: the span and one slice more
  */
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/memory.h"
 
 enum { SLICES = WINDOW_SLICES + 1 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/jobs/local/memory.h"
 #include "lib/jobs/store/disk_internal.h"
 #include "tests/lib/jobs/fixture.h"
 #include "tests/support/memory.h"
@@ -206,5 +207,30 @@ START_TEST(jobs_whose_loading_fails_are_loaded_later)
 }
 END_TEST
 
-TEST_MAIN("jobs/memory", each_failed_allocation_is_reported_and_leaves_a_sound_store,
+/* ---- Blocks */
+
+START_TEST(a_store_counts_its_memory)
+{
+	static struct jobs_local jobs;
+	char *block;
+
+	test_memory_init(&memory, 3);
+	jobs.allocator = &memory.table;
+	block = ww_jobs_allocate(&jobs, 10);
+	ck_assert_uint_eq(jobs.bytes, 10);
+	memset(block, 'x', 10);
+	block = ww_jobs_resize(&jobs, block, 10, 20);
+	ck_assert_mem_eq(block, "xxxxxxxxxx\0\0\0\0\0\0\0\0\0\0", 20);
+	ck_assert_uint_eq(jobs.bytes, 20);
+	ck_assert_uint_eq(memory.bytes, 20);
+	ck_assert_ptr_null(ww_jobs_resize(&jobs, block, 20, 40));
+	ck_assert_uint_eq(jobs.bytes, 20);
+	ww_jobs_give(&jobs, NULL, 7);
+	ww_jobs_give(&jobs, block, 20);
+	ck_assert_uint_eq(jobs.bytes, 0);
+	ck_assert_uint_eq(memory.blocks, 0);
+}
+END_TEST
+
+TEST_MAIN("jobs/memory", a_store_counts_its_memory, each_failed_allocation_is_reported_and_leaves_a_sound_store,
     a_job_is_written_whole_when_the_index_has_just_taken_it_over, jobs_whose_loading_fails_are_loaded_later)

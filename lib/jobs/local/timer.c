@@ -1,0 +1,32 @@
+/*
+ * Timers of the driver whose callbacks become calls, as those of other threads do. A callback may run already when its
+ * timer is cancelled. Its call comes later, and finds another handle.
+ */
+#include "lib/jobs/local/timer.h"
+
+#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/queue.h"
+
+void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_handle *timer)
+{
+	if (*timer && ww_driver_cancel(driver, *timer) == 0)
+		jobs->late++;
+	*timer = 0;
+}
+
+void ww_jobs_submit_firing(struct jobs_local *jobs, call_fn *fn, void *owner, const struct ww_firing *firing)
+{
+	struct jobs_call call = {.context = owner, .token = firing->handle};
+
+	(void)ww_jobs_submit(jobs, fn, &call);
+}
+
+int ww_jobs_take_firing(struct jobs_local *jobs, const struct jobs_call *firing, ww_handle *timer)
+{
+	if (jobs->closed || *timer != firing->token) {
+		jobs->late -= jobs->late > 0;
+		return 0;
+	}
+	*timer = 0;
+	return 1;
+}
