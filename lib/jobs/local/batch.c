@@ -2,6 +2,7 @@
 #include "lib/jobs/local/batch.h"
 
 #include "lib/base/time.h"
+#include "lib/jobs/local/load.h"
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/local/writing.h"
 

@@ -131,8 +131,17 @@ void ww_jobs_clock_save(struct jobs_local *jobs)
 
 void ww_jobs_clock_open(struct jobs_local *jobs, int is_new)
 {
+	jobs->elapsed = (struct timeline){
+	    .jobs = jobs, .driver = jobs->config.driver, .table = STORE_DUE, .wants = 1, .planned = UINT64_MAX};
+	jobs->wall = (struct timeline){.jobs = jobs,
+	    .driver = jobs->config.wall,
+	    .table = STORE_WALL,
+	    .wants = jobs->config.wall != NULL,
+	    .planned = UINT64_MAX};
 	set_offset(jobs, is_new);
 	if (is_new)
 		ww_jobs_clock_save(jobs);
 	plan_save(jobs);
+	jobs->elapsed.opened = ww_jobs_time(&jobs->elapsed);
+	jobs->wall.opened = ww_jobs_time(&jobs->wall);
 }

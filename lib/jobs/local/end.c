@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/base/random.h"
+#include "lib/jobs/local/end.h"
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/local/writing.h"
 

@@ -94,23 +94,13 @@ static int has_timer(const struct image *image)
 	return image->state == WW_JOB_DELAYED || image->state == WW_JOB_RESERVED;
 }
 
-static int come_due(struct jobs_local *jobs, struct entry *entry)
-{
-	struct image image = entry->is;
-
-	ww_jobs_count_late(ww_jobs_timeline(jobs, image.wall), image.due);
-	ww_jobs_tell_read(jobs, WW_EVENT_DUE, entry->id);
-	image.state = WW_JOB_READY;
-	return ww_jobs_place(jobs, entry->id, &image);
-}
-
 static int expire(struct jobs_local *jobs, struct jobs_call *firing)
 {
 	struct entry *entry = firing->context;
 
 	if (!ww_jobs_take_firing(jobs, firing, &entry->timer))
 		return WW_OK;
-	int error = entry->is.state == WW_JOB_RESERVED ? ww_jobs_time_out(jobs, entry) : come_due(jobs, entry);
+	int error = entry->is.state == WW_JOB_RESERVED ? jobs->time_out(jobs, entry) : jobs->come_due(jobs, entry);
 	/* If that failed before a note could set the timer again, set it here: try again later. */
 	if (error && !entry->timer && has_timer(&entry->is)) {
 		jobs->undoing = 1;

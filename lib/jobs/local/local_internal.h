@@ -30,6 +30,7 @@
 #include "lib/jobs/backend.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/record.h"
+#include "lib/jobs/local/timeline.h"
 #include "lib/jobs/store/store.h"
 
 struct jobs_local;
@@ -43,23 +44,6 @@ struct tube;
 /* No tube has this number. */
 #define ALL_TUBES UINT32_MAX
 #define SOONEST_MOST 8
-
-/* A clock and the jobs on it. */
-struct timeline {
-	struct jobs_local *jobs;
-	struct ww_driver *driver; /* NULL: the store has no driver of this clock */
-	uint64_t offset;          /* the time of jobs minus the driver's time */
-	enum store_table table;
-	uint64_t edge_due; /* each job that is due before this, or then and with an id up to edge_id, has an entry */
-	uint64_t edge_id;
-	uint64_t first;   /* no job that waits is due before this */
-	uint64_t opened;  /* when the store was opened */
-	size_t loaded;    /* delayed entries */
-	int cut;          /* the last load stopped at the edge because there were entries enough */
-	int wants;        /* load more after the current batch */
-	uint64_t planned; /* when to set `wants`, or UINT64_MAX */
-	ww_handle timer;  /* of that time */
-};
 
 /* A job in memory. Only the members that job_record has are stored. */
 struct image {
@@ -305,6 +289,9 @@ struct jobs_local {
 	unsigned char *buffer; /* for a record to write */
 	size_t buffer_size;
 
+	/* What becomes of an entry whose timer has fired: what entries.c calls. */
+	int (*come_due)(struct jobs_local *jobs, struct entry *entry);
+	int (*time_out)(struct jobs_local *jobs, struct entry *entry);
 	struct slab entries;
 	struct table ids;
 	struct tube *tubes;
@@ -381,23 +368,9 @@ int ww_jobs_heap_reserve(struct jobs_local *jobs, struct ready_heap *heap);
 void ww_jobs_heap_add(struct ready_heap *heap, struct entry *entry);
 void ww_jobs_heap_remove(struct ready_heap *heap, struct entry *entry);
 
-/* ---- timeline.c */
-
-uint64_t ww_jobs_time(const struct timeline *line);
-struct timeline *ww_jobs_timeline(struct jobs_local *jobs, int wall);
-/* Whether a job with this due time lies before the edge. */
-int ww_jobs_is_near(const struct timeline *line, uint64_t due, uint64_t id);
-/* Count the lateness of a job that becomes ready now, unless it came due while the store was closed. */
-void ww_jobs_count_late(const struct timeline *line, uint64_t due);
-/* A job beyond the edge was stored: plan to load it in time. */
-void ww_jobs_plan(struct timeline *line, uint64_t due);
-/* Between two batches: load more if that is wanted, or forget the latest entries if there are too many. */
-void ww_jobs_load(struct timeline *line);
-void ww_jobs_time_open(struct jobs_local *jobs, int is_new);
-
 /* ---- clock.c */
 
-/* Let elapsed time go on where it was. */
+/* Make both timelines. Let elapsed time go on where it was. */
 void ww_jobs_clock_open(struct jobs_local *jobs, int is_new);
 /* Note both clocks for the next opening. */
 void ww_jobs_clock_save(struct jobs_local *jobs);
@@ -619,23 +592,10 @@ void ww_jobs_plan_forget(struct jobs_local *jobs, uint64_t at);
 /* The store is open: plan what is to be forgotten. A callback may come at once, so this is a call, as callbacks are. */
 call_fn ww_jobs_ended_open;
 
-/* ---- end.c */
-
-/* The time to run of a lease is up. */
-int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry);
-
 /* The store behind a handle of this kind. */
 static inline struct jobs_local *local_of(struct ww_jobs *jobs)
 {
 	return (struct jobs_local *)jobs; /* its first member */
-}
-
-/* The time `span` later, or the last time there is. */
-static inline uint64_t time_after(uint64_t time, uint64_t span)
-{
-	const uint64_t end = WW_DRIVER_TIME_MAX * 2;
-
-	return span > end || time > end - span ? end : time + span;
 }
 
 #endif

@@ -9,6 +9,8 @@
 #include "lib/jobs/body.h"
 #include "lib/jobs/local/batch.h"
 #include "lib/jobs/local/call.h"
+#include "lib/jobs/local/end.h"
+#include "lib/jobs/local/load.h"
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/local/memory.h"
 #include "lib/jobs/local/queue.h"
@@ -161,7 +163,7 @@ static int read_all(struct jobs_local *jobs)
 	if (!error)
 		error = ww_jobs_tubes_open(jobs);
 	if (!error)
-		ww_jobs_time_open(jobs, is_new);
+		ww_jobs_clock_open(jobs, is_new);
 	if (!error)
 		error = ww_jobs_rules_open(jobs);
 	if (!error)
@@ -270,6 +272,8 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	jobs->config.allocator = allocator;
 	jobs->last = &jobs->first;
 	jobs->commit = ww_jobs_commit_batch;
+	jobs->come_due = ww_jobs_come_due;
+	jobs->time_out = ww_jobs_time_out;
 	jobs->forget_at = UINT64_MAX;
 	STAILQ_INIT(&jobs->idle_groups);
 	jobs->forks = ww_fork_watch();
