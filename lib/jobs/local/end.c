@@ -3,6 +3,7 @@
 
 #include "lib/base/random.h"
 #include "lib/jobs/local/end.h"
+#include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/local/writing.h"
 

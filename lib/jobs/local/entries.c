@@ -1,6 +1,7 @@
 /* The jobs in memory: entries, found by id, each with a timer or in the heap of its tube. */
 #include <string.h>
 
+#include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/local/timer.h"
 #include "lib/jobs/local/writing.h"

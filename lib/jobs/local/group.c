@@ -1,6 +1,7 @@
-/* The groups of a tube, which take turns, and the choice of the tube's next job. */
+/* The groups of a tube, which take turns: their names, their row, and their ready jobs. */
 #include <string.h>
 
+#include "lib/jobs/local/gate.h"
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/local/memory.h"
 
@@ -228,7 +229,7 @@ void ww_jobs_group_turn(struct group *group)
 	join(group);
 }
 
-static void hold(struct group *group)
+void ww_jobs_group_hold(struct group *group)
 {
 	leave(group);
 	group->place = GROUP_HELD;
@@ -269,40 +270,4 @@ void ww_jobs_ready_remove(struct entry *entry)
 		group->gate.tube->limits->held--;
 	if (group && !group->heap->count)
 		leave(group);
-}
-
-int ww_jobs_ready_next(struct tube *tube, struct entry **entry)
-{
-	struct limits *limits = tube->limits;
-	struct group *group;
-	int held;
-
-	*entry = tube->heap.count ? tube->heap.at[0] : NULL;
-	if (!limits)
-		return *entry != NULL;
-	held = ww_jobs_gate_hold(&limits->whole);
-	if (held)
-		return held < 0 ? held : 0;
-	while ((group = TAILQ_FIRST(&limits->row))) {
-		held = ww_jobs_gate_hold(&group->gate);
-		if (held < 0)
-			return held;
-		*entry = group->heap->at[0];
-		if (!held)
-			return 1;
-		hold(group);
-	}
-	return 0;
-}
-
-struct entry *ww_jobs_ready_first(const struct tube *tube)
-{
-	const struct group *group = tube->limits ? TAILQ_FIRST(&tube->limits->row) : NULL;
-
-	if (!tube->limits || (!group && tube->heap.count))
-		return tube->heap.at[0];
-	if (!group)
-		for (group = tube->limits->named; !group->heap->count;)
-			group = group->hh.next;
-	return group->heap->at[0];
 }

@@ -417,12 +417,10 @@ struct group *ww_jobs_group_of(const struct image *image);
 int ww_jobs_ready_reserve(const struct image *image);
 void ww_jobs_ready_add(struct entry *entry);
 void ww_jobs_ready_remove(struct entry *entry);
-/* The job of a tube that may start next. Returns 1, 0 if there is none, or an error. */
-int ww_jobs_ready_next(struct tube *tube, struct entry **entry);
-/* Some ready job of a tube that has any: the next one if one may start. */
-struct entry *ww_jobs_ready_first(const struct tube *tube);
 /* It may start jobs again: let it into the row, if it has ready ones. */
 void ww_jobs_group_let(struct group *group);
+/* Its limit holds its ready jobs. */
+void ww_jobs_group_hold(struct group *group);
 /* It stands at the end of the row now. */
 void ww_jobs_group_turn(struct group *group);
 /* A group may have neither entries nor a limit any more. */
@@ -440,31 +438,6 @@ void ww_jobs_window_add(struct window *window, uint64_t now);
 void ww_jobs_window_take(struct window *window);
 /* From when on there are at most so many in the last span. */
 uint64_t ww_jobs_window_below(const struct window *window, uint64_t most);
-
-/* ---- limit.c */
-
-/* Whether nothing may start now; 0 for a tube without limits. */
-int ww_jobs_gate_holds(const struct gate *gate);
-/* The same of a gate with ready jobs. If the answer is 1, callers hear of it when one may start. Or an error. */
-int ww_jobs_gate_hold(struct gate *gate);
-/* A limit that now holds, or from now on, has its burst used up as of that time; 0: it has not. */
-void ww_jobs_gate_use_up(struct gate *gate, uint64_t time);
-/* What it counts is forgotten. */
-void ww_jobs_gate_forget(struct gate *gate);
-/* A timer is not needed any more. */
-void ww_jobs_gate_cancel(struct gate *gate);
-/* When the next start is allowed. */
-uint64_t ww_jobs_gate_allows(const struct gate *gate);
-/* Leases of the tube or group. */
-uint64_t ww_jobs_gate_running(const struct gate *gate);
-/* Whether a group's bucket is full: nothing is lost if the group is forgotten. */
-int ww_jobs_gate_is_rested(const struct gate *gate);
-/* For tubes with `limits`: a job has started; that start was none; or a lease has ended. */
-void ww_jobs_limit_start(const struct image *image);
-void ww_jobs_limit_return(const struct image *image);
-void ww_jobs_limit_end(const struct image *image);
-/* How many ready jobs of the tube cannot start. */
-uint64_t ww_jobs_limit_held(const struct tube *tube);
 
 /* ---- rule.c */
 

@@ -3,6 +3,7 @@
 
 #include "lib/jobs/body.h"
 #include "lib/jobs/filter.h"
+#include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/store/slot.h"
 

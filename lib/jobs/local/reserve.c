@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/jobs/body.h"
+#include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/local/writing.h"
 

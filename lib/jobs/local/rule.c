@@ -1,6 +1,7 @@
 /* Sets, stores, reads and lists limits. limit.c enforces them. */
 #include <string.h>
 
+#include "lib/jobs/local/gate.h"
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/local/writing.h"
 
