@@ -3,6 +3,7 @@
 
 #include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/soonest.h"
 #include "lib/jobs/local/timer.h"
 #include "lib/jobs/local/writing.h"
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/search.h"
 #include "lib/jobs/local/timer.h"
 #include "lib/jobs/local/writing.h"
 
@@ -36,9 +37,9 @@ int ww_jobs_local_kick(struct jobs_local *jobs, struct jobs_call *call)
 
 	while (!error && tube && kicked < call->most) {
 		if (buried)
-			error = ww_jobs_first_buried(jobs, tube, &id);
+			error = ww_jobs_search_buried(jobs, tube, &id);
 		else
-			error = ww_jobs_soonest(jobs, tube, &id);
+			error = ww_jobs_search_delayed(jobs, tube, &id);
 		if (!error)
 			error = ww_jobs_read(jobs, id, &record);
 		if (!error)

@@ -34,6 +34,7 @@
 #include "lib/jobs/store/store.h"
 
 struct jobs_local;
+struct soonest;
 struct tube;
 
 /* Entries that are loaded at once. */
@@ -43,7 +44,6 @@ struct tube;
 #define NO_PLACE UINT32_MAX
 /* No tube has this number. */
 #define ALL_TUBES UINT32_MAX
-#define SOONEST_MOST 8
 
 /* A job in memory. Only the members that job_record has are stored. */
 struct image {
@@ -69,19 +69,6 @@ struct entry {
 	uint32_t index;
 	uint32_t place; /* in its tube's heap */
 	struct image is;
-};
-
-/* The delayed jobs of a tube on one clock that are due first (soonest.c). */
-struct soonest {
-	uint64_t taken_back; /* how many batches were when this was right */
-	uint64_t now;        /* when somebody asked last */
-	uint64_t until_due;  /* each that is due after `now` and comes before this place is in jobs[] */
-	uint64_t until_id;
-	unsigned count;
-	struct {
-		uint64_t due;
-		uint64_t id;
-	} jobs[SOONEST_MOST];
 };
 
 /* Ready entries; the least (priority, id) comes first. */
@@ -484,16 +471,6 @@ int ww_jobs_counts_next(struct jobs_local *jobs, struct slot_count *count);
 int ww_jobs_counts_all(struct jobs_local *jobs, const struct slot_count *count, uint64_t *number);
 /* The count of a pair of COUNTS. */
 int ww_jobs_counts_read(struct store_bytes key, struct store_bytes value, struct slot_count *count);
-
-/* ---- soonest.c */
-
-/* Find the delayed job of a tube that is due soonest. WW_ENOTFOUND: the tube has none. */
-int ww_jobs_soonest(struct jobs_local *jobs, struct tube *tube, uint64_t *id);
-/* A job waits now, or not any more. */
-void ww_jobs_soonest_add(struct tube *tube, int wall, uint64_t due, uint64_t id);
-void ww_jobs_soonest_remove(struct tube *tube, int wall, uint64_t due, uint64_t id);
-/* Find the job of a tube that was buried first, or WW_ENOTFOUND. */
-int ww_jobs_first_buried(struct jobs_local *jobs, struct tube *tube, uint64_t *id);
 
 /* ---- records.c */
 

@@ -5,6 +5,7 @@
 #include "lib/jobs/filter.h"
 #include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/search.h"
 #include "lib/jobs/store/slot.h"
 
 /* Bounds of one page of a list: the records that do not match, and the bytes. Other calls wait meanwhile. */
@@ -95,9 +96,9 @@ int ww_jobs_local_peek_next(struct jobs_local *jobs, struct jobs_call *call)
 	if (call->state == WW_JOB_READY && tube->ready)
 		id = ww_jobs_ready_first(tube)->id, error = WW_OK;
 	else if (call->state == WW_JOB_DELAYED)
-		error = ww_jobs_soonest(jobs, tube, &id);
+		error = ww_jobs_search_delayed(jobs, tube, &id);
 	else if (call->state == WW_JOB_BURIED)
-		error = ww_jobs_first_buried(jobs, tube, &id);
+		error = ww_jobs_search_buried(jobs, tube, &id);
 	if (!error)
 		error = ww_jobs_read(jobs, id, &record);
 	return error ? error : show(jobs, call, id, &record);

@@ -7,6 +7,7 @@
 #include "lib/base/random.h"
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/soonest.h"
 #include "lib/jobs/local/writing.h"
 #include "lib/jobs/store/files.h"
 
