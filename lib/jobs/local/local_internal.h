@@ -28,6 +28,7 @@
 #include "lib/base/slab.h"
 #include "lib/base/table.h"
 #include "lib/jobs/backend.h"
+#include "lib/jobs/local/meta.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/record.h"
 #include "lib/jobs/local/timeline.h"
@@ -203,30 +204,6 @@ struct counts {
 	uint32_t room;
 	uint32_t dirty; /* the first that is not stored, as its place in the array and 1; 0: none */
 	struct table index;
-};
-
-/*
- * Unless each answer is stable, so many ids are set aside at a time, and that is synced: an id that was given is not given
- * again after a power failure.
- */
-#define IDS_AHEAD 10000u
-
-/* The records of META. */
-struct meta {
-	uint64_t next_id;
-	uint64_t id_bound; /* ids below it may have been given; the next opening begins there */
-	uint64_t accepted;
-	uint64_t ended;
-	uint64_t epoch;   /* how often the store was opened */
-	uint64_t burials; /* since the store was made */
-	uint64_t offset;  /* elapsed time of jobs minus elapsed time of the system, in the boot of boot_id */
-	uint64_t elapsed; /* time of the last write */
-	uint64_t wall;    /* the same moment on the wall clock */
-	uint64_t secret;  /* seed of the hashes of keys: nobody can choose keys that collide */
-	unsigned char boot_id[16];
-	/* Only in memory: the runs that are kept; last_run + 1 == first_run: none. */
-	uint64_t first_run;
-	uint64_t last_run;
 };
 
 /* Runs that ended in this batch, each behind its size (history.c). */
@@ -497,10 +474,6 @@ int ww_jobs_key(
     struct jobs_local *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id, struct job_record *record);
 /* Find the job of a ref, and its record. */
 int ww_jobs_refer(struct jobs_local *jobs, const struct ww_job_ref *ref, uint64_t *id, struct job_record *record);
-int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new);
-/* Read one pair of META. WW_ECORRUPT, WW_EVERSION. */
-int ww_jobs_meta_take(struct meta *meta, struct store_bytes key, struct store_bytes value);
-int ww_jobs_meta_write(struct jobs_local *jobs);
 /* The image of a stored job without a lease, ready if it is due. Its group is not filled in. */
 struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *record);
 /* Add the counts that only memory knows. The entry may be NULL. */
