@@ -2,8 +2,18 @@
 #include "lib/jobs/local/batch.h"
 
 #include "lib/base/time.h"
+#include "lib/jobs/local/counts.h"
+#include "lib/jobs/local/ended.h"
+#include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/group.h"
+#include "lib/jobs/local/history.h"
 #include "lib/jobs/local/load.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/meta.h"
+#include "lib/jobs/local/rule.h"
+#include "lib/jobs/local/timeline.h"
+#include "lib/jobs/local/told.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
 static void take_back(struct jobs_local *jobs)

@@ -3,8 +3,17 @@
 
 #include "lib/base/time.h"
 #include "lib/jobs/body.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/check.h"
+#include "lib/jobs/local/end.h"
+#include "lib/jobs/local/forecast.h"
+#include "lib/jobs/local/history.h"
+#include "lib/jobs/local/kick.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/look.h"
+#include "lib/jobs/local/put.h"
 #include "lib/jobs/local/queue.h"
+#include "lib/jobs/local/reserve.h"
+#include "lib/jobs/local/rule.h"
 
 static call_fn *const functions[] = {
     [JOBS_PUT] = ww_jobs_local_put,

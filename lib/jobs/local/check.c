@@ -1,11 +1,16 @@
 /* Checks a store: everything that must hold between records, indices and counts. */
+#include "lib/jobs/local/check.h"
+
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/counts.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/records.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/store/slot.h"
 
 /* What a slot has, and what its count says. */

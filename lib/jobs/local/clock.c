@@ -6,11 +6,14 @@
  *        last write    opening
  *        wall clock    wall clock        two readings, of which either may be wrong
  */
+#include "lib/jobs/local/clock.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/time.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/timer.h"
 #include "lib/jobs/local/writing.h"
 

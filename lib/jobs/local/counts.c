@@ -8,10 +8,13 @@
  * Counts that a batch has changed are in memory until its end, or until a call wants to read them. They also serve as a
  * cache. After a failure the cache is dropped, and the store has the counts as they were before.
  */
+#include "lib/jobs/local/counts.h"
+
 #include <string.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 #include "lib/jobs/store/slot.h"
 

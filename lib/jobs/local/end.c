@@ -1,10 +1,18 @@
 /* Ends leases: finish, release, return, bury, or a time to run that is up. Touch extends one. */
+#include "lib/jobs/local/end.h"
+
 #include <string.h>
 
 #include "lib/base/random.h"
-#include "lib/jobs/local/end.h"
+#include "lib/jobs/local/ended.h"
+#include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/history.h"
 #include "lib/jobs/local/limit.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/records.h"
+#include "lib/jobs/local/timeline.h"
+#include "lib/jobs/local/told.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
 /* The entry of the call's lease, or NULL if that has ended. */

@@ -7,8 +7,13 @@
  * The key and the id of such a job lead there. It is in no list of its tube, and in none of the counts except `kept`.
  * One timer waits for the first of them.
  */
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/ended.h"
+
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/records.h"
+#include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/timer.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
 /* The most that are forgotten in one write. */

@@ -1,10 +1,16 @@
 /* The jobs in memory: entries, found by id, each with a timer or in the heap of its tube. */
+#include "lib/jobs/local/entries.h"
+
 #include <string.h>
 
+#include "lib/jobs/local/group.h"
+#include "lib/jobs/local/heap.h"
 #include "lib/jobs/local/limit.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/soonest.h"
+#include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/timer.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
 /* ---- By id */

@@ -1,7 +1,13 @@
 /* Forecasts how many jobs come due in each of the next spans of time, from the counts of the slots. */
+#include "lib/jobs/local/forecast.h"
+
 #include <string.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/counts.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/records.h"
+#include "lib/jobs/local/timeline.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/store/slot.h"
 
 /*

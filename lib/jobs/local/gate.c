@@ -1,11 +1,12 @@
-/*
- * A gate of a tube or a group: how many of its jobs run, how often one started, and whether one may start now. It only
- * counts; limit.c holds jobs and lets them go.
- */
+/* A gate of a tube or a group counts starts and leases, and compares them with its limit. */
 #include "lib/jobs/local/gate.h"
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/group.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/rule.h"
+#include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/timer.h"
+#include "lib/jobs/local/window.h"
 
 /*
  * While jobs wait, up to SLACK of a start's lateness is made up at once. If a limit's starts are at most QUICK apart,

@@ -1,9 +1,14 @@
 /* The groups of a tube, which take turns: their names, their row, and their ready jobs. */
+#include "lib/jobs/local/group.h"
+
 #include <string.h>
 
+#include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/gate.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/heap.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/rule.h"
 
 /* The idle groups that one batch looks at. */
 enum { LOOKS = 16 };

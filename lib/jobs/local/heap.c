@@ -1,5 +1,7 @@
 /* The ready jobs of a tube or of a group: a heap with four children per node, which lie next to each other in memory. */
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/heap.h"
+
+#include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/memory.h"
 
 enum { CHILDREN = 4 };

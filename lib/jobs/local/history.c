@@ -9,11 +9,21 @@
  *
  * A worker may report on a run before it ends. The report is in memory, under the job's id and the lease's token.
  */
+#include "lib/jobs/local/history.h"
+
 #include <string.h>
 
 #include "lib/base/time.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/clock.h"
+#include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/records.h"
+#include "lib/jobs/local/timeline.h"
+#include "lib/jobs/local/told.h"
+#include "lib/jobs/local/tube.h"
+
+#define RUN_KEY "run"
 
 enum {
 	LOOK_MAX = 1000, /* in one call: the store is locked meanwhile */

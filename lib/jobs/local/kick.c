@@ -1,9 +1,16 @@
 /* Kicks jobs, and pauses tubes. */
+#include "lib/jobs/local/kick.h"
+
 #include <string.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/records.h"
 #include "lib/jobs/local/search.h"
+#include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/timer.h"
+#include "lib/jobs/local/told.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
 /* ---- Kick */

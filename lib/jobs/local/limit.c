@@ -1,9 +1,13 @@
 /* What limits let start: the next job of a tube, or nothing until a gate lets one go. */
 #include "lib/jobs/local/limit.h"
 
+#include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/gate.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/group.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/timer.h"
+#include "lib/jobs/local/tube.h"
 
 /* ---- Holding jobs */
 

@@ -1,8 +1,13 @@
 /* Jobs that come near, which are loaded, and jobs that come due: when they are loaded, or when their timers fire. */
 #include "lib/jobs/local/load.h"
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/group.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
+#include "lib/jobs/local/told.h"
+#include "lib/jobs/local/tube.h"
 
 /* ---- Due */
 

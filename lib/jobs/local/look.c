@@ -1,11 +1,19 @@
 /* Looks at jobs and tubes: peek, list, forecast, statistics. */
+#include "lib/jobs/local/look.h"
+
 #include <string.h>
 
 #include "lib/jobs/body.h"
 #include "lib/jobs/filter.h"
+#include "lib/jobs/local/counts.h"
+#include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/group.h"
 #include "lib/jobs/local/limit.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/records.h"
 #include "lib/jobs/local/search.h"
+#include "lib/jobs/local/timeline.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/store/slot.h"
 
 /* Bounds of one page of a list: the records that do not match, and the bytes. Other calls wait meanwhile. */

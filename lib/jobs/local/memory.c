@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
 
 void *ww_jobs_allocate(struct jobs_local *jobs, size_t size)
 {

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "lib/base/random.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/clock.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/store/files.h"
 
 static const char magic[] = "weekwheel jobs";

@@ -1,8 +1,16 @@
 /* Puts, moves and cancels jobs. */
+#include "lib/jobs/local/put.h"
+
 #include <string.h>
 
 #include "lib/base/time.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/ended.h"
+#include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/records.h"
+#include "lib/jobs/local/timeline.h"
+#include "lib/jobs/local/told.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
 /* Fill in the due time and the delay from either of them, as the flags say. */

@@ -7,7 +7,7 @@
 #include "lib/jobs/local/queue.h"
 
 #include "lib/base/fork.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
 
 /* On the stack of the thread that waits for it. */
 struct queued_call {

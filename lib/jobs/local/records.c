@@ -1,12 +1,20 @@
 /* Reads and writes jobs in the store: records, and the indices that lead to them. */
+#include "lib/jobs/local/records.h"
+
 #include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/counts.h"
+#include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/group.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/record.h"
 #include "lib/jobs/local/soonest.h"
+#include "lib/jobs/local/timeline.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
 /* ---- Where things lie */

@@ -4,9 +4,15 @@
 #include <string.h>
 
 #include "lib/base/memory.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/ended.h"
+#include "lib/jobs/local/history.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/meta.h"
 #include "lib/jobs/local/queue.h"
+#include "lib/jobs/local/records.h"
+#include "lib/jobs/local/rule.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 #include "lib/jobs/store/files.h"
 #include "lib/jobs/store/salvage.h"

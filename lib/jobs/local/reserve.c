@@ -1,9 +1,17 @@
 /* Leases jobs: the best ones of some tubes, or one by its id. */
+#include "lib/jobs/local/reserve.h"
+
 #include <string.h>
 
 #include "lib/jobs/body.h"
+#include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/group.h"
 #include "lib/jobs/local/limit.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/records.h"
+#include "lib/jobs/local/timeline.h"
+#include "lib/jobs/local/told.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
 /*

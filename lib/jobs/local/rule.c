@@ -1,9 +1,16 @@
 /* Sets, stores, reads and lists limits. limit.c enforces them. */
+#include "lib/jobs/local/rule.h"
+
 #include <string.h>
 
 #include "lib/jobs/local/gate.h"
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/group.h"
+#include "lib/jobs/local/local.h"
+#include "lib/jobs/local/timeline.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
+
+#define LIMIT_KEY "limit"
 
 /*
  * A limit in META, under "limit" and a number of its own. Its value:

@@ -8,9 +8,13 @@
 
 #include <string.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/counts.h"
+#include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/records.h"
 #include "lib/jobs/local/soonest.h"
+#include "lib/jobs/local/timeline.h"
 #include "lib/jobs/store/slot.h"
 
 /* ---- Delayed jobs */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
 
 /* What is known of a tube, or NULL. */
 static struct soonest *known_of(const struct tube *tube, int wall)

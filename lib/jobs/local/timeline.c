@@ -1,7 +1,7 @@
 /* The two clocks of jobs: the time on each, the edge of what is loaded, and when to load more. */
 #include "lib/jobs/local/timeline.h"
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/timer.h"
 
 /* ---- Clocks */

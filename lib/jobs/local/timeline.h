@@ -1,7 +1,10 @@
 #ifndef LIB_JOBS_LOCAL_TIMELINE_H
 #define LIB_JOBS_LOCAL_TIMELINE_H
 
-/* The two clocks of jobs, elapsed time and wall time. */
+/*
+ * The two clocks of jobs, elapsed time and wall time (J5): the time on each, up to which due time jobs have entries,
+ * and when to load more. No function fails.
+ */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,12 +32,13 @@ struct timeline {
 };
 
 struct timeline *ww_jobs_timeline(struct jobs_local *jobs, int wall);
+/* The time now. Also for other threads, once the store is open. */
 uint64_t ww_jobs_time(const struct timeline *line);
 /* Whether a job with this due time lies before the edge. */
 int ww_jobs_is_near(const struct timeline *line, uint64_t due, uint64_t id);
 /* Count the lateness of a job that becomes ready now, unless it came due while the store was closed. */
 void ww_jobs_count_late(const struct timeline *line, uint64_t due);
-/* A job beyond the edge was stored: plan to load it in time. */
+/* A job beyond the edge was stored: plan to load it in time, half a window before it is due. */
 void ww_jobs_plan(struct timeline *line, uint64_t due);
 /* Load more at this time of the timeline or, if there is no timer to be had, at the end of the next call. */
 void ww_jobs_plan_at(struct timeline *line, uint64_t at);

@@ -1,10 +1,7 @@
-/*
- * Timers of the driver whose callbacks become calls, as those of other threads do. A callback may run already when its
- * timer is cancelled. Its call comes later, and finds another handle.
- */
+/* Timers of the driver whose callbacks become calls: they are cancelled, submitted, and recognized. */
 #include "lib/jobs/local/timer.h"
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/queue.h"
 
 void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_handle *timer)

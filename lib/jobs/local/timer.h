@@ -1,14 +1,18 @@
 #ifndef LIB_JOBS_LOCAL_TIMER_H
 #define LIB_JOBS_LOCAL_TIMER_H
 
-/* Timers whose callbacks become calls. */
+/*
+ * Timers whose callbacks become calls, as those of other threads do. A callback may run already when its timer is
+ * cancelled; its call comes later, and finds another handle. Until then it counts as `late`, and what it looks at must
+ * stay.
+ */
 
 #include "lib/jobs/local/queue.h"
 #include "weekwheel/driver.h"
 
-/* Cancel a timer. If its callback runs already, that finds another handle. */
+/* Cancel a timer, and clear its handle; 0: there is none. */
 void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_handle *timer);
-/* In a callback: call fn with the owner of the timer as its context and with the handle as its token. */
+/* In a callback, in any thread: call fn with the owner of the timer as its context and with the handle as its token. */
 void ww_jobs_submit_firing(struct jobs_local *jobs, call_fn *fn, void *owner, const struct ww_firing *firing);
 /* In that call: whether the timer is still set. If it is, clear its handle. */
 int ww_jobs_take_firing(struct jobs_local *jobs, const struct jobs_call *firing, ww_handle *timer);

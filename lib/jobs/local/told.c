@@ -1,11 +1,13 @@
-/*
- * The events of jobs, for the listener. They are reported when the batch is written, and dropped if it fails. While
- * there is no listener, nothing is kept, and no key is read.
- */
+/* The events of jobs are noted as bytes, and read again for the listener when the batch is written. */
+#include "lib/jobs/local/told.h"
+
 #include <string.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/records.h"
+#include "lib/jobs/local/timeline.h"
+#include "lib/jobs/local/tube.h"
 #include "lib/jobs/tell.h"
 
 /* If the events of a batch take more than this, one event replaces the last ones and reports their loss. */
@@ -23,7 +25,7 @@ struct told {
 	uint8_t error;
 };
 
-int ww_jobs_listens(struct jobs_local *jobs)
+static int listens(struct jobs_local *jobs)
 {
 	return ww_jobs_is_heard(&jobs->base);
 }
@@ -70,7 +72,7 @@ void ww_jobs_tell(
 	const struct tube *tube;
 	struct store_bytes error = {"", 0};
 
-	if (!ww_jobs_listens(jobs))
+	if (!listens(jobs))
 		return;
 	tube = ww_jobs_tube_number(jobs, record->tube);
 	if (kind == WW_EVENT_RELEASED || kind == WW_EVENT_TIMED_OUT || kind == WW_EVENT_BURIED)
@@ -94,7 +96,7 @@ void ww_jobs_tell_read(struct jobs_local *jobs, enum ww_event_kind kind, uint64_
 {
 	struct job_record record;
 
-	if (ww_jobs_listens(jobs) && ww_jobs_read(jobs, id, &record) == WW_OK)
+	if (listens(jobs) && ww_jobs_read(jobs, id, &record) == WW_OK)
 		ww_jobs_tell(jobs, kind, id, &record, 0);
 }
 
@@ -134,7 +136,7 @@ void ww_jobs_told(struct jobs_local *jobs)
 		ww_jobs_tell_event(&jobs->base, &lost);
 	ww_jobs_untold(jobs);
 	/* Memory is not kept for a batch that was large, or for listeners that have left. */
-	if (jobs->told_room > 65536 || (jobs->told && !ww_jobs_listens(jobs))) {
+	if (jobs->told_room > 65536 || (jobs->told && !listens(jobs))) {
 		ww_jobs_give(jobs, jobs->told, jobs->told_room);
 		jobs->told = NULL;
 		jobs->told_room = 0;

@@ -1,9 +1,13 @@
 /* Tubes: their names, numbers, counts and pauses. */
+#include "lib/jobs/local/tube.h"
+
 #include <string.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/group.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
 #include "lib/jobs/local/soonest.h"
+#include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/writing.h"
 
 enum {

@@ -1,9 +1,6 @@
-/*
- * The starts of the last span of time, counted in slices: how many there were, and when there will be fewer.
- *
- *     |  3 |  0 |  5 | ... |  1 |     the latest slice and the 128 before it: the span and one slice more
- */
-#include "lib/jobs/local/local_internal.h"
+/* Counts the starts of the last span of time in slices, the oldest of which go as time passes. */
+#include "lib/jobs/local/window.h"
+
 #include "lib/jobs/local/memory.h"
 
 enum { SLICES = WINDOW_SLICES + 1 };

@@ -1,7 +1,7 @@
 /* What a batch may change: it begins a write of the store, and notes how to take each change back. */
 #include "lib/jobs/local/writing.h"
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
 
 int ww_jobs_writing(struct jobs_local *jobs)

@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
 #include "tests/support/suite.h"
 #include "weekwheel/weekwheel.h"
 

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/jobs/local/load.h"
 #include "tests/lib/jobs/fixture.h"
 
 static struct world world;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/jobs/local/group.h"
 #include "tests/lib/jobs/fixture.h"
 #include "tests/support/seed.h"
 

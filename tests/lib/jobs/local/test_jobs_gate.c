@@ -2,6 +2,8 @@
 /* tier: check */
 #include "lib/jobs/local/gate.h"
 
+#include "lib/jobs/local/group.h"
+#include "lib/jobs/local/window.h"
 #include "tests/lib/jobs/fixture.h"
 
 static struct world world;

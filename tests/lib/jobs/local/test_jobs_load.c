@@ -1,5 +1,8 @@
 /* Jobs are loaded before they are due, not all at once, and become ready in time. */
 /* tier: check */
+#include "lib/jobs/local/load.h"
+
+#include "lib/jobs/local/entries.h"
 #include "tests/lib/jobs/fixture.h"
 
 static struct world world;

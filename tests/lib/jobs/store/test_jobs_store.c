@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/local/local.h"
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
 

@@ -1,0 +1,28 @@
+#ifndef LIB_JOBS_LOCAL_ENDED_H
+#define LIB_JOBS_LOCAL_ENDED_H
+
+/*
+ * Jobs that have ended and are kept for their keys (J9), and the one timer for the first of them that is forgotten.
+ *
+ * Complexity: O(log n). At most `ended_max` are kept: then the first is forgotten for the next.
+ */
+
+#include <stdint.h>
+
+#include "lib/jobs/local/queue.h"
+#include "lib/jobs/local/record.h"
+
+/* Keep a job, which has just ended and has this record, instead of erasing it. */
+int ww_jobs_keep(struct jobs_local *jobs, uint64_t id, const struct job_record *old);
+/* Erase a job that has ended. */
+int ww_jobs_forget(struct jobs_local *jobs, uint64_t id, const struct job_record *old);
+/* Whether its time is over. It may still be there. */
+int ww_jobs_is_forgotten(const struct jobs_local *jobs, const struct job_record *record);
+/*
+ * Forget those whose time is over, from this time on. Without a timer nothing is planned, and a put forgets its key's.
+ */
+void ww_jobs_plan_forget(struct jobs_local *jobs, uint64_t at);
+/* The store is open: plan what is to be forgotten. A callback may come at once, so this is a call, as callbacks are. */
+call_fn ww_jobs_ended_open;
+
+#endif

@@ -1,0 +1,29 @@
+#ifndef LIB_JOBS_LOCAL_TOLD_H
+#define LIB_JOBS_LOCAL_TOLD_H
+
+/*
+ * What the listener hears when the batch is written (J11). While there is none, nothing is kept and no key is read. If
+ * the events of a batch take too much memory, one that says so replaces the last ones. No function fails.
+ */
+
+#include <stdint.h>
+
+#include "lib/jobs/local/record.h"
+#include "weekwheel/jobs.h"
+
+struct jobs_local;
+
+/*
+ * The listener will hear what becomes of a job, which has this record then; `attempt` is its delivery. Called before
+ * the change is written, since bytes of the record may lie in the store: if the write fails, so does the batch.
+ */
+void ww_jobs_tell(
+    struct jobs_local *jobs, enum ww_event_kind kind, uint64_t id, const struct job_record *record, uint64_t attempt);
+/* The same for a job whose record is read only for this. */
+void ww_jobs_tell_read(struct jobs_local *jobs, enum ww_event_kind kind, uint64_t id);
+/* The batch is written: tell it all. */
+void ww_jobs_told(struct jobs_local *jobs);
+/* The batch has failed: tell nothing of it. */
+void ww_jobs_untold(struct jobs_local *jobs);
+
+#endif
