@@ -6,7 +6,7 @@
  * at all.
  *
  *     META     "meta", "now"              about the whole store: what seldom changes, and what every write changes
- *              "limit", number         -> a limit (local/limit.c)
+ *              "limit", number         -> a limit (local/rule.c)
  *     JOBS     id                      -> table, and its key there without the id: where the job lies
  *     DUE      due time, id            -> job     that waits on elapsed time: delayed, ready or reserved
  *     WALL     due time, id            -> job     such jobs on wall time
