@@ -2,19 +2,19 @@
 #define LIB_JOBS_BACKEND_H
 
 /*
- * The calls of jobs.c on a kind of store: the embedded one, or the one in Redis.
+ * The functions of jobs.h on a kind of store: the embedded one, or the one in Redis.
  *
  *     struct ww_jobs           struct jobs_backend, one for each kind
  *     +---------+              +---------+
  *     | backend | -----------> | close   |
- *     +---------+              |   ...   |
- *     | of the  |              | call    | <--- struct jobs_call: a function of jobs.h and its arguments
+ *     +---------+              | put     |
+ *     | of the  |              |   ...   |
  *     | kind    |              +---------+
  *
- * A call is a struct, so that a kind can queue it and let another thread execute it. jobs.c checks what it can without
- * the store. A kind may therefore rely on this: no pointer is NULL where jobs.h needs an object, a tube's name has 1 to
- * WW_TUBE_MAX bytes, each member of a spec except body_length is in its range, a delay is at most WW_DRIVER_TIME_MAX,
- * flags and states are known, a ref has an id or a tube and a key, the members of a limit are in their range. A pointer
+ * Arguments, results, errors and threads are those of jobs.h. jobs.c checks what it can without the store. A kind may
+ * therefore rely on this: no pointer is NULL where jobs.h needs an object, a tube's name has 1 to WW_TUBE_MAX bytes,
+ * each member of a spec except body_length is in its range, a delay is at most WW_DRIVER_TIME_MAX, flags and states are
+ * known, a ref has an id or a tube and a key, the members of a limit are in their range, and a filter is one. A pointer
  * may be NULL where jobs.h says "unless NULL". The kind itself checks a spec's body_length, and whether a due time
  * overflows its clock.
  */
@@ -24,95 +24,60 @@
 
 #include "weekwheel/jobs.h"
 
-/* JOBS_PUT is ww_jobs_put, and so on. */
-enum jobs_op {
-	JOBS_PUT,
-	JOBS_PUT_MANY,
-	JOBS_MOVE,
-	JOBS_CANCEL,
-	JOBS_RESERVE,
-	JOBS_RESERVE_MANY,
-	JOBS_WAIT,
-	JOBS_RESERVE_JOB,
-	JOBS_FINISH,
-	JOBS_FINISH_MANY,
-	JOBS_RELEASE,
-	JOBS_RETURN,
-	JOBS_BURY,
-	JOBS_TOUCH,
-	JOBS_REPORT,
-	JOBS_HISTORY,
-	JOBS_KICK,
-	JOBS_KICK_JOB,
-	JOBS_PAUSE,
-	JOBS_LIMIT_SET,
-	JOBS_LIMIT_GET,
-	JOBS_LIMIT_LIST,
-	JOBS_PEEK,
-	JOBS_PEEK_NEXT,
-	JOBS_STATE,
-	JOBS_LIST,
-	JOBS_FORECAST,
-	JOBS_STATS,
-	JOBS_TUBE,
-	JOBS_TUBES,
-	JOBS_CHECK
-};
-
-/* The arguments have the names of jobs.h, unless another name is given. Those that a function does not have are 0. */
-struct jobs_call {
-	enum jobs_op op;
-	enum ww_job_state state;
-	uint32_t flags;
-	uint32_t priority;
-	const struct ww_job_spec *spec;
-	const struct ww_job_ref *job;
-	uint64_t id;
-	uint64_t token;
-	uint64_t ns; /* due, delay, timeout or span */
-	const char *error;
-	const char *tube;
-	const char *const *tubes;
-	size_t count;  /* of tubes, puts, ends or counts */
-	uint64_t most; /* leases, kicks (bound) or jobs of a list (limit) */
-	const struct ww_job_filter *filter;
-	ww_job_fn *job_fn;
-	ww_tube_fn *tube_fn;
-	const struct ww_limit_ref *ref;
-	const struct ww_limit *limit;
-	ww_limit_fn *limit_fn;
-	const void *report; /* of `count` bytes */
-	const struct ww_run_filter *runs;
-	ww_run_fn *run_fn;
-	ww_jobs_problem_fn *problem;
-	void *context;
-
-	/* Where the answer goes. */
-	uint64_t *new_id;        /* of a put */
-	uint64_t *answer;        /* version, ends, count or next */
-	struct ww_job_put *puts; /* Put those whose result is WW_OK, at least one. The others were refused. */
-	struct ww_job_end *ends;
-	struct ww_lease *leases; /* `most` of them */
-	struct ww_job_info *info;
-	void **body;
-	enum ww_job_state *state_now;
-	uint64_t *counts;
-	struct ww_jobs_stats *stats;
-	struct ww_tube_stats *tube_stats;
-	struct ww_limit_info *limit_info;
-
-	/* For the kind, 0 at first: what it has handed out and must take back if the call fails later. */
-	size_t leased;
-	void *copy; /* of a body */
-};
-
 struct jobs_backend {
 	int (*close)(struct ww_jobs *jobs);
 	void (*free)(struct ww_jobs *jobs, void *body);
 	int (*begin)(struct ww_jobs *jobs);
 	int (*commit)(struct ww_jobs *jobs);
 	int (*now)(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
-	int (*call)(struct ww_jobs *jobs, struct jobs_call *call);
+
+	int (*put)(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
+	/* Put those whose result is WW_OK, at least one. The others were refused. */
+	int (*put_many)(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
+	int (*move)(
+	    struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
+	int (*cancel)(struct ww_jobs *jobs, const struct ww_job_ref *job);
+
+	int (*reserve)(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
+	/* At least one. */
+	int (*reserve_many)(
+	    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
+	int (*wait)(
+	    struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
+	int (*reserve_job)(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
+
+	int (*finish)(struct ww_jobs *jobs, uint64_t id, uint64_t token);
+	/* At least one. */
+	int (*finish_many)(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);
+	int (*release)(
+	    struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
+	int (*return_after)(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t delay);
+	int (*bury)(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error);
+	int (*touch)(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends);
+	int (*report)(struct ww_jobs *jobs, uint64_t id, uint64_t token, const void *report, size_t length);
+	int (*history)(struct ww_jobs *jobs, const struct ww_run_filter *filter, size_t limit, ww_run_fn *fn,
+	    void *context, uint64_t *next);
+
+	int (*kick)(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count);
+	int (*kick_job)(struct ww_jobs *jobs, uint64_t id);
+	int (*pause)(struct ww_jobs *jobs, const char *tube, uint64_t ns);
+
+	int (*limit_set)(struct ww_jobs *jobs, const struct ww_limit_ref *ref, const struct ww_limit *limit);
+	int (*limit_get)(struct ww_jobs *jobs, const struct ww_limit_ref *ref, struct ww_limit_info *info);
+	int (*limit_list)(struct ww_jobs *jobs, const char *tube, ww_limit_fn *fn, void *context);
+
+	int (*peek)(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body);
+	int (*peek_next)(
+	    struct ww_jobs *jobs, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body);
+	int (*state)(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *state);
+	int (*list)(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
+	    void *context, uint64_t *next);
+	int (*forecast)(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count);
+	int (*stats)(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
+	int (*tube)(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats);
+	int (*tubes)(struct ww_jobs *jobs, ww_tube_fn *fn, void *context);
+	int (*check)(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context);
+
 	int tells; /* all that becomes of jobs, by itself (tell.h); otherwise, what its calls have done is told */
 };
 

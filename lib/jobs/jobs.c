@@ -75,13 +75,6 @@ static int refer(struct ww_job_ref *ref, const struct ww_job_ref *job)
 	return WW_OK;
 }
 
-static int ask(struct ww_jobs *jobs, struct jobs_call call)
-{
-	if (jobs->backend->tells || !ww_jobs_is_heard(jobs))
-		return jobs->backend->call(jobs, &call);
-	return ww_jobs_tell_call(jobs, &call);
-}
-
 /* ---- The store */
 
 int ww_jobs_close(struct ww_jobs *jobs)
@@ -123,8 +116,15 @@ int ww_job_spec_default(struct ww_job_spec *spec)
 int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)
 {
 	int error = jobs ? check_spec(spec) : WW_EINVAL;
+	uint64_t new_id = 0;
+	uint64_t new_version = 0;
 
-	return error ? error : ask(jobs, (struct jobs_call){JOBS_PUT, .spec = spec, .new_id = id, .answer = version});
+	if (error)
+		return error;
+	id = id ? id : &new_id;
+	version = version ? version : &new_version;
+	int result = jobs->backend->put(jobs, spec, id, version);
+	return ww_jobs_tell_put(jobs, spec, *id, *version, result);
 }
 
 int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
@@ -137,18 +137,21 @@ int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count
 		puts[i].result = check_spec(puts[i].spec);
 		sound += puts[i].result == WW_OK;
 	}
-	return sound ? ask(jobs, (struct jobs_call){JOBS_PUT_MANY, .puts = puts, .count = count}) : WW_OK;
+	return sound ? ww_jobs_tell_puts(jobs, puts, count, jobs->backend->put_many(jobs, puts, count)) : WW_OK;
 }
 
 int ww_jobs_move(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version)
 {
 	struct ww_job_ref ref;
+	uint64_t new_version = 0;
 
 	if (!jobs || refer(&ref, job) || flags & ~WW_JOB_AT)
 		return WW_EINVAL;
 	if (!(flags & WW_JOB_AT) && due > WW_DRIVER_TIME_MAX)
 		return WW_EOVERFLOW;
-	return ask(jobs, (struct jobs_call){JOBS_MOVE, .job = &ref, .ns = due, .flags = flags, .answer = version});
+	version = version ? version : &new_version;
+	int result = jobs->backend->move(jobs, &ref, due, flags, version);
+	return ww_jobs_tell_moved(jobs, &ref, flags & WW_JOB_AT ? WW_EVENT_UNKNOWN : due, *version, result);
 }
 
 int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
@@ -157,7 +160,7 @@ int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
 
 	if (!jobs || refer(&ref, job))
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_CANCEL, .job = &ref});
+	return ww_jobs_tell_cancelled(jobs, &ref, jobs->backend->cancel(jobs, &ref));
 }
 
 /* ---- Delivering jobs */
@@ -166,7 +169,7 @@ int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count
 {
 	if (!jobs || !lease || !are_tubes(tubes, count))
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_RESERVE, .tubes = tubes, .count = count, .leases = lease, .most = 1});
+	return ww_jobs_tell_leases(jobs, lease, jobs->backend->reserve(jobs, tubes, count, lease));
 }
 
 int ww_jobs_reserve_many(
@@ -176,23 +179,23 @@ int ww_jobs_reserve_many(
 		return WW_EINVAL;
 	if (!most)
 		return 0;
-	return ask(jobs,
-	    (struct jobs_call){JOBS_RESERVE_MANY, .tubes = tubes, .count = count, .leases = leases, .most = most});
+	return ww_jobs_tell_leases(jobs, leases, jobs->backend->reserve_many(jobs, tubes, count, leases, most));
 }
 
 int ww_jobs_wait(struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
 {
 	if (!jobs || !lease || !are_tubes(tubes, count))
 		return WW_EINVAL;
-	return ask(jobs,
-	    (struct jobs_call){JOBS_WAIT, .tubes = tubes, .count = count, .leases = lease, .most = 1, .ns = timeout});
+	return ww_jobs_tell_leases(jobs, lease, jobs->backend->wait(jobs, tubes, count, timeout, lease));
 }
 
 int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
 {
 	if (!jobs || !lease)
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_RESERVE_JOB, .id = id, .leases = lease, .most = 1});
+	int error = jobs->backend->reserve_job(jobs, id, lease);
+	(void)ww_jobs_tell_leases(jobs, lease, error < 0 ? error : 1);
+	return error;
 }
 
 void ww_jobs_free(struct ww_jobs *jobs, void *body)
@@ -203,14 +206,16 @@ void ww_jobs_free(struct ww_jobs *jobs, void *body)
 
 int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 {
-	return jobs ? ask(jobs, (struct jobs_call){JOBS_FINISH, .id = id, .token = token}) : WW_EINVAL;
+	if (!jobs)
+		return WW_EINVAL;
+	return ww_jobs_tell_id(jobs, WW_EVENT_FINISHED, id, NULL, jobs->backend->finish(jobs, id, token));
 }
 
 int ww_jobs_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count)
 {
 	if (!jobs || (count && !ends))
 		return WW_EINVAL;
-	return count ? ask(jobs, (struct jobs_call){JOBS_FINISH_MANY, .ends = ends, .count = count}) : WW_OK;
+	return count ? ww_jobs_tell_ends(jobs, ends, count, jobs->backend->finish_many(jobs, ends, count)) : WW_OK;
 }
 
 int ww_jobs_release(
@@ -218,8 +223,8 @@ int ww_jobs_release(
 {
 	if (!jobs || (delay > WW_DRIVER_TIME_MAX && delay != WW_JOB_BACKOFF))
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_RELEASE, .id = id, .token = token, .priority = priority, .ns = delay,
-	                     .error = error});
+	int result = jobs->backend->release(jobs, id, token, priority, delay, error);
+	return ww_jobs_tell_id(jobs, result ? WW_EVENT_BURIED : WW_EVENT_RELEASED, id, error, result);
 }
 
 int ww_jobs_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
@@ -231,38 +236,43 @@ int ww_jobs_return_after(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint
 {
 	if (!jobs || delay > WW_DRIVER_TIME_MAX)
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_RETURN, .id = id, .token = token, .ns = delay});
+	return ww_jobs_tell_id(jobs, WW_EVENT_RETURNED, id, NULL, jobs->backend->return_after(jobs, id, token, delay));
 }
 
 int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)
 {
 	if (!jobs)
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_BURY, .id = id, .token = token, .priority = priority, .error = error});
+	int result = jobs->backend->bury(jobs, id, token, priority, error);
+	return ww_jobs_tell_id(jobs, WW_EVENT_BURIED, id, error, result);
 }
 
 int ww_jobs_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends)
 {
-	return jobs ? ask(jobs, (struct jobs_call){JOBS_TOUCH, .id = id, .token = token, .answer = ends}) : WW_EINVAL;
+	return jobs ? jobs->backend->touch(jobs, id, token, ends) : WW_EINVAL;
 }
 
 int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count)
 {
+	uint64_t kicked = 0;
+
 	if (!jobs || !is_tube(tube))
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_KICK, .tube = tube, .most = bound, .answer = count});
+	count = count ? count : &kicked;
+	int result = jobs->backend->kick(jobs, tube, bound, count);
+	return ww_jobs_tell_kicks(jobs, tube, *count, result);
 }
 
 int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id)
 {
-	return jobs ? ask(jobs, (struct jobs_call){JOBS_KICK_JOB, .id = id}) : WW_EINVAL;
+	return jobs ? ww_jobs_tell_id(jobs, WW_EVENT_KICKED, id, NULL, jobs->backend->kick_job(jobs, id)) : WW_EINVAL;
 }
 
 int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 {
 	if (!jobs || !is_tube(tube) || ns > WW_DRIVER_TIME_MAX)
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_PAUSE, .tube = tube, .ns = ns});
+	return jobs->backend->pause(jobs, tube, ns);
 }
 
 /* ---- Limits */
@@ -271,7 +281,7 @@ int ww_jobs_report(struct ww_jobs *jobs, uint64_t id, uint64_t token, const void
 {
 	if (!jobs || (length && !report) || length > WW_JOB_REPORT_MAX)
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_REPORT, .id = id, .token = token, .report = report, .count = length});
+	return jobs->backend->report(jobs, id, token, report, length);
 }
 
 int ww_jobs_history(struct ww_jobs *jobs, const struct ww_run_filter *filter, size_t limit, ww_run_fn *fn,
@@ -281,8 +291,7 @@ int ww_jobs_history(struct ww_jobs *jobs, const struct ww_run_filter *filter, si
 
 	if (!jobs || !fn || limit == 0 || (filter && filter->prefix_length && !filter->prefix))
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_HISTORY, .runs = filter ? filter : &all, .most = limit, .run_fn = fn,
-	                     .context = context, .answer = next});
+	return jobs->backend->history(jobs, filter ? filter : &all, limit, fn, context, next);
 }
 
 int ww_jobs_limit_default(struct ww_limit *limit)
@@ -319,7 +328,7 @@ int ww_jobs_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *from, con
 
 	if (!jobs || refer_limit(&ref, from) || !limit || !is_limit(limit))
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_LIMIT_SET, .tube = ref.tube, .ref = &ref, .limit = limit});
+	return jobs->backend->limit_set(jobs, &ref, limit);
 }
 
 int ww_jobs_limit_get(struct ww_jobs *jobs, const struct ww_limit_ref *from, struct ww_limit_info *info)
@@ -328,14 +337,14 @@ int ww_jobs_limit_get(struct ww_jobs *jobs, const struct ww_limit_ref *from, str
 
 	if (!jobs || refer_limit(&ref, from) || !info)
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_LIMIT_GET, .tube = ref.tube, .ref = &ref, .limit_info = info});
+	return jobs->backend->limit_get(jobs, &ref, info);
 }
 
 int ww_jobs_limit_list(struct ww_jobs *jobs, const char *tube, ww_limit_fn *fn, void *context)
 {
 	if (!jobs || (tube && !is_tube(tube)) || !fn)
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_LIMIT_LIST, .tube = tube, .limit_fn = fn, .context = context});
+	return jobs->backend->limit_list(jobs, tube, fn, context);
 }
 
 /* ---- Looking at jobs */
@@ -346,7 +355,7 @@ int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_j
 
 	if (!jobs || !info || refer(&ref, job))
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_PEEK, .job = &ref, .info = info, .body = body});
+	return jobs->backend->peek(jobs, &ref, info, body);
 }
 
 int ww_jobs_peek_next(
@@ -354,12 +363,12 @@ int ww_jobs_peek_next(
 {
 	if (!jobs || !is_tube(tube) || !info || state < WW_JOB_DELAYED || state > WW_JOB_BURIED)
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_PEEK_NEXT, .tube = tube, .state = state, .info = info, .body = body});
+	return jobs->backend->peek_next(jobs, tube, state, info, body);
 }
 
 int ww_jobs_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *state)
 {
-	return jobs && state ? ask(jobs, (struct jobs_call){JOBS_STATE, .id = id, .state_now = state}) : WW_EINVAL;
+	return jobs && state ? jobs->backend->state(jobs, id, state) : WW_EINVAL;
 }
 
 int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn, void *context,
@@ -369,37 +378,36 @@ int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_
 		return WW_EINVAL;
 	if (filter->tube && !is_tube(filter->tube))
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_LIST, .filter = filter, .most = limit, .job_fn = fn,
-	                     .context = context, .answer = next});
+	return jobs->backend->list(jobs, filter, limit, fn, context, next);
 }
 
 int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count)
 {
 	if (!jobs || (tube && !is_tube(tube)) || !counts || !span)
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_FORECAST, .tube = tube, .ns = span, .counts = counts, .count = count});
+	return jobs->backend->forecast(jobs, tube, span, counts, count);
 }
 
 int ww_jobs_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
 {
-	return jobs && stats ? ask(jobs, (struct jobs_call){JOBS_STATS, .stats = stats}) : WW_EINVAL;
+	return jobs && stats ? jobs->backend->stats(jobs, stats) : WW_EINVAL;
 }
 
 int ww_jobs_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats)
 {
 	if (!jobs || !is_tube(tube) || !stats)
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_TUBE, .tube = tube, .tube_stats = stats});
+	return jobs->backend->tube(jobs, tube, stats);
 }
 
 int ww_jobs_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
 {
-	return jobs && fn ? ask(jobs, (struct jobs_call){JOBS_TUBES, .tube_fn = fn, .context = context}) : WW_EINVAL;
+	return jobs && fn ? jobs->backend->tubes(jobs, fn, context) : WW_EINVAL;
 }
 
 int ww_jobs_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context)
 {
 	if (!jobs)
 		return WW_EINVAL;
-	return ask(jobs, (struct jobs_call){JOBS_CHECK, .problem = problem, .context = context});
+	return jobs->backend->check(jobs, problem, context);
 }

@@ -24,6 +24,12 @@ int ww_jobs_listen(struct ww_jobs *jobs, ww_jobs_listen_fn *fn, void *context)
 	return WW_OK;
 }
 
+/* Whether a call that has returned this did something that is told here. */
+static int tells(struct ww_jobs *jobs, int result)
+{
+	return result >= 0 && !jobs->backend->tells && ww_jobs_is_heard(jobs);
+}
+
 static void tell_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t id, uint64_t version, int result)
 {
 	struct ww_job_event event = {.kind = WW_EVENT_PUT,
@@ -38,9 +44,23 @@ static void tell_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint6
 		ww_jobs_tell_event(jobs, &event);
 }
 
-static void tell_ref(struct ww_jobs *jobs, const struct jobs_call *call, enum ww_event_kind kind)
+int ww_jobs_tell_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t id, uint64_t version, int result)
 {
-	const struct ww_job_ref *job = call->job;
+	if (tells(jobs, result))
+		tell_put(jobs, spec, id, version, result);
+	return result;
+}
+
+int ww_jobs_tell_puts(struct ww_jobs *jobs, const struct ww_job_put *puts, size_t count, int result)
+{
+	if (tells(jobs, result))
+		for (size_t i = 0; i < count; i++)
+			tell_put(jobs, puts[i].spec, puts[i].id, puts[i].version, puts[i].result);
+	return result;
+}
+
+static struct ww_job_event event_of(const struct ww_job_ref *job, enum ww_event_kind kind)
+{
 	struct ww_job_event event = {.kind = kind, .id = job->id, .tube = "", .left = WW_EVENT_UNKNOWN};
 
 	if (!job->id) {
@@ -48,11 +68,27 @@ static void tell_ref(struct ww_jobs *jobs, const struct jobs_call *call, enum ww
 		event.key = job->key;
 		event.key_length = job->key_length;
 	}
-	if (kind == WW_EVENT_MOVED) {
-		event.version = *call->answer;
-		event.left = call->flags & WW_JOB_AT ? WW_EVENT_UNKNOWN : call->ns;
-	}
-	ww_jobs_tell_event(jobs, &event);
+	return event;
+}
+
+int ww_jobs_tell_moved(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t left, uint64_t version, int result)
+{
+	struct ww_job_event event = event_of(job, WW_EVENT_MOVED);
+
+	event.version = version;
+	event.left = left;
+	if (tells(jobs, result))
+		ww_jobs_tell_event(jobs, &event);
+	return result;
+}
+
+int ww_jobs_tell_cancelled(struct ww_jobs *jobs, const struct ww_job_ref *job, int result)
+{
+	const struct ww_job_event event = event_of(job, WW_EVENT_CANCELLED);
+
+	if (tells(jobs, result))
+		ww_jobs_tell_event(jobs, &event);
+	return result;
 }
 
 static void tell_lease(struct ww_jobs *jobs, const struct ww_lease *lease)
@@ -68,87 +104,36 @@ static void tell_lease(struct ww_jobs *jobs, const struct ww_lease *lease)
 	ww_jobs_tell_event(jobs, &event);
 }
 
-static void tell_id(struct ww_jobs *jobs, enum ww_event_kind kind, uint64_t id, const char *error)
+int ww_jobs_tell_leases(struct ww_jobs *jobs, const struct ww_lease *leases, int result)
 {
-	struct ww_job_event event = {.kind = kind, .id = id, .tube = "", .error = error, .left = WW_EVENT_UNKNOWN};
-
-	ww_jobs_tell_event(jobs, &event);
-}
-
-static void tell_kicks(struct ww_jobs *jobs, const struct jobs_call *call)
-{
-	struct ww_job_event event = {.kind = WW_EVENT_KICKED, .tube = call->tube};
-
-	if (*call->answer > 0)
-		ww_jobs_tell_event(jobs, &event);
-}
-
-static void tell(struct ww_jobs *jobs, const struct jobs_call *call, int result)
-{
-	switch (call->op) {
-	case JOBS_PUT:
-		tell_put(jobs, call->spec, *call->new_id, *call->answer, result);
-		break;
-	case JOBS_PUT_MANY:
-		for (size_t i = 0; i < call->count; i++)
-			tell_put(
-			    jobs, call->puts[i].spec, call->puts[i].id, call->puts[i].version, call->puts[i].result);
-		break;
-	case JOBS_MOVE:
-		tell_ref(jobs, call, WW_EVENT_MOVED);
-		break;
-	case JOBS_CANCEL:
-		tell_ref(jobs, call, WW_EVENT_CANCELLED);
-		break;
-	case JOBS_RESERVE:
-	case JOBS_RESERVE_MANY:
-	case JOBS_WAIT:
+	if (tells(jobs, result))
 		for (int i = 0; i < result; i++)
-			tell_lease(jobs, &call->leases[i]);
-		break;
-	case JOBS_RESERVE_JOB:
-		tell_lease(jobs, call->leases);
-		break;
-	case JOBS_FINISH:
-		tell_id(jobs, WW_EVENT_FINISHED, call->id, NULL);
-		break;
-	case JOBS_FINISH_MANY:
-		for (size_t i = 0; i < call->count; i++)
-			if (call->ends[i].result >= 0)
-				tell_id(jobs, WW_EVENT_FINISHED, call->ends[i].id, NULL);
-		break;
-	case JOBS_RELEASE:
-		tell_id(jobs, result ? WW_EVENT_BURIED : WW_EVENT_RELEASED, call->id, call->error);
-		break;
-	case JOBS_RETURN:
-		tell_id(jobs, WW_EVENT_RETURNED, call->id, NULL);
-		break;
-	case JOBS_BURY:
-		tell_id(jobs, WW_EVENT_BURIED, call->id, call->error);
-		break;
-	case JOBS_KICK:
-		tell_kicks(jobs, call);
-		break;
-	case JOBS_KICK_JOB:
-		tell_id(jobs, WW_EVENT_KICKED, call->id, NULL);
-		break;
-	default:
-		break;
-	}
+			tell_lease(jobs, &leases[i]);
+	return result;
 }
 
-int ww_jobs_tell_call(struct ww_jobs *jobs, struct jobs_call *call)
+int ww_jobs_tell_id(struct ww_jobs *jobs, enum ww_event_kind kind, uint64_t id, const char *error, int result)
 {
-	uint64_t id = 0;
-	uint64_t answer = 0;
-	int result;
+	const struct ww_job_event event = {
+	    .kind = kind, .id = id, .tube = "", .error = error, .left = WW_EVENT_UNKNOWN};
 
-	if (!call->new_id)
-		call->new_id = &id;
-	if (!call->answer)
-		call->answer = &answer;
-	result = jobs->backend->call(jobs, call);
-	if (result >= 0)
-		tell(jobs, call, result);
+	if (tells(jobs, result))
+		ww_jobs_tell_event(jobs, &event);
+	return result;
+}
+
+int ww_jobs_tell_ends(struct ww_jobs *jobs, const struct ww_job_end *ends, size_t count, int result)
+{
+	for (size_t i = 0; i < count && tells(jobs, result); i++)
+		(void)ww_jobs_tell_id(jobs, WW_EVENT_FINISHED, ends[i].id, NULL, ends[i].result);
+	return result;
+}
+
+int ww_jobs_tell_kicks(struct ww_jobs *jobs, const char *tube, uint64_t count, int result)
+{
+	const struct ww_job_event event = {.kind = WW_EVENT_KICKED, .tube = tube};
+
+	if (tells(jobs, result) && count > 0)
+		ww_jobs_tell_event(jobs, &event);
 	return result;
 }

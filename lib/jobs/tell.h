@@ -16,7 +16,21 @@ static inline int ww_jobs_is_heard(struct ww_jobs *jobs)
 /* Tell one event, if somebody listens still. */
 void ww_jobs_tell_event(struct ww_jobs *jobs, const struct ww_job_event *event);
 
-/* Ask the kind, which does not tell by itself, and tell what the call has done. Returns what it said. */
-int ww_jobs_tell_call(struct ww_jobs *jobs, struct jobs_call *call);
+/*
+ * For a kind that does not tell by itself: tell what a call has done, if it succeeded. Each returns `result`, which is
+ * what the call has returned.
+ */
+int ww_jobs_tell_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t id, uint64_t version, int result);
+int ww_jobs_tell_puts(struct ww_jobs *jobs, const struct ww_job_put *puts, size_t count, int result);
+/* The job is due in `left` ns, or WW_EVENT_UNKNOWN. */
+int ww_jobs_tell_moved(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t left, uint64_t version, int result);
+int ww_jobs_tell_cancelled(struct ww_jobs *jobs, const struct ww_job_ref *job, int result);
+/* Here `result` says how many leases there are. */
+int ww_jobs_tell_leases(struct ww_jobs *jobs, const struct ww_lease *leases, int result);
+/* What became of a job of which only the id is known. The error may be NULL. */
+int ww_jobs_tell_id(struct ww_jobs *jobs, enum ww_event_kind kind, uint64_t id, const char *error, int result);
+/* Those that were finished. */
+int ww_jobs_tell_ends(struct ww_jobs *jobs, const struct ww_job_end *ends, size_t count, int result);
+int ww_jobs_tell_kicks(struct ww_jobs *jobs, const char *tube, uint64_t count, int result);
 
 #endif

@@ -231,76 +231,41 @@ static int now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 	return WW_OK;
 }
 
-static int call_store(struct ww_jobs *jobs, struct jobs_call *call)
-{
-	switch (call->op) {
-	case JOBS_PUT:
-		return ww_redis_put(jobs, call->spec, call->new_id, call->answer);
-	case JOBS_PUT_MANY:
-		return ww_redis_put_many(jobs, call->puts, call->count);
-	case JOBS_MOVE:
-		return ww_redis_put_move(jobs, call->job, call->ns, call->flags, call->answer);
-	case JOBS_CANCEL:
-		return ww_redis_put_cancel(jobs, call->job);
-	case JOBS_RESERVE:
-		return ww_redis_reserve(jobs, call->tubes, call->count, call->leases);
-	case JOBS_RESERVE_MANY:
-		return ww_redis_reserve_many(jobs, call->tubes, call->count, call->leases, (size_t)call->most);
-	case JOBS_WAIT:
-		return ww_redis_reserve_wait(jobs, call->tubes, call->count, call->ns, call->leases);
-	case JOBS_RESERVE_JOB:
-		return ww_redis_reserve_job(jobs, call->id, call->leases);
-	case JOBS_FINISH:
-		return ww_redis_end_finish(jobs, call->id, call->token);
-	case JOBS_FINISH_MANY:
-		return ww_redis_end_finish_many(jobs, call->ends, call->count);
-	case JOBS_RELEASE:
-		return ww_redis_end_release(jobs, call->id, call->token, call->priority, call->ns, call->error);
-	case JOBS_RETURN:
-		return ww_redis_end_return(jobs, call->id, call->token, call->ns);
-	case JOBS_BURY:
-		return ww_redis_end_bury(jobs, call->id, call->token, call->priority, call->error);
-	case JOBS_TOUCH:
-		return ww_redis_end_touch(jobs, call->id, call->token, call->answer);
-	case JOBS_KICK:
-		return ww_redis_kick(jobs, call->tube, call->most, call->answer);
-	case JOBS_KICK_JOB:
-		return ww_redis_kick_job(jobs, call->id);
-	case JOBS_PAUSE:
-		return ww_redis_kick_pause(jobs, call->tube, call->ns);
-	case JOBS_REPORT:
-		return ww_redis_history_report(jobs, call->id, call->token, call->report, call->count);
-	case JOBS_HISTORY:
-		return ww_redis_history_list(
-		    jobs, call->runs, (size_t)call->most, call->run_fn, call->context, call->answer);
-	case JOBS_LIMIT_SET:
-		return ww_redis_limit_set(jobs, call->ref, call->limit);
-	case JOBS_LIMIT_GET:
-		return ww_redis_limit_get(jobs, call->ref, call->limit_info);
-	case JOBS_LIMIT_LIST:
-		return ww_redis_limit_list(jobs, call->tube, call->limit_fn, call->context);
-	case JOBS_PEEK:
-		return ww_redis_look_peek(jobs, call->job, call->info, call->body);
-	case JOBS_PEEK_NEXT:
-		return ww_redis_look_next(jobs, call->tube, call->state, call->info, call->body);
-	case JOBS_STATE:
-		return ww_redis_look_state(jobs, call->id, call->state_now);
-	case JOBS_LIST:
-		return ww_redis_look_list(
-		    jobs, call->filter, (size_t)call->most, call->job_fn, call->context, call->answer);
-	case JOBS_FORECAST:
-		return ww_redis_look_forecast(jobs, call->tube, call->ns, call->counts, call->count);
-	case JOBS_STATS:
-		return ww_redis_stats(jobs, call->stats);
-	case JOBS_TUBE:
-		return ww_redis_stats_tube(jobs, call->tube, call->tube_stats);
-	case JOBS_TUBES:
-		return ww_redis_stats_tubes(jobs, call->tube_fn, call->context);
-	case JOBS_CHECK:
-		return ww_redis_check(jobs, call->problem, call->context);
-	}
-	return WW_EINVAL;
-}
-
 const struct jobs_backend ww_redis_backend = {
-    close_store, ww_redis_reserve_free, do_nothing, do_nothing, now, call_store, 0};
+    .close = close_store,
+    .free = ww_redis_reserve_free,
+    .begin = do_nothing,
+    .commit = do_nothing,
+    .now = now,
+    .put = ww_redis_put,
+    .put_many = ww_redis_put_many,
+    .move = ww_redis_put_move,
+    .cancel = ww_redis_put_cancel,
+    .reserve = ww_redis_reserve,
+    .reserve_many = ww_redis_reserve_many,
+    .wait = ww_redis_reserve_wait,
+    .reserve_job = ww_redis_reserve_job,
+    .finish = ww_redis_end_finish,
+    .finish_many = ww_redis_end_finish_many,
+    .release = ww_redis_end_release,
+    .return_after = ww_redis_end_return,
+    .bury = ww_redis_end_bury,
+    .touch = ww_redis_end_touch,
+    .report = ww_redis_history_report,
+    .history = ww_redis_history_list,
+    .kick = ww_redis_kick,
+    .kick_job = ww_redis_kick_job,
+    .pause = ww_redis_kick_pause,
+    .limit_set = ww_redis_limit_set,
+    .limit_get = ww_redis_limit_get,
+    .limit_list = ww_redis_limit_list,
+    .peek = ww_redis_look_peek,
+    .peek_next = ww_redis_look_next,
+    .state = ww_redis_look_state,
+    .list = ww_redis_look_list,
+    .forecast = ww_redis_look_forecast,
+    .stats = ww_redis_stats,
+    .tube = ww_redis_stats_tube,
+    .tubes = ww_redis_stats_tubes,
+    .check = ww_redis_check,
+};

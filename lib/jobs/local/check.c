@@ -9,6 +9,7 @@
 #include "lib/jobs/local/counts.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/store/slot.h"
@@ -227,8 +228,14 @@ static void check_counts(struct check *check)
 		    (unsigned long long)(meta->accepted - meta->ended), (unsigned long long)check->records);
 }
 
-int ww_jobs_local_check(struct jobs_local *jobs, struct jobs_call *call)
+struct check_call {
+	ww_jobs_problem_fn *problem;
+	void *context;
+};
+
+static int check_store(struct jobs_local *jobs, void *arguments)
 {
+	const struct check_call *call = arguments;
 	struct check check = {.jobs = jobs, .problem = call->problem, .context = call->context};
 	size_t size = (jobs->numbered_room + 1) * sizeof(uint64_t);
 	size_t slots_size = (jobs->numbered_room + 1) * sizeof *check.in_slot;
@@ -253,4 +260,11 @@ int ww_jobs_local_check(struct jobs_local *jobs, struct jobs_call *call)
 	ww_jobs_give(jobs, check.in_slot, slots_size);
 	ww_jobs_give(jobs, check.tubes, tubes_size);
 	return result;
+}
+
+int ww_jobs_local_check(struct ww_jobs *handle, ww_jobs_problem_fn *problem, void *context)
+{
+	struct check_call call = {problem, context};
+
+	return ww_jobs_submit(local_of(handle), check_store, &call);
 }

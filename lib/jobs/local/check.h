@@ -6,8 +6,8 @@
  * calls wait. Returns how many problems were told.
  */
 
-#include "lib/jobs/local/queue.h"
+#include "weekwheel/jobs.h"
 
-call_fn ww_jobs_local_check;
+int ww_jobs_local_check(struct ww_jobs *handle, ww_jobs_problem_fn *problem, void *context);
 
 #endif

@@ -103,7 +103,7 @@ static void set_offset(struct jobs_local *jobs, int is_new)
 	jobs->meta.offset = line->offset;
 }
 
-static int save(struct jobs_local *jobs, struct jobs_call *firing);
+static int save(struct jobs_local *jobs, void *fired);
 
 static void on_day(struct ww_driver *driver, const struct ww_firing *firing, void *user)
 {
@@ -118,9 +118,9 @@ static void plan_save(struct jobs_local *jobs)
 }
 
 /* A write of nothing writes the clocks. */
-static int save(struct jobs_local *jobs, struct jobs_call *firing)
+static int save(struct jobs_local *jobs, void *fired)
 {
-	if (!ww_jobs_take_firing(jobs, firing, &jobs->clock_timer))
+	if (!ww_jobs_take_firing(jobs, fired, &jobs->clock_timer))
 		return WW_OK;
 	plan_save(jobs);
 	return ww_jobs_writing(jobs);

@@ -9,14 +9,26 @@
 #include "lib/jobs/local/history.h"
 #include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local.h"
+#include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/told.h"
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
+/* A call that ends or extends a lease. Not each has all members. */
+struct lease_call {
+	uint64_t id;
+	uint64_t token;
+	uint64_t delay; /* of a release or a return */
+	uint32_t priority;
+	int buries;
+	const char *error;
+	uint64_t ends; /* the answer of touch */
+};
+
 /* The entry of the call's lease, or NULL if that has ended. */
-static struct entry *find_lease(struct jobs_local *jobs, const struct jobs_call *call)
+static struct entry *find_lease(struct jobs_local *jobs, const struct lease_call *call)
 {
 	struct entry *entry = ww_jobs_find(jobs, call->id);
 
@@ -24,7 +36,7 @@ static struct entry *find_lease(struct jobs_local *jobs, const struct jobs_call 
 }
 
 /* Before a lease ends: find its entry, its record, and a copy of the record with what only memory knows. */
-static int begin_end(struct jobs_local *jobs, const struct jobs_call *call, struct entry **entry,
+static int begin_end(struct jobs_local *jobs, const struct lease_call *call, struct entry **entry,
     struct job_record *old, struct job_record *record)
 {
 	int error;
@@ -67,8 +79,9 @@ static int bury_job(struct jobs_local *jobs, const struct entry *entry, const st
 	return error ? error : ww_jobs_settle(jobs, entry->id, old, record);
 }
 
-int ww_jobs_local_finish(struct jobs_local *jobs, struct jobs_call *call)
+static int finish(struct jobs_local *jobs, void *arguments)
 {
+	const struct lease_call *call = arguments;
 	const struct image none = {0};
 	struct job_record old;
 	struct job_record record;
@@ -96,15 +109,42 @@ int ww_jobs_local_finish(struct jobs_local *jobs, struct jobs_call *call)
 	return error ? error : ww_jobs_place(jobs, call->id, &none);
 }
 
-int ww_jobs_local_finish_many(struct jobs_local *jobs, struct jobs_call *call)
+int ww_jobs_local_finish(struct ww_jobs *handle, uint64_t id, uint64_t token)
 {
+	struct lease_call call = {.id = id, .token = token};
+
+	return ww_jobs_submit(local_of(handle), finish, &call);
+}
+
+struct finish_many_call {
+	struct ww_job_end *ends;
+	size_t count;
+};
+
+static int finish_many(struct jobs_local *jobs, void *arguments)
+{
+	const struct finish_many_call *call = arguments;
 	int error = ww_jobs_writing(jobs);
 
 	for (size_t i = 0; i < call->count && !error; i++) {
-		struct jobs_call one = {.id = call->ends[i].id, .token = call->ends[i].token};
-		call->ends[i].result = ww_jobs_local_finish(jobs, &one);
+		struct lease_call one = {.id = call->ends[i].id, .token = call->ends[i].token};
+		call->ends[i].result = finish(jobs, &one);
 		error = jobs->broken;
 	}
+	return error;
+}
+
+/* If the batch fails, so does each that was not refused. */
+int ww_jobs_local_finish_many(struct ww_jobs *handle, struct ww_job_end *ends, size_t count)
+{
+	struct finish_many_call call = {ends, count};
+
+	for (size_t i = 0; i < count; i++)
+		ends[i].result = WW_OK;
+	int error = ww_jobs_submit(local_of(handle), finish_many, &call);
+	for (size_t i = 0; error && i < count; i++)
+		if (ends[i].result >= 0)
+			ends[i].result = error;
 	return error;
 }
 
@@ -151,8 +191,9 @@ static int try_again(struct jobs_local *jobs, const struct entry *entry, const s
 }
 
 /* Release and bury: the attempt has failed. */
-int ww_jobs_local_fail(struct jobs_local *jobs, struct jobs_call *call)
+static int fail(struct jobs_local *jobs, void *arguments)
 {
+	const struct lease_call *call = arguments;
 	struct job_record old;
 	struct job_record record;
 	struct entry *entry;
@@ -164,13 +205,28 @@ int ww_jobs_local_fail(struct jobs_local *jobs, struct jobs_call *call)
 		return error;
 	set_reason(&record, call->error);
 	record.priority = call->priority;
-	if (call->op == JOBS_BURY)
+	if (call->buries)
 		return bury_job(jobs, entry, &old, &record, record.tries + 1);
 	record.releases++;
-	return try_again(jobs, entry, &old, &record, call->ns, WW_EVENT_RELEASED);
+	return try_again(jobs, entry, &old, &record, call->delay, WW_EVENT_RELEASED);
 }
 
-static int return_later(struct jobs_local *jobs, const struct jobs_call *call)
+int ww_jobs_local_release(
+    struct ww_jobs *handle, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error)
+{
+	struct lease_call call = {.id = id, .token = token, .priority = priority, .delay = delay, .error = error};
+
+	return ww_jobs_submit(local_of(handle), fail, &call);
+}
+
+int ww_jobs_local_bury(struct ww_jobs *handle, uint64_t id, uint64_t token, uint32_t priority, const char *error)
+{
+	struct lease_call call = {.id = id, .token = token, .priority = priority, .buries = 1, .error = error};
+
+	return ww_jobs_submit(local_of(handle), fail, &call);
+}
+
+static int return_later(struct jobs_local *jobs, const struct lease_call *call)
 {
 	struct job_record old;
 	struct job_record record;
@@ -183,15 +239,16 @@ static int return_later(struct jobs_local *jobs, const struct jobs_call *call)
 		return error;
 	if (entry->is.tube->limits)
 		ww_jobs_limit_return(&entry->is);
-	return delay_job(jobs, entry, &old, &record, call->ns, WW_EVENT_RETURNED);
+	return delay_job(jobs, entry, &old, &record, call->delay, WW_EVENT_RETURNED);
 }
 
 /* Without a delay nothing is written: only memory knows of the lease, and the stored job is one that waits. */
-int ww_jobs_local_return(struct jobs_local *jobs, struct jobs_call *call)
+static int return_job(struct jobs_local *jobs, void *arguments)
 {
+	const struct lease_call *call = arguments;
 	const struct entry *entry = find_lease(jobs, call);
 
-	if (call->ns)
+	if (call->delay)
 		return return_later(jobs, call);
 	if (!entry)
 		return WW_ESTALE;
@@ -204,8 +261,16 @@ int ww_jobs_local_return(struct jobs_local *jobs, struct jobs_call *call)
 	return ww_jobs_place(jobs, call->id, &image);
 }
 
-int ww_jobs_local_touch(struct jobs_local *jobs, struct jobs_call *call)
+int ww_jobs_local_return(struct ww_jobs *handle, uint64_t id, uint64_t token, uint64_t delay)
 {
+	struct lease_call call = {.id = id, .token = token, .delay = delay};
+
+	return ww_jobs_submit(local_of(handle), return_job, &call);
+}
+
+static int touch(struct jobs_local *jobs, void *arguments)
+{
+	struct lease_call *call = arguments;
 	const struct entry *entry = find_lease(jobs, call);
 	struct job_record record;
 	int error;
@@ -218,8 +283,17 @@ int ww_jobs_local_touch(struct jobs_local *jobs, struct jobs_call *call)
 	struct image image = entry->is;
 	image.ends = time_after(ww_jobs_time(&jobs->elapsed), record.run);
 	error = ww_jobs_place(jobs, call->id, &image);
-	if (!error && call->answer)
-		*call->answer = image.ends;
+	call->ends = image.ends;
+	return error;
+}
+
+int ww_jobs_local_touch(struct ww_jobs *handle, uint64_t id, uint64_t token, uint64_t *ends)
+{
+	struct lease_call call = {.id = id, .token = token};
+	int error = ww_jobs_submit(local_of(handle), touch, &call);
+
+	if (!error && ends)
+		*ends = call.ends;
 	return error;
 }
 

@@ -103,12 +103,12 @@ static void plan_next(struct jobs_local *jobs)
 		ww_jobs_plan_forget(jobs, record.ended);
 }
 
-static int forget_some(struct jobs_local *jobs, struct jobs_call *firing)
+static int forget_some(struct jobs_local *jobs, void *fired)
 {
 	struct job_record record;
 	uint64_t id;
 
-	if (!ww_jobs_take_firing(jobs, firing, &jobs->forget_timer))
+	if (!ww_jobs_take_firing(jobs, fired, &jobs->forget_timer))
 		return WW_OK;
 	jobs->forget_at = UINT64_MAX;
 	if (!jobs->all.kept)
@@ -150,9 +150,9 @@ void ww_jobs_plan_forget(struct jobs_local *jobs, uint64_t at)
 		jobs->forget_at = UINT64_MAX;
 }
 
-int ww_jobs_ended_open(struct jobs_local *jobs, struct jobs_call *call)
+int ww_jobs_ended_open(struct jobs_local *jobs, void *arguments)
 {
-	(void)call;
+	(void)arguments;
 	plan_next(jobs);
 	return WW_OK;
 }

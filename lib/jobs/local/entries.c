@@ -102,11 +102,12 @@ static int has_timer(const struct image *image)
 	return image->state == WW_JOB_DELAYED || image->state == WW_JOB_RESERVED;
 }
 
-static int expire(struct jobs_local *jobs, struct jobs_call *firing)
+static int expire(struct jobs_local *jobs, void *arguments)
 {
-	struct entry *entry = firing->context;
+	const struct fired *fired = arguments;
+	struct entry *entry = fired->owner;
 
-	if (!ww_jobs_take_firing(jobs, firing, &entry->timer))
+	if (!ww_jobs_take_firing(jobs, fired, &entry->timer))
 		return WW_OK;
 	int error = entry->is.state == WW_JOB_RESERVED ? jobs->time_out(jobs, entry) : jobs->come_due(jobs, entry);
 	/* If that failed before a note could set the timer again, set it here: try again later. */

@@ -5,6 +5,7 @@
 
 #include "lib/jobs/local/counts.h"
 #include "lib/jobs/local/local.h"
+#include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/tube.h"
@@ -17,9 +18,16 @@
  */
 enum { READS_MOST = 500 };
 
+struct forecast_call {
+	const char *tube; /* or NULL: of all tubes */
+	uint64_t span;
+	uint64_t *counts;
+	size_t count;
+};
+
 struct forecast {
 	struct timeline *line;
-	const struct jobs_call *call;
+	const struct forecast_call *call;
 	uint32_t tube; /* or ALL_TUBES */
 	uint64_t now;
 	uint64_t present; /* jobs that are ready or reserved, without those that were counted */
@@ -28,7 +36,7 @@ struct forecast {
 
 static uint64_t span_of(const struct forecast *forecast, uint64_t due)
 {
-	return due > forecast->now ? (due - forecast->now) / forecast->call->ns : 0;
+	return due > forecast->now ? (due - forecast->now) / forecast->call->span : 0;
 }
 
 static void add(const struct forecast *forecast, uint64_t span, uint64_t jobs)
@@ -47,7 +55,7 @@ static void spread(const struct forecast *forecast, uint64_t from, uint64_t to, 
 	for (uint64_t span = span_of(forecast, from); span <= last && span < forecast->call->count; span++) {
 		uint64_t up_to = jobs;
 		if (span < last)
-			up_to = (uint64_t)((double)(forecast->now + (span + 1) * forecast->call->ns - from) * each);
+			up_to = (uint64_t)((double)(forecast->now + (span + 1) * forecast->call->span - from) * each);
 		add(forecast, span, up_to - given);
 		given = up_to;
 	}
@@ -134,8 +142,9 @@ static int forecast_line(struct forecast *forecast, struct timeline *line)
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
-int ww_jobs_local_forecast(struct jobs_local *jobs, struct jobs_call *call)
+static int forecast_jobs(struct jobs_local *jobs, void *arguments)
 {
+	const struct forecast_call *call = arguments;
 	const struct tube *tube = call->tube ? ww_jobs_tube_find(jobs, call->tube) : NULL;
 	struct forecast forecast = {.call = call,
 	    .tube = tube ? tube->number : ALL_TUBES,
@@ -147,4 +156,11 @@ int ww_jobs_local_forecast(struct jobs_local *jobs, struct jobs_call *call)
 		return WW_OK;
 	int error = forecast_line(&forecast, &jobs->elapsed);
 	return error ? error : forecast_line(&forecast, &jobs->wall);
+}
+
+int ww_jobs_local_forecast(struct ww_jobs *handle, const char *tube, uint64_t span, uint64_t *counts, size_t count)
+{
+	struct forecast_call call = {tube, span, counts, count};
+
+	return ww_jobs_submit(local_of(handle), forecast_jobs, &call);
 }

@@ -18,6 +18,7 @@
 #include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/told.h"
@@ -92,8 +93,16 @@ static void sweep_reports(struct jobs_local *jobs)
 	jobs->reports_swept = jobs->report_count;
 }
 
-int ww_jobs_local_report(struct jobs_local *jobs, struct jobs_call *call)
+struct report_call {
+	uint64_t id;
+	uint64_t token;
+	const void *report;
+	size_t size;
+};
+
+static int take_report(struct jobs_local *jobs, void *arguments)
 {
+	const struct report_call *call = arguments;
 	struct job_record record;
 	struct run_report *former;
 	struct run_report *report;
@@ -105,12 +114,12 @@ int ww_jobs_local_report(struct jobs_local *jobs, struct jobs_call *call)
 	if (error || !record.keep)
 		return error;
 	sweep_reports(jobs);
-	report = ww_jobs_resize(jobs, NULL, 0, sizeof *report + call->count);
+	report = ww_jobs_resize(jobs, NULL, 0, sizeof *report + call->size);
 	if (!report)
 		return WW_ENOMEM;
 	report->id = call->id;
 	report->token = call->token;
-	report->size = call->count;
+	report->size = call->size;
 	if (report->size)
 		memcpy(report->bytes, call->report, report->size);
 	HASH_FIND(hh, jobs->reports, &call->id, sizeof call->id, former);
@@ -119,6 +128,13 @@ int ww_jobs_local_report(struct jobs_local *jobs, struct jobs_call *call)
 	HASH_ADD(hh, jobs->reports, id, sizeof report->id, report);
 	jobs->report_count++;
 	return WW_OK;
+}
+
+int ww_jobs_local_report(struct ww_jobs *handle, uint64_t id, uint64_t token, const void *report, size_t length)
+{
+	struct report_call call = {id, token, report, length};
+
+	return ww_jobs_submit(local_of(handle), take_report, &call);
 }
 
 /* ---- A run */
@@ -316,15 +332,24 @@ static int is_meant(const struct ww_run_filter *filter, const struct ww_job_run 
 	       (!filter->prefix_length || memcmp(filter->prefix, run->key, filter->prefix_length) == 0);
 }
 
-int ww_jobs_local_history(struct jobs_local *jobs, struct jobs_call *call)
+struct history_call {
+	const struct ww_run_filter *filter;
+	size_t limit;
+	ww_run_fn *fn;
+	void *context;
+	uint64_t next;
+};
+
+static int tell_runs(struct jobs_local *jobs, void *arguments)
 {
-	const struct ww_run_filter *filter = call->runs;
+	struct history_call *call = arguments;
+	const struct ww_run_filter *filter = call->filter;
 	uint64_t before = filter->before ? filter->before : UINT64_MAX;
 	uint64_t told = 0;
 	uint64_t next = 0;
 	int result = 0;
 
-	for (int looks = 0; !result && told < call->most && looks < LOOK_MAX; looks++) {
+	for (int looks = 0; !result && told < call->limit && looks < LOOK_MAX; looks++) {
 		char tube[WW_TUBE_MAX + 1];
 		char error_text[WW_JOB_ERROR_MAX + 1];
 		unsigned char from[KEY_SIZE];
@@ -344,10 +369,20 @@ int ww_jobs_local_history(struct jobs_local *jobs, struct jobs_call *call)
 		if (read_run(key, value, &run, &until, tube, error_text) || until <= ww_jobs_time(&jobs->elapsed) ||
 		    !is_meant(filter, &run))
 			continue;
-		result = call->run_fn(&run, call->context);
+		result = call->fn(&run, call->context);
 		told++;
 	}
-	if (call->answer)
-		*call->answer = next;
+	call->next = next;
+	return result;
+}
+
+int ww_jobs_local_history(struct ww_jobs *handle, const struct ww_run_filter *filter, size_t limit, ww_run_fn *fn,
+    void *context, uint64_t *next)
+{
+	struct history_call call = {.filter = filter, .limit = limit, .fn = fn, .context = context};
+	int result = ww_jobs_submit(local_of(handle), tell_runs, &call);
+
+	if (result >= 0 && next)
+		*next = call.next;
 	return result;
 }

@@ -11,10 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/record.h"
 #include "lib/jobs/store/store.h"
 #include "weekwheel/jobs.h"
+
+struct jobs_local;
 
 /* A lease that ends. */
 struct ended_run {
@@ -33,7 +34,9 @@ struct ended_runs {
 };
 
 /* A report is of a lease: WW_ESTALE if that has ended. */
-call_fn ww_jobs_local_report, ww_jobs_local_history;
+int ww_jobs_local_report(struct ww_jobs *handle, uint64_t id, uint64_t token, const void *report, size_t length);
+int ww_jobs_local_history(struct ww_jobs *handle, const struct ww_run_filter *filter, size_t limit, ww_run_fn *fn,
+    void *context, uint64_t *next);
 
 /* Find the first and the last. */
 int ww_jobs_history_open(struct jobs_local *jobs);

@@ -5,6 +5,7 @@
 
 #include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/local.h"
+#include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/search.h"
 #include "lib/jobs/local/timeline.h"
@@ -33,8 +34,15 @@ static int make_ready(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	return error ? error : ww_jobs_settle(jobs, id, old, &record);
 }
 
-int ww_jobs_local_kick(struct jobs_local *jobs, struct jobs_call *call)
+struct kick_call {
+	const char *tube;
+	uint64_t bound;
+	uint64_t count;
+};
+
+static int kick(struct jobs_local *jobs, void *arguments)
 {
+	struct kick_call *call = arguments;
 	struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
 	uint64_t kicked = 0;
 	uint64_t id;
@@ -42,7 +50,7 @@ int ww_jobs_local_kick(struct jobs_local *jobs, struct jobs_call *call)
 	int error = ww_jobs_writing_more(jobs, 0);
 	int buried = tube && tube->buried;
 
-	while (!error && tube && kicked < call->most) {
+	while (!error && tube && kicked < call->bound) {
 		if (buried)
 			error = ww_jobs_search_buried(jobs, tube, &id);
 		else
@@ -55,33 +63,49 @@ int ww_jobs_local_kick(struct jobs_local *jobs, struct jobs_call *call)
 	}
 	if (error && error != WW_ENOTFOUND)
 		return error;
-	if (call->answer)
-		*call->answer = kicked;
+	call->count = kicked;
 	return WW_OK;
 }
 
-int ww_jobs_local_kick_job(struct jobs_local *jobs, struct jobs_call *call)
+int ww_jobs_local_kick(struct ww_jobs *handle, const char *tube, uint64_t bound, uint64_t *count)
 {
-	const struct entry *entry = ww_jobs_find(jobs, call->id);
+	struct kick_call call = {.tube = tube, .bound = bound};
+	int error = ww_jobs_submit(local_of(handle), kick, &call);
+
+	if (!error && count)
+		*count = call.count;
+	return error;
+}
+
+static int kick_job(struct jobs_local *jobs, void *arguments)
+{
+	const uint64_t id = *(const uint64_t *)arguments;
+	const struct entry *entry = ww_jobs_find(jobs, id);
 	struct job_record record;
 	int error = ww_jobs_writing_more(jobs, 0);
 
 	if (!error)
-		error = ww_jobs_read(jobs, call->id, &record);
+		error = ww_jobs_read(jobs, id, &record);
 	if (error)
 		return error;
 	if (entry && (entry->is.state == WW_JOB_READY || entry->is.state == WW_JOB_RESERVED))
 		return WW_ENOTFOUND;
-	return make_ready(jobs, call->id, &record);
+	return make_ready(jobs, id, &record);
+}
+
+int ww_jobs_local_kick_job(struct ww_jobs *handle, uint64_t id)
+{
+	return ww_jobs_submit(local_of(handle), kick_job, &id);
 }
 
 /* ---- Pause */
 
-static int end_pause(struct jobs_local *jobs, struct jobs_call *firing)
+static int end_pause(struct jobs_local *jobs, void *arguments)
 {
-	struct tube *tube = firing->context;
+	const struct fired *fired = arguments;
+	struct tube *tube = fired->owner;
 
-	if (!ww_jobs_take_firing(jobs, firing, &tube->pause_timer))
+	if (!ww_jobs_take_firing(jobs, fired, &tube->pause_timer))
 		return WW_OK;
 	tube->pause_ends = tube->pause = 0;
 	ww_jobs_tube_touch(tube);
@@ -97,8 +121,14 @@ static void on_pause_end(struct ww_driver *driver, const struct ww_firing *firin
 	ww_jobs_submit_firing(tube->jobs, end_pause, tube, firing);
 }
 
-int ww_jobs_local_pause(struct jobs_local *jobs, struct jobs_call *call)
+struct pause_call {
+	const char *tube;
+	uint64_t ns;
+};
+
+static int pause_tube(struct jobs_local *jobs, void *arguments)
 {
+	const struct pause_call *call = arguments;
 	struct ww_driver *driver = jobs->elapsed.driver;
 	uint64_t ends = time_after(ww_jobs_time(&jobs->elapsed), call->ns);
 	uint64_t at = ends - jobs->elapsed.offset;
@@ -120,4 +150,11 @@ int ww_jobs_local_pause(struct jobs_local *jobs, struct jobs_call *call)
 	if (!call->ns)
 		ww_jobs_tube_notify(tube);
 	return WW_OK;
+}
+
+int ww_jobs_local_pause(struct ww_jobs *handle, const char *tube, uint64_t ns)
+{
+	struct pause_call call = {tube, ns};
+
+	return ww_jobs_submit(local_of(handle), pause_tube, &call);
 }

@@ -18,11 +18,12 @@ static void let(struct gate *gate)
 	ww_jobs_tube_notify(gate->tube);
 }
 
-static int end_hold(struct jobs_local *jobs, struct jobs_call *firing)
+static int end_hold(struct jobs_local *jobs, void *arguments)
 {
-	struct gate *gate = firing->context;
+	const struct fired *fired = arguments;
+	struct gate *gate = fired->owner;
 
-	if (ww_jobs_take_firing(jobs, firing, &gate->timer))
+	if (ww_jobs_take_firing(jobs, fired, &gate->timer))
 		let(gate);
 	return WW_OK;
 }

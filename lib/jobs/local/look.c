@@ -10,6 +10,7 @@
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local.h"
+#include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/search.h"
 #include "lib/jobs/local/timeline.h"
@@ -70,10 +71,20 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 		memcpy(info->error, record->error.data, record->error.size);
 }
 
+/* A look at one job. */
+struct look_call {
+	const struct ww_job_ref *job; /* or NULL: the next one of a tube in a state */
+	const char *tube;
+	enum ww_job_state state;
+	struct ww_job_info *info;
+	int wants_body;
+	void *copy; /* of the body */
+};
+
 /* Fill in the info and a copy of the body, which the caller gets only if the batch succeeds. */
-static int show(struct jobs_local *jobs, struct jobs_call *call, uint64_t id, const struct job_record *record)
+static int show(struct jobs_local *jobs, struct look_call *call, uint64_t id, const struct job_record *record)
 {
-	if (call->body && record->body.size) {
+	if (call->wants_body && record->body.size) {
 		call->copy = job_body_copy(jobs->allocator, record->body.data, record->body.size);
 		if (!call->copy)
 			return WW_ENOMEM;
@@ -83,8 +94,9 @@ static int show(struct jobs_local *jobs, struct jobs_call *call, uint64_t id, co
 	return WW_OK;
 }
 
-int ww_jobs_local_peek(struct jobs_local *jobs, struct jobs_call *call)
+static int peek(struct jobs_local *jobs, void *arguments)
 {
+	struct look_call *call = arguments;
 	struct job_record record;
 	uint64_t id;
 	int error = ww_jobs_refer(jobs, call->job, &id, &record);
@@ -92,8 +104,9 @@ int ww_jobs_local_peek(struct jobs_local *jobs, struct jobs_call *call)
 	return error ? error : show(jobs, call, id, &record);
 }
 
-int ww_jobs_local_peek_next(struct jobs_local *jobs, struct jobs_call *call)
+static int peek_next(struct jobs_local *jobs, void *arguments)
 {
+	struct look_call *call = arguments;
 	struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
 	struct job_record record;
 	uint64_t id = 0;
@@ -112,23 +125,73 @@ int ww_jobs_local_peek_next(struct jobs_local *jobs, struct jobs_call *call)
 	return error ? error : show(jobs, call, id, &record);
 }
 
-int ww_jobs_local_state(struct jobs_local *jobs, struct jobs_call *call)
+/* The caller gets the body, unless it wants none. */
+static int look(struct ww_jobs *handle, call_fn *fn, struct look_call *call, void **body)
 {
+	struct jobs_local *jobs = local_of(handle);
+
+	call->wants_body = body != NULL;
+	int error = ww_jobs_submit(jobs, fn, call);
+	if (error)
+		job_body_free(jobs->allocator, call->copy);
+	else if (body)
+		*body = call->copy;
+	return error;
+}
+
+int ww_jobs_local_peek(struct ww_jobs *handle, const struct ww_job_ref *job, struct ww_job_info *info, void **body)
+{
+	struct look_call call = {.job = job, .info = info};
+
+	return look(handle, peek, &call, body);
+}
+
+int ww_jobs_local_peek_next(
+    struct ww_jobs *handle, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body)
+{
+	struct look_call call = {.tube = tube, .state = state, .info = info};
+
+	return look(handle, peek_next, &call, body);
+}
+
+struct state_call {
+	uint64_t id;
+	enum ww_job_state *state;
+};
+
+static int find_state(struct jobs_local *jobs, void *arguments)
+{
+	const struct state_call *call = arguments;
 	const struct entry *entry = ww_jobs_find(jobs, call->id);
 	struct job_record record;
 	int error = entry ? WW_OK : ww_jobs_read(jobs, call->id, &record);
 
 	if (!error)
-		*call->state_now = entry ? entry->is.state : ww_jobs_image(jobs, &record).state;
+		*call->state = entry ? entry->is.state : ww_jobs_image(jobs, &record).state;
 	return error;
+}
+
+int ww_jobs_local_state(struct ww_jobs *handle, uint64_t id, enum ww_job_state *state)
+{
+	struct state_call call = {id, state};
+
+	return ww_jobs_submit(local_of(handle), find_state, &call);
 }
 
 /* ---- Many */
 
+struct list_call {
+	const struct ww_job_filter *filter;
+	size_t limit;
+	ww_job_fn *fn;
+	void *context;
+	uint64_t *next; /* or NULL. It tells where the list ended also if its callback ended it */
+};
+
 /* A list that goes on in a later call ends a page early, lest others wait for long. */
-static int is_page_full(const struct jobs_call *call, size_t looks, size_t found, size_t bytes)
+static int is_page_full(const struct list_call *call, size_t looks, size_t found, size_t bytes)
 {
-	return found >= call->most || (call->answer && (looks - found >= PAGE_MISSES || bytes >= PAGE_BYTES));
+	return found >= call->limit || (call->next && (looks - found >= PAGE_MISSES || bytes >= PAGE_BYTES));
 }
 
 /* Read the pair of JOBS behind this id. Let go of what was read before, now and then. */
@@ -146,8 +209,9 @@ static int next_id(
 	return ops->seek(jobs->store.self, STORE_JOBS, (struct store_bytes){from, sizeof from}, key, value);
 }
 
-int ww_jobs_local_list(struct jobs_local *jobs, struct jobs_call *call)
+static int list(struct jobs_local *jobs, void *arguments)
 {
+	const struct list_call *call = arguments;
 	struct ww_job_info info;
 	struct job_record record;
 	struct store_bytes key;
@@ -172,12 +236,20 @@ int ww_jobs_local_list(struct jobs_local *jobs, struct jobs_call *call)
 		info.body = record.body.data;
 		if (job_filter_takes(call->filter, &info)) {
 			found++;
-			result = call->job_fn(&info, call->context);
+			result = call->fn(&info, call->context);
 		}
 	}
-	if (call->answer)
-		*call->answer = error == WW_ENOTFOUND ? 0 : id;
+	if (call->next)
+		*call->next = error == WW_ENOTFOUND ? 0 : id;
 	return error && error != WW_ENOTFOUND ? error : result;
+}
+
+int ww_jobs_local_list(struct ww_jobs *handle, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
+    void *context, uint64_t *next)
+{
+	struct list_call call = {filter, limit, fn, context, next};
+
+	return ww_jobs_submit(local_of(handle), list, &call);
 }
 
 /* ---- Statistics */
@@ -204,18 +276,37 @@ static void fill_tube(const struct jobs_local *jobs, const struct tube *tube, st
 	}
 }
 
-int ww_jobs_local_tube(struct jobs_local *jobs, struct jobs_call *call)
+struct tube_call {
+	const char *tube;
+	struct ww_tube_stats *stats;
+};
+
+static int show_tube(struct jobs_local *jobs, void *arguments)
 {
+	const struct tube_call *call = arguments;
 	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
 
 	if (!tube)
 		return WW_ENOTFOUND;
-	fill_tube(jobs, tube, call->tube_stats);
+	fill_tube(jobs, tube, call->stats);
 	return WW_OK;
 }
 
-int ww_jobs_local_tubes(struct jobs_local *jobs, struct jobs_call *call)
+int ww_jobs_local_tube(struct ww_jobs *handle, const char *tube, struct ww_tube_stats *stats)
 {
+	struct tube_call call = {tube, stats};
+
+	return ww_jobs_submit(local_of(handle), show_tube, &call);
+}
+
+struct tubes_call {
+	ww_tube_fn *fn;
+	void *context;
+};
+
+static int show_tubes(struct jobs_local *jobs, void *arguments)
+{
+	const struct tubes_call *call = arguments;
 	struct ww_tube_stats stats;
 	struct tube *tube;
 	struct tube *next;
@@ -225,11 +316,18 @@ int ww_jobs_local_tubes(struct jobs_local *jobs, struct jobs_call *call)
 		if (tube->waiting + tube->buried == 0)
 			continue;
 		fill_tube(jobs, tube, &stats);
-		result = call->tube_fn(&stats, call->context);
+		result = call->fn(&stats, call->context);
 		if (result)
 			break;
 	}
 	return result;
+}
+
+int ww_jobs_local_tubes(struct ww_jobs *handle, ww_tube_fn *fn, void *context)
+{
+	struct tubes_call call = {fn, context};
+
+	return ww_jobs_submit(local_of(handle), show_tubes, &call);
 }
 
 /* The time since the first ready or reserved job came due. */
@@ -259,9 +357,9 @@ static uint64_t oldest(struct jobs_local *jobs)
 	return age;
 }
 
-int ww_jobs_local_stats(struct jobs_local *jobs, struct jobs_call *call)
+static int show_all(struct jobs_local *jobs, void *arguments)
 {
-	struct ww_jobs_stats *stats = call->stats;
+	struct ww_jobs_stats *stats = arguments;
 	const struct totals *all = &jobs->all;
 	uint64_t present = all->ready + all->reserved;
 
@@ -295,4 +393,9 @@ int ww_jobs_local_stats(struct jobs_local *jobs, struct jobs_call *call)
 	    .finished = all->finished,
 	    .pauses = all->pauses};
 	return WW_OK;
+}
+
+int ww_jobs_local_stats(struct ww_jobs *handle, struct ww_jobs_stats *stats)
+{
+	return ww_jobs_submit(local_of(handle), show_all, stats);
 }

@@ -8,9 +8,16 @@
  * megabytes.
  */
 
-#include "lib/jobs/local/queue.h"
+#include "weekwheel/jobs.h"
 
-call_fn ww_jobs_local_peek, ww_jobs_local_peek_next, ww_jobs_local_state, ww_jobs_local_list;
-call_fn ww_jobs_local_stats, ww_jobs_local_tube, ww_jobs_local_tubes;
+int ww_jobs_local_peek(struct ww_jobs *handle, const struct ww_job_ref *job, struct ww_job_info *info, void **body);
+int ww_jobs_local_peek_next(
+    struct ww_jobs *handle, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body);
+int ww_jobs_local_state(struct ww_jobs *handle, uint64_t id, enum ww_job_state *state);
+int ww_jobs_local_list(struct ww_jobs *handle, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
+    void *context, uint64_t *next);
+int ww_jobs_local_stats(struct ww_jobs *handle, struct ww_jobs_stats *stats);
+int ww_jobs_local_tube(struct ww_jobs *handle, const char *tube, struct ww_tube_stats *stats);
+int ww_jobs_local_tubes(struct ww_jobs *handle, ww_tube_fn *fn, void *context);
 
 #endif

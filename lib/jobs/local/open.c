@@ -8,22 +8,28 @@
 #include "lib/base/time.h"
 #include "lib/jobs/body.h"
 #include "lib/jobs/local/batch.h"
-#include "lib/jobs/local/call.h"
+#include "lib/jobs/local/check.h"
 #include "lib/jobs/local/clock.h"
 #include "lib/jobs/local/counts.h"
 #include "lib/jobs/local/end.h"
 #include "lib/jobs/local/ended.h"
+#include "lib/jobs/local/forecast.h"
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/history.h"
+#include "lib/jobs/local/kick.h"
 #include "lib/jobs/local/load.h"
 #include "lib/jobs/local/local.h"
+#include "lib/jobs/local/look.h"
 #include "lib/jobs/local/memory.h"
 #include "lib/jobs/local/meta.h"
+#include "lib/jobs/local/put.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
+#include "lib/jobs/local/reserve.h"
 #include "lib/jobs/local/rule.h"
 #include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/tube.h"
+#include "lib/jobs/local/wait.h"
 #include "lib/jobs/local/writing.h"
 #include "lib/jobs/store/copy.h"
 
@@ -90,9 +96,9 @@ static void free_all(struct jobs_local *jobs)
 	jobs->allocator->free(jobs->allocator->user, jobs, sizeof *jobs);
 }
 
-static int mark_closed(struct jobs_local *jobs, struct jobs_call *call)
+static int mark_closed(struct jobs_local *jobs, void *arguments)
 {
-	(void)call;
+	(void)arguments;
 	jobs->closed = 1;
 	return WW_OK;
 }
@@ -144,11 +150,11 @@ static void end_timers(struct jobs_local *jobs)
 }
 
 /* Each opening has a number. It makes the tokens of this opening greater than all tokens before. */
-static int open_epoch(struct jobs_local *jobs, struct jobs_call *call)
+static int open_epoch(struct jobs_local *jobs, void *arguments)
 {
 	int error;
 
-	(void)call;
+	(void)arguments;
 	if (jobs->config.flags & WW_JOBS_READONLY)
 		return WW_OK;
 	error = ww_jobs_writing(jobs);
@@ -157,9 +163,9 @@ static int open_epoch(struct jobs_local *jobs, struct jobs_call *call)
 }
 
 /* Load one batch of each clock, until the window is full. */
-static int read_on(struct jobs_local *jobs, struct jobs_call *call)
+static int read_on(struct jobs_local *jobs, void *arguments)
 {
-	(void)call;
+	(void)arguments;
 	jobs->elapsed.wants = jobs->elapsed.planned == 0;
 	jobs->wall.wants = jobs->wall.planned == 0;
 	return WW_OK;
@@ -193,11 +199,11 @@ static int read_all(struct jobs_local *jobs)
 }
 
 /* Store what only memory knows of leases. A store that is closed in order loses nothing of it. */
-static int store_leases(struct jobs_local *jobs, struct jobs_call *call)
+static int store_leases(struct jobs_local *jobs, void *arguments)
 {
 	int error;
 
-	(void)call;
+	(void)arguments;
 	if (jobs->config.flags & WW_JOBS_READONLY)
 		return WW_OK;
 	/* Even if no lease has anything to store, store the time of the clocks. What was read before a
@@ -256,7 +262,44 @@ static void free_body(struct ww_jobs *jobs, void *body)
 }
 
 static const struct jobs_backend backend = {
-    close_store, free_body, ww_jobs_local_begin, ww_jobs_local_commit, now, ww_jobs_local_call, 1};
+    .close = close_store,
+    .free = free_body,
+    .begin = ww_jobs_local_begin,
+    .commit = ww_jobs_local_commit,
+    .now = now,
+    .put = ww_jobs_local_put,
+    .put_many = ww_jobs_local_put_many,
+    .move = ww_jobs_local_move,
+    .cancel = ww_jobs_local_cancel,
+    .reserve = ww_jobs_local_reserve,
+    .reserve_many = ww_jobs_local_reserve_many,
+    .wait = ww_jobs_local_wait,
+    .reserve_job = ww_jobs_local_reserve_job,
+    .finish = ww_jobs_local_finish,
+    .finish_many = ww_jobs_local_finish_many,
+    .release = ww_jobs_local_release,
+    .return_after = ww_jobs_local_return,
+    .bury = ww_jobs_local_bury,
+    .touch = ww_jobs_local_touch,
+    .report = ww_jobs_local_report,
+    .history = ww_jobs_local_history,
+    .kick = ww_jobs_local_kick,
+    .kick_job = ww_jobs_local_kick_job,
+    .pause = ww_jobs_local_pause,
+    .limit_set = ww_jobs_local_limit_set,
+    .limit_get = ww_jobs_local_limit_get,
+    .limit_list = ww_jobs_local_limit_list,
+    .peek = ww_jobs_local_peek,
+    .peek_next = ww_jobs_local_peek_next,
+    .state = ww_jobs_local_state,
+    .list = ww_jobs_local_list,
+    .forecast = ww_jobs_local_forecast,
+    .stats = ww_jobs_local_stats,
+    .tube = ww_jobs_local_tube,
+    .tubes = ww_jobs_local_tubes,
+    .check = ww_jobs_local_check,
+    .tells = 1,
+};
 
 int ww_jobs_backup(const char *path, const char *target)
 {

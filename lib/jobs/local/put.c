@@ -7,6 +7,7 @@
 #include "lib/jobs/local/ended.h"
 #include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/local.h"
+#include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/told.h"
@@ -145,17 +146,22 @@ static int insert(struct jobs_local *jobs, const char *name, uint64_t *id, struc
 	return error ? error : ww_jobs_settle(jobs, *id, NULL, record);
 }
 
-static int answer(const struct jobs_call *call, uint64_t id, uint64_t version, int result)
+/* A put, and where its answers go. */
+struct put_call {
+	const struct ww_job_spec *spec;
+	uint64_t id;
+	uint64_t version;
+};
+
+static int answer(struct put_call *call, uint64_t id, uint64_t version, int result)
 {
-	if (call->new_id)
-		*call->new_id = id;
-	if (call->answer)
-		*call->answer = version;
+	call->id = id;
+	call->version = version;
 	return result;
 }
 
 /* Put it in place of the job that has its key, if there is one. Without `writes` only find out whether a job is kept. */
-static int put(struct jobs_local *jobs, const struct jobs_call *call, struct job_record *record, int writes)
+static int put_record(struct jobs_local *jobs, struct put_call *call, struct job_record *record, int writes)
 {
 	const struct ww_job_spec *spec = call->spec;
 	struct job_record old = {0};
@@ -180,8 +186,9 @@ static int put(struct jobs_local *jobs, const struct jobs_call *call, struct job
 	return error ? error : answer(call, id, record->version, found ? WW_PUT_REPLACED : WW_PUT_NEW);
 }
 
-int ww_jobs_local_put(struct jobs_local *jobs, struct jobs_call *call)
+static int put(struct jobs_local *jobs, void *arguments)
 {
+	struct put_call *call = arguments;
 	const struct ww_job_spec *spec = call->spec;
 	int wall = (spec->flags & WW_JOB_WALL) != 0;
 	struct job_record record;
@@ -196,32 +203,72 @@ int ww_jobs_local_put(struct jobs_local *jobs, struct jobs_call *call)
 	if (spec->key_mode != WW_KEY_REPLACE && spec->key_mode != WW_KEY_DEBOUNCE) {
 		/* A job that is kept needs no write. */
 		struct job_record draft = record;
-		int result = put(jobs, call, &draft, 0);
+		int result = put_record(jobs, call, &draft, 0);
 		if (result)
 			return result;
 	}
 	error = ww_jobs_writing_more(jobs, spec->body_length + spec->key_length);
-	return error ? error : put(jobs, call, &record, 1);
+	return error ? error : put_record(jobs, call, &record, 1);
 }
 
-int ww_jobs_local_put_many(struct jobs_local *jobs, struct jobs_call *call)
+int ww_jobs_local_put(struct ww_jobs *handle, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)
 {
+	struct put_call call = {.spec = spec};
+	int result = ww_jobs_submit(local_of(handle), put, &call);
+
+	if (result >= 0 && id)
+		*id = call.id;
+	if (result >= 0 && version)
+		*version = call.version;
+	return result;
+}
+
+struct put_many_call {
+	struct ww_job_put *puts;
+	size_t count;
+};
+
+static int put_many(struct jobs_local *jobs, void *arguments)
+{
+	const struct put_many_call *call = arguments;
 	int error = WW_OK;
 
 	for (size_t i = 0; i < call->count && !error; i++) {
-		struct ww_job_put *put = &call->puts[i];
-		struct jobs_call one = {.spec = put->spec, .new_id = &put->id, .answer = &put->version};
-		if (put->result == WW_OK)
-			put->result = ww_jobs_local_put(jobs, &one);
+		struct ww_job_put *each = &call->puts[i];
+		struct put_call one = {each->spec, each->id, each->version};
+		if (each->result == WW_OK)
+			each->result = put(jobs, &one);
+		each->id = one.id;
+		each->version = one.version;
 		error = jobs->broken;
 	}
 	return error;
 }
 
+/* If the batch fails, so does each that was not refused. */
+int ww_jobs_local_put_many(struct ww_jobs *handle, struct ww_job_put *puts, size_t count)
+{
+	struct put_many_call call = {puts, count};
+	int error = ww_jobs_submit(local_of(handle), put_many, &call);
+
+	for (size_t i = 0; error && i < count; i++)
+		if (puts[i].result >= 0)
+			puts[i].result = error;
+	return error;
+}
+
 /* ---- Move */
 
-int ww_jobs_local_move(struct jobs_local *jobs, struct jobs_call *call)
+struct move_call {
+	const struct ww_job_ref *job;
+	uint64_t due;
+	uint32_t flags;
+	uint64_t version;
+};
+
+static int move(struct jobs_local *jobs, void *arguments)
 {
+	struct move_call *call = arguments;
 	struct job_record old;
 	struct job_record record;
 	uint64_t id;
@@ -237,7 +284,7 @@ int ww_jobs_local_move(struct jobs_local *jobs, struct jobs_call *call)
 	if (old.buried)
 		return WW_EINVAL;
 	record = old;
-	error = due_of(jobs, call->ns, call->flags, (old.flags & WW_JOB_WALL) != 0, &record);
+	error = due_of(jobs, call->due, call->flags, (old.flags & WW_JOB_WALL) != 0, &record);
 	if (error)
 		return error;
 	ww_jobs_merge(&record, entry);
@@ -245,15 +292,31 @@ int ww_jobs_local_move(struct jobs_local *jobs, struct jobs_call *call)
 	record.version++;
 	ww_jobs_tell(jobs, WW_EVENT_MOVED, id, &record, 0);
 	error = ww_jobs_settle(jobs, id, &old, &record);
-	if (!error && call->answer)
-		*call->answer = record.version;
+	if (!error)
+		call->version = record.version;
+	return error;
+}
+
+int ww_jobs_local_move(
+    struct ww_jobs *handle, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version)
+{
+	struct move_call call = {.job = job, .due = due, .flags = flags};
+	int error = ww_jobs_submit(local_of(handle), move, &call);
+
+	if (!error && version)
+		*version = call.version;
 	return error;
 }
 
 /* ---- Cancel */
 
-int ww_jobs_local_cancel(struct jobs_local *jobs, struct jobs_call *call)
+struct cancel_call {
+	const struct ww_job_ref *job;
+};
+
+static int cancel(struct jobs_local *jobs, void *arguments)
 {
+	const struct cancel_call *call = arguments;
 	const struct image none = {0};
 	struct job_record old;
 	uint64_t id;
@@ -279,4 +342,11 @@ int ww_jobs_local_cancel(struct jobs_local *jobs, struct jobs_call *call)
 		error = ww_jobs_place(jobs, id, &none);
 	jobs->meta.ended++;
 	return error ? error : in_time;
+}
+
+int ww_jobs_local_cancel(struct ww_jobs *handle, const struct ww_job_ref *job)
+{
+	struct cancel_call call = {job};
+
+	return ww_jobs_submit(local_of(handle), cancel, &call);
 }

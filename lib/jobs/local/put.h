@@ -6,8 +6,18 @@
  * each; an error that breaks the batch ends it. O(log n) for each job.
  */
 
-#include "lib/jobs/local/queue.h"
+#include <stddef.h>
+#include <stdint.h>
 
-call_fn ww_jobs_local_put, ww_jobs_local_put_many, ww_jobs_local_move, ww_jobs_local_cancel;
+struct ww_job_put;
+struct ww_job_ref;
+struct ww_job_spec;
+struct ww_jobs;
+
+int ww_jobs_local_put(struct ww_jobs *handle, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
+int ww_jobs_local_put_many(struct ww_jobs *handle, struct ww_job_put *puts, size_t count);
+int ww_jobs_local_move(
+    struct ww_jobs *handle, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
+int ww_jobs_local_cancel(struct ww_jobs *handle, const struct ww_job_ref *job);
 
 #endif

@@ -12,7 +12,7 @@
 /* On the stack of the thread that waits for it. */
 struct queued_call {
 	call_fn *fn;
-	struct jobs_call *call;
+	void *arguments;
 	int result;
 	int done;
 	struct queued_call *next;
@@ -48,7 +48,7 @@ static void execute(struct jobs_local *jobs, struct queued_call *first)
 	int error;
 
 	for (struct queued_call *queued = first; queued; queued = queued->next)
-		queued->result = queued->fn(jobs, queued->call);
+		queued->result = queued->fn(jobs, queued->arguments);
 	error = jobs->commit(jobs);
 	pthread_mutex_lock(&jobs->lock);
 	for (struct queued_call *queued = first; queued; queued = next) {
@@ -61,9 +61,9 @@ static void execute(struct jobs_local *jobs, struct queued_call *first)
 	pthread_cond_broadcast(&jobs->idle);
 }
 
-int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, struct jobs_call *call)
+int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, void *arguments)
 {
-	struct queued_call queued = {fn, call, WW_OK, 0, NULL};
+	struct queued_call queued = {fn, arguments, WW_OK, 0, NULL};
 	struct queued_call *first;
 
 	if (ww_fork_count() != jobs->forks)
@@ -71,7 +71,7 @@ int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, struct jobs_call *call)
 	pthread_mutex_lock(&jobs->lock);
 	if (is_owner(jobs)) {
 		pthread_mutex_unlock(&jobs->lock);
-		return fn(jobs, call);
+		return fn(jobs, arguments);
 	}
 	jobs->inside++;
 	*jobs->last = &queued;

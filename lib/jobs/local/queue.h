@@ -11,21 +11,23 @@
  * Errors: WW_ECLOSED: this process is a child of the one that has opened the store.
  */
 
-#include "lib/jobs/backend.h"
-
 struct jobs_local;
+struct ww_jobs;
 
 /*
- * A call: it is executed in turn, by whichever thread is busy. `call` is NULL where the function needs no arguments.
- * Returns what the function of jobs.h returns.
+ * A call: it is executed in turn, by whichever thread is busy. `arguments` points to what the function has defined for
+ * its arguments and answers; NULL: it needs none. Returns what the function of jobs.h returns.
+ *
+ * If the batch fails, the call has succeeded for nothing. So its answers go there, and only the function that submits
+ * it gives them to the caller.
  */
-typedef int call_fn(struct jobs_local *jobs, struct jobs_call *call);
+typedef int call_fn(struct jobs_local *jobs, void *arguments);
 
 /*
  * Execute a call and wait until its batch is written. In a batch of this thread, execute it and return at once. Returns
  * what fn returns, or the error of the batch.
  */
-int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, struct jobs_call *call);
+int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, void *arguments);
 /* Whether this thread is the owner. */
 int ww_jobs_is_mine(struct jobs_local *jobs);
 /* Let this thread be the owner of a batch of its calls, and end it. WW_EBUSY: it is already, or is not. */

@@ -187,9 +187,9 @@ static int save(struct recovery *recovery, uint64_t id, struct job_record *recor
 	return error;
 }
 
-static int save_pair(struct jobs_local *jobs, struct jobs_call *call)
+static int save_pair(struct jobs_local *jobs, void *arguments)
 {
-	const struct recovery_pair *pair = call->context;
+	const struct recovery_pair *pair = arguments;
 	struct recovery *recovery = pair->recovery;
 	struct job_record record;
 	uint64_t id;
@@ -204,8 +204,7 @@ static int save_pair(struct jobs_local *jobs, struct jobs_call *call)
 
 static int take_job(struct recovery *recovery, struct recovery_pair *pair)
 {
-	struct jobs_call call = {.context = pair};
-	int error = ww_jobs_submit(recovery->jobs, save_pair, &call);
+	int error = ww_jobs_submit(recovery->jobs, save_pair, pair);
 
 	if (!error && recovery->saved % BATCH == 0) {
 		error = ww_jobs_local_commit(recovery->handle);
@@ -239,9 +238,9 @@ static int is_incomplete(const struct recovery *recovery)
 }
 
 /* Ids and tokens go on after those of the damaged store. */
-static int save_meta(struct jobs_local *jobs, struct jobs_call *call)
+static int save_meta(struct jobs_local *jobs, void *arguments)
 {
-	struct recovery *recovery = call->context;
+	const struct recovery *recovery = arguments;
 	const struct meta *meta = &recovery->meta;
 	int error = ww_jobs_writing(jobs);
 
@@ -281,7 +280,6 @@ static void pass_on(const char *problem, void *context)
 
 static int read_and_save(struct recovery *recovery, const char *path)
 {
-	struct jobs_call call = {.context = recovery};
 	int error = ww_jobs_local_begin(recovery->handle);
 	int committed;
 
@@ -289,7 +287,7 @@ static int read_and_save(struct recovery *recovery, const char *path)
 		return error;
 	error = ww_salvage_read(path, recovery->jobs->allocator, take, recovery, pass_on, recovery);
 	if (!error)
-		error = ww_jobs_submit(recovery->jobs, save_meta, &call);
+		error = ww_jobs_submit(recovery->jobs, save_meta, recovery);
 	committed = ww_jobs_local_commit(recovery->handle);
 	return error ? error : committed;
 }

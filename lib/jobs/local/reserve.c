@@ -8,6 +8,7 @@
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local.h"
+#include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/told.h"
@@ -19,6 +20,16 @@
  * bits count how often the store was opened.
  */
 enum { TOKEN_BITS = 40 };
+
+/* A reserve of several tubes, or of one job, and its leases. */
+struct reserve_call {
+	const char *const *tubes;
+	size_t count;
+	uint64_t id;
+	struct ww_lease *leases;
+	size_t most;
+	size_t leased;
+};
 
 /* Move a periodic job that skips past the due times that are too old. Returns 1 if it is not due any more, or 0. */
 static int skip_old(struct jobs_local *jobs, uint64_t id, struct job_record *record, uint64_t now)
@@ -61,7 +72,7 @@ static void fill_lease(
 }
 
 /* Lease a job, which has this record, to the caller. */
-static int lease_job(struct jobs_local *jobs, struct jobs_call *call, uint64_t id, const struct job_record *record)
+static int lease_job(struct jobs_local *jobs, struct reserve_call *call, uint64_t id, const struct job_record *record)
 {
 	const struct entry *entry = ww_jobs_find(jobs, id);
 	struct image image = entry ? entry->is : ww_jobs_image(jobs, record);
@@ -98,7 +109,7 @@ static int lease_job(struct jobs_local *jobs, struct jobs_call *call, uint64_t i
 }
 
 /* Find the best job that may start. Returns 1, 0 if there is none, or an error. */
-static int find_best(struct jobs_local *jobs, const struct jobs_call *call, struct entry **found)
+static int find_best(struct jobs_local *jobs, const struct reserve_call *call, struct entry **found)
 {
 	struct entry *best = NULL;
 
@@ -121,7 +132,7 @@ static int find_best(struct jobs_local *jobs, const struct jobs_call *call, stru
 }
 
 /* Lease the best ready job. Returns 1, or 0 if there is none. */
-static int reserve_best(struct jobs_local *jobs, struct jobs_call *call)
+static int reserve_best(struct jobs_local *jobs, struct reserve_call *call)
 {
 	const struct image none = {0};
 	struct job_record record;
@@ -158,8 +169,9 @@ static int can_lease(const struct jobs_local *jobs)
 	return fault == WW_EIO || fault == WW_ECORRUPT ? fault : WW_OK;
 }
 
-int ww_jobs_local_reserve(struct jobs_local *jobs, struct jobs_call *call)
+static int reserve(struct jobs_local *jobs, void *arguments)
 {
+	struct reserve_call *call = arguments;
 	int result = can_lease(jobs);
 
 	if (result)
@@ -172,8 +184,9 @@ int ww_jobs_local_reserve(struct jobs_local *jobs, struct jobs_call *call)
 	return (int)call->leased;
 }
 
-int ww_jobs_local_reserve_job(struct jobs_local *jobs, struct jobs_call *call)
+static int reserve_job(struct jobs_local *jobs, void *arguments)
 {
+	struct reserve_call *call = arguments;
 	struct job_record record;
 	struct job_record old;
 	int error = ww_jobs_read(jobs, call->id, &record);
@@ -204,4 +217,52 @@ int ww_jobs_local_reserve_job(struct jobs_local *jobs, struct jobs_call *call)
 			return error;
 	}
 	return lease_job(jobs, call, call->id, &record);
+}
+
+/* Leases of a call that has failed, or whose batch has failed, are none. */
+static int submit(struct ww_jobs *handle, call_fn *fn, struct reserve_call *call)
+{
+	struct jobs_local *jobs = local_of(handle);
+	int result = ww_jobs_submit(jobs, fn, call);
+
+	for (size_t i = 0; result < 0 && i < call->leased; i++) {
+		job_body_free(jobs->allocator, call->leases[i].body);
+		call->leases[i].body = NULL;
+	}
+	return result;
+}
+
+/* The caller's lease changes only if the call succeeds. */
+static int submit_one(struct ww_jobs *handle, call_fn *fn, struct reserve_call *call, struct ww_lease *lease)
+{
+	struct ww_lease made;
+
+	call->leases = &made;
+	call->most = 1;
+	int result = submit(handle, fn, call);
+	if (result >= 0 && call->leased)
+		*lease = made;
+	return result;
+}
+
+int ww_jobs_local_reserve(struct ww_jobs *handle, const char *const *tubes, size_t count, struct ww_lease *lease)
+{
+	struct reserve_call call = {.tubes = tubes, .count = count};
+
+	return submit_one(handle, reserve, &call, lease);
+}
+
+int ww_jobs_local_reserve_many(
+    struct ww_jobs *handle, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
+{
+	struct reserve_call call = {.tubes = tubes, .count = count, .leases = leases, .most = most};
+
+	return submit(handle, reserve, &call);
+}
+
+int ww_jobs_local_reserve_job(struct ww_jobs *handle, uint64_t id, struct ww_lease *lease)
+{
+	struct reserve_call call = {.id = id};
+
+	return submit_one(handle, reserve_job, &call, lease);
 }

@@ -9,9 +9,16 @@
  * and O(log n) for each job.
  */
 
-#include "lib/jobs/local/queue.h"
+#include <stddef.h>
+#include <stdint.h>
 
-/* Reserve also serves JOBS_RESERVE_MANY. WW_EIO, WW_ECORRUPT: the store cannot write what becomes of a lease. */
-call_fn ww_jobs_local_reserve, ww_jobs_local_reserve_job;
+struct ww_jobs;
+struct ww_lease;
+
+/* WW_EIO, WW_ECORRUPT: also if the store cannot write what becomes of a lease. */
+int ww_jobs_local_reserve(struct ww_jobs *handle, const char *const *tubes, size_t count, struct ww_lease *lease);
+int ww_jobs_local_reserve_many(
+    struct ww_jobs *handle, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
+int ww_jobs_local_reserve_job(struct ww_jobs *handle, uint64_t id, struct ww_lease *lease);
 
 #endif

@@ -6,6 +6,7 @@
 #include "lib/jobs/local/gate.h"
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/local.h"
+#include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
@@ -262,11 +263,19 @@ static int set(struct jobs_local *jobs, struct found_rule *found, const struct w
 	return ww_jobs_broken(jobs, error);
 }
 
-int ww_jobs_local_limit_set(struct jobs_local *jobs, struct jobs_call *call)
+/* A call about one limit: a new one, or where the answer goes. */
+struct limit_call {
+	const struct ww_limit_ref *ref;
+	const struct ww_limit *limit;
+	struct ww_limit_info *info;
+};
+
+static int set_limit(struct jobs_local *jobs, void *arguments)
 {
+	const struct limit_call *call = arguments;
 	const struct store_bytes name = {call->ref->group, call->ref->group_length};
 	const enum whose whose = whose_is(call->ref);
-	struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
+	struct tube *tube = ww_jobs_tube_find(jobs, call->ref->tube);
 	struct found_rule found;
 	int error;
 
@@ -277,11 +286,18 @@ int ww_jobs_local_limit_set(struct jobs_local *jobs, struct jobs_call *call)
 	} else {
 		error = ww_jobs_writing_more(jobs, VALUE_MAX);
 		if (!error)
-			error = ww_jobs_tube_get(jobs, call->tube, &tube);
+			error = ww_jobs_tube_get(jobs, call->ref->tube, &tube);
 		if (!error)
 			error = make(tube, whose, name, &found);
 	}
 	return error ? error : set(jobs, &found, call->limit);
+}
+
+int ww_jobs_local_limit_set(struct ww_jobs *handle, const struct ww_limit_ref *ref, const struct ww_limit *limit)
+{
+	struct limit_call call = {.ref = ref, .limit = limit};
+
+	return ww_jobs_submit(local_of(handle), set_limit, &call);
 }
 
 /* ---- Told */
@@ -307,30 +323,45 @@ static void fill_info(const struct found_rule *found, struct ww_limit_info *info
 		info->left = ww_jobs_gate_allows(gate) - now;
 }
 
-int ww_jobs_local_limit_get(struct jobs_local *jobs, struct jobs_call *call)
+static int get_limit(struct jobs_local *jobs, void *arguments)
 {
+	const struct limit_call *call = arguments;
 	const struct store_bytes name = {call->ref->group, call->ref->group_length};
-	struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
+	struct tube *tube = ww_jobs_tube_find(jobs, call->ref->tube);
 	struct found_rule found;
 
 	if (!tube || find(tube, whose_is(call->ref), name, &found) || !rule_is_set(found.rule))
 		return WW_ENOTFOUND;
-	fill_info(&found, call->limit_info);
-	call->limit_info->ref = *call->ref;
+	fill_info(&found, call->info);
+	call->info->ref = *call->ref;
 	return WW_OK;
 }
 
+int ww_jobs_local_limit_get(struct ww_jobs *handle, const struct ww_limit_ref *ref, struct ww_limit_info *info)
+{
+	struct limit_call call = {.ref = ref, .info = info};
+
+	return ww_jobs_submit(local_of(handle), get_limit, &call);
+}
+
+struct limit_list_call {
+	const char *tube;
+	ww_limit_fn *fn;
+	void *context;
+};
+
 static int tell(struct found_rule *found, void *context)
 {
-	struct jobs_call *call = context;
+	const struct limit_list_call *call = context;
 	struct ww_limit_info info;
 
 	fill_info(found, &info);
-	return call->limit_fn(&info, call->context);
+	return call->fn(&info, call->context);
 }
 
-int ww_jobs_local_limit_list(struct jobs_local *jobs, struct jobs_call *call)
+static int list(struct jobs_local *jobs, void *arguments)
 {
+	struct limit_list_call *call = arguments;
 	struct tube *only = call->tube ? ww_jobs_tube_find(jobs, call->tube) : NULL;
 	int result = 0;
 
@@ -339,4 +370,11 @@ int ww_jobs_local_limit_list(struct jobs_local *jobs, struct jobs_call *call)
 	for (struct tube *tube = jobs->tubes; tube && !result; tube = tube->hh.next)
 		result = each_rule(tube, tell, call);
 	return result;
+}
+
+int ww_jobs_local_limit_list(struct ww_jobs *handle, const char *tube, ww_limit_fn *fn, void *context)
+{
+	struct limit_list_call call = {tube, fn, context};
+
+	return ww_jobs_submit(local_of(handle), list, &call);
 }

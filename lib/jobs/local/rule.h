@@ -9,10 +9,10 @@
 
 #include <stdint.h>
 
-#include "lib/jobs/local/queue.h"
 #include "lib/jobs/store/store.h"
 #include "weekwheel/jobs.h"
 
+struct jobs_local;
 struct tube;
 
 /* A limit that was set. If both `running` and `starts` are 0, it was removed. */
@@ -26,7 +26,9 @@ static inline int rule_is_set(const struct rule *rule)
 	return rule->limit.running || rule->limit.starts;
 }
 
-call_fn ww_jobs_local_limit_set, ww_jobs_local_limit_get, ww_jobs_local_limit_list;
+int ww_jobs_local_limit_set(struct ww_jobs *handle, const struct ww_limit_ref *ref, const struct ww_limit *limit);
+int ww_jobs_local_limit_get(struct ww_jobs *handle, const struct ww_limit_ref *ref, struct ww_limit_info *info);
+int ww_jobs_local_limit_list(struct ww_jobs *handle, const char *tube, ww_limit_fn *fn, void *context);
 
 /* Read all limits. The clocks are known. WW_ECORRUPT */
 int ww_jobs_rules_open(struct jobs_local *jobs);

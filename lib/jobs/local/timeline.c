@@ -43,11 +43,12 @@ int ww_jobs_is_near(const struct timeline *line, uint64_t due, uint64_t id)
 	return due < line->edge_due || (due == line->edge_due && id <= line->edge_id);
 }
 
-static int want_more(struct jobs_local *jobs, struct jobs_call *firing)
+static int want_more(struct jobs_local *jobs, void *arguments)
 {
-	struct timeline *line = firing->context;
+	const struct fired *fired = arguments;
+	struct timeline *line = fired->owner;
 
-	if (!ww_jobs_take_firing(jobs, firing, &line->timer))
+	if (!ww_jobs_take_firing(jobs, fired, &line->timer))
 		return WW_OK;
 	line->planned = UINT64_MAX;
 	line->wants = 1;

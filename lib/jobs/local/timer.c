@@ -13,14 +13,14 @@ void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_
 
 void ww_jobs_submit_firing(struct jobs_local *jobs, call_fn *fn, void *owner, const struct ww_firing *firing)
 {
-	struct jobs_call call = {.context = owner, .token = firing->handle};
+	struct fired fired = {owner, firing->handle};
 
-	(void)ww_jobs_submit(jobs, fn, &call);
+	(void)ww_jobs_submit(jobs, fn, &fired);
 }
 
-int ww_jobs_take_firing(struct jobs_local *jobs, const struct jobs_call *firing, ww_handle *timer)
+int ww_jobs_take_firing(struct jobs_local *jobs, const struct fired *fired, ww_handle *timer)
 {
-	if (jobs->closed || *timer != firing->token) {
+	if (jobs->closed || *timer != fired->handle) {
 		jobs->late -= jobs->late > 0;
 		return 0;
 	}

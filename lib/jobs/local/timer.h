@@ -10,11 +10,17 @@
 #include "lib/jobs/local/queue.h"
 #include "weekwheel/driver.h"
 
+/* A timer that has fired: the arguments of its call. */
+struct fired {
+	void *owner;
+	ww_handle handle;
+};
+
 /* Cancel a timer, and clear its handle; 0: there is none. */
 void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_handle *timer);
-/* In a callback, in any thread: call fn with the owner of the timer as its context and with the handle as its token. */
+/* In a callback, in any thread: call fn with a struct fired. */
 void ww_jobs_submit_firing(struct jobs_local *jobs, call_fn *fn, void *owner, const struct ww_firing *firing);
 /* In that call: whether the timer is still set. If it is, clear its handle. */
-int ww_jobs_take_firing(struct jobs_local *jobs, const struct jobs_call *firing, ww_handle *timer);
+int ww_jobs_take_firing(struct jobs_local *jobs, const struct fired *fired, ww_handle *timer);
 
 #endif

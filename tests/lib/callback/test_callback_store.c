@@ -8,7 +8,7 @@
 #include "lib/jobs/backend.h"
 #include "tests/support/callback/pushing.h"
 
-/* ---- A store that hands every call on to another one, unless the test lets it fail */
+/* ---- A store that hands its calls on to another one, unless the test lets them fail */
 
 struct flaky {
 	struct ww_jobs jobs;
@@ -38,12 +38,54 @@ static int hand_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 	return ww_jobs_now(flaky.real, flags, ns);
 }
 
-static int hand_call(struct ww_jobs *jobs, struct jobs_call *call)
+static int hand_reserve(
+    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
 {
 	int error = failing();
 
 	(void)jobs;
-	return error ? error : flaky.real->backend->call(flaky.real, call);
+	return error ? error : ww_jobs_reserve_many(flaky.real, tubes, count, leases, most);
+}
+
+static int hand_finish(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count)
+{
+	int error = failing();
+
+	(void)jobs;
+	return error ? error : ww_jobs_finish_many(flaky.real, ends, count);
+}
+
+static int hand_release(
+    struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *why)
+{
+	int error = failing();
+
+	(void)jobs;
+	return error ? error : ww_jobs_release(flaky.real, id, token, priority, delay, why);
+}
+
+static int hand_return(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t delay)
+{
+	int error = failing();
+
+	(void)jobs;
+	return error ? error : ww_jobs_return_after(flaky.real, id, token, delay);
+}
+
+static int hand_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *why)
+{
+	int error = failing();
+
+	(void)jobs;
+	return error ? error : ww_jobs_bury(flaky.real, id, token, priority, why);
+}
+
+static int hand_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends)
+{
+	int error = failing();
+
+	(void)jobs;
+	return error ? error : ww_jobs_touch(flaky.real, id, token, ends);
 }
 
 static int hand_begin(struct ww_jobs *jobs)
@@ -58,8 +100,17 @@ static int hand_commit(struct ww_jobs *jobs)
 	return ww_jobs_commit(flaky.real);
 }
 
-static const struct jobs_backend backend = {
-    .free = hand_free, .now = hand_now, .begin = hand_begin, .commit = hand_commit, .call = hand_call};
+/* All that a pusher calls. */
+static const struct jobs_backend backend = {.free = hand_free,
+    .now = hand_now,
+    .begin = hand_begin,
+    .commit = hand_commit,
+    .reserve_many = hand_reserve,
+    .finish_many = hand_finish,
+    .release = hand_release,
+    .return_after = hand_return,
+    .bury = hand_bury,
+    .touch = hand_touch};
 
 /* ---- What the pusher reports */
 

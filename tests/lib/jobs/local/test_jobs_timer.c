@@ -10,11 +10,13 @@ static int owner;
 static int taken;
 static int missed;
 
-static int take(struct jobs_local *local, struct jobs_call *firing)
+static int take(struct jobs_local *local, void *arguments)
 {
-	ck_assert_ptr_eq(firing->context, &owner);
+	const struct fired *fired = arguments;
+
+	ck_assert_ptr_eq(fired->owner, &owner);
 	ck_assert(ww_jobs_is_mine(local));
-	if (ww_jobs_take_firing(local, firing, &timer))
+	if (ww_jobs_take_firing(local, fired, &timer))
 		taken++;
 	else
 		missed++;

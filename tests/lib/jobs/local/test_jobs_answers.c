@@ -112,5 +112,5 @@ START_TEST(a_list_tells_where_its_callback_ended_it)
 }
 END_TEST
 
-TEST_MAIN("jobs/call", a_put_that_fails_gives_no_id, a_lease_that_fails_is_not_given,
+TEST_MAIN("jobs/answers", a_put_that_fails_gives_no_id, a_lease_that_fails_is_not_given,
     each_of_many_fails_with_the_batch_unless_it_was_refused, a_list_tells_where_its_callback_ended_it)
