@@ -56,9 +56,9 @@ $(B)/tests/test_jobs_each_fault: LDFLAGS += $(addprefix -Xlinker --wrap=,malloc 
 # The server on a simulated system, whose functions stand before those of libuv and of the C library.
 SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate)
 $(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve ww_jobs_reserve_job)
+$(B)/tests/simulate: $(call objects,$(call sources,tests/simulate/jobs,*.c)) $(filter-out %/main.o,$(weekwheeld_OBJECTS))
 $(B)/tests/simulate: JEMALLOC_LIBS =
-$(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c) tests/support/system/calls.c) $(filter-out %/main.o,$(weekwheeld_OBJECTS)) \
-		$(BELOW)
+$(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c) tests/support/system/calls.c) $(BELOW)
 	$(link) $(ALL_LIBS)
 
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call objects,$(source))))

@@ -1,5 +1,5 @@
 /*
- * Plays libuv for the server: its loop waits in the simulated world. The sockets that it polls lead to the clients of the
+ * Plays libuv for the server: its loops wait in the simulated world. The sockets that it polls lead to the clients of the
  * simulation. What is ready at the same time comes in any order. Sockets take what they like of what is written.
  */
 #include <errno.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 #include <uv.h>
 
-#include "tests/simulate/client.h"
 #include "tests/simulate/system.h"
 #include "tests/simulate/wire.h"
 #include "tests/simulate/world.h"
@@ -35,8 +34,8 @@ struct packet {
 	char data[];
 };
 
-static uv_loop_t *loop; /* the server's */
-static uv_handle_t *handles[HANDLES];
+static uv_loop_t *loop;               /* the server's first one */
+static uv_handle_t *handles[HANDLES]; /* of all loops, which wait at this */
 static size_t handle_count;
 static int is_listening;
 static struct wire *wires;
@@ -47,8 +46,8 @@ static int was_open;
 
 static void wake(void)
 {
-	if (loop)
-		world_wake(loop);
+	world_wake(handles);
+	system_wake();
 }
 
 /* ---- The network */
@@ -165,6 +164,17 @@ struct wire *wire_connect(struct client *client)
 	wire->client = client;
 	wire->in_last = world.now + delay();
 	world_at(wire->in_last, arrive, wire, 0);
+	return wire;
+}
+
+struct wire *wire_dialled(struct client *client)
+{
+	struct wire *wire = calloc(1, sizeof *wire);
+
+	wire->next = wires;
+	wires = wire;
+	wire->client = client;
+	wire->was_accepted = wire->is_open = 1;
 	return wire;
 }
 
@@ -355,17 +365,32 @@ static int is_active(const uv_handle_t *handle, uv_handle_type type)
 
 int uv_loop_init(uv_loop_t *made)
 {
+	memset(made, 0, sizeof *made);
+	if (loop)
+		return 0;
 	handle_count = 0;
 	was_open = 0;
-	memset(made, 0, sizeof *made);
 	loop = made;
 	return 0;
 }
 
+static size_t count_handles(const uv_loop_t *of)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < handle_count; i++)
+		count += handles[i]->loop == of;
+	return count;
+}
+
 int uv_loop_close(uv_loop_t *closed)
 {
-	(void)closed;
-	return handle_count ? UV_EBUSY : 0;
+	return count_handles(closed) ? UV_EBUSY : 0;
+}
+
+void uv_update_time(uv_loop_t *of)
+{
+	(void)of;
 }
 
 uint64_t uv_now(const uv_loop_t *of)
@@ -393,9 +418,9 @@ void uv_close(uv_handle_t *handle, uv_close_cb done)
 
 void uv_walk(uv_loop_t *of, uv_walk_cb each, void *context)
 {
-	(void)of;
 	for (size_t i = 0; i < handle_count; i++)
-		each(handles[i], context);
+		if (handles[i]->loop == of)
+			each(handles[i], context);
 }
 
 static uv_handle_t *head(void *handle)
@@ -570,13 +595,13 @@ static void call(uv_handle_t *handle)
 }
 
 /* What is ready, in any order. */
-static int call_ready(void)
+static int call_ready(const uv_loop_t *of)
 {
 	uv_handle_t *ready[HANDLES];
 	size_t count = 0;
 
 	for (size_t i = 0; i < handle_count; i++)
-		if (is_ready(handles[i]))
+		if (handles[i]->loop == of && is_ready(handles[i]))
 			ready[count++] = handles[i];
 	for (size_t i = count; i > 0; i--) {
 		size_t one = i == 1 ? 0 : world_below(i);
@@ -588,20 +613,23 @@ static int call_ready(void)
 	return count > 0;
 }
 
-static int any(uv_handle_type type, unsigned flag)
+static int any(const uv_loop_t *of, uv_handle_type type, unsigned flag)
 {
 	for (size_t i = 0; i < handle_count; i++)
-		if ((type == UV_UNKNOWN_HANDLE || handles[i]->type == type) && handles[i]->flags & flag)
+		if (handles[i]->loop == of && (type == UV_UNKNOWN_HANDLE || handles[i]->type == type) &&
+		    handles[i]->flags & flag)
 			return 1;
 	return 0;
 }
 
-static uint64_t next_time(void)
+static uint64_t next_time(const uv_loop_t *of)
 {
 	uint64_t next = SIM_NEVER;
 
 	for (size_t i = 0; i < handle_count; i++) {
 		uint64_t time = SIM_NEVER;
+		if (handles[i]->loop != of)
+			continue;
 		if (is_active(handles[i], UV_TIMER))
 			time = ((uv_timer_t *)handles[i])->timeout;
 		else if (is_active(handles[i], UV_POLL))
@@ -611,27 +639,27 @@ static uint64_t next_time(void)
 	return next;
 }
 
-static int anything_ready(void)
+static int anything_ready(const uv_loop_t *of)
 {
 	for (size_t i = 0; i < handle_count; i++)
-		if (is_ready(handles[i]))
+		if (handles[i]->loop == of && is_ready(handles[i]))
 			return 1;
 	return 0;
 }
 
-static void wait_for_something(void)
+static void wait_for_something(const uv_loop_t *of)
 {
 	world_sleep(world_between(5, 50) * SIM_US);
 	world_events();
-	while (!anything_ready() && !any(UV_IDLE, ACTIVE) && !any(UV_UNKNOWN_HANDLE, CLOSING))
-		(void)world_wait(loop, next_time());
+	while (!anything_ready(of) && !any(of, UV_IDLE, ACTIVE) && !any(of, UV_UNKNOWN_HANDLE, CLOSING))
+		(void)world_wait(handles, next_time(of));
 }
 
-static void call_closed(void)
+static void call_closed(const uv_loop_t *of)
 {
 	for (size_t i = 0; i < handle_count;) {
 		uv_handle_t *handle = handles[i];
-		if (!(handle->flags & CLOSING)) {
+		if (handle->loop != of || !(handle->flags & CLOSING)) {
 			i++;
 			continue;
 		}
@@ -642,10 +670,10 @@ static void call_closed(void)
 	}
 }
 
-static void call_each(uv_handle_type type)
+static void call_each(const uv_loop_t *of, uv_handle_type type)
 {
 	for (size_t i = 0; i < handle_count; i++) {
-		if (!is_active(handles[i], type))
+		if (handles[i]->loop != of || !is_active(handles[i], type))
 			continue;
 		if (type == UV_IDLE)
 			((uv_idle_t *)handles[i])->idle_cb((uv_idle_t *)handles[i]);
@@ -658,15 +686,14 @@ static void call_each(uv_handle_type type)
 
 int uv_run(uv_loop_t *of, uv_run_mode mode)
 {
-	(void)of;
 	(void)mode;
-	while (handle_count) {
-		call_each(UV_IDLE);
-		call_each(UV_PREPARE);
-		wait_for_something();
-		(void)call_ready();
-		call_each(UV_CHECK);
-		call_closed();
+	while (count_handles(of)) {
+		call_each(of, UV_IDLE);
+		call_each(of, UV_PREPARE);
+		wait_for_something(of);
+		(void)call_ready(of);
+		call_each(of, UV_CHECK);
+		call_closed(of);
 	}
 	return 0;
 }

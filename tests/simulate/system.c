@@ -8,10 +8,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -30,7 +33,7 @@
 
 enum { FIRST = 1 << 20, DESCRIPTORS = 256, PATHS = 256 };
 
-enum kind { CLOSED, FILES, TIMER, CHANCE, LISTENER, WIRE };
+enum kind { CLOSED, FILES, TIMER, CHANCE, LISTENER, WIRE, EVENT };
 
 struct descriptor {
 	enum kind kind;
@@ -38,14 +41,15 @@ struct descriptor {
 	struct wire *wire;
 	uint64_t at; /* where read and write go on */
 	clockid_t clock;
-	uint64_t when; /* TIMER: 0: not set */
+	uint64_t when;  /* TIMER: 0: not set */
+	uint64_t count; /* EVENT */
 	int may_cancel;
 	int is_cancelled;
 };
 
 struct system_clock system_clock;
 
-static struct descriptor descriptors[DESCRIPTORS];
+static struct descriptor descriptors[DESCRIPTORS]; /* also what threads wait at that poll */
 
 static int is_ours(const char *path)
 {
@@ -110,6 +114,7 @@ void system_step(int64_t ns)
 	for (int i = 0; i < DESCRIPTORS; i++)
 		if (descriptors[i].kind == TIMER && descriptors[i].may_cancel)
 			descriptors[i].is_cancelled = 1;
+	system_wake();
 }
 
 void system_boot(void)
@@ -170,6 +175,19 @@ pid_t getpid(void)
 	return 4242;
 }
 
+long sysconf(int name)
+{
+	return name == _SC_NPROCESSORS_ONLN ? 2 : SYSTEM_REAL(sysconf)(name);
+}
+
+/* The secret of hash tables. */
+unsigned long getauxval(unsigned long type)
+{
+	static const char bytes[16] = "by no chance";
+
+	return type == AT_RANDOM ? (unsigned long)(uintptr_t)bytes : SYSTEM_REAL(getauxval)(type);
+}
+
 ssize_t getrandom(void *bytes, size_t size, unsigned flags)
 {
 	(void)flags;
@@ -196,6 +214,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itime
 	(void)before;
 	timer->when = (uint64_t)to->it_value.tv_sec * SIM_S + (uint64_t)to->it_value.tv_nsec;
 	timer->may_cancel = (flags & TFD_TIMER_CANCEL_ON_SET) != 0;
+	system_wake();
 	if (!timer->is_cancelled)
 		return 0;
 	timer->is_cancelled = 0;
@@ -225,6 +244,8 @@ int system_events(int fd)
 	if (descriptor && descriptor->kind == WIRE)
 		return (wire_is_readable(descriptor->wire) ? UV_READABLE : 0) |
 		       (wire_is_writable(descriptor->wire) ? UV_WRITABLE : 0);
+	if (descriptor && descriptor->kind == EVENT)
+		return descriptor->count ? UV_READABLE : 0;
 	return system_readable_at(fd) <= world.now ? UV_READABLE : 0;
 }
 
@@ -241,6 +262,77 @@ static ssize_t read_timer(struct descriptor *timer, void *bytes)
 	timer->when = 0;
 	memcpy(bytes, &one, sizeof one);
 	return sizeof one;
+}
+
+/* ---- What threads wait for that have no loop */
+
+void system_wake(void)
+{
+	world_wake(descriptors);
+}
+
+int eventfd(unsigned count, int flags)
+{
+	int fd = make_descriptor(EVENT, NULL);
+
+	(void)flags;
+	if (fd >= 0)
+		descriptors[fd - FIRST].count = count;
+	return fd;
+}
+
+static ssize_t read_event(struct descriptor *event, void *bytes)
+{
+	if (!event->count) {
+		errno = EAGAIN;
+		return -1;
+	}
+	memcpy(bytes, &event->count, sizeof event->count);
+	event->count = 0;
+	return sizeof event->count;
+}
+
+static ssize_t write_event(struct descriptor *event, const void *bytes)
+{
+	uint64_t more;
+
+	memcpy(&more, bytes, sizeof more);
+	event->count += more;
+	system_wake();
+	return sizeof more;
+}
+
+/* Sets what each is ready for. Returns how many are. */
+static int look_at(struct pollfd *polls, nfds_t count, uint64_t *until)
+{
+	int ready = 0;
+
+	for (nfds_t i = 0; i < count; i++) {
+		int events = polls[i].fd < 0 ? 0 : system_events(polls[i].fd);
+		uint64_t at = polls[i].fd < 0 ? SIM_NEVER : system_readable_at(polls[i].fd);
+		polls[i].revents = (short)((events & UV_READABLE ? polls[i].events & POLLIN : 0) |
+		                           (events & UV_WRITABLE ? polls[i].events & POLLOUT : 0));
+		ready += polls[i].revents != 0;
+		*until = at < *until ? at : *until;
+	}
+	return ready;
+}
+
+int poll(struct pollfd *polls, nfds_t count, int timeout)
+{
+	uint64_t end = timeout < 0 ? SIM_NEVER : world.now + (uint64_t)timeout * SIM_MS;
+	int ready;
+
+	for (nfds_t i = 0; i < count; i++)
+		if (polls[i].fd >= 0 && !descriptor_of(polls[i].fd))
+			return SYSTEM_REAL(poll)(polls, count, timeout);
+	for (;;) {
+		uint64_t until = end;
+		ready = look_at(polls, count, &until);
+		if (ready || world.now >= end)
+			return ready;
+		(void)world_wait(descriptors, until);
+	}
 }
 
 /* ---- Sockets. The server listens on a Unix socket, whose name is no file here. */
@@ -287,6 +379,29 @@ int accept4(int fd, __SOCKADDR_ARG address, socklen_t *size, int flags)
 	if (accepted >= 0)
 		descriptors[accepted - FIRST].wire = wire;
 	return accepted;
+}
+
+int system_dialled(struct wire *wire)
+{
+	int fd = make_descriptor(WIRE, NULL);
+
+	if (fd >= 0)
+		descriptors[fd - FIRST].wire = wire;
+	return fd;
+}
+
+ssize_t send(int fd, const void *bytes, size_t size, int flags)
+{
+	const struct descriptor *descriptor = descriptor_of(fd);
+
+	return descriptor ? wire_write(descriptor->wire, bytes, size) : SYSTEM_REAL(send)(fd, bytes, size, flags);
+}
+
+ssize_t recv(int fd, void *bytes, size_t room, int flags)
+{
+	const struct descriptor *descriptor = descriptor_of(fd);
+
+	return descriptor ? wire_read(descriptor->wire, bytes, room) : SYSTEM_REAL(recv)(fd, bytes, room, flags);
 }
 
 /* ---- Paths */
@@ -534,6 +649,8 @@ static ssize_t play_read(int fd, void *bytes, size_t size, off_t offset)
 	}
 	if (descriptor->kind == WIRE)
 		return wire_read(descriptor->wire, bytes, size);
+	if (descriptor->kind == EVENT)
+		return read_event(descriptor, bytes);
 	if (offset != SYSTEM_HERE)
 		return disk_read(descriptor->file, bytes, size, (uint64_t)offset);
 	got = disk_read(descriptor->file, bytes, size, descriptor->at);
@@ -551,6 +668,8 @@ static ssize_t play_write(int fd, const struct iovec *parts, int count, off_t of
 
 	if (descriptor && descriptor->kind == WIRE)
 		return wire_write(descriptor->wire, parts[0].iov_base, parts[0].iov_len);
+	if (descriptor && descriptor->kind == EVENT)
+		return write_event(descriptor, parts[0].iov_base);
 	if (!descriptor || !descriptor->file)
 		return system_real.write(fd, parts, count, offset);
 	for (int i = 0; i < count; i++)
@@ -679,6 +798,24 @@ FILE *fopen(const char *path, const char *mode)
 	                   : O_WRONLY | O_CREAT | O_APPEND,
 	    0666);
 	return fd < 0 || fd >= FIRST ? NULL : fdopen(fd, kind);
+}
+
+static ssize_t read_stream(void *fd, char *bytes, size_t size)
+{
+	return read((int)(intptr_t)fd, bytes, size);
+}
+
+static int close_stream(void *fd)
+{
+	return close((int)(intptr_t)fd);
+}
+
+/* To be read: the C library's own would read past these calls. */
+FILE *fdopen(int fd, const char *mode)
+{
+	const cookie_io_functions_t calls = {.read = read_stream, .close = close_stream};
+
+	return descriptor_of(fd) ? fopencookie((void *)(intptr_t)fd, mode, calls) : SYSTEM_REAL(fdopen)(fd, mode);
 }
 
 const struct system_policy system_policy = {

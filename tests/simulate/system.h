@@ -25,5 +25,11 @@ void system_boot(void);
 /* What a descriptor is ready for, as libuv names it, and when an alarm will be. */
 int system_events(int fd);
 uint64_t system_readable_at(int fd);
+/* Something is ready: let threads that wait in poll look again. */
+void system_wake(void);
+
+struct wire;
+/* A descriptor for a connection that the server has made, or -1. */
+int system_dialled(struct wire *wire);
 
 #endif

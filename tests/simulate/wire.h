@@ -3,8 +3,8 @@
 
 /*
  * Connections between clients and the server. loop.c plays libuv, and has the wires; system.c gives the server's ends
- * descriptors. Bytes come in pieces, after
- * delays; a connection may be cut at either end, with or without the other noticing soon.
+ * descriptors. Bytes come in pieces, after delays; a connection may be cut at either end, with or without the other
+ * noticing soon.
  */
 
 #include <stddef.h>
@@ -17,9 +17,13 @@ struct wire;
 /* What a client is told. */
 void client_heard(struct client *client, const char *bytes, size_t size);
 void client_lost(struct client *client);
+/* The server leaves its connection. */
+void client_left(struct client *client);
 
 /* Connect. NULL: nobody listens. */
 struct wire *wire_connect(struct client *client);
+/* The other way round: the server has connected to somebody who plays another server. */
+struct wire *wire_dialled(struct client *client);
 /* Returns when the last of it arrives. */
 uint64_t wire_send(struct wire *wire, const char *bytes, size_t size);
 /* The client goes away; the server notices soon, or only after a minute. The client hears nothing of it any more. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 #include "lib/base/random.h"
 
-enum { TASKS = 8, STACK = 1 << 19 };
+enum { TASKS = 16, STACK = 1 << 19 };
 
 struct event {
 	uint64_t time;
@@ -35,6 +36,8 @@ struct task {
 	void *(*run)(void *);
 	void *argument;
 	void *result;
+	void *locals; /* its thread-local variables while another one runs */
+	int error;    /* and errno */
 };
 
 struct world world;
@@ -238,6 +241,56 @@ static int choose(void)
 	return count == 0 ? -1 : can[count == 1 ? 0 : world_below((uint64_t)count)];
 }
 
+/* ---- Thread-local variables of the program, as the one thread of the system has them */
+
+static struct {
+	void *at;
+	size_t size;
+	void *fresh; /* as a thread begins */
+} locals;
+
+static int find_locals(struct dl_phdr_info *object, size_t size, void *context)
+{
+	(void)size;
+	(void)context;
+	for (int i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_TLS) {
+			locals.at = object->dlpi_tls_data;
+			locals.size = object->dlpi_phdr[i].p_memsz;
+		}
+	/* The program is the first. */
+	return 1;
+}
+
+static void begin_locals(void)
+{
+	if (locals.fresh)
+		return;
+	(void)dl_iterate_phdr(find_locals, NULL);
+	locals.fresh = malloc(locals.size + 1);
+	if (locals.size)
+		memcpy(locals.fresh, locals.at, locals.size);
+}
+
+void world_new_process(void)
+{
+	if (locals.size)
+		memcpy(locals.at, locals.fresh, locals.size);
+}
+
+static void switch_task(struct task *from, struct task *to)
+{
+	if (!from->locals)
+		from->locals = malloc(locals.size + 1);
+	from->error = errno;
+	if (locals.size) {
+		memcpy(from->locals, locals.at, locals.size);
+		memcpy(locals.at, to->locals ? to->locals : locals.fresh, locals.size);
+	}
+	errno = to->error;
+	swapcontext(&from->context, &to->context);
+}
+
 /* Go on with a task that can run. */
 static void schedule(void)
 {
@@ -257,7 +310,7 @@ static void schedule(void)
 	if (chosen == before)
 		return;
 	current = chosen;
-	swapcontext(&tasks[before].context, &tasks[chosen].context);
+	switch_task(&tasks[before], &tasks[chosen]);
 }
 
 int world_wait(const void *at, uint64_t until)
@@ -323,6 +376,7 @@ void world_begin(uint64_t seed, int verbose)
 	order = 0;
 	event_count = 0;
 	tasks[0].state = RUNS;
+	begin_locals();
 }
 
 void world_end(void)
@@ -332,6 +386,7 @@ void world_end(void)
 	event_count = event_room = 0;
 	for (int i = 1; i < TASKS; i++) {
 		free(tasks[i].stack);
+		free(tasks[i].locals);
 		tasks[i] = (struct task){.state = FREE};
 	}
 }
@@ -365,6 +420,8 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	tasks[i].context.uc_link = NULL;
 	tasks[i].run = run;
 	tasks[i].argument = argument;
+	free(tasks[i].locals);
+	tasks[i].locals = NULL;
 	makecontext(&tasks[i].context, start, 0);
 	tasks[i].state = RUNS;
 	*thread = (pthread_t)i;
@@ -467,4 +524,11 @@ int pthread_cond_destroy(pthread_cond_t *cond)
 pthread_t pthread_self(void)
 {
 	return (pthread_t)current;
+}
+
+int pthread_setname_np(pthread_t thread, const char *name)
+{
+	(void)thread;
+	(void)name;
+	return 0;
 }

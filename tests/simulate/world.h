@@ -77,6 +77,8 @@ void world_events(void);
 /* The number of the running task; 0 is the server's. */
 int world_task(void);
 
+/* The server begins: thread-local variables are as in a new process. */
+void world_new_process(void);
 /* From now on only the server, which is dead, goes on; then return to the time when it died. */
 void world_ghost_begin(void);
 void world_ghost_end(void);

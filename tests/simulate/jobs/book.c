@@ -1,5 +1,5 @@
 /* The book of jobs and the history of the simulation. */
-#include "tests/simulate/book.h"
+#include "tests/simulate/jobs/book.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/simulate/client.h"
+#include "tests/simulate/jobs/client.h"
 #include "tests/simulate/world.h"
 #include "weekwheel/jobs.h"
 

@@ -1,5 +1,5 @@
-#ifndef TESTS_SIMULATE_BOOK_H
-#define TESTS_SIMULATE_BOOK_H
+#ifndef TESTS_SIMULATE_JOBS_BOOK_H
+#define TESTS_SIMULATE_JOBS_BOOK_H
 
 /*
  * What clients did and heard, and what the store delivered: the history of a run, for tests/support/history.py, which

@@ -1,5 +1,5 @@
-#ifndef TESTS_SIMULATE_CLIENT_H
-#define TESTS_SIMULATE_CLIENT_H
+#ifndef TESTS_SIMULATE_JOBS_CLIENT_H
+#define TESTS_SIMULATE_JOBS_CLIENT_H
 
 /* The clients of the simulation: they put, reserve, end, move and lose jobs, each at random. */
 
@@ -19,8 +19,6 @@ struct client;
 
 /* Whether the server still has its connection. */
 int client_is_connected(const struct client *client);
-/* The server leaves its connection. */
-void client_left(struct client *client);
 
 void clients_begin(void);
 void clients_end(void);

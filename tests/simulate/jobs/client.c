@@ -1,12 +1,12 @@
 /* The clients. Each acts again and again; what it does next hangs on chance. */
-#include "tests/simulate/client.h"
+#include "tests/simulate/jobs/client.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/simulate/book.h"
+#include "tests/simulate/jobs/book.h"
 #include "tests/simulate/system.h"
 #include "tests/simulate/wire.h"
 #include "tests/simulate/world.h"
