@@ -224,15 +224,15 @@ SYNC ?= always
 crash-test: all $(SMALL)
 	@B='$(abspath $(B))' CC='$(CC)' WW_STATES='$(STATES)' WW_SYNC='$(SYNC)' PYTHONPATH='$(CURDIR)/tests/support' tests/tools/weekwheeld/test_crash.py
 
-# ---- Weeks of a server on a simulated system ----------------------------------------------------------------------
+# ---- Weeks of the servers on a simulated system -------------------------------------------------------------------
 
 WEEKS ?= 1000
 SEED ?= 1
 PROCESSES ?= $(shell nproc)
 
 simulate: $(SIMULATE)
-	@$(if $(SIMULATE),,echo 'It needs the server and Check: "make deps" installs what they need' >&2; exit 1)
-	@$(SIMULATE) --weeks '$(WEEKS)' --seed '$(SEED)' --processes '$(PROCESSES)'
+	@$(if $(SIMULATE),,echo 'It needs a server and Check: "make deps" installs what they need' >&2; exit 1)
+	@for program in $(SIMULATE); do $$program --weeks '$(WEEKS)' --seed '$(SEED)' --processes '$(PROCESSES)' || exit; done
 
 # ---- Everything at once -------------------------------------------------------------------------------------------
 

@@ -53,12 +53,14 @@ $(B)/tests/test_allocator $(B)/tests/test_allocator_malloc: LDFLAGS += $(addpref
 $(B)/tests/test_allocator_malloc: JEMALLOC_LIBS =
 $(B)/tests/test_jobs_each_fault: LDFLAGS += $(addprefix -Xlinker --wrap=,malloc calloc realloc strdup)
 
-# The server on a simulated system, whose functions stand before those of libuv and of the C library.
-SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate)
+# The servers on a simulated system, whose functions stand before those of libuv and of the C library.
+SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate) $(if $(call built,sessiond),$(B)/tests/simulate_sessions)
 $(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve ww_jobs_reserve_job)
 $(B)/tests/simulate: $(call objects,$(call sources,tests/simulate/jobs,*.c)) $(filter-out %/main.o,$(weekwheeld_OBJECTS))
-$(B)/tests/simulate: JEMALLOC_LIBS =
-$(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c) tests/support/system/calls.c) $(BELOW)
+$(B)/tests/simulate_sessions: LDFLAGS += $(addprefix -Xlinker --wrap=,dial_connect)
+$(B)/tests/simulate_sessions: $(call objects,$(call sources,tests/simulate/sessions,*.c)) $(filter-out %/main.o,$(sessiond_OBJECTS))
+$(addprefix $(B)/tests/,simulate simulate_sessions): JEMALLOC_LIBS =
+$(addprefix $(B)/tests/,simulate simulate_sessions): $(call objects,$(call sources,tests/simulate,*.c) tests/support/system/calls.c) $(BELOW)
 	$(link) $(ALL_LIBS)
 
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call objects,$(source))))

@@ -63,7 +63,7 @@ struct naming {
 struct disk_faults disk_faults;
 struct disk_counts disk_counts;
 void (*disk_before)(int is_name);
-void (*disk_sync_failed)(void);
+void (*disk_sync_failed)(const char *path);
 
 static struct file *files;
 static uint64_t numbers;
@@ -452,7 +452,7 @@ static int sync_fails(struct file *file)
 	world_trace("sync fails", file->number, 0);
 	disk_counts.failed_syncs++;
 	if (!file->is_folder) {
-		disk_sync_failed();
+		disk_sync_failed(file->path);
 		keep_some(file);
 		if (world_chance(300))
 			copy(&file->live, &file->stable);

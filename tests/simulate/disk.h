@@ -30,7 +30,7 @@ extern struct disk_counts disk_counts;
 /* Called before each change, of a name or not, and before each sync. */
 extern void (*disk_before)(int is_name);
 /* Called when the sync of a file, not of a folder, fails. */
-extern void (*disk_sync_failed)(void);
+extern void (*disk_sync_failed)(const char *path);
 
 struct file;
 

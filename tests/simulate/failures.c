@@ -95,6 +95,18 @@ static void die(enum death death)
 	loop_signal_server(SIGTERM);
 }
 
+static void die_now(void *context, uint64_t is_power)
+{
+	(void)context;
+	if (!run.is_over)
+		die(is_power ? POWER : KILLED);
+}
+
+void failures_soon(uint64_t within)
+{
+	world_at(world.now + world_below(within), die_now, NULL, world_below(2));
+}
+
 static void before_change(int is_name)
 {
 	if (is_name && run.names && --run.names == 0) {

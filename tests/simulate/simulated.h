@@ -33,7 +33,8 @@ struct simulated {
 	/* Whether the clock may be set now. NULL: always. */
 	int (*may_step)(void);
 	void (*stepped)(int64_t step);
-	void (*sync_failed)(void);
+	/* The sync of a file has failed. */
+	void (*sync_failed)(const char *path);
 	/* The server has ended; is_lost: with data that a sync had reported as stable; is_clean: in order. */
 	void (*died)(int is_power, int is_lost, int is_clean);
 	/* The disk is a new one. */

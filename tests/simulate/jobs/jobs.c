@@ -57,6 +57,12 @@ static int serve(void)
 	return server_run(&settings);
 }
 
+static void sync_failed(const char *path)
+{
+	(void)path;
+	book_sync_failed();
+}
+
 static void died(int is_power, int is_lost, int is_clean)
 {
 	(void)is_clean;
@@ -109,7 +115,7 @@ const struct simulated simulated = {.program = "simulate",
     .ill = book_ill,
     .well = book_well,
     .stepped = book_stepped,
-    .sync_failed = book_sync_failed,
+    .sync_failed = sync_failed,
     .died = died,
     .forget_all = book_forget_all,
     .errors = clients_errors,
