@@ -21,7 +21,7 @@ enum {
 	CONNECTIONS_MAX = 2 * VISITORS_MAX,
 	PLACES_MIN = 64,
 	FILES_FOR_PLACE = 8, /* the others are for clients of the protocol */
-	HANDLES = 2
+	HANDLES = 3
 };
 
 struct web {
@@ -31,8 +31,9 @@ struct web {
 	struct visitors visitors;
 	struct relays relays; /* of connections that have TLS */
 	uv_poll_t poll;
-	uv_timer_t timer;
-	int closed; /* how many of the handles */
+	uv_timer_t timer; /* a slow client has to leave */
+	uv_idle_t again;  /* it has more to do at once */
+	int closed;       /* how many of the handles */
 };
 
 /* ---- Who visits */
@@ -159,6 +160,20 @@ static void web_timer(uv_timer_t *timer)
 	web_run(timer->data);
 }
 
+static void web_again(uv_idle_t *idle)
+{
+	web_run(idle->data);
+}
+
+/*
+ * libmicrohttpd has work without an event of its sockets. It gets it in the loop's next turn: a timer of 0 ms that is started
+ * again by its own callback would be run again before the loop looks at other clients.
+ */
+static void go_on_soon(struct web *web)
+{
+	uv_idle_start(&web->again, web_again);
+}
+
 static void web_readable(uv_poll_t *poll, int status, int events)
 {
 	(void)status;
@@ -176,6 +191,11 @@ static void web_run(struct web *web)
 	(void)MHD_run(web->daemon);
 	if (MHD_get_timeout(web->daemon, &wait) != MHD_YES)
 		wait = UINT64_MAX;
+	if (wait == 0) {
+		go_on_soon(web);
+		return;
+	}
+	uv_idle_stop(&web->again);
 	if (slow >= 0 && (uint64_t)slow < wait)
 		wait = (uint64_t)slow;
 	if (wait != UINT64_MAX)
@@ -188,7 +208,7 @@ static void web_run(struct web *web)
 void web_resume(struct web *web, struct web_visit *visit)
 {
 	MHD_resume_connection(visit->client);
-	uv_timer_start(&web->timer, web_timer, 0, 0);
+	go_on_soon(web);
 }
 
 static void web_came(void *context, int fd, const struct sockaddr *peer, int is_tls)
@@ -200,7 +220,7 @@ static void web_came(void *context, int fd, const struct sockaddr *peer, int is_
 	if (fd >= 0)
 		web_enter(web, fd, peer);
 	/* Others may come with it. */
-	uv_timer_start(&web->timer, web_timer, 0, 0);
+	go_on_soon(web);
 }
 
 /* ---- Beginning and end */
@@ -236,7 +256,8 @@ static int handles_start(struct web *web)
 	if (!info || uv_poll_init(web->loop, &web->poll, info->epoll_fd) != 0)
 		return message_error("no event loop for HTTP: the limit of open files (\"ulimit -n\") may be reached");
 	uv_timer_init(web->loop, &web->timer);
-	web->poll.data = web->timer.data = web;
+	uv_idle_init(web->loop, &web->again);
+	web->poll.data = web->timer.data = web->again.data = web;
 	uv_poll_start(&web->poll, UV_READABLE, web_readable);
 	return 0;
 }
@@ -283,6 +304,7 @@ void web_stop(struct web *web)
 {
 	uv_close((uv_handle_t *)&web->poll, web_closed);
 	uv_close((uv_handle_t *)&web->timer, web_closed);
+	uv_close((uv_handle_t *)&web->again, web_closed);
 	MHD_stop_daemon(web->daemon);
 	relay_stop(&web->relays);
 	listen_stop(web->config.listening);
