@@ -239,18 +239,37 @@ size_t json_array(struct json_value array, uint64_t *numbers, size_t count)
 	return found;
 }
 
-enum { QUOTED_ONE = 7 };
+enum { QUOTED_ONE = 6 };
 
-/* Write the character at *at, and perhaps a NUL, to out, and move *at past it. Return its length in out. */
+static int is_plain(char c)
+{
+	return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
+}
+
+static size_t escape(char *out, unsigned code)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	out[0] = '\\';
+	out[1] = 'u';
+	for (int i = 0; i < 4; i++)
+		out[2 + i] = digits[code >> (12 - 4 * i) & 15];
+	return QUOTED_ONE;
+}
+
+/* Write the character at *at to out, and move *at past it. Return its length in out. */
 static size_t quote_one(char *out, const char **at, const char *end)
 {
 	const char *from = *at;
 	int32_t code = utf8_take(at, end);
 
-	if (code == '"' || code == '\\')
-		return (size_t)snprintf(out, QUOTED_ONE, "\\%c", (char)code);
+	if (code == '"' || code == '\\') {
+		out[0] = '\\';
+		out[1] = (char)code;
+		return 2;
+	}
 	if (code < ' ' || code == 0x7f)
-		return (size_t)snprintf(out, QUOTED_ONE, "\\u%04x", code < 0 ? 0xfffdU : (unsigned)code);
+		return escape(out, code < 0 ? 0xfffdU : (unsigned)code);
 	memcpy(out, from, (size_t)(*at - from));
 	return (size_t)(*at - from);
 }
@@ -261,8 +280,13 @@ size_t json_quote(char *out, const char *text, size_t size)
 	size_t length = 0;
 
 	out[length++] = '"';
-	while (text < end)
-		length += quote_one(out + length, &text, end);
+	while (text < end) {
+		/* Bodies have megabytes. */
+		for (; text < end && is_plain(*text); text++)
+			out[length++] = *text;
+		if (text < end)
+			length += quote_one(out + length, &text, end);
+	}
 	out[length++] = '"';
 	return length;
 }

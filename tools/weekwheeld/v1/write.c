@@ -212,9 +212,13 @@ static int is_text(const char *bytes, size_t size)
 	const char *at = bytes;
 	const char *end = bytes + size;
 
-	while (at < end)
-		if (*at == 0 || utf8_take(&at, end) < 0)
+	while (at < end) {
+		/* Most of a body of megabytes. */
+		for (; at < end && (signed char)*at > 0; at++)
+			;
+		if (at < end && (*at == 0 || utf8_take(&at, end) < 0))
 			return 0;
+	}
 	return 1;
 }
 
