@@ -5,9 +5,9 @@
 
 /*
  * While a client waits for a job, INPUT_MAX bytes that it sends are kept. A client whose bytes fill the room is read
- * READS_MOST times in a turn. When TURN_BYTES have been read in a turn, a connection is read once more in it.
+ * READS_MOST times in a turn. When TURN_BYTES have been read in a turn, a connection is read once more in it, READ_LEAST at most.
  */
-enum { INPUT_MAX = 65536, READS_MOST = 32, TURN_BYTES = 4 << 20 };
+enum { INPUT_MAX = 65536, READS_MOST = 32, READ_LEAST = 4096, TURN_BYTES = 4 << 20 };
 
 static size_t input_most(const struct connection *connection)
 {
@@ -46,13 +46,20 @@ static size_t input_take(struct connection *connection, const char *data, size_t
 	int found = 1;
 
 	budget_begin(connection);
-	while (found && !connection_is_blocked(connection) && call_joins(connection, data + taken, size - taken)) {
+	while (found && taken < size && !connection_is_blocked(connection) &&
+	       call_joins(connection, data + taken, size - taken)) {
 		if (!budget_take(connection)) {
 			connection_resume(connection);
 			break;
 		}
 		found = protocol_next(&connection->protocol, &command, data + taken, size - taken, &used);
 		taken += used;
+		/* Thousands may ask for a list at once: each of them waits for a turn with time, and nobody for them. */
+		if (found && protocol_is_look(command.verb) && budget_is_spent(connection->server)) {
+			taken -= protocol_line_size(&connection->protocol);
+			connection_resume(connection);
+			break;
+		}
 		if (found && command.verb == VERB_QUIT)
 			connection_finish(connection);
 		else if (found && login_admits(connection, &command))
@@ -63,7 +70,8 @@ static size_t input_take(struct connection *connection, const char *data, size_t
 	}
 	budget_end(connection);
 	call_start(connection);
-	connection->is_stalled = found && !connection->is_waiting && !connection->is_busy;
+	connection->is_stalled = found && !connection->is_waiting && !connection->is_busy &&
+	                         (taken < size || connection_is_blocked(connection));
 	return taken;
 }
 
@@ -177,7 +185,8 @@ static int input_read(struct connection *connection)
 {
 	struct server *server = connection->server;
 	struct stream *stream = &connection->stream;
-	ssize_t got = stream_read(stream, server->input, sizeof server->input);
+	size_t room = server->turn.bytes > TURN_BYTES && !stream->tls ? READ_LEAST : sizeof server->input;
+	ssize_t got = stream_read(stream, server->input, room);
 
 	server->turn.bytes += stream->taken;
 	if (got > 0)

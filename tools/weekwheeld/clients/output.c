@@ -19,8 +19,13 @@ void connection_flush(struct connection *connection)
 		return;
 	}
 	connection_wait(connection, UV_WRITABLE, stream_is_unsent(&connection->stream));
-	if (connection->is_stalled && !connection_is_blocked(connection))
+	if (!connection->is_stalled || connection_is_blocked(connection))
+		return;
+	/* One that has read its answer and asked for nothing more stands behind nobody: it is only read again. */
+	if (connection->in.size > 0)
 		connection_resume(connection);
+	else
+		connection_process(connection);
 }
 
 void connection_flush_all(struct server *server)

@@ -214,6 +214,28 @@ const char *protocol_verb_name(enum verb verb)
 	return NULL;
 }
 
+int protocol_is_look(enum verb verb)
+{
+	switch (verb) {
+	case VERB_PEEK:
+	case VERB_PEEK_READY:
+	case VERB_PEEK_DELAYED:
+	case VERB_PEEK_BURIED:
+	case VERB_PEEK_KEY:
+	case VERB_STATS:
+	case VERB_LIST_TUBES:
+	case VERB_LIST_TUBES_WATCHED:
+	case VERB_LIST_DELAYED:
+	case VERB_LIST_LIMITS:
+	case VERB_LIST_SCHEDULES:
+	case VERB_FORECAST:
+	case VERB_HISTORY:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 static int verb_find(struct span line)
 {
 	size_t room = (size_t)(line.end - line.at);

@@ -15,6 +15,11 @@ size_t protocol_wants(const struct protocol *protocol)
 	return protocol->line + protocol->body + 2;
 }
 
+size_t protocol_line_size(const struct protocol *protocol)
+{
+	return protocol->line;
+}
+
 /* Return the length up to and including the first CR LF at `from` or later; 0 if there is none. */
 static size_t line_end(const char *data, size_t from, size_t size)
 {
@@ -56,7 +61,6 @@ static int protocol_line(struct protocol *protocol, struct command *command, con
 		return 0;
 	}
 	protocol->body = command->body_length;
-	protocol->line = length;
 	protocol->state = PROTOCOL_AT_BODY;
 	return 0;
 }
@@ -85,6 +89,7 @@ static int at_line(struct protocol *protocol, struct command *command, const cha
 		return 0;
 	}
 	protocol->scanned = 0;
+	protocol->line = length;
 	found = protocol_line(protocol, command, data, length);
 	/* A line before a body stays in the buffer and is read again, so that nothing has to be copied from it. */
 	if (protocol->state != PROTOCOL_AT_BODY)

@@ -153,7 +153,7 @@ struct protocol {
 	size_t body_max;
 	enum { PROTOCOL_AT_LINE, PROTOCOL_AT_LONG, PROTOCOL_AT_BODY, PROTOCOL_AT_SKIP, PROTOCOL_AT_FOREIGN } state;
 	size_t scanned; /* bytes that were searched for the line's end in vain */
-	size_t line;    /* AT_BODY: the length of the line before the body */
+	size_t line;    /* the length of the last line; AT_BODY: of the one before the body */
 	uint64_t skip;  /* AT_SKIP: how many bytes to throw away */
 	enum verb verb; /* AT_SKIP: the verb to refuse afterwards; VERB_UNKNOWN: none */
 	enum refusal refusal;
@@ -169,6 +169,12 @@ void protocol_init(struct protocol *protocol, size_t body_max);
  * are dealt with. The command's body lies among them.
  */
 int protocol_next(struct protocol *protocol, struct command *command, const char *data, size_t size, size_t *used);
+
+/* Return how many of the used bytes a command without a body has: they may be given to protocol_next again, later. */
+size_t protocol_line_size(const struct protocol *protocol);
+
+/* Return 1 if the answer to a verb may be large, or take long to make, and nothing is changed. */
+int protocol_is_look(enum verb verb);
 
 /* Return how many bytes the command that has begun takes, so that a buffer can make room; 0 if that is not known. */
 size_t protocol_wants(const struct protocol *protocol);
