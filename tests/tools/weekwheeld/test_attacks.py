@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Ten clients ask weekwheeld for all that it has and read nothing, or begin what they do not end. Others are served."""
+# tier: check, threads
+import re
+
+from attack import Attack, Probe
+from harness import Case, Server, descriptors, main
+from web import token_of
+
+GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+MB = 1 << 20
+
+
+class Attacks(Case):
+    COUNT, BOUND, SECONDS = 10, 32 * MB, 3
+    LEAST, PART = 0.02, 2   # seconds of processor time that anybody may wait, or a part of the cost of all
+
+    def setUp(self):
+        super().setUp()
+        descriptors(4 * self.COUNT + 200)
+
+    def attack(self, rest, jobs=0, size=60000, by_http=True, token=None):
+        arguments = ["--max-buffers", str(self.BOUND), "--max-job-size", "16000000", "--http", "127.0.0.1:0"]
+        first = b""
+        if token:
+            arguments += ["--auth-file", "tokens"]
+            first = b"auth %s\r\n" % token.encode()
+        server = self.enterContext(Server(*arguments))
+        if jobs:
+            with server.client() as client:
+                for _ in range(jobs):
+                    client.put(b"x" * size, delay=1000)
+        port = int(re.search(r"serving http://[0-9.]+:(\d+)/", server.said).group(1)) if by_http else server.port
+        with Attack(server, port, self.COUNT, rest) as attack:
+            attack.run(Probe(server, b"list-tube-used\r\n", first), self.SECONDS)
+            attack.held(self.BOUND, self.LEAST, self.PART)
+
+    def test_lists(self):
+        self.attack(GET % b"/list?body=yes&limit=1000", 100)
+
+    def test_short_answers(self):
+        self.attack((GET % b"/healthz") * 3000)
+
+    def test_pages_of_jobs(self):
+        self.attack(GET % b"/v1/jobs?body=true&limit=100", 100)
+
+    def test_objects_that_have_no_end(self):
+        token = token_of("admin", "admin:*")
+        self.attack(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    b"Authorization: Bearer %s\r\nContent-Length: 60000000\r\n\r\n" % token.encode() + b" " * 20 * MB,
+                    token=token)
+
+    def test_objects_of_nobody(self):
+        self.attack(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000000\r\n\r\n" + b" " * 40 * MB)
+
+    def test_bodies_that_have_no_end(self):
+        self.attack(b"put 0 0 60 16000000\r\n" + b"x" * 8000000, by_http=False)
+
+    def test_lists_by_the_protocol(self):
+        self.attack(b"list-delayed body=yes limit=1000\r\n" * 5, 100, by_http=False)
+
+    def test_large_jobs(self):
+        self.attack(b"peek 1\r\n" * 50, 1, 4000000, by_http=False)
+
+    def test_forecasts(self):
+        self.attack(b"forecast 1 10080\r\n" * 10, by_http=False)
+
+    def test_short_jobs(self):
+        self.attack(b"list-delayed limit=1000\r\n" * 10, 1000, 10, by_http=False)
+
+
+if __name__ == "__main__":
+    main()
