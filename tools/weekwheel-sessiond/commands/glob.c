@@ -1,8 +1,10 @@
 /* Matches patterns. After a mismatch only the last star tries again: the match of an earlier one need not change. */
 #include "tools/weekwheel-sessiond/commands/glob.h"
 
+#include <string.h>
+
 /* A pattern must not make other clients wait: one that is longer, or takes more steps, matches nothing. */
-enum { PATTERN_MOST = 4096, STEPS_A_BYTE = 16, TEXT_MOST = 65536 };
+enum { PATTERN_MOST = 4096, STEPS_A_BYTE = 4, TEXT_MOST = 65536 };
 
 /* Behind "[": move *at behind the class and return whether it has the character. */
 static int class_has(const char **at, const char *end, unsigned char c)
@@ -54,36 +56,93 @@ static int one_matches(const char **at, const char *end, char c)
 	}
 }
 
+struct match {
+	const char *pattern;
+	const char *end;
+	const char *text;
+	const char *text_end;
+	const char *star;  /* behind the last one; NULL: none yet */
+	const char *taken; /* where the text goes on behind what that star stands for */
+	size_t steps;      /* that it may still take */
+};
+
+static void count_steps(struct match *match, size_t steps)
+{
+	match->steps = steps < match->steps ? match->steps - steps : 0;
+}
+
+/* Return how many characters stand for themselves from here on. */
+static size_t count_plain(const char *pattern, const char *end)
+{
+	const char *at = pattern;
+
+	while (at < end && *at != '*' && *at != '?' && *at != '[' && *at != '\\')
+		at++;
+	return (size_t)(at - pattern);
+}
+
+/*
+ * The star stands for all before `taken`, or more: go on where the plain characters behind it are found next. At the end of the
+ * pattern they can only be at the end of the text. Returns 0: nowhere.
+ */
+static int seek(struct match *match)
+{
+	size_t size = count_plain(match->star, match->end);
+	size_t room = (size_t)(match->text_end - match->taken);
+
+	if (size > room)
+		return 0;
+	if (size > 0 && match->star + size == match->end) {
+		match->taken = match->text_end - size;
+		if (memcmp(match->taken, match->star, size) != 0)
+			return 0;
+	} else if (size > 0) {
+		match->taken = memmem(match->taken, room, match->star, size);
+		if (!match->taken)
+			return 0;
+	}
+	match->text = match->taken + size;
+	match->pattern = match->star + size;
+	count_steps(match, 1 + size);
+	return 1;
+}
+
+/* Take a character of the text, or a star. Returns 0: it does not match. */
+static int take_one(struct match *match)
+{
+	const char *from = match->pattern;
+
+	if (from < match->end && *from == '*') {
+		match->star = from + 1;
+		match->taken = match->text;
+		return seek(match);
+	}
+	if (from < match->end && one_matches(&match->pattern, match->end, *match->text)) {
+		match->text++;
+		count_steps(match, 1 + (size_t)(match->pattern - from));
+		return 1;
+	}
+	if (!match->star)
+		return 0;
+	match->taken++;
+	return seek(match);
+}
+
 int glob_matches(const char *pattern, size_t pattern_size, const char *text, size_t text_size)
 {
-	const char *end = pattern + pattern_size;
-	const char *text_end = text + text_size;
-	const char *star = NULL; /* behind the last one */
-	const char *taken = NULL;
-	size_t steps = PATTERN_MOST + STEPS_A_BYTE * (text_size < TEXT_MOST ? text_size : TEXT_MOST);
+	struct match match = {.pattern = pattern,
+	    .end = pattern + pattern_size,
+	    .text = text,
+	    .text_end = text + text_size,
+	    .steps = PATTERN_MOST + STEPS_A_BYTE * (text_size < TEXT_MOST ? text_size : TEXT_MOST)};
 
 	if (pattern_size > PATTERN_MOST)
 		return 0;
 	/* What is behind a star at the end matches. */
-	while (text < text_end && !(star && star == end)) {
-		const char *from = pattern;
-		size_t taken_steps;
-		int is_match;
-
-		if (pattern < end && *pattern == '*') {
-			star = ++pattern;
-			taken = text;
-			continue;
-		}
-		is_match = pattern < end && one_matches(&pattern, end, *text);
-		taken_steps = 1 + (size_t)(pattern - from);
-		if ((!is_match && !star) || taken_steps > steps)
+	while (match.text < match.text_end && match.star != match.end)
+		if (!take_one(&match) || match.steps == 0)
 			return 0;
-		steps -= taken_steps;
-		text = is_match ? text + 1 : ++taken;
-		pattern = is_match ? pattern : star;
-	}
-	while (pattern < end && *pattern == '*')
-		pattern++;
-	return pattern == end;
+	while (match.pattern < match.end && *match.pattern == '*')
+		match.pattern++;
+	return match.pattern == match.end;
 }
