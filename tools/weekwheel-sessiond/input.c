@@ -89,7 +89,6 @@ static int is_used_up(struct conn *conn, struct turn_share *share)
 static size_t carry_out(struct conn *conn, const char *data, size_t size)
 {
 	struct resp_parser *parser = &conn->parser;
-	size_t before = resp_takes(parser);
 	struct turn_share share = {0};
 	size_t used = 0;
 
@@ -113,10 +112,6 @@ static size_t carry_out(struct conn *conn, const char *data, size_t size)
 		conn->is_again = 0;
 		if (used < size && !conn->walk && is_used_up(conn, &share))
 			(void)walk_rest(conn);
-	}
-	if (resp_takes(parser) != before) {
-		bounds_count_out(conn, before);
-		bounds_count(conn, resp_takes(parser));
 	}
 	return used;
 }
@@ -161,6 +156,5 @@ void input_end(struct conn *conn)
 	if (conn->hold)
 		uv_close((uv_handle_t *)conn->hold, on_hold_closed);
 	buffer_free(&conn->in);
-	bounds_count_out(conn, resp_takes(&conn->parser));
 	resp_free(&conn->parser);
 }

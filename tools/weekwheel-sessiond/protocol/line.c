@@ -2,7 +2,6 @@
 #include "tools/weekwheel-sessiond/protocol/line.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The rest of a line, and where the present word goes. */
@@ -84,19 +83,9 @@ static int read_word(struct line *line)
 /* Words have no more bytes than their line, and each but the last has a space behind it. */
 static enum resp_result make_room(struct resp_parser *parser, size_t size)
 {
-	if (parser->words_room < size) {
-		free(parser->words);
-		parser->words = malloc(size);
-		parser->words_room = parser->words ? size : 0;
-	}
-	if (parser->arg_room < size / 2 + 1) {
-		struct resp_arg *arg = realloc(parser->arg, (size / 2 + 1) * sizeof *arg);
-		if (!arg)
-			return RESP_NO_MEMORY;
-		parser->arg = arg;
-		parser->arg_room = size / 2 + 1;
-	}
-	return parser->words ? RESP_COMMAND : RESP_NO_MEMORY;
+	if (buffer_reserve(&parser->words, size) != 0 || resp_reserve(parser, size / 2 + 1) != 0)
+		return RESP_NO_MEMORY;
+	return RESP_COMMAND;
 }
 
 static enum resp_result split(struct resp_parser *parser, struct line *line)
@@ -135,6 +124,6 @@ enum resp_result line_parse(struct resp_parser *parser, const char *data, size_t
 	result = make_room(parser, parser->used);
 	if (result != RESP_COMMAND)
 		return result;
-	line.to = parser->words;
+	line.to = parser->words.data;
 	return split(parser, &line);
 }

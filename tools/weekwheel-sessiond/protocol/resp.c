@@ -1,15 +1,14 @@
 /* Arrays of strings: "*2\r\n$3\r\nGET\r\n$1\r\na\r\n". Lines of words are in line.c. */
 #include "tools/weekwheel-sessiond/protocol/resp.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/weekwheel-sessiond/protocol/line.h"
 
 /* The bounds of a command from a client that has not authenticated. */
 enum { STRANGER_ARGS = 10, STRANGER_BULK = 16384, ARGS_MAX = 1024 * 1024 };
-/* The memory of a command with more than this is given back. */
-enum { ARGS_KEPT = 64, WORDS_KEPT = 512 };
+/* More memory than this is given back behind a command. */
+enum { KEPT = 2048 };
 
 int resp_whole(const char *text, size_t size, int64_t *number)
 {
@@ -32,18 +31,23 @@ int resp_whole(const char *text, size_t size, int64_t *number)
 
 void resp_free(struct resp_parser *parser)
 {
-	free(parser->arg);
-	free(parser->span);
-	free(parser->words);
+	buffer_free(&parser->args);
+	buffer_free(&parser->words);
 	parser->arg = NULL;
-	parser->span = NULL;
-	parser->words = NULL;
-	parser->arg_room = parser->span_room = parser->words_room = 0;
 }
 
-size_t resp_takes(const struct resp_parser *parser)
+int resp_reserve(struct resp_parser *parser, size_t count)
 {
-	return parser->arg_room * sizeof *parser->arg + parser->span_room * sizeof *parser->span + parser->words_room;
+	size_t size = count * sizeof *parser->arg;
+
+	if (size <= parser->args.capacity)
+		return 0;
+	/* What it keeps when it grows. */
+	parser->args.size = parser->count * sizeof *parser->arg;
+	if (buffer_reserve(&parser->args, size - parser->args.size) != 0)
+		return -1;
+	parser->arg = (struct resp_arg *)(void *)parser->args.data;
+	return 0;
 }
 
 static enum resp_result fail(struct resp_parser *parser, const char *error)
@@ -118,31 +122,19 @@ static enum resp_result begin_bulk(struct resp_parser *parser, const char *data,
 }
 
 /* Announced arguments get no memory before they come. */
-static int add_span(struct resp_parser *parser)
+static int add_place(struct resp_parser *parser)
 {
-	if (parser->count == parser->span_room) {
-		size_t room = parser->span_room ? 2 * parser->span_room : 16;
-		struct resp_span *span = realloc(parser->span, room * sizeof *span);
-		if (!span)
-			return -1;
-		parser->span = span;
-		parser->span_room = room;
-	}
-	parser->span[parser->count++] = (struct resp_span){parser->at, parser->bulk};
+	if (parser->args.capacity < (parser->count + 1) * sizeof *parser->arg &&
+	    resp_reserve(parser, parser->count + 1) != 0)
+		return -1;
+	parser->arg[parser->count++] = (struct resp_arg){(const char *)(uintptr_t)parser->at, parser->bulk};
 	return 0;
 }
 
 static enum resp_result finish(struct resp_parser *parser, const char *data)
 {
-	if (parser->arg_room < parser->count) {
-		struct resp_arg *arg = realloc(parser->arg, parser->span_room * sizeof *arg);
-		if (!arg)
-			return RESP_NO_MEMORY;
-		parser->arg = arg;
-		parser->arg_room = parser->span_room;
-	}
 	for (size_t i = 0; i < parser->count; i++)
-		parser->arg[i] = (struct resp_arg){data + parser->span[i].at, parser->span[i].size};
+		parser->arg[i].data = data + (uintptr_t)parser->arg[i].data;
 	parser->used = parser->at;
 	parser->at = 0;
 	parser->in_array = 0;
@@ -163,7 +155,7 @@ static enum resp_result parse_array(struct resp_parser *parser, const char *data
 			parser->needed = parser->at + parser->bulk + 2;
 			return RESP_MORE;
 		}
-		if (add_span(parser) != 0)
+		if (add_place(parser) != 0)
 			return RESP_NO_MEMORY;
 		parser->at += parser->bulk + 2;
 		parser->in_bulk = 0;
@@ -177,8 +169,7 @@ enum resp_result resp_parse(struct resp_parser *parser, const char *data, size_t
 	enum resp_result result;
 
 	parser->needed = 1;
-	if (!parser->in_array &&
-	    (parser->arg_room > ARGS_KEPT || parser->span_room > ARGS_KEPT || parser->words_room > WORDS_KEPT))
+	if (!parser->in_array && resp_takes(parser) > KEPT)
 		resp_free(parser);
 	if (size == 0)
 		return RESP_MORE;

@@ -10,15 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/service/net/buffer.h"
+
 enum { RESP_LINE_MAX = 65536 };
 
 struct resp_arg {
 	const char *data;
-	size_t size;
-};
-
-struct resp_span {
-	size_t at;
 	size_t size;
 };
 
@@ -31,17 +28,14 @@ struct resp_parser {
 	size_t needed;        /* after RESP_MORE: bytes that the command has at least */
 	size_t count;         /* arguments; 0: an empty command, which has no answer */
 	struct resp_arg *arg; /* valid until the next call, and as long as the bytes */
-	size_t arg_room;
-	struct resp_span *span;
-	size_t span_room;
-	size_t at;     /* bytes parsed */
-	uint64_t left; /* arguments yet to come */
-	size_t bulk;   /* of the argument that is coming */
+	struct buffer args; /* their memory; until the last has come, each has its place in the command for its data */
+	size_t at;          /* bytes parsed */
+	uint64_t left;      /* arguments yet to come */
+	size_t bulk;        /* of the argument that is coming */
 	int in_array;
 	int in_bulk;
-	char *words; /* of a line, without quotes */
-	size_t words_room;
-	char bad[48]; /* an error with a character in it */
+	struct buffer words; /* of a line, without quotes */
+	char bad[48];        /* an error with a character in it */
 };
 
 enum resp_result { RESP_MORE, RESP_COMMAND, RESP_ERROR, RESP_NO_MEMORY };
@@ -50,9 +44,15 @@ enum resp_result { RESP_MORE, RESP_COMMAND, RESP_ERROR, RESP_NO_MEMORY };
 enum resp_result resp_parse(struct resp_parser *parser, const char *data, size_t size);
 
 /* Return how many bytes of memory the parser has: little, but while a long command comes and is carried out. */
-size_t resp_takes(const struct resp_parser *parser);
+static inline size_t resp_takes(const struct resp_parser *parser)
+{
+	return buffer_takes(&parser->args) + buffer_takes(&parser->words);
+}
 
 void resp_free(struct resp_parser *parser);
+
+/* Have room for so many arguments. Returns 0, or -1 without memory. */
+int resp_reserve(struct resp_parser *parser, size_t count);
 
 /* Store the whole number that these bytes are as Redis reads one: no spaces, no plus, no zeros before. Returns 0 or -1. */
 int resp_whole(const char *text, size_t size, int64_t *number);
