@@ -12,18 +12,16 @@
 /* The number of keys watched last that are compared before another is added. */
 enum { LOOKED_AT = 16 };
 
-/* A command with copies of its arguments, in one block. */
+/* A command with copies of its arguments, whose bytes follow. Until EXEC each has their place in the block for its data. */
 struct queued_command {
-	struct queued_command *next;
 	const struct command_entry *command;
 	size_t size; /* of the block */
 	size_t count;
 	struct resp_arg arg[];
 };
 
+/* The commands are one after the other in the client's `queued`. */
 struct command_queue {
-	struct queued_command *first;
-	struct queued_command **end;
 	size_t count;
 	unsigned flags; /* of all commands */
 	int is_spoilt;
@@ -38,45 +36,57 @@ struct watched {
 
 /* ---- The queue */
 
-static struct queued_command *copy_command(
-    const struct command_entry *command, const struct resp_arg *arg, size_t count)
+/* The block of a command: the next one is aligned, too. */
+static size_t block_size(const struct resp_arg *arg, size_t count)
 {
-	struct queued_command *queued;
-	size_t size = sizeof *queued + count * sizeof *arg;
-	char *to;
+	size_t size = sizeof(struct queued_command) + count * sizeof *arg;
 
 	for (size_t i = 0; i < count; i++)
 		size += arg[i].size;
-	queued = malloc(size);
-	if (!queued)
-		return NULL;
-	queued->next = NULL;
-	queued->size = size;
+	return (size + sizeof(size_t) - 1) / sizeof(size_t) * sizeof(size_t);
+}
+
+/* Returns 0, or -1 without memory. */
+static int copy_command(
+    struct buffer *to, const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	size_t size = block_size(arg, count);
+	size_t at = sizeof(struct queued_command) + count * sizeof *arg;
+	struct queued_command *queued;
+
+	if (buffer_reserve(to, size) != 0)
+		return -1;
+	queued = (struct queued_command *)(void *)(to->data + to->size);
 	queued->command = command;
+	queued->size = size;
 	queued->count = count;
-	to = (char *)(queued->arg + count);
 	for (size_t i = 0; i < count; i++) {
-		memcpy(to, arg[i].data, arg[i].size);
-		queued->arg[i] = (struct resp_arg){to, arg[i].size};
-		to += arg[i].size;
+		memcpy((char *)queued + at, arg[i].data, arg[i].size);
+		queued->arg[i] = (struct resp_arg){(const char *)(uintptr_t)at, arg[i].size};
+		at += arg[i].size;
 	}
-	return queued;
+	to->size += size;
+	return 0;
+}
+
+/* The first command, or the one behind another; NULL: there is none. */
+static struct queued_command *next_queued(const struct conn *conn, struct queued_command *queued)
+{
+	size_t at = queued ? (size_t)((char *)queued - conn->queued.data) + queued->size : 0;
+
+	return at < conn->queued.size ? (struct queued_command *)(void *)(conn->queued.data + at) : NULL;
 }
 
 void transaction_queue(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
 	struct command_queue *queue = conn->queue;
-	/* After an error EXEC refuses all, so nothing need be kept. */
-	struct queued_command *queued = queue->is_spoilt ? NULL : copy_command(command, arg, count);
 
-	if (!queued)
+	/* After an error EXEC refuses all, so nothing need be kept. */
+	if (queue->is_spoilt || copy_command(&conn->queued, command, arg, count) != 0) {
 		queue->is_spoilt = 1;
-	else {
-		*queue->end = queued;
-		queue->end = &queued->next;
+	} else {
 		queue->count++;
 		queue->flags |= command->flags;
-		bounds_count(conn, queued->size);
 	}
 	reply_text(conn, "+QUEUED\r\n");
 }
@@ -89,18 +99,9 @@ void transaction_spoil(struct conn *conn)
 
 static void drop_queue(struct conn *conn)
 {
-	struct command_queue *queue = conn->queue;
-	struct queued_command *next;
-
+	free(conn->queue);
 	conn->queue = NULL;
-	if (!queue)
-		return;
-	for (struct queued_command *queued = queue->first; queued; queued = next) {
-		next = queued->next;
-		bounds_count_out(conn, queued->size);
-		free(queued);
-	}
-	free(queue);
+	buffer_free(&conn->queued);
 }
 
 static void unwatch(struct conn *conn)
@@ -136,7 +137,6 @@ void command_multi(struct request *request)
 		(void)request_failed(request, WW_ENOMEM);
 		return;
 	}
-	conn->queue->end = &conn->queue->first;
 	reply_ok(conn);
 }
 
@@ -211,9 +211,17 @@ void command_unwatch(struct request *request)
 
 /* ---- EXEC */
 
+/* The block stays where it is from now on. */
+static void find_arguments(const struct conn *conn)
+{
+	for (struct queued_command *queued = next_queued(conn, NULL); queued; queued = next_queued(conn, queued))
+		for (size_t i = 0; i < queued->count; i++)
+			queued->arg[i].data = (char *)queued + (uintptr_t)queued->arg[i].data;
+}
+
 static void find_stripes(const struct conn *conn, struct data_stripes *stripes)
 {
-	for (const struct queued_command *queued = conn->queue->first; queued; queued = queued->next)
+	for (struct queued_command *queued = next_queued(conn, NULL); queued; queued = next_queued(conn, queued))
 		command_stripes(queued->command, queued->arg, queued->count, stripes);
 	for (const struct watched *watched = conn->watched; watched; watched = watched->next)
 		data_stripes_add(stripes, watched->key.bytes, watched->key.length);
@@ -235,7 +243,7 @@ static void run_queue(struct conn *conn)
 	conn->queue = NULL;
 	conn->is_in_exec = 1;
 	reply_array(conn, queue->count);
-	for (const struct queued_command *queued = queue->first; queued; queued = queued->next)
+	for (struct queued_command *queued = next_queued(conn, NULL); queued; queued = next_queued(conn, queued))
 		request_call(conn, queued->command, queued->arg, queued->count);
 	conn->is_in_exec = 0;
 	conn->queue = queue;
@@ -262,6 +270,7 @@ void command_exec(struct request *request)
 		transaction_leave(conn);
 		return;
 	}
+	find_arguments(conn);
 	find_stripes(conn, &stripes);
 	data_lock(request->data, &stripes);
 	if (is_unchanged(request->data, conn)) {

@@ -24,7 +24,7 @@ size_t bounds_size(const struct conn *conn)
 	return conn->life == CONN_LEAVING
 	           ? 0
 	           : buffer_takes(&conn->in) + resp_takes(&conn->parser) + stream_takes(&conn->stream) +
-	                 buffer_takes(&conn->aside) + conn->kept;
+	                 buffer_takes(&conn->aside) + buffer_takes(&conn->queued) + conn->kept;
 }
 
 /* Return what the loop's clients have, and the most that one has. */

@@ -64,8 +64,9 @@ struct conn {
 	int is_again; /* the command of now is to be carried out again later */
 	struct reply_silence silence;
 	struct command_queue *queue; /* of MULTI, or NULL */
+	struct buffer queued;        /* its commands */
 	struct watched *watched;     /* keys */
-	size_t kept;                 /* bytes of these, and of subscriptions */
+	size_t kept;                 /* bytes of watched keys, names and subscriptions */
 	struct subscription *subscriptions;
 	_Atomic unsigned channels[3]; /* subscribed to, by enum pubsub_kind */
 	struct client_names names;
