@@ -147,6 +147,22 @@ static void begin(struct key_list *listing)
 
 /* ---- Commands */
 
+/* Return 1 if it may look at so many keys. Otherwise it was answered. */
+static int may_look(struct request *request, size_t keys)
+{
+	struct conn *conn = request->conn;
+
+	if (!conn->is_in_exec)
+		return 1;
+	if (keys > conn->exec_looks) {
+		reply_error(
+		    conn, "ERR KEYS and SCAN look at too many keys for a transaction: use them outside of MULTI");
+		return 0;
+	}
+	conn->exec_looks -= keys;
+	return 1;
+}
+
 void command_keys(struct request *request)
 {
 	struct key_list listing = {
@@ -154,7 +170,8 @@ void command_keys(struct request *request)
 
 	listing.session = data_map(request->data, request->conn->database);
 	listing.pattern = request->arg[1];
-	begin(&listing);
+	if (may_look(request, data_count(request->data, request->conn->database)))
+		begin(&listing);
 }
 
 /* What Redis takes: a sign may stand before it, and no digits are 0. */
@@ -224,5 +241,6 @@ void command_scan(struct request *request)
 		listing.session = NULL;
 	/* Many places without a key are passed at most. */
 	listing.steps = SCAN_STEPS + listing.room / SCAN_COUNT;
-	begin(&listing);
+	if (may_look(request, listing.room))
+		begin(&listing);
 }

@@ -11,6 +11,8 @@
 
 /* The number of keys watched last that are compared before another is added. */
 enum { LOOKED_AT = 16 };
+/* All keys at which the walks of a transaction may look: it cannot be divided, and all others wait for it. */
+enum { EXEC_LOOKS = 65536 };
 
 /* A command with copies of its arguments, whose bytes follow. Until EXEC each has their place in the block for its data. */
 struct queued_command {
@@ -242,6 +244,7 @@ static void run_queue(struct conn *conn)
 
 	conn->queue = NULL;
 	conn->is_in_exec = 1;
+	conn->exec_looks = EXEC_LOOKS;
 	reply_array(conn, queue->count);
 	for (struct queued_command *queued = next_queued(conn, NULL); queued; queued = next_queued(conn, queued))
 		request_call(conn, queued->command, queued->arg, queued->count);

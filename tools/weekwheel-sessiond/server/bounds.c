@@ -6,6 +6,8 @@
 
 /* The shortest time between two notices to other loops, in ms. */
 enum { TELL_MS = 10 };
+/* The answers of one client take this part of all at most: to write more would also let others wait. */
+enum { PARTS = 8 };
 
 void bounds_count(struct conn *conn, size_t bytes)
 {
@@ -66,6 +68,15 @@ int bounds_are_passed(const struct sessiond *server, size_t more)
 		state_seen("buffers",
 		    "what clients have sent and not read takes more than --max-buffers: those with the most of it are closed");
 	return are_passed;
+}
+
+int bounds_have_share(const struct sessiond *server, size_t bytes)
+{
+	if (bytes <= server->settings->max_buffers / PARTS)
+		return 1;
+	state_seen("answers",
+	    "a command, or a transaction, is answered with more than an eighth of --max-buffers: its client is closed");
+	return 0;
 }
 
 int bounds_find_large(struct loop *loop, size_t *least)

@@ -19,6 +19,8 @@ void bounds_count_out(struct conn *conn, size_t bytes);
 
 /* Whether there is more than there may be when this many bytes are added. */
 int bounds_are_passed(const struct sessiond *server, size_t more);
+/* Whether one client may have answers of this many bytes, none of which it could read yet. */
+int bounds_have_share(const struct sessiond *server, size_t bytes);
 /* The bytes that closing the client would free. */
 size_t bounds_size(const struct conn *conn);
 /*

@@ -61,7 +61,8 @@ struct conn {
 	int is_mailed; /* this and the next under the loop's lock */
 	int is_killed; /* another thread wants it closed: CLIENT KILL, or no room for its mail */
 	int is_in_exec;
-	int is_again; /* the command of now is to be carried out again later */
+	size_t exec_looks; /* at how many keys the transaction may still look in walks */
+	int is_again;      /* the command of now is to be carried out again later */
 	struct reply_silence silence;
 	struct command_queue *queue; /* of MULTI, or NULL */
 	struct buffer queued;        /* its commands */

@@ -62,7 +62,10 @@ static void add_header(struct conn *conn, char kind, uint64_t number)
 /* One command may ask for a large value a thousand times: its client is closed before others are for it. */
 static int has_no_room(struct conn *conn, size_t size)
 {
-	if (conn->stream.out.size > OUTPUT_HIGH && bounds_are_passed(conn->loop->server, size))
+	size_t unsent = conn->stream.out.size;
+
+	if (unsent > OUTPUT_HIGH &&
+	    (bounds_are_passed(conn->loop->server, size) || !bounds_have_share(conn->loop->server, unsent + size)))
 		conn_fail(conn);
 	return conn->life >= CONN_DEAD;
 }
