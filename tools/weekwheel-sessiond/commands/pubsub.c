@@ -205,13 +205,18 @@ static struct subscription *make_subscription(struct conn *conn, struct channel 
 	return NULL;
 }
 
-static void add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
+/* Returns 0, or -1: there may be no more. */
+static int add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
 {
 	struct channel *channel = find_channel(kind, name);
 	struct subscription *made;
 
 	if (find(conn, kind, name))
-		return;
+		return 0;
+	/* Each message is compared with all patterns, and others wait for that. */
+	if (!channel && kind == PUBSUB_PATTERN &&
+	    !bounds_have_pattern(conn->loop->server, HASH_COUNT(channels[kind]), conn->channels[kind]))
+		return -1;
 	if (!channel)
 		channel = make_channel(kind, name);
 	made = channel ? make_subscription(conn, channel) : NULL;
@@ -219,13 +224,14 @@ static void add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text nam
 		conn_fail(conn);
 		if (channel)
 			drop_channel(channel);
-		return;
+		return 0;
 	}
 	LIST_INSERT_HEAD(&channel->subscriptions, made, of_channel);
 	channel->count++;
 	conn->channels[kind]++;
 	bounds_count(conn, size_of(channel));
 	listeners++;
+	return 0;
 }
 
 static void drop(struct conn *conn, struct subscription *old)
@@ -276,9 +282,11 @@ static void subscribe(struct request *request, enum pubsub_kind kind)
 	for (size_t i = 1; i < request->count; i++) {
 		struct pubsub_text name = {request->arg[i].data, request->arg[i].size};
 		pthread_rwlock_wrlock(&lock);
-		add(request->conn, kind, name);
-		/* Under the lock: no message may come before. */
-		reply_state(request->conn, kind, kinds[kind].subscribe, &name);
+		/* Answered under the lock: no message may come before. */
+		if (add(request->conn, kind, name) == 0)
+			reply_state(request->conn, kind, kinds[kind].subscribe, &name);
+		else
+			reply_error(request->conn, "ERR max number of patterns reached");
 		pthread_rwlock_unlock(&lock);
 	}
 }

@@ -6,8 +6,11 @@
 
 /* The shortest time between two notices to other loops, in ms. */
 enum { TELL_MS = 10 };
-/* The answers of one client take this part of all at most: to write more would also let others wait. */
-enum { PARTS = 8 };
+/*
+ * The answers of one client take this part of all at most: to write more would also let others wait. It may take this part of
+ * the patterns that are left, and has some in any case.
+ */
+enum { PARTS = 8, PATTERNS_FREE = 8 };
 
 void bounds_count(struct conn *conn, size_t bytes)
 {
@@ -76,6 +79,16 @@ int bounds_have_share(const struct sessiond *server, size_t bytes)
 		return 1;
 	state_seen("answers",
 	    "a command, or a transaction, is answered with more than an eighth of --max-buffers: its client is closed");
+	return 0;
+}
+
+int bounds_have_pattern(const struct sessiond *server, uint64_t all, uint64_t own)
+{
+	uint64_t most = server->settings->patterns_max;
+
+	if (own < PATTERNS_FREE || (all < most && own + 1 <= (most - all) / PARTS))
+		return 1;
+	state_seen("patterns", "there are too many patterns for --max-patterns: clients with many get no more");
 	return 0;
 }
 

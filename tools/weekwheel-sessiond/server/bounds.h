@@ -8,6 +8,7 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct conn;
 struct loop;
@@ -21,6 +22,8 @@ void bounds_count_out(struct conn *conn, size_t bytes);
 int bounds_are_passed(const struct sessiond *server, size_t more);
 /* Whether one client may have answers of this many bytes, none of which it could read yet. */
 int bounds_have_share(const struct sessiond *server, size_t bytes);
+/* Whether there may be one more than `all` patterns, for a client that has `own`. */
+int bounds_have_pattern(const struct sessiond *server, uint64_t all, uint64_t own);
 /* The bytes that closing the client would free. */
 size_t bounds_size(const struct conn *conn);
 /*

@@ -23,6 +23,7 @@ struct sessiond_settings {
 	uint64_t memory; /* bytes; 0: any */
 	int policy;      /* enum data_policy */
 	uint64_t bulk_max;
+	uint64_t patterns_max;
 	uint64_t clients_max;
 	const char *folder; /* NULL: nothing outlasts the server */
 	int recovers;
