@@ -14,8 +14,11 @@
 #include "tools/weekwheel-sessiond/server/reply.h"
 #include "tools/weekwheel-sessiond/server/walk.h"
 
-/* A command this long is read directly to where it is parsed. */
-enum { READ_MOST = 1024 * 1024 };
+/*
+ * A command this long is read directly to where it is parsed. When TURN_BYTES have been read in a turn, a client is read
+ * READ_LEAST more: thousands may send long commands.
+ */
+enum { READ_MOST = 1024 * 1024, READ_LEAST = 4096, TURN_BYTES = 4 * 1024 * 1024 };
 
 static void on_closed(struct stream *stream)
 {
@@ -76,11 +79,11 @@ static char *space_for(struct conn *conn, size_t *room)
 {
 	struct buffer *in = &conn->in;
 
-	*room = INPUT_SIZE;
+	*room = conn->loop->turn_bytes < TURN_BYTES || conn->stream.tls ? INPUT_SIZE : READ_LEAST;
 	if (in->size == 0 || conn->stream.tls)
 		return conn->loop->input;
 	/* What is announced gets its memory as it comes. */
-	if (conn->parser.needed > in->size + *room)
+	if (conn->parser.needed > in->size + *room && *room == INPUT_SIZE)
 		*room = conn->parser.needed - in->size;
 	if (*room > READ_MOST)
 		*room = READ_MOST;
@@ -112,6 +115,7 @@ static int read_piece(struct conn *conn)
 		return 0;
 	}
 	loop->bytes_in += conn->stream.taken;
+	loop->turn_bytes += conn->stream.taken;
 	/* What channels said before this was sent comes before its answer. */
 	mail_take(loop);
 	atomic_store_explicit(&conn->last_ms, uv_now(&loop->uv), memory_order_relaxed);

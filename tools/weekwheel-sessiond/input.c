@@ -68,32 +68,45 @@ static void answer(struct conn *conn)
 struct turn_share {
 	uint64_t end; /* 0: not looked at yet */
 	unsigned count;
+	size_t unsent; /* answers before */
 };
 
-/* The client has sent another command. Returns 1 if others come first. */
+/* The client has had a command. Returns 1 if others come before its next one. */
 static int is_used_up(struct conn *conn, struct turn_share *share)
 {
 	const struct command_entry *last = conn->last;
+	struct loop *loop = conn->loop;
 	uint64_t now;
 
-	if (last && command_is_short(last) && ++share->count % LOOK_EACH != 0)
+	if (last && command_is_short(last) && conn->stream.out.size < share->unsent + REQUEST_LARGE &&
+	    ++share->count % LOOK_EACH != 0)
 		return 0;
 	now = uv_hrtime();
+	loop->is_long |= now / 1000000 > uv_now(&loop->uv) + LONG_TURN_MS;
 	/* Where many clients ask for much, none has more than it needs to get on. */
 	if (share->end == 0)
-		share->end = now / 1000000 > uv_now(&conn->loop->uv) + LONG_TURN_MS ? 1 : now + WALK_PIECE;
+		share->end = loop->is_long ? 1 : now + WALK_PIECE;
 	return now > share->end;
+}
+
+/* Another turn goes on with the client's commands. */
+static void rest(struct conn *conn)
+{
+	/* Without memory for that, this one has to. */
+	if (walk_rest(conn) != 0)
+		conn->loop->is_long = 0;
 }
 
 /* Carry out the commands of these bytes. Returns how many bytes they took. */
 static size_t carry_out(struct conn *conn, const char *data, size_t size)
 {
 	struct resp_parser *parser = &conn->parser;
-	struct turn_share share = {0};
+	struct turn_share share = {.unsent = conn->stream.out.size};
 	size_t used = 0;
 
 	while (conn->life == CONN_OPEN && !conn->hold && !conn->walk && !input_is_full(conn)) {
 		enum resp_result result;
+		int is_over;
 		parser->is_stranger = !conn->auth.is_known;
 		result = resp_parse(parser, data + used, size - used);
 		if (result == RESP_MORE)
@@ -109,9 +122,10 @@ static size_t carry_out(struct conn *conn, const char *data, size_t size)
 			answer(conn);
 		if (conn->is_again)
 			used -= parser->used;
+		is_over = is_used_up(conn, &share) || (conn->is_again && conn->loop->is_long);
+		if (is_over && used < size && !conn->walk && conn->life == CONN_OPEN)
+			rest(conn);
 		conn->is_again = 0;
-		if (used < size && !conn->walk && is_used_up(conn, &share))
-			(void)walk_rest(conn);
 	}
 	return used;
 }
@@ -146,6 +160,8 @@ void input_take(struct conn *conn, const char *data, size_t size)
 
 void input_go_on(struct conn *conn)
 {
+	/* This is the turn that it has waited for. */
+	conn->loop->is_long = 0;
 	if (conn->in.size > 0)
 		input_more(conn);
 	reply_flush(conn);

@@ -67,6 +67,8 @@ static void turn_end(uv_prepare_t *prepare)
 {
 	struct loop *loop = prepare->data;
 
+	loop->is_long = 0;
+	loop->turn_bytes = 0;
 	shake_turn(&loop->shakes);
 	if (!SLIST_EMPTY(&loop->flush))
 		conn_send_all(loop);

@@ -63,7 +63,7 @@ void command_carry_out(struct conn *conn, const struct resp_arg *arg, size_t cou
 		return;
 	} else if (conn->queue && !(command->flags & COMMAND_AT_ONCE)) {
 		transaction_queue(conn, command, arg, count);
-	} else {
+	} else if (count < REQUEST_MANY || !request_waits(conn)) {
 		run_locked(conn, command, arg, count);
 	}
 }

@@ -137,7 +137,7 @@ static void begin(struct key_list *listing)
 	listing->failed = buffer_append(&listing->walk.conn->aside, head, HEAD);
 	if (!listing->session)
 		listing->cursor = 0;
-	else if (!listing->failed)
+	else if (!listing->failed && !listing->walk.conn->loop->is_long)
 		take_piece(listing);
 	if (!is_over(listing) && go_on_later(listing) == 0)
 		return;

@@ -32,6 +32,13 @@ int request_failed(struct request *request, int error)
 	return 1;
 }
 
+/* Thousands may ask for much in one turn, and others must not wait for all of them. */
+int request_waits(struct conn *conn)
+{
+	conn->is_again = conn->loop->is_long && !conn->is_in_exec;
+	return conn->is_again;
+}
+
 void request_call(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
 	struct request request = {conn, conn->loop->server->data, arg, count};

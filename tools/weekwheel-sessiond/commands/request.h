@@ -30,6 +30,14 @@ void request_syntax_error(struct request *request);
 /* Answer the words that may stand behind the command's name. */
 void request_help(struct request *request);
 
+enum {
+	REQUEST_LARGE = 65536, /* bytes that take long */
+	REQUEST_MANY = 16      /* arguments that do */
+};
+
+/* Return 1 if what may take long waits for another turn: then this command is carried out again, from its beginning. */
+int request_waits(struct conn *conn);
+
 /* Call the function of a command. Its stripes are held. */
 void request_call(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count);
 

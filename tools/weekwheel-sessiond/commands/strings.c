@@ -12,14 +12,16 @@
 static void write_value(void *pointer, void *context)
 {
 	const struct value *value = pointer;
+	struct request *request = context;
 
-	reply_bulk(context, value->bytes, value->size);
+	if (value->size < REQUEST_LARGE || request->count >= REQUEST_MANY || !request_waits(request->conn))
+		reply_bulk(request->conn, value->bytes, value->size);
 }
 
 /* Answer the value of a key. Returns 1, or 0 without an answer: there is none. */
 static int reply_if_there(struct request *request, const struct data_key *key)
 {
-	return data_read(request->data, key, write_value, request->conn) == 1;
+	return data_read(request->data, key, write_value, request) == 1;
 }
 
 static void reply_value(struct request *request, const struct data_key *key)

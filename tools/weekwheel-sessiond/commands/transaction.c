@@ -267,6 +267,8 @@ void command_exec(struct request *request)
 		transaction_leave(conn);
 		return;
 	}
+	if (conn->queue->count >= REQUEST_MANY && request_waits(conn))
+		return;
 	/* The journal may have become full since they were queued. */
 	if (conn->queue->flags & COMMAND_WRITE && (why = data_refuses(request->data))) {
 		reply_error(conn, "EXECABORT Transaction discarded because of: %s", why);

@@ -5,23 +5,31 @@
 
 #include "tools/weekwheel-sessiond/server/server.h"
 
-static void take_turn(uv_idle_t *idle)
+static void walk_on(struct walks *walks, struct key_walk *walk)
 {
-	struct walks *walks = idle->data;
-	struct key_walk *walk = TAILQ_FIRST(&walks->all);
-	struct conn *conn;
+	struct conn *conn = walk->conn;
 
-	if (!walk) {
-		uv_idle_stop(idle);
-		return;
-	}
-	conn = walk->conn;
 	TAILQ_REMOVE(&walks->all, walk, next);
 	TAILQ_INSERT_TAIL(&walks->all, walk, next);
 	if (walk->take_piece(walk)) {
 		walk_leave(conn);
 		walks->go_on(conn);
 	}
+}
+
+/* Many may only rest: those that together take no longer than a piece go on in one turn. */
+static void take_turn(uv_idle_t *idle)
+{
+	struct walks *walks = idle->data;
+	uint64_t end = uv_hrtime() + WALK_PIECE;
+
+	do {
+		if (TAILQ_EMPTY(&walks->all)) {
+			uv_idle_stop(idle);
+			return;
+		}
+		walk_on(walks, TAILQ_FIRST(&walks->all));
+	} while (uv_hrtime() < end);
 }
 
 void walks_start(struct walks *walks, uv_loop_t *uv, void (*go_on)(struct conn *conn))
