@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Ten clients ask weekwheel-sessiond for all that it has and read nothing, or begin what they do not end. Others are served."""
+# tier: check, threads
+from attack import Attack, Probe
+from harness import Case, check, descriptors, equal, main, matches
+from sessiond import Sessiond, encoded
+
+MB = 1 << 20
+KEYS = 50000
+
+
+def fill(client):
+    """Many keys, each with a short value."""
+    for first in range(0, KEYS, 1000):
+        client.send(b"".join(encoded("SET", f"key:{number}", "v" * 10) for number in range(first, first + 1000)))
+        for _ in range(1000):
+            client.answer()
+
+
+class Attacks(Case):
+    COUNT, BOUND, SECONDS = 10, 32 * MB, 3
+    LEAST, PART = 0.02, 2   # seconds of processor time that anybody may wait, or a part of the cost of all
+
+    def setUp(self):
+        super().setUp()
+        descriptors(4 * self.COUNT + 200)
+
+    def attack(self, rest, first=b"", big=0, is_filled=False):
+        server = self.enterContext(Sessiond("--threads", "1", "--max-buffers", str(self.BOUND)))
+        with server.client() as client:
+            if is_filled:
+                fill(client)
+            client.ask("SET", "big", b"v" * big)
+        with Attack(server, server.port, self.COUNT, rest, first) as attack:
+            attack.run(Probe(server, b"PING\r\n"), self.SECONDS)
+            attack.held(self.BOUND, self.LEAST, self.PART)
+
+    def test_keys(self):
+        self.attack(b"KEYS *\r\n", is_filled=True)
+
+    def test_keys_in_a_transaction(self):
+        self.attack(encoded("KEYS", "*" + "a" * 100) * 20 + b"EXEC\r\n", b"MULTI\r\n", is_filled=True)
+
+    def test_large_transactions(self):
+        self.attack(b"GET big\r\n" * 200 + b"EXEC\r\n", b"MULTI\r\n", MB)
+
+    def test_long_transactions(self):
+        self.attack(b"GET key:7\r\n" * KEYS + b"EXEC\r\n", b"MULTI\r\n", is_filled=True)
+
+    def test_values_of_many_keys(self):
+        self.attack(encoded("MGET", *(f"key:{number}" for number in range(KEYS))), is_filled=True)
+
+    def test_many_large_values(self):
+        self.attack(encoded("MGET", *["big"] * 200), big=MB)
+
+    def test_large_values(self):
+        self.attack(b"GET big\r\n" * 10, big=4 * MB)
+
+    def test_values_that_have_no_end(self):
+        self.attack(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$16000000\r\n" + b"v" * 8000000)
+
+    def test_empty_arguments(self):
+        self.attack(b"*1000000\r\n" + b"$0\r\n\r\n" * 300000)
+
+
+class Refusals(Case):
+    def test_a_walk_of_a_transaction_is_bounded(self):
+        with Sessiond() as server, server.client() as client:
+            equal(client.ask("SET", "k", "v"), b"+OK\r\n")
+            client.send(b"MULTI\r\n" + encoded("KEYS", "*") + encoded("SCAN", 0, "COUNT", 60000) * 2 + b"EXEC\r\n")
+            answers = [client.answer() for _ in range(5)]
+            parts = answers[-1].split(b"\r\n")
+            equal(parts[:3], [b"*3", b"*1", b"$1"])
+            matches("^-ERR KEYS and SCAN look at too many keys", answers[-1].decode())
+            equal(client.ask("SCAN", 0, "COUNT", 1000000)[:10], b"*2\r\n$1\r\n0\r\n"[:10])
+
+    def test_answers_to_one_command_are_bounded(self):
+        with Sessiond("--max-buffers", "32M") as server, server.client() as client, server.client() as greedy:
+            for key, size in (("big", MB), ("huge", 20 * MB)):
+                equal(client.ask("SET", key, b"v" * size), b"+OK\r\n")
+            # An eighth of the bound; a single value may be longer.
+            equal(len(client.ask("MGET", *["big"] * 3)), 3 * (MB + 12) + 4)
+            equal(len(client.ask("GET", "huge")), 20 * MB + 13)
+            with self.assertRaises(ConnectionError):
+                greedy.ask("MGET", *["big"] * 5)
+            server.stop()
+            matches("answered with more than an eighth of --max-buffers", server.said)
+
+    def test_patterns_are_shared(self):
+        with Sessiond("--max-patterns", "900") as server, server.client() as greedy, server.client() as modest:
+            greedy.send(encoded("PSUBSCRIBE", *(f"*a*b{number}" for number in range(900))))
+            answers = [greedy.answer() for _ in range(900)]
+            equal(sum(answer.startswith(b"*3") for answer in answers), 100)
+            equal(answers[-1], b"-ERR max number of patterns reached\r\n")
+            # What others have is compared anyway.
+            modest.send(encoded("PSUBSCRIBE", *(f"*a*b{number}" for number in range(100))))
+            for _ in range(100):
+                check(modest.answer().startswith(b"*3"), "it has them")
+            with server.client() as third:
+                third.send(encoded("PSUBSCRIBE", *(f"*c{number}" for number in range(8))))
+                for _ in range(8):
+                    check(third.answer().startswith(b"*3"), "some are left for one more")
+            equal(modest.ask("PUNSUBSCRIBE", "*a*b0")[:4], b"*3\r\n")
+            server.stop()
+            matches("too many patterns for --max-patterns", server.said)
+
+
+if __name__ == "__main__":
+    main()

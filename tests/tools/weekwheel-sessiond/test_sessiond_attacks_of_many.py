@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+"""The attacks of test_sessiond_attacks.py by a thousand clients."""
+# tier: long, alone
+import test_sessiond_attacks
+from harness import main
+
+
+class Many(test_sessiond_attacks.Attacks):
+    COUNT, BOUND, SECONDS = 1000, 256 << 20, 3
+    LEAST, PART = 0.3, 8
+
+
+if __name__ == "__main__":
+    main()
