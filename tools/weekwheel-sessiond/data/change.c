@@ -223,6 +223,21 @@ int data_delete(struct data *data, const struct data_key *key)
 	return value != NULL;
 }
 
+/*
+ * The deadline on disk of what was renamed may be over, as touches are left out. If the journal heard of the report of what
+ * had this name before behind the new entry, a load would take the report for one of that.
+ */
+static void settle_former(struct data *data, const struct data_key *to)
+{
+	uint64_t now = data_now(data);
+	struct data_entry entry;
+
+	/* Signed: what is from before the driver's time is marked by the highest bit. */
+	if (data_inspect(data, to, &entry, NULL, NULL) == 1 && entry.disk != DATA_NEVER &&
+	    (int64_t)entry.disk <= (int64_t)now)
+		data_settle_expired(data, now);
+}
+
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to)
 {
 	struct ww_session_order order = {.flags = WW_SESSION_REPLACE};
@@ -232,6 +247,8 @@ int data_rename(struct data *data, const struct data_key *key, const struct data
 
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
+	if (data->keep && !former)
+		settle_former(data, to);
 	if (data->keep)
 		tell_keep(&(struct telling){data, to, .from = key, .is_new = !former, .keeps_disk = 1}, DATA_NEVER);
 	free(former);

@@ -21,6 +21,7 @@ struct keep_writing {
 	int error; /* an errno */
 	unsigned database;
 	struct buffer block;
+	uint64_t waiting; /* id of the last item of the outbox that was written */
 	uint64_t sum;
 	uint64_t bytes;
 	uint64_t synced;
@@ -100,13 +101,13 @@ static void full(void *context)
 }
 
 /*
- * Behind the sessions: what has left the maps since they were walked is there by now, and what left them before. So nothing
- * that expires is in neither.
+ * What waits to be told before the sessions are walked goes ahead of them: a load takes what it reads of a key later for
+ * another session. What leaves the maps during the walk comes behind: so nothing that expires is in neither.
  */
 static void write_outbox(struct keep_writing *image)
 {
 	data_settle_gone(image->keep->data);
-	if (keep_outbox_add(image->keep, &image->block, full, image) != 0)
+	if (keep_outbox_add(image->keep, &image->block, &image->waiting, full, image) != 0)
 		image->error = ENOMEM;
 }
 
@@ -121,6 +122,7 @@ static void write_all(struct keep_writing *image, uint64_t cut, uint64_t record)
 	image->sum = keep_format_sum(0, head, KEEP_HEAD - 8);
 	keep_format_number(head + KEEP_HEAD - 8, image->sum, 8);
 	write_bytes(image, head, sizeof head);
+	write_outbox(image);
 	for (unsigned i = 0; i < data_databases(image->keep->data) && !image->error; i++) {
 		image->database = i;
 		write_database(image);

@@ -93,8 +93,12 @@ void keep_log_room(struct keep *keep);
 void keep_outbox_hooks(struct keep *keep);
 /* From here on, what expires is told, or not. */
 void keep_outbox_mark(struct keep *keep);
-/* Add that, and all that waits to be told, some at a time. Calls `full` when much was added. Returns 0, or -1 without memory. */
-int keep_outbox_add(struct keep *keep, struct buffer *to, void (*full)(void *context), void *context);
+/*
+ * Add that, and what waits to be told with ids greater than *after, which moves on, some at a time. Calls `full` when much was
+ * added. Returns 0, or -1 without memory.
+ */
+int keep_outbox_add(
+    struct keep *keep, struct buffer *to, uint64_t *after, void (*full)(void *context), void *context);
 /* What an entry says that was read. */
 void keep_outbox_item(const struct keep_entry *entry, struct outbox_item *item);
 

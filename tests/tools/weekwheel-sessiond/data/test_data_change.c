@@ -1,7 +1,11 @@
 /* What the journal hears of each change: the record of a set must say what the map has, whichever way it was made. */
 /* tier: quick */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/support/suite.h"
 #include "tools/weekwheel-sessiond/data/data.h"
@@ -16,6 +20,7 @@ static char heard[64]; /* a letter for each call: s, t, e, r, c */
 static struct data_record last;
 static char last_bytes[16];
 static int leaves_out;
+static _Atomic int is_leaving; /* gone_late was called */
 
 static void hear(const char *letter, const struct data_record *record)
 {
@@ -270,6 +275,56 @@ START_TEST(a_rename_keeps_the_deadline_on_disk)
 }
 END_TEST
 
+/* ---- A report that comes late */
+
+static void *advance(void *context)
+{
+	ck_assert_int_eq(data_advance(data, *(uint64_t *)context), WW_OK);
+	return NULL;
+}
+
+/* The driver's worker does not get on until the rename is heard of, or surely waits for it. */
+static void gone_late(
+    void *context, unsigned database, const void *name, size_t length, const struct value *value, enum ww_gone why)
+{
+	const struct timespec pause = {0, 5 * WW_MILLISECOND};
+
+	(void)context;
+	(void)database;
+	(void)value;
+	ck_assert_int_eq(why, WW_GONE_EXPIRED);
+	ck_assert_mem_eq(name, other.bytes, length);
+	atomic_store(&is_leaving, 1);
+	for (int i = 0; i < 20 && !strchr(heard, 'r'); i++)
+		(void)nanosleep(&pause, NULL);
+	hear("g", NULL);
+}
+
+/* As the deadline on disk is over, a load would otherwise take the report for one of what was renamed. */
+START_TEST(what_is_renamed_beyond_its_deadline_on_disk_is_journaled_behind_the_report_of_its_name)
+{
+	const struct data_config config = {.databases = 1, .is_virtual = 1, .gone = gone_late};
+	uint64_t step = 100 * WW_SECOND;
+	pthread_t thread;
+
+	ck_assert_int_eq(data_open(&data, &config), WW_OK);
+	data_set_keep(data, &keep);
+	heard[0] = 0;
+	set_key("one", &(struct data_times){.ttl = 100 * WW_SECOND});
+	ck_assert_int_eq(data_set(data, &other, "two", 3, &(struct data_times){.ttl = 100 * WW_SECOND}), WW_OK);
+	struct data_entry entry = look(&key);
+	leaves_out = 1;
+	ck_assert_int_eq(data_touch(data, &key, &entry, 100 * WW_SECOND, entry.disk + WW_SECOND), 1);
+	ck_assert_int_eq(pthread_create(&thread, NULL, advance, &step), 0);
+	while (!atomic_load(&is_leaving))
+		(void)sched_yield();
+	ck_assert_int_eq(data_rename(data, &key, &other), 1);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_str_eq(heard, "ssgr");
+	data_close(data);
+}
+END_TEST
+
 START_TEST(a_delete_is_journaled_once_and_a_flush_always)
 {
 	open_data(0, 0);
@@ -340,5 +395,6 @@ TEST_MAIN("weekwheel-sessiond/data_change", a_set_is_journaled_as_the_map_has_it
     a_set_that_keeps_the_times_keeps_the_deadline_on_disk, a_set_goes_on_with_a_lifetime,
     a_set_that_is_over_erases_what_was_there, a_set_that_fails_is_not_journaled, a_touch_is_on_disk_when_it_was_written,
     the_first_deadline_begins_the_lifetime_and_is_set, a_rename_keeps_the_deadline_on_disk,
+    what_is_renamed_beyond_its_deadline_on_disk_is_journaled_behind_the_report_of_its_name,
     a_delete_is_journaled_once_and_a_flush_always, a_database_that_nobody_has_selected_has_nothing,
     what_is_restored_is_as_it_was_and_nobody_hears_of_it)

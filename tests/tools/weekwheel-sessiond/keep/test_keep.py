@@ -159,8 +159,8 @@ class Keep(Case):
             server.stop(signal.SIGKILL)
         with open("data/sessions", "rb") as file:
             image = file.read()
-        at = 40 + 16
-        equal(image[at], 1)
+        at = 40 + 16 + 16
+        equal((image[40 + 16], image[at]), (7, 1))
         ttl, deadline, end = (int.from_bytes(image[at + i:at + i + 8], "little") for i in (8, 16, 24))
         equal((ttl, deadline), (2**64 - 1, end))
 
@@ -522,6 +522,34 @@ class Keep(Case):
         matches("No such file", refused("--data", "nix/nix"))
         with Sessiond() as server, server.client() as a:
             matches("start the server with --data DIR", a.ask("SAVE").decode())
+
+
+class Waiting(Case):
+    """Reports that wait concern what had a key before, and no session that took it since."""
+
+    def start(self):
+        return Sessiond("--data", "data", "--clock", "virtual", "--expired-to", "beanstalk://127.0.0.1:1/nobody")
+
+    def take_over(self, a, saves):
+        """Give the key "b", of which a report waits, to a session that lives beyond its deadline on disk."""
+        equal(a.ask("SET", "a", "live", "EX", 17000), OK)
+        equal(a.ask("ADVANCE", 1000), OK)
+        equal(a.ask("EXPIRE", "a", 17900), b":1\r\n")
+        equal(a.ask("SET", "b", "old", "EX", 17050), OK)
+        equal(a.ask("ADVANCE", 17100000), OK)
+        equal(a.ask("EXISTS", "a", "b"), b":1\r\n")
+        equal(a.ask("RENAME", "a", "b"), OK)
+        if saves:
+            equal(a.ask("SAVE"), OK)
+
+    def test_a_report_ends_no_session_that_took_the_key(self):
+        for saves, end in ((0, signal.SIGKILL), (1, signal.SIGKILL), (0, signal.SIGTERM)):
+            with self.start() as server, server.client() as a:
+                self.take_over(a, saves)
+                server.stop(end)
+            with self.start() as server, server.client() as a:
+                equal((a.ask("GET", "b"), saves, end), (b"$4\r\nlive\r\n", saves, end))
+                equal(a.ask("FLUSHALL"), OK)
 
 
 class Lifetimes(Case):
