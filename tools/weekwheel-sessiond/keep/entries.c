@@ -17,7 +17,7 @@ enum { AHEAD = 16 };
 struct suspect {
 	struct suspect *next;
 	uint64_t id;
-	uint64_t deadline; /* wall, in ms: of the session on disk, */
+	uint64_t deadline; /* wall, in ms: disk_end, */
 	uint64_t time;     /* and of the record */
 	uint32_t length;
 	unsigned database;
@@ -49,6 +49,14 @@ static uint64_t tell(const struct load *load, const struct keep_session *session
 	                                                 .length = session->length,
 	                                                 .value = session->value->bytes,
 	                                                 .size = session->value->size});
+}
+
+/* Where the journal has its end. A deadline can be behind that of a lifetime which it was given later. */
+static uint64_t disk_end(const struct keep_session *session)
+{
+	uint64_t disk = value_disk(session->value);
+
+	return disk < session->end ? disk : session->end;
 }
 
 static void erase(struct keep_session *session)
@@ -93,13 +101,13 @@ static int suspect(struct load *load, const struct keep_entry *entry, const stru
 {
 	struct suspect *made;
 
-	if (!entry->is_new || !load->was_telling || !load->time || value_disk(found->value) >= set_before(load, entry))
+	if (!entry->is_new || !load->was_telling || !load->time || disk_end(found) >= set_before(load, entry))
 		return WW_OK;
 	made = malloc(sizeof *made + entry->length);
 	if (!made)
 		return WW_ENOMEM;
 	*made = (struct suspect){load->suspects, tell(load, found, entry->database, load->time),
-	    value_disk(found->value), load->time, (uint32_t)entry->length, entry->database};
+	    disk_end(found), load->time, (uint32_t)entry->length, entry->database};
 	memcpy(made->key, entry->key, entry->length);
 	load->suspects = made;
 	return WW_OK;
@@ -142,7 +150,7 @@ static int load_set(struct load *load, const struct keep_entry *entry)
 }
 
 /*
- * What waits to be told is no session any more, unless the key was set again meanwhile: then the deadline on disk is
+ * What waits to be told is no session any more, unless the key was set again meanwhile: then its end on disk is
  * later. One that was evicted is deleted by an entry of its own.
  */
 static int load_wait(struct load *load, const struct keep_entry *entry)
@@ -152,7 +160,7 @@ static int load_wait(struct load *load, const struct keep_entry *entry)
 
 	keep_outbox_item(entry, &item);
 	clear_suspect(load, &item);
-	if (session && item.why == WW_GONE_EXPIRED && value_disk(session->value) <= (uint64_t)item.deadline_ms + 1)
+	if (session && item.why == WW_GONE_EXPIRED && disk_end(session) <= (uint64_t)item.deadline_ms + 1)
 		erase(session);
 	return outbox_restore(load->keep->config.outbox, &item);
 }

@@ -328,15 +328,19 @@ START_TEST(what_waits_is_no_session_unless_it_was_set_again)
 {
 	static const struct {
 		enum ww_gone why;
-		int64_t waits; /* ms: its deadline, where that on disk is -10 s */
+		int64_t waits; /* ms: its deadline, where that on disk is -10 s, or the end of the lifetime */
 		uint64_t back;
-	} cases[] = {{WW_GONE_EXPIRED, -10000, 0}, {WW_GONE_EXPIRED, -9000, 0}, {WW_GONE_EXPIRED, -10001, 0},
-	    {WW_GONE_EXPIRED, -10002, 1}, {WW_GONE_EVICTED, -10000, 1}};
+		int64_t deadline;
+		int64_t over;
+	} cases[] = {{WW_GONE_EXPIRED, -10000, 0, -10, NEVER}, {WW_GONE_EXPIRED, -9000, 0, -10, NEVER},
+	    {WW_GONE_EXPIRED, -10001, 0, -10, NEVER}, {WW_GONE_EXPIRED, -10002, 1, -10, NEVER},
+	    {WW_GONE_EVICTED, -10000, 1, -10, NEVER}, {WW_GONE_EXPIRED, -10000, 0, 1000, -10},
+	    {WW_GONE_EXPIRED, -10002, 1, 1000, 5}};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		begin(1, 0, 1);
 		read_told(IMAGE, 1);
-		read_set(-500, "a", 1600, -10, NEVER, 0);
+		read_set(-500, "a", 1600, cases[i].deadline, cases[i].over, 0);
 		read_wait(cases[i].why, cases[i].waits);
 		judge();
 		expect(cases[i].back, 0, 1);
@@ -385,6 +389,20 @@ START_TEST(what_a_set_found_is_told_as_no_later_than_its_record)
 	read_set(IMAGE, "a", 1600, -50, NEVER, 0);
 	read_set(-40, "a", 1600, 1560, NEVER, 1);
 	ck_assert_int_eq(told_next(), -40000);
+	end();
+}
+END_TEST
+
+/* It has a lifetime that began at a start, so its deadline on disk is no part of that. */
+START_TEST(a_set_finds_a_session_whose_lifetime_was_over)
+{
+	begin(1, 0, 1);
+	read_told(IMAGE, 1);
+	read_set(IMAGE, "a", 100000, 50000, -50, 0);
+	read_set(-40, "a", 1600, 1560, NEVER, 1);
+	judge();
+	expect(1, 0, 1);
+	ck_assert_int_eq(told_next(), -50000);
 	end();
 }
 END_TEST
@@ -445,4 +463,4 @@ TEST_MAIN("weekwheel-sessiond/keep_entries", a_session_is_judged_by_its_deadline
     an_exact_image_adds_nothing_and_keeps_the_deadline_on_disk, what_expired_without_being_told_is_told_no_more,
     a_record_from_the_future_ends_no_session, what_waits_is_no_session_unless_it_was_set_again,
     a_set_of_a_new_key_tells_what_it_found, what_a_set_found_is_told_as_no_later_than_its_record,
-    a_part_of_a_millisecond_is_added_as_a_whole_one, lifetimes_begin_or_are_lost_with_the_setting)
+    a_set_finds_a_session_whose_lifetime_was_over, a_part_of_a_millisecond_is_added_as_a_whole_one, lifetimes_begin_or_are_lost_with_the_setting)
