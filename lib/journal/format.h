@@ -21,8 +21,11 @@
 #define JOURNAL_VERSION 2u
 /* Space that a file gets in advance: a sync then has no size to write. */
 #define JOURNAL_PREPARED (1 << 20)
-/* A record is less than this: bounds what damage can make a reader allocate. */
-#define JOURNAL_RECORD_MAX (UINT32_C(1) << 31)
+/*
+ * A record has fewer bytes than this: with its head and last byte one call can write it, as Linux takes 0x7ffff000. It also
+ * bounds what damage can make a reader allocate.
+ */
+#define JOURNAL_RECORD_MAX (UINT32_C(0x7ffff000) - (uint32_t)sizeof(struct journal_record))
 
 struct journal_head {
 	uint64_t magic;

@@ -25,6 +25,8 @@ int request_failed(struct request *request, int error)
 		return 0;
 	if (error == WW_ENOMEM || error == WW_ETOOBIG)
 		reply_error(request->conn, "OOM command not allowed when used memory > 'maxmemory'.");
+	else if (error == WW_EFULL)
+		reply_error(request->conn, "ERR a command or transaction cannot change so many bytes at once");
 	else if (error == WW_EINVAL)
 		reply_error(request->conn, "ERR a key has at most 65535 bytes");
 	else

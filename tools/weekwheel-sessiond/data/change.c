@@ -49,6 +49,12 @@ static struct ww_session_order make_order(
 	return order;
 }
 
+/* Asked before the map changes: what belongs together must be written together. */
+static int is_too_much(const struct data *data, size_t bytes)
+{
+	return data->keep && !data->keep->takes(data->keep->context, bytes);
+}
+
 /* What the journal gets of an entry that is in the map. */
 struct telling {
 	struct data *data;
@@ -129,13 +135,16 @@ int data_swap(struct data *data, const struct data_key *key, const void *bytes, 
 	struct ww_session_order order = make_order(data, key, size, times);
 	uint64_t disk = times->disk ? times->disk : order.deadline >= DATA_FOREVER ? DATA_NEVER : order.deadline;
 	struct ww_session_found found;
-	struct value *value = data_value(bytes, size);
+	struct value *value;
 	void *was = NULL;
-	int error = WW_ENOMEM;
+	int error;
 
 	*former = NULL;
+	if (is_too_much(data, key->length + size))
+		return WW_EFULL;
+	value = data_value(bytes, size);
 	if (!value)
-		return error;
+		return WW_ENOMEM;
 	value_set_disk(value, disk);
 	error = ww_session_put(session, key->bytes, key->length, value, &order, &found, &was);
 	if (error != WW_OK) {
@@ -194,6 +203,8 @@ int data_touch(
 	void *former;
 	int error;
 
+	if (is_too_much(data, key->length + (end == entry->end ? 0 : entry->size)))
+		return WW_EFULL;
 	if (ww_session_get(session, key->bytes, key->length, &value) != 1)
 		return 0;
 	error = ww_session_put(session, key->bytes, key->length, value, &order, NULL, &former);
@@ -225,30 +236,34 @@ int data_delete(struct data *data, const struct data_key *key)
 
 /*
  * The deadline on disk of what was renamed may be over, as touches are left out. If the journal heard of the report of what
- * had this name before behind the new entry, a load would take the report for one of that.
+ * had its new name before behind it, a load would take the report for one of that.
  */
-static void settle_former(struct data *data, const struct data_key *to)
+static void settle_former(struct data *data, uint64_t disk)
 {
 	uint64_t now = data_now(data);
-	struct data_entry entry;
 
 	/* Signed: what is from before the driver's time is marked by the highest bit. */
-	if (data_inspect(data, to, &entry, NULL, NULL) == 1 && entry.disk != DATA_NEVER &&
-	    (int64_t)entry.disk <= (int64_t)now)
+	if (disk != DATA_NEVER && (int64_t)disk <= (int64_t)now)
 		data_settle_expired(data, now);
 }
 
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to)
 {
 	struct ww_session_order order = {.flags = WW_SESSION_REPLACE};
+	struct data_entry entry;
 	void *former = NULL;
-	int error = ww_session_rename(
-	    data_map(data, key->database), key->bytes, key->length, to->bytes, to->length, &order, NULL, &former);
+	int error;
 
+	if (data_inspect(data, key, &entry, NULL, NULL) != 1)
+		return 0;
+	if (is_too_much(data, key->length + to->length + entry.size))
+		return WW_EFULL;
+	error = ww_session_rename(
+	    data_map(data, key->database), key->bytes, key->length, to->bytes, to->length, &order, NULL, &former);
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep && !former)
-		settle_former(data, to);
+		settle_former(data, entry.disk);
 	if (data->keep)
 		tell_keep(&(struct telling){data, to, .from = key, .is_new = !former, .keeps_disk = 1}, DATA_NEVER);
 	free(former);

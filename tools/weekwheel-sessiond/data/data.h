@@ -78,6 +78,8 @@ struct data_keep {
 	void *context;
 	const char *(*refuses)(
 	    void *context); /* NULL: it takes changes; otherwise an answer for clients, "MISCONF ..." */
+	/* Whether a change with so many bytes of keys and value can belong together with those since `begin`. */
+	int (*takes)(void *context, size_t bytes);
 	void (*set)(void *context, const struct data_record *record);
 	/* Only its times are new, and the journal has the deadline `disk`. Returns 0 if it may go on with that. */
 	int (*touch)(void *context, const struct data_record *record, uint64_t disk);
@@ -230,7 +232,7 @@ struct data_times {
 
 /*
  * Return 0, or WW_ENOMEM (the bound is reached), WW_ETOOBIG, WW_EOVERFLOW (the TTL is too long), WW_ESTALE (what has the
- * version has expired or was evicted).
+ * version has expired or was evicted), WW_EFULL (with what has changed since data_begin it is too much for the journal).
  */
 int data_set(
     struct data *data, const struct data_key *key, const void *bytes, size_t size, const struct data_times *times);

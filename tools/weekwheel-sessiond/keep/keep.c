@@ -18,6 +18,8 @@
 #define REST (10 * WW_SECOND)
 /* Each server that is killed leaves a file of a mebibyte, however little it has. When this many are found, an image is written. */
 enum { FILES_LEFT = 16 };
+/* The journal could take twice as much. */
+#define RECORD_MOST (UINT64_C(1) << 30)
 
 /* ---- The threads */
 
@@ -191,6 +193,7 @@ static void keep_free(struct keep *keep)
 		(void)close(keep->folder);
 	ww_fault_destroy(&keep->fault);
 	buffer_free(&keep->pending);
+	buffer_free(&keep->parts);
 	buffer_free(&keep->batch);
 	pthread_cond_destroy(&keep->wake);
 	pthread_mutex_destroy(&keep->lock);
@@ -208,6 +211,8 @@ static struct keep *keep_make(struct data *data, const struct keep_config *confi
 		return NULL;
 	keep->data = data;
 	keep->config = *config;
+	if (!keep->config.record)
+		keep->config.record = RECORD_MOST;
 	keep->folder = -1;
 	keep->last = (int64_t)time(NULL);
 	keep->hooks = (struct data_keep){.save = save, .saving = saving, .info = info};

@@ -17,6 +17,12 @@
 #include "tools/weekwheel-sessiond/keep/format.h"
 #include "tools/weekwheel-sessiond/keep/keep.h"
 
+/* The first entries of those that are pending. None belongs together with one behind them. */
+struct keep_part {
+	size_t size;
+	uint64_t noted;
+};
+
 struct keep {
 	struct data *data;
 	struct data_keep hooks;
@@ -29,8 +35,9 @@ struct keep {
 	int is_open;            /* the journal */
 	int found;              /* files of it, at the start */
 
-	pthread_mutex_t noting; /* of the next two */
+	pthread_mutex_t noting; /* of the next three */
 	struct buffer pending;  /* entries that are not in the journal */
+	struct buffer parts;    /* where it is divided, as it is too much for a record: struct keep_part */
 	uint64_t noted;         /* entries, ever */
 
 	pthread_mutex_t writing; /* of the next two; locked before `noting` */

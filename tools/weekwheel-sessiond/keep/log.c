@@ -27,6 +27,56 @@ static _Thread_local uint64_t together_count;
 
 /* ---- Writing */
 
+static struct keep_part *parts(const struct keep *keep)
+{
+	return (struct keep_part *)keep->parts.data;
+}
+
+static size_t part_count(const struct keep *keep)
+{
+	return keep->parts.size / sizeof(struct keep_part);
+}
+
+/* Divide what is pending if it would become too much for a record. `noting` is held. */
+static int divide(struct keep *keep, size_t more)
+{
+	size_t count = part_count(keep);
+	size_t divided = count > 0 ? parts(keep)[count - 1].size : 0;
+	const struct keep_part part = {keep->pending.size, keep->noted};
+
+	if (part.size == divided || part.size - divided + more <= keep->config.record)
+		return 0;
+	return buffer_append(&keep->parts, &part, sizeof part);
+}
+
+static void drop_part(struct keep *keep, const struct keep_part *part)
+{
+	size_t size = part->size;
+
+	buffer_drop(&keep->pending, size);
+	if (part_count(keep) > 0)
+		buffer_drop(&keep->parts, sizeof *part);
+	for (size_t i = 0; i < part_count(keep); i++)
+		parts(keep)[i].size -= size;
+}
+
+/* Add what is pending, or a part of it, if the record does not become too large. `noting` is held. */
+static int take_part(struct keep *keep)
+{
+	struct keep_part part = {keep->pending.size, keep->noted};
+
+	if (part_count(keep) > 0)
+		part = parts(keep)[0];
+	/* Only what could not be written is there already. */
+	if (keep->batch.size > KEEP_TIME && keep->batch.size + part.size > keep->config.record)
+		return 0;
+	if (buffer_append(&keep->batch, keep->pending.data, part.size) != 0)
+		return -1;
+	drop_part(keep, &part);
+	keep->batched = part.noted;
+	return 0;
+}
+
 /* What could not be written is written first. Returns 0 or a WW_E*. `writing` is held. */
 static int take_pending(struct keep *keep)
 {
@@ -39,11 +89,7 @@ static int take_pending(struct keep *keep)
 		error = buffer_append(&keep->batch, time, sizeof time);
 	}
 	if (!error)
-		error = buffer_append(&keep->batch, keep->pending.data, keep->pending.size);
-	if (!error) {
-		buffer_drop(&keep->pending, keep->pending.size);
-		keep->batched = keep->noted;
-	}
+		error = take_part(keep);
 	pthread_mutex_unlock(&keep->noting);
 	return error ? WW_ENOMEM : WW_OK;
 }
@@ -127,7 +173,7 @@ int keep_log_write(struct keep *keep)
 	pthread_mutex_lock(&keep->noting);
 	noted = keep->noted;
 	pthread_mutex_unlock(&keep->noting);
-	if (noted != keep->written)
+	while (keep->written < noted && !error)
 		error = write_batch(keep);
 	pthread_mutex_unlock(&keep->writing);
 	if (noted != keep->synced)
@@ -181,7 +227,9 @@ static void append(struct keep *keep, const struct buffer *from, uint64_t count)
 	int is_much;
 
 	pthread_mutex_lock(&keep->noting);
-	error = buffer_append(&keep->pending, from->data, from->size);
+	error = divide(keep, from->size);
+	if (!error)
+		error = buffer_append(&keep->pending, from->data, from->size);
 	keep->noted += count;
 	mine = keep->noted;
 	is_much = keep->pending.size > PENDING_MOST;
@@ -284,6 +332,14 @@ static void clear(void *context, unsigned database)
 	note_end(context);
 }
 
+/* One is never too much: it has at most half of what a record can have. */
+static int takes(void *context, size_t bytes)
+{
+	const struct keep *keep = context;
+
+	return together.size == 0 || together.size + KEEP_ENTRY_MOST + bytes <= keep->config.record;
+}
+
 static void begin(void *context)
 {
 	(void)context;
@@ -353,6 +409,7 @@ void keep_log_hooks(struct keep *keep)
 
 	hooks->context = keep;
 	hooks->refuses = refuses;
+	hooks->takes = takes;
 	hooks->set = set;
 	hooks->touch = touch;
 	hooks->erase = erase;

@@ -20,6 +20,7 @@ static char heard[64]; /* a letter for each call: s, t, e, r, c */
 static struct data_record last;
 static char last_bytes[16];
 static int leaves_out;
+static size_t most = SIZE_MAX; /* bytes that it takes */
 static _Atomic int is_leaving; /* gone_late was called */
 
 static void hear(const char *letter, const struct data_record *record)
@@ -71,7 +72,14 @@ static void clear(void *context, unsigned database)
 	hear("c", NULL);
 }
 
-static const struct data_keep keep = {.set = set, .touch = touch, .erase = erase, .rename = rename_key, .clear = clear};
+static int takes(void *context, size_t bytes)
+{
+	(void)context;
+	return bytes <= most;
+}
+
+static const struct data_keep keep = {
+    .takes = takes, .set = set, .touch = touch, .erase = erase, .rename = rename_key, .clear = clear};
 
 static void open_data(uint64_t lifetime, int keeps_lifetimes)
 {
@@ -325,6 +333,35 @@ START_TEST(what_is_renamed_beyond_its_deadline_on_disk_is_journaled_behind_the_r
 }
 END_TEST
 
+/* Nothing of it is done. */
+START_TEST(what_is_too_much_for_the_journal_is_refused)
+{
+	struct value *former;
+
+	open_data(50 * WW_SECOND, 0);
+	set_key("123456789", &(struct data_times){.ttl = DATA_NEVER});
+	struct data_entry entry = look(&key);
+	most = 9;
+	ck_assert_int_eq(data_swap(data, &key, "abcdefghi", 9, &(struct data_times){.ttl = WW_SECOND}, &former), WW_EFULL);
+	ck_assert_ptr_null(former);
+	/* With its first deadline the journal gets the value again. */
+	ck_assert_int_eq(data_touch(data, &key, &entry, WW_SECOND, 0), WW_EFULL);
+	ck_assert_int_eq(data_rename(data, &key, &other), WW_EFULL);
+	ck_assert_str_eq(heard, "s");
+	ck_assert_uint_eq(look(&key).version, entry.version);
+	most = 10;
+	ck_assert_int_eq(data_touch(data, &key, &entry, WW_SECOND, 0), 1);
+	most = 1;
+	entry = look(&key);
+	ck_assert_int_eq(data_touch(data, &key, &entry, WW_SECOND / 2, 0), 1);
+	most = 15;
+	ck_assert_int_eq(data_rename(data, &key, &other), 1);
+	ck_assert_str_eq(heard, "sstr");
+	most = SIZE_MAX;
+	data_close(data);
+}
+END_TEST
+
 START_TEST(a_delete_is_journaled_once_and_a_flush_always)
 {
 	open_data(0, 0);
@@ -396,5 +433,5 @@ TEST_MAIN("weekwheel-sessiond/data_change", a_set_is_journaled_as_the_map_has_it
     a_set_that_is_over_erases_what_was_there, a_set_that_fails_is_not_journaled, a_touch_is_on_disk_when_it_was_written,
     the_first_deadline_begins_the_lifetime_and_is_set, a_rename_keeps_the_deadline_on_disk,
     what_is_renamed_beyond_its_deadline_on_disk_is_journaled_behind_the_report_of_its_name,
-    a_delete_is_journaled_once_and_a_flush_always, a_database_that_nobody_has_selected_has_nothing,
+    what_is_too_much_for_the_journal_is_refused, a_delete_is_journaled_once_and_a_flush_always, a_database_that_nobody_has_selected_has_nothing,
     what_is_restored_is_as_it_was_and_nobody_hears_of_it)
