@@ -44,6 +44,13 @@ static int conditions_hold(
 	         (conditions & IF_GT && (!has || ms <= present)) || (conditions & IF_LT && has && ms >= present));
 }
 
+/* -1: it was answered. */
+static void reply_done(struct request *request, int result)
+{
+	if (result >= 0)
+		reply_integer(request->conn, result);
+}
+
 static void expire(struct request *request, int64_t unit_ms, int is_absolute, const char *name)
 {
 	struct data_key key = request_key(request, 1);
@@ -65,7 +72,7 @@ static void expire(struct request *request, int64_t unit_ms, int is_absolute, co
 		reply_integer(request->conn, 0);
 		return;
 	}
-	reply_integer(request->conn, times_move(request, &key, &entry, &times));
+	reply_done(request, times_move(request, &key, &entry, &times));
 }
 
 void command_expire(struct request *request)
@@ -148,5 +155,5 @@ void command_persist(struct request *request)
 	struct data_entry entry;
 	int found = data_inspect(request->data, &key, &entry, NULL, NULL);
 
-	reply_integer(request->conn, found == 1 && times_persist(request, &key, &entry));
+	reply_done(request, found == 1 ? times_persist(request, &key, &entry) : 0);
 }

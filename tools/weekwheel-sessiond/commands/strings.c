@@ -370,6 +370,7 @@ void command_getex(struct request *request)
 	struct data_key key = request_key(request, 1);
 	struct times times;
 	struct data_entry entry;
+	int result = 0;
 
 	if (times_find(request, 2, TIMES_GETEX, &times) != 0)
 		return;
@@ -384,9 +385,10 @@ void command_getex(struct request *request)
 		return;
 	}
 	if (times.flags & TIMES_PERSIST)
-		(void)times_persist(request, &key, &entry);
+		result = times_persist(request, &key, &entry);
 	else if (times.flags & TIMES_GIVEN)
-		(void)times_move(request, &key, &entry, &times);
+		result = times_move(request, &key, &entry, &times);
 	/* Only now: if it has expired instead, its value is told, and not given. */
-	reply_value(request, &key);
+	if (result >= 0)
+		reply_value(request, &key);
 }

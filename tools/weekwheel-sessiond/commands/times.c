@@ -147,6 +147,18 @@ int times_are_over(const struct data *data, const struct times *times)
 	return times->is_absolute ? times->ms <= data_wall_ms(data) : times->ms <= 0;
 }
 
+static int touch(struct request *request, const struct data_key *key, const struct data_entry *entry, uint64_t ttl,
+    uint64_t deadline, const char *event)
+{
+	int result = data_touch(request->data, key, entry, ttl, deadline);
+
+	if (result < 0)
+		return request_failed(request, result) ? -1 : 0;
+	if (result == 1)
+		event_tell(EVENT_GENERIC, event, key);
+	return result;
+}
+
 int times_move(
     struct request *request, const struct data_key *key, const struct data_entry *entry, const struct times *times)
 {
@@ -160,16 +172,10 @@ int times_move(
 		return 1;
 	}
 	resolve(request->data, times, &ttl, &deadline);
-	if (data_touch(request->data, key, entry, ttl, deadline) != 1)
-		return 0;
-	event_tell(EVENT_GENERIC, "expire", key);
-	return 1;
+	return touch(request, key, entry, ttl, deadline, "expire");
 }
 
 int times_persist(struct request *request, const struct data_key *key, const struct data_entry *entry)
 {
-	if (entry->deadline == DATA_NEVER || data_touch(request->data, key, entry, DATA_NEVER, 0) != 1)
-		return 0;
-	event_tell(EVENT_GENERIC, "persist", key);
-	return 1;
+	return entry->deadline == DATA_NEVER ? 0 : touch(request, key, entry, DATA_NEVER, 0, "persist");
 }

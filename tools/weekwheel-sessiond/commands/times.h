@@ -38,10 +38,13 @@ int times_read_one(struct request *request, size_t number, int64_t unit_ms, int 
 void times_of_set(const struct data *data, const struct times *times, struct data_times *to);
 /* Whether a deadline that is given is over. */
 int times_are_over(const struct data *data, const struct times *times);
-/* Let an entry expire then; what is past deletes it. Tells the event. Returns 1, or 0 if the entry is gone. */
+/*
+ * Let an entry expire then; what is past deletes it. Tells the event. Returns 1, 0 if the entry is gone, or -1 after an
+ * answer: an error.
+ */
 int times_move(
     struct request *request, const struct data_key *key, const struct data_entry *entry, const struct times *times);
-/* The entry has no deadline any more. Returns 1, or 0 if it had none. */
+/* The entry has no deadline any more. Returns 1, 0 if it had none, or -1 as above. */
 int times_persist(struct request *request, const struct data_key *key, const struct data_entry *entry);
 
 #endif
