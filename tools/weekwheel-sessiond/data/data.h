@@ -70,8 +70,8 @@ struct data_record {
 };
 
 /*
- * Called with the stripes of the keys held, by any thread, after the map has changed. These functions must not call the
- * map. They cannot fail: a journal that cannot write reports that in `refuses`, which is called before each command
+ * Called with the stripes of the keys held, by any thread, after the map has changed. But for `commit`, these functions must
+ * not call the map. They cannot fail: a journal that cannot write reports that in `refuses`, which is called before each command
  * that writes, and in `settle`.
  */
 struct data_keep {
@@ -157,6 +157,8 @@ int data_advance(struct data *data, uint64_t ns);
 
 /* Wait until gone was called for all that has left the maps by now. The caller holds no stripe. */
 void data_settle_gone(struct data *data);
+/* The same for what had expired by then, whoever holds stripes. */
+void data_settle_expired(struct data *data, uint64_t since);
 
 /* ---- Stripes */
 

@@ -47,7 +47,5 @@ struct data_evicted {
 
 /* Return this thread's list, which is empty then. */
 struct data_evicted *data_evicted_take(void);
-/* Wait until gone was called for what had expired by then. */
-void data_settle_expired(struct data *data, uint64_t since);
 
 #endif

@@ -24,6 +24,7 @@ static _Thread_local uint64_t settled;
 static _Thread_local int is_together;
 static _Thread_local struct buffer together;
 static _Thread_local uint64_t together_count;
+static _Thread_local uint64_t together_ends; /* the first end of them, by the wall clock in ms */
 
 /* ---- Writing */
 
@@ -249,10 +250,22 @@ void keep_log_note(struct keep *keep, const struct buffer *entries, uint64_t cou
 	mine = before;
 }
 
+/* When an entry ends that was set or touched; DATA_NEVER: it is neither. */
+static uint64_t end_of(const struct keep_entry *entry)
+{
+	if (entry->kind == KEEP_TOUCH)
+		return entry->deadline;
+	return entry->kind != KEEP_SET             ? DATA_NEVER
+	       : entry->deadline < entry->end ? entry->deadline
+	                                           : entry->end;
+}
+
 static void note(struct keep *keep, const struct keep_entry *entry)
 {
 	if (keep_format_add(&together, entry) != 0)
 		(void)ww_fault_damage(&keep->fault, "there was no memory to note a change of a session");
+	if (together_count == 0 || end_of(entry) < together_ends)
+		together_ends = end_of(entry);
 	together_count++;
 }
 
@@ -346,10 +359,52 @@ static void begin(void *context)
 	is_together = 1;
 }
 
+/* Add an erasure of each that was set or touched and has expired. Returns how many. */
+static uint64_t add_expired(struct keep *keep, struct buffer *to)
+{
+	uint64_t now = (uint64_t)data_wall_ms(keep->data);
+	struct keep_entry entry;
+	uint64_t count = 0;
+	size_t size;
+
+	for (size_t at = 0; at < together.size; at += size) {
+		size = keep_format_read((unsigned char *)together.data + at, together.size - at, &entry);
+		if (size == 0)
+			break;
+		if (end_of(&entry) > now ||
+		    data_is_there(keep->data, &(struct data_key){entry.database, entry.key, entry.length}))
+			continue;
+		entry = (struct keep_entry){KEEP_ERASE, entry.database, entry.key, entry.length, .value = ""};
+		if (keep_format_add(to, &entry) != 0)
+			(void)ww_fault_damage(&keep->fault, "there was no memory to note a change of a session");
+		count++;
+	}
+	return count;
+}
+
+/*
+ * What was set in a transaction may have expired in it. Then the journal has heard of the report already, and behind that of
+ * the entry: a load would report that once more. So it is erased, when the report is surely noted.
+ */
 static void commit(void *context)
 {
+	struct keep *keep = context;
+	struct buffer expired = {0};
+	uint64_t count = 0;
+
 	is_together = 0;
-	note_end(context);
+	if (together_count > 0 && together_ends <= (uint64_t)data_wall_ms(keep->data)) {
+		append(keep, &together, together_count);
+		count = add_expired(keep, &expired);
+		buffer_drop(&together, together.size);
+		together_count = 0;
+	}
+	note_end(keep);
+	if (count == 0)
+		return;
+	data_settle_expired(keep->data, data_now(keep->data));
+	append(keep, &expired, count);
+	buffer_free(&expired);
 }
 
 static const char *refuses(void *context)

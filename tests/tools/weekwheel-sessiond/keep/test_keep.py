@@ -527,8 +527,8 @@ class Keep(Case):
 class Waiting(Case):
     """Reports that wait concern what had a key before, and no session that took it since."""
 
-    def start(self):
-        return Sessiond("--data", "data", "--clock", "virtual", "--expired-to", "beanstalk://127.0.0.1:1/nobody")
+    def start(self, clock="virtual"):
+        return Sessiond("--data", "data", "--clock", clock, "--expired-to", "beanstalk://127.0.0.1:1/nobody")
 
     def take_over(self, a, saves):
         """Give the key "b", of which a report waits, to a session that lives beyond its deadline on disk."""
@@ -550,6 +550,20 @@ class Waiting(Case):
             with self.start() as server, server.client() as a:
                 equal((a.ask("GET", "b"), saves, end), (b"$4\r\nlive\r\n", saves, end))
                 equal(a.ask("FLUSHALL"), OK)
+
+    def test_what_expires_in_the_transaction_that_sets_it_is_reported_once(self):
+        # Each FLUSHDB waits for a tick, of a millisecond.
+        words = [("SET", "lives", "v", "PX", 4), ("SET", "lives", "w", "EX", 1000), ("SET", "k", "v", "PX", 4),
+                 ("SELECT", 1), *[("FLUSHDB",)] * 10]
+        with self.start("real") as server, server.client() as a:
+            equal(a.ask("MULTI"), OK)
+            for word in words:
+                equal(a.ask(*word), b"+QUEUED\r\n")
+            equal(a.ask("EXEC"), b"*%d\r\n" % len(words) + len(words) * OK)
+            server.stop(signal.SIGKILL)
+        with self.start() as server, server.client() as a:
+            matches("1 sessions are back from data; 0 have expired meanwhile\n.*1 expiries wait", server.said)
+            equal(a.ask("GET", "lives"), b"$1\r\nw\r\n")
 
 
 class Lifetimes(Case):
