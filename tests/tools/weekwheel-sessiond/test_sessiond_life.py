@@ -172,8 +172,28 @@ class Lifetimes(Case):
             a.ask("SET", "d", "1", "EX", 7200)
             equal([number(a.ask("TTL", key)) for key in "abcd"], [200, 200, 1800, 3600])
             a.ask("SET", "a", "4", "EX", 1800, "LIFETIME", 900)
-            a.ask("SET", "b", "4")
-            equal([number(a.ask("TTL", key)) for key in "ab"], [900, -1])
+            a.ask("SET", "d", "4", "KEEPTTL", "LIFETIME", 60)
+            equal([number(a.ask("TTL", key)) for key in "ad"], [900, 60])
+
+    def test_a_set_without_a_time_keeps_a_lifetime(self):
+        """Some libraries write so, and then give the time, or never."""
+        sets = {"set": ["SET", "set", "2"], "getset": ["GETSET", "getset", "2"], "mset": ["MSET", "mset", "2"],
+                "xx": ["SET", "xx", "2", "XX", "GET"]}
+        for own in ["--lifetime", "1h"], ["--lifetimes"]:
+            with Sessiond("--clock", "virtual", *own, "--keep-lifetimes") as server, server.client() as a:
+                for key, words in sets.items():
+                    a.ask("SET", key, "1", "EX", 3000, "LIFETIME", 3600)
+                advance(a, 2000)
+                for key, words in sets.items():
+                    a.ask(*words)
+                    equal((key, number(a.ask("TTL", key))), (key, 1600))
+                    equal(a.ask("EXPIRE", key, 1000) + a.ask("EXPIRE", key, 9999), b":1\r\n:1\r\n")
+                    equal((key, number(a.ask("TTL", key))), (key, 1600))
+                # There is none to keep.
+                equal(a.ask("SET", "new", "1") + a.ask("SET", "new", "2"), OK + OK)
+                equal(number(a.ask("TTL", "new")), -1)
+                advance(a, 1600)
+                equal(a.ask("EXISTS", *sets), b":0\r\n")
 
     def test_a_first_deadline_begins_a_lifetime(self):
         """Of a key that was set without one, whatever gives it the deadline."""

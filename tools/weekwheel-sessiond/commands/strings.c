@@ -136,8 +136,12 @@ void command_set(struct request *request)
 		return;
 	}
 	times_of_set(request->data, &times, &to);
-	if (times.flags & TIMES_KEEPTTL && entry.version)
+	if (times.flags & TIMES_KEEPTTL && entry.version) {
+		uint64_t end = to.end;
 		to = times_of(&entry);
+		if (times.flags & TIMES_LIFETIME)
+			to.end = end;
+	}
 	to.version = entry.version;
 	error = data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &to, &former);
 	if (error == WW_ESTALE) {

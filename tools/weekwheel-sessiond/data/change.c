@@ -38,7 +38,7 @@ static struct ww_session_order make_order(
 			order.end = times->end;
 		if (times->end || is_forever)
 			order.lifetime = WW_SESSION_NO_END;
-		else if (data->config.keeps_lifetimes)
+		if (!times->end && data->config.keeps_lifetimes)
 			order.flags |= WW_SESSION_KEEP_END;
 	}
 	if (data->config.memory) {
@@ -152,7 +152,8 @@ int data_swap(struct data *data, const struct data_key *key, const void *bytes, 
 		return error;
 	}
 	*former = was;
-	if (order.flags & WW_SESSION_KEEP_END && found.end_left == WW_SESSION_NO_END && data->config.lifetime) {
+	if (order.flags & WW_SESSION_KEEP_END && found.end_left == WW_SESSION_NO_END && data->config.lifetime &&
+	    order.lifetime != WW_SESSION_NO_END) {
 		/* What was there had no deadline, and so no lifetime to go on with. WW_ESTALE: this has expired already. */
 		order.flags &= ~WW_SESSION_KEEP_END;
 		order.version = found.version;

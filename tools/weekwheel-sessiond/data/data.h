@@ -227,7 +227,7 @@ void data_stats(struct data *data, struct ww_session_stats *stats);
 struct data_times {
 	uint64_t ttl;      /* ns; DATA_NEVER: the key has no deadline; or DATA_TTL_OVER */
 	uint64_t deadline; /* 0: ttl from now on */
-	uint64_t end;      /* of the lifetime; 0: the server's own begins; DATA_NEVER: none */
+	uint64_t end;      /* of the lifetime; 0: the entry's goes on, or the server's own begins; DATA_NEVER: none */
 	uint64_t version;  /* of a set: that the entry must have; 0: any, or none */
 	uint64_t disk; /* of a set that keeps the times of an entry: its `disk`, which the journal keeps; otherwise 0 */
 };

@@ -186,10 +186,14 @@ START_TEST(a_set_goes_on_with_a_lifetime)
 	ck_assert_uint_eq(last.end, end);
 	expect_record("ss", "two", data_now(data) + 100 * WW_SECOND);
 	set_key("ever", &(struct data_times){.ttl = DATA_NEVER});
-	ck_assert_uint_eq(last.end, DATA_NEVER);
+	ck_assert_uint_eq(last.end, end);
+	ck_assert_uint_eq(last.ttl, DATA_NEVER);
+	expect_record("sss", "ever", end);
+	set_key("ever", &(struct data_times){.ttl = DATA_NEVER, .end = DATA_NEVER});
+	expect_record("ssss", "ever", DATA_NEVER);
 	set_key("three", &(struct data_times){.ttl = 100 * WW_SECOND});
 	ck_assert_uint_eq(last.end, data_now(data) + 3600 * WW_SECOND);
-	expect_record("ssss", "three", data_now(data) + 100 * WW_SECOND);
+	expect_record("sssss", "three", data_now(data) + 100 * WW_SECOND);
 	data_close(data);
 }
 END_TEST
