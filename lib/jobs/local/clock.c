@@ -8,9 +8,9 @@
  */
 #include "lib/jobs/local/clock.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "lib/base/boot.h"
 #include "lib/base/time.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/timeline.h"
@@ -24,23 +24,6 @@
 #define EARLIEST (UINT64_C(1000000000) * WW_SECOND)
 /* How often the clocks are written while nothing else is. */
 #define CLOCK_SAVED_EVERY (24 * 3600 * WW_SECOND)
-
-static void read_boot_id(unsigned char id[16])
-{
-	char text[64] = "";
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-	if (!file)
-		return;
-	if (fgets(text, sizeof text, file))
-		for (size_t i = 0, k = 0; text[i] && k < 32; i++) {
-			const char *digits = "0123456789abcdef";
-			const char *digit = strchr(digits, text[i]);
-			if (digit)
-				id[k / 2] = (unsigned char)(id[k / 2] << 4 | (digit - digits)), k++;
-		}
-	fclose(file);
-}
 
 /* Whether the driver's clock is the system's, which goes on by itself, and not a virtual one. */
 static int is_real(const struct timeline *line)
@@ -88,18 +71,18 @@ static void set_offset(struct jobs_local *jobs, int is_new)
 	uint64_t wall = ww_jobs_clock_wall(jobs);
 	uint64_t now = ww_jobs_time(line);
 	uint64_t then = jobs->meta.elapsed;
-	unsigned char boot_id[16] = {0};
+	unsigned char id[16] = {0};
 
 	/* A virtual clock begins again with each opening, like that of a machine. */
 	if (is_real(line))
-		read_boot_id(boot_id);
+		boot_id(id);
 	if (is_new)
 		line->offset = (wall > EARLIEST ? wall : EARLIEST) - now;
-	else if (is_same_boot(boot_id, jobs->meta.boot_id) && now + jobs->meta.offset >= then)
+	else if (is_same_boot(id, jobs->meta.boot_id) && now + jobs->meta.offset >= then)
 		line->offset = jobs->meta.offset;
 	else
 		line->offset = then + time_off(jobs, wall) - now;
-	memcpy(jobs->meta.boot_id, boot_id, sizeof boot_id);
+	memcpy(jobs->meta.boot_id, id, sizeof id);
 	jobs->meta.offset = line->offset;
 }
 
