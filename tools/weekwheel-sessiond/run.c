@@ -71,7 +71,7 @@ static int start_courier(struct sessiond *server)
 {
 	if (!server->settings->is_telling)
 		return 0;
-	server->courier = courier_start(server->outbox, &server->settings->courier);
+	server->courier = courier_start(server->outbox, server->data, &server->settings->courier);
 	return server->courier ? 0 : -1;
 }
 
@@ -83,6 +83,7 @@ static int start_keep(struct sessiond *server)
 	    .sync = (enum keep_sync)settings->sync,
 	    .interval = settings->sync_interval,
 	    .grows = GROWS,
+	    .downtime_max = (int64_t)(settings->max_downtime / WW_MILLISECOND),
 	    .outbox = server->outbox,
 	    .tells = settings->is_telling,
 	    .recovers = settings->recovers};
@@ -143,7 +144,7 @@ static int start(struct sessiond *server)
 	if (teller_start(&server->teller, &server->loop[0].uv) != 0 || http_start(server) != 0 ||
 	    doors_start(server) != 0)
 		return -1;
-	server->started_ms = data_wall_ms(server->data);
+	server->started_ms = data_steady_ms(server->data);
 	notify_start(&server->loop[0].uv, &server->watchdog);
 	return 0;
 }

@@ -115,7 +115,7 @@ static void keep_for_telling(const struct sessiond *server, unsigned database, s
 	    .value = value->bytes,
 	    .size = value->size};
 
-	item.since_ms = why == WW_GONE_EXPIRED ? item.deadline_ms : data_wall_ms(server->data);
+	item.since_ms = why == WW_GONE_EXPIRED ? item.deadline_ms : data_steady_ms(server->data);
 	(void)outbox_add(server->outbox, &item);
 }
 

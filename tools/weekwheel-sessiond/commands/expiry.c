@@ -33,13 +33,26 @@ static int read_conditions(struct request *request, unsigned *conditions)
 	return -1;
 }
 
-/* Whether the conditions hold for a deadline in ms of wall time. No deadline counts as later than any. */
+/* ms, rounded as Redis does: its clock has no more. */
+static int64_t left_ms(const struct request *request, const struct data_entry *entry)
+{
+	int64_t left = data_to_steady_ms(request->data, entry->deadline) - data_steady_ms(request->data);
+
+	return left > 0 ? left : 0;
+}
+
+/* Whether the conditions hold for a deadline. No deadline counts as later than any. */
 static int conditions_hold(
-    const struct request *request, unsigned conditions, const struct data_entry *entry, int64_t ms)
+    const struct request *request, unsigned conditions, const struct data_entry *entry, const struct times *times)
 {
 	int has = entry->deadline != DATA_NEVER;
-	int64_t present = has ? data_to_wall_ms(request->data, entry->deadline) : 0;
+	int64_t present = 0;
+	int64_t ms = times->ms;
 
+	if (has && times->is_absolute)
+		present = data_to_wall_ms(request->data, entry->deadline);
+	else if (has)
+		present = left_ms(request, entry);
 	return !((conditions & IF_NX && has) || (conditions & IF_XX && !has) ||
 	         (conditions & IF_GT && (!has || ms <= present)) || (conditions & IF_LT && has && ms >= present));
 }
@@ -54,7 +67,7 @@ static void reply_done(struct request *request, int result)
 static void expire(struct request *request, int64_t unit_ms, int is_absolute, const char *name)
 {
 	struct data_key key = request_key(request, 1);
-	int64_t base = is_absolute ? 0 : data_wall_ms(request->data);
+	int64_t base = is_absolute ? 0 : data_steady_ms(request->data);
 	struct times times = {.name = name, .is_absolute = is_absolute};
 	struct data_entry entry;
 	unsigned conditions;
@@ -68,7 +81,7 @@ static void expire(struct request *request, int64_t unit_ms, int is_absolute, co
 	}
 	times.ms = value * unit_ms;
 	if (data_inspect(request->data, &key, &entry, NULL, NULL) != 1 ||
-	    !conditions_hold(request, conditions, &entry, base + times.ms)) {
+	    !conditions_hold(request, conditions, &entry, &times)) {
 		reply_integer(request->conn, 0);
 		return;
 	}
@@ -107,14 +120,6 @@ static int find_deadline(struct request *request, struct data_entry *entry)
 	else
 		return 1;
 	return 0;
-}
-
-/* ms, rounded as Redis does: its clock has no more. */
-static int64_t left_ms(const struct request *request, const struct data_entry *entry)
-{
-	int64_t left = data_to_wall_ms(request->data, entry->deadline) - data_wall_ms(request->data);
-
-	return left > 0 ? left : 0;
 }
 
 void command_ttl(struct request *request)

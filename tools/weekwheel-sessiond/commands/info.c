@@ -33,7 +33,7 @@ static void line(struct buffer *out, const char *name, uint64_t value)
 static void about_server(struct request *request, struct buffer *out)
 {
 	const struct sessiond *server = server_of(request);
-	uint64_t uptime = (uint64_t)(data_wall_ms(request->data) - server->started_ms) / 1000;
+	uint64_t uptime = (uint64_t)(data_steady_ms(request->data) - server->started_ms) / 1000;
 
 	(void)buffer_format(out,
 	    "redis_version:%s\r\nredis_mode:standalone\r\nweekwheel_version:%s\r\nmultiplexing_api:epoll\r\n"

@@ -119,7 +119,7 @@ int times_read(struct request *request, struct times *times)
  * ns from now on, and the moment: a tick of the driver. What is found until then and what is counted would otherwise
  * differ for the rest of a tick.
  */
-static void resolve(const struct data *data, const struct times *times, uint64_t *ttl, uint64_t *deadline)
+static void resolve(struct data *data, const struct times *times, uint64_t *ttl, uint64_t *deadline)
 {
 	uint64_t now = data_now(data);
 
@@ -133,7 +133,7 @@ static void resolve(const struct data *data, const struct times *times, uint64_t
 	*ttl = *deadline > now ? *deadline - now : DATA_TTL_OVER;
 }
 
-void times_of_set(const struct data *data, const struct times *times, struct data_times *to)
+void times_of_set(struct data *data, const struct times *times, struct data_times *to)
 {
 	*to = (struct data_times){.ttl = DATA_NEVER};
 	if (times->flags & TIMES_GIVEN)
@@ -142,7 +142,7 @@ void times_of_set(const struct data *data, const struct times *times, struct dat
 		to->end = data_now(data) + times->lifetime;
 }
 
-int times_are_over(const struct data *data, const struct times *times)
+int times_are_over(struct data *data, const struct times *times)
 {
 	return times->is_absolute ? times->ms <= data_wall_ms(data) : times->ms <= 0;
 }

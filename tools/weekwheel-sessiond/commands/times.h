@@ -35,9 +35,9 @@ int times_read(struct request *request, struct times *times);
 /* Read one argument in this unit as a deadline. times->name is set. */
 int times_read_one(struct request *request, size_t number, int64_t unit_ms, int is_absolute, struct times *times);
 /* What they are for data_set. */
-void times_of_set(const struct data *data, const struct times *times, struct data_times *to);
+void times_of_set(struct data *data, const struct times *times, struct data_times *to);
 /* Whether a deadline that is given is over. */
-int times_are_over(const struct data *data, const struct times *times);
+int times_are_over(struct data *data, const struct times *times);
 /*
  * Let an entry expire then; what is past deletes it. Tells the event. Returns 1, 0 if the entry is gone, or -1 after an
  * answer: an error.

@@ -9,6 +9,10 @@
 
 /* Readings of two clocks, of which the closest counts. */
 enum { READINGS = 16 };
+/* A difference between the clocks that is no step of one: elapsed time follows each correction of the rate. In ms. */
+enum { NO_STEP = 10 };
+/* Steady time does not begin earlier, in 2001: a clock that says so is wrong, and times before the machine's start need room. */
+#define EARLIEST (INT64_C(1000000000) * 1000)
 
 /* ---- Maps */
 
@@ -108,8 +112,14 @@ unsigned data_databases(const struct data *data)
 	return data->config.databases;
 }
 
-/* What the wall clock is ahead of this one. A thread may have to wait between two readings: the closest of some count. */
-static int find_offset(struct ww_clock *clock, uint64_t *offset)
+/* Whole ms of wall time are ticks of the driver: a deadline is no tick later than it must be, and none too early. */
+static int64_t floor_ms(int64_t ns)
+{
+	return ns / (int64_t)WW_MILLISECOND - (ns % (int64_t)WW_MILLISECOND < 0);
+}
+
+/* What the wall clock is ahead of this one, in ms. A thread may have to wait between two readings: the closest of some count. */
+static int find_offset(struct ww_clock *clock, int64_t *offset)
 {
 	uint64_t closest = UINT64_MAX;
 	int error = WW_OK;
@@ -126,7 +136,7 @@ static int find_offset(struct ww_clock *clock, uint64_t *offset)
 			error = ww_clock_now(clock, &after);
 		if (error == WW_OK && after - before < closest) {
 			closest = after - before;
-			*offset = wall - before;
+			*offset = floor_ms((int64_t)(wall - before));
 		}
 	}
 	return error;
@@ -135,6 +145,7 @@ static int find_offset(struct ww_clock *clock, uint64_t *offset)
 static int start_time(struct data *data)
 {
 	struct ww_driver_config config;
+	int64_t offset = 0;
 	int error = WW_OK;
 
 	(void)ww_driver_config_default(&config);
@@ -143,12 +154,16 @@ static int start_time(struct data *data)
 	config.clock = data->clock ? data->clock : ww_clock_elapsed();
 	config.workers = 1;
 	if (error == WW_OK)
-		error = find_offset(config.clock, &data->offset);
+		error = find_offset(config.clock, &offset);
 	if (error == WW_OK)
 		error = ww_driver_create(&data->driver, &config);
-	/* Whole ms of wall time are ticks of the driver: a deadline is no tick later than it must be, and none too early. */
-	data->offset -= data->offset % WW_MILLISECOND;
-	return error;
+	if (error != WW_OK)
+		return error;
+	data->wall = offset;
+	data->steady = offset;
+	if (data_steady_ms(data) < EARLIEST)
+		data->steady += EARLIEST - data_steady_ms(data);
+	return WW_OK;
 }
 
 int data_open(struct data **made, const struct data_config *config)
@@ -208,9 +223,87 @@ uint64_t data_now(const struct data *data)
 	return now;
 }
 
-int64_t data_to_wall_ms(const struct data *data, uint64_t ns)
+/* The offset of the wall clock. It stays while nobody steps that, so that a time comes back as it was given. */
+static int64_t wall_offset(struct data *data)
 {
-	return (int64_t)((ns + data->offset) / WW_MILLISECOND);
+	int64_t offset = data->wall;
+	uint64_t wall = 0;
+	int64_t step;
+
+	if (data->clock || ww_clock_now(ww_clock_wall(), &wall) != WW_OK)
+		return offset;
+	step = (int64_t)(wall / WW_MILLISECOND) - (int64_t)(data_now(data) / WW_MILLISECOND) - offset;
+	if (step > -NO_STEP && step < NO_STEP)
+		return offset;
+	if (find_offset(ww_clock_elapsed(), &offset) == WW_OK)
+		data->wall = offset;
+	return offset;
+}
+
+static int64_t to_ms(uint64_t ns, int64_t offset)
+{
+	return (int64_t)(ns / WW_MILLISECOND) + offset;
+}
+
+static uint64_t from_ms(int64_t ms, int64_t offset)
+{
+	int64_t at;
+
+	if (__builtin_sub_overflow(ms, offset, &at))
+		return ms > 0 ? DATA_LAST : 1;
+	if (at <= 0)
+		return 1;
+	return (uint64_t)at > DATA_LAST / WW_MILLISECOND ? DATA_LAST : (uint64_t)at * WW_MILLISECOND;
+}
+
+int64_t data_to_wall_ms(struct data *data, uint64_t ns)
+{
+	return to_ms(ns, wall_offset(data));
+}
+
+uint64_t data_from_wall_ms(struct data *data, int64_t ms)
+{
+	return from_ms(ms, wall_offset(data));
+}
+
+int64_t data_wall_ms(struct data *data)
+{
+	return data_to_wall_ms(data, data_now(data));
+}
+
+int64_t data_to_steady_ms(const struct data *data, uint64_t ns)
+{
+	return to_ms(ns, data->steady);
+}
+
+uint64_t data_from_steady_ms(const struct data *data, int64_t ms)
+{
+	return from_ms(ms, data->steady);
+}
+
+int64_t data_steady_ms(const struct data *data)
+{
+	return data_to_steady_ms(data, data_now(data));
+}
+
+int64_t data_steady_to_wall_ms(struct data *data, int64_t ms)
+{
+	return ms - data->steady + wall_offset(data);
+}
+
+int64_t data_steady_offset(const struct data *data)
+{
+	return data->steady;
+}
+
+void data_set_steady_offset(struct data *data, int64_t ms)
+{
+	data->steady = ms;
+}
+
+int data_is_virtual(const struct data *data)
+{
+	return data->clock != NULL;
 }
 
 int64_t data_gone_ms(const struct data *data)
@@ -218,21 +311,7 @@ int64_t data_gone_ms(const struct data *data)
 	uint64_t deadline = DATA_FOREVER;
 
 	(void)ww_session_gone_deadline(&deadline);
-	return deadline >= DATA_FOREVER ? INT64_MAX : data_to_wall_ms(data, deadline);
-}
-
-int64_t data_wall_ms(const struct data *data)
-{
-	return data_to_wall_ms(data, data_now(data));
-}
-
-uint64_t data_from_wall_ms(const struct data *data, int64_t ms)
-{
-	if (ms <= 0 || (uint64_t)ms <= data->offset / WW_MILLISECOND)
-		return 1;
-	if ((uint64_t)ms > (data->offset + DATA_LAST) / WW_MILLISECOND)
-		return DATA_LAST;
-	return (uint64_t)ms * WW_MILLISECOND - data->offset;
+	return deadline >= DATA_FOREVER ? INT64_MAX : data_to_steady_ms(data, deadline);
 }
 
 int data_advance(struct data *data, uint64_t ns)

@@ -12,7 +12,9 @@
  * in one, holds all their stripes at once. A reader of one key takes no stripe, unless a thread holds several just
  * then. It reads again if a thread takes several meanwhile: otherwise it could see a part of that call.
  *
- * Times are ns of the driver's clock, which no step of the wall clock moves. Clients send and get wall time in ms.
+ * Times are ns of the driver's clock, which no step of the wall clock moves. Clients send and get wall time in ms: it is
+ * what the wall clock says then. What outlasts a restart is in *steady* time, in ms: Unix time at the first start, and from
+ * then on elapsed time, whatever the wall clock does.
  */
 
 #include <stddef.h>
@@ -144,13 +146,22 @@ uint64_t data_lifetime_end(const struct data *data);
  */
 int data_restore(struct data *data, const struct data_record *record, struct value *value);
 
-/* Now: on the driver's clock in ns, and by the wall clock in ms. */
+/* Now: on the driver's clock in ns, by the wall clock in ms, and steady in ms. */
 uint64_t data_now(const struct data *data);
-int64_t data_wall_ms(const struct data *data);
-/* Convert between the clocks. data_from_wall_ms makes 1 or DATA_LAST of what is out of range. */
-int64_t data_to_wall_ms(const struct data *data, uint64_t ns);
-uint64_t data_from_wall_ms(const struct data *data, int64_t ms);
-/* In config's gone: the deadline of that key by the wall clock; INT64_MAX: it had none. */
+int64_t data_wall_ms(struct data *data);
+int64_t data_steady_ms(const struct data *data);
+/* Convert between the clocks. What gives ns makes 1 or DATA_LAST of what is out of range. */
+int64_t data_to_wall_ms(struct data *data, uint64_t ns);
+uint64_t data_from_wall_ms(struct data *data, int64_t ms);
+int64_t data_to_steady_ms(const struct data *data, uint64_t ns);
+uint64_t data_from_steady_ms(const struct data *data, int64_t ms);
+int64_t data_steady_to_wall_ms(struct data *data, int64_t ms);
+/* Steady time less the driver's, in ms. It may be set before anything is restored. */
+int64_t data_steady_offset(const struct data *data);
+void data_set_steady_offset(struct data *data, int64_t ms);
+/* Whether time is not the system's. */
+int data_is_virtual(const struct data *data);
+/* In config's gone: the deadline of that key, steady; INT64_MAX: it had none. */
 int64_t data_gone_ms(const struct data *data);
 /* Step the virtual clock, and wait until what has expired by then was told. WW_EINVAL: time is real. */
 int data_advance(struct data *data, uint64_t ns);

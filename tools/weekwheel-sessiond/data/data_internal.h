@@ -30,7 +30,8 @@ struct data {
 	const struct data_keep *keep;
 	struct ww_driver *driver;
 	struct ww_clock *clock; /* virtual, or NULL */
-	uint64_t offset;        /* wall time less the driver's, in ns */
+	_Atomic int64_t wall;   /* wall time less the driver's, in ms, when that was looked at last */
+	int64_t steady;         /* steady time less the driver's */
 	pthread_mutex_t lock;   /* for making maps */
 	struct data_map map[DATA_DATABASES_MAX];
 	_Alignas(64) _Atomic uint64_t several; /* low half: who holds several stripes, or waits; high half: how often */

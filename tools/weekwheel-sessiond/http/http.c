@@ -73,7 +73,7 @@ static int add_outbox(const struct sessiond *server, struct buffer *out)
 	if (!server->settings->is_telling)
 		return 0;
 	outbox_stats(server->outbox, &stats);
-	age = stats.waiting ? data_wall_ms(server->data) - stats.oldest_ms : 0;
+	age = stats.waiting ? data_steady_ms(server->data) - stats.oldest_ms : 0;
 	return add(out, "expired-to-waiting", 0, "Expiries that wait to be told by --expired-to.", stats.waiting) ||
 	       add(out, "expired-to-bytes", 0, "What they take.", stats.bytes) ||
 	       metric_add_seconds(out, prefix, "expired-to-oldest-seconds", 0, "Since the oldest of them has expired.",
@@ -88,7 +88,7 @@ static enum MHD_Result serve_metrics(const struct site_request *request)
 {
 	const struct sessiond *server = request->context;
 	struct buffer out = {0};
-	uint64_t up = (uint64_t)(data_wall_ms(server->data) - server->started_ms);
+	uint64_t up = (uint64_t)(data_steady_ms(server->data) - server->started_ms);
 
 	if (site_metrics(&server->site, up * WW_MILLISECOND, &out) || add_clients(server, &out) ||
 	    add_data(server, &out) || add_outbox(server, &out)) {

@@ -102,7 +102,7 @@ enum MHD_Result view_stats(const struct site_request *request)
 	bad = buffer_format(&out,
 	    "{\"version\":\"%s\",\"ready\":%s,\"uptime_ms\":%" PRIi64 ",\"sessions\":%" PRIu64 ",\"clients\":%" PRIu64
 	    ",\"commands\":%" PRIu64 ",\"received_bytes\":%" PRIu64 ",\"sent_bytes\":%" PRIu64,
-	    ww_version(), stops ? "false" : "true", data_wall_ms(server->data) - server->started_ms,
+	    ww_version(), stops ? "false" : "true", data_steady_ms(server->data) - server->started_ms,
 	    (uint64_t)stats.entries, server->clients, commands, in, sent);
 	bad |= buffer_format(&out,
 	    ",\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"expired\":%" PRIu64 ",\"evicted\":%" PRIu64

@@ -17,14 +17,14 @@ enum { AHEAD = 16 };
 struct suspect {
 	struct suspect *next;
 	uint64_t id;
-	uint64_t deadline; /* wall, in ms: disk_end, */
+	uint64_t deadline; /* steady, in ms: disk_end, */
 	uint64_t time;     /* and of the record */
 	uint32_t length;
 	unsigned database;
 	char key[];
 };
 
-/* When a session expires, by the wall clock in ms. An exact image has that for its deadline. */
+/* When a session expires, in ms of steady time. An exact image has that for its deadline. */
 static uint64_t expiry_of(const struct load *load, const struct keep_session *session)
 {
 	uint64_t grace = load->is_exact || session->ttl == DATA_NEVER ? 0 : session->ttl / GRACE_PART;
@@ -80,7 +80,7 @@ static void set_times(struct keep_session *session, const struct keep_entry *ent
 	session->deadline = entry->deadline;
 }
 
-/* The moment, in ms of the wall clock, before which this was set. */
+/* The moment, in ms of steady time, before which this was set. */
 static uint64_t set_before(const struct load *load, const struct keep_entry *set)
 {
 	uint64_t latest = load->time + 1;
@@ -172,7 +172,7 @@ static int forget(struct keep_session *session, void *context)
 	struct load *load = context;
 	uint64_t expiry = expiry_of(load, session);
 
-	/* The wall clock may have been stepped back: what has a deadline before it is not over. */
+	/* In files of 0.1.0 time is that of the wall clock, which may have been set back: what has a deadline before it is not over. */
 	if (expiry <= load->time && expiry <= load->now) {
 		erase(session);
 		load->expired++;
@@ -247,7 +247,9 @@ int keep_entries_judge(struct load *load)
 {
 	int error = WW_OK;
 
-	load->now = (uint64_t)data_wall_ms(load->keep->data);
+	if (load->has_clock)
+		keep_clock_go_on(load->keep, &load->clock, load->time);
+	load->now = (uint64_t)data_steady_ms(load->keep->data);
 	for (load->database = 0; load->database < DATA_DATABASES_MAX && !error; load->database++) {
 		if (load->table[load->database].count > 0)
 			error = data_select(load->keep->data, load->database);
@@ -259,6 +261,14 @@ int keep_entries_judge(struct load *load)
 
 /* ---- All */
 
+static void load_clock(struct load *load, const struct keep_entry *entry)
+{
+	load->clock = (struct keep_clock){
+	    entry->ttl, (int64_t)entry->deadline, (int64_t)entry->end, (int64_t)entry->expiry};
+	load->has_clock = 1;
+	load->now = DATA_NEVER;
+}
+
 static int load_entry(struct load *load, const struct keep_entry *entry)
 {
 	struct keep_session *session;
@@ -267,6 +277,10 @@ static int load_entry(struct load *load, const struct keep_entry *entry)
 		return load_wait(load, entry);
 	if (entry->kind == KEEP_TOLD) {
 		load_told(load, entry->ttl);
+		return WW_OK;
+	}
+	if (entry->kind == KEEP_CLOCK) {
+		load_clock(load, entry);
 		return WW_OK;
 	}
 	if (entry->database >= data_databases(load->keep->data)) {

@@ -8,17 +8,19 @@
  *     head        magic 8 | version 4 | flags 4 | cut 8 | record 8 | sum 8
  *     block       size of its entries 8 | their sum 8, which goes on from the one before | entries
  *
- *     journal.N   records of lib/journal/format.h: wall time in ms 8 | entries
+ *     journal.N   records of lib/journal/format.h: steady time in ms 8 | entries
  *
  *     entry       kind 1 | database 1 | size of the key 2 | of the value 4 | times | key | value
  *     database    with the top bit: of a set whose key had no entry, or one that had expired
  *     times       of a set: TTL 8, ns | deadline 8 | end of the lifetime 8; of a touch without the end; of an entry of an
  *                 exact image all these, and when it expires 8; of what waits to be told (outbox.h) id 8 | deadline 8 |
- *                 since 8 | size of the value 4 | 1 if that is left out here 2 | why 2; of a told id 8; else none
+ *                 since 8 | size of the value 4 | 1 if that is left out here 2 | why 2; of a told id 8; of the clocks
+ *                 the boot 8 | steady time 8 | wall time 8 | steady time less the system's elapsed time 8; else none
  *
  * A told entry means that all waiting items up to its id need no report any more. With id 0 it means that from here on
- * expiries are not reported. Each start writes one or the other, and so does an image. Numbers are little-endian.
- * Deadlines are wall time in ms, so the time between two runs counts.
+ * expiries are not reported. Each start writes one or the other, and so does an image. Numbers are little-endian. Times
+ * are steady (data.h), in ms. An entry of the clocks says what they were: each start and each image writes one, and the
+ * journal when somebody has set the wall clock. In files of 0.1.0 there is none: there, times are those of the wall clock.
  *
  * The image (the file sessions) has the changes of the journal's files up to `cut`, and perhaps more; the first record
  * of the next file is `record`. An entry has its content in full. Reading changes from the journal that the image
@@ -32,12 +34,12 @@
 
 #define KEEP_MAGIC "wwsessd\n"
 
-enum { KEEP_VERSION = 2, KEEP_HEAD = 40, KEEP_BLOCK_HEAD = 16, KEEP_ENTRY_HEAD = 8, KEEP_ENTRY_MOST = 40, KEEP_TIME = 8 };
+enum { KEEP_VERSION = 3, KEEP_OLDEST = 2, KEEP_HEAD = 40, KEEP_BLOCK_HEAD = 16, KEEP_ENTRY_HEAD = 8, KEEP_ENTRY_MOST = 40, KEEP_TIME = 8 };
 
 /* Flag of an image: writing it was the last thing that a server did, and it has KEEP_LAST for each entry. */
 enum { KEEP_EXACT = 1 };
 
-enum keep_kind { KEEP_SET = 1, KEEP_TOUCH, KEEP_ERASE, KEEP_CLEAR, KEEP_LAST, KEEP_WAIT, KEEP_TOLD };
+enum keep_kind { KEEP_SET = 1, KEEP_TOUCH, KEEP_ERASE, KEEP_CLEAR, KEEP_LAST, KEEP_WAIT, KEEP_TOLD, KEEP_CLOCK };
 
 struct keep_entry {
 	enum keep_kind kind;
@@ -47,7 +49,7 @@ struct keep_entry {
 	const void *value;
 	size_t size;
 	uint64_t ttl;      /* ns, or DATA_NEVER */
-	uint64_t deadline; /* wall time in ms, or DATA_NEVER; so is the next */
+	uint64_t deadline; /* steady time in ms, or DATA_NEVER; so is the next */
 	uint64_t end;
 	uint64_t expiry; /* what the map had for the deadline */
 	int is_new;      /* of a set: the key had no entry, or it had expired */

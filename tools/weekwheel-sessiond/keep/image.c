@@ -75,8 +75,8 @@ static int add_entry(const void *key, size_t length, const struct ww_session_fou
 	data_entry_fill(&entry, found);
 	if (keep_format_add(&image->block,
 	        &(struct keep_entry){image->is_last ? KEEP_LAST : KEEP_SET, image->database, key, length, value->bytes,
-	            value->size, entry.ttl, keep_wall_of(image->keep, entry.disk), keep_wall_of(image->keep, entry.end),
-	            keep_wall_of(image->keep, entry.deadline), 0}) != 0)
+	            value->size, entry.ttl, keep_ms_of(image->keep, entry.disk), keep_ms_of(image->keep, entry.end),
+	            keep_ms_of(image->keep, entry.deadline), 0}) != 0)
 		image->error = ENOMEM;
 	return image->error != 0;
 }
@@ -122,6 +122,8 @@ static void write_all(struct keep_writing *image, uint64_t cut, uint64_t record)
 	image->sum = keep_format_sum(0, head, KEEP_HEAD - 8);
 	keep_format_number(head + KEEP_HEAD - 8, image->sum, 8);
 	write_bytes(image, head, sizeof head);
+	if (keep_clock_add(image->keep, &image->block) != 0)
+		image->error = ENOMEM;
 	write_outbox(image);
 	for (unsigned i = 0; i < data_databases(image->keep->data) && !image->error; i++) {
 		image->database = i;

@@ -214,6 +214,7 @@ static struct keep *keep_make(struct data *data, const struct keep_config *confi
 	if (!keep->config.record)
 		keep->config.record = RECORD_MOST;
 	keep->folder = -1;
+	keep->ahead = KEEP_UNKNOWN;
 	keep->last = (int64_t)time(NULL);
 	keep->hooks = (struct data_keep){.save = save, .saving = saving, .info = info};
 	keep_log_hooks(keep);

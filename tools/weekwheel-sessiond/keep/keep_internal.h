@@ -23,6 +23,14 @@ struct keep_part {
 	uint64_t noted;
 };
 
+/* An entry of the clocks. All in ms. */
+struct keep_clock {
+	uint64_t boot; /* of the machine, by its id; 0: unknown, or none */
+	int64_t steady;
+	int64_t wall;
+	int64_t offset; /* steady time less elapsed time */
+};
+
 struct keep {
 	struct data *data;
 	struct data_keep hooks;
@@ -40,9 +48,10 @@ struct keep {
 	struct buffer parts;    /* where it is divided, as it is too much for a record: struct keep_part */
 	uint64_t noted;         /* entries, ever */
 
-	pthread_mutex_t writing; /* of the next two; locked before `noting` */
+	pthread_mutex_t writing; /* of the next three; locked before `noting` */
 	struct buffer batch;     /* a record that is written now, or could not be */
 	uint64_t batched;        /* entries up to its end */
+	int64_t ahead;           /* of wall time before steady time, as the journal knows; KEEP_UNKNOWN */
 	_Atomic uint64_t written;
 	_Atomic uint64_t synced;
 	_Atomic uint64_t grown; /* bytes of the journal since the image */
@@ -69,16 +78,27 @@ struct keep {
 	uint64_t cut_grown; /* bytes of `grown` that it takes over */
 };
 
-/* ---- time.c */
+/* ---- clock.c */
+
+#define KEEP_UNKNOWN INT64_MIN
 
 /*
  * A deadline is never early by being rounded to ms. The driver's time begins with the machine's: a deadline on disk that
- * was earlier has this bit and its wall time instead.
+ * was earlier has this bit and its steady time instead.
  */
 #define KEEP_BEFORE (UINT64_C(1) << 63)
-uint64_t keep_wall_of(const struct keep *keep, uint64_t deadline);
-uint64_t keep_disk_of(const struct keep *keep, uint64_t wall_ms);
-uint64_t keep_deadline_of(const struct keep *keep, uint64_t wall_ms);
+uint64_t keep_ms_of(const struct keep *keep, uint64_t deadline);
+uint64_t keep_disk_of(const struct keep *keep, uint64_t ms);
+uint64_t keep_deadline_of(const struct keep *keep, uint64_t ms);
+
+/* Add an entry of the clocks: always, or if somebody has set one since the last. Return 0, or -1 without memory. */
+int keep_clock_add(struct keep *keep, struct buffer *to);
+int keep_clock_add_step(struct keep *keep, struct buffer *to);
+/*
+ * Let steady time go on from what was read: the last entry of the clocks, and the last moment at which something was written.
+ * Nothing was restored yet.
+ */
+void keep_clock_go_on(struct keep *keep, const struct keep_clock *clock, uint64_t last);
 
 /* ---- log.c */
 

@@ -41,7 +41,7 @@ static int read_head(struct load *load)
 
 	if (fread(head, 1, sizeof head, load->file) != sizeof head || memcmp(head, KEEP_MAGIC, 8) != 0)
 		return image_is_damaged(load);
-	if (keep_format_get(head + 8, 4) != KEEP_VERSION) {
+	if (keep_format_get(head + 8, 4) < KEEP_OLDEST || keep_format_get(head + 8, 4) > KEEP_VERSION) {
 		message_error("%s/sessions has another format: it was written by another version of weekwheel-sessiond",
 		    load->keep->path);
 		load->is_told = 1;

@@ -24,7 +24,7 @@ static _Thread_local uint64_t settled;
 static _Thread_local int is_together;
 static _Thread_local struct buffer together;
 static _Thread_local uint64_t together_count;
-static _Thread_local uint64_t together_ends; /* the first end of them, by the wall clock in ms */
+static _Thread_local uint64_t together_ends; /* the first end of them, steady in ms */
 
 /* ---- Writing */
 
@@ -86,8 +86,10 @@ static int take_pending(struct keep *keep)
 
 	pthread_mutex_lock(&keep->noting);
 	if (keep->batch.size == 0) {
-		keep_format_number(time, (uint64_t)data_wall_ms(keep->data), KEEP_TIME);
+		keep_format_number(time, (uint64_t)data_steady_ms(keep->data), KEEP_TIME);
 		error = buffer_append(&keep->batch, time, sizeof time);
+		if (!error)
+			error = keep_clock_add_step(keep, &keep->batch);
 	}
 	if (!error)
 		error = take_part(keep);
@@ -282,8 +284,8 @@ static void note_end(struct keep *keep)
 static void note_record(struct keep *keep, enum keep_kind kind, const struct data_record *record)
 {
 	note(keep, &(struct keep_entry){kind, record->database, record->key, record->length, record->bytes,
-	               kind == KEEP_SET ? record->size : 0, record->ttl, keep_wall_of(keep, record->deadline),
-	               keep_wall_of(keep, record->end), 0, record->is_new});
+	               kind == KEEP_SET ? record->size : 0, record->ttl, keep_ms_of(keep, record->deadline),
+	               keep_ms_of(keep, record->end), 0, record->is_new});
 }
 
 static void note_key(struct keep *keep, enum keep_kind kind, unsigned database, const void *key, size_t length)
@@ -362,7 +364,7 @@ static void begin(void *context)
 /* Add an erasure of each that was set or touched and has expired. Returns how many. */
 static uint64_t add_expired(struct keep *keep, struct buffer *to)
 {
-	uint64_t now = (uint64_t)data_wall_ms(keep->data);
+	uint64_t now = (uint64_t)data_steady_ms(keep->data);
 	struct keep_entry entry;
 	uint64_t count = 0;
 	size_t size;
@@ -393,7 +395,7 @@ static void commit(void *context)
 	uint64_t count = 0;
 
 	is_together = 0;
-	if (together_count > 0 && together_ends <= (uint64_t)data_wall_ms(keep->data)) {
+	if (together_count > 0 && together_ends <= (uint64_t)data_steady_ms(keep->data)) {
 		append(keep, &together, together_count);
 		count = add_expired(keep, &expired);
 		buffer_drop(&together, together.size);

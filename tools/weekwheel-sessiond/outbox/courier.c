@@ -31,6 +31,7 @@ enum {
 struct courier {
 	struct outbox *outbox;
 	const struct courier_config *config;
+	struct data *data; /* for its clocks */
 	pthread_t thread;
 	int wake;                /* an eventfd */
 	_Atomic int64_t stop_by; /* ms of the monotonic clock; 0: it goes on */
@@ -173,10 +174,13 @@ static void receive(struct courier *courier)
 
 static int send_one(struct courier *courier, const struct outbox_item *item)
 {
+	int64_t deadline_ms = item->deadline_ms;
 	char id[LETTER_ID];
 
+	if (deadline_ms != OUTBOX_NEVER)
+		deadline_ms = data_steady_to_wall_ms(courier->data, deadline_ms);
 	buffer_drop(&courier->body, courier->body.size);
-	if (letter_write(&courier->body, item) != 0)
+	if (letter_write(&courier->body, item, deadline_ms) != 0)
 		return -1;
 	return beanstalk_put(&courier->link, letter_id(item, id), &courier->body);
 }
@@ -296,7 +300,7 @@ static void *run(void *context)
 
 /* ---- Beginning and end */
 
-struct courier *courier_start(struct outbox *outbox, const struct courier_config *config)
+struct courier *courier_start(struct outbox *outbox, struct data *data, const struct courier_config *config)
 {
 	struct courier *courier = calloc(1, sizeof *courier);
 
@@ -306,6 +310,7 @@ struct courier *courier_start(struct outbox *outbox, const struct courier_config
 	}
 	courier->outbox = outbox;
 	courier->config = config;
+	courier->data = data;
 	courier->link.fd = -1;
 	courier->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (getrandom(&courier->random, sizeof courier->random, GRND_NONBLOCK) != (ssize_t)sizeof courier->random)

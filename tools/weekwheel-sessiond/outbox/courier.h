@@ -6,6 +6,7 @@
  * of its own. If the connection is lost, the thread makes it anew, after pauses that grow and are partly random.
  */
 
+#include "tools/weekwheel-sessiond/data/data.h"
 #include "tools/weekwheel-sessiond/outbox/beanstalk.h"
 #include "tools/weekwheel-sessiond/outbox/outbox.h"
 
@@ -18,8 +19,8 @@ struct courier_config {
 	const char *token; /* "": none */
 };
 
-/* Returns NULL after a message. */
-struct courier *courier_start(struct outbox *outbox, const struct courier_config *config);
+/* Only the clocks of `data` are used. Returns NULL after a message. */
+struct courier *courier_start(struct outbox *outbox, struct data *data, const struct courier_config *config);
 
 /* Send the items that there are, for at most COURIER_STOP_MS, and end. Log how many are left. NULL is harmless. */
 enum { COURIER_STOP_MS = 5000 };

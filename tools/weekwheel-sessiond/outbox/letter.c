@@ -82,7 +82,7 @@ static int append_time(struct buffer *out, int64_t ms)
 	return buffer_format(out, ",\"deadline\":\"%s.%03dZ\"", text, (int)(ms % 1000));
 }
 
-int letter_write(struct buffer *out, const struct outbox_item *item)
+int letter_write(struct buffer *out, const struct outbox_item *item, int64_t deadline_ms)
 {
 	char id[LETTER_ID];
 
@@ -93,7 +93,7 @@ int letter_write(struct buffer *out, const struct outbox_item *item)
 	                : buffer_format(out, ",\"value\":null,\"value_size\":%zu", item->size))
 		return -1;
 	if (buffer_format(out, ",\"why\":\"%s\"", item->why == WW_GONE_EVICTED ? "evicted" : "expired") ||
-	    append_time(out, item->deadline_ms) || buffer_append(out, "}", 1))
+	    append_time(out, deadline_ms) || buffer_append(out, "}", 1))
 		return -1;
 	return 0;
 }

@@ -32,8 +32,8 @@ struct outbox_item {
 	uint64_t id; /* greater than those of all that came before, also before a restart */
 	enum ww_gone why;
 	unsigned database;
-	int64_t deadline_ms; /* wall; OUTBOX_NEVER: an evicted key had none */
-	int64_t since_ms;    /* wall: when it had to be told */
+	int64_t deadline_ms; /* steady (data.h); OUTBOX_NEVER: an evicted key had none */
+	int64_t since_ms;    /* steady: when it had to be told */
 	const void *key;
 	size_t length;
 	const void *value; /* NULL: it was left out */

@@ -56,7 +56,7 @@ struct sessiond {
 	struct crowd crowd;
 	_Atomic uint64_t forgotten[SESSIOND_COUNTS]; /* what they were at the last CONFIG RESETSTAT */
 	unsigned next_loop;
-	int64_t started_ms; /* wall */
+	int64_t started_ms; /* steady */
 	char run_id[41];
 	int failed;
 };

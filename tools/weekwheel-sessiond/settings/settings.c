@@ -6,6 +6,7 @@
 #include "tools/common/duration.h"
 
 #define AT(member) SETTING_AT(sessiond_settings, member)
+#define DAYS (86400 * WW_SECOND)
 #define WHERE "127.0.0.1:6380"
 
 _Static_assert((int)KEEP_ALWAYS == SETTINGS_ALWAYS && (int)KEEP_INTERVAL == SETTINGS_INTERVAL &&
@@ -48,6 +49,8 @@ static const struct setting table[] = {
         "the most patterns of PSUBSCRIBE (%s): each message is compared with all.\nA client may take an eighth of those that are left",
         "10000", SETTING_WHOLE, AT(patterns_max), 1, 10000000},
     {'d', "data", "DIR", "keep sessions in this directory over a restart", NULL, SETTING_TEXT, AT(folder)},
+    {0, "max-downtime", "TIME", "how long the clock may say that the machine was off (%s)", "30d", SETTING_TIME,
+        AT(max_downtime), .most = 3650 * DAYS, .needs = "data"},
     {0, "recover", NULL, "of a damaged directory load what is whole; the files as they were\ngo to DIR/damaged", NULL,
         SETTING_FLAG, AT(recovers), .needs = "data"},
     {0, "expired-to", "URL",

@@ -26,6 +26,7 @@ struct sessiond_settings {
 	uint64_t patterns_max;
 	uint64_t clients_max;
 	const char *folder; /* NULL: nothing outlasts the server */
+	uint64_t max_downtime;
 	int recovers;
 	const char *password; /* NULL: none */
 	int is_telling;       /* --expired-to */

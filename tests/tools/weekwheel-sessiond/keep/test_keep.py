@@ -159,8 +159,8 @@ class Keep(Case):
             server.stop(signal.SIGKILL)
         with open("data/sessions", "rb") as file:
             image = file.read()
-        at = 40 + 16 + 16
-        equal((image[40 + 16], image[at]), (7, 1))
+        at = 40 + 16 + 40 + 16
+        equal((image[40 + 16], image[40 + 16 + 40], image[at]), (8, 7, 1))
         ttl, deadline, end = (int.from_bytes(image[at + i:at + i + 8], "little") for i in (8, 16, 24))
         equal((ttl, deadline), (2**64 - 1, end))
 

@@ -262,7 +262,7 @@ START_TEST(an_exact_image_adds_nothing_and_keeps_the_deadline_on_disk)
 	expect_back("a", 100000);
 	struct data_entry entry;
 	ck_assert_int_eq(data_inspect(keep.data, &(struct data_key){0, "a", 1}, &entry, NULL, NULL), 1);
-	ck_assert_uint_eq(keep_wall_of(&keep, entry.disk), wall(-5));
+	ck_assert_uint_eq(keep_ms_of(&keep, entry.disk), wall(-5));
 	ck_assert_int_eq(told_next(), -3000);
 	end();
 }
