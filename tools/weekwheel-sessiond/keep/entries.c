@@ -158,7 +158,8 @@ static int load_wait(struct load *load, const struct keep_entry *entry)
 	struct keep_session *session = entry->database < DATA_DATABASES_MAX ? find(load, entry) : NULL;
 	struct outbox_item item;
 
-	keep_outbox_item(entry, &item);
+	if (keep_outbox_item(entry, &item) != 0)
+		return WW_ECORRUPT;
 	clear_suspect(load, &item);
 	if (session && item.why == WW_GONE_EXPIRED && disk_end(session) <= (uint64_t)item.deadline_ms + 1)
 		erase(session);

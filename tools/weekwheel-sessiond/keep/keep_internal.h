@@ -126,8 +126,8 @@ void keep_outbox_mark(struct keep *keep);
  */
 int keep_outbox_add(
     struct keep *keep, struct buffer *to, uint64_t *after, void (*full)(void *context), void *context);
-/* What an entry says that was read. */
-void keep_outbox_item(const struct keep_entry *entry, struct outbox_item *item);
+/* What an entry says that was read. Returns 0, or -1: it is none that was written so. */
+int keep_outbox_item(const struct keep_entry *entry, struct outbox_item *item);
 
 /* ---- image.c */
 

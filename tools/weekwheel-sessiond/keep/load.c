@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/system.h"
 #include "lib/journal/names.h"
 #include "lib/journal/replay.h"
 #include "tools/common/message.h"
@@ -34,12 +35,23 @@ static int image_is_damaged(struct load *load)
 	return WW_ECORRUPT;
 }
 
-/* Returns 0, or an error after a message. */
+/* Returns 0, WW_ECORRUPT if the file ends before, or what the system says. */
+static int read_bytes(const struct load *load, void *to, size_t size)
+{
+	if (fread(to, 1, size, load->file) == size)
+		return WW_OK;
+	return ferror(load->file) ? error_of_errno(errno) : WW_ECORRUPT;
+}
+
+/* Returns 0, or an error, after a message if it is damage. */
 static int read_head(struct load *load)
 {
 	unsigned char head[KEEP_HEAD];
+	int error = read_bytes(load, head, sizeof head);
 
-	if (fread(head, 1, sizeof head, load->file) != sizeof head || memcmp(head, KEEP_MAGIC, 8) != 0)
+	if (error && error != WW_ECORRUPT)
+		return error;
+	if (error || memcmp(head, KEEP_MAGIC, 8) != 0)
 		return image_is_damaged(load);
 	if (keep_format_get(head + 8, 4) < KEEP_OLDEST || keep_format_get(head + 8, 4) > KEEP_VERSION) {
 		message_error("%s/sessions has another format: it was written by another version of weekwheel-sessiond",
@@ -76,24 +88,24 @@ static void check_exactness(struct load *load)
 	load->is_exact = load->is_exact && count == 1 && ww_replay(&replay) == WW_OK && replay.is_closed;
 }
 
-/* Returns its size, 0 at the end, or -1: there is none that is whole; *sum is what it should have. */
-static int64_t read_block(struct load *load, uint64_t *sum)
+/* Its size is 0 at the end; *sum is what it should have. Errors as those of read_bytes. */
+static int read_block(struct load *load, uint64_t *size, uint64_t *sum)
 {
 	unsigned char head[KEEP_BLOCK_HEAD];
 	unsigned char *block;
-	uint64_t size;
+	int error = read_bytes(load, head, sizeof head);
 
-	if (fread(head, 1, sizeof head, load->file) != sizeof head)
-		return -1;
-	size = keep_format_get(head, 8);
+	if (error)
+		return error;
+	*size = keep_format_get(head, 8);
 	*sum = keep_format_get(head + 8, 8);
-	if (size > load->size - load->at - sizeof head)
-		return -1;
-	block = realloc(load->block, size + 1);
+	if (*size > load->size - load->at - sizeof head)
+		return WW_ECORRUPT;
+	block = realloc(load->block, *size + 1);
 	if (!block)
-		return -1;
+		return WW_ENOMEM;
 	load->block = block;
-	return fread(block, 1, size, load->file) == size ? (int64_t)size : -1;
+	return read_bytes(load, block, *size);
 }
 
 static int use_block(struct load *load, size_t size, uint64_t sum)
@@ -110,18 +122,20 @@ static int use_block(struct load *load, size_t size, uint64_t sum)
 
 static int read_blocks(struct load *load)
 {
-	int error = WW_OK;
-	int64_t size;
+	uint64_t size;
 	uint64_t sum;
+	int error;
 
-	while (!error && (size = read_block(load, &sum)) >= 0) {
+	while ((error = read_block(load, &size, &sum)) == WW_OK) {
 		if (size == 0 && keep_format_sum(load->sum, NULL, 0) == sum)
 			return WW_OK;
-		error = use_block(load, (size_t)size, sum);
+		error = use_block(load, size, sum);
+		if (error)
+			return error;
 		load->sum = sum;
-		load->at += KEEP_BLOCK_HEAD + (uint64_t)size;
+		load->at += KEEP_BLOCK_HEAD + size;
 	}
-	return error ? error : image_is_damaged(load);
+	return error == WW_ECORRUPT ? image_is_damaged(load) : error;
 }
 
 /* Returns 0, or an error after a message. Without a file there is none. */

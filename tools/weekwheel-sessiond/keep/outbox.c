@@ -19,7 +19,7 @@ static struct keep_entry entry_of(const struct outbox_item *item)
 	    .expiry = item->size | (uint64_t)!item->value << LEFT_OUT_SHIFT | (uint64_t)item->why << WHY_SHIFT};
 }
 
-void keep_outbox_item(const struct keep_entry *entry, struct outbox_item *item)
+int keep_outbox_item(const struct keep_entry *entry, struct outbox_item *item)
 {
 	*item = (struct outbox_item){.id = entry->ttl,
 	    .why = (enum ww_gone)(entry->expiry >> WHY_SHIFT),
@@ -30,6 +30,7 @@ void keep_outbox_item(const struct keep_entry *entry, struct outbox_item *item)
 	    .length = entry->length,
 	    .value = entry->expiry >> LEFT_OUT_SHIFT & 1 ? NULL : entry->value,
 	    .size = (uint32_t)entry->expiry};
+	return item->value && item->size != entry->size ? -1 : 0;
 }
 
 /* ---- What the outbox calls */

@@ -318,6 +318,22 @@ class Keep(Case):
                 break
         equal(answer, OK)
 
+    def test_a_start_without_memory_calls_nothing_damaged(self):
+        with Sessiond("--data", "data") as server, server.client() as a:
+            for key in range(3):
+                equal(a.ask("SET", key, key * 300000 * "v"), OK)
+        plan = Plan()
+        # The address is nobody's, so a start that gets so far ends there.
+        start = [SESSIOND, "--data", "data", "--threads", "1", "--listen", "192.0.2.1:1", "--insecure"]
+        for first in range(1, 5000):
+            plan.set(first)
+            done = subprocess.run(start, capture_output=True, timeout=60, text=True, check=False,
+                                  env={**os.environ, **plan.environment})
+            check("damaged" not in done.stderr, (first, done.stderr))
+            if not plan.failed():
+                break
+        matches("192.0.2.1", done.stderr)
+
     def test_writes_that_are_cut_short_damage_nothing(self):
         """Nor do those cut short that are to zero what the first have left."""
         plan = Plan()

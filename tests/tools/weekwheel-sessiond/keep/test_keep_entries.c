@@ -349,6 +349,32 @@ START_TEST(what_waits_is_no_session_unless_it_was_set_again)
 }
 END_TEST
 
+START_TEST(an_item_whose_value_is_longer_than_its_entry_is_damage)
+{
+	struct keep_entry entry = {.kind = KEEP_WAIT,
+	    .key = "a",
+	    .length = 1,
+	    .value = "v",
+	    .size = 1,
+	    .ttl = 7,
+	    .deadline = wall(-5),
+	    .expiry = (uint64_t)WW_GONE_EXPIRED << 48 | 1000000};
+
+	begin(1, 0, 1);
+	ck_assert_int_eq(read_entry(-5, &entry), WW_ECORRUPT);
+	entry.expiry = (uint64_t)WW_GONE_EXPIRED << 48 | 1;
+	ck_assert_int_eq(read_entry(-5, &entry), WW_OK);
+	/* It was left out. */
+	entry.ttl++;
+	entry.size = 0;
+	entry.expiry = (uint64_t)WW_GONE_EXPIRED << 48 | UINT64_C(1) << 32 | 1000000;
+	ck_assert_int_eq(read_entry(-5, &entry), WW_OK);
+	judge();
+	expect(0, 0, 2);
+	end();
+}
+END_TEST
+
 /* A set finds nothing where the table has a session: that had expired, and is told unless the journal says it waits. */
 START_TEST(a_set_of_a_new_key_tells_what_it_found)
 {
@@ -462,5 +488,5 @@ TEST_MAIN("weekwheel-sessiond/keep_entries", a_session_is_judged_by_its_deadline
     an_entry_that_is_cut_off_is_damage_and_those_before_count,
     an_exact_image_adds_nothing_and_keeps_the_deadline_on_disk, what_expired_without_being_told_is_told_no_more,
     a_record_from_the_future_ends_no_session, what_waits_is_no_session_unless_it_was_set_again,
-    a_set_of_a_new_key_tells_what_it_found, what_a_set_found_is_told_as_no_later_than_its_record,
+    an_item_whose_value_is_longer_than_its_entry_is_damage, a_set_of_a_new_key_tells_what_it_found, what_a_set_found_is_told_as_no_later_than_its_record,
     a_set_finds_a_session_whose_lifetime_was_over, a_part_of_a_millisecond_is_added_as_a_whole_one, lifetimes_begin_or_are_lost_with_the_setting)
