@@ -246,8 +246,10 @@ static int begin(struct keep *keep)
 
 	/* A server that was killed may have left an image that is none, and takes room. */
 	(void)unlinkat(keep->folder, "sessions.new", 0);
-	error = ww_journal_turn(&keep->journal, 0);
-	if (error)
+	/* Without room the sessions can be read, and the thread looks for it. */
+	keep_log_room(keep);
+	error = keep->is_full;
+	if (error && error != WW_EFULL)
 		return message_error("--data %s: the journal cannot be written: %s", keep->path, ww_strerror(error));
 	/* What was recovered is not in a journal that can be read again. */
 	if (keep->config.recovers && (error = keep_image_write(keep, 0)) != 0)

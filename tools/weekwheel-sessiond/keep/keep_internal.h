@@ -48,9 +48,10 @@ struct keep {
 	struct buffer parts;    /* where it is divided, as it is too much for a record: struct keep_part */
 	uint64_t noted;         /* entries, ever */
 
-	pthread_mutex_t writing; /* of the next three; locked before `noting` */
+	pthread_mutex_t writing; /* of the next four; locked before `noting` */
 	struct buffer batch;     /* a record that is written now, or could not be */
 	uint64_t batched;        /* entries up to its end */
+	int has_file;            /* the journal has one of this start */
 	int64_t ahead;           /* of wall time before steady time, as the journal knows; KEEP_UNKNOWN */
 	_Atomic uint64_t written;
 	_Atomic uint64_t synced;
@@ -112,7 +113,10 @@ void keep_log_turn(struct keep *keep);
 void keep_log_note(struct keep *keep, const struct buffer *entries, uint64_t count);
 /* Wait until all that was noted, by whichever thread, is as stable as an answer has to be. Returns 0 or a WW_E*. */
 int keep_log_settle(struct keep *keep);
-/* Write what could not be written, and take room on the disk for what comes; without, changes are refused. */
+/*
+ * Write what could not be written, and take room on the disk for what comes; without, changes are refused. At the start it
+ * begins the journal's next file.
+ */
 void keep_log_room(struct keep *keep);
 
 /* ---- outbox.c */

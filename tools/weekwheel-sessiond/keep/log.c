@@ -126,9 +126,20 @@ static void tell_fault(struct keep *keep)
 	    text);
 }
 
+/* A start on a full disk has no file to append to. `writing` is held. */
+static int open_file(struct keep *keep)
+{
+	int error = keep->has_file ? WW_OK : ww_journal_turn(&keep->journal, 0);
+
+	keep->has_file = !error;
+	return error;
+}
+
 /* Whether the journal takes changes now. `writing` is held. */
 static void tell_room(struct keep *keep, int error)
 {
+	if (!error)
+		error = open_file(keep);
 	if (!error)
 		error = ww_journal_room(&keep->journal, ROOM);
 	/* Also the journal syncs: what it zeroes after a failed write. */
@@ -155,6 +166,8 @@ static int write_batch(struct keep *keep)
 {
 	int error = take_pending(keep);
 
+	if (!error)
+		error = open_file(keep);
 	if (!error)
 		error = ww_journal_append(&keep->journal, keep->batch.data, keep->batch.size);
 	if (!error) {

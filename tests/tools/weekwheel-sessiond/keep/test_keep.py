@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import power
-from faults import FOREVER, MEMORY, SYNC, WRITE, Plan
+from faults import FOREVER, MEMORY, SIZE, SYNC, WRITE, Plan
 from sessiond import SESSIOND, Sessiond
 from harness import Case, check, compiled, equal, main, matches, until
 
@@ -287,6 +287,29 @@ class Keep(Case):
             matches("cannot grow: .*until there is room", server.said)
         with Sessiond("--data", "data") as server:
             equal(size_of(server), kept)
+
+    def test_a_start_on_a_full_disk_serves(self):
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal(a.ask("SET", "a", "1", "EX", 1000), OK)
+            server.stop(signal.SIGKILL)
+        plan = Plan()
+        for end in (signal.SIGKILL, signal.SIGTERM, None):
+            plan.set(1, FOREVER, errno.ENOSPC, what=SIZE)
+            with Sessiond("--data", "data", **plan.environment) as server, server.client() as a:
+                matches("the journal in data cannot grow", server.said)
+                equal(a.ask("GET", "a"), b"$1\r\n1\r\n")
+                matches("^-MISCONF The disk has no room", a.ask("SET", "b", "2").decode())
+                matches("^-MISCONF The disk has no room", a.ask("EXPIRE", "a", "2").decode())
+                equal(a.ask("EXISTS", "a", "b"), b":1\r\n")
+                if end:
+                    equal(server.stop(end), 1 if end == signal.SIGTERM else -end)
+                    continue
+                plan.set(0)
+                until(lambda a=a: a.ask("SET", "b", "2") == OK, "there is room")
+                server.stop(signal.SIGKILL)
+                matches("there is room for the journal in data again", server.said)
+        with Sessiond("--data", "data") as server:
+            equal(size_of(server), 2)
 
     def test_many_kills_do_not_leave_a_file_each(self):
         journals = lambda: len([name for name in os.listdir("data") if name.startswith("journal.")])
