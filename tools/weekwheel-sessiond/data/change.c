@@ -220,8 +220,9 @@ struct value *data_take(struct data *data, const struct data_key *key)
 {
 	void *value = NULL;
 
-	if (ww_session_delete(data_map(data, key->database), key->bytes, key->length, &value) != 1)
+	if (ww_session_delete(data_map(data, key->database), key->bytes, key->length, &value) < 0)
 		return NULL;
+	/* Also if it has expired: a load after a crash would give it more time. */
 	if (data->keep)
 		data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
 	return value;

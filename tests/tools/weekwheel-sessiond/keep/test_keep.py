@@ -174,6 +174,15 @@ class Keep(Case):
                 assert 1690 <= left <= 1700, left
                 server.stop(end)
 
+    def test_what_was_deleted_after_it_had_expired_is_not_back(self):
+        with Sessiond("--data", "data", "--clock", "virtual") as server, server.client() as a:
+            for key in ("a", "b", "c"):
+                equal(a.ask("SET", key, "1", "EX", 1600), OK)
+            equal(a.ask("ADVANCE", 1601000) + a.ask("DEL", "a") + a.ask("GETDEL", "b"), OK + b":0\r\n$-1\r\n")
+            server.stop(signal.SIGKILL)
+        with Sessiond("--data", "data", "--clock", "virtual") as server, server.client() as a:
+            equal(a.ask("EXISTS", "a", "b") + a.ask("EXISTS", "c"), b":0\r\n:1\r\n")
+
     def test_a_set_that_keeps_the_deadline_adds_nothing_after_a_crash(self):
         sets = (("INCR", "a"), ("APPEND", "a", "1"), ("SET", "a", "1", "KEEPTTL"))
         with Sessiond("--data", "data") as server, server.client() as a:
