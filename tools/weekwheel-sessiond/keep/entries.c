@@ -10,6 +10,8 @@
 
 /* After a crash an entry gets this part of its TTL in addition, because touches within it may have been left out. */
 enum { GRACE_PART = 16 };
+/* Clocks show no more, in ms, before the sun has burnt out. */
+#define TIME_MOST (UINT64_MAX / 8)
 /* Entries that are looked at in advance. */
 enum { AHEAD = 16 };
 
@@ -249,7 +251,7 @@ int keep_entries_judge(struct load *load)
 	int error = WW_OK;
 
 	if (load->has_clock)
-		keep_clock_go_on(load->keep, &load->clock, load->time);
+		keep_clock_go_on(load->keep, &load->clock, load->time < TIME_MOST ? load->time : 0);
 	load->now = (uint64_t)data_steady_ms(load->keep->data);
 	for (load->database = 0; load->database < DATA_DATABASES_MAX && !error; load->database++) {
 		if (load->table[load->database].count > 0)
@@ -262,12 +264,15 @@ int keep_entries_judge(struct load *load)
 
 /* ---- All */
 
-static void load_clock(struct load *load, const struct keep_entry *entry)
+static int load_clock(struct load *load, const struct keep_entry *entry)
 {
+	if (entry->deadline > TIME_MOST || entry->end > TIME_MOST || entry->expiry > TIME_MOST)
+		return WW_ECORRUPT;
 	load->clock = (struct keep_clock){
 	    entry->ttl, (int64_t)entry->deadline, (int64_t)entry->end, (int64_t)entry->expiry};
 	load->has_clock = 1;
 	load->now = DATA_NEVER;
+	return WW_OK;
 }
 
 static int load_entry(struct load *load, const struct keep_entry *entry)
@@ -280,10 +285,8 @@ static int load_entry(struct load *load, const struct keep_entry *entry)
 		load_told(load, entry->ttl);
 		return WW_OK;
 	}
-	if (entry->kind == KEEP_CLOCK) {
-		load_clock(load, entry);
-		return WW_OK;
-	}
+	if (entry->kind == KEEP_CLOCK)
+		return load_clock(load, entry);
 	if (entry->database >= data_databases(load->keep->data)) {
 		message_error("%s has database %u: start the server with --databases %u or more", load->keep->path,
 		    entry->database, entry->database + 1);

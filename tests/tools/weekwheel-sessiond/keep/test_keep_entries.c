@@ -349,6 +349,55 @@ START_TEST(what_waits_is_no_session_unless_it_was_set_again)
 }
 END_TEST
 
+/* ---- Clocks */
+
+/* A virtual clock is that of another boot: the wall clock says how long nobody served. In ms. */
+START_TEST(steady_time_goes_on_after_a_boot)
+{
+	static const struct {
+		int64_t steady; /* before the wall clock of now: then, */
+		int64_t wall;   /* and what that showed then */
+		int64_t last;   /* a record that came later; 0: none */
+		int64_t goes_on;
+	} cases[] = {{5000, 5000, 0, 0}, {5000, 3000, 0, 2000}, {5000, 5000, 1000, 0}, {50000, 5000, 49000, 45000},
+	    /* Less than nothing, or more than can be. */
+	    {5000, -1000, 0, 5000}, {5000, 11000, 0, 5000}, {50000, 11000, 49500, 39000},
+	    {50000, 11000, 48000, 39000}, {90000, 80000, 0, 90000}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin(0, 0, 0);
+		keep.config.downtime_max = 10500;
+		ck_assert_int_eq(read_entry(IMAGE, &(struct keep_entry){.kind = KEEP_CLOCK,
+		                                       .key = "",
+		                                       .value = "",
+		                                       .ttl = 1,
+		                                       .deadline = (uint64_t)(now - cases[i].steady),
+		                                       .end = (uint64_t)(now - cases[i].wall),
+		                                       .expiry = 77}),
+		    WW_OK);
+		load.time = cases[i].last ? (uint64_t)(now - cases[i].last) : 0;
+		judge();
+		ck_assert_msg(data_steady_ms(keep.data) == now - cases[i].goes_on, "case %zu: %lld", i,
+		    (long long)(now - data_steady_ms(keep.data)));
+		ck_assert_int_eq(data_wall_ms(keep.data), now);
+		end();
+	}
+}
+END_TEST
+
+START_TEST(a_clock_that_no_clock_shows_is_damage)
+{
+	struct keep_entry entry = {.kind = KEEP_CLOCK, .key = "", .value = "", .deadline = UINT64_MAX};
+
+	begin(0, 0, 0);
+	ck_assert_int_eq(read_entry(IMAGE, &entry), WW_ECORRUPT);
+	entry.deadline = 0;
+	entry.expiry = UINT64_MAX / 2;
+	ck_assert_int_eq(read_entry(IMAGE, &entry), WW_ECORRUPT);
+	end();
+}
+END_TEST
+
 START_TEST(an_item_whose_value_is_longer_than_its_entry_is_damage)
 {
 	struct keep_entry entry = {.kind = KEEP_WAIT,
@@ -488,5 +537,5 @@ TEST_MAIN("weekwheel-sessiond/keep_entries", a_session_is_judged_by_its_deadline
     an_entry_that_is_cut_off_is_damage_and_those_before_count,
     an_exact_image_adds_nothing_and_keeps_the_deadline_on_disk, what_expired_without_being_told_is_told_no_more,
     a_record_from_the_future_ends_no_session, what_waits_is_no_session_unless_it_was_set_again,
-    an_item_whose_value_is_longer_than_its_entry_is_damage, a_set_of_a_new_key_tells_what_it_found, what_a_set_found_is_told_as_no_later_than_its_record,
+    steady_time_goes_on_after_a_boot, a_clock_that_no_clock_shows_is_damage, an_item_whose_value_is_longer_than_its_entry_is_damage, a_set_of_a_new_key_tells_what_it_found, what_a_set_found_is_told_as_no_later_than_its_record,
     a_set_finds_a_session_whose_lifetime_was_over, a_part_of_a_millisecond_is_added_as_a_whole_one, lifetimes_begin_or_are_lost_with_the_setting)
