@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tools/common/message.h"
@@ -128,8 +129,13 @@ static int start(struct sessiond *server)
 {
 	uint64_t random[3] = {0};
 
+	unsigned events = 0;
+
 	(void)listen_raise_limit();
 	commands_start();
+	if (server->settings->events &&
+	    events_read(server->settings->events, strlen(server->settings->events), &events) == 0)
+		events_set(events);
 	(void)uv_random(NULL, NULL, random, sizeof random, 0, NULL);
 	(void)snprintf(server->run_id, sizeof server->run_id, "%016" PRIx64 "%016" PRIx64 "%08" PRIx32, random[0],
 	    random[1], (uint32_t)random[2]);

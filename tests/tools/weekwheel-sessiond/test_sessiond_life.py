@@ -466,7 +466,7 @@ class Options(Case):
         if not os.access(SESSIOND, os.X_OK):
             raise unittest.SkipTest("this build has no weekwheel-sessiond: configure says what it lacks")
         for option, expected in (("--maxmemory=1", "bytes, 1048576 to "), ("--lifetime=0", "a time such as"),
-                                 ("--listen=nowhere", "HOST:PORT"), ("--databases=0", "1 to 64"), ("--clock=x", "virtual"),
+                                 ("--listen=nowhere", "HOST:PORT"), ("--databases=0", "1 to 64"), ("--notify-keyspace-events=Km", "letters of"), ("--clock=x", "virtual"),
                                  ("--maxmemory-policy=volatile-lru", "is for --maxmemory"), ("x", "only options"),
                                  ("--keep-lifetimes", "is for --lifetime"),
                                  ("--maxmemory-policy=x", "noeviction"), ("--requirepass-file=none", "No such file")):
@@ -474,6 +474,15 @@ class Options(Case):
         matches("everybody could use it, unencrypted", run(2, SESSIOND, "--listen", "0.0.0.0:0").err)
         for name in ("--lifetime", "--maxmemory", "--requirepass-file", "redis-cli -p 6380"):
             matches(name, run(0, SESSIOND, "--help").out)
+
+    def test_events_are_on_from_the_start(self):
+        """What a client sets is lost with the server."""
+        with Sessiond("--notify-keyspace-events", "xE") as server, server.client() as a, server.client() as b:
+            equal(a.ask("CONFIG", "GET", "notify-keyspace-events")[-8:], b"$2\r\nxE\r\n")
+            b.ask("SUBSCRIBE", "__keyevent@0__:expired")
+            equal(a.ask("SET", "a", "x", "PX", 1), OK)
+            equal(b.answer(), message("__keyevent@0__:expired", "a"))
+            equal(a.ask("CONFIG", "SET", "notify-keyspace-events", ""), OK)
 
     def test_a_virtual_clock_begins_ahead(self):
         with Sessiond("--data", "ahead", "--clock", "virtual") as server, server.client() as a:

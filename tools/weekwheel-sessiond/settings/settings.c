@@ -22,6 +22,15 @@ static int read_expired_to(void *to, const struct given *given)
 	return expected ? settings_bad(given, expected) : 0;
 }
 
+/* commands/events.h reads it. An empty one is none. */
+static int read_events(void *to, const struct given *given)
+{
+	struct sessiond_settings *settings = to;
+
+	settings->events = given->value;
+	return given->value[strspn(given->value, "KEg$lshzxetdA")] ? settings_bad(given, "letters of KEg$lshzxetdA") : 0;
+}
+
 static const char *const policies[] = {
     [DATA_NOEVICTION] = "noeviction", [DATA_ALLKEYS_LRU] = "allkeys-lru", [DATA_VOLATILE_LRU] = "volatile-lru", NULL};
 
@@ -48,6 +57,8 @@ static const struct setting table[] = {
     {0, "max-patterns", "N",
         "the most patterns of PSUBSCRIBE (%s): each message is compared with all.\nA client may take an eighth of those that are left",
         "10000", SETTING_WHOLE, AT(patterns_max), 1, 10000000},
+    {0, "notify-keyspace-events", "EVENTS", "tell these events from the start on, such as Ex: as CONFIG SET does later",
+        .read = read_events},
     {'d', "data", "DIR", "keep sessions in this directory over a restart", NULL, SETTING_TEXT, AT(folder)},
     {0, "max-downtime", "TIME", "how long the clock may say that the machine was off (%s)", "30d", SETTING_TIME,
         AT(max_downtime), .most = 3650 * DAYS, .needs = "data"},
