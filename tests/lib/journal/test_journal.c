@@ -551,9 +551,10 @@ END_TEST
 TEST_MAIN("journal", the_format_stays_what_it_is, a_file_begins_with_a_head_that_says_which_one_it_is,
     a_record_says_how_many_before_it_may_be_lost, sums_end_with_a_byte_that_is_not_zero, records_of_each_size_come_back,
     records_about_the_end_of_the_space_come_back, a_record_may_be_larger_than_the_space_of_a_file,
-    a_record_beyond_what_one_call_writes_is_too_large, room_is_taken_before_it_is_needed, zeros_ahead_of_the_records_overwrite_none,
-    a_reader_may_stop, a_journal_without_a_record_is_empty, files_are_read_in_the_order_of_their_numbers,
-    a_journal_goes_on_where_it_ended, a_closed_journal_says_so, a_cut_removes_files_up_to_its_number_and_never_the_last,
-    only_its_own_files_are_closed_and_each_once, files_that_the_index_has_may_be_there_or_not,
-    so_many_files_may_exist_and_no_more, a_file_that_a_crash_left_unnamed_is_in_nobodys_way,
-    a_name_has_a_number_and_nothing_else, numbers_come_in_order_whatever_else_a_folder_has)
+    a_record_beyond_what_one_call_writes_is_too_large, room_is_taken_before_it_is_needed,
+    zeros_ahead_of_the_records_overwrite_none, a_reader_may_stop, a_journal_without_a_record_is_empty,
+    files_are_read_in_the_order_of_their_numbers, a_journal_goes_on_where_it_ended, a_closed_journal_says_so,
+    a_cut_removes_files_up_to_its_number_and_never_the_last, only_its_own_files_are_closed_and_each_once,
+    files_that_the_index_has_may_be_there_or_not, so_many_files_may_exist_and_no_more,
+    a_file_that_a_crash_left_unnamed_is_in_nobodys_way, a_name_has_a_number_and_nothing_else,
+    numbers_come_in_order_whatever_else_a_folder_has)

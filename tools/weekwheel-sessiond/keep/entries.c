@@ -108,8 +108,8 @@ static int suspect(struct load *load, const struct keep_entry *entry, const stru
 	made = malloc(sizeof *made + entry->length);
 	if (!made)
 		return WW_ENOMEM;
-	*made = (struct suspect){load->suspects, tell(load, found, entry->database, load->time),
-	    disk_end(found), load->time, (uint32_t)entry->length, entry->database};
+	*made = (struct suspect){load->suspects, tell(load, found, entry->database, load->time), disk_end(found),
+	    load->time, (uint32_t)entry->length, entry->database};
 	memcpy(made->key, entry->key, entry->length);
 	load->suspects = made;
 	return WW_OK;
@@ -268,8 +268,8 @@ static int load_clock(struct load *load, const struct keep_entry *entry)
 {
 	if (entry->deadline > TIME_MOST || entry->end > TIME_MOST || entry->expiry > TIME_MOST)
 		return WW_ECORRUPT;
-	load->clock = (struct keep_clock){
-	    entry->ttl, (int64_t)entry->deadline, (int64_t)entry->end, (int64_t)entry->expiry};
+	load->clock =
+	    (struct keep_clock){entry->ttl, (int64_t)entry->deadline, (int64_t)entry->end, (int64_t)entry->expiry};
 	load->has_clock = 1;
 	load->now = DATA_NEVER;
 	return WW_OK;

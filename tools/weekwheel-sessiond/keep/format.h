@@ -34,7 +34,15 @@
 
 #define KEEP_MAGIC "wwsessd\n"
 
-enum { KEEP_VERSION = 3, KEEP_OLDEST = 2, KEEP_HEAD = 40, KEEP_BLOCK_HEAD = 16, KEEP_ENTRY_HEAD = 8, KEEP_ENTRY_MOST = 40, KEEP_TIME = 8 };
+enum {
+	KEEP_VERSION = 3,
+	KEEP_OLDEST = 2,
+	KEEP_HEAD = 40,
+	KEEP_BLOCK_HEAD = 16,
+	KEEP_ENTRY_HEAD = 8,
+	KEEP_ENTRY_MOST = 40,
+	KEEP_TIME = 8
+};
 
 /* Flag of an image: writing it was the last thing that a server did, and it has KEEP_LAST for each entry. */
 enum { KEEP_EXACT = 1 };

@@ -128,8 +128,7 @@ void keep_outbox_mark(struct keep *keep);
  * Add that, and what waits to be told with ids greater than *after, which moves on, some at a time. Calls `full` when much was
  * added. Returns 0, or -1 without memory.
  */
-int keep_outbox_add(
-    struct keep *keep, struct buffer *to, uint64_t *after, void (*full)(void *context), void *context);
+int keep_outbox_add(struct keep *keep, struct buffer *to, uint64_t *after, void (*full)(void *context), void *context);
 /* What an entry says that was read. Returns 0, or -1: it is none that was written so. */
 int keep_outbox_item(const struct keep_entry *entry, struct outbox_item *item);
 

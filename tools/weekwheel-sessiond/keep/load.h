@@ -16,11 +16,11 @@ struct suspect;
 struct load {
 	struct keep *keep;
 	struct keep_table table[DATA_DATABASES_MAX];
-	unsigned database;        /* whose sessions are judged */
-	uint64_t now;             /* steady, in ms; before the clocks are known DATA_NEVER, or the wall clock's in files of 0.1.0 */
-	uint64_t time;            /* of the record, steady, in ms; 0: in the image */
+	unsigned database; /* whose sessions are judged */
+	uint64_t now; /* steady, in ms; before the clocks are known DATA_NEVER, or the wall clock's in files of 0.1.0 */
+	uint64_t time; /* of the record, steady, in ms; 0: in the image */
 	int has_clock;
-	struct keep_clock clock; /* the last one */
+	struct keep_clock clock;  /* the last one */
 	int was_telling;          /* the server that wrote this told what expired */
 	struct suspect *suspects; /* since then */
 	int is_exact;

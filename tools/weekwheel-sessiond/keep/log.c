@@ -270,9 +270,7 @@ static uint64_t end_of(const struct keep_entry *entry)
 {
 	if (entry->kind == KEEP_TOUCH)
 		return entry->deadline;
-	return entry->kind != KEEP_SET             ? DATA_NEVER
-	       : entry->deadline < entry->end ? entry->deadline
-	                                           : entry->end;
+	return entry->kind != KEEP_SET ? DATA_NEVER : entry->deadline < entry->end ? entry->deadline : entry->end;
 }
 
 static void note(struct keep *keep, const struct keep_entry *entry)

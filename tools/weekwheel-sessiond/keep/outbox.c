@@ -99,8 +99,7 @@ static void add(const struct outbox_item *item, void *context)
 	adding->bad |= keep_format_add(adding->to, &entry);
 }
 
-int keep_outbox_add(
-    struct keep *keep, struct buffer *to, uint64_t *after, void (*full)(void *context), void *context)
+int keep_outbox_add(struct keep *keep, struct buffer *to, uint64_t *after, void (*full)(void *context), void *context)
 {
 	struct keep_entry mark = mark_of(keep);
 	struct adding adding = {.to = to, .bad = keep_format_add(to, &mark)};

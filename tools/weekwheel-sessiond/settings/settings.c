@@ -28,7 +28,8 @@ static int read_events(void *to, const struct given *given)
 	struct sessiond_settings *settings = to;
 
 	settings->events = given->value;
-	return given->value[strspn(given->value, "KEg$lshzxetdA")] ? settings_bad(given, "letters of KEg$lshzxetdA") : 0;
+	return given->value[strspn(given->value, "KEg$lshzxetdA")] ? settings_bad(given, "letters of KEg$lshzxetdA")
+	                                                           : 0;
 }
 
 static const char *const policies[] = {

@@ -346,7 +346,8 @@ START_TEST(what_is_too_much_for_the_journal_is_refused)
 	set_key("123456789", &(struct data_times){.ttl = DATA_NEVER});
 	struct data_entry entry = look(&key);
 	most = 9;
-	ck_assert_int_eq(data_swap(data, &key, "abcdefghi", 9, &(struct data_times){.ttl = WW_SECOND}, &former), WW_EFULL);
+	ck_assert_int_eq(
+	    data_swap(data, &key, "abcdefghi", 9, &(struct data_times){.ttl = WW_SECOND}, &former), WW_EFULL);
 	ck_assert_ptr_null(former);
 	/* With its first deadline the journal gets the value again. */
 	ck_assert_int_eq(data_touch(data, &key, &entry, WW_SECOND, 0), WW_EFULL);
@@ -437,5 +438,5 @@ TEST_MAIN("weekwheel-sessiond/data_change", a_set_is_journaled_as_the_map_has_it
     a_set_that_is_over_erases_what_was_there, a_set_that_fails_is_not_journaled, a_touch_is_on_disk_when_it_was_written,
     the_first_deadline_begins_the_lifetime_and_is_set, a_rename_keeps_the_deadline_on_disk,
     what_is_renamed_beyond_its_deadline_on_disk_is_journaled_behind_the_report_of_its_name,
-    what_is_too_much_for_the_journal_is_refused, a_delete_is_journaled_whatever_it_finds_and_so_is_a_flush, a_database_that_nobody_has_selected_has_nothing,
-    what_is_restored_is_as_it_was_and_nobody_hears_of_it)
+    what_is_too_much_for_the_journal_is_refused, a_delete_is_journaled_whatever_it_finds_and_so_is_a_flush,
+    a_database_that_nobody_has_selected_has_nothing, what_is_restored_is_as_it_was_and_nobody_hears_of_it)
