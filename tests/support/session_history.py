@@ -175,7 +175,7 @@ class Sessions:
         end = NEVER, NEVER
         if "life" in event:
             end = sent + event["life"], answered + event["life"] + MS
-        elif deadline[0] != NEVER and self.keeps and before and before.end_low != NEVER:
+        elif self.keeps and before and before.end_low != NEVER:
             end = before.end_low, before.end_high
         elif deadline[0] != NEVER and self.lifetime:
             end = sent + self.lifetime, answered + self.lifetime + MS
@@ -353,7 +353,7 @@ class Sessions:
         event, key.groups = call.event, []
         if call.verb != "set" or "group" not in event or any(event.get(name) for name in ("keep", "nx", "xx")):
             return
-        if self.keeps and ("ttl" in event or "at" in event):
+        if self.keeps:
             return
         ends = self.set_over(None, event, call.sent, call.sent).ends()[0]
         group = self.groups.setdefault(event["group"], [])
