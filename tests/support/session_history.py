@@ -28,8 +28,7 @@ left out.
 The rules:
 
 - Never early: what is there is there until its deadline, by the wall clock as the server has it.
-- Never after its end: from then on nobody gets it. A touch moves the deadline, and not the end of the lifetime. A start
-  goes by the wall clock: what has ended is perhaps there again if that was set back.
+- Never after its end: from then on nobody gets it. A touch moves the deadline, and not the end of the lifetime.
 - What was acknowledged is kept. A power failure takes at most what --sync says.
 - What was in one transaction is kept together, or not at all.
 - No start prolongs anything, but a touch that a crash may have taken: by a sixteenth of the lifetime at most, however
