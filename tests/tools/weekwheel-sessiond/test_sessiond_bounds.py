@@ -3,7 +3,7 @@
 # tier: check, threads
 
 from sessiond import Sessiond, encoded
-from harness import Case, equal, main, matches, until
+from harness import Case, equal, main, matches, stopped, until
 
 OK = b"+OK\r\n"
 MEGABYTE = 1 << 20
@@ -27,6 +27,56 @@ class Bounds(Case):
                 client.__exit__()
             server.stop()
             return server.said
+
+    def test_answers_beside_a_long_turn(self):
+        """Commands that wait for another turn are carried out once, and their answers are those of any other time."""
+        def asked(*commands):
+            return b"".join(encoded(*command) for command in commands)
+
+        def conversations():
+            yield asked(("KEYS", "*"))
+            yield asked(("SCAN", "0", "COUNT", "1000"))
+            yield asked(("MGET", "k1", "big", "k2"), ("GET", "k3"))
+            yield asked(("GET", "big"), ("GET", "k1"))
+            yield asked(("GETEX", "big", "EX", "1000"), ("GET", "k1"))
+            yield asked(("MULTI",), ("SCAN", "5"), ("SCAN", "5"), ("KEYS", "k*"), ("EXEC",), ("GET", "k1"))
+            yield asked(("MULTI",), *(20 * [("GET", "big")]), ("EXEC",))
+            yield asked(("GETDEL", "k9"), ("GET", "k1"))
+
+        with Sessiond("--threads", "1") as server, server.client() as a:
+            for i in range(1, 9):
+                equal(a.ask("SET", "k%d" % i, str(i)), OK)
+            equal(a.ask("SET", "big", "v" * 100000), OK)
+            for i in range(16):
+                equal(a.ask("SET", "huge%d" % i, "v" * (4 * MEGABYTE)), OK)
+            count = a.ask("DBSIZE")
+            equal(count, b":25\r\n")
+
+            def talk(client, conversation):
+                """The answers to it, and to what follows."""
+                client.send(conversation + encoded("ECHO", "the end"))
+                answers = []
+                while not answers or answers[-1] != b"$7\r\nthe end\r\n":
+                    answers.append(client.answer())
+                return answers
+            for conversation in conversations():
+                equal(a.ask("SET", "k9", "9"), OK)
+                wanted = talk(a, conversation)
+                equal(a.ask("SET", "k9", "9"), OK)
+                clients = [server.client() for _ in range(6)]
+                with stopped(server):
+                    for client in clients[::2]:
+                        client.send(encoded("MGET", *("huge%d" % i for i in range(16))))
+                    for client in clients[1:2]:
+                        client.send(conversation + encoded("ECHO", "the end"))
+                answers = []
+                while not answers or answers[-1] != b"$7\r\nthe end\r\n":
+                    answers.append(clients[1].answer())
+                equal([sorted(answer.split()) for answer in answers], [sorted(answer.split()) for answer in wanted], conversation[:60])
+                for client in clients[::2]:
+                    equal(len(client.answer()), 5 + 16 * (4 * MEGABYTE + 12))
+                for client in clients:
+                    client.__exit__()
 
     def test_answers_that_nobody_reads(self):
         # More than the kernel keeps of each.

@@ -17,6 +17,7 @@ static void run_reader(struct conn *conn, const struct command_entry *command, c
 
 	do {
 		conn->stream.out.size = before;
+		conn->is_again = 0;
 		data_read_begin(data, arg[1].data, arg[1].size, &reading);
 		request_call(conn, command, arg, count);
 	} while (data_read_end(data, &reading) && conn->life < CONN_DEAD);

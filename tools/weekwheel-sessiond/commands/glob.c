@@ -122,6 +122,8 @@ static int take_one(struct match *match)
 		count_steps(match, 1 + (size_t)(match->pattern - from));
 		return 1;
 	}
+	/* Also a class that does not match was read to its end. */
+	count_steps(match, 1 + (size_t)(match->pattern - from));
 	if (!match->star)
 		return 0;
 	match->taken++;

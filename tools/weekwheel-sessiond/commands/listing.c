@@ -137,7 +137,7 @@ static void begin(struct key_list *listing)
 	listing->failed = buffer_append(&listing->walk.conn->aside, head, HEAD);
 	if (!listing->session)
 		listing->cursor = 0;
-	else if (!listing->failed && !listing->walk.conn->loop->is_long)
+	else if (!listing->failed)
 		take_piece(listing);
 	if (!is_over(listing) && go_on_later(listing) == 0)
 		return;
@@ -170,6 +170,8 @@ void command_keys(struct request *request)
 
 	listing.session = data_map(request->data, request->conn->database);
 	listing.pattern = request->arg[1];
+	if (request_waits(request->conn))
+		return;
 	if (may_look(request, data_count(request->data, request->conn->database)))
 		begin(&listing);
 }
@@ -227,6 +229,8 @@ void command_scan(struct request *request)
 	    .walk.conn = request->conn, .walk.take_piece = take_turn, .is_all = 1, .is_scan = 1, .room = SCAN_COUNT};
 
 	listing.session = data_map(request->data, request->conn->database);
+	if (request_waits(request->conn))
+		return;
 	if (read_cursor(request, &listing.cursor) != 0)
 		return;
 	for (size_t i = 2; i < request->count; i += 2) {

@@ -12,16 +12,23 @@
 static void write_value(void *pointer, void *context)
 {
 	const struct value *value = pointer;
-	struct request *request = context;
 
-	if (value->size < REQUEST_LARGE || request->count >= REQUEST_MANY || !request_waits(request->conn))
-		reply_bulk(request->conn, value->bytes, value->size);
+	reply_bulk(context, value->bytes, value->size);
+}
+
+/* Of a command that has answered nothing and changed nothing yet, so that it can be carried out again. */
+static void write_value_or_wait(void *pointer, void *context)
+{
+	const struct value *value = pointer;
+
+	if (value->size < REQUEST_LARGE || !request_waits(context))
+		write_value(pointer, context);
 }
 
 /* Answer the value of a key. Returns 1, or 0 without an answer: there is none. */
 static int reply_if_there(struct request *request, const struct data_key *key)
 {
-	return data_read(request->data, key, write_value, request) == 1;
+	return data_read(request->data, key, write_value, request->conn) == 1;
 }
 
 static void reply_value(struct request *request, const struct data_key *key)
@@ -44,7 +51,8 @@ void command_get(struct request *request)
 {
 	struct data_key key = request_key(request, 1);
 
-	reply_value(request, &key);
+	if (data_read(request->data, &key, write_value_or_wait, request->conn) != 1)
+		reply_null(request->conn);
 }
 
 void command_mget(struct request *request)

@@ -97,6 +97,13 @@ START_TEST(nothing_takes_long)
 	pattern[3998] = '*';
 	for (int i = 0; i < 100; i++)
 		ck_assert(!matches(pattern, text));
+	/* A class is read to its end each time, whether it matches or not. */
+	memset(pattern, 'b', 4000);
+	pattern[0] = '*';
+	pattern[1] = '[';
+	pattern[3999] = ']';
+	for (int i = 0; i < 100; i++)
+		ck_assert(!matches(pattern, text));
 }
 END_TEST
 
