@@ -55,7 +55,8 @@ int ww_jobs_tell_puts(struct ww_jobs *jobs, const struct ww_job_put *puts, size_
 {
 	if (tells(jobs, result))
 		for (size_t i = 0; i < count; i++)
-			tell_put(jobs, puts[i].spec, puts[i].id, puts[i].version, puts[i].result);
+			if (puts[i].spec)
+				tell_put(jobs, puts[i].spec, puts[i].id, puts[i].version, puts[i].result);
 	return result;
 }
 
