@@ -74,6 +74,12 @@ class Units(Case):
         equal(done.out + done.err, "")
 
 
+    def test_the_id_of_the_boot_can_be_read(self):
+        """Without it, each start would believe the wall clock."""
+        for name in ("weekwheeld", "weekwheel-sessiond"):
+            with open(os.path.join(UNITS, "..", name, name + ".service"), encoding="utf-8") as unit:
+                assert "ProcSubset" not in unit.read(), "it hides /proc/sys/kernel/random/boot_id"
+
     def test_what_their_heads_say_of_tls_and_tokens(self):
         """The lines behind "#   ", as systemd would see them, are options that the server takes."""
         self.examine("weekwheeld", "11300", Server)
