@@ -222,8 +222,8 @@ struct value *data_take(struct data *data, const struct data_key *key)
 
 	if (ww_session_delete(data_map(data, key->database), key->bytes, key->length, &value) < 0)
 		return NULL;
-	/* Also if it has expired: a load after a crash would give it more time. */
-	if (data->keep)
+	/* Also if it has expired: a load after a crash would give it more time. But what is told must not be erased before. */
+	if (data->keep && (value || !data->keep->is_telling))
 		data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
 	return value;
 }
@@ -245,7 +245,7 @@ static void settle_former(struct data *data, uint64_t disk)
 	uint64_t now = data_now(data);
 
 	/* Signed: what is from before the driver's time is marked by the highest bit. */
-	if (disk != DATA_NEVER && (int64_t)disk <= (int64_t)now)
+	if (disk != DATA_NEVER && (int64_t)disk <= (int64_t)(now + WW_MILLISECOND))
 		data_settle_expired(data, now);
 }
 

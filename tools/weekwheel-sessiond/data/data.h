@@ -86,6 +86,7 @@ struct data_keep {
 	/* Only its times are new, and the journal has the deadline `disk`. Returns 0 if it may go on with that. */
 	int (*touch)(void *context, const struct data_record *record, uint64_t disk);
 	void (*erase)(void *context, unsigned database, const void *key, size_t length); /* deleted or evicted */
+	int is_telling; /* what expires is noted before its report: then nothing has to be noted of a key that is not there */
 	void (*rename)(void *context, const struct data_record *record, const void *from, size_t from_length);
 	void (*clear)(void *context, unsigned database); /* all stripes are held */
 	/* What comes from this thread between the two belongs together: all of it, or nothing, after a crash. */

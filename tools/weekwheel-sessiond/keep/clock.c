@@ -8,7 +8,6 @@
  * While the machine runs, elapsed time says how long the server was down. After a boot only the wall clock can say it, of
  * which either reading may be wrong: what was less than nothing, or longer than --max-downtime, is not counted.
  */
-#include "lib/base/boot.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel-sessiond/keep/keep_internal.h"
 
@@ -41,12 +40,6 @@ static int64_t ahead_now(const struct keep *keep)
 	return data_steady_to_wall_ms(keep->data, 0);
 }
 
-/* A virtual clock begins again with each start, like that of a machine. */
-static uint64_t this_boot(const struct keep *keep)
-{
-	return data_is_virtual(keep->data) ? 0 : boot_number();
-}
-
 static int add(const struct keep *keep, int64_t ahead, struct buffer *to)
 {
 	int64_t steady = data_steady_ms(keep->data);
@@ -54,7 +47,7 @@ static int add(const struct keep *keep, int64_t ahead, struct buffer *to)
 	return keep_format_add(to, &(struct keep_entry){.kind = KEEP_CLOCK,
 	                               .key = "",
 	                               .value = "",
-	                               .ttl = this_boot(keep),
+	                               .ttl = keep->boot,
 	                               .deadline = (uint64_t)steady,
 	                               .end = (uint64_t)(steady + ahead),
 	                               .expiry = (uint64_t)data_steady_offset(keep->data)});
@@ -100,10 +93,9 @@ void keep_clock_go_on(struct keep *keep, const struct keep_clock *clock, uint64_
 {
 	int64_t now = (int64_t)(data_now(keep->data) / WW_MILLISECOND);
 	int64_t then = (int64_t)last > clock->steady ? (int64_t)last : clock->steady;
-	uint64_t boot = this_boot(keep);
 	int64_t down;
 
-	if (boot && boot == clock->boot && now + clock->offset >= then) {
+	if (keep->boot && keep->boot == clock->boot && now + clock->offset >= then) {
 		data_set_steady_offset(keep->data, clock->offset);
 		return;
 	}

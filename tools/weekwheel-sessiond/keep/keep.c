@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/boot.h"
 #include "lib/base/time.h"
 #include "tools/common/message.h"
 #include "tools/service/state/state.h"
@@ -16,6 +17,7 @@
 
 /* After an image that failed: the next one would fill the disk as that did, and the journal has to go on. */
 #define REST (10 * WW_SECOND)
+#define CLOCK_EVERY (3600 * WW_SECOND)
 /* Each server that is killed leaves a file of a mebibyte, however little it has. When this many are found, an image is written. */
 enum { FILES_LEFT = 16 };
 /* The journal could take twice as much. */
@@ -83,14 +85,25 @@ static void tend(struct keep *keep)
 	}
 }
 
-/* Sleep until there is work, and then for an interval more, unless it is the end. */
+/* A server that is idle notes the clocks: a start after a power failure counts the time since the last record. */
+static uint64_t clock_pause(const struct keep *keep)
+{
+	uint64_t quarter = (uint64_t)keep->config.downtime_max * WW_MILLISECOND / 4;
+
+	return quarter > 0 && quarter < CLOCK_EVERY ? quarter : CLOCK_EVERY;
+}
+
+/* Sleep until there is work, and then for an interval more, unless it is the end. Or until the clocks are to be noted. */
 static void wait_for_work(struct keep *keep)
 {
-	uint64_t since;
+	uint64_t since = time_now(CLOCK_MONOTONIC);
 	uint64_t pause;
 
 	while (!keep->is_ending && !keep->has_work && !keep->is_full)
-		pthread_cond_wait(&keep->wake, &keep->lock);
+		if (time_wait(&keep->wake, &keep->lock, time_add(since, clock_pause(keep))) == ETIMEDOUT) {
+			keep->is_idle = 1;
+			return;
+		}
 	since = time_now(CLOCK_MONOTONIC);
 	do
 		/* A server without room looks for it each second, however long the interval is. */
@@ -104,9 +117,15 @@ static void *run(void *context)
 
 	pthread_mutex_lock(&keep->lock);
 	while (!keep->is_ending) {
+		keep->is_idle = 0;
 		wait_for_work(keep);
 		if (keep->has_work)
 			tend(keep);
+		if (keep->is_idle) {
+			pthread_mutex_unlock(&keep->lock);
+			keep_log_clock(keep);
+			pthread_mutex_lock(&keep->lock);
+		}
 		if (keep->is_full) {
 			pthread_mutex_unlock(&keep->lock);
 			keep_log_room(keep);
@@ -216,7 +235,8 @@ static struct keep *keep_make(struct data *data, const struct keep_config *confi
 	keep->folder = -1;
 	keep->ahead = KEEP_UNKNOWN;
 	keep->last = (int64_t)time(NULL);
-	keep->hooks = (struct data_keep){.save = save, .saving = saving, .info = info};
+	keep->hooks = (struct data_keep){.save = save, .saving = saving, .info = info, .is_telling = config->tells};
+	keep->boot = data_is_virtual(data) ? 0 : boot_number();
 	keep_log_hooks(keep);
 	keep_outbox_hooks(keep);
 	ww_fault_init(&keep->fault);

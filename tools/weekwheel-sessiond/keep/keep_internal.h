@@ -52,6 +52,7 @@ struct keep {
 	struct buffer batch;     /* a record that is written now, or could not be */
 	uint64_t batched;        /* entries up to its end */
 	int has_file;            /* the journal has one of this start */
+	uint64_t boot;           /* the number of the machine's boot; 0: not known, or the clock is virtual */
 	int64_t ahead;           /* of wall time before steady time, as the journal knows; KEEP_UNKNOWN */
 	_Atomic uint64_t written;
 	_Atomic uint64_t synced;
@@ -65,6 +66,7 @@ struct keep {
 	int is_running;
 	int is_ending;
 	int has_work;   /* something was written */
+	int is_idle;    /* nothing was for long */
 	uint64_t asked; /* images, each by its number */
 	uint64_t done;
 	int is_failing;               /* the last one failed */
@@ -107,6 +109,8 @@ void keep_log_hooks(struct keep *keep);
 /* Write what is noted into the journal. Returns 0 or a WW_E*: then it stays noted. */
 int keep_log_write(struct keep *keep);
 int keep_log_sync(struct keep *keep);
+/* Write a record of the clocks, and sync it. */
+void keep_log_clock(struct keep *keep);
 /* Begin a new file if the last one has become large. */
 void keep_log_turn(struct keep *keep);
 /* Note this many whole entries at once, whatever the thread has begun. */

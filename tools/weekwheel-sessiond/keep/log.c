@@ -218,6 +218,20 @@ int keep_log_sync(struct keep *keep)
 	return error;
 }
 
+void keep_log_clock(struct keep *keep)
+{
+	int error;
+
+	pthread_mutex_lock(&keep->writing);
+	pthread_mutex_lock(&keep->noting);
+	keep->ahead = KEEP_UNKNOWN;
+	pthread_mutex_unlock(&keep->noting);
+	error = write_batch(keep);
+	pthread_mutex_unlock(&keep->writing);
+	if (!error)
+		(void)keep_log_sync(keep);
+}
+
 void keep_log_turn(struct keep *keep)
 {
 	uint32_t files;

@@ -2,11 +2,12 @@
 """weekwheel-sessiond: no session ends early or late when somebody sets the wall clock, whenever that is."""
 # tier: check
 import os
+import re
 import signal
 import time
 
 from sessiond import Sessiond
-from harness import Case, check, compiled, equal, main
+from harness import Case, check, compiled, equal, main, until
 
 OK = b"+OK\r\n"
 YEAR_1970 = 1000
@@ -92,6 +93,19 @@ class Clock(Case):
         self.near(self.left(42 * DAY, "--max-downtime", "1d"), 9 * DAY, 40)
         self.near(self.left(44 * DAY, "--max-downtime", "3d"), 7 * DAY, 40)
         equal(self.left(84 * DAY, "--max-downtime", "60d"), -2)
+
+    def test_an_idle_server_notes_the_clocks(self):
+        """Else the time since its last change would count as time off."""
+        def grown():
+            return int(re.search(rb"journal_since_image:(\d+)", a.ask("INFO", "persistence"))[1])
+        self.set_clock(0)
+        with self.start("--max-downtime", "200ms") as server, server.client() as a:
+            equal(a.ask("SET", "a", "x", "EX", 1000), OK)
+            before = grown()
+            until(lambda: grown() > before, "a record of the clocks")
+            server.stop(signal.SIGKILL)
+        with self.start() as server, server.client() as a:
+            self.near(number(a.ask("TTL", "a")), 1063, 200)
 
 
 if __name__ == "__main__":
