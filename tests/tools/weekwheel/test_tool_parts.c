@@ -68,9 +68,9 @@ START_TEST(durations_have_units)
 		const char *text;
 		uint64_t seconds;
 	} good[] = {{"30m", 1800}, {"90s", 90}, {"12h", 43200}, {"7d", 604800}, {"2w", 1209600}, {"45", 45},
-	    {"1h30m", 5400}, {"1.5h", 5400}};
+	    {"1h30m", 5400}, {"1.5h", 5400}, {"3 m", 180}};
 	static const char *const bad[] = {
-	    "", "m", "30x", "30mm", "m30", "3 m", "99999999999999999999d", "-1m", "1h-1m", "1m30"};
+	    "", "m", "30x", "30mm", "m30", "3 x", "99999999999999999999d", "-1m", "1h-1m", "1m30"};
 	struct duration_problem problem;
 	uint64_t ns;
 	size_t i;
