@@ -214,8 +214,10 @@ if [ -x "$B/bin/weekwheel-sessiond" ]; then
 		"$root/opt/ww/lib/systemd/system/weekwheel-sessiond.service"
 fi
 
-expect 'the unit of a worker names the installed program' grep -q '^ExecStart=/opt/ww/bin/weekwheel work ' \
-	"$root/opt/ww/lib/systemd/system/weekwheel-work@.service"
+if [ -x "$B/bin/weekwheel" ]; then
+	expect 'the unit of a worker names the installed program' grep -q '^ExecStart=/opt/ww/bin/weekwheel work ' \
+		"$root/opt/ww/lib/systemd/system/weekwheel-work@.service"
+fi
 
 man=$root/opt/ww/share/man
 for page in man/*.[17]; do
