@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Ten clients ask weekwheel-sessiond for all that it has and read nothing, or begin what they do not end. Others are served."""
-# tier: check, threads
+# tier: check
 from attack import Attack, Probe
 from harness import Case, check, descriptors, equal, main, matches
 from sessiond import Sessiond, encoded

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Ten clients ask weekwheeld for all that it has and read nothing, or begin what they do not end. Others are served."""
-# tier: check, threads
+# tier: check
 import re
 
 from attack import Attack, Probe
