@@ -261,7 +261,7 @@ void ww_session_entry_free(struct session_shard *shard, struct session_entry *en
 /* Do so for up to `most` entries that gone was told of. */
 void ww_session_entry_collect(struct session_shard *shard, size_t most);
 
-/* ---- session.c */
+/* ---- enter.c */
 
 /* What a call answers to a key before anything else. */
 static inline int session_key_refused(const void *key, size_t length)
@@ -289,6 +289,7 @@ int ww_session_refuses(const struct ww_session *session);
  * The thread must not be cancelled meanwhile.
  */
 void ww_session_set_looking(int is);
+int ww_session_is_looking(void);
 /* Call the look. The lock is held. */
 void ww_session_call_look(ww_look_fn *look, void *value, void *context);
 /* Hand a value that has left the map to gone, with when it expired or would have; 0: gone cannot ask. No lock is held. */

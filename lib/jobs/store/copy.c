@@ -29,25 +29,6 @@ struct copy {
 	unsigned char *piece;
 };
 
-static struct flock lock_of(short type)
-{
-	return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
-}
-
-int ww_store_copy_waits(const char *folder, uint64_t bytes)
-{
-	struct flock lock = lock_of(F_WRLCK);
-	struct stat status = {0};
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int waits = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-
-	if (waits && fstatat(fd, "index.db", &status, 0))
-		status.st_size = 0;
-	if (fd >= 0)
-		close(fd);
-	return waits && (bytes < COPY_PATIENCE || bytes < (uint64_t)status.st_size);
-}
-
 /* ---- Files */
 
 typedef int copy_fn(const struct copy *copy, int in, int out);
@@ -299,7 +280,7 @@ static int sync_names(int to)
 
 static int copy_folders(struct copy *copy)
 {
-	struct flock lock = lock_of(F_RDLCK);
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
 	int error;
 
 	if (faccessat(copy->from, "index.db", F_OK, 0))

@@ -16,19 +16,11 @@
  * small.
  */
 
-#include <stddef.h>
-#include <stdint.h>
-
-/* How much of the log and of the journal a server puts off, at least. */
-#define COPY_PATIENCE ((uint64_t)64 << 20)
-
 /*
  * Copy the store in `from` to `to`, a folder that is empty or missing, and return when the copy is stable. On error `to`
  * is as it was. Errors: WW_EINVAL: `to` lies in `from`. WW_ECORRUPT: the copy is damaged, as `from` is. WW_EINUSE: `to` is not empty. WW_EDENIED: also if there is no store in `from`. WW_EAGAIN: the
  * server wrote more than it could put off. WW_EFULL, WW_EIO, WW_ENOMEM.
  */
 int ww_store_copy(const char *from, const char *to);
-/* Whether a process copies it. Then put off what the copy would have to begin anew for, as long as `bytes` are few. */
-int ww_store_copy_waits(const char *folder, uint64_t bytes);
 
 #endif

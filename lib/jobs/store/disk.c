@@ -14,9 +14,6 @@
 #include "lib/jobs/store/disk_internal.h"
 #include "lib/jobs/store/whole.h"
 
-struct store_limits ww_store_disk_limits = {
-    .active = (size_t)1024 << 10, .journal = (uint64_t)8 << 20, .view = 8192, .few = 5000};
-
 /* What ends of jobs may still write when new jobs are refused. */
 #define KEPT ((uint64_t)256 << 10)
 #define COMMON ((size_t)128 << 10)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/time.h"
-#include "lib/jobs/store/copy.h"
+#include "lib/jobs/store/files.h"
 #include "lib/jobs/store/disk_internal.h"
 
 /* How often the slots of the index are tended, by the time of jobs. */
@@ -131,8 +131,8 @@ void ww_store_disk_press(struct disk *disk)
 /* Cut the journal. Put it off while a process copies the store, as long as it is small. */
 static void cut(struct disk *disk)
 {
-	if (disk->cut - disk->was_cut < JOURNAL_FILES / 2 && ww_journal_space(&disk->journal) < COPY_PATIENCE &&
-	    ww_store_copy_waits(disk->path, 0))
+	if (disk->cut - disk->was_cut < JOURNAL_FILES / 2 && ww_journal_space(&disk->journal) < STORE_PATIENCE &&
+	    ww_store_files_copied(disk->path, 0))
 		return;
 	ww_journal_cut(&disk->journal, disk->cut);
 	disk->was_cut = disk->cut;
@@ -235,8 +235,8 @@ int ww_store_disk_freeze(struct disk *disk, int must)
 
 int ww_store_disk_has_times(const struct disk *disk, unsigned times)
 {
-	return ww_store_memory_bytes(&disk->active) >= times * ww_store_disk_limits.active ||
-	       disk->journal.offset >= times * ww_store_disk_limits.journal;
+	return ww_store_memory_bytes(&disk->active) >= times * ww_store_limits.active ||
+	       disk->journal.offset >= times * ww_store_limits.journal;
 }
 
 int ww_store_disk_wait_for_room(struct disk *disk)

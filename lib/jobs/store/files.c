@@ -208,6 +208,20 @@ int ww_store_files_used(const char *path)
 	return used;
 }
 
+int ww_store_files_copied(const char *path, uint64_t bytes)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	struct stat status = {0};
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int copied = folder >= 0 && fcntl(folder, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+
+	if (copied && fstatat(folder, "index.db", &status, 0))
+		status.st_size = 0;
+	if (folder >= 0)
+		close(folder);
+	return copied && (bytes < STORE_PATIENCE || bytes < (uint64_t)status.st_size);
+}
+
 uint64_t ww_store_files_bytes(const char *path)
 {
 	static const char *const files[] = {"index.db", "index.db-wal", "reserve"};

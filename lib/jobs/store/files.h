@@ -17,6 +17,9 @@
 
 #include "weekwheel/jobs.h"
 
+/* How much of the log and of the journal a server puts off for a copy, at least. */
+#define STORE_PATIENCE ((uint64_t)64 << 20)
+
 struct store_files {
 	int lock; /* the folder, locked; or -1 */
 	int has_index;
@@ -39,6 +42,11 @@ int ww_store_files_look(struct store_files *files, const struct ww_jobs_config *
 void ww_store_files_unlock(struct store_files *files);
 /* Whether a process has the folder locked. */
 int ww_store_files_used(const char *path);
+/*
+ * Whether a process copies it (copy.h). Then put off what the copy would have to begin anew for, as long as `bytes` are
+ * few: fewer than STORE_PATIENCE or than the index has.
+ */
+int ww_store_files_copied(const char *path, uint64_t bytes);
 /* Bytes of the index and the reserve. */
 uint64_t ww_store_files_bytes(const char *path);
 

@@ -12,7 +12,6 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/base/memory.h"
-#include "lib/jobs/store/copy.h"
 #include "lib/jobs/store/files.h"
 #include "lib/jobs/store/pages.h"
 
@@ -538,7 +537,7 @@ static void checkpoint(struct sqlite *sqlite, int mode)
 {
 	int code;
 
-	if (ww_store_copy_waits(sqlite->folder, (uint64_t)sqlite->pages * PAGES_SIZE))
+	if (ww_store_files_copied(sqlite->folder, (uint64_t)sqlite->pages * PAGES_SIZE))
 		return;
 	code = sqlite3_wal_checkpoint_v2(sqlite->writer, NULL, mode, NULL, NULL);
 	(void)note_sync(sqlite, ww_connection_error(sqlite->writer, code), "");

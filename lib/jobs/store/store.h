@@ -94,7 +94,7 @@ struct store_limits {
 	int64_t few;      /* so many dead rows are not worth a rewrite */
 };
 
-extern struct store_limits ww_store_disk_limits;
+extern struct store_limits ww_store_limits;
 
 int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config);
 int ww_store_memory_open(struct store *store, const struct ww_jobs_config *config);

@@ -23,13 +23,13 @@ static void choose(enum sync_mode mode)
 	static struct store_limits usual;
 
 	if (!usual.active)
-		usual = ww_store_disk_limits;
+		usual = ww_store_limits;
 	(void)sqlite3_randomness(0, NULL);
 	sync_mode = mode;
 	load = (struct load){.clients = (unsigned)world_between(2, 4), .tubes = (unsigned)world_between(1, TUBES)};
 	load.body_most = world_chance(300) ? 60000 : 1000;
 	/* With small limits the index takes over often. */
-	ww_store_disk_limits = world_chance(500) ? small : usual;
+	ww_store_limits = world_chance(500) ? small : usual;
 	load.cuts = world_chance(500) ? 20 : 0;
 	interval = intervals[world_below(3)];
 }

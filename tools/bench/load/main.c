@@ -48,7 +48,7 @@ static struct {
 	struct load_connection connection[CONNECTIONS_MAX];
 	size_t latencies;
 	uint64_t latency[LATENCIES_MAX];
-} load = {.random = 1, .pipeline = 1, .bytes = 32};
+} load;
 
 static uint64_t now_ns(void)
 {
@@ -406,6 +406,8 @@ int main(int count, char **arguments)
 	size_t i = 0;
 
 	message_program = "bench-load";
+	load.random = load.pipeline = 1;
+	load.bytes = 32;
 	while (i < sizeof commands / sizeof *commands && strcmp(what, commands[i].name) != 0)
 		i++;
 	if (i == sizeof commands / sizeof *commands || count != 3 + commands[i].numbers) {

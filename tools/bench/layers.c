@@ -2,14 +2,9 @@
 #include "tools/bench/layers.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/bench/interrupt.h"
-#include "tools/common/command.h"
 #include "tools/common/memory.h"
-#include "tools/common/message.h"
-#include "tools/common/random.h"
-#include "weekwheel/weekwheel.h"
 
 const struct structure structure_session = {.name = "session", .summary = "K, H, S: the session map: refresh by key"};
 const struct structure structure_session_many = {
@@ -59,24 +54,6 @@ static const struct contestant {
     {WORKLOAD_W, &structure_nanosleep, layer_nanosleep, LAYER_SLEEPERS, SWITCHES, METRICS},
 };
 enum { CONTESTANTS = sizeof contestants / sizeof *contestants };
-
-void layer_check(int error, const char *what)
-{
-	if (error >= 0)
-		return;
-	message_error("%s: %s", what, ww_strerror(error));
-	exit(STATUS_FAILED);
-}
-
-void layer_key(uint64_t i, uint64_t seed, unsigned char key[16])
-{
-	uint64_t state = i * UINT64_C(0x9e3779b97f4a7c15) + seed;
-	uint64_t half = random_next(&state);
-
-	memcpy(key, &half, sizeof half);
-	half = random_next(&state);
-	memcpy(key + sizeof half, &half, sizeof half);
-}
 
 static int is_planned(const struct plan *plan, const struct contestant *contestant)
 {

@@ -1,0 +1,5 @@
+/* The sizes of the store on disk, below all that keeps to them. */
+#include "lib/jobs/store/store.h"
+
+struct store_limits ww_store_limits = {
+    .active = (size_t)1024 << 10, .journal = (uint64_t)8 << 20, .view = 8192, .few = 5000};
