@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "lib/base/time.h"
-#include "lib/jobs/store/files.h"
 #include "lib/jobs/store/disk_internal.h"
+#include "lib/jobs/store/files.h"
 
 /* How often the slots of the index are tended, by the time of jobs. */
 #define TEND_EVERY (60 * UINT64_C(1000000000))

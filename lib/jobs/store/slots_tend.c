@@ -178,8 +178,7 @@ static int rewrite(struct slots *slots, struct slots_count *count)
 
 static int is_half_gone(const struct slots_count *count)
 {
-	return count->gone * 2 > count->rows &&
-	       (count->gone > ww_store_limits.few || count->bytes / 2 > PIECE_BYTES);
+	return count->gone * 2 > count->rows && (count->gone > ww_store_limits.few || count->bytes / 2 > PIECE_BYTES);
 }
 
 /* Whether no job lies where the place says. One that has moved is found without it. */
@@ -232,8 +231,7 @@ static int is_purge_due(const struct slots *slots)
 
 	for (size_t i = 0; i < slots->slots; i++)
 		alive += living(&slots->counts[i]);
-	return slots->purged ||
-	       (slots->placed > 2 * alive + ww_store_limits.few && slots->placed > slots->purge_above);
+	return slots->purged || (slots->placed > 2 * alive + ww_store_limits.few && slots->placed > slots->purge_above);
 }
 
 static int remove_dead(struct slots *slots)
