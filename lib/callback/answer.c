@@ -189,7 +189,7 @@ static void fail(struct delivery *delivery, CURLcode code, long status, int was_
 		return;
 	}
 	if (!is_bad_request(delivery, code))
-		ww_callback_host_failed(delivery, said, was_probe, now);
+		ww_callback_breaker_failed(delivery, said, was_probe, now);
 	/* An address that may be called may answer the next time. */
 	if (delivery->refused_count && !delivery->allowed_count)
 		refuse(delivery);
@@ -218,7 +218,7 @@ void ww_callback_answer(struct delivery *delivery, CURLcode code)
 	(void)curl_easy_getinfo(delivery->easy, CURLINFO_NUM_CONNECTS, &connections);
 	delivery->callback->counters.connections += (uint64_t)connections;
 	if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && delivery->is_cut)) {
-		ww_callback_host_answered(delivery, now);
+		ww_callback_breaker_answered(delivery, now);
 		judge(delivery, status);
 	} else {
 		fail(delivery, code, status, was_probe, now);

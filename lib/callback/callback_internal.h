@@ -14,7 +14,7 @@
  * One thread does everything (run.c tells its turns). Therefore nothing is locked; the counters that other
  * threads read are atomic.
  *
- * A delivery that waits, or was reserved just now, may be put off (host.c): it is told as never sent, with a delay.
+ * A delivery that waits, or was reserved just now, may be put off (breaker.c): it is told as never sent, with a delay.
  *
  * A result is kept until the store has taken it. While the store does not answer, untold deliveries count against
  * in_flight: no new request starts once that many results wait.
@@ -36,7 +36,7 @@
 #include "weekwheel/callback.h"
 
 struct host;
-struct site;
+struct place;
 struct peer;
 
 /* Bytes of an answer's head. */
@@ -67,9 +67,9 @@ struct delivery {
 	uint64_t began;   /* the first of its requests */
 
 	/* The transfer under way. */
-	struct site *place; /* where it counts */
-	int is_probe;       /* of a host that rests */
-	int is_crowded;     /* its address was found to have no room */
+	struct place *place; /* where it counts */
+	int is_probe;        /* of a host that rests */
+	int is_crowded;      /* its address was found to have no room */
 	CURL *easy;
 	struct curl_slist *headers;
 	size_t head_bytes;
@@ -128,9 +128,9 @@ struct ww_callback {
 	struct delivery *spare;   /* forgotten deliveries, for reuse */
 	size_t spares;
 	size_t given_back; /* of those untold, the ones that were not sent; they take no room */
-	/* host.c */
+	/* host.c, place.c */
 	struct host **hosts;
-	struct site **places;
+	struct place **places;
 	size_t host_buckets; /* of either, a power of two */
 	uint64_t seed;       /* of their hashes */
 	struct host *idle_newest;
@@ -162,6 +162,8 @@ struct ww_callback {
 /* Copy *config, and all that it points to, into a pusher that is all 0 but for its allocator. */
 int ww_callback_config_copy(struct ww_callback *callback, const struct ww_callback_config *config);
 void ww_callback_config_free(struct ww_callback *callback);
+/* Report a sentence. */
+void ww_callback_say(const struct ww_callback *callback, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- run.c */
 
@@ -169,8 +171,6 @@ void *ww_callback_run(void *argument);
 
 /* ---- store.c */
 
-/* Report a sentence. */
-void ww_callback_say(const struct ww_callback *callback, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Whether the store may be asked now: it works, or the pause after its failure is over. */
 int ww_callback_store_may(const struct ww_callback *callback, uint64_t now);
 /* The store failed: leave it alone for a while. */
@@ -189,12 +189,15 @@ void ww_callback_tell(struct ww_callback *callback, uint64_t now);
 /* ns that a request may take now; 0: the lease is over. */
 uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now);
 
-/* ---- take.c */
+/* ---- room.c */
 
 /* How many more requests may start. */
 size_t ww_callback_room_to_start(const struct ww_callback *callback);
 /* How many more requests of a tube may start, urgent ones included or not. */
 size_t ww_callback_room_of(const struct ww_callback *callback, const struct pushed *tube, int urgent);
+
+/* ---- take.c */
+
 /* Take as many leases as there is room for, if it is time for that. */
 void ww_callback_take(struct ww_callback *callback, uint64_t now);
 
@@ -219,29 +222,82 @@ size_t ww_callback_prepare(struct ww_callback *callback, size_t wanted);
 struct delivery *ww_callback_fresh(struct ww_callback *callback);
 void ww_callback_free_spares(struct ww_callback *callback);
 
+/* ---- place.c */
+
+/* What a request may not start in excess of. */
+struct place {
+	struct place *next;
+	size_t users; /* hosts, and requests under way */
+	size_t under_way;
+	size_t size;
+	char key[];
+};
+
+/* Where a host or a place is in its table. A place has port 0. */
+size_t ww_callback_place_bucket(const struct ww_callback *callback, const char *data, size_t size, unsigned port);
+/* Find or make the place of an address, or of a name that has not been called yet, for a user. NULL: no memory. */
+struct place *ww_callback_place_of(struct ww_callback *callback, const struct sockaddr *address);
+struct place *ww_callback_place_of_name(struct ww_callback *callback, const char *name);
+/* A user less; NULL is harmless. */
+void ww_callback_place_leave(struct ww_callback *callback, struct place *place);
+/* Read an address. Returns 0 if it is a name. */
+int ww_callback_place_read(const char *text, struct sockaddr_storage *address);
+/* Whether a request may start there. */
+int ww_callback_place_may(const struct ww_callback *callback, const struct place *place);
+/* A request counts there, and no longer counts where it did. */
+void ww_callback_place_enter(struct delivery *delivery, struct place *place);
+void ww_callback_place_exit(struct delivery *delivery);
+
 /* ---- host.c */
+
+struct host {
+	struct host *next;
+	struct host *newer; /* in the list of those without deliveries */
+	struct host *older;
+	struct place *place;
+	size_t deliveries;
+	unsigned failures; /* in a row */
+	int is_resting;
+	int is_probed;
+	uint64_t rests_from;
+	uint64_t probe_at;
+	uint64_t pause;
+	uint64_t put_off; /* jobs since it rests */
+	uint64_t turn;    /* when the next job that is put off comes back */
+	int has_answered;
+	uint64_t answered; /* at last, or when it was made */
+	unsigned port;
+	size_t size;
+	char name[];
+};
 
 /* Find or make the host of a URL, for a delivery. NULL: no memory. */
 struct host *ww_callback_host_take(struct ww_callback *callback, const struct callback_url *url);
 void ww_callback_host_leave(struct ww_callback *callback, struct host *host);
 void ww_callback_host_free_all(struct ww_callback *callback);
-/* Whether its host rests, and no request may try it now. */
-int ww_callback_host_rests(const struct delivery *delivery, uint64_t now);
 /* Whether a request may start now, as far as its host and place are concerned. */
 int ww_callback_host_may(const struct delivery *delivery, uint64_t now);
-/* Whether it has not answered lately. */
-int ww_callback_host_is_silent(const struct delivery *delivery, uint64_t now);
 /* A request starts, and has ended. */
 void ww_callback_host_start(struct delivery *delivery);
 void ww_callback_host_stop(struct delivery *delivery);
 /* A request goes to that address. Returns 0 if there must be room there and is none. */
 int ww_callback_host_found(struct delivery *delivery, const struct sockaddr *address, int must_be_free);
 void ww_callback_host_found_text(struct delivery *delivery, const char *text);
+
+/* ---- breaker.c */
+
+/* Whether its host rests, and no request may try it now. */
+int ww_callback_breaker_rests(const struct delivery *delivery, uint64_t now);
+/* A request to its host starts, and has ended: to a host that rests it is a probe. */
+void ww_callback_breaker_start(struct delivery *delivery);
+void ww_callback_breaker_stop(struct delivery *delivery);
 /* How a request to its host has ended. */
-void ww_callback_host_failed(struct delivery *delivery, const char *why, int was_probe, uint64_t now);
-void ww_callback_host_answered(struct delivery *delivery, uint64_t now);
+void ww_callback_breaker_failed(struct delivery *delivery, const char *why, int was_probe, uint64_t now);
+void ww_callback_breaker_answered(struct delivery *delivery, uint64_t now);
+/* Whether it has not answered lately. */
+int ww_callback_breaker_is_silent(const struct delivery *delivery, uint64_t now);
 /* A job is put off: ns until it comes back. */
-uint64_t ww_callback_host_turn(struct delivery *delivery, uint64_t now);
+uint64_t ww_callback_breaker_turn(struct delivery *delivery, uint64_t now);
 
 /* ---- send.c */
 

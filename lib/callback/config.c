@@ -1,5 +1,7 @@
 /* The configuration of a pusher: its defaults, its limits, and the pusher's copy of it. */
 #include <openssl/crypto.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/callback/callback_internal.h"
@@ -155,4 +157,17 @@ void ww_callback_config_free(struct ww_callback *callback)
 	    callback->allocator, callback->ranges.deny, callback->ranges.deny_count * sizeof *callback->ranges.deny);
 	memory_give(
 	    callback->allocator, callback->ranges.allow, callback->ranges.allow_count * sizeof *callback->ranges.allow);
+}
+
+void ww_callback_say(const struct ww_callback *callback, const char *format, ...)
+{
+	char sentence[512];
+	va_list arguments;
+
+	if (!callback->config.report)
+		return;
+	va_start(arguments, format);
+	(void)vsnprintf(sentence, sizeof sentence, format, arguments);
+	va_end(arguments);
+	callback->config.report(sentence, callback->config.context);
 }

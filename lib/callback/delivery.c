@@ -94,7 +94,7 @@ static void put_off(struct delivery *delivery, uint64_t now)
 		ww_callback_result(
 		    delivery, CALLBACK_RETRY, WW_JOB_BACKOFF, "the host that it was redirected to takes no more now");
 	else
-		ww_callback_result(delivery, CALLBACK_GIVE_BACK, ww_callback_host_turn(delivery, now), NULL);
+		ww_callback_result(delivery, CALLBACK_GIVE_BACK, ww_callback_breaker_turn(delivery, now), NULL);
 }
 
 static int is_urgent(const struct delivery *delivery)
@@ -110,8 +110,8 @@ void ww_callback_try(struct delivery *delivery, uint64_t now)
 
 	if (may && ww_callback_room_of(callback, delivery->tube, is_urgent(delivery)))
 		ww_callback_send(delivery, now);
-	else if (ww_callback_host_rests(delivery, now) ||
-	         (is_beyond && !may && ww_callback_host_is_silent(delivery, now)))
+	else if (ww_callback_breaker_rests(delivery, now) ||
+	         (is_beyond && !may && ww_callback_breaker_is_silent(delivery, now)))
 		put_off(delivery, now);
 	else if (is_beyond && !delivery->redirects) {
 		callback->left = 1;

@@ -17,7 +17,6 @@
  *      job was delivered again.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,19 +33,6 @@ enum { TELL_BATCH = 512 };
 
 /* A result that no call of the store gives to one of many. */
 enum { UNDECIDED = 1 };
-
-void ww_callback_say(const struct ww_callback *callback, const char *format, ...)
-{
-	char sentence[512];
-	va_list arguments;
-
-	if (!callback->config.report)
-		return;
-	va_start(arguments, format);
-	(void)vsnprintf(sentence, sizeof sentence, format, arguments);
-	va_end(arguments);
-	callback->config.report(sentence, callback->config.context);
-}
 
 /* ---- Lost and found */
 

@@ -1,8 +1,5 @@
 /*
- * Taking leases: as many as there is room for.
- *
- * Each tube has a quarter of the room, divided by the number of tubes, for itself. The rest is for all, but for a
- * sixteenth of the room, which only urgent jobs get.
+ * Taking leases: as many as there is room for (room.c).
  *
  *   1. While there is much room, leases are taken from all tubes at once, in the store's order.
  *   2. Otherwise each tube in turn is asked for as many jobs as it may start, beginning with another tube each time.
@@ -22,9 +19,6 @@
 /* Leases of a turn: more would keep the transfers waiting. And of a tube of which few can start. */
 enum { BATCH = 64, BATCH_FEW = 16, ROUNDS = 8 };
 
-/* Parts of the room: what tubes have for themselves, and what urgent jobs have. */
-enum { PART_OF_TUBES = 4, PART_OF_URGENT = 16 };
-
 /* How long a tube rests. */
 enum { REST_POLLS = 10 };
 #define REST_MAX WW_SECOND
@@ -32,36 +26,6 @@ enum { REST_POLLS = 10 };
 static size_t smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
-}
-
-size_t ww_callback_room_to_start(const struct ww_callback *callback)
-{
-	const size_t taken =
-	    callback->lists[CALLBACK_UNDER_WAY].count + callback->lists[CALLBACK_UNTOLD].count - callback->given_back;
-
-	return taken < callback->config.in_flight ? callback->config.in_flight - taken : 0;
-}
-
-/* The room that no tube has for itself, less what is taken of it. */
-static size_t room_for_all(const struct ww_callback *callback, size_t own)
-{
-	const size_t count = callback->config.tube_count;
-	size_t taken = 0;
-
-	for (size_t i = 0; i < count; i++)
-		taken += callback->tubes[i].under_way > own ? callback->tubes[i].under_way - own : 0;
-	return callback->config.in_flight - count * own > taken ? callback->config.in_flight - count * own - taken : 0;
-}
-
-size_t ww_callback_room_of(const struct ww_callback *callback, const struct pushed *tube, int urgent)
-{
-	const struct ww_callback_config *config = &callback->config;
-	const size_t own = config->in_flight / PART_OF_TUBES / config->tube_count;
-	const size_t kept = urgent ? 0 : config->in_flight / PART_OF_URGENT;
-	const size_t all = room_for_all(callback, own);
-	const size_t left = own > tube->under_way ? own - tube->under_way : 0;
-
-	return smaller(left + (all > kept ? all - kept : 0), ww_callback_room_to_start(callback));
 }
 
 static struct pushed *tube_of(const struct ww_callback *callback, const char *name)
