@@ -122,7 +122,7 @@ int results_ticks_are_raw(const struct results *results);
 /* Write the results as tables for a person. */
 void bench_report_table(FILE *out, const struct results *results);
 
-/* Write the results as a JSON object; docs/benchmark.md lists its keys. "results" has an object a line. */
+/* Write the results as a JSON object; docs/benchmark.md lists its keys. "results" has one object per line. */
 void bench_report_json(FILE *out, const struct results *results);
 
 /* ---- Rows (row.c): the samples of a structure in one workload at one size, which become results */

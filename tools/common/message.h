@@ -20,7 +20,7 @@ extern enum message_level message_level;
 
 enum message_form {
 	MESSAGE_TEXT,
-	MESSAGE_JSON,   /* an object a line: time, level, message, and the fields */
+	MESSAGE_JSON,   /* one object per line: time, level, message, and the fields */
 	MESSAGE_JOURNAL /* text behind "<LEVEL>", as systemd's journal reads it */
 };
 

@@ -228,7 +228,7 @@ const struct setting settings_common[] = {
         "real (the default), or virtual: time stands still until \"advance\";\nvirtual:SECONDS: this much has passed at the start",
         .read = read_clock},
     {0, "log-level", "LEVEL", "what to report: error, warning, info (the default), debug", .read = read_level},
-    {0, "log-format", "FORMAT", "text (the default), or json: an object a line", .read = read_form},
+    {0, "log-format", "FORMAT", "text (the default), or json: one object per line", .read = read_form},
     {'v', "verbose", NULL, "the same as --log-level debug: also clients that come and go", .read = read_level},
     {'c', "config", "FILE", "read options from a file, one \"name = value\" a line", .read = settings_config},
     {0, "version", NULL, "show the version", .read = settings_version},

@@ -31,7 +31,7 @@ struct beanstalk {
 };
 
 /*
- * Connect, say the token ("" if there is none) and use the tube. Returns 0, or -1 with a reason: nothing is open then. Each
+ * Connect, send the token ("" if there is none) and use the tube. Returns 0, or -1 with a reason: nothing is open then. Each
  * step takes up to timeout_ms.
  */
 int beanstalk_open(struct beanstalk *link, const struct beanstalk_address *address, const struct tls_files *files,

@@ -47,14 +47,14 @@ function showNumbers(stats) {
 	const terms = [["Sessions", number(stats.sessions)], ["Databases", stats.databases.length > 1 ? databases : ""],
 		["Memory in all", bytesText(stats.resident_bytes)],
 		["Keys and deadlines", bytesText(stats.map_bytes)], ["Values", bytesText(values + HEAD_BYTES * stats.sessions)],
-		["Bound of memory", stats.most_bytes ? bytesText(stats.most_bytes) : "none"],
+		["Memory limit", stats.most_bytes ? bytesText(stats.most_bytes) : "none"],
 		["Expired", `${number(stats.expired)}, ${number(Math.round(pace(stats, "expired")))} a second`],
 		["Evicted", stats.evicted ? number(stats.evicted) : ""],
 		["Lookups that found one", looked ? `${(100 * stats.hits / looked).toFixed(1)} %` : ""],
 		["Clients", number(stats.clients)],
 		["Received", `${bytesText(stats.received_bytes)}, ${bytesText(Math.round(pace(stats, "received_bytes")))} a second`],
 		["Sent", `${bytesText(stats.sent_bytes)}, ${bytesText(Math.round(pace(stats, "sent_bytes")))} a second`],
-		["Runs for", spanText(stats.uptime_ms / 1000)]];
+		["Uptime", spanText(stats.uptime_ms / 1000)]];
 	replace($("numbers"), ...terms.filter(([, value]) => value).flatMap(([term, value]) =>
 		[element("dt", {}, term), element("dd", {}, value)]));
 }

@@ -72,7 +72,7 @@ static const struct setting table[] = {
         SETTING_BYTES, AT(outbox_max), 1 << 20, UINT64_C(1) << 40, .needs = "expired-to"},
     {0, "expired-ca", "FILE", "certificates to trust there instead of the system's", NULL, SETTING_TEXT,
         AT(courier.tls.trusted), .needs = "expired-to"},
-    {0, "expired-token-file", "FILE", "say the token in this file there", NULL, SETTING_SECRET, AT(courier.token),
+    {0, "expired-token-file", "FILE", "send the token in this file there", NULL, SETTING_SECRET, AT(courier.token),
         .needs = "expired-to"},
     {0, "requirepass-file", "FILE", "clients must say the password in the first line of this file", NULL,
         SETTING_SECRET, AT(password)},

@@ -85,7 +85,7 @@ static void take_one(struct crontab_there *there, const char *line, size_t size)
 	    .is_paused = memmem(line, size, "\"paused\":true", 13) != NULL};
 }
 
-/* An object a line; what follows the last one of a page says where the next page begins, or 0. */
+/* One object per line; what follows the last one of a page says where the next page begins, or 0. */
 static uint64_t take_page(struct crontab_there *there, const struct reply *reply)
 {
 	uint64_t next = 0;

@@ -58,7 +58,7 @@ struct reply {
 int client_open(struct client *client, const char *server, int timeout_ms, const struct tls_files *files,
     const char *token, const char *remedy);
 
-/* client_open's last part: say the token, unless it is "". Return 0, or -1 after a message. See token.c. */
+/* client_open's last part: send the token, unless it is "". Return 0, or -1 after a message. See token.c. */
 int client_login(struct client *client, const char *token);
 void client_close(struct client *client);
 

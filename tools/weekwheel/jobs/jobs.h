@@ -55,8 +55,8 @@ enum {
 #define JOBS_SERVER_OPTIONS \
 	{JOBS_SERVER, 's', "server", "ADDRESS", "HOST:PORT, tls:HOST:PORT or unix:PATH (default\n$WEEKWHEEL_SERVER, or 127.0.0.1:11300)"}, \
 	JOBS_TLS_OPTIONS, \
-	{JOBS_TOKEN_FILE, 0, "token-file", "FILE", "say the token in this file to the server (default\n$WEEKWHEEL_TOKEN, the token itself)"}
-#define JOBS_JSON_OPTION {JOBS_FLAG(struct jobs, json), 'j', "json", NULL, "write JSON, an object a line"}
+	{JOBS_TOKEN_FILE, 0, "token-file", "FILE", "send the token in this file to the server (default\n$WEEKWHEEL_TOKEN, the token itself)"}
+#define JOBS_JSON_OPTION {JOBS_FLAG(struct jobs, json), 'j', "json", NULL, "write JSON, one object per line"}
 #define JOBS_HELP_OPTION {JOBS_HELP, 'h', "help", NULL, "show this help"}
 #define JOBS_OPTIONS JOBS_SERVER_OPTIONS, JOBS_JSON_OPTION, JOBS_HELP_OPTION
 /* clang-format on */

@@ -37,7 +37,7 @@ static const struct option table[] = {
     {OPTION_LARGEST, 'l', "largest", "N", "how many of the largest to show (5; at most 100)"},
     JOBS_TLS_OPTIONS,
     {JOBS_TOKEN_FILE, 0, "token-file", "FILE",
-        "say the token or password in this file (default\n$REDISCLI_AUTH, which is itself one)"},
+        "send the token or password in this file (default\n$REDISCLI_AUTH, which is itself one)"},
     {JOBS_FLAG(struct jobs, json), 'j', "json", NULL, "write one JSON object"},
     JOBS_HELP_OPTION,
 };

@@ -211,7 +211,7 @@ def _value(text: str) -> int | float | str:
 
 
 def objects(answer: Answer) -> tuple[list[Object], int | None]:
-    """A block of JSON, an object a line, and the number with which to go on. Bodies and reports become bytes. Names become
+    """A block of JSON, one object per line, and the number with which to go on. Bodies and reports become bytes. Names become
     text, as str has file names: what is not UTF-8 in them is kept."""
     found: list[Object] = [json.loads(line) for line in answer.block.decode().splitlines()]
     after = found.pop()["next"] if found and set(found[-1]) == {"next"} else None
