@@ -163,7 +163,7 @@ static void step_clock(void)
 {
 	int64_t step = (int64_t)world_below(2 * SIM_HOUR) - (int64_t)SIM_HOUR;
 
-	if (!run.may_step || (simulated.may_step && !simulated.may_step()))
+	if (!run.may_step)
 		return;
 	world_say("--- the clock is set by %.3f s", (double)step / 1e9);
 	system_step(step);
@@ -245,7 +245,11 @@ static void end_weeks(void *context, uint64_t number)
 static void down(uint64_t time)
 {
 	simulated.ill();
-	world_sleep(time);
+	world_sleep(time / 2);
+	/* A clock is often set while the machine boots. */
+	if (world_chance(200))
+		step_clock();
+	world_sleep(time - time / 2);
 }
 
 static void begun(void)

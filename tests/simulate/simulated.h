@@ -30,8 +30,6 @@ struct simulated {
 	/* Something is wrong from now on, or all is well. */
 	void (*ill)(void);
 	void (*well)(void);
-	/* Whether the clock may be set now. NULL: always. */
-	int (*may_step)(void);
 	void (*stepped)(int64_t step);
 	/* The sync of a file has failed. */
 	void (*sync_failed)(const char *path);

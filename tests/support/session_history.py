@@ -10,7 +10,8 @@ left out.
     begin    lost lifetime keeps tells          the first event
                lost: a power failure may take what was answered so long before
                lifetime: --lifetime, or 0; keeps: --keep-lifetimes; tells: --expired-to
-    start    offset                             a server has begun: its wall clock is ahead of "t" by that, until it ends
+    start    offset                             a server has begun: its wall clock is ahead of "t" by that
+    step     by offset                          the wall clock was set by `by`: it is ahead of "t" by `offset` from now on
     call     call verb key [group] ...          a command is about to be sent. At most one at a time changes a key
                group: the number of its transaction
                set     value [ttl] [at] [keep] [life] [nx] [xx] [get]     as SET has them, in ns
@@ -27,7 +28,8 @@ left out.
 
 The rules:
 
-- Never early: what is there is there until its deadline, by the wall clock as the server has it.
+- Never early: what is there is there until its deadline. Steps of the wall clock move none. Only a boot takes what
+  it was set by since the last change that is kept for time that the machine was off.
 - Never after its end: from then on nobody gets it. A touch moves the deadline, and not the end of the lifetime.
 - What was acknowledged is kept. A power failure takes at most what --sync says.
 - What was in one transaction is kept together, or not at all.
@@ -46,7 +48,7 @@ SETTLED = 3600 * 10**9
 
 
 class Session:
-    """A value, and between when and when its deadline and the end of its lifetime are, by the server's wall clock."""
+    """A value, and between when and when its deadline and the end of its lifetime are, by "t"."""
     __slots__ = ("value", "low", "high", "end_low", "end_high", "ttl", "is_crashed", "is_over")
 
     def __init__(self, value, deadline=(NEVER, NEVER), end=(NEVER, NEVER), ttl=0, is_crashed=False):
@@ -66,6 +68,12 @@ class Session:
 
     def after_crash(self):
         return self.copy(self.value, True)
+
+    def shifted(self, sooner, later):
+        made = self.copy(self.value, self.is_crashed)
+        made.low, made.high, made.end_low, made.end_high = (
+            self.low - sooner, self.high + later, self.end_low - sooner, self.end_high + later)
+        return made
 
     def copy(self, value, is_crashed):
         made = Session(value, (self.low, self.high), (self.end_low, self.end_high), self.ttl, is_crashed)
@@ -90,9 +98,9 @@ class Key:
 
 
 class Call:
-    def __init__(self, event, offset):
+    def __init__(self, event):
         self.event, self.verb, self.key = event, event["verb"], event["key"]
-        self.sent = event["t"] + offset
+        self.sent = event["t"]
         self.may_see = set()    # of one that looks: what the key had since
         self.was_changed = False
 
@@ -104,7 +112,12 @@ class Sessions:
     """Feed it events. `wrong` is what is wrong with them."""
 
     def __init__(self):
-        self.wrong, self.number, self.time, self.offset = [], 0, 0, 0
+        self.wrong, self.number, self.time = [], 0, 0
+        self.offsets = [(0, 0)]     # of the wall clock: since when, and how far it is ahead
+        self.steps = []         # when and by how much
+        self.written = []       # when changes were answered and sent: the journal then had the clock as it was set
+        self.starts = 0
+        self.stable = None      # after a power failure: what was answered by then is kept
         self.keys, self.calls = {}, {}
         self.ends = {}          # values that must be told: the key, and by when they had ended
         self.told = set()
@@ -112,7 +125,6 @@ class Sessions:
         self.failed = None
         self.sent = set()       # values
         self.acknowledged = 0   # changes
-        self.died = self.latest = 0     # when, by the server's wall clock; and the latest that it ever had
         self.groups = {}        # by number: keys, how often they were changed by then, values, and when they end
 
     def tell(self, text):
@@ -122,10 +134,6 @@ class Sessions:
         self.number += 1
         self.time = event["t"]
         getattr(self, "on_" + event["event"])(event)
-
-    @property
-    def wall(self):
-        return self.time + self.offset
 
     def key(self, name):
         if name not in self.keys:
@@ -137,11 +145,37 @@ class Sessions:
         self.keeps, self.tells = event["keeps"], event["tells"]
 
     def on_start(self, event):
-        before, self.offset = self.died, event["offset"]
-        # What had ended before the clock was set back is forgotten, or its deadline is to come once more.
-        for key in self.keys.values() if self.wall < before else ():
-            if any(state and state.ends()[0] <= before for state in key.now):
-                key.now = key.now | {None}
+        self.offsets.append((self.time, event["offset"]))
+        if self.stable is not None:
+            self.shift()
+        self.stable = None
+        self.starts += 1
+
+    def on_step(self, event):
+        self.offsets.append((self.time, event["offset"]))
+        self.steps.append((self.time, event["by"]))
+
+    def shift(self):
+        """After a boot the wall clock alone says how long the machine was off: by it and what the journal has last of it."""
+        since = next((sent for answered, sent in reversed(self.written) if answered <= self.stable), 0)
+        sums = [0]
+        for time, by in reversed(self.steps):
+            if time >= since:
+                sums.append(sums[-1] + by)
+        sooner, later = max(sums) + MS, -min(sums) + MS     # either clock is read in whole ms
+        if len(set(sums)) > 1:
+            self.groups = {}
+        for key in self.keys.values():
+            key.groups = key.groups if self.groups else []
+            key.now = {state and state.shifted(sooner, later) for state in key.now}
+            key.earlier = [(*until, {state and state.shifted(sooner, later) for state in old})
+                           for *until, old in key.earlier]
+
+    def ahead(self, since, until):
+        """How far the wall clock was ahead between the two, at least and at most."""
+        before = [offset for time, offset in self.offsets if time <= since][-1:]
+        meanwhile = [offset for time, offset in self.offsets if since < time <= until]
+        return min(before + meanwhile), max(before + meanwhile)
 
     # ---- What a command does
 
@@ -161,7 +195,8 @@ class Sessions:
         if "ttl" in event:
             return (sent + event["ttl"], answered + event["ttl"] + MS), event["ttl"]
         if "at" in event:
-            return (event["at"], event["at"]), max(event["at"] - sent, 0)
+            least, most = self.ahead(sent, answered)
+            return (event["at"] - most, event["at"] - least), max(event["at"] - least - sent, 0)
         return (NEVER, NEVER), 0
 
     def set_over(self, before, event, sent, answered):
@@ -223,13 +258,14 @@ class Sessions:
         if answer < 0:
             return False
         if call.verb == "when":
-            return low - MS < answer * MS <= high
+            least, most = self.ahead(call.sent, answered)
+            return low - MS < answer * MS - least and answer * MS - most <= high
         return low - answered - MS < answer * MS < high - call.sent + MS
 
     # ---- Commands
 
     def on_call(self, event):
-        call = self.calls[event["call"]] = Call(event, self.offset)
+        call = self.calls[event["call"]] = Call(event)
         key = self.key(call.key)
         if call.verb not in CHANGES:
             call.may_see, call.was_changed = set(key.now), key.change is not None
@@ -273,7 +309,7 @@ class Sessions:
 
     def refresh_looks(self, key, call):
         for look in key.looks:
-            look.may_see |= {state for _, state in self.results(key, call, self.wall)}
+            look.may_see |= {state for _, state in self.results(key, call, self.time)}
 
     def changed(self, key, call, answer):
         if self.failed is not None and self.failed < call.event["t"] and answer not in (None, 0):
@@ -282,13 +318,14 @@ class Sessions:
         if not key.is_known:
             self.learn(key, call, answer)
             return
-        states = {state for said, state in self.results(key, call, self.wall) if said == answer}
+        states = {state for said, state in self.results(key, call, self.time) if said == answer}
         if not states:
             self.tell(f"{key.name}: {self.words(call)} was answered {answer!r}{self.why(key.now, call, answer)}")
-            states = {state for _, state in self.results(key, call, self.wall)}
+            states = {state for _, state in self.results(key, call, self.time)}
         self.note_replaced(key, call)
         if call.verb == "set" and answer == "OK" or call.verb in ("del", "take") and answer:
             self.acknowledged += 1
+            self.written.append((self.time, call.sent))
         self.replace(key, states, 0)
 
     def words(self, call):
@@ -298,19 +335,19 @@ class Sessions:
         """What kind of fault it is."""
         late = any(state and state.value == answer and state.ends()[1] <= call.sent for state in states)
         gone = answer in (None, 0, -2) and all(
-            view for view, _ in self.views(states, call.sent, self.wall))
+            view for view, _ in self.views(states, call.sent, self.time))
         known = {state.value for state in states if state}
         kind = ("after its end" if late else "early or lost" if gone
                 else "another value" if isinstance(answer, str) and answer not in known | {"OK"}
                 else "prolonged or shortened" if call.verb in ("left", "when") else "it may not be there")
-        return f" between {call.sent} and {self.wall}, {kind}: it may be {sorted(map(repr, states))}"
+        return f" between {call.sent} and {self.time}, {kind}: it may be {sorted(map(repr, states))}"
 
     def learn(self, key, call, answer):
         """Nothing was known. A set or a deletion says all."""
         is_set = call.verb == "set" and answer is not None and not any(
             call.event.get(name) for name in ("keep", "nx", "xx", "get")) and not self.keeps
         if is_set:
-            _, state = self.effect(call, None, None, self.wall)
+            _, state = self.effect(call, None, None, self.time)
             key.now, key.earlier, key.is_known = {state}, [], True
         elif call.verb in ("del", "take") and answer:
             key.now, key.earlier, key.is_known = {None}, [], True
@@ -319,9 +356,9 @@ class Sessions:
         if not key.is_known:
             return
         if key.change:
-            call.may_see |= {state for _, state in self.results(key, key.change, self.wall)}
-        seen = self.views(call.may_see, call.sent, self.wall)
-        fits = {stored for view, stored in seen if self.is_answer(call, view, answer, self.wall)}
+            call.may_see |= {state for _, state in self.results(key, key.change, self.time)}
+        seen = self.views(call.may_see, call.sent, self.time)
+        fits = {stored for view, stored in seen if self.is_answer(call, view, answer, self.time)}
         if not fits:
             self.tell(f"{key.name}: {self.words(call)} was answered {answer!r}{self.why(call.may_see, call, answer)}")
         elif not call.was_changed and not key.change:
@@ -343,7 +380,7 @@ class Sessions:
         self.refresh_looks(key, call)
         key.change = None
         if key.is_known:
-            self.replace(key, key.now | {state for _, state in self.results(key, call, self.wall)}, SEEN)
+            self.replace(key, key.now | {state for _, state in self.results(key, call, self.time)}, SEEN)
 
     # ---- Transactions
 
@@ -364,7 +401,7 @@ class Sessions:
         for group in key.groups:
             found = {}
             for other, changes, value, ends in group:
-                if other.changes != changes or other.change or not other.is_known or ends <= max(self.latest, self.wall):
+                if other.changes != changes or other.change or not other.is_known or ends - MS * self.starts <= self.time:
                     continue
                 are = {bool(state and state.value == value) for state in other.now}
                 if len(are) == 1:
@@ -379,7 +416,7 @@ class Sessions:
         if not self.tells or not key.is_known or key.change or len(key.now) != 1:
             return
         (state,) = key.now
-        if state and state.ends()[1] < self.wall and not state.is_over:
+        if state and state.ends()[1] < self.time and not state.is_over:
             self.ends.setdefault(state.value, (key.name, self.time))
 
     def note_replaced(self, key, call):
@@ -387,8 +424,8 @@ class Sessions:
         if len(key.now) != 1 or call.verb not in ("set", "del", "take"):
             return
         (state,) = key.now
-        results = self.results(key, call, self.wall)
-        if state and state.ends()[0] > self.wall and all(not new or new.value != state.value for _, new in results):
+        results = self.results(key, call, self.time)
+        if state and state.ends()[0] > self.time and all(not new or new.value != state.value for _, new in results):
             self.untold[state.value] = self.time
 
     def on_told(self, event):
@@ -399,7 +436,7 @@ class Sessions:
         elif value in self.untold:
             self.tell(f"{key.name}: the end of {value} is told, which was replaced or deleted")
         elif key.is_known and not key.change and all(
-                state and state.value == value and state.ends()[0] > self.wall for state in key.now):
+                state and state.value == value and state.ends()[0] > self.time for state in key.now):
             self.tell(f"{key.name}: the end of {value} is told early: it may be {sorted(map(repr, key.now))}")
 
     # ---- Failures
@@ -410,8 +447,7 @@ class Sessions:
         self.calls.clear()
         for key in self.keys.values():
             key.looks.clear()
-        self.failed, self.died = None, self.wall
-        self.latest = max(self.latest, self.wall)
+        self.failed = None
 
     def on_ended(self, event):
         self.die()
@@ -429,6 +465,7 @@ class Sessions:
 
     def on_power(self, event):
         self.die()
+        self.stable = event["stable"] if self.stable is None else min(self.stable, event["stable"])
         for key in self.keys.values():
             # `until` says how long after its end a power failure brings it back.
             for until, acknowledged, old in key.earlier:

@@ -104,15 +104,41 @@ class Deadlines(Case):
             story.do("get", "b")
             story.wrong(*["after its end"][:keeps])
 
-    def test_the_clock_was_set_while_nobody_served(self):
+    def test_a_step_of_the_clock_moves_no_deadline(self):
         story = Story()
         story.set("a", 100)
+        story.note("step", by=60 * S, offset=WALL + 60 * S)
+        story.do("left", 99999)
+        story.do("left", 39999)
         story.dies("ended", offset=WALL + 60 * S)
-        story.at(30)
-        story.do("left", 10000)
         story.at(50)
         story.do("get", "a")
-        story.wrong("after its end")
+        story.at(101)
+        story.do("get", "a")
+        story.wrong("prolonged or shortened", "after its end")
+
+    def test_unix_times_are_those_of_the_clock_as_it_is_set(self):
+        story = Story()
+        story.set("a", at=WALL + 100 * S)
+        story.note("step", by=60 * S, offset=WALL + 60 * S)
+        story.do("when", (WALL + 160 * S) // 10**6)
+        story.set("b", at=WALL + 100 * S)
+        story.do("when", (WALL + 100 * S) // 10**6)
+        story.at(39)
+        story.do("get", None)
+        story.wrong("early or lost")
+
+    def test_after_a_power_failure_the_clock_says_how_long_the_machine_was_off(self):
+        for by, at, answer, *words in ((60, 89, None, "early or lost"), (60, 91, None),
+                                       (-60, 215, "a"), (-60, 218, "a", "after its end")):
+            story = Story()
+            story.at(50)
+            story.set("a", 100)     # and a sixteenth, after the crash
+            story.note("step", by=by * S, offset=WALL + by * S)
+            story.dies("power", offset=WALL + by * S, stable=story.time)
+            story.at(at)
+            story.do("get", answer)
+            story.wrong(*words)
 
 
 class Kept(Case):

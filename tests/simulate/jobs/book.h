@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct client;
+#include "tests/simulate/jobs/client.h"
 
 enum sent_verb { PUT, DELETE, DELETE_KEY, RELEASE, BURY, KICK_JOB, MOVE, TOUCH, RESERVE_JOB, NO_VERB };
 
@@ -34,12 +34,13 @@ struct job {
 	uint64_t taken;        /* the number of that delivery in the history */
 	int is_gone;           /* certainly */
 	int may_be_buried;
-	int is_loose;          /* it was reserved by its id, and may be delivered more often than it has attempts */
-	struct client *holder; /* who has heard that it has reserved it, and did not end that */
-	uint64_t delivered;    /* when it was reserved last */
-	unsigned unheard;      /* deliveries since the last one that a client certainly heard of */
-	uint64_t changed;      /* when something of it changed last, as far as is known */
-	uint64_t base;         /* of a periodic one: it is due then at the earliest; 0: unknown */
+	int is_loose;            /* it was reserved by its id, and may be delivered more often than it has attempts */
+	struct client *holder;   /* who has heard that it has reserved it, and did not end that */
+	uint64_t heard[CLIENTS]; /* the connection in which each has heard last that it has reserved it, or 0 */
+	uint64_t delivered;      /* when it was reserved last */
+	unsigned unheard;        /* deliveries since the last one that a client certainly heard of */
+	uint64_t changed;        /* when something of it changed last, as far as is known */
+	uint64_t base;           /* of a periodic one: it is due then at the earliest; 0: unknown */
 
 	/* The command that is under way. */
 	enum sent_verb verb;  /* NO_VERB: none is */

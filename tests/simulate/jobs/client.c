@@ -160,6 +160,7 @@ static void hears_job(struct client *client, const char *line, const char *body)
 		return;
 	}
 	taken = book_heard(job, client, id, client->connection);
+	job->heard[client->number] = client->connection;
 	client->held[client->holds++] = (struct held){job, id, put, job->taken_puts, taken};
 }
 
@@ -532,6 +533,9 @@ static void change_any(struct client *client)
 		delete_key(client, job);
 	else if (job->is_keyed && job->tube == client->tube && world_chance(500))
 		put(client, job);
+	/* A delete by a client that had it means that delivery, and leaves what was put since, also if it is said twice. */
+	else if (job->heard[client->number] == client->connection)
+		change_to(client, job, world_chance(500) ? MOVE : KICK_JOB);
 	else
 		change_to(client, job, (enum sent_verb[]){DELETE, MOVE, KICK_JOB}[world_below(3)]);
 }

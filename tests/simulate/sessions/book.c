@@ -85,9 +85,14 @@ static uint64_t find_offset(void)
 void book_opened(void)
 {
 	killed = 0;
-	book.is_starting = 0;
 	book.offset = find_offset();
 	note("start", ",\"offset\":%" PRIu64, book.offset);
+}
+
+void book_stepped(int64_t step)
+{
+	book.offset = find_offset();
+	note("step", ",\"by\":%" PRId64 ",\"offset\":%" PRIu64, step, book.offset);
 }
 
 void book_sync_failed(void)
@@ -112,7 +117,6 @@ void book_server_died(int is_power, int is_lost, int is_clean)
 	if (!killed)
 		killed = failed ? failed : world.now;
 	failed = 0;
-	book.is_starting = 0;
 }
 
 void book_forget_all(void)

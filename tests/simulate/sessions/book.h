@@ -20,7 +20,6 @@ struct key {
 struct book {
 	struct key key[KEYS];
 	uint64_t offset;   /* of the server's wall clock, in ns: it is ahead of the time of the run by that */
-	int is_starting;   /* the server has perhaps not looked at its clocks */
 	uint64_t deadline; /* the last one that was asked for, by the time of the run */
 	uint64_t commands, acknowledged, unanswered, refused, told;
 };
@@ -46,6 +45,8 @@ void book_hears_nothing(uint64_t call);
 /* The server has told that this value of this key has expired; wall: its deadline, in ms. */
 void book_hears_end(const char *key, const char *value);
 void book_opened(void);
+/* The wall clock was set. */
+void book_stepped(int64_t step);
 void book_sync_failed(void);
 void book_server_died(int is_power, int is_lost, int is_clean);
 void book_forget_all(void);

@@ -96,7 +96,6 @@ static void begin(int may_step, FILE *history)
 
 static int serve(void)
 {
-	book.is_starting = 1;
 	return sessiond_run(&settings);
 }
 
@@ -112,22 +111,11 @@ static void nothing(void)
 {
 }
 
-/* The judge knows one time, that of deadlines on disk. test_keep_clock.py sets the clock. */
-static int may_step(void)
-{
-	return 0;
-}
-
 /* An image is only given up. */
 static void sync_failed(const char *path)
 {
 	if (strstr(path, "/journal."))
 		book_sync_failed();
-}
-
-static void stepped(int64_t step)
-{
-	(void)step;
 }
 
 static void drain(void)
@@ -173,8 +161,7 @@ const struct simulated simulated = {.program = "simulate_sessions",
     .opened = opened,
     .ill = nothing,
     .well = nothing,
-    .may_step = may_step,
-    .stepped = stepped,
+    .stepped = book_stepped,
     .sync_failed = sync_failed,
     .died = book_server_died,
     .forget_all = book_forget_all,
