@@ -6,7 +6,7 @@
  * asks nobody, so it answers at once whatever is away.
  */
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 
 struct health {
 	unsigned stops; /* STATE_STOPS_... */

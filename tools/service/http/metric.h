@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 
 enum { METRIC_NAME_MAX = 64 };
 

@@ -5,7 +5,7 @@
 
 #include <microhttpd.h>
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 
 #define REPLY_TEXT "text/plain; charset=utf-8"
 

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <uv.h>
 
+#include "tools/common/buffer.h"
 #include "tools/service/http/visitors.h"
-#include "tools/service/net/buffer.h"
 #include "tools/service/net/certificate.h"
 #include "tools/service/net/listen.h"
 #include "tools/service/net/shake.h"

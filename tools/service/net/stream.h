@@ -15,7 +15,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 #include "tools/service/net/certificate.h"
 #include "tools/service/net/shake.h"
 

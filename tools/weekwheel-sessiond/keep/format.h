@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 
 #define KEEP_MAGIC "wwsessd\n"
 

@@ -6,8 +6,8 @@
  * do not. Reasons are sentences for a person, and name neither the server nor the program.
  */
 
+#include "tools/common/buffer.h"
 #include "tools/common/tls/tls.h"
-#include "tools/service/net/buffer.h"
 
 enum { BEANSTALK_SERVER = 300, BEANSTALK_TUBE = 200, BEANSTALK_LINE = 256, BEANSTALK_REASON = 300 };
 

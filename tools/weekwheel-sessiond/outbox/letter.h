@@ -3,7 +3,7 @@
 
 /* The body of the job that reports an expiry: JSON. */
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 #include "tools/weekwheel-sessiond/outbox/outbox.h"
 
 enum { LETTER_ID = 40 };

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 
 enum { RESP_LINE_MAX = 65536 };
 

@@ -3,7 +3,7 @@
 
 /*
  * The memory of clients: commands that were received and not yet carried out, what MULTI, WATCH and SUBSCRIBE keep, and
- * answers that they have not read. All of it is counted (tools/service/net/buffer.h). Beyond --max-buffers, a loop that has
+ * answers that they have not read. All of it is counted (tools/common/buffer.h). Beyond --max-buffers, a loop that has
  * its share of it or more closes its clients with the most memory, until it has less.
  */
 

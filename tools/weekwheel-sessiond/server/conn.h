@@ -7,7 +7,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 #include "tools/service/net/stream.h"
 #include "tools/weekwheel-sessiond/protocol/resp.h"
 #include "tools/weekwheel-sessiond/server/auth.h"

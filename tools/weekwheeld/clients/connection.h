@@ -8,7 +8,7 @@
 #include <uv.h>
 
 #include "lib/base/address.h"
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 #include "tools/service/net/stream.h"
 #include "tools/weekwheeld/engine/server.h"
 #include "tools/weekwheeld/protocol/protocol.h"

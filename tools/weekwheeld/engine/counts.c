@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 #include "weekwheel/driver.h"
 
 #undef uthash_nonfatal_oom

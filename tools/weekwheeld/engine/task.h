@@ -24,7 +24,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 #include "weekwheel/jobs.h"
 
 struct server;

@@ -5,8 +5,8 @@
 
 #include <sys/queue.h>
 
+#include "tools/common/buffer.h"
 #include "tools/service/http/site.h"
-#include "tools/service/net/buffer.h"
 #include "tools/weekwheeld/engine/face.h"
 #include "weekwheel/jobs.h"
 

@@ -3,7 +3,7 @@
 
 /* Lists of jobs and forecasts in JSON, for the protocol and for HTTP. Any thread. */
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 #include "tools/weekwheeld/protocol/protocol.h"
 
 struct server;

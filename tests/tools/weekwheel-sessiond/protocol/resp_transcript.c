@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 #include "tools/weekwheel-sessiond/protocol/resp.h"
 
 size_t resp_whole_piece(size_t at, size_t size, void *context)

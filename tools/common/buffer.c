@@ -1,5 +1,5 @@
 /* Growing buffers for received bytes and for answers. */
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-#ifndef TOOLS_SERVICE_NET_BUFFER_H
-#define TOOLS_SERVICE_NET_BUFFER_H
+#ifndef TOOLS_COMMON_BUFFER_H
+#define TOOLS_COMMON_BUFFER_H
 
 /* A buffer grows at its end and shrinks from its beginning. All zeros is an empty buffer. */
 

@@ -4,7 +4,7 @@
 
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
-#include "tools/service/net/buffer.h"
+#include "tools/common/buffer.h"
 
 enum { MOST = 100000 };
 
