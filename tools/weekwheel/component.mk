@@ -3,7 +3,7 @@ weekwheel_PROGRAM := weekwheel
 weekwheel_FOLDERS := tools/weekwheel $(addprefix tools/weekwheel/,input replay jobs moving $(if $(filter redis,$(COMPONENTS)),sessions) $(if $(filter jobs,$(COMPONENTS)),store) $(if $(filter calendar,$(COMPONENTS)),calendar))
 # The rules for requests need no other library.
 weekwheel_ALSO := lib/callback/request.c lib/callback/text.c
-weekwheel_USES := core common tls
+weekwheel_USES := core job common tls
 weekwheel_MAY_USE := jobs redis calendar
 weekwheel_NEEDS := zlib=zlib1g-dev openssl=libssl-dev uthash.h=uthash-dev xxhash.h=libxxhash-dev
 # It asks servers that speak the protocol of Redis, and reads sorted sets.

@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEELD_PAGE_FILES_H
 #define TOOLS_WEEKWHEELD_PAGE_FILES_H
 
-/* Files that the server carries and hands out as they are: scripts/file-to-c makes their bytes. */
+/* Files that the server carries and hands out as they are: scripts/file-to-c makes their bytes, scripts/make-openapi the first. */
 
 #include <stddef.h>
 

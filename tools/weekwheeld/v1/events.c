@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "tools/common/duration.h"
 #include "tools/common/number.h"
 #include "tools/service/http/reply.h"
 #include "tools/weekwheeld/v1/v1.h"
@@ -82,40 +81,24 @@ static void skip(struct events_feed *feed)
 
 /* ---- Hearing. Any thread. */
 
-static const char *const words[] = {
-    [WW_EVENT_PUT] = "put",
-    [WW_EVENT_MOVED] = "moved",
-    [WW_EVENT_CANCELLED] = "cancelled",
-    [WW_EVENT_DUE] = "due",
-    [WW_EVENT_STARTED] = "started",
-    [WW_EVENT_FINISHED] = "finished",
-    [WW_EVENT_RELEASED] = "released",
-    [WW_EVENT_TIMED_OUT] = "timed-out",
-    [WW_EVENT_RETURNED] = "returned",
-    [WW_EVENT_BURIED] = "buried",
-    [WW_EVENT_KICKED] = "kicked",
-    [WW_EVENT_LOST] = "lost",
-};
-
 static int add_event(struct buffer *out, const struct ww_job_event *event, uint64_t now)
 {
-	char text[DURATION_TEXT];
-	int bad = buffer_format(out, "event: %s\ndata: {", words[event->kind]) || v1_json_time(out, "time", now);
+	int bad = buffer_format(out, "event: %s\ndata: {", job_events[event->kind]) || field_write_time(out, "time", now, 0);
 
 	if (*event->tube)
-		bad |= buffer_format(out, ",") || v1_json_bytes(out, "tube", event->tube, strlen(event->tube));
+		bad |= buffer_format(out, ",") || field_write_bytes(out, "tube", event->tube, strlen(event->tube));
 	if (event->id)
 		bad |= buffer_format(out, ",\"id\":\"%" PRIu64 "\"", event->id);
 	if (event->key_length)
-		bad |= buffer_format(out, ",") || v1_json_bytes(out, "key", event->key, event->key_length);
+		bad |= buffer_format(out, ",") || field_write_bytes(out, "key", event->key, event->key_length);
 	if (event->version)
 		bad |= buffer_format(out, ",\"version\":%" PRIu64, event->version);
 	if (event->left != WW_EVENT_UNKNOWN)
-		bad |= buffer_format(out, ",\"left\":%s", duration_seconds(text, event->left));
+		bad |= buffer_format(out, ",") || field_write_seconds(out, "left", event->left);
 	if (event->attempt)
 		bad |= buffer_format(out, ",\"attempt\":%" PRIu32, event->attempt);
 	if (event->error)
-		bad |= buffer_format(out, ",") || v1_json_bytes(out, "error", event->error, strlen(event->error));
+		bad |= buffer_format(out, ",") || field_write_bytes(out, "error", event->error, strlen(event->error));
 	return bad | buffer_format(out, "}\n\n");
 }
 
@@ -124,9 +107,9 @@ static int add_schedule(struct buffer *out, const struct ww_job_event *event, co
 {
 	size_t length = strlen(tube) + 1;
 
-	return buffer_format(out, "event: schedule\ndata: {") || v1_json_time(out, "time", now) ||
-	       buffer_format(out, ",") || v1_json_bytes(out, "tube", tube, length - 1) || buffer_format(out, ",") ||
-	       v1_json_bytes(out, "name", (const char *)event->key + length, event->key_length - length) ||
+	return buffer_format(out, "event: schedule\ndata: {") || field_write_time(out, "time", now, 0) ||
+	       buffer_format(out, ",") || field_write_bytes(out, "tube", tube, length - 1) || buffer_format(out, ",") ||
+	       field_write_bytes(out, "name", (const char *)event->key + length, event->key_length - length) ||
 	       (event->version && buffer_format(out, ",\"version\":%" PRIu64, event->version)) ||
 	       buffer_format(out, ",\"removed\":%s}\n\n", event->kind == WW_EVENT_CANCELLED ? "true" : "false");
 }

@@ -1,6 +1,4 @@
 /* What became of runs, and what workers report of them. */
-#include <inttypes.h>
-
 #include "tools/weekwheeld/v1/v1.h"
 
 enum { LIMIT = 100 };
@@ -12,28 +10,14 @@ struct v1_runs {
 
 static int add_one(const struct ww_job_run *run, void *context)
 {
-	static const char *const outcomes[] = {[WW_EVENT_FINISHED] = "finished",
-	    [WW_EVENT_RELEASED] = "released",
-	    [WW_EVENT_TIMED_OUT] = "timed-out",
-	    [WW_EVENT_BURIED] = "buried"};
 	struct v1_runs *runs = context;
 	struct v1_request *request = runs->request;
 
 	if (!v1_may(request, run->tube))
 		return 0;
-	v1_add(request, "%s{\"run\":\"%" PRIu64 "\",\"id\":\"%" PRIu64 "\",\"tube\":", runs->count++ ? "," : "",
-	    run->number, run->job);
-	v1_add_string(request, run->tube);
-	if (run->key_length > 0)
-		v1_add_bytes_as(request, "key", run->key, run->key_length);
-	else
-		v1_add(request, ",\"key\":null");
-	v1_add(request, ",\"outcome\":\"%s\",\"attempt\":%" PRIu32, outcomes[run->outcome], run->attempt);
-	v1_add_time(request, "ended", run->ended);
-	v1_add(request, ",\"error\":");
-	v1_add_string(request, run->error);
-	v1_add_bytes_as(request, "report", run->report, run->report_length);
-	v1_add(request, "}");
+	if (runs->count++ > 0)
+		v1_add(request, ",");
+	v1_write(request, job_run_fields, JOB_BODY, run, NULL);
 	return !request->status;
 }
 
@@ -71,7 +55,7 @@ static int prepare_report(struct v1_request *request)
 		return -1;
 	if (request->fields->token == 0)
 		return v1_problem(request, 422, "token", NULL, "give the token of the lease");
-	if (request->fields->spec.body_length > WW_JOB_REPORT_MAX)
+	if (request->fields->job.spec.body_length > WW_JOB_REPORT_MAX)
 		return v1_problem(
 		    request, 422, "body", "send the end of it", "a report has %d bytes at most", WW_JOB_REPORT_MAX);
 	return 0;
@@ -82,8 +66,8 @@ static void run_report(struct v1_request *request)
 	const struct v1_fields *fields = request->fields;
 
 	if (v1_may_job(request))
-		v1_end(request, ww_jobs_report(v1_jobs(request), request->id, fields->token, fields->spec.body,
-		                    fields->spec.body_length));
+		v1_end(request, ww_jobs_report(v1_jobs(request), request->id, fields->token, fields->job.spec.body,
+		                    fields->job.spec.body_length));
 }
 
 const struct v1_operation v1_history_operations[] = {

@@ -81,7 +81,7 @@ void v1_end(struct v1_request *request, int error)
 static void run_get(struct v1_request *request)
 {
 	struct ww_job_ref job = job_of(request);
-	struct v1_moment now;
+	struct field_moment now;
 	struct ww_job_info info;
 	void *body = NULL;
 	int error;
@@ -97,15 +97,15 @@ static void run_get(struct v1_request *request)
 	v1_moment_now(v1_jobs(request), &now);
 	request->status = 200;
 	request->etag = info.version;
-	v1_write_job(request, &info, &now, 1);
+	v1_write(request, job_fields, JOB_SHOWN | JOB_BODY, &info, &now);
 	ww_jobs_free(v1_jobs(request), body);
 }
 
 /* "at" means Unix time, whichever clock the job has. */
 static int move_at(struct v1_request *request, struct ww_job_ref *job, uint64_t *version)
 {
-	const struct ww_job_spec *spec = &request->fields->spec;
-	struct v1_moment now;
+	const struct ww_job_spec *spec = &request->fields->job.spec;
+	struct field_moment now;
 	struct ww_job_info info;
 	int error = ww_jobs_peek(v1_jobs(request), job, &info, NULL);
 
@@ -119,7 +119,7 @@ static int move_at(struct v1_request *request, struct ww_job_ref *job, uint64_t 
 
 static void run_move(struct v1_request *request)
 {
-	const struct ww_job_spec *spec = &request->fields->spec;
+	const struct ww_job_spec *spec = &request->fields->job.spec;
 	struct ww_job_ref job = job_of(request);
 	uint64_t version = 0;
 	int error;

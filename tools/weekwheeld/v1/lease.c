@@ -23,13 +23,13 @@ static void run_finish(struct v1_request *request)
 static void run_release(struct v1_request *request)
 {
 	const struct v1_fields *fields = request->fields;
-	const struct ww_job_spec *spec = &fields->spec;
+	const struct ww_job_spec *spec = &fields->job.spec;
 	int result;
 
 	if (!v1_may_job(request))
 		return;
 	result = ww_jobs_release(v1_jobs(request), request->id, fields->token, spec->priority,
-	    v1_has(fields, "delay") ? spec->due : WW_JOB_BACKOFF, *fields->error ? fields->error : NULL);
+	    v1_has(fields, "delay") ? spec->due : WW_JOB_BACKOFF, *fields->job.error ? fields->job.error : NULL);
 	if (result < 0) {
 		(void)v1_failed(request, result);
 		return;
@@ -48,8 +48,8 @@ static void run_bury(struct v1_request *request)
 
 	if (!v1_may_job(request))
 		return;
-	error = ww_jobs_bury(
-	    v1_jobs(request), request->id, fields->token, fields->spec.priority, *fields->error ? fields->error : NULL);
+	error = ww_jobs_bury(v1_jobs(request), request->id, fields->token, fields->job.spec.priority,
+	    *fields->job.error ? fields->job.error : NULL);
 	request->ended = COUNT_BURIED;
 	if (error == WW_OK)
 		burial_tell(v1_jobs(request), request->id);
@@ -105,7 +105,7 @@ static void run_reserve(struct v1_request *request)
 {
 	const struct v1_fields *fields = request->fields;
 	struct ww_lease *leases = request->leases;
-	struct v1_moment now = {0, 0};
+	struct field_moment now = {0};
 	int got = WW_ENOMEM;
 
 	if (!leases)
@@ -127,7 +127,7 @@ static void run_reserve(struct v1_request *request)
 			v1_add(request, ",");
 		counts_deliver(
 		    counts, counts_of(counts, leases[i].tube), leases[i].attempt, leases[i].kicks, leases[i].late);
-		v1_write_lease(request, &leases[i], &now);
+		v1_write(request, job_lease_fields, 0, &leases[i], &now);
 	}
 	if (got >= 0)
 		v1_add(request, "]}");

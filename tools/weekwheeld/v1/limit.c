@@ -7,7 +7,7 @@ static int prepare_set(struct v1_request *request)
 		return -1;
 	if (request->fields->limit.running == 0 && request->fields->limit.starts == 0)
 		return v1_problem(request, 422, "running", "DELETE ends a limit", "give running, starts, or both");
-	if (request->fields->each && request->fields->spec.group_length > 0)
+	if (request->fields->each && request->fields->job.spec.group_length > 0)
 		return v1_problem(request, 422, "each", NULL, "give either each or group");
 	return 0;
 }
@@ -17,7 +17,8 @@ static struct ww_limit_ref ref_of(const struct v1_request *request)
 {
 	const struct v1_fields *fields = request->fields;
 
-	return (struct ww_limit_ref){request->tube, fields->spec.group, fields->spec.group_length, fields->each};
+	return (struct ww_limit_ref){
+	    request->tube, fields->job.spec.group, fields->job.spec.group_length, fields->each};
 }
 
 static void run_set(struct v1_request *request)
@@ -53,7 +54,7 @@ static int list_one(const struct ww_limit_info *info, void *context)
 		return 0;
 	if (limits->count++ > 0)
 		v1_add(limits->request, ",");
-	v1_write_limit(limits->request, info);
+	v1_write(limits->request, job_limit_fields, 0, info, NULL);
 	return !limits->request->status;
 }
 

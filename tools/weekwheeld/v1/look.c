@@ -20,7 +20,7 @@ static int prepare_list(struct v1_request *request)
 
 struct v1_listing {
 	struct v1_request *request;
-	struct v1_moment now;
+	struct field_moment now;
 	size_t count;
 };
 
@@ -32,7 +32,8 @@ static int list_one(const struct ww_job_info *info, void *context)
 		return 0;
 	if (listing->count++ > 0)
 		v1_add(listing->request, ",");
-	v1_write_job(listing->request, info, &listing->now, listing->request->with_body);
+	v1_write(listing->request, job_fields, listing->request->with_body ? JOB_SHOWN | JOB_BODY : JOB_SHOWN, info,
+	    &listing->now);
 	return !listing->request->status;
 }
 
@@ -79,7 +80,7 @@ static int tubes_one(const struct ww_tube_stats *tube, void *context)
 		return 0;
 	if (listing->count++ > 0)
 		v1_add(listing->request, ",");
-	v1_write_tube(listing->request, tube);
+	v1_write(listing->request, v1_tube_fields, 0, tube, NULL);
 	return !listing->request->status;
 }
 
@@ -107,7 +108,7 @@ static void run_tube(struct v1_request *request)
 		return;
 	}
 	request->status = 200;
-	v1_write_tube(request, &stats);
+	v1_write(request, v1_tube_fields, 0, &stats, NULL);
 }
 
 static void run_pause(struct v1_request *request)

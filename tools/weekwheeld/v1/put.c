@@ -36,14 +36,14 @@ static size_t before_in_tube(const struct v1_request *request, const struct v1_f
 	size_t count = 0;
 
 	for (const struct v1_fields *before = request->fields; before < fields; before++)
-		count += strcmp(before->spec.tube, fields->spec.tube) == 0;
+		count += strcmp(before->job.spec.tube, fields->job.spec.tube) == 0;
 	return count;
 }
 
 static int put_one(struct v1_request *request, struct v1_fields *fields)
 {
 	struct server *server = request->task.server;
-	struct ww_job_spec *spec = &fields->spec;
+	struct ww_job_spec *spec = &fields->job.spec;
 	size_t in_tube = 0;
 
 	if (!v1_may(request, spec->tube))
@@ -74,7 +74,7 @@ static int put_all(struct v1_request *request)
 	if (!request->puts)
 		return v1_failed(request, WW_ENOMEM);
 	for (size_t i = 0; i < request->count; i++) {
-		request->puts[i] = (struct ww_job_put){.spec = &request->fields[i].spec, .result = WW_ECLOSED};
+		request->puts[i] = (struct ww_job_put){.spec = &request->fields[i].job.spec, .result = WW_ECLOSED};
 		request->at = request->is_many ? i + 1 : 0;
 		if (put_one(request, &request->fields[i]) != 0)
 			return -1;
@@ -89,7 +89,7 @@ static int prepare_put(struct v1_request *request)
 }
 
 static int note_due(
-    struct v1_request *request, const struct ww_job_put *put, const struct v1_moment *now, uint64_t *due)
+    struct v1_request *request, const struct ww_job_put *put, const struct field_moment *now, uint64_t *due)
 {
 	struct ww_job_info info;
 	int error = ww_jobs_peek(v1_jobs(request), &(struct ww_job_ref){.id = put->id}, &info, NULL);
@@ -105,7 +105,7 @@ static void write_due(struct v1_request *request, const struct ww_job_put *put)
 	const struct ww_job_spec *spec = put->spec;
 	uint64_t delay = spec->key_mode == WW_KEY_DEBOUNCE && spec->key_span < spec->due ? spec->key_span : spec->due;
 	int is_said = put->result == WW_PUT_NEW || (put->result == WW_PUT_REPLACED && spec->key_mode == WW_KEY_REPLACE);
-	struct v1_moment now;
+	struct field_moment now;
 	uint64_t due;
 
 	if (put->result == WW_PUT_ENDED || (!is_said && request->is_many))
@@ -172,13 +172,13 @@ static int prepare_put_key(struct v1_request *request)
 	if (v1_read(request, 0) != 0)
 		return -1;
 	fields = request->fields;
-	if (*fields->tube || fields->spec.key_length)
-		return v1_problem(
-		    request, 422, *fields->tube ? "tube" : "key", "leave it out", "the path has the tube and the key");
-	fields->spec.tube = request->tube;
-	fields->spec.key = request->key;
-	fields->spec.key_length = request->key_length;
-	fields->spec.version = request->version;
+	if (v1_has(fields, "tube") || fields->job.spec.key_length)
+		return v1_problem(request, 422, v1_has(fields, "tube") ? "tube" : "key", "leave it out",
+		    "the path has the tube and the key");
+	fields->job.spec.tube = request->tube;
+	fields->job.spec.key = request->key;
+	fields->job.spec.key_length = request->key_length;
+	fields->job.spec.version = request->version;
 	return put_all(request);
 }
 

@@ -67,41 +67,50 @@ struct v1_schedules {
 	int is_one; /* with its times and its body */
 };
 
-static void add_definition(struct v1_request *request, const struct ww_schedule_spec *spec)
-{
-	static const char *const missed[] = {
-	    [WW_MISSED_ONCE] = "once", [WW_MISSED_ALL] = "all", [WW_MISSED_SKIP] = "skip"};
-	static const char *const overlap[] = {
-	    [WW_OVERLAP_ALLOW] = "allow", [WW_OVERLAP_SKIP] = "skip", [WW_OVERLAP_WAIT] = "wait"};
+#define PLAN(name) FIELD_PLACE(struct ww_schedule_info, name)
+#define PLAN_OF(name) FIELD_PLACE_OF(struct ww_schedule_info, name)
 
-	v1_add(request, "\"tube\":");
-	v1_add_string(request, spec->tube);
-	v1_add_bytes_as(request, "name", spec->name, strlen(spec->name));
-	v1_add(request, ",\"cron\":");
-	v1_add_string(request, spec->expression);
-	v1_add(request, ",\"zone\":");
-	v1_add_string(request, spec->zone);
-	v1_add(request, ",\"paused\":%s,\"missed\":\"%s\",\"overlap\":\"%s\"", spec->is_paused ? "true" : "false",
-	    missed[spec->missed], overlap[spec->overlap]);
-	v1_add_seconds(request, "skip", spec->skip);
-	v1_add_seconds(request, "spread", spec->spread);
-	v1_add_time(request, "start", spec->start);
-	v1_add_time(request, "end", spec->end);
-	v1_add(request, ",\"priority\":%" PRIu32 ",\"attempts\":%" PRIu32, spec->priority, spec->attempts);
-	v1_add_seconds(request, "run", spec->run);
-	v1_add_seconds(request, "backoff", spec->backoff);
-	v1_add_seconds(request, "backoff_max", spec->backoff_max);
-	v1_add_seconds(request, "keep", spec->keep);
-	if (spec->group_length)
-		v1_add_bytes_as(request, "group", spec->group, spec->group_length);
-}
+static const struct field definition_fields[] = {
+    {"tube", FIELD_TEXT, .out = PLAN(spec.tube)},
+    {"name", FIELD_BYTES, .out = PLAN(spec.name)},
+    {"cron", FIELD_TEXT, .out = PLAN(spec.expression)},
+    {"zone", FIELD_TEXT, .out = PLAN(spec.zone)},
+    {"paused", FIELD_TRUTH, .out = PLAN(spec.is_paused)},
+    {"missed", FIELD_WORD, .out = PLAN(spec.missed), .words = job_missed},
+    {"overlap", FIELD_WORD, .out = PLAN(spec.overlap), .words = job_overlaps},
+    {"skip", FIELD_SPAN, .out = PLAN(spec.skip)},
+    {"spread", FIELD_SPAN, .out = PLAN(spec.spread)},
+    {"start", FIELD_TIME, .out = PLAN(spec.start), .flags = FIELD_OR_NONE},
+    {"end", FIELD_TIME, .out = PLAN(spec.end), .flags = FIELD_OR_NONE},
+    {"priority", FIELD_COUNT, .out = PLAN(spec.priority)},
+    {"attempts", FIELD_COUNT, .out = PLAN(spec.attempts)},
+    {"run", FIELD_SPAN, .out = PLAN(spec.run)},
+    {"backoff", FIELD_SPAN, .out = PLAN(spec.backoff)},
+    {"backoff_max", FIELD_SPAN, .out = PLAN(spec.backoff_max)},
+    {"keep", FIELD_SPAN, .out = PLAN(spec.keep)},
+    {"group", FIELD_BYTES, .out = PLAN_OF(spec.group), .flags = FIELD_OPTIONAL},
+    {"last", FIELD_TIME, .out = PLAN(last), .flags = FIELD_OR_NONE,
+        .says = "The last time that has a job, without its spread."},
+    {"made", FIELD_COUNT, .out = PLAN(made), .says = "Times that have got a job."},
+    {"skipped", FIELD_COUNT, .out = PLAN(skipped), .says = "Times without one because of the overlap."},
+    {"length", FIELD_COUNT, .out = PLAN(spec.body_length), .says = "Bytes of the body."},
+    {"body", FIELD_BODY, .out = PLAN_OF(spec.body), .where = JOB_BODY},
+    {.name = NULL},
+};
+
+static const struct field time_fields[] = {
+    {"version", FIELD_COUNT, .out = PLAN(version)},
+    {"next", FIELD_TIME, .out = PLAN(next), .flags = FIELD_OR_NONE,
+        .says = "With its spread; null: it is paused, or none is left."},
+    {.name = NULL},
+};
 
 static void add_times(struct v1_request *request, const struct ww_schedule_info *info)
 {
 	struct v1_times times = {request, 0};
 
-	v1_add(request, ",\"version\":%" PRIu64, info->version);
-	v1_add_time(request, "next", info->next);
+	v1_add(request, ",");
+	v1_write_members(request, time_fields, 0, info, NULL);
 	v1_add(request, ",\"times\":[");
 	schedules_times(info, add_local, &times);
 	v1_add(request, "]");
@@ -116,16 +125,12 @@ static int add_one(const struct ww_schedule_info *info, void *context)
 	if (!v1_may(request, info->spec.tube))
 		return 0;
 	v1_add(request, schedules->count++ ? ",{" : "{");
-	add_definition(request, &info->spec);
-	v1_add_time(request, "last", info->last);
-	v1_add(request, ",\"made\":%" PRIu64 ",\"skipped\":%" PRIu64 ",\"length\":%zu", info->made, info->skipped,
-	    info->spec.body_length);
+	v1_write_members(request, definition_fields, schedules->is_one ? JOB_BODY : JOB_SHOWN, info, NULL);
 	if (schedules->is_one) {
 		add_times(request, info);
-		v1_add_bytes_as(request, "body", info->spec.body, info->spec.body_length);
 	} else {
-		v1_add(request, ",\"version\":%" PRIu64, info->version);
-		v1_add_time(request, "next", info->next);
+		v1_add(request, ",");
+		v1_write_members(request, time_fields, 0, info, NULL);
 	}
 	v1_add(request, "}");
 	return !request->status;
@@ -177,10 +182,10 @@ static int prepare_put(struct v1_request *request)
 		return v1_problem(request, 422, "cron", "send for instance \"cron\": \"0 3 * * *\"", "this is missing");
 	if (server->is_draining)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new schedules");
-	if (!push_takes(server, request->tube, fields->spec.body, fields->spec.body_length))
+	if (!push_takes(server, request->tube, fields->job.spec.body, fields->job.spec.body_length))
 		return v1_problem(request, 422, "body", "see weekwheeld(1), \"DELIVERY OVER HTTP\"",
 		    "jobs of the tube %s are pushed, and this body is not a request", request->tube);
-	if (!bounds_job(server, fields->spec.body_length))
+	if (!bounds_job(server, fields->job.spec.body_length))
 		return v1_failed(request, WW_ENOMEM);
 	return 0;
 }
@@ -188,7 +193,7 @@ static int prepare_put(struct v1_request *request)
 static void fill(const struct v1_request *request, struct ww_schedule_spec *spec)
 {
 	const struct v1_fields *fields = request->fields;
-	const struct ww_job_spec *job = &fields->spec;
+	const struct ww_job_spec *job = &fields->job.spec;
 	const struct v1_plan *plan = &fields->plan;
 
 	(void)ww_schedule_spec_default(spec);
@@ -323,7 +328,7 @@ static void run_cron(struct v1_request *request)
 	struct ww_calendar_problem problem;
 	struct ww_calendar *calendar;
 	char words[WW_CALENDAR_TEXT];
-	struct v1_moment now;
+	struct field_moment now;
 	int32_t offset = 0;
 	int error;
 

@@ -15,6 +15,7 @@
  */
 
 #include "tools/common/json.h"
+#include "tools/job/job.h"
 #include "tools/weekwheeld/engine/server.h"
 #include "tools/weekwheeld/protocol/words.h"
 #include "tools/weekwheeld/v1/serve.h"
@@ -41,17 +42,14 @@ struct v1_plan {
 
 /* What the objects of requests may have as members. Each operation takes some of them. */
 struct v1_fields {
-	struct ww_job_spec spec;
-	uint64_t seen; /* a bit for each member of read.c's table */
-	char tube[WW_TUBE_MAX + 1];
-	unsigned char key[WW_JOB_KEY_MAX];
+	struct job_request job;
+	uint64_t seen; /* a bit for each member that it had */
 	struct ww_limit limit;
 	int each;
 	struct v1_plan plan;
 	uint64_t token;
 	uint64_t span;
 	uint64_t most;
-	char error[WW_JOB_ERROR_MAX + 1];
 };
 
 struct v1_request;
@@ -70,16 +68,16 @@ struct v1_operation {
 
 /* Kinds of objects, for the members that they may have. */
 enum {
-	V1_OF_PUT = 1,
-	V1_OF_MOVE = 2,
+	V1_OF_PUT = JOB_PUT,
+	V1_OF_MOVE = JOB_MOVE,
 	V1_OF_END = 4,
-	V1_OF_RELEASE = 8,
+	V1_OF_RELEASE = JOB_RELEASE,
 	V1_OF_RESERVE = 16,
 	V1_OF_PAUSE = 32,
 	V1_OF_KICK = 64,
-	V1_OF_LIMIT = 128,
-	V1_OF_SCHEDULE = 256,
-	V1_OF_REPORT = 1024,
+	V1_OF_LIMIT = JOB_LIMIT,
+	V1_OF_SCHEDULE = JOB_SCHEDULE,
+	V1_OF_REPORT = JOB_REPORT,
 	V1_OF_EVENTS = 512, /* its query has several tubes */
 	V1_OF_OBJECT = 0xffff & ~V1_OF_EVENTS
 };
@@ -174,7 +172,7 @@ int v1_argument(struct v1_request *request, const char *name, const char *value)
 /* Read the object in request->in, or a list of objects if `is_list_allowed`. Returns 0, or -1 if it has been answered. */
 int v1_read(struct v1_request *request, int is_list_allowed);
 
-/* Return 1 if the object had this member. */
+/* Return 1 if the object had this field of a job. */
 int v1_has(const struct v1_fields *fields, const char *name);
 
 /* ---- The operations. Each table ends with one that has no method. */
@@ -241,30 +239,19 @@ int v1_failed_of(struct v1_request *request, int error, const char *of);
 /* Write the inside of a problem as an object, for one job of several. */
 void v1_write_failure(struct v1_request *request, int error);
 
-struct v1_moment {
-	uint64_t wall;    /* Unix time */
-	uint64_t elapsed; /* the same on the store's clock */
-};
-
 /* What time it is in the store. */
-void v1_moment_now(struct ww_jobs *jobs, struct v1_moment *moment);
+void v1_moment_now(struct ww_jobs *jobs, struct field_moment *moment);
 
-void v1_write_job(
-    struct v1_request *request, const struct ww_job_info *info, const struct v1_moment *now, int with_body);
-void v1_write_lease(struct v1_request *request, const struct ww_lease *lease, const struct v1_moment *now);
-void v1_write_limit(struct v1_request *request, const struct ww_limit_info *info);
-void v1_write_tube(struct v1_request *request, const struct ww_tube_stats *tube);
+/* Write an object, or only its members with commas between, by its table. */
+void v1_write(struct v1_request *request, const struct field *fields, uint32_t where, const void *from,
+    const struct field_moment *now);
+void v1_write_members(struct v1_request *request, const struct field *fields, uint32_t where, const void *from,
+    const struct field_moment *now);
 void v1_write_stats(struct v1_request *request, const struct ww_jobs_stats *stats);
+extern const struct field v1_tube_fields[];
 
-/* Add a member to a buffer: text, or bytes in base64 under a name that says so; a time. Not 0: there is no memory. */
-int v1_json_bytes(struct buffer *out, const char *name, const void *bytes, size_t size);
-int v1_json_time(struct buffer *out, const char *name, uint64_t unix_ns);
-
-/* Add members to an object that has one: a length of time in seconds, and a time or null for 0. */
-void v1_add_seconds(struct v1_request *request, const char *name, uint64_t ns);
+/* Add a time, or null for 0, to an object that has a member. */
 void v1_add_time(struct v1_request *request, const char *name, uint64_t unix_ns);
-
-void v1_add_bytes_as(struct v1_request *request, const char *name, const void *bytes, size_t size);
 
 /* Add text to the answer. */
 void v1_add(struct v1_request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));

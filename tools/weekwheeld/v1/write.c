@@ -3,11 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "tools/common/base64.h"
 #include "tools/common/duration.h"
-#include "tools/common/utf8.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 /* Without memory the answer is gone, and serve.c says so. */
@@ -35,19 +32,10 @@ void v1_add(struct v1_request *request, const char *format, ...)
 	v1_add_bytes(request, text, (size_t)size < sizeof text ? (size_t)size : sizeof text - 1);
 }
 
-static void add_quoted(struct v1_request *request, const void *text, size_t size)
-{
-	if (!request->status)
-		return;
-	if (buffer_reserve(&request->out, JSON_QUOTED(size)) != 0)
-		lost(request);
-	else
-		request->out.size += json_quote(request->out.data + request->out.size, text, size);
-}
-
 void v1_add_string(struct v1_request *request, const char *text)
 {
-	add_quoted(request, text, strlen(text));
+	if (request->status && buffer_quote(&request->out, text, strlen(text)) != 0)
+		lost(request);
 }
 
 void v1_listed(struct v1_request *request, size_t count, uint64_t next)
@@ -186,179 +174,78 @@ void v1_write_failure(struct v1_request *request, int error)
 	write_problem(request, failure.status, failure.field, failure.remedy, failure.detail);
 }
 
-/* ---- Members */
-
-void v1_add_seconds(struct v1_request *request, const char *name, uint64_t ns)
-{
-	char text[DURATION_TEXT];
-
-	v1_add(request, ",\"%s\":%s", name, duration_seconds(text, ns));
-}
-
-int v1_json_time(struct buffer *out, const char *name, uint64_t unix_ns)
-{
-	time_t seconds = (time_t)(unix_ns / WW_SECOND);
-	struct tm utc;
-	char text[32];
-
-	if (!unix_ns || !gmtime_r(&seconds, &utc) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc) == 0)
-		return buffer_format(out, "\"%s\":null", name);
-	return buffer_format(out, "\"%s\":\"%s.%03uZ\"", name, text, (unsigned)(unix_ns % WW_SECOND / WW_MILLISECOND));
-}
-
-/* NUL is no control character that programs expect in a text. */
-static int is_text(const char *bytes, size_t size)
-{
-	const char *at = bytes;
-	const char *end = bytes + size;
-
-	while (at < end) {
-		/* Most of a body of megabytes. */
-		for (; at < end && (signed char)*at > 0; at++)
-			;
-		if (at < end && (*at == 0 || utf8_take(&at, end) < 0))
-			return 0;
-	}
-	return 1;
-}
-
-int v1_json_bytes(struct buffer *out, const char *name, const void *bytes, size_t size)
-{
-	int is_plain = size == 0 || is_text(bytes, size);
-
-	if (buffer_format(out, is_plain ? "\"%s\":" : "\"%s_base64\":\"", name) != 0 ||
-	    buffer_reserve(out, is_plain ? JSON_QUOTED(size) : BASE64_SIZE(size) + 2) != 0)
-		return -1;
-	if (is_plain) {
-		out->size += json_quote(out->data + out->size, bytes, size);
-		return 0;
-	}
-	out->size += base64_encode(out->data + out->size, bytes, size);
-	return buffer_append(out, "\"", 1);
-}
+/* ---- Objects */
 
 void v1_add_time(struct v1_request *request, const char *name, uint64_t unix_ns)
 {
 	v1_add(request, ",");
-	if (request->status && v1_json_time(&request->out, name, unix_ns) != 0)
+	if (request->status && field_write_time(&request->out, name, unix_ns, 0) != 0)
 		lost(request);
 }
 
-void v1_add_bytes_as(struct v1_request *request, const char *name, const void *bytes, size_t size)
+void v1_moment_now(struct ww_jobs *jobs, struct field_moment *moment)
 {
-	v1_add(request, ",");
-	if (request->status && v1_json_bytes(&request->out, name, bytes, size) != 0)
-		lost(request);
-}
-
-void v1_moment_now(struct ww_jobs *jobs, struct v1_moment *moment)
-{
+	*moment = (struct field_moment){0};
 	if (ww_jobs_now(jobs, WW_JOB_WALL, &moment->wall) != WW_OK)
 		moment->wall = time_now();
-	if (ww_jobs_now(jobs, 0, &moment->elapsed) != WW_OK)
-		moment->elapsed = 0;
+	(void)ww_jobs_now(jobs, 0, &moment->elapsed);
 }
 
-/* A time of the store's elapsed clock as Unix time. */
-static uint64_t as_unix(uint64_t elapsed, const struct v1_moment *now)
+void v1_write_members(struct v1_request *request, const struct field *fields, uint32_t where, const void *from,
+    const struct field_moment *now)
 {
-	if (elapsed < now->elapsed && now->elapsed - elapsed > now->wall)
-		return 0;
-	return now->wall + elapsed - now->elapsed;
+	if (request->status && field_write(&request->out, fields, where, from, FIELD_PLAIN, now) != 0)
+		lost(request);
 }
 
-static void add_head(struct v1_request *request, uint64_t id, const char *tube, const void *key, size_t key_length)
+void v1_write(struct v1_request *request, const struct field *fields, uint32_t where, const void *from,
+    const struct field_moment *now)
 {
-	v1_add(request, "{\"id\":\"%" PRIu64 "\",\"tube\":", id);
-	v1_add_string(request, tube);
-	if (key_length)
-		v1_add_bytes_as(request, "key", key, key_length);
-}
-
-void v1_write_limit(struct v1_request *request, const struct ww_limit_info *info)
-{
-	v1_add(request, "{\"tube\":");
-	v1_add_string(request, info->ref.tube);
-	if (info->ref.group_length)
-		v1_add_bytes_as(request, "group", info->ref.group, info->ref.group_length);
-	v1_add(request, ",\"each\":%s,\"running\":%" PRIu64 ",\"starts\":%" PRIu64, info->ref.each ? "true" : "false",
-	    info->limit.running, info->limit.starts);
-	v1_add_seconds(request, "per", info->limit.per);
-	v1_add(request, ",\"burst\":%" PRIu64 ",\"now_running\":%" PRIu64 ",\"now_held\":%" PRIu64, info->limit.burst,
-	    info->running, info->held);
-	v1_add_seconds(request, "left", info->left);
+	v1_add(request, "{");
+	v1_write_members(request, fields, where, from, now);
 	v1_add(request, "}");
 }
 
-void v1_write_job(
-    struct v1_request *request, const struct ww_job_info *info, const struct v1_moment *now, int with_body)
-{
-	add_head(request, info->id, info->tube, info->key, info->key_length);
-	if (info->group_length)
-		v1_add_bytes_as(request, "group", info->group, info->group_length);
-	v1_add(request, ",\"version\":%" PRIu64 ",\"state\":\"%s\",\"priority\":%" PRIu32, info->version,
-	    protocol_states[info->state], info->priority);
-	if (info->state != WW_JOB_BURIED)
-		v1_add_time(request, "due", info->flags & WW_JOB_WALL ? info->due : as_unix(info->due, now));
-	v1_add_seconds(request, "left", info->left);
-	v1_add(request, ",\"clock\":\"%s\"", info->flags & WW_JOB_WALL ? "wall" : "elapsed");
-	v1_add_time(request, "created", info->created);
-	v1_add_seconds(request, "run", info->run);
-	v1_add_seconds(request, "every", info->period);
-	v1_add_seconds(request, "backoff", info->backoff);
-	v1_add(request,
-	    ",\"attempts\":%" PRIu32 ",\"reserves\":%" PRIu32 ",\"timeouts\":%" PRIu32 ",\"releases\":%" PRIu32
-	    ",\"buries\":%" PRIu32 ",\"kicks\":%" PRIu32 ",\"error\":",
-	    info->attempts, info->reserves, info->timeouts, info->releases, info->buries, info->kicks);
-	v1_add_string(request, info->error);
-	v1_add(request, ",\"length\":%zu", info->body_length);
-	if (with_body)
-		v1_add_bytes_as(request, "body", info->body ? info->body : "", info->body ? info->body_length : 0);
-	v1_add(request, "}");
-}
+#define TUBE(name) FIELD_PLACE(struct ww_tube_stats, name)
 
-void v1_write_lease(struct v1_request *request, const struct ww_lease *lease, const struct v1_moment *now)
-{
-	add_head(request, lease->id, lease->tube, lease->key, lease->key_length);
-	v1_add(request,
-	    ",\"token\":\"%" PRIu64 "\",\"attempt\":%" PRIu32 ",\"attempts\":%" PRIu32 ",\"priority\":%" PRIu32,
-	    lease->token, lease->attempt, lease->attempts, lease->priority);
-	v1_add_time(request, "ends", as_unix(lease->ends, now));
-	v1_add_time(request, "created", lease->created);
-	if (lease->missed)
-		v1_add(request, ",\"missed\":%" PRIu64, lease->missed);
-	v1_add_bytes_as(request, "body", lease->body ? lease->body : "", lease->body ? lease->body_length : 0);
-	v1_add(request, "}");
-}
+const struct field v1_tube_fields[] = {
+    {"name", FIELD_TEXT, .out = TUBE(name)},
+    {"delayed", FIELD_COUNT, .out = TUBE(delayed)},
+    {"ready", FIELD_COUNT, .out = TUBE(ready)},
+    {"urgent", FIELD_COUNT, .out = TUBE(urgent)},
+    {"reserved", FIELD_COUNT, .out = TUBE(reserved)},
+    {"buried", FIELD_COUNT, .out = TUBE(buried)},
+    {"puts", FIELD_COUNT, .out = TUBE(puts)},
+    {"finished", FIELD_COUNT, .out = TUBE(finished)},
+    {"pause", FIELD_SPAN, .out = TUBE(pause)},
+    {"pause_left", FIELD_SPAN, .out = TUBE(pause_left)},
+    {.name = NULL},
+};
 
-static void add_counts(struct v1_request *request, const struct ww_tube_stats *tube)
-{
-	v1_add(request,
-	    "\"delayed\":%" PRIu64 ",\"ready\":%" PRIu64 ",\"urgent\":%" PRIu64 ",\"reserved\":%" PRIu64
-	    ",\"buried\":%" PRIu64 ",\"puts\":%" PRIu64 ",\"finished\":%" PRIu64,
-	    tube->delayed, tube->ready, tube->urgent, tube->reserved, tube->buried, tube->puts, tube->finished);
-}
+#define STATS(name) FIELD_PLACE(struct ww_jobs_stats, name)
 
-void v1_write_tube(struct v1_request *request, const struct ww_tube_stats *tube)
-{
-	v1_add(request, "{\"name\":");
-	v1_add_string(request, tube->name);
-	v1_add(request, ",");
-	add_counts(request, tube);
-	v1_add_seconds(request, "pause", tube->pause);
-	v1_add_seconds(request, "pause_left", tube->pause_left);
-	v1_add(request, "}");
-}
+static const struct field stats_fields[] = {
+    {"delayed", FIELD_COUNT, .out = STATS(all.delayed)},
+    {"ready", FIELD_COUNT, .out = STATS(all.ready)},
+    {"urgent", FIELD_COUNT, .out = STATS(all.urgent)},
+    {"reserved", FIELD_COUNT, .out = STATS(all.reserved)},
+    {"buried", FIELD_COUNT, .out = STATS(all.buried)},
+    {"puts", FIELD_COUNT, .out = STATS(all.puts)},
+    {"finished", FIELD_COUNT, .out = STATS(all.finished)},
+    {"tubes", FIELD_COUNT, .out = STATS(tubes)},
+    {"timeouts", FIELD_COUNT, .out = STATS(timeouts)},
+    {"accepted", FIELD_COUNT, .out = STATS(accepted)},
+    {"ended", FIELD_COUNT, .out = STATS(ended)},
+    {"memory", FIELD_COUNT, .out = STATS(bytes)},
+    {"disk", FIELD_COUNT, .out = STATS(disk)},
+    {"oldest", FIELD_SPAN, .out = STATS(oldest)},
+    {.name = NULL},
+};
 
 void v1_write_stats(struct v1_request *request, const struct ww_jobs_stats *stats)
 {
 	v1_add(request, "{");
-	add_counts(request, &stats->all);
-	v1_add(request,
-	    ",\"tubes\":%" PRIu64 ",\"timeouts\":%" PRIu64 ",\"accepted\":%" PRIu64 ",\"ended\":%" PRIu64
-	    ",\"memory\":%" PRIu64 ",\"disk\":%" PRIu64,
-	    stats->tubes, stats->timeouts, stats->accepted, stats->ended, stats->bytes, stats->disk);
-	v1_add_seconds(request, "oldest", stats->oldest);
+	v1_write_members(request, stats_fields, 0, stats, NULL);
 	v1_add(request, ",\"fault\":");
 	if (stats->fault == WW_OK)
 		v1_add(request, "null");

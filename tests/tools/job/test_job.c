@@ -1,0 +1,220 @@
+/* Jobs in JSON: what is written is read again, in every form, whatever the fields are. */
+/* tier: quick */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/suite.h"
+#include "tools/job/job.h"
+
+enum { WHERE = JOB_SHOWN | JOB_BODY };
+
+static const struct ww_job_info full = {
+    .id = UINT64_MAX,
+    .version = 7,
+    .state = WW_JOB_DELAYED,
+    .flags = WW_JOB_WALL,
+    .priority = UINT32_MAX,
+    .attempts = 3,
+    .tube = "mail",
+    .key = "a b/\xc3\xa4",
+    .key_length = 6,
+    .group = {0xff, 0, 'g'},
+    .group_length = 3,
+    .body = "x\0y",
+    .body_length = 3,
+    .created = 1796115600000000001,
+    .due = 4102444800123456789,
+    .left = 1500000000,
+    .delay = 2000000000,
+    .run = WW_SECOND,
+    .period = WW_MILLISECOND,
+    .skip = 7000000001,
+    .backoff = 2,
+    .backoff_max = 3,
+    .hold = WW_MILLISECOND,
+    .keep = 5,
+    .debounce = 6,
+    .missed = WW_MISSED_SKIP,
+    .reserves = 1,
+    .timeouts = 2,
+    .releases = 3,
+    .buries = 4,
+    .kicks = 5,
+    .tries = 6,
+    .error = "\"no\"\n\xf0\x9f\x98\x80",
+};
+
+static void write(struct buffer *out, const struct ww_job_info *info, enum field_form form)
+{
+	const struct field_moment now = {.is_exact = 1};
+
+	ck_assert_int_eq(buffer_append(out, "{", 1), 0);
+	ck_assert_int_eq(field_write(out, job_fields, WHERE, info, form, &now), 0);
+	ck_assert_int_eq(buffer_append(out, "}", 2), 0);
+	out->size--;
+}
+
+/* The room has exactly the size that is promised to be enough. */
+static int read(struct ww_job_info *info, const char *text, size_t size, enum field_form form, char *room)
+{
+	struct json_value name, value;
+	size_t at = 0;
+	int bad = 0;
+	int more;
+
+	while ((more = json_next(text, size, &at, &name, &value)) > 0) {
+		int is_base64;
+		const struct field *field = field_find(job_fields, WHERE, name, &is_base64);
+
+		ck_assert_msg(field != NULL, "%.*s", (int)name.size, name.text);
+		bad |= field_take(field, info, value, is_base64, form, &room);
+	}
+	ck_assert_int_eq(more, 0);
+	return bad;
+}
+
+static void compare(const struct ww_job_info *is, const struct ww_job_info *wanted)
+{
+	ck_assert_uint_eq(is->body_length, wanted->body_length);
+	ck_assert_int_eq(memcmp(is->body, wanted->body, is->body_length), 0);
+	for (const struct field *field = job_fields; field->name; field++) {
+		const char *one = (const char *)is + field->out.at;
+		const char *other = (const char *)wanted + field->out.at;
+
+		if (field->kind == FIELD_TEXT)
+			ck_assert_str_eq(one, other);
+		else if (field->kind != FIELD_BODY)
+			ck_assert_msg(memcmp(one, other, field->out.size) == 0, "%s", field->name);
+	}
+}
+
+START_TEST(what_is_written_is_read)
+{
+	static const enum field_form forms[] = {FIELD_PLAIN, FIELD_LINE};
+
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		struct ww_job_info info = {0};
+		struct buffer out = {0};
+		char *room;
+
+		write(&out, &full, forms[i]);
+		room = malloc(out.size + 1);
+		ck_assert_ptr_nonnull(room);
+		ck_assert_int_eq(read(&info, out.data, out.size, forms[i], room), 0);
+		compare(&info, &full);
+		free(room);
+		buffer_free(&out);
+	}
+}
+END_TEST
+
+START_TEST(a_job_has_one_form)
+{
+	struct ww_job_info info = {
+	    .id = 9007199254740993, .state = WW_JOB_BURIED, .tube = "t", .body = "\xff", .body_length = 1};
+	struct buffer out = {0};
+
+	write(&out, &info, FIELD_PLAIN);
+	ck_assert_str_eq(out.data,
+	    "{\"id\":\"9007199254740993\",\"tube\":\"t\",\"version\":0,\"state\":\"buried\",\"priority\":0,\"delay\":0,"
+	    "\"left\":0,\"clock\":\"elapsed\",\"created\":null,\"run\":0,\"every\":0,\"missed\":\"once\",\"skip\":0,"
+	    "\"attempts\":0,\"backoff\":0,\"backoff_max\":0,\"reserves\":0,\"timeouts\":0,\"releases\":0,\"buries\":0,"
+	    "\"kicks\":0,\"tries\":0,\"error\":\"\",\"length\":1,\"body_base64\":\"/w==\"}");
+	buffer_drop(&out, out.size);
+	write(&out, &full, FIELD_PLAIN);
+	ck_assert_ptr_nonnull(strstr(out.data, "\"key\":\"a b/\xc3\xa4\",\"group_base64\":\"/wBn\""));
+	ck_assert_ptr_nonnull(strstr(out.data, "\"due\":\"2100-01-01T00:00:00.123456789Z\""));
+	buffer_drop(&out, out.size);
+	write(&out, &full, FIELD_LINE);
+	ck_assert_ptr_nonnull(strstr(out.data, "\"key\":\"a%20b%2F%C3%A4\",\"group\":\"%FF%00g\""));
+	ck_assert_ptr_nonnull(strstr(out.data, "\"due\":\"4102444800.123456789\""));
+	buffer_free(&out);
+}
+END_TEST
+
+START_TEST(elapsed_times_are_shown_as_unix_time)
+{
+	const struct ww_job_info info = {.state = WW_JOB_DELAYED, .due = 70 * WW_SECOND};
+	const struct field_moment now = {.wall = 1000 * WW_SECOND, .elapsed = 60 * WW_SECOND};
+	struct buffer out = {0};
+
+	ck_assert_int_eq(field_write(&out, job_fields, JOB_SHOWN, &info, FIELD_PLAIN, &now), 0);
+	ck_assert_int_eq(buffer_append(&out, "", 1), 0);
+	ck_assert_ptr_nonnull(strstr(out.data, "\"due\":\"1970-01-01T00:16:50.000Z\""));
+	buffer_free(&out);
+}
+END_TEST
+
+/* Read one member of the form; return what is expected instead, or NULL. */
+static const char *refused(const char *member, enum field_form form)
+{
+	static char text[FIELD_EXPECTED];
+	union {
+		struct job_request request;
+		struct ww_job_info info;
+	} to = {0};
+	struct json_value name, value;
+	char room[2000];
+	char *at = room;
+	size_t from = 0;
+	int is_base64;
+	const struct field *field;
+
+	ck_assert_int_eq(json_next(member, strlen(member), &from, &name, &value), 1);
+	field = field_find(job_fields, form == FIELD_REQUEST ? JOB_PUT | JOB_RELEASE : WHERE, name, &is_base64);
+	if (!field)
+		return "no such field";
+	return field_take(field, &to, value, is_base64, form, &at) ? field_expected(field, is_base64, form, text)
+	                                                           : NULL;
+}
+
+START_TEST(what_is_wrong_is_refused_with_what_is_expected)
+{
+	static const struct {
+		const char *member;
+		enum field_form form;
+		const char *expected; /* NULL: it is right */
+	} cases[] = {
+	    {"{\"delay\":\"1.5h\"}", FIELD_REQUEST, NULL},
+	    {"{\"delay\":\"1.5h\"}", FIELD_PLAIN, "seconds"},
+	    {"{\"delay\":-1}", FIELD_REQUEST, "seconds, or a text such as \"90s\" or \"1.5h\""},
+	    {"{\"run\":0.5}", FIELD_REQUEST, "at least 1 seconds, or a text such as \"90s\" or \"1.5h\""},
+	    {"{\"every\":0}", FIELD_REQUEST, NULL},
+	    {"{\"every\":0.0001}", FIELD_PLAIN, "0, or at least 0.001 seconds"},
+	    {"{\"priority\":4294967296}", FIELD_REQUEST, "a whole number, 0 to 4294967295"},
+	    {"{\"missed\":\"none\"}", FIELD_REQUEST, "\"once\", \"all\" or \"skip\""},
+	    {"{\"key\":\"\"}", FIELD_REQUEST, "a text of 1 to 200 bytes"},
+	    {"{\"key_base64\":\"/w==\"}", FIELD_REQUEST, NULL},
+	    {"{\"key_base64\":\"x\"}", FIELD_REQUEST, "base64 of 1 to 200 bytes"},
+	    {"{\"priority_base64\":1}", FIELD_REQUEST, "no such field"},
+	    {"{\"key\":null}", FIELD_REQUEST, "a text of 1 to 200 bytes"},
+	    {"{\"key\":null}", FIELD_OLD, NULL},
+	    {"{\"key\":\"aw==\"}", FIELD_OLD, NULL},
+	    {"{\"body\":\"x\"}", FIELD_OLD, "base64"},
+	    {"{\"at\":\"2099-01-01 09:00\"}", FIELD_REQUEST, "a time with its zone, such as \"2026-12-01T09:00:00Z\""},
+	    {"{\"due\":\"2160-01-01T00:00:00.5Z\"}", FIELD_PLAIN, NULL},
+	    {"{\"due\":\"2160-01-01T00:00:00\"}", FIELD_PLAIN,
+	        "a time with its zone, such as \"2026-12-01T09:00:00Z\""},
+	    {"{\"due\":4102444800.5}", FIELD_OLD, NULL},
+	    {"{\"id\":7}", FIELD_PLAIN, "a whole number as a string"},
+	    {"{\"id\":7}", FIELD_OLD, NULL},
+	    {"{\"state\":\"invalid\"}", FIELD_PLAIN, "\"delayed\", \"ready\", \"reserved\", \"buried\" or \"ended\""},
+	    {"{\"clock\":\"sun\"}", FIELD_PLAIN, "\"elapsed\" or \"wall\""},
+	    {"{\"debounced\":1}", FIELD_REQUEST, "no such field"},
+	    {"{\"mode\":\"replace\"}", FIELD_PLAIN, "no such field"},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *said = refused(cases[i].member, cases[i].form);
+
+		ck_assert_msg(
+		    said == cases[i].expected || (said && cases[i].expected && strcmp(said, cases[i].expected) == 0),
+		    "%s: %s", cases[i].member, said ? said : "taken");
+	}
+}
+END_TEST
+
+TEST_MAIN("job", what_is_written_is_read, a_job_has_one_form, elapsed_times_are_shown_as_unix_time,
+    what_is_wrong_is_refused_with_what_is_expected)

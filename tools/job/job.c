@@ -1,0 +1,137 @@
+/* The fields of jobs, leases, runs and limits. scripts/make-openapi reads these tables, too: a field is a row. */
+#include "tools/job/job.h"
+
+#include "weekwheel/driver.h"
+
+const char *const job_states[] = {"invalid", "delayed", "ready", "reserved", "buried", "ended", NULL};
+const char *const job_missed[] = {"once", "all", "skip", NULL};
+const char *const job_modes[] = {"replace", "if-absent", "keep-earlier", "keep-later", NULL};
+const char *const job_overlaps[] = {"allow", "skip", "wait", NULL};
+const char *const job_events[] = {"put", "moved", "cancelled", "due", "started", "finished", "released", "timed-out",
+    "returned", "buried", "kicked", "lost", NULL};
+
+#define SPEC(name) FIELD_PLACE(struct job_request, spec.name)
+#define SPEC_OF(name) FIELD_PLACE_OF(struct job_request, spec.name)
+#define INFO(name) FIELD_PLACE(struct ww_job_info, name)
+#define INFO_OF(name) FIELD_PLACE_OF(struct ww_job_info, name)
+
+#define PUTS (JOB_PUT | JOB_SCHEDULE)
+
+const struct field job_fields[] = {
+    {"id", FIELD_ID, .out = INFO(id), .where = JOB_SHOWN},
+    {"tube", FIELD_TEXT, .in = SPEC(tube), .out = INFO(tube), .where = JOB_PUT | JOB_SHOWN, .least = 1,
+        .most = WW_TUBE_MAX, .initial = "\"default\""},
+    {"key", FIELD_BYTES, .in = SPEC_OF(key), .out = INFO_OF(key), .where = JOB_PUT | JOB_SHOWN, .flags = FIELD_MISSING,
+        .least = 1, .most = WW_JOB_KEY_MAX, .says = "Unique in its tube. Alone, it replaces a job of that key."},
+    {"group", FIELD_BYTES, .in = SPEC_OF(group), .out = INFO_OF(group), .where = PUTS | JOB_LIMIT | JOB_SHOWN,
+        .flags = FIELD_OPTIONAL, .least = 1, .most = WW_JOB_GROUP_MAX,
+        .says = "Groups of a tube take turns, and may have limits."},
+    {"version", FIELD_COUNT, .out = INFO(version), .where = JOB_SHOWN, .says = "Grows with each change."},
+    {"state", FIELD_WORD, .out = INFO(state), .where = JOB_SHOWN, .least = WW_JOB_DELAYED, .words = job_states},
+    {"priority", FIELD_COUNT, .in = SPEC(priority), .out = INFO(priority), .where = PUTS | JOB_RELEASE | JOB_SHOWN,
+        .most = UINT32_MAX, .initial = "1024", .says = "Lower is delivered first."},
+    {"delay", FIELD_SPAN, .in = SPEC(due), .out = INFO(delay), .where = JOB_PUT | JOB_MOVE | JOB_RELEASE | JOB_SHOWN,
+        .says = "Until it is due; a release without it takes the job's backoff."},
+    {"at", FIELD_TIME, .in = SPEC(due), .where = JOB_PUT | JOB_MOVE,
+        .says = "When it is due, by the wall clock. A zone is needed."},
+    {"due", FIELD_DUE, .out = INFO(due), .where = JOB_SHOWN, .says = "When it is due. A buried job is not."},
+    {"left", FIELD_SPAN, .out = INFO(left), .where = JOB_SHOWN,
+        .says = "Until it is due, until its lease ends, or until its key is free."},
+    {"clock", FIELD_CLOCK, .out = INFO(flags), .where = JOB_SHOWN, .says = "That of its due time."},
+    {"created", FIELD_TIME, .out = INFO(created), .where = JOB_SHOWN, .flags = FIELD_OR_NONE,
+        .says = "When it was put or last replaced."},
+    {"run", FIELD_SPAN, .in = SPEC(run), .out = INFO(run), .where = PUTS | JOB_SHOWN, .least = WW_SECOND,
+        .initial = "60", .says = "Time to run of a delivery, at least a second."},
+    {"every", FIELD_SPAN, .in = SPEC(period), .out = INFO(period), .where = JOB_PUT | JOB_SHOWN, .flags = FIELD_OR_NONE,
+        .least = WW_MILLISECOND, .says = "Elapsed time from one due time to the next; 0: once."},
+    {"missed", FIELD_WORD, .in = SPEC(missed), .out = INFO(missed), .where = PUTS | JOB_SHOWN, .initial = "\"once\"",
+        .words = job_missed,
+        .says =
+            "What passed while no server worked: one job for the first time, one for each, or none older than \"skip\"."},
+    {"skip", FIELD_SPAN, .in = SPEC(skip), .out = INFO(skip), .where = PUTS | JOB_SHOWN,
+        .says = "With missed skip: times older than this are not delivered."},
+    {"attempts", FIELD_COUNT, .in = SPEC(attempts), .out = INFO(attempts), .where = PUTS | JOB_SHOWN,
+        .most = UINT32_MAX, .says = "Deliveries until it is buried; 0: no limit."},
+    {"backoff", FIELD_SPAN, .in = SPEC(backoff), .out = INFO(backoff), .where = PUTS | JOB_SHOWN,
+        .says = "Delay after the first failed attempt; it doubles with each."},
+    {"backoff_max", FIELD_SPAN, .in = SPEC(backoff_max), .out = INFO(backoff_max), .where = PUTS | JOB_SHOWN,
+        .initial = "3600", .says = "The longest of these delays."},
+    {"keep", FIELD_SPAN, .in = SPEC(keep), .out = INFO(keep), .where = PUTS | JOB_SHOWN, .flags = FIELD_OPTIONAL,
+        .says = "How long it is kept how each run ended."},
+    {"mode", FIELD_WORD, .in = SPEC(key_mode), .where = JOB_PUT, .initial = "\"replace\"", .words = job_modes,
+        .says = "What happens if there is a job of the same key."},
+    {"debounce", FIELD_SPAN, .in = SPEC(key_span), .where = JOB_PUT, .least = WW_MILLISECOND,
+        .says = "Each put moves the job, but at most so long after the first."},
+    {"debounced", FIELD_SPAN, .out = INFO(debounce), .where = JOB_SHOWN, .flags = FIELD_OPTIONAL,
+        .says = "Since the first put of a job that is debounced."},
+    {"unique", FIELD_SPAN, .in = SPEC(key_span), .out = INFO(hold), .where = JOB_PUT | JOB_SHOWN,
+        .flags = FIELD_OPTIONAL, .least = WW_MILLISECOND,
+        .says = "Keep a job of the same key, and its key for so long after it has finished."},
+    {"reserves", FIELD_COUNT, .out = INFO(reserves), .where = JOB_SHOWN, .says = "Deliveries."},
+    {"timeouts", FIELD_COUNT, .out = INFO(timeouts), .where = JOB_SHOWN},
+    {"releases", FIELD_COUNT, .out = INFO(releases), .where = JOB_SHOWN},
+    {"buries", FIELD_COUNT, .out = INFO(buries), .where = JOB_SHOWN},
+    {"kicks", FIELD_COUNT, .out = INFO(kicks), .where = JOB_SHOWN},
+    {"tries", FIELD_COUNT, .out = INFO(tries), .where = JOB_SHOWN,
+        .says = "Failed deliveries of those that \"attempts\" counts."},
+    {"error", FIELD_TEXT, .in = FIELD_PLACE(struct job_request, error), .out = INFO(error),
+        .where = JOB_RELEASE | JOB_SHOWN, .flags = FIELD_CUT, .most = WW_JOB_ERROR_MAX,
+        .says = "Why it was released or buried; at most 255 bytes are kept."},
+    {"length", FIELD_COUNT, .out = INFO(body_length), .where = JOB_SHOWN, .says = "Bytes of the body."},
+    {"body", FIELD_BODY, .in = SPEC_OF(body), .out = INFO_OF(body), .where = PUTS | JOB_REPORT | JOB_BODY,
+        .says = "Any text; a report has at most 4096 bytes."},
+    {.name = NULL},
+};
+
+#define LEASE(name) FIELD_PLACE(struct ww_lease, name)
+#define LEASE_OF(name) FIELD_PLACE_OF(struct ww_lease, name)
+
+const struct field job_lease_fields[] = {
+    {"id", FIELD_ID, .out = LEASE(id)},
+    {"tube", FIELD_TEXT, .out = LEASE(tube)},
+    {"key", FIELD_BYTES, .out = LEASE_OF(key), .flags = FIELD_OPTIONAL},
+    {"token", FIELD_ID, .out = LEASE(token), .says = "What ends the lease."},
+    {"attempt", FIELD_COUNT, .out = LEASE(attempt), .says = "1 with the first delivery."},
+    {"attempts", FIELD_COUNT, .out = LEASE(attempts)},
+    {"priority", FIELD_COUNT, .out = LEASE(priority)},
+    {"ends", FIELD_ENDS, .out = LEASE(ends)},
+    {"created", FIELD_TIME, .out = LEASE(created), .flags = FIELD_OR_NONE},
+    {"missed", FIELD_COUNT, .out = LEASE(missed), .flags = FIELD_OPTIONAL,
+        .says = "Further times that this delivery stands for."},
+    {"body", FIELD_BODY, .out = LEASE_OF(body)},
+    {.name = NULL},
+};
+
+#define RUN(name) FIELD_PLACE(struct ww_job_run, name)
+#define RUN_OF(name) FIELD_PLACE_OF(struct ww_job_run, name)
+
+const struct field job_run_fields[] = {
+    {"run", FIELD_ID, .out = RUN(number)},
+    {"id", FIELD_ID, .out = RUN(job), .says = "Of the job."},
+    {"tube", FIELD_TEXT, .out = RUN(tube)},
+    {"key", FIELD_BYTES, .out = RUN_OF(key), .flags = FIELD_OR_NONE},
+    {"outcome", FIELD_WORD, .out = RUN(outcome), .least = WW_EVENT_FINISHED, .most = WW_EVENT_BURIED,
+        .words = job_events},
+    {"attempt", FIELD_COUNT, .out = RUN(attempt), .says = "1 with the first."},
+    {"ended", FIELD_TIME, .out = RUN(ended)},
+    {"error", FIELD_TEXT, .out = RUN(error), .says = "Why it was released, timed out or buried."},
+    {"length", FIELD_COUNT, .out = RUN(report_length), .since = "0.2", .says = "Bytes of the report."},
+    {"report", FIELD_BODY, .out = RUN_OF(report), .where = JOB_BODY, .says = "What its worker said."},
+    {.name = NULL},
+};
+
+#define LIMIT(name) FIELD_PLACE(struct ww_limit_info, name)
+
+const struct field job_limit_fields[] = {
+    {"tube", FIELD_TEXT, .out = LIMIT(ref.tube)},
+    {"group", FIELD_BYTES, .out = FIELD_PLACE_OF(struct ww_limit_info, ref.group), .flags = FIELD_OPTIONAL},
+    {"each", FIELD_TRUTH, .out = LIMIT(ref.each)},
+    {"running", FIELD_COUNT, .out = LIMIT(limit.running)},
+    {"starts", FIELD_COUNT, .out = LIMIT(limit.starts)},
+    {"per", FIELD_SPAN, .out = LIMIT(limit.per)},
+    {"burst", FIELD_COUNT, .out = LIMIT(limit.burst)},
+    {"now_running", FIELD_COUNT, .out = LIMIT(running)},
+    {"now_held", FIELD_COUNT, .out = LIMIT(held)},
+    {"left", FIELD_SPAN, .out = LIMIT(left), .says = "Until the next one may start."},
+    {.name = NULL},
+};

@@ -1,0 +1,44 @@
+#ifndef TOOLS_JOB_JOB_H
+#define TOOLS_JOB_JOB_H
+
+/*
+ * A job's fields, once: put, move, release, schedules and limits over HTTP read them from it, and list, peek, export, import,
+ * /v1 and its description write and read jobs by it. So do they with leases, runs and limits.
+ */
+
+#include "tools/job/field.h"
+#include "weekwheel/jobs.h"
+
+/* The objects that have a field of a job. */
+enum {
+	JOB_PUT = 1,
+	JOB_MOVE = 2,
+	JOB_RELEASE = 8,
+	JOB_LIMIT = 128,
+	JOB_SCHEDULE = 256,
+	JOB_REPORT = 1024,
+	JOB_SHOWN = 1 << 16, /* the job itself, wherever it is listed or exported */
+	JOB_BODY = 1 << 17   /* with its body */
+};
+
+/* What a request fills. The texts and bytes of the spec lie in the room of field_take. */
+struct job_request {
+	struct ww_job_spec spec;
+	char error[WW_JOB_ERROR_MAX + 1];
+};
+
+/* In a struct job_request, and out of a struct ww_job_info. */
+extern const struct field job_fields[];
+/* Of struct ww_lease, struct ww_job_run and struct ww_limit_info. */
+extern const struct field job_lease_fields[];
+extern const struct field job_run_fields[];
+extern const struct field job_limit_fields[];
+
+/* Words, by the enums of jobs.h and, the overlaps, of schedule.h. */
+extern const char *const job_states[];
+extern const char *const job_missed[];
+extern const char *const job_modes[];
+extern const char *const job_overlaps[];
+extern const char *const job_events[];
+
+#endif
