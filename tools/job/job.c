@@ -123,15 +123,16 @@ const struct field job_run_fields[] = {
 #define LIMIT(name) FIELD_PLACE(struct ww_limit_info, name)
 
 const struct field job_limit_fields[] = {
-    {"tube", FIELD_TEXT, .out = LIMIT(ref.tube)},
-    {"group", FIELD_BYTES, .out = FIELD_PLACE_OF(struct ww_limit_info, ref.group), .flags = FIELD_OPTIONAL},
+    {"tube", FIELD_TEXT, .out = LIMIT(ref.tube), .least = 1, .most = WW_TUBE_MAX},
+    {"group", FIELD_BYTES, .out = FIELD_PLACE_OF(struct ww_limit_info, ref.group), .flags = FIELD_OPTIONAL, .least = 1,
+        .most = WW_JOB_GROUP_MAX},
     {"each", FIELD_TRUTH, .out = LIMIT(ref.each)},
     {"running", FIELD_COUNT, .out = LIMIT(limit.running)},
     {"starts", FIELD_COUNT, .out = LIMIT(limit.starts)},
     {"per", FIELD_SPAN, .out = LIMIT(limit.per)},
-    {"burst", FIELD_COUNT, .out = LIMIT(limit.burst)},
-    {"now_running", FIELD_COUNT, .out = LIMIT(running)},
-    {"now_held", FIELD_COUNT, .out = LIMIT(held)},
-    {"left", FIELD_SPAN, .out = LIMIT(left), .says = "Until the next one may start."},
+    {"burst", FIELD_COUNT, .out = LIMIT(limit.burst), .least = 1, .most = WW_LIMIT_BURST_MAX},
+    {"now_running", FIELD_COUNT, .out = LIMIT(running), .where = JOB_SHOWN},
+    {"now_held", FIELD_COUNT, .out = LIMIT(held), .where = JOB_SHOWN},
+    {"left", FIELD_SPAN, .out = LIMIT(left), .where = JOB_SHOWN, .says = "Until the next one may start."},
     {.name = NULL},
 };

@@ -312,11 +312,11 @@ static void expect_span(const struct field *field, enum field_form form, char te
 	char least[DURATION_TEXT];
 	const char *as_text = form == FIELD_REQUEST ? ", or a text such as \"90s\" or \"1.5h\"" : "";
 
-	if (field->least)
-		snprintf(text, FIELD_EXPECTED, "%sat least %s seconds%s", field->flags & FIELD_OR_NONE ? "0, or " : "",
-		    duration_seconds(least, field->least), as_text);
-	else
-		snprintf(text, FIELD_EXPECTED, "seconds%s", as_text);
+	snprintf(text, FIELD_EXPECTED, "seconds%s%s%s",
+	    !field->least                  ? ""
+	    : field->flags & FIELD_OR_NONE ? ", 0 or at least "
+	                                   : ", at least ",
+	    field->least ? duration_seconds(least, field->least) : "", as_text);
 }
 
 static void expect_count(const struct field *field, char text[FIELD_EXPECTED])

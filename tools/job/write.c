@@ -209,8 +209,9 @@ static int is_left_out(const struct writing *writing)
 	const struct field *field = writing->field;
 	uint32_t flags = writing->form == FIELD_LINE ? FIELD_OPTIONAL : FIELD_OPTIONAL | FIELD_MISSING;
 
+	/* A copy needs it all the same: the times of a period follow from it. */
 	if (field->kind == FIELD_DUE && writing->form != FIELD_LINE)
-		return ((const struct ww_job_info *)writing->from)->state == WW_JOB_BURIED;
+		return ((const struct ww_job_info *)writing->from)->state == WW_JOB_BURIED && !writing->now->is_exact;
 	if (!(field->flags & flags))
 		return 0;
 	return field->kind == FIELD_BYTES ? length_at(writing) == 0 : number_at(writing) == 0;

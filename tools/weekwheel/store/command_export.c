@@ -10,7 +10,6 @@
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
 #include "tools/weekwheel/jobs/jobs.h"
-#include "tools/weekwheel/store/limit_line.h"
 #include "tools/weekwheel/store/line.h"
 #include "tools/weekwheel/store/store.h"
 
@@ -31,12 +30,20 @@ struct export
 	const char *output;   /* NULL: standard output */
 	char part[NAME_ROOM]; /* its name until it is complete, or "" */
 	FILE *out;
+	struct buffer line;
 	int64_t shift;
 	uint64_t total, written;
 	uint64_t homeless;        /* jobs without a tube */
 	uint64_t reserved;        /* jobs that a worker has, if that is known */
 	uint64_t accepted, ended; /* counts of the store before the export */
 };
+
+static int write_line(struct export *export)
+{
+	fwrite(export->line.data, 1, export->line.size, export->out);
+	buffer_drop(&export->line, export->line.size);
+	return ferror(export->out) != 0;
+}
 
 static int write_job(const struct ww_job_info *info, void *context)
 {
@@ -47,21 +54,19 @@ static int write_job(const struct ww_job_info *info, void *context)
 		return 0;
 	}
 	export->reserved += info->state == WW_JOB_RESERVED;
-	line_write(export->out, info, export->shift);
+	if (line_write(&export->line, info, export->shift) || write_line(export))
+		return 1;
 	/* It is none of those that are counted. */
-	if (info->state == WW_JOB_ENDED)
-		return ferror(export->out) != 0;
-	if (++export->written % 1000 == 0)
+	if (info->state != WW_JOB_ENDED && ++export->written % 1000 == 0)
 		progress_show(export->written, export->total);
-	return ferror(export->out) != 0;
+	return 0;
 }
 
 static int write_limit(const struct ww_limit_info *info, void *context)
 {
-	const struct export *export = context;
+	struct export *export = context;
 
-	limit_line_write(export->out, info);
-	return ferror(export->out) != 0;
+	return line_write_limit(&export->line, info) || write_line(export);
 }
 
 /* ---- The file */
@@ -197,6 +202,7 @@ static int run(void *context)
 		error = ww_jobs_limit_list(store.jobs, NULL, write_limit, export);
 	if (!error)
 		error = store_each(&store, EVERY_STATE, write_job, export);
+	buffer_free(&export->line);
 	progress_clear();
 	if (!error)
 		say_changes(export, &store);
@@ -234,5 +240,5 @@ const struct jobs_command command_export = {
                 "\n"
                 "Examples, a backup, and the bodies of jobs that were buried:\n"
                 "  weekwheel export jobs --output jobs.json\n"
-                "  weekwheel export jobs | jq -r 'select(.state == \"buried\") | .body | @base64d'\n",
+                "  weekwheel export jobs | jq -r 'select(.state == \"buried\") | .body'\n",
 };

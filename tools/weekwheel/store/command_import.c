@@ -15,7 +15,6 @@
 #include "tools/weekwheel/input/input.h"
 #include "tools/weekwheel/input/keys.h"
 #include "tools/weekwheel/jobs/jobs.h"
-#include "tools/weekwheel/store/limit_line.h"
 #include "tools/weekwheel/store/line.h"
 #include "tools/weekwheel/store/store.h"
 
@@ -50,7 +49,7 @@ struct import {
 	uint64_t added, substitute; /* committed: new jobs, and jobs in place of others */
 	uint64_t first, last;       /* new ids */
 	uint64_t left_out;
-	struct limit_line *limits; /* to be set */
+	struct job_line *limits; /* to be set */
 	size_t limit_count, limit_room;
 	uint64_t limits_set;
 };
@@ -148,7 +147,8 @@ static int bury(struct import *import, const struct import_entry *entry, uint64_
 
 	if (!error) {
 		ww_jobs_free(jobs, lease.body);
-		error = ww_jobs_bury(jobs, id, lease.token, line->spec.priority, line->error[0] ? line->error : NULL);
+		error = ww_jobs_bury(
+		    jobs, id, lease.token, line->spec.priority, line->info.error[0] ? line->info.error : NULL);
 	}
 	if (import->store.is_shared && (error == WW_EINUSE || error == WW_ENOTFOUND || error == WW_ESTALE))
 		return leave_out(import, entry->number, "it was put, but not buried: a worker had it by then");
@@ -202,9 +202,9 @@ static int settle(struct import *import, const struct import_entry *entry, struc
 		if (error || put->result >= WW_PUT_KEPT)
 			return error;
 	}
-	if (entry->line.is_ended)
+	if (entry->line.info.state == WW_JOB_ENDED)
 		return end(import, entry, put->id);
-	return entry->line.is_buried ? bury(import, entry, put->id) : WW_OK;
+	return entry->line.info.state == WW_JOB_BURIED ? bury(import, entry, put->id) : WW_OK;
 }
 
 static void count(struct import *import)
@@ -226,8 +226,8 @@ static void forget(struct import *import)
 {
 
 	for (size_t i = 0; i < import->jobs; i++)
-		if (import->entries[i]->line.room > BODY_KEPT)
-			line_free(&import->entries[i]->line);
+		if (import->entries[i]->line.room.capacity > BODY_KEPT)
+			buffer_free(&import->entries[i]->line.room);
 	keys_free(import->keys);
 	import->keys = keys_new();
 	import->jobs = 0;
@@ -271,12 +271,9 @@ static int set_limits(struct import *import)
 	if (import->limit_count && open_place(import))
 		return -1;
 	for (size_t i = 0; i < import->limit_count; i++) {
-		const struct limit_line *line = &import->limits[i];
-		const struct ww_limit_ref ref = {.tube = line->tube,
-		    .group = line->group_length ? line->group : NULL,
-		    .group_length = line->group_length,
-		    .each = line->is_each};
-		int error = ww_jobs_limit_set(import->store.jobs, &ref, &line->limit);
+		struct job_line *line = &import->limits[i];
+		int error = ww_jobs_limit_set(import->store.jobs, &line->limit.ref, &line->limit.limit);
+		buffer_free(&line->room);
 		if (error) {
 			import->begun = 0;
 			return stop(import, error);
@@ -289,11 +286,12 @@ static int set_limits(struct import *import)
 
 static int take_limit(struct import *import, const char *text, size_t size)
 {
-	struct limit_line line;
-	const char *problem = limit_line_read(&line, text, size);
+	struct job_line line = {.room = {0}};
 
-	if (problem)
-		return leave_out(import, import->number, "%s", problem);
+	if (line_read_limit(&line, text, size)) {
+		buffer_free(&line.room);
+		return leave_out(import, import->number, "%s", line.problem);
+	}
 	import->limits = memory_grow(import->limits, &import->limit_room, import->limit_count, sizeof line);
 	import->limits[import->limit_count++] = line;
 	return import->store.is_shared ? set_limits(import) : 0;
@@ -368,9 +366,9 @@ static int set_time(struct import *import, struct import_entry *entry)
 
 	if (spec->flags & WW_JOB_AT && !(spec->flags & WW_JOB_WALL))
 		spec->due = shift > 0 && spec->due < (uint64_t)shift ? 0 : spec->due - (uint64_t)shift;
-	if (entry->line.is_ended && !shorten(import, spec))
+	if (entry->line.info.state == WW_JOB_ENDED && !shorten(import, spec))
 		return 0;
-	if (import->store.is_shared && (entry->line.is_buried || entry->line.is_ended))
+	if (import->store.is_shared && entry->line.info.state >= WW_JOB_BURIED)
 		hold_back(import, spec);
 	return 1;
 }
@@ -402,7 +400,7 @@ static int take_line(struct import *import, const char *text, size_t size)
 
 	if (strspn(text, " \t") >= size)
 		return 0;
-	if (limit_line_is(text, size))
+	if (line_is_limit(text, size))
 		return take_limit(import, text, size);
 	if (!entry)
 		entry = import->entries[place] = memory_zeroed(1, sizeof *entry);
@@ -413,11 +411,11 @@ static int take_line(struct import *import, const char *text, size_t size)
 		return -1;
 	if (check_key(import, entry, &same))
 		return -1;
-	message_excerpt(excerpt, sizeof excerpt, (const char *)entry->line.key, entry->line.spec.key_length);
+	message_excerpt(excerpt, sizeof excerpt, (const char *)entry->line.info.key, entry->line.spec.key_length);
 	if (same)
 		return leave_out(import, entry->number,
 		    "job %" PRIu64 " of tube %s has the key %s already; expected another, or --replace", same,
-		    entry->line.tube, excerpt);
+		    entry->line.info.tube, excerpt);
 	if (!set_time(import, entry))
 		return 0;
 	/* If check_key wrote the batch, this line is the first of the next. */
@@ -496,7 +494,7 @@ static void free_entries(struct import *import)
 {
 
 	for (size_t i = 0; i < BATCH_JOBS && import->entries[i]; i++) {
-		line_free(&import->entries[i]->line);
+		buffer_free(&import->entries[i]->line.room);
 		free(import->entries[i]);
 	}
 	free(import->entries);

@@ -54,7 +54,7 @@ static int list_one(const struct ww_limit_info *info, void *context)
 		return 0;
 	if (limits->count++ > 0)
 		v1_add(limits->request, ",");
-	v1_write(limits->request, job_limit_fields, 0, info, NULL);
+	v1_write(limits->request, job_limit_fields, JOB_SHOWN, info, NULL);
 	return !limits->request->status;
 }
 

@@ -73,7 +73,7 @@ class Load(threading.Thread):
 
 
 def ids_in(folder):
-    return {job["id"] for job in objects(alone.run(0, "export", folder).out)}
+    return {int(job["id"]) for job in objects(alone.run(0, "export", folder).out)}
 
 
 class Backup(Case):
@@ -150,7 +150,7 @@ class Backup(Case):
             ids = [int(client.put(delay=86400, body=b"x" * 3000).split()[1]) for _ in range(200)]
         assert ids[0] > 1000000, ids
         flip("jobs/index.db", os.path.getsize("jobs/index.db") // 2)
-        found = [json.loads(line)["id"] for line in alone.run(1, "export", "jobs").out.splitlines()]
+        found = [int(json.loads(line)["id"]) for line in alone.run(1, "export", "jobs").out.splitlines()]
         assert ids[0] in found and ids[-1] in found and 190 <= len(found) < 200, (len(found), found[-1:])
 
     def test_one_that_stalls_lets_nothing_grow(self):

@@ -22,8 +22,8 @@ from harness import PATIENCE, WEEKWHEEL, Case, Server, alone, check, equal, main
 from harness import exact_objects as objects
 
 # What an import keeps of a job.
-KEPT = ("tube", "key", "group", "state", "clock", "due", "period", "missed", "skip", "priority", "run", "attempts", "backoff",
-        "backoff_max", "unique", "keep", "body")
+KEPT = ("tube", "key", "key_base64", "group", "group_base64", "state", "clock", "due", "every", "missed", "skip", "priority", "run",
+        "attempts", "backoff", "backoff_max", "unique", "keep", "error", "body", "body_base64")
 SOON = 4102444800  # 2100
 
 
@@ -139,8 +139,8 @@ class Stores(StoreCase):
         for line, said in ((b'{"limit": "all", "tube": "a"}', "expected .tube., .each. or .group."),
                            (b'{"limit": "tube", "running": 1}', "the name of a tube"),
                            (b'{"limit": "group", "tube": "a", "running": 1}', "as 'group' of a limit"),
-                           (b'{"limit": "tube", "tube": "a", "running": -1}', "whole numbers"),
-                           (b'{"limit": "tube", "tube": "a", "starts": 1, "per": "x"}', "as 'per'"),
+                           (b'{"limit": "tube", "tube": "a", "running": -1}', "'running' is '-1'; expected a whole number"),
+                           (b'{"limit": "tube", "tube": "a", "starts": 1, "per": "x"}', "'per' is 'x'; expected seconds"),
                            (b'{"limit": "tube", "tube": "a", "starts": 9, "per": 0.0001}', "at most a million")):
             matches("standard input:1: .*" + said, alone.run(1, "import", "two", stdin=line).err)
 
@@ -159,7 +159,7 @@ class Stores(StoreCase):
         put("one", {"body": "", "due": 0})
         line = b'{"body": "", "clock": "%s", "due": 4102444800.123456789}\n'
         alone.run(0, "import", "one", stdin=line % b"wall" + line % b"elapsed")
-        equal([job["due"] for job in exported("one")][1:], ["4102444800.123456789"] * 2)
+        equal([job["due"] for job in exported("one")][1:], ["2100-01-01T00:00:00.123456789Z"] * 2)
 
     def test_many_jobs_are_imported_in_batches(self):
         jobs = [{"body": encoded(b"body %d" % i), "due": SOON + i, "key": encoded(b"%d" % i)} for i in range(5001)]
@@ -183,10 +183,10 @@ class Stores(StoreCase):
         equal(result.out, "1 job put, with new ids from 3 to 3, 2 left out\n")
         matches(r"^standard input:1: job 1 of tube default has the key 'k' already; .*--replace$", result.err)
         matches(r"^standard input:3: job 2 of tube default has the key 'b' already", result.err)
-        equal(exported("one")[0]["body"], encoded(b"old"))
+        equal(exported("one")[0]["body"], "old")
         equal(put("one", *new, options=["--replace"]).out, "3 jobs put, 3 in place of others\n")
         equal([(job["id"], job["body"], job["state"]) for job in exported("one")],
-              [(1, encoded(b"new"), "waiting"), (2, "", "waiting"), (3, "", "waiting")])
+              [(str(i), body, "ready") for i, body in enumerate(("new", "", ""), 1)])
         put("one", dict(new[0], state="buried"), options=["--replace"])
         equal(exported("one")[0]["state"], "buried")
         alone.run(0, "fsck", "one")
@@ -195,25 +195,25 @@ class Stores(StoreCase):
         ended = {"body": "", "key": "aw==", "state": "ended", "unique": 3600, "due": time.time() - 600}
         job = {"body": "", "key": "aw=="}
         equal(put("one", ended, dict(ended, key="Yg==", due=time.time() - 3600)).out, "1 job put, with new ids from 1 to 1\n")
-        equal([(line["state"], 2900 < float(line["left"]) <= 3000, line["key"]) for line in exported("one")], [("ended", True, "aw==")])
+        equal([(line["state"], 2900 < float(line["left"]) <= 3000, line["key"]) for line in exported("one")], [("ended", True, "k")])
         matches("^0 jobs in 0 tubes", alone.run(0, "fsck", "one").out)
         alone.run(0, "import", "two", stdin=alone.run(0, "export", "one").raw)
         result = put("two", job, status=1)
         matches("job 1 has the same key, which is not free yet, although it has ended; expected another, or --replace", result.err)
         equal(put("two", job, options=["--replace"]).out, "1 job put, 1 in place of others\n")
-        equal([line["state"] for line in exported("two")], ["waiting"])
+        equal([line["state"] for line in exported("two")], ["ready"])
         put("two", dict(job, unique=60), options=["--replace"])
         equal([float(line["unique"]) for line in exported("two")], [60])
         alone.run(0, "fsck", "two")
 
     def test_wrong_lines_are_named_and_left_out(self):
         wrong = {
-            '{"body": "", "unique": 5}': "expected a 'key' and no 'period' beside 'unique'",
+            '{"body": "", "unique": 5}': "expected a 'key' and no 'every' beside 'unique'",
             '{"body": "", "key": "aw==", "state": "ended"}': "expected seconds as 'unique'",
             "nonsense": "at byte 1: expected an object", "{}": "expected a 'body'", '{"body": ""': "at byte 12: expected",
             '{"body": ""} x': "at byte 12: expected", '[{"body": ""}]': "at byte 1: expected",
             '{"body": "x"}': "'body' is 'x'; expected", '{"body": "x==="}': "'body'", '{"body": 1}': "'body'",
-            '{"body": "eA==", "due": "1"}': "'due' is '1'; expected seconds", '{"body": "", "due": -1}': "'due'",
+            '{"body": "eA==", "due": "1"}': "'due' is '1'; expected a time", '{"body": "", "due": -1}': "'due'",
             '{"body": "", "due": 1e9}': "'due'", '{"body": "", "due": 99999999999}': "'due'",
             '{"body": "", "due": 9200000000}': "due in more than 146 years",
             '{"body": "", "left": 4611686019}': "'left'", '{"body": "", "run": 0.5}': "'run'",
@@ -221,10 +221,18 @@ class Stores(StoreCase):
             '{"body": "", "priority": 18446744073709551617}': "'priority'", '{"body": "", "attempts": 1.5}': "'attempts'",
             '{"body": "", "tube": ""}': "'tube'", '{"body": "", "tube": "%s"}' % ("t" * 201): "'tube'",
             '{"body": "", "tube": "%s"}' % ("t" * 9000): "'tube'", '{"body": "", "key": "%s"}' % ("A" * 272): "'key'",
-            '{"body": "", "key": 1}': "'key'", '{"body": "", "state": "ready"}': "'state' is 'ready'; expected",
+            '{"body": "", "key": 1}': "'key'", '{"body": "", "state": "odd"}': "'state' is 'odd'; expected",
             '{"body": "", "clock": "sun"}': "'clock'", '{"body": "", "missed": "none"}': "'missed'",
             '{"body": "", "body": ""}': "'body' is there twice", '{"body": "", "bdoy": ""}': "'bdoy' is nothing",
             '{"body": "", "error": {}}': "'error'", "\0": "at byte 1",
+            # Of the form that export writes, which its id, its due time or other members show.
+            '{"id": "1", "body": "", "key": 1}': "'key' is '1'; expected a text of 1 to 200 bytes",
+            '{"id": "1", "body": "", "due": 4102444800}': "'due' is '4102444800'; expected a time",
+            '{"every": 0, "body": "", "id": 1}': "'id' is '1'; expected a whole number as a string",
+            '{"body_base64": "x"}': "'body_base64' is 'x'; expected base64",
+            '{"body_base64": "", "body": ""}': "'body' is there twice",
+            '{"body_base64": "", "state": "waiting"}': "'state' is 'waiting'; expected",
+            '{"body_base64": "", "period": 1}': "'period' is nothing",
             r'{"body": "", "error": "\ud83d"}': "'error'", r'{"body": "", "error": "\ude00\ud83d"}': "'error'",
             r'{"body": "", "error": "a\u0000b"}': "'error'", r'{"body": "", "tube": "a\u0000b"}': "'tube'",
             r'{"body": "", "error": "\q"}': "'error'", r'{"body": "", "error": "\u12g4"}': "'error'",
@@ -411,7 +419,7 @@ class Damage(StoreCase):
         put("one", *[{"body": encoded(b"needle %d " % i + b"x" * 900), "due": SOON, "tube": f"t{i % 3}"}
                      for i in range(100)])
         def jobs(folder):
-            return [(job["id"], job["tube"], job["body"], round(float(job["due"]))) for job in exported(folder)]
+            return [(job["id"], job["tube"], job["body"], job["due"][:19]) for job in exported(folder)]
 
         before = jobs("one")
         result = alone.run(0, "recover", "one", "whole")
