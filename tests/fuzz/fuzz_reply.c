@@ -7,7 +7,7 @@
 
 #include "tools/common/json.h"
 #include "tools/weekwheel/jobs/client.h"
-#include "tools/weekwheel/jobs/fields.h"
+#include "tools/weekwheel/jobs/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,7 +16,7 @@ static void read_body(const struct reply *reply)
 	uint64_t counts[8];
 	char out[16];
 	struct json_value name, value;
-	struct field field;
+	struct yaml_field field;
 	size_t member = 0;
 	size_t at = 0;
 
@@ -31,8 +31,8 @@ static void read_body(const struct reply *reply)
 		json_decode(value, out, sizeof out);
 	json_text(body, reply->body_size, "key", out, sizeof out);
 	json_array(json_member(body, reply->body_size, "counts"), counts, 8);
-	field_text(body, reply->body_size, "name", out, sizeof out);
-	while (field_next(body, reply->body_size, &at, &field))
+	yaml_text(body, reply->body_size, "name", out, sizeof out);
+	while (yaml_next(body, reply->body_size, &at, &field))
 		if (field.value + field.value_size > body + reply->body_size)
 			abort();
 	free(body);

@@ -5,8 +5,8 @@
 
 #include "tools/common/memory.h"
 #include "tools/common/percent.h"
-#include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/jobs.h"
+#include "tools/weekwheel/jobs/yaml.h"
 
 enum { REASON = 1, REASON_MAX = 255 };
 
@@ -50,7 +50,7 @@ static int is_buried(struct client *client, uint64_t id)
 	struct reply reply;
 
 	return client_ask(client, &reply, "stats-job %" PRIu64, id) == 0 && reply_is(&reply, "OK") &&
-	       strcmp(field_text(reply.body, reply.body_size, "state", state, sizeof state), "buried") == 0;
+	       strcmp(yaml_text(reply.body, reply.body_size, "state", state, sizeof state), "buried") == 0;
 }
 
 /* Only the client that has a job reserved may bury it. What is buried already keeps its reason unless there is a new one. */
@@ -71,7 +71,7 @@ static int bury_one(struct bury *bury, int own, uint64_t id)
 	if (client_expect(client, &reply, "RESERVED", what, "reserve-job %" PRIu64, id) ||
 	    client_expect(client, &reply, "OK", what, "stats-job %" PRIu64, id))
 		return -1;
-	priority = field_whole(reply.body, reply.body_size, "pri");
+	priority = yaml_whole(reply.body, reply.body_size, "pri");
 	if (client_expect(client, &reply, "BURIED", what,
 	        own ? "bury-job %" PRIu64 " %" PRIu64 " %s" : "bury %" PRIu64 " %" PRIu64, id, priority,
 	        *bury->reason ? bury->reason : "buried%20by%20hand"))

@@ -5,15 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/common/base64.h"
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
+#include "tools/common/utf8.h"
 #include "tools/weekwheel/jobs/listing.h"
 
-/* Base64 is decoded three bytes at a time. */
-enum { SCHEDULE = 1, LIMIT, REPORT_MAX = 4096, REPORT_ROOM = (REPORT_MAX / 3 + 1) * 3 };
+enum { SCHEDULE = 1, LIMIT, REPORT_MAX = 4096 };
 
 struct history_command {
 	struct jobs jobs;
@@ -22,6 +21,7 @@ struct history_command {
 	uint64_t limit;
 	uint64_t shown;
 	int output;
+	struct buffer room;
 };
 
 static const struct option table[] = {
@@ -62,25 +62,22 @@ static int take_option(void *context, struct options *options, int id)
 
 /* What weekwheel work reports is JSON; others may report anything. */
 struct worked {
-	char bytes[REPORT_ROOM + 1];
+	char bytes[REPORT_MAX + 1];
 	size_t size;
 	int is_object;
 	char worker[100];
 	char seconds[DURATION_TEXT];
-	char output[REPORT_ROOM + 1];
+	char output[REPORT_MAX + 1];
 };
 
-static void read_report(struct worked *worked, const char *line, size_t size)
+static void read_report(struct worked *worked, const struct ww_job_run *run)
 {
-	struct json_value report = json_member(line, size, "report");
 	struct json_value output;
 	struct duration_problem problem;
 	uint64_t ns;
-	long length = report.kind == JSON_STRING && report.size <= BASE64_SIZE(REPORT_ROOM)
-	                  ? base64_decode(worked->bytes, report.text, report.size)
-	                  : 0;
 
-	worked->size = length > 0 ? (size_t)length : 0;
+	worked->size = run->report_length < REPORT_MAX ? run->report_length : REPORT_MAX;
+	memcpy(worked->bytes, run->report, worked->size);
 	worked->bytes[worked->size] = 0;
 	output = json_member(worked->bytes, worked->size, "output");
 	worked->is_object = output.kind == JSON_STRING;
@@ -115,20 +112,15 @@ static void write_lines(const char *text)
 	}
 }
 
-static void write_run(const struct history_command *history, const char *line, size_t size, const struct worked *worked)
+static void write_run(const struct history_command *history, const struct ww_job_run *run, const struct worked *worked)
 {
-	char outcome[20], ended[40], when[DURATION_TEXT], tube[JOBS_TUBE_MAX + 1];
-	char key[JOBS_KEY_TEXT], shown[JOBS_KEY_MAX + 4], error[800];
-	struct duration_problem problem;
-	uint64_t ns = 0;
+	char when[DURATION_TEXT], shown[JOBS_KEY_MAX + 4];
 
-	(void)duration_parse(json_text(line, size, "ended", ended, sizeof ended), &ns, &problem);
-	printf("%s  %-9s  attempt %" PRIu64 "  %s", time_format(when, ns),
-	    json_text(line, size, "outcome", outcome, sizeof outcome), json_whole(line, size, "attempt"),
-	    json_text(line, size, "tube", tube, sizeof tube));
-	if (*json_text(line, size, "key", key, sizeof key))
-		printf(" %s", jobs_key_show(key, shown, sizeof shown));
-	printf("  job %" PRIu64, json_whole(line, size, "id"));
+	printf("%s  %-9s  attempt %" PRIu32 "  %s", time_format(when, run->ended), job_events[run->outcome],
+	    run->attempt, run->tube);
+	if (run->key_length)
+		printf(" %s", utf8_show(run->key, run->key_length, shown, sizeof shown));
+	printf("  job %" PRIu64, run->job);
 	if (*worked->seconds)
 		printf("  %s", worked->seconds);
 	if (*worked->worker)
@@ -136,8 +128,8 @@ static void write_run(const struct history_command *history, const char *line, s
 	for (const char *at = worked->worker; *at; at++)
 		write_byte(*at == '\n' ? '.' : *at);
 	putchar('\n');
-	if (*json_text(line, size, "error", error, sizeof error))
-		write_lines(error);
+	if (*run->error)
+		write_lines(run->error);
 	if (history->output)
 		write_lines(worked->is_object ? worked->output : worked->bytes);
 }
@@ -145,18 +137,19 @@ static void write_run(const struct history_command *history, const char *line, s
 static void take_run(void *context, const char *line, size_t size)
 {
 	struct history_command *history = context;
+	struct ww_job_run run = {.tube = "", .key = "", .error = "", .report = ""};
 	struct worked worked;
 
 	if (history->shown >= history->limit)
 		return;
 	history->shown++;
+	listing_read(job_run_fields, &run, line, size, &history->room);
 	if (history->jobs.json) {
-		fwrite(line, 1, size, stdout);
-		putchar('\n');
+		listing_write(job_run_fields, JOB_BODY, &run);
 		return;
 	}
-	read_report(&worked, line, size);
-	write_run(history, line, size, &worked);
+	read_report(&worked, &run);
+	write_run(history, &run, &worked);
 }
 
 /* Where only some were asked for, others may be kept. */

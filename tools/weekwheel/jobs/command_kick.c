@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/tubes.h"
+#include "tools/weekwheel/jobs/yaml.h"
 
 enum { ID = 1, MOST };
 

@@ -9,9 +9,9 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/number.h"
-#include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
+#include "tools/weekwheel/jobs/yaml.h"
 
 enum { RUNNING = 1, RATE, BURST, GROUP, EACH, CLEAR, BURST_MOST = 1000000 };
 
@@ -211,7 +211,7 @@ static int held_by_each(struct limit_command *limit, const char *tube, uint64_t 
 	if (client_ask(&limit->jobs.client, &reply, "stats-tube %s", tube))
 		return -1;
 	if (reply_is(&reply, "OK"))
-		all = field_whole(reply.body, reply.body_size, "current-jobs-held");
+		all = yaml_whole(reply.body, reply.body_size, "current-jobs-held");
 	else if (!reply_is(&reply, "NOT_FOUND")) /* a tube that became empty meanwhile is gone */
 		return reply_refused(&limit->jobs.client, &reply, tube);
 	*held = all > others ? all - others : 0;

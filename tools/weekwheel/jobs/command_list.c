@@ -8,6 +8,7 @@
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
+#include "tools/common/utf8.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/listing.h"
 #include "tools/weekwheel/jobs/table.h"
@@ -30,10 +31,11 @@ static const struct option table[] = {
 
 /* What --sort can name. */
 static const struct order {
-	const char *name, *member; /* NULL: when it is due */
-	int is_text, is_key;
-} orders[] = {{"due", NULL, 0, 0}, {"priority", "priority", 0, 0}, {"tube", "tube", 1, 0}, {"key", "key", 0, 1},
-    {"state", "state", 1, 0}, {"attempts", "tries", 0, 0}, {"bytes", "length", 0, 0}, {"error", "error", 1, 0}};
+	const char *name, *member;
+	enum { BY_DUE, BY_KEY, BY_NUMBER, BY_TEXT } by;
+} orders[] = {{"due", NULL, BY_DUE}, {"priority", "priority", BY_NUMBER}, {"tube", "tube", BY_TEXT},
+    {"key", NULL, BY_KEY}, {"state", "state", BY_TEXT}, {"attempts", "tries", BY_NUMBER},
+    {"bytes", "length", BY_NUMBER}, {"error", "error", BY_TEXT}};
 
 /* Few jobs have a group. */
 enum { GROUP_COLUMN = 4 };
@@ -51,6 +53,7 @@ struct list_command {
 	struct sortable *kept;
 	size_t count, capacity;
 	struct text_table table;
+	struct buffer room;
 };
 
 static int take_sort(struct list_command *list, const struct options *options)
@@ -87,81 +90,58 @@ static int take_option(void *context, struct options *options, int id)
 	}
 }
 
-static int is_wanted(const struct list_command *list, const char *line, size_t size)
+static int is_wanted(const struct list_command *list, const struct ww_job_info *job)
 {
-	char state[20];
-	uint64_t due;
-
 	if (!list->from && !list->to)
 		return 1;
-	due = listing_due(line, size);
-	return strcmp(json_text(line, size, "state", state, sizeof state), "buried") != 0 && due >= list->from &&
-	       (!list->to || due < list->to);
+	return job->state != WW_JOB_BURIED && job->due >= list->from && (!list->to || job->due < list->to);
 }
 
-static void add_due(struct list_command *list, const char *line, size_t size, const char *state)
+static void add_bytes(struct list_command *list, const void *bytes, size_t length)
 {
-	char left_text[40], text[DURATION_TEXT];
-	struct duration_problem problem;
-	uint64_t left = 0;
+	char shown[300];
 
-	json_text(line, size, "left", left_text, sizeof left_text);
-	if (strcmp(state, "buried") == 0 || duration_parse(left_text, &left, &problem)) {
-		table_cell(&list->table, "-");
-		table_cell(&list->table, "-");
-		return;
-	}
-	table_cell(&list->table, "%s",
-	    strcmp(state, "ended") == 0     ? "-"
-	    : strcmp(state, "delayed") == 0 ? time_format_zone(text, listing_due(line, size))
-	                                    : "now");
-	table_cell(&list->table, "%s", left ? duration_format(text, left) : "-");
+	table_cell(&list->table, "%s", length ? utf8_show(bytes, length, shown, sizeof shown) : "-");
 }
 
-static void add_period(struct list_command *list, const char *line, size_t size)
+static void add_due(struct list_command *list, const struct ww_job_info *job)
 {
-	char every[40], text[DURATION_TEXT];
-	struct duration_problem problem;
-	uint64_t ns;
+	char text[DURATION_TEXT];
+	int is_dated = job->state == WW_JOB_DELAYED;
+	int is_none = job->state == WW_JOB_BURIED || job->state == WW_JOB_ENDED;
 
-	if (duration_parse(json_text(line, size, "every", every, sizeof every), &ns, &problem))
-		ns = 0;
-	table_cell(&list->table, "%s", ns ? duration_format(text, ns) : "-");
+	table_cell(&list->table, "%s", is_none ? "-" : is_dated ? time_format_zone(text, job->due) : "now");
+	table_cell(
+	    &list->table, "%s", job->left && job->state != WW_JOB_BURIED ? duration_format(text, job->left) : "-");
 }
 
-static void add_row(struct list_command *list, const char *line, size_t size)
+static void add_row(struct list_command *list, const struct ww_job_info *job)
 {
-	char state[20], text[CLIENT_LINE], shown[300];
-	uint64_t attempts = json_whole(line, size, "attempts");
-	uint64_t made = listing_attempts(line, size);
+	char text[DURATION_TEXT];
+	uint32_t made = listing_attempts(job);
 
-	table_cell(&list->table, "%" PRIu64, json_whole(line, size, "id"));
-	table_cell(&list->table, "%s", json_text(line, size, "state", state, sizeof state));
-	table_cell(&list->table, "%s", json_text(line, size, "tube", text, sizeof text));
-	json_text(line, size, "key", text, sizeof text);
-	table_cell(&list->table, "%s", *text ? jobs_key_show(text, shown, sizeof shown) : "-");
-	json_text(line, size, "group", text, sizeof text);
-	table_cell(&list->table, "%s", *text ? jobs_key_show(text, shown, sizeof shown) : "-");
-	add_due(list, line, size, state);
-	add_period(list, line, size);
-	table_cell(&list->table, "%" PRIu64, json_whole(line, size, "priority"));
-	if (attempts)
-		table_cell(&list->table, "%" PRIu64 "/%" PRIu64, made, attempts);
+	table_cell(&list->table, "%" PRIu64, job->id);
+	table_cell(&list->table, "%s", job_states[job->state]);
+	table_cell(&list->table, "%s", job->tube);
+	add_bytes(list, job->key, job->key_length);
+	add_bytes(list, job->group, job->group_length);
+	add_due(list, job);
+	table_cell(&list->table, "%s", job->period ? duration_format(text, job->period) : "-");
+	table_cell(&list->table, "%" PRIu32, job->priority);
+	if (job->attempts)
+		table_cell(&list->table, "%" PRIu32 "/%" PRIu32, made, job->attempts);
 	else
-		table_cell(&list->table, "%" PRIu64, made);
-	table_cell(&list->table, "%" PRIu64, json_whole(line, size, "length"));
-	json_text(line, size, "error", text, sizeof text);
-	table_cell(&list->table, "%s", *text ? text : "-");
+		table_cell(&list->table, "%" PRIu32, made);
+	table_cell(&list->table, "%zu", job->body_length);
+	table_cell(&list->table, "%s", *job->error ? job->error : "-");
 }
 
-static void show(struct list_command *list, const char *line, size_t size)
+static void show(struct list_command *list, const struct ww_job_info *job)
 {
-	if (list->jobs.json) {
-		fwrite(line, 1, size, stdout);
-		putchar('\n');
-	} else {
-		add_row(list, line, size);
-	}
+	if (list->jobs.json)
+		listing_write(job_fields, JOB_SHOWN, job);
+	else
+		add_row(list, job);
 	list->shown++;
 }
 
@@ -174,26 +154,28 @@ struct sortable {
 	char text[JOBS_KEY_TEXT];
 };
 
-static void keep(struct list_command *list, const char *line, size_t size)
+static void keep(struct list_command *list, const char *line, size_t size, const struct ww_job_info *job)
 {
-	const struct order *order = list->order;
 	struct sortable *kept;
-	char state[20], key[JOBS_KEY_TEXT];
 
 	list->kept = memory_grow(list->kept, &list->capacity, list->count, sizeof *list->kept);
 	kept = &list->kept[list->count++];
 	*kept = (struct sortable){.line = memory_zeroed(size, 1), .size = size};
 	memcpy(kept->line, line, size);
-	if (order->is_text)
-		json_text(line, size, order->member, kept->text, sizeof kept->text);
-	else if (order->is_key)
-		jobs_key_show(json_text(line, size, "key", key, sizeof key), kept->text, sizeof kept->text);
-	else if (order->member)
-		kept->number = json_whole(line, size, order->member);
-	else if (strcmp(json_text(line, size, "state", state, sizeof state), "buried") == 0)
-		kept->number = UINT64_MAX; /* it is not due at all */
-	else
-		kept->number = listing_due(line, size);
+	switch (list->order->by) {
+	case BY_DUE:
+		/* A buried job is not due at all. */
+		kept->number = job->state == WW_JOB_BURIED ? UINT64_MAX : job->due;
+		break;
+	case BY_KEY:
+		utf8_show((const char *)job->key, job->key_length, kept->text, sizeof kept->text);
+		break;
+	case BY_NUMBER:
+		kept->number = json_whole(line, size, list->order->member);
+		break;
+	default:
+		json_text(line, size, list->order->member, kept->text, sizeof kept->text);
+	}
 }
 
 static int compare(const void *a, const void *b)
@@ -206,11 +188,15 @@ static int compare(const void *a, const void *b)
 
 static void show_sorted(struct list_command *list)
 {
+	struct ww_job_info job;
+
 	if (list->count)
 		qsort(list->kept, list->count, sizeof *list->kept, compare);
 	for (size_t i = 0; i < list->count; i++) {
-		if (list->shown < list->limit)
-			show(list, list->kept[i].line, list->kept[i].size);
+		if (list->shown < list->limit) {
+			listing_job(&job, list->kept[i].line, list->kept[i].size, &list->room);
+			show(list, &job);
+		}
 		free(list->kept[i].line);
 	}
 	if (!list->jobs.json && list->shown)
@@ -221,13 +207,15 @@ static void show_sorted(struct list_command *list)
 static void take_line(void *context, const char *line, size_t size)
 {
 	struct list_command *list = context;
+	struct ww_job_info job;
 
-	if (!is_wanted(list, line, size))
+	listing_job(&job, line, size, &list->room);
+	if (!is_wanted(list, &job))
 		return;
 	if (list->order)
-		keep(list, line, size);
+		keep(list, line, size, &job);
 	else if (list->shown < list->limit)
-		show(list, line, size);
+		show(list, &job);
 }
 
 static int write_pages(struct list_command *list)
@@ -298,6 +286,7 @@ static int run(void *context)
 	list->table.optional = GROUP_COLUMN;
 	failed = write_pages(list);
 	table_free(&list->table);
+	buffer_free(&list->room);
 	return failed;
 }
 

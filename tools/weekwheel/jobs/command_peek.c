@@ -10,8 +10,8 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/utf8.h"
-#include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/listing.h"
+#include "tools/weekwheel/jobs/yaml.h"
 
 enum { READY = 1, DELAYED, BURIED };
 
@@ -96,84 +96,39 @@ static void write_field(const char *name, const char *value)
 	printf("%-24s %s\n", name, *value ? value : "-");
 }
 
-static void write_span(const char *line, size_t size, const char *name)
+static void write_span(const char *name, uint64_t ns)
 {
-	char seconds[40], text[DURATION_TEXT];
-	struct duration_problem problem;
-	uint64_t ns;
+	char text[DURATION_TEXT];
 
-	if (duration_parse(json_text(line, size, name, seconds, sizeof seconds), &ns, &problem) == 0 && ns)
+	if (ns)
 		write_field(name, duration_format(text, ns));
 }
 
-static void write_due(const char *line, size_t size)
+static void write_more(const struct ww_job_info *job)
 {
-	char text[DURATION_TEXT];
-	uint64_t due = listing_due(line, size);
+	char text[DURATION_TEXT], shown[CLIENT_LINE];
 
-	write_field("due", due ? time_format_zone(text, due) : "");
-}
-
-static void write_more(const char *line, size_t size)
-{
-	char text[CLIENT_LINE], shown[CLIENT_LINE];
-	uint64_t limit = json_whole(line, size, "attempts");
-
-	json_text(line, size, "key", text, sizeof text);
-	write_field("key", jobs_key_show(text, shown, sizeof shown));
-	json_text(line, size, "group", text, sizeof text);
-	if (*text)
-		write_field("group", jobs_key_show(text, shown, sizeof shown));
-	printf("%-24s %" PRIu64 "\n", "version", json_whole(line, size, "version"));
-	write_due(line, size);
-	write_span(line, size, "every");
-	write_span(line, size, "backoff");
-	write_span(line, size, "keep");
-	write_span(line, size, "unique");
-	write_span(line, size, "debounced");
-	printf("%-24s %" PRIu64, "attempts", listing_attempts(line, size));
-	printf(limit ? " of %" PRIu64 "\n" : "\n", limit);
-	json_text(line, size, "error", text, sizeof text);
-	write_field("error", utf8_show(text, strlen(text), shown, sizeof shown));
-}
-
-/* Members as the verb has them, and none that the statistics have. */
-static void write_more_json(const char *line, size_t size)
-{
-	static const char *const names[] = {"key", "group", "version", "due", "clock", "every", "backoff", "keep",
-	    "unique", "debounced", "attempts", "tries", "error"};
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		struct json_value value = json_member(line, size, names[i]);
-		const char *quote = value.kind == JSON_STRING ? "\"" : "";
-
-		if (value.kind != JSON_NONE)
-			printf(", \"%s\": %s%.*s%s", names[i], quote, (int)value.size, value.text, quote);
-	}
-}
-
-static void show(const struct peek_command *peek, const struct reply *more)
-{
-	int has_more = reply_is(more, "OK") && json_whole(more->body, more->body_size, "id");
-
-	if (peek->jobs.json) {
-		if (has_more)
-			write_more_json(more->body, more->body_size);
-		fputs(", \"body\": ", stdout);
-		json_write_base64(stdout, peek->bytes, peek->size);
-		puts("}");
-		return;
-	}
-	if (has_more)
-		write_more(more->body, more->body_size);
-	putchar('\n');
-	show_body(peek);
+	write_field("key", utf8_show((const char *)job->key, job->key_length, shown, sizeof shown));
+	if (job->group_length)
+		write_field("group", utf8_show((const char *)job->group, job->group_length, shown, sizeof shown));
+	printf("%-24s %" PRIu64 "\n", "version", job->version);
+	write_field("due", job->due ? time_format_zone(text, job->due) : "");
+	write_span("every", job->period);
+	write_span("backoff", job->backoff);
+	write_span("keep", job->keep);
+	write_span("unique", job->hold);
+	write_span("debounced", job->debounce);
+	printf("%-24s %" PRIu32, "attempts", listing_attempts(job));
+	printf(job->attempts ? " of %" PRIu32 "\n" : "\n", job->attempts);
+	write_field("error", utf8_show(job->error, strlen(job->error), shown, sizeof shown));
 }
 
 static int run(void *context)
 {
 	struct peek_command *peek = context;
 	struct client *client = &peek->jobs.client;
+	struct buffer room = {0};
+	struct ww_job_info job;
 	struct reply reply;
 	uint64_t id;
 
@@ -188,15 +143,25 @@ static int run(void *context)
 	}
 	if (client_expect(client, &reply, "OK", "peek", "stats-job %" PRIu64, id))
 		return -1;
-	if (peek->jobs.json) {
-		putchar('{');
-		fields_write_json(stdout, reply.body, reply.body_size);
-	} else {
-		fields_write_text(stdout, reply.body, reply.body_size);
-	}
+	listing_stats(&job, reply.body, reply.body_size);
+	if (!peek->jobs.json)
+		yaml_write_text(stdout, reply.body, reply.body_size);
 	if (client_ask(client, &reply, "list-delayed id=%" PRIu64, id))
 		return -1;
-	show(peek, &reply);
+	if (reply_is(&reply, "OK") && json_whole(reply.body, reply.body_size, "id") == id) {
+		listing_job(&job, reply.body, reply.body_size, &room);
+		if (!peek->jobs.json)
+			write_more(&job);
+	}
+	job.body = peek->bytes;
+	job.body_length = peek->size;
+	if (peek->jobs.json) {
+		listing_write(job_fields, JOB_SHOWN | JOB_BODY, &job);
+	} else {
+		putchar('\n');
+		show_body(peek);
+	}
+	buffer_free(&room);
 	return 0;
 }
 
@@ -212,7 +177,7 @@ const struct jobs_command command_peek = {
     .usage = "Usage: weekwheel peek [OPTION]... ID\n"
              "       weekwheel peek [OPTION]... --key KEY | --ready | --delayed | --buried\n"
              "\n"
-             "Show a job and its body, without reserving it. With --json the body is in base64.\n",
+             "Show a job and its body, without reserving it.\n",
     .examples = "Examples:\n"
                 "  weekwheel peek 17\n"
                 "  weekwheel peek --tube mail --buried --body >body\n",

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "tools/common/duration.h"
-#include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/table.h"
 #include "tools/weekwheel/jobs/tubes.h"
+#include "tools/weekwheel/jobs/yaml.h"
 
 struct stats {
 	struct jobs jobs;
@@ -46,14 +46,14 @@ static void write_object(const struct reply *reply, void *context)
 {
 	(void)context;
 	putchar('{');
-	fields_write_json(stdout, reply->body, reply->body_size);
+	yaml_write_json(stdout, reply->body, reply->body_size);
 	puts("}");
 }
 
 static void write_fields(const struct reply *reply, void *context)
 {
 	(void)context;
-	fields_write_text(stdout, reply->body, reply->body_size);
+	yaml_write_text(stdout, reply->body, reply->body_size);
 }
 
 static int server_stats(struct stats *stats)

@@ -5,22 +5,23 @@
 
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
-
-enum { STATES = 5 };
+#include "tools/common/memory.h"
+#include "tools/weekwheel/jobs/yaml.h"
+#include "weekwheel/driver.h"
 
 int listing_states(struct listing *listing, const struct options *options)
 {
-	static const char *const names[STATES] = {"delayed", "ready", "reserved", "buried", "ended"};
 	const char *at = options->value;
 
 	listing->states = options->value;
 	for (;;) {
 		size_t length = strcspn(at, ",");
-		size_t i = 0;
+		int state = WW_JOB_DELAYED;
 
-		while (i < STATES && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0))
-			i++;
-		if (i == STATES)
+		while (job_states[state] &&
+		       (strlen(job_states[state]) != length || memcmp(job_states[state], at, length) != 0))
+			state++;
+		if (!job_states[state])
 			return options_bad_value(options, "state",
 			    "delayed, ready, reserved, buried or ended, or several with commas between");
 		if (!at[length])
@@ -29,25 +30,77 @@ int listing_states(struct listing *listing, const struct options *options)
 	}
 }
 
-uint64_t listing_due(const char *line, size_t size)
+void listing_read(const struct field *fields, void *to, const char *line, size_t size, struct buffer *room)
 {
-	char text[40];
-	struct duration_problem problem;
-	uint64_t ns;
-	int is_wall = strcmp(json_text(line, size, "clock", text, sizeof text), "wall") == 0;
+	struct json_value name, value;
+	size_t at = 0;
+	char *free;
+	int is_base64;
 
-	json_text(line, size, is_wall ? "due" : "left", text, sizeof text);
-	if (duration_parse(text, &ns, &problem))
-		ns = 0;
-	return is_wall ? ns : time_now() + ns;
+	buffer_drop(room, room->size);
+	if (buffer_reserve(room, size + 1))
+		memory_exhausted();
+	free = room->data;
+	while (json_next(line, size, &at, &name, &value) > 0) {
+		const struct field *field = field_find(fields, ~0u, name, &is_base64);
+
+		if (field && field->out.size > 0)
+			(void)field_take(field, to, value, is_base64, FIELD_LINE, &free);
+	}
 }
 
-uint64_t listing_attempts(const char *line, size_t size)
+void listing_job(struct ww_job_info *info, const char *line, size_t size, struct buffer *room)
 {
-	char state[20];
+	*info = (struct ww_job_info){.state = WW_JOB_READY};
+	listing_read(job_fields, info, line, size, room);
+	if (!(info->flags & WW_JOB_WALL))
+		info->due = time_now() + info->left;
+}
 
-	return json_whole(line, size, "tries") +
-	       (strcmp(json_text(line, size, "state", state, sizeof state), "reserved") == 0);
+static uint64_t seconds_of(const char *yaml, size_t size, const char *name)
+{
+	return yaml_whole(yaml, size, name) * WW_SECOND;
+}
+
+void listing_stats(struct ww_job_info *info, const char *yaml, size_t size)
+{
+	char text[20];
+
+	*info = (struct ww_job_info){.id = yaml_whole(yaml, size, "id"),
+	    .state = WW_JOB_READY,
+	    .priority = (uint32_t)yaml_whole(yaml, size, "pri"),
+	    .created = time_now() - seconds_of(yaml, size, "age"),
+	    .delay = seconds_of(yaml, size, "delay"),
+	    .left = seconds_of(yaml, size, "time-left"),
+	    .run = seconds_of(yaml, size, "ttr"),
+	    .reserves = (uint32_t)yaml_whole(yaml, size, "reserves"),
+	    .timeouts = (uint32_t)yaml_whole(yaml, size, "timeouts"),
+	    .releases = (uint32_t)yaml_whole(yaml, size, "releases"),
+	    .buries = (uint32_t)yaml_whole(yaml, size, "buries"),
+	    .kicks = (uint32_t)yaml_whole(yaml, size, "kicks")};
+	info->due = time_now() + info->left;
+	yaml_text(yaml, size, "tube", info->tube, sizeof info->tube);
+	yaml_text(yaml, size, "state", text, sizeof text);
+	for (int state = WW_JOB_DELAYED; state <= WW_JOB_BURIED; state++)
+		if (strcmp(text, job_states[state]) == 0)
+			info->state = (enum ww_job_state)state;
+}
+
+void listing_write(const struct field *fields, uint32_t where, const void *from)
+{
+	const struct field_moment now = {0};
+	struct buffer out = {0};
+
+	if (buffer_append(&out, "{", 1) | field_write(&out, fields, where, from, FIELD_PLAIN, &now) |
+	    buffer_append(&out, "}\n", 2))
+		memory_exhausted();
+	fwrite(out.data, 1, out.size, stdout);
+	buffer_free(&out);
+}
+
+uint32_t listing_attempts(const struct ww_job_info *info)
+{
+	return info->tries + (info->state == WW_JOB_RESERVED);
 }
 
 static int ask(const struct listing *listing, struct client *client, uint64_t limit, struct reply *reply)

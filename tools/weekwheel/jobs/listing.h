@@ -3,6 +3,7 @@
 
 /* Reads the jobs, or runs of jobs, that match some conditions, page by page, as lines of JSON. For list, and for cancel and purge. */
 
+#include "tools/job/job.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
 struct listing {
@@ -26,12 +27,21 @@ typedef void listing_fn(void *context, const char *line, size_t size);
 int listing_page(struct listing *listing, struct client *client, uint64_t limit, listing_fn *fn, void *context);
 
 /*
- * Return when the job of the line is due, as Unix time. A job on elapsed time has no date, only the time left. The server
- * knows no date for such a job, which is why list compares --from and --to itself.
+ * Read what a table names of a line; what its struct points to is written to *room. A value that is missing, or is not what
+ * it should be, is 0 or empty.
  */
-uint64_t listing_due(const char *line, size_t size);
+void listing_read(const struct field *fields, void *to, const char *line, size_t size, struct buffer *room);
+
+/* The same of a job. Its due time is Unix time on either clock: a job on elapsed time has only the time left. */
+void listing_job(struct ww_job_info *info, const char *line, size_t size, struct buffer *room);
+
+/* Fill in what beanstalkd tells of a job. */
+void listing_stats(struct ww_job_info *info, const char *yaml, size_t size);
+
+/* Write the members of these objects as an object in a line. */
+void listing_write(const struct field *fields, uint32_t where, const void *from);
 
 /* Return how many attempts the job has had of those that its limit counts. A kick starts them anew. */
-uint64_t listing_attempts(const char *line, size_t size);
+uint32_t listing_attempts(const struct ww_job_info *info);
 
 #endif

@@ -9,6 +9,7 @@
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
+#include "tools/weekwheel/jobs/listing.h"
 #include "tools/weekwheel/jobs/put.h"
 
 /* Return whether the job needs weekwheeld: beanstalkd has whole seconds, and neither keys nor periods. */
@@ -150,16 +151,16 @@ static void say_json(const struct put_options *put, const struct result *result,
 /* The due time of a debounced job depends on when the first put was, which the server knows. */
 static uint64_t debounced_until(struct put_options *put, uint64_t id, uint64_t now)
 {
-	struct duration_problem problem;
-	char text[DURATION_TEXT];
+	struct buffer room = {0};
+	struct ww_job_info job;
 	struct reply reply;
-	uint64_t left;
 
 	if (client_ask(&put->jobs.client, &reply, "list-delayed id=%" PRIu64, id) || !reply_is(&reply, "OK") ||
-	    !*json_text(reply.body, reply.body_size, "left", text, sizeof text) ||
-	    duration_parse(text, &left, &problem))
+	    json_whole(reply.body, reply.body_size, "id") != id)
 		return 0;
-	return now + left;
+	listing_job(&job, reply.body, reply.body_size, &room);
+	buffer_free(&room);
+	return now + job.left;
 }
 
 static void say(struct put_options *put, const struct result *result, uint64_t id, uint64_t version)

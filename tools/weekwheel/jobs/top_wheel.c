@@ -4,8 +4,8 @@
 
 #include "tools/common/clock.h"
 #include "tools/common/duration.h"
-#include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/top.h"
+#include "tools/weekwheel/jobs/yaml.h"
 
 /*
  * For a forecast the server reads its index as far as the forecast reaches. A wheel with a longer turn is therefore
@@ -201,10 +201,10 @@ static int read_server(struct jobs *jobs, struct top_sample *sample)
 	text = reply.body;
 	size = reply.body_size;
 	tube_fill(&sample->all, &reply);
-	field_text(text, size, "version", sample->all.name, sizeof sample->all.name);
-	field_text(text, size, "oldest-ready", sample->oldest, sizeof sample->oldest);
-	sample->uptime = field_whole(text, size, "uptime");
-	sample->workers = field_whole(text, size, "current-workers");
+	yaml_text(text, size, "version", sample->all.name, sizeof sample->all.name);
+	yaml_text(text, size, "oldest-ready", sample->oldest, sizeof sample->oldest);
+	sample->uptime = yaml_whole(text, size, "uptime");
+	sample->workers = yaml_whole(text, size, "current-workers");
 	return 0;
 }
 

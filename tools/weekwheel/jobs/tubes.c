@@ -10,13 +10,13 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/suggest.h"
-#include "tools/weekwheel/jobs/fields.h"
+#include "tools/weekwheel/jobs/yaml.h"
 
 /* Of so many tubes a near name is sought. */
 enum { NEAR_MAX = 1000 };
 
 /* A name from the server goes back into a command, so a name that could break the command is left out. */
-static int is_name(const struct field *field)
+static int is_name(const struct yaml_field *field)
 {
 
 	for (size_t i = 0; i < field->value_size; i++)
@@ -38,10 +38,10 @@ static struct tube_row *add(struct tube_rows *tubes)
 
 static void take_names(const struct reply *reply, struct tube_rows *tubes)
 {
-	struct field field;
+	struct yaml_field field;
 	size_t at = 0;
 
-	while (field_next(reply->body, reply->body_size, &at, &field))
+	while (yaml_next(reply->body, reply->body_size, &at, &field))
 		if (field.name_size == 0 && is_name(&field))
 			memcpy(add(tubes)->name, field.value, field.value_size);
 	if (tubes->count)
@@ -152,17 +152,17 @@ void tube_fill(struct tube_row *tube, const struct reply *reply)
 	const char *text = reply->body;
 	size_t size = reply->body_size;
 
-	field_text(text, size, "name", tube->name, sizeof tube->name);
-	tube->ready = field_whole(text, size, "current-jobs-ready");
-	tube->urgent = field_whole(text, size, "current-jobs-urgent");
-	tube->delayed = field_whole(text, size, "current-jobs-delayed");
-	tube->reserved = field_whole(text, size, "current-jobs-reserved");
-	tube->buried = field_whole(text, size, "current-jobs-buried");
-	tube->total = field_whole(text, size, "total-jobs");
-	tube->deleted = field_whole(text, size, "cmd-delete");
-	tube->waiting = field_whole(text, size, "current-waiting");
-	tube->pause = field_whole(text, size, "pause-time-left");
-	tube->held = field_whole(text, size, "current-jobs-held");
+	yaml_text(text, size, "name", tube->name, sizeof tube->name);
+	tube->ready = yaml_whole(text, size, "current-jobs-ready");
+	tube->urgent = yaml_whole(text, size, "current-jobs-urgent");
+	tube->delayed = yaml_whole(text, size, "current-jobs-delayed");
+	tube->reserved = yaml_whole(text, size, "current-jobs-reserved");
+	tube->buried = yaml_whole(text, size, "current-jobs-buried");
+	tube->total = yaml_whole(text, size, "total-jobs");
+	tube->deleted = yaml_whole(text, size, "cmd-delete");
+	tube->waiting = yaml_whole(text, size, "current-waiting");
+	tube->pause = yaml_whole(text, size, "pause-time-left");
+	tube->held = yaml_whole(text, size, "current-jobs-held");
 }
 
 static void add_tube(const struct reply *reply, void *context)

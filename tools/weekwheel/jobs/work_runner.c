@@ -13,8 +13,10 @@
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
 #include "tools/common/random.h"
-#include "tools/weekwheel/jobs/fields.h"
+#include "tools/weekwheel/jobs/listing.h"
 #include "tools/weekwheel/jobs/work.h"
+#include "tools/weekwheel/jobs/yaml.h"
+#include "weekwheel/driver.h"
 
 enum {
 	HELD_FIRST_MS = 10,
@@ -142,11 +144,11 @@ static void look_for_held(struct work *work, struct runner *runner)
 /* Those that a limit has just stopped holding count, too, but not those of a tube that pauses. */
 static uint64_t held_jobs(const struct reply *reply)
 {
-	uint64_t held = field_whole(reply->body, reply->body_size, "current-jobs-held");
+	uint64_t held = yaml_whole(reply->body, reply->body_size, "current-jobs-held");
 
-	return held || field_whole(reply->body, reply->body_size, "pause")
+	return held || yaml_whole(reply->body, reply->body_size, "pause")
 	           ? held
-	           : field_whole(reply->body, reply->body_size, "current-jobs-ready");
+	           : yaml_whole(reply->body, reply->body_size, "current-jobs-ready");
 }
 
 static void take_held(struct work *work, struct runner *runner, const struct reply *reply)
@@ -186,47 +188,33 @@ static void take_reserve(struct work *work, struct runner *runner, const struct 
 	}
 }
 
-/* Decode the key. One with a NUL stays percent-encoded, as no environment can hold a NUL. */
-static void take_key(struct runner *runner, const char *encoded)
+/* One with a NUL is percent-encoded, as no environment can hold a NUL. */
+static void take_key(struct runner *runner, const struct ww_job_info *job)
 {
-	const char *end = encoded + strlen(encoded);
-	size_t at = 0;
-
-	if (strstr(encoded, "%00")) {
-		snprintf(runner->key, sizeof runner->key, "%.*s", JOBS_KEY_MAX, encoded);
-		return;
-	}
-	while (encoded < end && at < JOBS_KEY_MAX)
-		runner->key[at++] = percent_take(&encoded, end);
-	runner->key[at] = 0;
+	if (memchr(job->key, 0, job->key_length))
+		(void)percent_encode(job->key, job->key_length, runner->key, sizeof runner->key);
+	else
+		snprintf(runner->key, sizeof runner->key, "%.*s", (int)job->key_length, (const char *)job->key);
 }
 
-/* Read beanstalkd's answer, which has no key and no backoff. */
-static void take_stats(struct runner *runner, const char *text, size_t size)
+/* beanstalkd's answer has no key, no limit and no backoff. */
+static void take_answer(const struct work *work, struct runner *runner, const char *text, size_t size)
 {
-	runner->priority = field_whole(text, size, "pri");
-	runner->run = field_whole(text, size, "ttr");
-	runner->attempt = field_whole(text, size, "reserves");
-	runner->limit = 0;
-	runner->backoff = 0;
-	runner->key[0] = 0;
-	field_text(text, size, "tube", runner->tube, sizeof runner->tube);
-}
+	struct buffer room = {0};
+	struct ww_job_info job;
 
-static void take_listed(struct runner *runner, const char *text, size_t size)
-{
-	char key[JOBS_KEY_TEXT], backoff[40];
-	struct duration_problem problem;
-	uint64_t ns;
-
-	runner->priority = json_whole(text, size, "priority");
-	runner->run = json_whole(text, size, "run");
-	runner->attempt = json_whole(text, size, "reserves");
-	runner->limit = json_whole(text, size, "attempts");
-	json_text(text, size, "backoff", backoff, sizeof backoff);
-	runner->backoff = duration_parse(backoff, &ns, &problem) ? 0 : ns;
-	take_key(runner, json_text(text, size, "key", key, sizeof key));
-	json_text(text, size, "tube", runner->tube, sizeof runner->tube);
+	if (work->own)
+		listing_job(&job, text, size, &room);
+	else
+		listing_stats(&job, text, size);
+	buffer_free(&room);
+	runner->priority = job.priority;
+	runner->run = job.run / WW_SECOND;
+	runner->attempt = job.reserves;
+	runner->limit = job.attempts;
+	runner->backoff = job.backoff;
+	take_key(runner, &job);
+	memcpy(runner->tube, job.tube, sizeof job.tube);
 }
 
 /* The server has described the job: run its command. */
@@ -244,10 +232,7 @@ static void take_looked(struct work *work, struct runner *runner, const struct r
 		runner_lost(work, runner);
 		return;
 	}
-	if (work->own)
-		take_listed(runner, text, size);
-	else
-		take_stats(runner, text, size);
+	take_answer(work, runner, text, size);
 	if (runner->run == 0)
 		runner->run = 1;
 	if (runner->run > UINT32_MAX)

@@ -13,7 +13,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/jobs/fields.h"
+#include "tools/weekwheel/jobs/yaml.h"
 #include "tools/weekwheel/jobs/tubes.h"
 #include "tools/weekwheel/moving/moving.h"
 
@@ -63,7 +63,7 @@ static int be_alone(struct beanstalkd *own)
 	if (client_expect(client, &reply, "WATCHING", sign, "watch %s", sign) ||
 	    client_expect(client, &reply, "OK", sign, "stats-tube %s", sign))
 		return -1;
-	if (field_whole(reply.body, reply.body_size, "current-watching") == 1)
+	if (yaml_whole(reply.body, reply.body_size, "current-watching") == 1)
 		return 0;
 	return message_error("%s: another import takes its jobs now: end that one, or wait for it", own->address);
 }
@@ -96,8 +96,8 @@ static int open_source(struct moving *moving)
 	if (target_open(moving, target, sizeof target) || read_address(moving, own) || jobs_connect(&own->jobs) ||
 	    client_expect(client, &reply, "OK", own->address, "stats"))
 		return -1;
-	field_text(reply.body, reply.body_size, "id", own->run, sizeof own->run);
-	size = field_whole(reply.body, reply.body_size, "max-job-size");
+	yaml_text(reply.body, reply.body_size, "id", own->run, sizeof own->run);
+	size = yaml_whole(reply.body, reply.body_size, "max-job-size");
 	own->most = size > BATCH_BYTES / MOVING_BATCH ? BATCH_BYTES / size : MOVING_BATCH;
 	own->most = own->most ? own->most : 1;
 	own->ready = own->near = own->most < 8 ? own->most : 8;
@@ -184,16 +184,16 @@ static void describe(const struct beanstalkd *own, struct moving_job *job, const
 {
 	char state[20];
 
-	field_text(reply->body, reply->body_size, "state", state, sizeof state);
-	field_text(reply->body, reply->body_size, "tube", job->tube, sizeof job->tube);
+	yaml_text(reply->body, reply->body_size, "state", state, sizeof state);
+	yaml_text(reply->body, reply->body_size, "tube", job->tube, sizeof job->tube);
 	snprintf(job->key, sizeof job->key, "beanstalkd-%s-%" PRIu64, own->run, job->id);
-	job->priority = field_whole(reply->body, reply->body_size, "pri");
-	job->run = field_whole(reply->body, reply->body_size, "ttr") * DURATION_SECOND;
+	job->priority = yaml_whole(reply->body, reply->body_size, "pri");
+	job->run = yaml_whole(reply->body, reply->body_size, "ttr") * DURATION_SECOND;
 	job->is_buried = strcmp(state, "buried") == 0;
 	/* The seconds left were rounded down, and a job must not be early. */
 	if (strcmp(state, "delayed") == 0)
 		job->due = clock_ns(CLOCK_MONOTONIC) +
-		           (field_whole(reply->body, reply->body_size, "time-left") + 1) * DURATION_SECOND;
+		           (yaml_whole(reply->body, reply->body_size, "time-left") + 1) * DURATION_SECOND;
 }
 
 /* Keep the marked jobs of the batch, in their order. */
@@ -283,9 +283,9 @@ static int add_near(struct moving *moving, uint64_t first, size_t count, const c
 		if (client_read(client, &reply))
 			return -1;
 		if (!reply_is(&reply, "OK") ||
-		    strcmp(field_text(reply.body, reply.body_size, "state", text, sizeof text), state) != 0)
+		    strcmp(yaml_text(reply.body, reply.body_size, "state", text, sizeof text), state) != 0)
 			continue;
-		field_text(reply.body, reply.body_size, "tube", text, sizeof text);
+		yaml_text(reply.body, reply.body_size, "tube", text, sizeof text);
 		if (own->jobs.tube && strcmp(text, own->jobs.tube) != 0)
 			continue;
 		job = moving_add(moving, NULL, 0);
@@ -396,7 +396,7 @@ static int settle(struct moving *moving, const struct moving_job *job)
 
 	if (client_ask(&own->jobs.client, &reply, "stats-job %" PRIu64, job->id))
 		return -1;
-	field_text(reply.body, reply.body_size, "state", state, sizeof state);
+	yaml_text(reply.body, reply.body_size, "state", state, sizeof state);
 	/* Whatever waits again is moved next time, when its key is known. */
 	if (reply_is(&reply, "OK") && strcmp(state, "reserved") != 0)
 		return 0;

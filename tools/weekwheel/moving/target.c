@@ -6,7 +6,7 @@
 #include "tools/common/clock.h"
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/jobs/fields.h"
+#include "tools/weekwheel/jobs/yaml.h"
 #include "tools/weekwheel/moving/moving.h"
 
 /*
@@ -32,7 +32,7 @@ int target_open(struct moving *moving, char *id, size_t room)
 	if (own <= 0 || client_ask(client, &reply, "stats"))
 		return -1;
 	if (reply_is(&reply, "OK"))
-		field_text(reply.body, reply.body_size, "id", id, room);
+		yaml_text(reply.body, reply.body_size, "id", id, room);
 	return 0;
 }
 
@@ -44,7 +44,7 @@ int target_total(struct moving *moving, uint64_t *total)
 	if (client_ask(&moving->jobs.client, &reply, "stats"))
 		return -1;
 	if (reply_is(&reply, "OK"))
-		*total = field_whole(reply.body, reply.body_size, "total-jobs");
+		*total = yaml_whole(reply.body, reply.body_size, "total-jobs");
 	return 0;
 }
 

@@ -1,16 +1,9 @@
 /* The verbs of history: what a worker reports of a run, and the list of runs. */
 #include <inttypes.h>
 
-#include "tools/common/base64.h"
-#include "tools/common/duration.h"
-#include "tools/common/percent.h"
+#include "tools/job/job.h"
 #include "tools/weekwheeld/verbs/list.h"
 #include "tools/weekwheeld/verbs/verbs.h"
-
-static const char *const outcomes[] = {[WW_EVENT_FINISHED] = "finished",
-    [WW_EVENT_RELEASED] = "released",
-    [WW_EVENT_TIMED_OUT] = "timed-out",
-    [WW_EVENT_BURIED] = "buried"};
 
 /* ---- report */
 
@@ -41,32 +34,16 @@ struct history {
 	int bad;
 };
 
-static int add_report(struct buffer *out, const struct ww_job_run *run)
-{
-	if (buffer_format(out, ",\"report\":\"") != 0 || buffer_reserve(out, BASE64_SIZE(run->report_length) + 1) != 0)
-		return -1;
-	out->size += base64_encode(out->data + out->size, run->report, run->report_length);
-	return buffer_append(out, "\"", 1);
-}
-
 static int add_run(const struct ww_job_run *run, void *context)
 {
 	struct history *history = context;
 	struct buffer *out = history->out;
-	char key[3 * WW_JOB_KEY_MAX + 1];
-	char ended[DURATION_TEXT];
 
-	(void)percent_encode(run->key, run->key_length, key, sizeof key);
 	history->bad |=
-	    buffer_format(out, "%s{\"run\":%" PRIu64 ",\"id\":%" PRIu64 ",\"tube\":", out->size ? "\n" : "",
-	        run->number, run->job) ||
-	    list_string(out, run->tube) ||
-	    buffer_format(out, run->key_length ? ",\"key\":\"%s\"" : ",\"key\":null", key) ||
-	    buffer_format(out, ",\"outcome\":\"%s\",\"attempt\":%u,\"ended\":\"%s\",\"error\":", outcomes[run->outcome],
-	        run->attempt, duration_seconds(ended, run->ended)) ||
-	    list_string(out, run->error) || buffer_format(out, ",\"length\":%zu", run->report_length) ||
-	    (history->with_report && add_report(out, run)) || buffer_append(out, "}", 1);
-	return history->bad ? 1 : 0;
+	    buffer_format(out, out->size ? "\n{" : "{") ||
+	    field_write(out, job_run_fields, history->with_report ? JOB_BODY : JOB_SHOWN, run, FIELD_LINE, NULL) ||
+	    buffer_append(out, "}", 1);
+	return history->bad;
 }
 
 /* Write runs as lines of JSON, as list_jobs does with jobs. Returns 0 or a WW_E*. */

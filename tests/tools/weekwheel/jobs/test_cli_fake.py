@@ -218,7 +218,7 @@ class FakeServers(Case):
             matches("again after its backoff: .*, doubled", fake.client.run(0, "work", "--drain", "false").err)
             equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
         # If the job has a limit of its own, the server knows the last attempt. A kick starts its count anew.
-        with Fake(own(backoff="0.5", attempts=2)) as fake:
+        with Fake(own(backoff=0.5, attempts=2)) as fake:
             fake.client.run(0, "work", "--drain", "false")
             equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
         with Fake(own(backoff=10)) as fake:

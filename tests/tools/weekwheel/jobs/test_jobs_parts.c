@@ -10,10 +10,10 @@
 #include "tools/common/json.h"
 #include "tools/common/percent.h"
 #include "tools/weekwheel/jobs/client.h"
-#include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
 #include "tools/weekwheel/jobs/tubes.h"
+#include "tools/weekwheel/jobs/yaml.h"
 
 /* Make a client whose server has sent `text` and closed the connection. */
 static void said(struct client *client, const char *text, size_t size)
@@ -167,12 +167,12 @@ START_TEST(stats_are_read_and_written)
 	char value[8];
 
 	ck_assert_ptr_nonnull(out);
-	ck_assert_uint_eq(field_whole(yaml, size, "current-jobs-ready"), 17);
-	ck_assert_uint_eq(field_whole(yaml, size, "last"), 5);
-	ck_assert_uint_eq(field_whole(yaml, size, "none"), 0);
-	ck_assert_str_eq(field_text(yaml, size, "name", value, sizeof value), "a tube");
-	ck_assert_str_eq(field_text(yaml, size, "name", value, 4), "a t");
-	fields_write_json(out, yaml, size);
+	ck_assert_uint_eq(yaml_whole(yaml, size, "current-jobs-ready"), 17);
+	ck_assert_uint_eq(yaml_whole(yaml, size, "last"), 5);
+	ck_assert_uint_eq(yaml_whole(yaml, size, "none"), 0);
+	ck_assert_str_eq(yaml_text(yaml, size, "name", value, sizeof value), "a tube");
+	ck_assert_str_eq(yaml_text(yaml, size, "name", value, 4), "a t");
+	yaml_write_json(out, yaml, size);
 	fclose(out);
 	ck_assert_str_eq(written,
 	    "\"name\": \"a tube\", \"current-jobs-ready\": 17, \"version\": \"1.2.3\", \"rate\": 0.5, "
@@ -185,15 +185,15 @@ END_TEST
 START_TEST(a_list_has_items_without_names)
 {
 	static const char text[] = "---\n- default\n- mail\n";
-	struct field field;
+	struct yaml_field field;
 	size_t at = 0;
 
-	ck_assert_int_eq(field_next(text, sizeof text - 1, &at, &field), 1);
+	ck_assert_int_eq(yaml_next(text, sizeof text - 1, &at, &field), 1);
 	ck_assert_uint_eq(field.name_size, 0);
 	ck_assert_mem_eq(field.value, "default", field.value_size);
-	ck_assert_int_eq(field_next(text, sizeof text - 1, &at, &field), 1);
+	ck_assert_int_eq(yaml_next(text, sizeof text - 1, &at, &field), 1);
 	ck_assert_mem_eq(field.value, "mail", field.value_size);
-	ck_assert_int_eq(field_next(text, sizeof text - 1, &at, &field), 0);
+	ck_assert_int_eq(yaml_next(text, sizeof text - 1, &at, &field), 0);
 }
 END_TEST
 

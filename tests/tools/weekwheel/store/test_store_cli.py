@@ -376,7 +376,7 @@ class NextToAServer(StoreCase):
         alone.run(0, "export", "one", "-o", "file")
         alone.run(0, "import", "two", "file")
         with serving("two") as client:
-            jobs = {job["id"]: job for job in objects(client.run(0, "list", "--json").out)}
+            jobs = {int(job["id"]): job for job in objects(client.run(0, "list", "--json").out)}
             equal((jobs[1]["state"], jobs[1]["every"], jobs[1]["attempts"]), ("delayed", 86400, 5))
             equal(jobs[2]["state"], "buried")
             matches("why", jobs[2]["error"])

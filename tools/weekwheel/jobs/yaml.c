@@ -1,5 +1,5 @@
 /* Reads flat YAML, one field a line, and writes it as JSON or as text. */
-#include "tools/weekwheel/jobs/fields.h"
+#include "tools/weekwheel/jobs/yaml.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void trim(const char **text, size_t *size)
 		--*size;
 }
 
-static void set_value(struct field *field, const char *text, size_t size)
+static void set_value(struct yaml_field *field, const char *text, size_t size)
 {
 	trim(&text, &size);
 	field->quoted = size >= 2 && text[0] == '"' && text[size - 1] == '"';
@@ -22,7 +22,7 @@ static void set_value(struct field *field, const char *text, size_t size)
 	field->value_size = size - 2 * (size_t)field->quoted;
 }
 
-int field_next(const char *text, size_t size, size_t *at, struct field *field)
+int yaml_next(const char *text, size_t size, size_t *at, struct yaml_field *field)
 {
 	while (*at < size) {
 		const char *line = text + *at;
@@ -45,35 +45,35 @@ int field_next(const char *text, size_t size, size_t *at, struct field *field)
 	return 0;
 }
 
-static int find(const char *text, size_t size, const char *name, struct field *field)
+static int find(const char *text, size_t size, const char *name, struct yaml_field *field)
 {
 	size_t at = 0;
 
-	while (field_next(text, size, &at, field))
+	while (yaml_next(text, size, &at, field))
 		if (field->name_size == strlen(name) && memcmp(field->name, name, field->name_size) == 0)
 			return 1;
 	return 0;
 }
 
-uint64_t field_whole(const char *text, size_t size, const char *name)
+uint64_t yaml_whole(const char *text, size_t size, const char *name)
 {
-	struct field field;
+	struct yaml_field field;
 
 	return find(text, size, name, &field) ? number_leading(field.value, field.value_size) : 0;
 }
 
-const char *field_text(const char *text, size_t size, const char *name, char *out, size_t room)
+const char *yaml_text(const char *text, size_t size, const char *name, char *out, size_t room)
 {
-	struct field field = {.value_size = 0};
+	struct yaml_field field = {.value_size = 0};
 
 	if (!find(text, size, name, &field))
-		field = (struct field){.value = ""};
+		field = (struct yaml_field){.value = ""};
 	snprintf(out, room, "%.*s", (int)(field.value_size < room ? field.value_size : room - 1), field.value);
 	return out;
 }
 
 /* Return whether JSON has it as a number: "1.5" and "12", but not "1.", "007" or "1.2.3" (names and versions). */
-static int is_number(const struct field *field)
+static int is_number(const struct yaml_field *field)
 {
 	const char *at = field->value;
 	const char *end = at + field->value_size;
@@ -91,13 +91,13 @@ static int is_number(const struct field *field)
 	return at == end && at - point > 1;
 }
 
-void fields_write_json(FILE *out, const char *text, size_t size)
+void yaml_write_json(FILE *out, const char *text, size_t size)
 {
-	struct field field;
+	struct yaml_field field;
 	const char *separator = "";
 	size_t at = 0;
 
-	while (field_next(text, size, &at, &field)) {
+	while (yaml_next(text, size, &at, &field)) {
 		fputs(separator, out);
 		separator = ", ";
 		json_write_string(out, field.name, field.name_size);
@@ -109,12 +109,12 @@ void fields_write_json(FILE *out, const char *text, size_t size)
 	}
 }
 
-void fields_write_text(FILE *out, const char *text, size_t size)
+void yaml_write_text(FILE *out, const char *text, size_t size)
 {
-	struct field field;
+	struct yaml_field field;
 	size_t at = 0;
 
-	while (field_next(text, size, &at, &field)) {
+	while (yaml_next(text, size, &at, &field)) {
 		fprintf(out, "%-24.*s ", (int)field.name_size, field.name);
 		for (size_t i = 0; i < field.value_size; i++)
 			fputc(field.value[i] < ' ' || field.value[i] == 0x7f ? '?' : field.value[i], out);
