@@ -36,7 +36,7 @@ class Attacks(Case):
             attack.held(self.BOUND, self.LEAST, self.PART)
 
     def test_lists(self):
-        self.attack(GET % b"/list?body=yes&limit=1000", 100)
+        self.attack(GET % b"/v1/jobs?body=true&limit=100", 100)
 
     def test_short_answers(self):
         self.attack((GET % b"/healthz") * 3000)

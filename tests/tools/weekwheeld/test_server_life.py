@@ -132,10 +132,12 @@ class Http(Case):
             for line in ('weekwheeld_tube_jobs{tube="default",state="delayed"} 3', 'weekwheeld_tube_jobs{tube="t",state="ready"} 1',
                          'weekwheeld_commands_total{command="put-key"} 3', "weekwheeld_jobs_put_total 4"):
                 assert line in metrics, line
-            status, text = server.get("/list?tube=default&prefix=k%201&limit=10&body=yes")
-            equal((status, [job["key"] for job in map(json.loads, text.splitlines())]), (200, ["k%201"]))
-            equal(server.get("/forecast?span=60&count=4")[1], '{"span":60,"counts":[2,1,1,0]}\n')
-            for path, status in (("/list?limit=5000", 400), ("/list?tube=a%20b", 400), ("/forecast?span=x", 400), ("/nothing", 404)):
+            query = "?tube=default&prefix=k%201&limit=10&body=true"
+            status, text = server.get("/list" + query)
+            equal((status, [job["key"] for job in json.loads(text)["jobs"]]), (200, ["k 1"]))
+            equal(server.get("/v1/jobs" + query), (status, text))
+            equal(server.get("/forecast?span=60&count=4")[1], '{"span":60,"counts":[2,1,1,0]}')
+            for path, status in (("/list?limit=5000", 400), ("/list?tube=a%20b", 404), ("/forecast?span=x", 400), ("/nothing", 404)):
                 equal(server.get(path)[0], status)
             equal(server.get("/list", "DELETE")[0], 405)
             # A job is reserved 3 seconds after its due time, released, and reserved again.

@@ -13,8 +13,8 @@
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/jobs/yaml.h"
 #include "tools/weekwheel/jobs/tubes.h"
+#include "tools/weekwheel/jobs/yaml.h"
 #include "tools/weekwheel/moving/moving.h"
 
 /* So many bytes may the bodies of a batch have together. */

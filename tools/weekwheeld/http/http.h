@@ -15,8 +15,8 @@ struct server;
 struct http {
 	struct web_site site;
 	LIST_HEAD(, http_question) questions;
-	unsigned asking[2]; /* how many questions the store is asked, by what they are of */
-	int is_probing;     /* the store is asked for the sake of /readyz */
+	unsigned asking; /* how many of them the store is asked */
+	int is_probing;  /* the store is asked for the sake of /readyz */
 };
 
 /* Serve HTTP, if the settings say so. `http` is zeros, and outlives the loop. Returns 0, or -1 after a message. */

@@ -83,7 +83,8 @@ static void skip(struct events_feed *feed)
 
 static int add_event(struct buffer *out, const struct ww_job_event *event, uint64_t now)
 {
-	int bad = buffer_format(out, "event: %s\ndata: {", job_events[event->kind]) || field_write_time(out, "time", now, 0);
+	int bad =
+	    buffer_format(out, "event: %s\ndata: {", job_events[event->kind]) || field_write_time(out, "time", now, 0);
 
 	if (*event->tube)
 		bad |= buffer_format(out, ",") || field_write_bytes(out, "tube", event->tube, strlen(event->tube));

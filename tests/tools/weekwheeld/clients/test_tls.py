@@ -236,7 +236,7 @@ class Tls(Case):
                     return got.read().decode()
 
             matches("^weekwheeld_", get("/metrics"))
-            equal(len(get("/list?limit=1000&body=yes").splitlines()), 300)
+            equal(get("/v1/jobs?limit=1000").count('"id"'), 300)
 
     def test_strangers_who_begin_handshakes_delay_each_other(self):
         """What comes from others in the same turn is answered after one of them at most."""

@@ -197,11 +197,11 @@ class Bounds(Case):
     def test_answers_by_http_that_nobody_reads(self):
         server, light = self.server("--max-buffers", "16777216")
         for _ in range(60):
-            light.put(b"x" * 60000, delay=1000)
+            light.put(b'"' * 60000, delay=1000)  # each byte is two in JSON
         for _ in range(10):
             heavy = socket.create_connection(("127.0.0.1", http_port(server)), 60)
             self.addCleanup(heavy.close)
-            heavy.sendall(b"GET /list?limit=60&body=yes HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            heavy.sendall(b"GET /v1/jobs?limit=60&body=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
             equal(heavy.recv(12), b"HTTP/1.1 200")
         until(lambda: self.number(server, "bound_clients_ended_total") >= 7, "some of them are closed")
         until(lambda: 1 << 20 < self.number(server, "buffer_bytes") <= 16 << 20, "what the others have is counted")
@@ -337,7 +337,7 @@ class Bounds(Case):
         check(taken < most or os.environ.get("SANITIZE"), "%d bytes" % taken)
 
     def test_lists_of_one_turn(self):
-        for path in ("/list?body=yes&limit=1000", "/v1/jobs?body=true&limit=100"):
+        for path in ("/list?body=true&limit=100", "/v1/jobs?body=true&limit=100"):
             server, light = self.server("--max-buffers", "33554432")
             for _ in range(100):
                 light.put(b"x" * 60000, delay=1000)

@@ -59,7 +59,7 @@ class Places(Case):
                 a.put(60000 * b"x", delay=1000)
             for _ in range(80):
                 client = stack.enter_context(connect(server))
-                client.send(b"GET /list?limit=100&body=yes HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                client.send(b"GET /v1/jobs?limit=100&body=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
             is_well(server)
             equal(server.stop(), 0)
 
@@ -69,9 +69,9 @@ class Places(Case):
                 a.put(60000 * b"x", delay=1000)
             for _ in range(8):
                 client = stack.enter_context(connect(server))
-                client.send(b"GET /list?limit=100&body=yes HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                client.send(b"GET /v1/jobs?limit=100&body=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 equal(client.recv(12), b"HTTP/1.1 200")
-            status, text = server.get("/list?limit=1")
+            status, text = server.get("/v1/jobs?limit=1")
             equal((status, text.count('"id"')), (200, 1))
             equal(server.stop(), 0)
 
@@ -133,7 +133,7 @@ class Health(Case):
             until(lambda: server.get("/readyz") == (200, "ok\n"), "it is back")
 
     def test_the_loop_does_not_wait_for_redis(self):
-        """While Redis hangs, lists and metrics wait alone, and only so many of them."""
+        """While Redis hangs, lists and metrics wait alone, and only so many of the latter."""
         need_redis()
         with Redis() as redis, redis.server("--http", "127.0.0.1:0", "--redis-timeout", "60") as server, \
                 server.client() as a, contextlib.ExitStack() as stack:
@@ -142,11 +142,10 @@ class Health(Case):
             try:
                 asked = [stack.enter_context(connect(server)) for _ in range(8)]
                 for number, client in enumerate(asked):
-                    client.send(b"GET /%s HTTP/1.0\r\n\r\n" % (b"list", b"metrics")[number % 2])
-                for path in ("list", "metrics"):
-                    status, text = server.get("/" + path)
-                    equal(status, 503)
-                    matches("try again", text)
+                    client.send(b"GET /%s HTTP/1.0\r\n\r\n" % (b"v1/jobs", b"metrics")[number % 2])
+                status, text = server.get("/metrics")
+                equal(status, 503)
+                matches("try again", text)
                 equal(server.get("/livez"), (200, "ok\n"))
                 equal(server.get("/readyz")[0] in (200, 503), True)
                 equal(a.ask("use t"), "USING t")
@@ -163,7 +162,7 @@ class Health(Case):
                 connect(server) as client:
             redis.process.send_signal(signal.SIGSTOP)
             try:
-                client.send(b"GET /list HTTP/1.0\r\n\r\n")
+                client.send(b"GET /v1/jobs HTTP/1.0\r\n\r\n")
                 equal(server.get("/livez"), (200, "ok\n"))
                 server.stop()
                 equal(server.process.returncode in (0, 1), True, server.said)
