@@ -1,7 +1,8 @@
-/* The fields of jobs, leases, runs and limits. scripts/make-openapi reads these tables, too: a field is a row. */
+/* The fields of jobs, leases, runs, limits and schedules. scripts/make-openapi reads these tables, too: a field is a row. */
 #include "tools/job/job.h"
 
 #include "weekwheel/driver.h"
+#include "weekwheel/schedule.h"
 
 const char *const job_states[] = {"invalid", "delayed", "ready", "reserved", "buried", "ended", NULL};
 const char *const job_missed[] = {"once", "all", "skip", NULL};
@@ -134,5 +135,45 @@ const struct field job_limit_fields[] = {
     {"now_running", FIELD_COUNT, .out = LIMIT(running), .where = JOB_SHOWN},
     {"now_held", FIELD_COUNT, .out = LIMIT(held), .where = JOB_SHOWN},
     {"left", FIELD_SPAN, .out = LIMIT(left), .where = JOB_SHOWN, .says = "Until the next one may start."},
+    {.name = NULL},
+};
+
+#define PLAN(name) FIELD_PLACE(struct ww_schedule_info, name)
+#define PLAN_OF(name) FIELD_PLACE_OF(struct ww_schedule_info, name)
+
+const struct field job_schedule_fields[] = {
+    {"tube", FIELD_TEXT, .out = PLAN(spec.tube)},
+    {"name", FIELD_BYTES, .out = PLAN(spec.name)},
+    {"cron", FIELD_TEXT, .out = PLAN(spec.expression)},
+    {"zone", FIELD_TEXT, .out = PLAN(spec.zone)},
+    {"paused", FIELD_TRUTH, .out = PLAN(spec.is_paused)},
+    {"missed", FIELD_WORD, .out = PLAN(spec.missed), .words = job_missed},
+    {"overlap", FIELD_WORD, .out = PLAN(spec.overlap), .words = job_overlaps},
+    {"skip", FIELD_SPAN, .out = PLAN(spec.skip)},
+    {"spread", FIELD_SPAN, .out = PLAN(spec.spread)},
+    {"start", FIELD_TIME, .out = PLAN(spec.start), .flags = FIELD_OR_NONE},
+    {"end", FIELD_TIME, .out = PLAN(spec.end), .flags = FIELD_OR_NONE},
+    {"anchor", FIELD_TIME, .out = PLAN(anchor), .flags = FIELD_OR_NONE, .since = "0.2",
+        .says = "What the times of an interval are counted from."},
+    {"priority", FIELD_COUNT, .out = PLAN(spec.priority)},
+    {"attempts", FIELD_COUNT, .out = PLAN(spec.attempts)},
+    {"run", FIELD_SPAN, .out = PLAN(spec.run)},
+    {"backoff", FIELD_SPAN, .out = PLAN(spec.backoff)},
+    {"backoff_max", FIELD_SPAN, .out = PLAN(spec.backoff_max)},
+    {"keep", FIELD_SPAN, .out = PLAN(spec.keep)},
+    {"group", FIELD_BYTES, .out = PLAN_OF(spec.group), .flags = FIELD_MISSING},
+    {"last", FIELD_TIME, .out = PLAN(last), .flags = FIELD_OR_NONE,
+        .says = "The last time that has a job, without its spread."},
+    {"made", FIELD_COUNT, .out = PLAN(made), .says = "Times that have got a job."},
+    {"skipped", FIELD_COUNT, .out = PLAN(skipped), .says = "Times without one because of the overlap."},
+    {"length", FIELD_COUNT, .out = PLAN(spec.body_length), .says = "Bytes of the body."},
+    {"body", FIELD_BODY, .out = PLAN_OF(spec.body), .where = JOB_BODY},
+    {.name = NULL},
+};
+
+const struct field job_schedule_times[] = {
+    {"version", FIELD_COUNT, .out = PLAN(version)},
+    {"next", FIELD_TIME, .out = PLAN(next), .flags = FIELD_OR_NONE,
+        .says = "With its spread; null: it is paused, or none is left."},
     {.name = NULL},
 };

@@ -3,7 +3,7 @@
 
 /*
  * A job's fields, once: put, move, release, schedules and limits over HTTP read them from it, and list, peek, export, import,
- * /v1 and its description write and read jobs by it. So do they with leases, runs and limits.
+ * /v1 and its description write and read jobs by it. So do they with leases, runs, limits and schedules.
  */
 
 #include "tools/job/field.h"
@@ -33,6 +33,9 @@ extern const struct field job_fields[];
 extern const struct field job_lease_fields[];
 extern const struct field job_run_fields[];
 extern const struct field job_limit_fields[];
+/* Of struct ww_schedule_info: the first are its definition and counts, the others change at each of its times. */
+extern const struct field job_schedule_fields[];
+extern const struct field job_schedule_times[];
 
 /* Words, by the enums of jobs.h and, the overlaps, of schedule.h. */
 extern const char *const job_states[];

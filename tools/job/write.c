@@ -124,6 +124,8 @@ static int write_line_time(const struct writing *writing)
 {
 	char text[DURATION_TEXT];
 
+	if (number_at(writing) == 0 && writing->field->flags & FIELD_OR_NONE)
+		return buffer_format(writing->out, "\"%s\":null", writing->field->name);
 	return buffer_format(
 	    writing->out, "\"%s\":\"%s\"", writing->field->name, duration_seconds(text, number_at(writing)));
 }

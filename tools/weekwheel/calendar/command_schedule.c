@@ -14,6 +14,7 @@
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
 #include "tools/common/utf8.h"
+#include "tools/job/job.h"
 #include "tools/weekwheel/calendar/schedule.h"
 #include "tools/weekwheel/calendar/zone.h"
 #include "tools/weekwheel/jobs/put.h"
@@ -120,8 +121,6 @@ static int take_operand(struct schedule_command *command, const struct options *
 
 static int take(void *context, struct options *options, int id)
 {
-	static const char *const missed[] = {"once", "all", "skip", NULL};
-	static const char *const overlap[] = {"allow", "skip", "wait", NULL};
 	struct schedule_command *command = context;
 
 	switch (id) {
@@ -132,9 +131,9 @@ static int take(void *context, struct options *options, int id)
 		command->file = options->value;
 		return 0;
 	case MISSED:
-		return take_word(options, "missed", missed, &command->missed);
+		return take_word(options, "missed", job_missed, &command->missed);
 	case OVERLAP:
-		return take_word(options, "overlap", overlap, &command->overlap);
+		return take_word(options, "overlap", job_overlaps, &command->overlap);
 	case SKIP:
 		return jobs_duration(options, "skip", 0, DURATION_MAX, &command->skip);
 	case SPREAD:

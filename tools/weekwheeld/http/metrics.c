@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/job/job.h"
 #include "weekwheel/jobs_redis.h"
 
 #define LLU unsigned long long
@@ -41,7 +42,7 @@ static int add_jobs(struct buffer *out, const char *name, const uint64_t counts[
 
 	for (int i = 0; i < 4; i++)
 		bad |= buffer_format(out, "weekwheeld_tube_jobs{tube=\"%s\",state=\"%s\"} %llu\n", name,
-		    protocol_states[WW_JOB_DELAYED + i], (LLU)counts[i]);
+		    job_states[WW_JOB_DELAYED + i], (LLU)counts[i]);
 	return bad != 0;
 }
 

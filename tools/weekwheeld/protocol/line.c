@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tools/job/job.h"
 #include "weekwheel/driver.h"
 
 /* A time of the wall clock. Its seconds need more than 32 bits one day. */
@@ -130,8 +131,6 @@ static const struct {
     [OPTION_PAUSED] = {AS_ITSELF, 0, 0, 0, 0, "paused"},
     [OPTION_NAME] = {AS_ITSELF, 0, 0, 0, 0, "name"},
 };
-
-const char *const protocol_states[] = {"invalid", "delayed", "ready", "reserved", "buried", "ended"};
 
 enum { WORDS_MAX = 20 };
 
@@ -263,9 +262,7 @@ static int read_reason(struct command *command, struct span word)
 
 static int read_missed(struct command *command, struct span word)
 {
-	static const char *const names[] = {
-	    [WW_MISSED_ONCE] = "once", [WW_MISSED_ALL] = "all", [WW_MISSED_SKIP] = "skip"};
-	int found = words_find(word, names, 3);
+	int found = words_find(word, job_missed, 3);
 
 	if (found < 0)
 		return -1;
@@ -284,11 +281,7 @@ static int set_mode(struct command *command, enum ww_key_mode mode)
 
 static int read_mode(struct command *command, struct span word)
 {
-	static const char *const names[] = {[WW_KEY_REPLACE] = "replace",
-	    [WW_KEY_IF_ABSENT] = "if-absent",
-	    [WW_KEY_KEEP_EARLIER] = "keep-earlier",
-	    [WW_KEY_KEEP_LATER] = "keep-later"};
-	int found = words_find(word, names, 4);
+	int found = words_find(word, job_modes, 4);
 
 	return found < 0 ? -1 : set_mode(command, (enum ww_key_mode)found);
 }
@@ -318,9 +311,7 @@ static int read_text(struct span word, char text[PROTOCOL_CRON_MAX + 1])
 
 static int read_overlap(struct command *command, struct span word)
 {
-	static const char *const names[] = {"allow", "skip", "wait"};
-
-	command->own.overlap = words_find(word, names, 3);
+	command->own.overlap = words_find(word, job_overlaps, 3);
 	return command->own.overlap < 0 ? -1 : 0;
 }
 
@@ -334,7 +325,7 @@ static int read_states(struct command *command, struct span list)
 		name.end = memchr(name.at, ',', (size_t)(list.end - name.at));
 		if (!name.end)
 			name.end = list.end;
-		state = words_find(name, protocol_states, WW_JOB_ENDED + 1);
+		state = words_find(name, job_states, WW_JOB_ENDED + 1);
 		if (state < WW_JOB_DELAYED)
 			return -1;
 		command->own.states |= 1u << state;

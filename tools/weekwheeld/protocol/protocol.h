@@ -75,9 +75,6 @@ enum verb {
 	VERBS
 };
 
-/* The states of jobs by name: protocol_states[WW_JOB_READY] is "ready". */
-extern const char *const protocol_states[WW_JOB_ENDED + 1];
-
 /* Why a command is refused. */
 enum refusal {
 	REFUSAL_NONE,

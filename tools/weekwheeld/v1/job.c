@@ -164,7 +164,7 @@ static void run_kick_job(struct v1_request *request)
 		error = ww_jobs_kick_job(v1_jobs(request), request->id);
 	if (error == WW_ENOTFOUND && ww_jobs_state(v1_jobs(request), request->id, &state) == WW_OK)
 		(void)v1_problem(request, 409, NULL, NULL, "the job is %s: only buried and delayed ones can be kicked",
-		    protocol_states[state]);
+		    job_states[state]);
 	else
 		v1_end(request, error);
 }

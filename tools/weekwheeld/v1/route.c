@@ -164,7 +164,7 @@ static int take_tubes(struct v1_request *request, const char *value)
 static int take_state(struct v1_request *request, const char *value)
 {
 	for (int state = WW_JOB_DELAYED; state <= WW_JOB_BURIED; state++)
-		if (strcmp(value, protocol_states[state]) == 0) {
+		if (strcmp(value, job_states[state]) == 0) {
 			request->filter.states |= 1u << state;
 			return 0;
 		}

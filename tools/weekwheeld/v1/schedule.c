@@ -67,50 +67,12 @@ struct v1_schedules {
 	int is_one; /* with its times and its body */
 };
 
-#define PLAN(name) FIELD_PLACE(struct ww_schedule_info, name)
-#define PLAN_OF(name) FIELD_PLACE_OF(struct ww_schedule_info, name)
-
-static const struct field definition_fields[] = {
-    {"tube", FIELD_TEXT, .out = PLAN(spec.tube)},
-    {"name", FIELD_BYTES, .out = PLAN(spec.name)},
-    {"cron", FIELD_TEXT, .out = PLAN(spec.expression)},
-    {"zone", FIELD_TEXT, .out = PLAN(spec.zone)},
-    {"paused", FIELD_TRUTH, .out = PLAN(spec.is_paused)},
-    {"missed", FIELD_WORD, .out = PLAN(spec.missed), .words = job_missed},
-    {"overlap", FIELD_WORD, .out = PLAN(spec.overlap), .words = job_overlaps},
-    {"skip", FIELD_SPAN, .out = PLAN(spec.skip)},
-    {"spread", FIELD_SPAN, .out = PLAN(spec.spread)},
-    {"start", FIELD_TIME, .out = PLAN(spec.start), .flags = FIELD_OR_NONE},
-    {"end", FIELD_TIME, .out = PLAN(spec.end), .flags = FIELD_OR_NONE},
-    {"priority", FIELD_COUNT, .out = PLAN(spec.priority)},
-    {"attempts", FIELD_COUNT, .out = PLAN(spec.attempts)},
-    {"run", FIELD_SPAN, .out = PLAN(spec.run)},
-    {"backoff", FIELD_SPAN, .out = PLAN(spec.backoff)},
-    {"backoff_max", FIELD_SPAN, .out = PLAN(spec.backoff_max)},
-    {"keep", FIELD_SPAN, .out = PLAN(spec.keep)},
-    {"group", FIELD_BYTES, .out = PLAN_OF(spec.group), .flags = FIELD_OPTIONAL},
-    {"last", FIELD_TIME, .out = PLAN(last), .flags = FIELD_OR_NONE,
-        .says = "The last time that has a job, without its spread."},
-    {"made", FIELD_COUNT, .out = PLAN(made), .says = "Times that have got a job."},
-    {"skipped", FIELD_COUNT, .out = PLAN(skipped), .says = "Times without one because of the overlap."},
-    {"length", FIELD_COUNT, .out = PLAN(spec.body_length), .says = "Bytes of the body."},
-    {"body", FIELD_BODY, .out = PLAN_OF(spec.body), .where = JOB_BODY},
-    {.name = NULL},
-};
-
-static const struct field time_fields[] = {
-    {"version", FIELD_COUNT, .out = PLAN(version)},
-    {"next", FIELD_TIME, .out = PLAN(next), .flags = FIELD_OR_NONE,
-        .says = "With its spread; null: it is paused, or none is left."},
-    {.name = NULL},
-};
-
 static void add_times(struct v1_request *request, const struct ww_schedule_info *info)
 {
 	struct v1_times times = {request, 0};
 
 	v1_add(request, ",");
-	v1_write_members(request, time_fields, 0, info, NULL);
+	v1_write_members(request, job_schedule_times, 0, info, NULL);
 	v1_add(request, ",\"times\":[");
 	schedules_times(info, add_local, &times);
 	v1_add(request, "]");
@@ -125,12 +87,12 @@ static int add_one(const struct ww_schedule_info *info, void *context)
 	if (!v1_may(request, info->spec.tube))
 		return 0;
 	v1_add(request, schedules->count++ ? ",{" : "{");
-	v1_write_members(request, definition_fields, schedules->is_one ? JOB_BODY : JOB_SHOWN, info, NULL);
+	v1_write_members(request, job_schedule_fields, schedules->is_one ? JOB_BODY : JOB_SHOWN, info, NULL);
 	if (schedules->is_one) {
 		add_times(request, info);
 	} else {
 		v1_add(request, ",");
-		v1_write_members(request, time_fields, 0, info, NULL);
+		v1_write_members(request, job_schedule_times, 0, info, NULL);
 	}
 	v1_add(request, "}");
 	return !request->status;

@@ -5,11 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tools/common/base64.h"
 #include "tools/common/duration.h"
 #include "tools/common/percent.h"
+#include "tools/job/job.h"
 #include "tools/weekwheeld/engine/schedules.h"
-#include "tools/weekwheeld/verbs/list.h"
 #include "weekwheel/schedule.h"
 
 static struct ww_schedule *all_of(const struct call *call)
@@ -178,53 +177,6 @@ struct schedule_list {
 	int bad;
 };
 
-static int add_seconds(struct buffer *out, const char *name, uint64_t ns)
-{
-	char text[DURATION_TEXT];
-
-	return buffer_format(out, ",\"%s\":%s", name, duration_seconds(text, ns));
-}
-
-static int add_time(struct buffer *out, const char *name, uint64_t ns)
-{
-	char text[DURATION_TEXT];
-
-	return ns ? buffer_format(out, ",\"%s\":\"%s\"", name, duration_seconds(text, ns))
-	          : buffer_format(out, ",\"%s\":null", name);
-}
-
-static int add_definition(struct buffer *out, const struct ww_schedule_spec *spec)
-{
-	static const char *const missed[] = {
-	    [WW_MISSED_ONCE] = "once", [WW_MISSED_ALL] = "all", [WW_MISSED_SKIP] = "skip"};
-	static const char *const overlap[] = {
-	    [WW_OVERLAP_ALLOW] = "allow", [WW_OVERLAP_SKIP] = "skip", [WW_OVERLAP_WAIT] = "wait"};
-	char name[3 * WW_SCHEDULE_NAME_MAX + 1], group[3 * WW_JOB_GROUP_MAX + 1];
-	const char *quote = spec->group_length ? "\"" : "";
-
-	(void)percent_encode(spec->name, strlen(spec->name), name, sizeof name);
-	(void)percent_encode(spec->group, spec->group_length, group, sizeof group);
-	return buffer_format(out, "{\"tube\":") || list_string(out, spec->tube) ||
-	       buffer_format(out, ",\"name\":\"%s\",\"cron\":", name) || list_string(out, spec->expression) ||
-	       buffer_format(out, ",\"zone\":") || list_string(out, spec->zone) ||
-	       buffer_format(out, ",\"paused\":%s,\"missed\":\"%s\",\"overlap\":\"%s\"",
-	           spec->is_paused ? "true" : "false", missed[spec->missed], overlap[spec->overlap]) ||
-	       add_seconds(out, "skip", spec->skip) || add_seconds(out, "spread", spec->spread) ||
-	       add_time(out, "start", spec->start) || add_time(out, "end", spec->end) ||
-	       buffer_format(out, ",\"priority\":%" PRIu32 ",\"attempts\":%" PRIu32, spec->priority, spec->attempts) ||
-	       add_seconds(out, "run", spec->run) || add_seconds(out, "backoff", spec->backoff) ||
-	       add_seconds(out, "backoff_max", spec->backoff_max) || add_seconds(out, "keep", spec->keep) ||
-	       buffer_format(out, ",\"group\":%s%s%s", quote, *quote ? group : "null", quote);
-}
-
-static int add_body(struct buffer *out, const struct ww_schedule_spec *spec)
-{
-	if (buffer_format(out, ",\"body\":\"") != 0 || buffer_reserve(out, BASE64_SIZE(spec->body_length) + 1) != 0)
-		return -1;
-	out->size += base64_encode(out->data + out->size, spec->body, spec->body_length);
-	return buffer_append(out, "\"", 1);
-}
-
 static void add_one_time(uint64_t time, int32_t offset, void *context)
 {
 	struct schedule_list *list = context;
@@ -248,13 +200,11 @@ static int add_schedule(const struct ww_schedule_info *info, void *context)
 	struct schedule_list *list = context;
 	struct buffer *out = list->out;
 
-	list->bad |= (out->size && buffer_append(out, "\n", 1)) || add_definition(out, &info->spec) ||
-	             add_time(out, "anchor", info->anchor) || add_time(out, "next", info->next) ||
-	             add_time(out, "last", info->last) ||
-	             buffer_format(out, ",\"made\":%" PRIu64 ",\"skipped\":%" PRIu64 ",\"length\":%zu", info->made,
-	                 info->skipped, info->spec.body_length) ||
-	             (list->with_times && add_times(list, info)) || (list->with_body && add_body(out, &info->spec)) ||
-	             buffer_append(out, "}", 1);
+	list->bad |=
+	    buffer_format(out, out->size ? "\n{" : "{") ||
+	    field_write(out, job_schedule_fields, list->with_body ? JOB_BODY : JOB_SHOWN, info, FIELD_LINE, NULL) ||
+	    buffer_append(out, ",", 1) || field_write(out, job_schedule_times, 0, info, FIELD_LINE, NULL) ||
+	    (list->with_times && add_times(list, info)) || buffer_append(out, "}", 1);
 	return list->bad;
 }
 

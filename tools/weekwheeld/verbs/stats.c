@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "tools/job/job.h"
 #include "tools/weekwheeld/verbs/verbs.h"
 #include "weekwheel/version.h"
 
@@ -214,9 +215,9 @@ static void stats_job(struct call *call)
 	bad = buffer_format(&block,
 	    "---\nid: %llu\ntube: %s\nstate: %s\npri: %u\nage: %llu\ndelay: %llu\nttr: %llu\ntime-left: %llu\n"
 	    "file: 0\nreserves: %u\ntimeouts: %u\nreleases: %u\nburies: %u\nkicks: %u\n",
-	    (LLU)info->id, info->tube, protocol_states[info->state], info->priority,
-	    seconds(age(connection->server, info)), seconds(info->delay), seconds(info->run), seconds(info->left),
-	    info->reserves, info->timeouts, info->releases, info->buries, info->kicks);
+	    (LLU)info->id, info->tube, job_states[info->state], info->priority, seconds(age(connection->server, info)),
+	    seconds(info->delay), seconds(info->run), seconds(info->left), info->reserves, info->timeouts,
+	    info->releases, info->buries, info->kicks);
 	answer(connection, &block, bad);
 }
 
