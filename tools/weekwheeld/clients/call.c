@@ -49,7 +49,7 @@ static struct ww_job_ref command_job(const struct connection *connection, const 
 	    .tube = connection->used->name,
 	    .key = command->own.key,
 	    .key_length = command->own.key_length,
-	    .version = command->own.version,
+	    .version = command->own.job.version,
 	};
 }
 

@@ -18,9 +18,13 @@ void schedules_turn(struct server *server);
 
 struct ww_schedule;
 struct ww_schedule_info;
+struct ww_schedule_spec;
 
 /* All of them; NULL: the server has none. */
 struct ww_schedule *schedules_all(struct server *server);
+
+/* Let the jobs of a schedule be as this one is. */
+void schedules_put(struct ww_schedule_spec *schedule, const struct ww_job_spec *job);
 
 /* Call fn with up to ten of its next times, and how many seconds its zone's clocks are ahead of UTC then. */
 void schedules_times(

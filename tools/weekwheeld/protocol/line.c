@@ -96,17 +96,17 @@ static const struct {
     [BOUND] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(bound), NULL},
     [SPAN] = {AS_SECONDS, 1, UINT32_MAX, MEMBER(own.span), NULL},
     [COUNT] = {AS_NUMBER, 1, PROTOCOL_FORECAST_MAX, MEMBER(bound), NULL},
-    [OPTION_EVERY] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.every), "every"},
-    [OPTION_SKIP] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.skip), "skip"},
-    [OPTION_BACKOFF] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.backoff), "backoff"},
-    [OPTION_BACKOFF_MAX] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.backoff_max), "backoff-max"},
+    [OPTION_EVERY] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.period), "every"},
+    [OPTION_SKIP] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.skip), "skip"},
+    [OPTION_BACKOFF] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.backoff), "backoff"},
+    [OPTION_BACKOFF_MAX] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.backoff_max), "backoff-max"},
     [OPTION_MISSED] = {AS_ITSELF, 0, 0, 0, 0, "missed"},
-    [OPTION_ATTEMPTS] = {AS_NUMBER, 0, UINT32_MAX, MEMBER(own.attempts), "attempts"},
-    [OPTION_VERSION] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(own.version), "version"},
+    [OPTION_ATTEMPTS] = {AS_NUMBER, 0, UINT32_MAX, MEMBER(own.job.attempts), "attempts"},
+    [OPTION_VERSION] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(own.job.version), "version"},
     [OPTION_MODE] = {AS_ITSELF, 0, 0, 0, 0, "mode"},
-    [OPTION_DEBOUNCE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.key_span), "debounce"},
-    [OPTION_UNIQUE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.key_span), "unique"},
-    [OPTION_KEEP] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.keep), "keep"},
+    [OPTION_DEBOUNCE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.key_span), "debounce"},
+    [OPTION_UNIQUE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.key_span), "unique"},
+    [OPTION_KEEP] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.keep), "keep"},
     [OPTION_GROUP] = {AS_ITSELF, 0, 0, 0, 0, "group"},
     [OPTION_EACH] = {AS_ITSELF, 0, 0, 0, 0, "each"},
     [OPTION_AT] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), "at"},
@@ -266,16 +266,16 @@ static int read_missed(struct command *command, struct span word)
 
 	if (found < 0)
 		return -1;
-	command->own.missed = (enum ww_missed)found;
+	command->own.job.missed = (enum ww_missed)found;
 	return 0;
 }
 
 /* A put has one mode. version=0 is the mode in which the job must not be there. */
 static int set_mode(struct command *command, enum ww_key_mode mode)
 {
-	if (command->own.key_mode != WW_KEY_REPLACE)
+	if (command->own.job.key_mode != WW_KEY_REPLACE)
 		return -1;
-	command->own.key_mode = mode;
+	command->own.job.key_mode = mode;
 	return 0;
 }
 

@@ -100,19 +100,10 @@ struct command_own {
 	unsigned char key[WW_JOB_KEY_MAX]; /* list-delayed: the prefix */
 	size_t key_length;                 /* 0: none */
 	char reason[WW_JOB_ERROR_MAX + 1];
-	uint64_t version; /* 0: any */
-	uint64_t every;
-	uint64_t skip;
-	uint64_t backoff;
-	uint64_t backoff_max; /* 0: the default */
-	uint64_t key_span;
-	uint64_t keep;
-	uint32_t attempts;
-	enum ww_missed missed;
-	enum ww_key_mode key_mode;
-	int at;        /* delay is a time: of the wall clock (put-at), or of the job's clock (move) */
-	int has_tube;  /* "tube=" was given */
-	uint64_t from; /* list-delayed */
+	struct ww_job_spec job; /* what options say of a job; 0: not given. Its key and its group are here */
+	int at;                 /* delay is a time: of the wall clock (put-at), or of the job's clock (move) */
+	int has_tube;           /* "tube=" was given */
+	uint64_t from;          /* list-delayed */
 	uint64_t to;
 	uint64_t after;
 	unsigned states;

@@ -155,7 +155,6 @@ static int prepare_put(struct v1_request *request)
 static void fill(const struct v1_request *request, struct ww_schedule_spec *spec)
 {
 	const struct v1_fields *fields = request->fields;
-	const struct ww_job_spec *job = &fields->job.spec;
 	const struct v1_plan *plan = &fields->plan;
 
 	(void)ww_schedule_spec_default(spec);
@@ -163,18 +162,7 @@ static void fill(const struct v1_request *request, struct ww_schedule_spec *spec
 	spec->expression = plan->expression;
 	if (plan->zone)
 		spec->zone = plan->zone;
-	spec->body = job->body;
-	spec->body_length = job->body_length;
-	spec->run = job->run;
-	spec->backoff = job->backoff;
-	spec->backoff_max = job->backoff_max;
-	spec->priority = job->priority;
-	spec->attempts = job->attempts;
-	spec->keep = job->keep;
-	spec->group = job->group;
-	spec->group_length = job->group_length;
-	spec->missed = job->missed;
-	spec->skip = job->skip;
+	schedules_put(spec, &fields->job.spec);
 	spec->overlap = (enum ww_overlap)plan->overlap;
 	spec->spread = plan->spread;
 	spec->start = plan->start;

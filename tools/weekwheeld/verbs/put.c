@@ -1,25 +1,29 @@
 /* The verbs that put jobs, move them, and delete them by their key. */
 #include "tools/weekwheeld/verbs/verbs.h"
 
-static void spec_own(struct ww_job_spec *spec, const struct command_own *own)
+void put_spec(struct ww_job_spec *spec, const struct command *command)
 {
-	spec->key = own->key;
-	spec->key_length = own->key_length;
-	spec->period = own->every;
-	spec->skip = own->skip;
-	spec->backoff = own->backoff;
-	if (own->backoff_max)
-		spec->backoff_max = own->backoff_max;
-	spec->version = own->version;
-	spec->attempts = own->attempts;
-	spec->keep = own->keep;
-	spec->missed = own->missed;
-	spec->key_mode = own->key_mode;
-	spec->key_span = own->key_span;
-	spec->group = own->group;
-	spec->group_length = own->group_length;
-	if (own->at)
-		spec->flags = WW_JOB_WALL | WW_JOB_AT;
+	const struct command_own *own = &command->own;
+	struct ww_job_spec initial;
+
+	(void)ww_job_spec_default(&initial);
+	*spec = initial;
+	if (command->verb != VERB_PUT) {
+		*spec = own->job;
+		if (!spec->backoff_max)
+			spec->backoff_max = initial.backoff_max;
+		spec->key = own->key;
+		spec->key_length = own->key_length;
+		spec->group = own->group;
+		spec->group_length = own->group_length;
+		if (own->at)
+			spec->flags = WW_JOB_WALL | WW_JOB_AT;
+	}
+	spec->body = command->body;
+	spec->body_length = command->body_length;
+	spec->due = command->delay;
+	spec->run = command->run;
+	spec->priority = command->priority;
 }
 
 static int put_prepare(struct call *call)
@@ -31,9 +35,7 @@ static int put_prepare(struct call *call)
 
 	server->clients->producers += !connection->is_producer;
 	connection->is_producer = 1;
-	(void)ww_job_spec_default(spec);
-	if (command->verb != VERB_PUT)
-		spec_own(spec, &command->own);
+	put_spec(spec, command);
 	spec->tube = call->used;
 	if (server->is_draining)
 		call->text = "DRAINING\r\n";
@@ -41,14 +43,7 @@ static int put_prepare(struct call *call)
 		call->text = "BAD_FORMAT\r\n";
 	else if (!bounds_quota(server, spec, 0, 0) || !bounds_job(server, command->body_length))
 		call->text = "OUT_OF_MEMORY\r\n";
-	if (call->text)
-		return 0;
-	spec->body = command->body;
-	spec->body_length = command->body_length;
-	spec->due = command->delay;
-	spec->run = command->run;
-	spec->priority = command->priority;
-	return 1;
+	return !call->text;
 }
 
 static void put_run(struct call *call)

@@ -66,6 +66,7 @@ static void put_run(struct call *call)
 	const struct command_own *own = &command->own;
 	struct ww_calendar_problem problem = {0};
 	struct ww_schedule_spec spec;
+	struct ww_job_spec job;
 	char name[WW_JOB_KEY_MAX + 1];
 	int was_paused = 0;
 
@@ -75,25 +76,14 @@ static void put_run(struct call *call)
 	spec.expression = own->cron;
 	if (*own->zone)
 		spec.zone = own->zone;
-	spec.body = command->body;
-	spec.body_length = command->body_length;
-	spec.run = command->run;
-	spec.backoff = own->backoff;
-	if (own->backoff_max)
-		spec.backoff_max = own->backoff_max;
-	spec.priority = command->priority;
-	spec.attempts = own->attempts;
-	spec.keep = own->keep;
-	spec.group = own->group;
-	spec.group_length = own->group_length;
-	spec.missed = own->missed;
-	spec.skip = own->skip;
+	put_spec(&job, command);
+	schedules_put(&spec, &job);
 	spec.overlap = (enum ww_overlap)own->overlap;
 	spec.spread = command->delay;
 	spec.start = own->start;
 	spec.end = own->end;
 	spec.is_paused = own->is_paused;
-	spec.if_absent = own->key_mode == WW_KEY_IF_ABSENT;
+	spec.if_absent = own->job.key_mode == WW_KEY_IF_ABSENT;
 	call->result = call_begin(call);
 	if (call->result == WW_OK) {
 		(void)ww_schedule_peek(all_of(call), spec.tube, spec.name, note_pause, &was_paused);

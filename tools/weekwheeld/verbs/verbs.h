@@ -11,6 +11,9 @@ extern const struct steps *const verbs_table[VERBS];
 /* put.c */
 extern const struct steps verb_put, verb_move, verb_delete_key;
 
+/* What a command says of the job that it puts, but for its tube. It points into the command. */
+void put_spec(struct ww_job_spec *spec, const struct command *command);
+
 /* look.c */
 extern const struct steps verb_peek, verb_peek_next, verb_list;
 

@@ -41,13 +41,13 @@ static void check(int holds, const char *what)
 static void show_own(FILE *out, const struct command_own *own)
 {
 	(void)fprintf(out, " key=%zu:%.*s reason=%s version=%" PRIu64 " every=%" PRIu64 " skip=%" PRIu64,
-	    own->key_length, (int)own->key_length, (const char *)own->key, own->reason, own->version, own->every,
-	    own->skip);
-	(void)fprintf(out, " backoff=%" PRIu64 ",%" PRIu64 " attempts=%u missed=%d at=%d", own->backoff,
-	    own->backoff_max, own->attempts, (int)own->missed, own->at);
+	    own->key_length, (int)own->key_length, (const char *)own->key, own->reason, own->job.version,
+	    own->job.period, own->job.skip);
+	(void)fprintf(out, " backoff=%" PRIu64 ",%" PRIu64 " attempts=%u missed=%d at=%d", own->job.backoff,
+	    own->job.backoff_max, own->job.attempts, (int)own->job.missed, own->at);
 	(void)fprintf(out, " from=%" PRIu64 " to=%" PRIu64 " after=%" PRIu64 " states=%u body=%d span=%" PRIu64,
 	    own->from, own->to, own->after, own->states, own->with_body, own->span);
-	(void)fprintf(out, " mode=%d key_span=%" PRIu64, (int)own->key_mode, own->key_span);
+	(void)fprintf(out, " mode=%d key_span=%" PRIu64, (int)own->job.key_mode, own->job.key_span);
 	check(own->key_length <= sizeof own->key, "a key is too long");
 }
 
