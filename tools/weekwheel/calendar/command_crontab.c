@@ -456,7 +456,8 @@ const struct jobs_command command_crontab = {
     .name = "weekwheel import crontab",
     JOBS_TABLE(table),
     .context =
-        &(struct crontab){.schedule = {.action = -1, .priority = 1024, .run = 60 * DURATION_SECOND, .attempts = 1}},
+        &(struct crontab){
+            .schedule = {.action = -1, .priority = 1024, .run = 60 * DURATION_SECOND, .words = " attempts=1"}},
     .server = JOBS_ADDRESS,
     .take = take,
     .check = check,

@@ -78,15 +78,12 @@ enum { ADD, LIST, SHOW, PAUSE, RESUME, RUN_NOW, REMOVE, ACTIONS };
 
 /* ---- The command line */
 
-static int take_word(const struct options *options, const char *name, const char *const *words, const char **word)
+static int take_overlap(struct schedule_command *command, const struct options *options)
 {
-	for (; *words; words++)
-		if (strcmp(options->value, *words) == 0) {
-			*word = *words;
-			return 0;
-		}
-	return options_bad_value(
-	    options, name, strcmp(name, "missed") == 0 ? "once, all or skip" : "allow, skip or wait");
+	for (int i = 0; job_overlaps[i]; i++)
+		if (strcmp(options->value, job_overlaps[i]) == 0)
+			command->overlap = job_overlaps[i];
+	return command->overlap ? 0 : options_bad_value(options, "overlap", "allow, skip or wait");
 }
 
 static int take_operand(struct schedule_command *command, const struct options *options)
@@ -130,12 +127,8 @@ static int take(void *context, struct options *options, int id)
 	case BODY_FILE:
 		command->file = options->value;
 		return 0;
-	case MISSED:
-		return take_word(options, "missed", job_missed, &command->missed);
 	case OVERLAP:
-		return take_word(options, "overlap", job_overlaps, &command->overlap);
-	case SKIP:
-		return jobs_duration(options, "skip", 0, DURATION_MAX, &command->skip);
+		return take_overlap(command, options);
 	case SPREAD:
 		return jobs_duration(options, "spread", DURATION_SECOND, DURATION_MAX, &command->spread);
 	case START:
@@ -147,14 +140,13 @@ static int take(void *context, struct options *options, int id)
 	case PRIORITY:
 		return jobs_whole(
 		    options, "priority", 0, UINT32_MAX, &command->priority, "a whole number up to 4294967295");
+	case MISSED:
+	case SKIP:
 	case ATTEMPTS:
-		return jobs_whole(options, "attempts", 1, UINT32_MAX, &command->attempts, "a whole number from 1");
 	case GROUP:
-		return jobs_key(options, "group", command->group);
 	case KEEP:
-		return jobs_duration(options, "keep", DURATION_SECOND, DURATION_MAX, &command->keep);
 	case BACKOFF:
-		return jobs_duration(options, "backoff", 0, DURATION_MAX, &command->backoff);
+		return words_take(command->words, options, id);
 	default:
 		return take_operand(command, options);
 	}
@@ -173,7 +165,7 @@ static int check(void *context, const struct options *options)
 		return options_fail(options, "the expression is missing, such as: add %s '0 3 * * *'", command->name);
 	if (command->shows_body && (command->action != SHOW || command->jobs.json))
 		return options_fail(options, "--body is for show, without --json: it writes the bytes unchanged");
-	if (command->skip && (!command->missed || strcmp(command->missed, "skip") != 0))
+	if (strstr(command->words, " skip=") && !strstr(command->words, " missed=skip"))
 		return options_fail(options, "--skip needs --missed skip");
 	if (command->start && command->end && command->start > command->end)
 		return options_fail(options, "--start is after --end: the schedule would have no time");
@@ -208,20 +200,14 @@ static void send_schedule(struct schedule_command *command, const char *zone, co
 	(void)percent_encode(command->name, strlen(command->name), name, sizeof name);
 	add_encoded(words, sizeof words, "cron", command->expression);
 	add_encoded(words, sizeof words, "zone", zone);
-	jobs_add(words, sizeof words, "missed", command->missed);
 	jobs_add(words, sizeof words, "overlap", command->overlap);
-	add_time(words, sizeof words, "skip", command->skip);
 	add_time(words, sizeof words, "start", command->start);
 	add_time(words, sizeof words, "end", command->end);
-	add_time(words, sizeof words, "backoff", command->backoff);
-	add_time(words, sizeof words, "keep", command->keep);
-	jobs_add(words, sizeof words, "group", command->group);
-	if (command->attempts)
-		jobs_add_number(words, sizeof words, "attempts", command->attempts);
 	jobs_add(words, sizeof words, "paused", command->is_paused ? "yes" : NULL);
 	jobs_add(words, sizeof words, "mode", command->if_absent ? "if-absent" : NULL);
-	client_line(&command->jobs.client, "put-schedule %" PRIu64 " %s %s %zu %s%s", command->priority,
-	    duration_seconds(spread, command->spread), duration_seconds(run, command->run), size, name, words);
+	client_line(&command->jobs.client, "put-schedule %" PRIu64 " %s %s %zu %s%s%s", command->priority,
+	    duration_seconds(spread, command->spread), duration_seconds(run, command->run), size, name, words,
+	    command->words);
 	client_body(&command->jobs.client, body, size);
 }
 

@@ -7,15 +7,16 @@
 
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
+#include "tools/weekwheel/jobs/words.h"
 
 struct schedule_command {
 	struct jobs jobs;
 	int action; /* -1: none yet */
 	const char *name, *expression, *zone, *body, *file;
-	const char *missed, *overlap; /* NULL: as the server has it */
-	uint64_t skip, spread, start, end, run, priority, attempts, backoff, keep;
+	const char *overlap; /* NULL: as the server has it */
+	uint64_t spread, start, end, run, priority;
 	int is_paused, if_absent, shows_body;
-	char group[JOBS_KEY_TEXT]; /* percent-encoded; "": none */
+	char words[WORDS_ROOM]; /* what other options say of the jobs, as words of the protocol */
 };
 
 /* Put the schedule, and wait for the answer. Return 0, or -1 after a message. */

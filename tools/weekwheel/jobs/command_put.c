@@ -77,9 +77,9 @@ static int take_number(const struct options *options, const char *name, uint64_t
 	return jobs_whole(options, name, 0, most, number, expected);
 }
 
-static int take_mode(struct put_options *put, const struct options *options, enum put_mode mode)
+static int take_mode(struct put_options *put, const struct options *options, enum ww_key_mode mode)
 {
-	if (put->mode != PUT_REPLACE && put->mode != mode)
+	if (put->mode != WW_KEY_REPLACE && put->mode != mode)
 		return options_fail(options,
 		    "--if-absent, --if-version 0, --keep-earlier, --keep-later, --debounce and "
 		    "--unique are different ways to deal with a key; leave all but one out");
@@ -87,25 +87,16 @@ static int take_mode(struct put_options *put, const struct options *options, enu
 	return 0;
 }
 
-static int take_span(struct put_options *put, const struct options *options, const char *name, enum put_mode mode)
+static int take_span(struct put_options *put, const struct options *options, int id, enum ww_key_mode mode)
 {
-	return take_mode(put, options, mode) ||
-	       jobs_duration(options, name, second / 1000, UINT32_MAX * second, &put->key_span);
+	return take_mode(put, options, mode) || words_take(put->words, options, id);
 }
 
 static int take_version(struct put_options *put, const struct options *options)
 {
 	int wrong = take_number(options, "if-version", UINT64_MAX, &put->version);
 
-	return wrong || put->version ? wrong : take_mode(put, options, PUT_IF_ABSENT);
-}
-
-static int take_missed(struct put_options *put, const struct options *options)
-{
-	put->missed = options->value;
-	if (strcmp(put->missed, "once") && strcmp(put->missed, "all") && strcmp(put->missed, "skip"))
-		return options_bad_value(options, "missed", "once, all or skip");
-	return 0;
+	return wrong || put->version ? wrong : take_mode(put, options, WW_KEY_IF_ABSENT);
 }
 
 static int take_body(struct put_options *put, const struct options *options)
@@ -138,42 +129,31 @@ static int take_option(void *context, struct options *options, int id)
 	case AT:
 		put->has_at = 1;
 		return jobs_time(options, "at", &put->at);
-	case EVERY:
-		return jobs_duration(options, "every", second / 1000, DURATION_MAX, &put->period);
 	case PRIORITY:
 		return take_number(options, "priority", UINT32_MAX, &put->priority);
 	case RUN:
 		return jobs_duration(options, "run", second, UINT32_MAX * second, &put->run);
+	case EVERY:
 	case ATTEMPTS:
-		put->has_attempts = 1;
-		return take_number(options, "attempts", UINT32_MAX, &put->attempts);
 	case BACKOFF:
-		put->has_backoff = 1;
-		return jobs_duration(options, "backoff", 0, DURATION_MAX, &put->backoff);
 	case KEEP:
-		return jobs_duration(options, "keep", DURATION_SECOND, DURATION_MAX, &put->keep);
 	case BACKOFF_MAX:
-		put->has_backoff_max = 1;
-		return jobs_duration(options, "backoff-max", 0, DURATION_MAX, &put->backoff_max);
 	case MISSED:
-		return take_missed(put, options);
 	case SKIP:
-		put->has_skip = 1;
-		return jobs_duration(options, "skip", 0, DURATION_MAX, &put->skip);
+	case GROUP:
+		return words_take(put->words, options, id);
 	case VERSION:
 		return take_version(put, options);
 	case IF_ABSENT:
-		return take_mode(put, options, PUT_IF_ABSENT);
+		return take_mode(put, options, WW_KEY_IF_ABSENT);
 	case KEEP_EARLIER:
-		return take_mode(put, options, PUT_KEEP_EARLIER);
+		return take_mode(put, options, WW_KEY_KEEP_EARLIER);
 	case KEEP_LATER:
-		return take_mode(put, options, PUT_KEEP_LATER);
+		return take_mode(put, options, WW_KEY_KEEP_LATER);
 	case DEBOUNCE:
-		return take_span(put, options, "debounce", PUT_DEBOUNCE);
+		return take_span(put, options, id, WW_KEY_DEBOUNCE);
 	case UNIQUE:
-		return take_span(put, options, "unique", PUT_UNIQUE);
-	case GROUP:
-		return jobs_key(options, "group", put->group);
+		return take_span(put, options, id, WW_KEY_UNIQUE);
 	case BODY_FILE:
 		return take_file(put, options);
 	case URL:
@@ -192,22 +172,22 @@ static int take_option(void *context, struct options *options, int id)
 /* How the options of a key go together. */
 static int check_key(const struct put_options *put, const struct options *options)
 {
-	static const char *const names[] = {[PUT_IF_ABSENT] = "--if-absent",
-	    [PUT_KEEP_EARLIER] = "--keep-earlier",
-	    [PUT_KEEP_LATER] = "--keep-later",
-	    [PUT_DEBOUNCE] = "--debounce",
-	    [PUT_UNIQUE] = "--unique"};
+	static const char *const names[] = {[WW_KEY_IF_ABSENT] = "--if-absent",
+	    [WW_KEY_KEEP_EARLIER] = "--keep-earlier",
+	    [WW_KEY_KEEP_LATER] = "--keep-later",
+	    [WW_KEY_DEBOUNCE] = "--debounce",
+	    [WW_KEY_UNIQUE] = "--unique"};
 
 	if (put->version && !*put->jobs.key)
 		return options_fail(options, "--if-version is for the job with --key, which is missing");
-	if (put->mode == PUT_REPLACE)
+	if (put->mode == WW_KEY_REPLACE)
 		return 0;
 	if (!*put->jobs.key)
 		return options_fail(options, "%s is for the job with --key, which is missing", names[put->mode]);
 	if (put->version)
 		return options_fail(
 		    options, "--if-version replaces a certain job; leave it or %s out", names[put->mode]);
-	if (put->period && put->mode >= PUT_DEBOUNCE)
+	if (strstr(put->words, " every=") && put->mode >= WW_KEY_DEBOUNCE)
 		return options_fail(options, "%s is for jobs that run once: leave it or --every out", names[put->mode]);
 	return 0;
 }
@@ -215,9 +195,11 @@ static int check_key(const struct put_options *put, const struct options *option
 static int check(void *context, const struct options *options)
 {
 	struct put_options *put = context;
+	int is_repeated = strstr(put->words, " every=") != NULL;
+	int has_skip = strstr(put->words, " skip=") != NULL;
 
-	if (put->has_skip && !put->missed)
-		put->missed = "skip";
+	if (has_skip && !strstr(put->words, " missed="))
+		jobs_add(put->words, sizeof put->words, "missed", "skip");
 	if (put->lines && (put->body || put->file))
 		return options_fail(options, "--lines reads standard input: leave the other body out");
 	if (!put->lines && !put->body && !put->file && !put->url)
@@ -228,14 +210,14 @@ static int check(void *context, const struct options *options)
 		return options_fail(options, "--in and --at both say when; leave one out");
 	if (check_key(put, options))
 		return OPTIONS_ERROR;
-	if (put->mode == PUT_DEBOUNCE && !put->has_delay && !put->has_at)
+	if (put->mode == WW_KEY_DEBOUNCE && !put->has_delay && !put->has_at)
 		message_warning(
 		    "put: with --debounce and no --in the job is due at once; --in 10m lets it wait for more");
-	if (put->has_backoff_max && !put->has_backoff)
+	if (strstr(put->words, " backoff-max=") && !strstr(put->words, " backoff="))
 		return options_fail(options, "--backoff-max bounds the --backoff, which is missing");
-	if (!put->period && (put->missed || put->has_skip))
+	if (!is_repeated && strstr(put->words, " missed="))
 		return options_fail(options, "--missed and --skip are for jobs that repeat: --every is missing");
-	if (put->missed && (strcmp(put->missed, "skip") == 0) != put->has_skip)
+	if ((strstr(put->words, " missed=skip") != NULL) != has_skip)
 		return options_fail(options, "--missed skip and --skip TIME go together");
 	return put_request_check(put, options);
 }

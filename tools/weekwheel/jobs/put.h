@@ -4,20 +4,19 @@
 /* The command put: what the command line asks for, and the parts that send it. */
 
 #include "tools/weekwheel/jobs/jobs.h"
+#include "tools/weekwheel/jobs/words.h"
 #include "weekwheel/callback.h"
+#include "weekwheel/jobs.h"
 
 /* The longest job that is read. No server accepts a longer one. */
 #define PUT_BODY_MAX ((size_t)1 << 30)
 
 struct put_options {
 	struct jobs jobs;
-	uint64_t delay, at, period, run, backoff, backoff_max, keep, skip;
-	uint64_t priority, attempts, version;
-	const char *missed;
-	char group[JOBS_KEY_TEXT]; /* percent-encoded; "": none */
-	enum put_mode { PUT_REPLACE, PUT_IF_ABSENT, PUT_KEEP_EARLIER, PUT_KEEP_LATER, PUT_DEBOUNCE, PUT_UNIQUE } mode;
-	uint64_t key_span; /* of the last two modes */
-	int has_delay, has_at, has_attempts, has_backoff, has_backoff_max, has_skip;
+	uint64_t delay, at, run, priority, version;
+	enum ww_key_mode mode;
+	char words[WORDS_ROOM]; /* what other options say of the job, as words of the protocol */
+	int has_delay, has_at;
 	const char *body; /* NULL: not on the command line */
 	const char *file; /* NULL: none; "-" is standard input */
 	int lines;
@@ -28,7 +27,7 @@ struct put_options {
 	char *head;
 	size_t head_length;
 	/* The parts of a job's command before and after the size of its body. */
-	char before[120], behind[2 * JOBS_KEY_TEXT + 300];
+	char before[120], behind[JOBS_KEY_TEXT + WORDS_ROOM + 100];
 };
 
 /* Take a --header. Return 0, or OPTIONS_ERROR after a message. */

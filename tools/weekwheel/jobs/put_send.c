@@ -15,27 +15,8 @@
 /* Return whether the job needs weekwheeld: beanstalkd has whole seconds, and neither keys nor periods. */
 static int is_own(const struct put_options *put)
 {
-	return *put->jobs.key || *put->group || put->has_at || put->period || put->has_attempts || put->has_backoff ||
-	       put->has_backoff_max || put->keep || put->delay % DURATION_SECOND ||
+	return *put->jobs.key || *put->words || put->has_at || put->delay % DURATION_SECOND ||
 	       put->delay > UINT32_MAX * DURATION_SECOND || put->run % DURATION_SECOND;
-}
-
-static void add_time(struct put_options *put, const char *name, uint64_t ns)
-{
-	char text[DURATION_TEXT];
-
-	jobs_add(put->behind, sizeof put->behind, name, duration_seconds(text, ns));
-}
-
-static void compose_mode(struct put_options *put)
-{
-	static const char *const modes[] = {
-	    [PUT_IF_ABSENT] = "if-absent", [PUT_KEEP_EARLIER] = "keep-earlier", [PUT_KEEP_LATER] = "keep-later"};
-
-	if (put->mode >= PUT_DEBOUNCE)
-		add_time(put, put->mode == PUT_UNIQUE ? "unique" : "debounce", put->key_span);
-	else if (put->mode)
-		jobs_add(put->behind, sizeof put->behind, "mode", modes[put->mode]);
 }
 
 /* Fill put->before and put->behind. */
@@ -48,24 +29,11 @@ static void compose(struct put_options *put)
 	    duration_seconds(due, put->has_at ? put->at : put->delay), duration_seconds(run, put->run));
 	if (!is_own(put))
 		return;
-	snprintf(put->behind, sizeof put->behind, " %s", *put->jobs.key ? put->jobs.key : "-");
-	if (put->period)
-		add_time(put, "every", put->period);
-	if (put->has_attempts)
-		jobs_add_number(put->behind, sizeof put->behind, "attempts", put->attempts);
-	if (put->has_backoff)
-		add_time(put, "backoff", put->backoff);
-	if (put->has_backoff_max)
-		add_time(put, "backoff-max", put->backoff_max);
-	if (put->keep)
-		add_time(put, "keep", put->keep);
-	jobs_add(put->behind, sizeof put->behind, "missed", put->missed);
-	if (put->has_skip)
-		add_time(put, "skip", put->skip);
+	snprintf(put->behind, sizeof put->behind, " %s%s", *put->jobs.key ? put->jobs.key : "-", put->words);
 	if (put->version)
 		jobs_add_number(put->behind, sizeof put->behind, "version", put->version);
-	compose_mode(put);
-	jobs_add(put->behind, sizeof put->behind, "group", put->group);
+	if (put->mode > WW_KEY_REPLACE && put->mode < WW_KEY_DEBOUNCE)
+		jobs_add(put->behind, sizeof put->behind, "mode", job_modes[put->mode]);
 }
 
 struct content {
@@ -142,7 +110,7 @@ static void say_json(const struct put_options *put, const struct result *result,
 	    result == &results[1] ? "true" : "false");
 	if (version)
 		printf(", \"version\": %" PRIu64, version);
-	if (result < &results[2] && put->mode != PUT_DEBOUNCE)
+	if (result < &results[2] && put->mode != WW_KEY_DEBOUNCE)
 		printf(", \"due\": \"%s\", \"clock\": \"%s\"", duration_seconds(text, due),
 		    put->has_at ? "wall" : "elapsed");
 	puts("}");
@@ -172,12 +140,12 @@ static void say(struct put_options *put, const struct result *result, uint64_t i
 		say_json(put, result, id, version);
 		return;
 	}
-	if (put->mode == PUT_DEBOUNCE && result == &results[1])
+	if (put->mode == WW_KEY_DEBOUNCE && result == &results[1])
 		due = debounced_until(put, id, now);
 	printf("%" PRIu64 " %s", id, result->text);
 	if (result >= &results[2])
 		putchar('\n');
-	else if (put->mode == PUT_DEBOUNCE && !due)
+	else if (put->mode == WW_KEY_DEBOUNCE && !due)
 		puts("debounced");
 	else
 		jobs_say_due(due, due > now ? due - now : 0);

@@ -1,0 +1,67 @@
+/* Options that say a field of a job become words of the protocol: see words.h. */
+#include "tools/weekwheel/jobs/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/common/duration.h"
+#include "tools/job/job.h"
+
+/* Options and words of the protocol have dashes where members of JSON have underscores. */
+static const struct field *find(const char *name)
+{
+	char member[20];
+	int is_base64;
+
+	snprintf(member, sizeof member, "%s", name);
+	for (char *at = member; *at; at++)
+		*at = *at == '-' ? '_' : *at;
+	return field_find(
+	    job_fields, JOB_PUT | JOB_SCHEDULE, (struct json_value){JSON_STRING, member, strlen(member)}, &is_base64);
+}
+
+static int take_word(const struct options *options, const char *name, const struct field *field)
+{
+	char expected[FIELD_EXPECTED];
+
+	for (uint64_t i = 0; field->words[i]; i++)
+		if (strcmp(options->value, field->words[i]) == 0)
+			return 0;
+	return options_bad_value(options, name, field_expected(field, 0, FIELD_REQUEST, expected));
+}
+
+int words_take(char *text, const struct options *options, int id)
+{
+	const struct option *option = options->table;
+	const struct field *field;
+	const char *name;
+	char value[JOBS_KEY_TEXT], expected[60];
+	uint64_t number = 0;
+	int wrong;
+
+	while (option->id != id)
+		option++;
+	name = option->name;
+	field = find(name);
+	switch (field->kind) {
+	case FIELD_SPAN:
+		wrong = jobs_duration(options, name, field->least, DURATION_MAX, &number);
+		(void)duration_seconds(value, number);
+		break;
+	case FIELD_COUNT:
+		snprintf(expected, sizeof expected, "a number from 0 to %" PRIu64, field->most);
+		wrong = jobs_whole(options, name, 0, field->most, &number, expected);
+		snprintf(value, sizeof value, "%" PRIu64, number);
+		break;
+	case FIELD_WORD:
+		wrong = take_word(options, name, field);
+		snprintf(value, sizeof value, "%s", options->value);
+		break;
+	default:
+		wrong = jobs_key(options, name, value);
+	}
+	if (!wrong)
+		jobs_add(text, WORDS_ROOM, name, value);
+	return wrong;
+}
