@@ -56,6 +56,13 @@ class Verbs(WithServer):
         equal(client.reserve(0), None)
         self.refuses(jobs.NotFound, client.peek, put.id)
 
+    def test_defaults_are_those_of_the_other_clients(self):
+        for id in (self.client.put("x").id, self.client.put("x", key="k").id):
+            stats = self.client.stats_job(id)
+            equal((stats["pri"], stats["ttr"], stats["delay"]), (1024, 60, 0))
+        self.client.put_schedule("s", "0 3 * * *")
+        equal(self.client.stats_job(self.client.run_schedule("s"))["pri"], 1024)
+
     def test_delays_and_times(self):
         client = self.client
         client.put("half", delay=0.5)
@@ -551,7 +558,7 @@ class Refusals(unittest.TestCase):
             with self.assertRaises(jobs.Full):
                 client.put("x", tube="full")
         equal([line for line in server.lines if line[:3] in ("use", "put")],
-              ["use good", "put 0 0 60 1", "use full", "put 0 0 60 1", "use full"])
+              ["use good", "put 1024 0 60 1", "use full", "put 1024 0 60 1", "use full"])
 
     def test_a_worker_goes_on_when_the_server_has_failed_for_a_while(self):
         answers = iter(["INTERNAL_ERROR", "OUT_OF_MEMORY", "RESERVED 1 1\r\nx"])

@@ -14,12 +14,13 @@ from .protocol import (Body, Dialogue, Missed, Mode, Object, Overlap, Put, State
 
 
 def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Seconds = 0, at: When | None = None,
-        priority: int = 0, ttr: Seconds = 60, key: Body | None = None, mode: Mode | None = None,
+        priority: int = 1024, ttr: Seconds = 60, key: Body | None = None, mode: Mode | None = None,
         debounce: Seconds | None = None, unique: Seconds | None = None, version: int | None = None,
         every: Seconds | None = None, missed: Missed | None = None, skip: Seconds | None = None,
         attempts: int | None = None, backoff: Seconds | None = None, backoff_max: Seconds | None = None,
         group: Body | None = None, keep: Seconds | None = None) -> Steps[Put]:
-    """Put a job, due after `delay` or at a time of the wall clock. A worker has `ttr` to finish it.
+    """Put a job, due after `delay` or at a time of the wall clock. A worker has `ttr` to finish it. priority: the smaller,
+    the earlier.
 
     key: names the job in its tube; what has it is replaced. mode, debounce, unique, version: unless they say otherwise.
     every: again and again. missed, skip: what becomes of due times that passed. attempts, backoff, backoff_max: after
@@ -258,7 +259,7 @@ def limits(dialogue: Dialogue, *, tube: str | None = None) -> Steps[list[Object]
 
 
 def put_schedule(dialogue: Dialogue, schedule: str, cron: str, body: Body = b"", *, zone: str | None = None,
-                 tube: str | None = None, spread: Seconds = 0, priority: int = 0, ttr: Seconds = 60,
+                 tube: str | None = None, spread: Seconds = 0, priority: int = 1024, ttr: Seconds = 60,
                  missed: Missed | None = None, skip: Seconds | None = None, overlap: Overlap | None = None,
                  start: When | None = None, end: When | None = None, paused: bool = False, if_absent: bool = False,
                  attempts: int | None = None, backoff: Seconds | None = None, backoff_max: Seconds | None = None,
