@@ -50,6 +50,14 @@ def begin():
     sys.path.insert(0, FOLDER)
 
 
+def interpreter(modules, packages):
+    """An interpreter that has the modules: Debian's, where another is in front of it."""
+    for path in (sys.executable, "/usr/bin/python3"):
+        if os.path.exists(path) and subprocess.run([path, "-c", "import " + modules], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            return path
+    raise unittest.SkipTest(f"no Python has {modules}: Debian has them in {packages}")
+
+
 def need_plain(test):
     """A test that starts an interpreter by itself, which would lack the runtime."""
     return unittest.skipIf(os.environ.get("SANITIZE"), "another interpreter has no runtime of the sanitizer")(test)

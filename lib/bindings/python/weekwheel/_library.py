@@ -4,13 +4,17 @@ Structures end in spare room, so that a later library, whose structures may have
 """
 from __future__ import annotations
 
+import _thread
 import ctypes
 import os
+import sys
 import threading
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import Any
+from typing import Any, Callable
 
-from .errors import Closed, WheelError
+from ._calling import Signals
+from ._handle import Handle
+from .errors import ECLOSED, WheelError
 
 NO_END = 2**64 - 1
 NAME = "libweekwheel.so.0"
@@ -64,12 +68,6 @@ class SessionStats(ctypes.Structure):
         "not_admitted", "load_time_max", "bytes")] + [("spare", c_uint64 * SPARE)]
 
 
-class SessionLoading(ctypes.Structure):
-    """struct ww_session_loading"""
-    _fields_ = [("load", c_void_p), ("context", c_void_p), ("look", c_void_p), ("look_context", c_void_p),
-                ("wait", c_uint64), ("keep_failure", c_uint64), ("ahead", c_uint32), ("spare", c_uint64 * SPARE)]
-
-
 class SessionWriter(ctypes.Structure):
     """struct ww_session_writer"""
     _fields_ = [("write", c_void_p), ("encode", c_void_p), ("context", c_void_p), ("wall", c_void_p),
@@ -93,7 +91,6 @@ THREAD_FN = CFUNCTYPE(None, c_void_p, c_void_p)
 DRIVER_FN = CFUNCTYPE(None, c_void_p, POINTER(Firing), c_void_p)
 GONE_FN = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p, c_int, c_void_p)
 WALK_FN = CFUNCTYPE(c_int, c_void_p, c_size_t, POINTER(SessionFound), c_void_p)
-LOAD_FN = CFUNCTYPE(c_int, c_void_p, c_size_t, POINTER(c_void_p), POINTER(SessionOrder), c_void_p)
 WRITE_FN = CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p)
 ENCODE_FN = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(c_size_t), c_void_p)
 READ_FN = CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p)
@@ -135,8 +132,8 @@ _FUNCTIONS = {
     "ww_session_refresh": [*_KEY, c_uint64, _VALUE],
     "ww_session_delete_if": [*_KEY, c_uint64, _VALUE],
     "ww_session_rename": [*_KEY, c_char_p, c_size_t, POINTER(SessionOrder), POINTER(SessionFound), _VALUE],
-    "ww_session_take_by": [*_KEY, POINTER(SessionLoading), _VALUE],
     "ww_session_clear": [c_void_p, _COUNT],
+    "ww_session_time_left": [*_KEY, _OUT],
     "ww_session_scan": [c_void_p, _OUT, c_void_p, c_void_p],
     "ww_session_save": [c_void_p, POINTER(SessionWriter), _COUNT],
     "ww_session_load": [c_void_p, POINTER(SessionReader), POINTER(SessionLoaded)],
@@ -146,6 +143,12 @@ _FUNCTIONS = {
 
 def _open() -> Any:
     """Load the library and give its functions their types."""
+    main, here = ctypes.pythonapi.PyInterpreterState_Main, ctypes.pythonapi.PyInterpreterState_Get
+    main.restype = here.restype = c_void_p
+    if main() != here():
+        raise ImportError("timers and sessions work in the main interpreter only: the library's threads would call back there")
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        raise ImportError("timers and sessions need the interpreter's lock: this Python runs without it")
     path = os.environ.get("WEEKWHEEL_LIBRARY") or NAME
     try:
         opened = ctypes.CDLL(path, use_errno=False)
@@ -169,8 +172,10 @@ def _open() -> Any:
 # Calls release the interpreter's lock: they may wait, and may call back.
 library: Any = _open()
 
-# Guards the books of timers, briefly. A finalizer may run in any line, and so come here a second time.
-lock = threading.RLock()
+# gevent has another in the place of threading.RLock, which lets others run.
+RLock: Any = getattr(_thread, "RLock")
+# Guards the books of timers and of calls, briefly. A finalizer may run in any line, and so come here a second time.
+lock = RLock()
 os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
@@ -186,16 +191,109 @@ def call(name: str, *arguments: Any) -> int:
     return check(getattr(library, name)(*arguments))
 
 
-class Held:
-    """An object of the library: its address, and what says that it was closed."""
+class Telling:
+    """Calls of which the application is to hear: it is told when they have ended. Frames of the library do not lie on the
+    stack then, so that greenlets may change, and exceptions pass."""
+
+    _of_thread: dict[int, Telling] = {}
+
+    def __enter__(self) -> None:
+        self._thread = threading.get_ident()
+        self._outer = self._of_thread.get(self._thread)
+        self._told: list[Callable[[], object]] = []
+        self._of_thread[self._thread] = self
+
+    def __exit__(self, *_: object) -> None:
+        if self._outer is None:
+            del self._of_thread[self._thread]
+        else:
+            self._of_thread[self._thread] = self._outer
+        escaped: BaseException | None = None
+        for what in self._told:
+            try:
+                what()
+            except BaseException as error:
+                escaped = escaped or error
+        if escaped is not None:
+            raise escaped
+
+    @classmethod
+    def later(cls, what: Callable[[], object]) -> bool:
+        """In a function that the library calls: call this when the calls have ended. Return False if nobody is to be told
+        so, as in a thread of a driver."""
+        telling = cls._of_thread.get(threading.get_ident())
+        if telling is not None:
+            telling._told.append(what)
+        return telling is not None
+
+
+class Held(Handle):
+    """An object of the library. Its calls are counted, so that it is freed when the last one has ended."""
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._address: int | None = None
+        self._process = os.getpid()
+        self._calls: list[int] = []  # the threads that are in a call, as often as they are
+        self._idle: threading.Event | None = None  # what waits for them
 
-    @property
-    def address(self) -> int:
-        """The address of the object, for calls of the C library."""
-        if self._address is None:
-            raise Closed(f"the {self._what} was closed")
-        return self._address
+    # Under the interpreter's lock these need no other: a call is in the list before it looks whether the object is there,
+    # and is awaited or sees that it is not.
+
+    def _enter(self) -> int:
+        """Begin calls with the object's address. Each has to be ended with _exit."""
+        self._calls.append(threading.get_ident())
+        address = self._address
+        if address is None:
+            self._exit()
+            raise WheelError.of(ECLOSED, f"the {self._what} was closed")
+        return address
+
+    def _exit(self) -> None:
+        self._calls.remove(threading.get_ident())
+        if self._idle is not None:
+            self._idle.set()
+
+    def _answer(self, name: str, *arguments: Any) -> int:
+        """Call a function of the library on the object. Return its answer."""
+        address = self._enter()
+        try:
+            return getattr(library, name)(address, *arguments)  # type: ignore[no-any-return]
+        finally:
+            self._exit()
+
+    def _call(self, name: str, *arguments: Any) -> int:
+        """The same, or raise the error that it answers."""
+        return check(self._answer(name, *arguments))
+
+    def _call_and_tell(self, name: str, *arguments: Any) -> int:
+        """The same, and tell the application of what has come of it."""
+        with Telling():
+            return self._call(name, *arguments)
+
+    def _close(self, free: Any) -> None:
+        """Let no call begin any more, and free the object. If that fails, it goes on. A second call does nothing."""
+        with lock:  # once
+            address, self._address = self._address, None
+        if address is None:
+            return
+        is_free = False
+        try:
+            self._before_free(address)
+            with Signals():
+                check(free(address))
+                is_free = True
+        finally:
+            if not is_free:
+                self._address = address
+
+    def _before_free(self, _address: int) -> None:
+        self._wait_for_calls()
+
+    def _wait_for_calls(self) -> None:
+        """Wait until no other thread is in a call. A child has none of its parent's threads."""
+        while os.getpid() == self._process:
+            self._idle = threading.Event()
+            if set(self._calls) <= {threading.get_ident()}:
+                return
+            self._idle.wait()

@@ -5,8 +5,8 @@ import asyncio
 import inspect
 from typing import Any
 
-from ._library import call
 from ._time import Seconds, nanoseconds
+from .errors import ECLOSED, WheelError
 from .timers import THREADLESS, Clock, Driver, ErrorHandler, Timer
 
 # Callbacks in a turn of the loop: others on it wait no longer than these take.
@@ -18,7 +18,8 @@ class LoopDriver(Driver):
 
     Callbacks may be functions, which the loop's thread calls, or coroutine functions, of which a task is made. What they
     raise goes to the loop's exception handler, unless `on_error` is given. With `on_error`, what a task raises goes
-    there, too. Make it, use it and close it in the loop's thread. Closing it cancels no task that has begun.
+    there, too. KeyboardInterrupt and SystemExit leave the loop, as from its own callbacks. Make it, use it and close it in
+    the loop's thread. Closing it cancels no task that has begun, and ends each sleep with Closed.
     """
 
     _flags = THREADLESS
@@ -26,36 +27,56 @@ class LoopDriver(Driver):
     def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, clock: Clock | None = None,
                  tick: Seconds = 0.001, shards: int = 1, on_error: ErrorHandler | None = None) -> None:
         self.loop = loop or asyncio.get_running_loop()
-        super().__init__(clock=clock, tick=tick, shards=shards, on_error=on_error or self._tell)
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.fd = call("ww_driver_fd", self.address)
+        self._sleeps: set[asyncio.Future[None]] = set()
+        self._escaped: list[BaseException] = []
+        super().__init__(clock=clock, tick=tick, shards=shards, on_error=on_error or self._tell)
+        self.fd = self._call("ww_driver_fd")
         self.loop.add_reader(self.fd, self.dispatch)
 
     def dispatch(self, budget: int = BUDGET) -> int:
         """Call the callbacks of due timers. Return how many. The loop does this by itself."""
-        return call("ww_driver_dispatch", self.address, budget)
+        return self._call_and_tell("ww_driver_dispatch", budget)
+
+    def _call_and_tell(self, name: str, *arguments: Any) -> int:
+        try:
+            return super()._call_and_tell(name, *arguments)
+        finally:
+            if self._escaped:
+                escaped, self._escaped = self._escaped, []
+                raise escaped[0]
 
     async def sleep(self, delay: Seconds) -> None:
         """Wait as asyncio.sleep does, on the driver's clock: a test that moves a virtual clock need not wait."""
         nanoseconds(delay)
         done = self.loop.create_future()
         timer = self.schedule(delay, _finish, done)
+        self._sleeps.add(done)
         try:
             await done
         finally:
+            self._sleeps.discard(done)
             timer.cancel()
 
     def _run(self, timer: Timer) -> None:
-        result = timer.callback(*timer.arguments)
+        context = timer._context.copy()
+        result = context.run(timer.callback, *timer.arguments)
         if inspect.iscoroutine(result):
-            task = self.loop.create_task(result)
+            task = context.run(self.loop.create_task, result)
             self._tasks.add(task)
             task.add_done_callback(lambda task: self._ended(task, timer))
 
     def _ended(self, task: asyncio.Task[Any], timer: Timer) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, (KeyboardInterrupt, SystemExit)):  # the loop lets these out itself
             self._failed(error, timer)
+
+    def _failed(self, error: BaseException, timer: Timer) -> None:
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            self._escaped.append(error)  # let out when no frame of the library lies on the stack
+        else:
+            super()._failed(error, timer)
 
     def _tell(self, error: BaseException, timer: Timer) -> None:
         self.loop.call_exception_handler(
@@ -65,6 +86,9 @@ class LoopDriver(Driver):
         """Take the driver off the loop, then close it as Driver.close does. Waits for nothing."""
         if self._address is not None and not self.loop.is_closed():
             self.loop.remove_reader(self.fd)
+            for done in self._sleeps:
+                if not done.done():
+                    done.set_exception(WheelError.of(ECLOSED, "the driver was closed during the sleep"))
         super().close()
 
 

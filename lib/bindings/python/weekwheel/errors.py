@@ -8,6 +8,8 @@ class WeekwheelError(Exception):
 
 # ---- Timers and sessions
 
+EBUSY, ECLOSED, ESTALE, ETIMEOUT = -6, -8, -9, -19
+
 
 class WheelError(WeekwheelError):
     """A call of the C library has failed. `number` is its WW_E*."""
@@ -50,4 +52,4 @@ class LoadFailed(WeekwheelError):
     """Another thread's loader has failed, whose result this call waited for. `__cause__` is what it raised."""
 
 
-_OF_NUMBER: dict[int, type[WheelError]] = {-6: Busy, -7: Damaged, -8: Closed, -9: Stale, -12: InUse, -17: TooBig}
+_OF_NUMBER: dict[int, type[WheelError]] = {EBUSY: Busy, -7: Damaged, ECLOSED: Closed, ESTALE: Stale, -12: InUse, -17: TooBig}

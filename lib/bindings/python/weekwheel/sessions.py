@@ -5,21 +5,27 @@ lookup that is overtaken by a deletion in another thread finds no object any mor
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import enum
 import itertools
 import json
 import os
+import threading
 from ctypes import byref, c_size_t, c_uint64, c_void_p
 from types import TracebackType
 from typing import IO, Any, Callable, Generic, Iterator, TypeVar
 
-from ._library import (DECODE_FN, ENCODE_FN, GONE_FN, LOAD_FN, NO_END, READ_FN, WALK_FN, WRITE_FN, Held, SessionConfig,
-                       SessionFound, SessionLoaded, SessionLoading, SessionOrder, SessionReader, SessionStats,
-                       SessionWriter, call, check, library)
+from ._calling import Signals, staying
+from ._handle import Handle
+from ._library import (DECODE_FN, ENCODE_FN, GONE_FN, NO_END, READ_FN, WALK_FN, WRITE_FN, Held, SessionConfig,
+                       SessionFound, SessionLoaded, SessionOrder, SessionReader, SessionStats, SessionWriter, Telling, call,
+                       check, library, lock)
+from ._loads import Load, Loads
+from ._replacing import replacing
 from ._time import Seconds, nanoseconds
-from .errors import Damaged, LoadFailed
+from .errors import Closed, Damaged, LoadFailed, Stale, WheelError
 from .timers import Driver, end_child, logger
 
 Value = TypeVar("Value")
@@ -31,8 +37,6 @@ ABSENT = NO_END
 """Instead of a version: the key has no entry."""
 # What functions of Python answer to the C library when they have raised. No WW_E* is as small.
 RAISED = -1000
-# The failures of loaders that calls in other threads may still ask for.
-FAILURES_KEPT = 64
 
 
 class Gone(enum.IntEnum):
@@ -73,7 +77,7 @@ class Loaded:
     """Seconds between save and load, by the wall clock."""
 
 
-class Sessions(Generic[Value]):
+class Sessions(Handle, Generic[Value]):
     """A map from strings to values of any kind, which removes what has not been used for its time to live (TTL).
 
     ttl: of an entry, unless it gets its own. lifetime: the end that nothing prolongs: 30 minutes idle, 12 hours in all.
@@ -82,10 +86,11 @@ class Sessions(Generic[Value]):
     map keeps what is used often. jitter: a part of the TTL, 0 to 1, of which at random up to jitter_max is added.
 
     on_gone(key, value, why) hears of each value that has left the map, but not of those that `pop` returns. It runs in a
-    thread of the driver when an entry expires, and otherwise in the call that caused it. What it raises is logged.
+    thread of the driver when an entry expires, and otherwise in the call that caused it, at its end. What it raises is logged,
+    but KeyboardInterrupt and the like leave that call.
 
-    Keys are up to 65,535 bytes of UTF-8. Any thread may call every method, except close. In a child of the process every
-    call raises Closed.
+    Keys are up to 65,535 bytes of UTF-8. Any thread may call every method. In a child of the process every call raises
+    Closed.
     """
 
     def __init__(self, driver: Driver, *, ttl: Seconds = 604800, lifetime: Seconds | None = None,
@@ -97,8 +102,9 @@ class Sessions(Generic[Value]):
         self.on_gone = on_gone
         self._values: dict[int, Value] = {}
         self._numbers = itertools.count(1)
-        self._failures: dict[int, BaseException] = {}
-        self._failed_codes = itertools.count(-RAISED)
+        self._loads = Loads[Value]()
+        self._saves = itertools.count(1)
+        self._saved: dict[str, int] = {}
         self._gone = GONE_FN(self._leave)
         config = SessionConfig()
         call("ww_session_config_default", byref(config))
@@ -107,10 +113,13 @@ class Sessions(Generic[Value]):
         config.limit, config.weight_limit, config.shards = limit, weight_limit, shards
         config.flags = RENEW * renew | LIFETIMES * lifetimes | ADMIT * admit
         config.gone = ctypes.cast(self._gone, c_void_p).value
-        address = c_void_p()
-        call("ww_session_create", byref(address), driver.address, byref(config))
-        self._held._address = address.value
-        driver._users.add(self)
+        address, on = c_void_p(), driver._enter()
+        try:
+            call("ww_session_create", byref(address), on, byref(config))
+            self._held._address = address.value
+            driver._users.add(self)
+        finally:
+            driver._exit()
 
     # ---- One entry
 
@@ -125,17 +134,23 @@ class Sessions(Generic[Value]):
         version: what must be there, an entry's or ABSENT, or the call raises Stale. keep_end: the lifetime of what is
         replaced goes on. pinned: the entry is never evicted. weight: in a map with a weight_limit.
         """
-        encoded, order, found = _bytes(key), SessionOrder(), SessionFound()
+        order = SessionOrder()
         order.ttl, order.lifetime = _time(ttl), _time(lifetime)
         order.version, order.weight = version or 0, weight
         order.flags = KEEP_END * keep_end | PINNED * pinned
+        with Telling():
+            return self._put(key, _bytes(key), value, order)
+
+    def _put(self, key: str, encoded: bytes, value: Value, order: SessionOrder) -> int:
+        found, former = SessionFound(), c_void_p()
         number = next(self._numbers)
         self._values[number] = value
         try:
-            call("ww_session_put", self._held.address, encoded, len(encoded), number, byref(order), byref(found), None)
+            self._held._call("ww_session_put", encoded, len(encoded), number, byref(order), byref(found), byref(former))
         except BaseException:
             del self._values[number]
             raise
+        self._left(key, former, Gone.REPLACED)
         return int(found.version)
 
     def get(self, key: str, default: Default | None = None) -> Value | Default | None:
@@ -146,7 +161,7 @@ class Sessions(Generic[Value]):
     def entry(self, key: str) -> Entry[Value] | None:
         """All that the map has for the key, or None."""
         encoded, found = _bytes(key), SessionFound()
-        while call("ww_session_find", self._held.address, encoded, len(encoded), byref(found)):
+        while self._held._call("ww_session_find", encoded, len(encoded), byref(found)):
             entry = self._entry(found)
             if entry is not None:
                 return entry
@@ -155,20 +170,27 @@ class Sessions(Generic[Value]):
     def refresh(self, key: str, ttl: Seconds | None = None) -> bool:
         """Start the entry's TTL anew, with another if it is given. Return whether there is an entry."""
         encoded = _bytes(key)
-        return call("ww_session_refresh", self._held.address, encoded, len(encoded), _time(ttl), None) == 1
+        return self._held._call("ww_session_refresh", encoded, len(encoded), _time(ttl), None) == 1
 
     def delete(self, key: str, version: int | None = None) -> bool:
         """Take the entry out, if it has the version that is given; otherwise raise Stale. Return whether there was one.
         on_gone hears of its value."""
-        encoded = _bytes(key)
-        return call("ww_session_delete_if", self._held.address, encoded, len(encoded), version or 0, None) == 1
+        with Telling():
+            number = self._take_out(key, version or 0)
+            self._left(key, number, Gone.DELETED)
+        return number.value is not None
 
     def pop(self, key: str, default: Default | None = None) -> Value | Default | None:
         """Take the entry out and return its value, or `default`. on_gone does not hear of it."""
+        number = self._take_out(key, 0).value
+        return default if number is None else self._values.pop(number)
+
+    def _take_out(self, key: str, version: int) -> c_void_p:
+        """Take the entry out. Return its number, or NULL."""
         encoded, number = _bytes(key), c_void_p()
-        if not call("ww_session_delete_if", self._held.address, encoded, len(encoded), 0, byref(number)):
-            return default
-        return self._values.pop(number.value or 0)
+        self._loads.outdate(encoded, Gone.DELETED)
+        self._held._call("ww_session_delete_if", encoded, len(encoded), version, byref(number))
+        return number
 
     def rename(self, key: str, to: str, *, ttl: Seconds | None = None, version: int | None = None,
                replace: bool = False) -> int:
@@ -176,8 +198,11 @@ class Sessions(Generic[Value]):
         entry, and InUse if the new key has one and `replace` is not set."""
         encoded, new, order, found = _bytes(key), _bytes(to), SessionOrder(), SessionFound()
         order.ttl, order.version, order.flags = _time(ttl), version or 0, REPLACE * replace
-        call("ww_session_rename", self._held.address, encoded, len(encoded), new, len(new), byref(order), byref(found),
-             None)
+        self._loads.outdate(encoded, Gone.DELETED)
+        former = c_void_p()
+        with Telling():
+            self._held._call("ww_session_rename", encoded, len(encoded), new, len(new), byref(order), byref(found), byref(former))
+            self._left(to, former, Gone.REPLACED)
         return int(found.version)
 
     def take(self, key: str, loader: Callable[[str], Value], *, ttl: Seconds | None = None,
@@ -188,36 +213,81 @@ class Sessions(Generic[Value]):
         What the loader raises is raised here; calls of other threads that waited for it raise LoadFailed. `wait` is the
         longest time to wait for another thread's loader; then the call raises WheelError.
         """
-        encoded, raised, loaded = _bytes(key), list[BaseException](), list[Value]()
+        encoded, own, order = _bytes(key), Load[Value](b""), SessionOrder()
+        order.ttl, order.version = _time(ttl), ABSENT
+        try:
+            while True:
+                found = self._look("ww_session_get", encoded)
+                if found is not None:
+                    return found[0]
+                own = Load[Value](encoded)
+                other = self._loads.begin(own)
+                if other is not None:
+                    found = self._share(key, *other, wait)
+                # Another load may have ended between the two. To look for the time is no use of the entry.
+                elif not self._held._call("ww_session_time_left", encoded, len(encoded), byref(c_uint64())):
+                    return self._load(key, own, loader, order)
+                if found is not None:
+                    return found[0]
+                self._loads.end(own)
+        finally:
+            self._loads.end(own)
 
-        def load(_key: int, _length: int, value: Any, order: Any, _context: int) -> int:
-            try:
-                made = loader(key)
-                order.contents.ttl = _time(ttl)
-                number = next(self._numbers)
-                self._values[number] = made
-                loaded.append(made)
-                value[0] = number
-                return 0
-            except BaseException as error:
-                raised.append(error)
-                return -self._keep_failure(error)
+    def _load(self, key: str, own: Load[Value], loader: Callable[[str], Value], order: SessionOrder) -> Value:
+        self._loads.counts["loads"] += 1
+        began, gone = self.driver.now_ns(), None
+        try:
+            loaded = loader(key)
+            own.is_loaded = True
+            result, gone = self._keep(key, own, loaded, order)
+            own.result = (result,)
+        except BaseException as error:
+            own.error = error
+            raise
+        finally:
+            took = 0
+            with contextlib.suppress(Closed):
+                took = max(0, self.driver.now_ns() - began)
+            self._loads.count(took, own)
+            self._loads.end(own)
+        if gone is not None:
+            self._tell(key, loaded, gone)
+        return result
 
-        function = LOAD_FN(load)
-        how, number = SessionLoading(), c_void_p()
-        how.load, how.wait = ctypes.cast(function, c_void_p).value, _time(wait)
+    def _keep(self, key: str, own: Load[Value], loaded: Value, order: SessionOrder) -> tuple[Value, Gone | None]:
+        """Put what was loaded into the map, unless it is outdated, or something else is there. Return what all get, and
+        why what was loaded is not in the map."""
         while True:
-            result = library.ww_session_take_by(self._held.address, encoded, len(encoded), byref(how), byref(number))
-            if raised:
-                raise raised[0]
-            if result <= RAISED:
-                raise LoadFailed(f"the loader of {key!r} in another thread has failed") from self._failures.get(-result)
-            check(result)
-            try:
-                return self._values[number.value or 0]
-            except KeyError:  # it has left the map meanwhile
-                if loaded:
-                    return loaded[0]
+            with contextlib.suppress(Stale), Telling(), self._loads.lock:
+                if own.outdated is None:
+                    self._put(key, own.key, loaded, order)
+                    return loaded, None
+            found = self._look("ww_session_get", own.key)
+            if found is not None:
+                return found[0], Gone.REPLACED
+            if own.outdated is not None:
+                return loaded, Gone(own.outdated)
+
+    def _share(self, key: str, load: Load[Value], waiter: threading.Event, wait: Seconds | None) -> tuple[Value] | None:
+        """Wait for the load of another thread. Return its value, or None if it has not called its loader after all."""
+        self._loads.counts["loads_shared"] += 1
+        timer = None if wait is None else self.driver.schedule(wait, waiter.set)
+        try:
+            waiter.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if load.result is not None:
+            return load.result
+        # What somebody has set meanwhile is a better answer than an error.
+        found = self._look("ww_session_get", load.key)
+        if found is not None or (load.is_done and load.error is None):
+            return found
+        if not load.is_done:
+            raise self._loads.late()
+        if load.is_loaded and isinstance(load.error, WheelError):  # the map has refused it
+            raise WheelError.of(load.error.number, str(load.error))
+        raise LoadFailed(f"the loader of {key!r} in another thread has failed") from load.error
 
     # ---- All entries
 
@@ -236,7 +306,8 @@ class Sessions(Generic[Value]):
         function, cursor = WALK_FN(visit), c_uint64()
         address = ctypes.cast(function, c_void_p).value
         while True:
-            call("ww_session_scan", self._held.address, byref(cursor), address, None)
+            with Signals():
+                self._held._call("ww_session_scan", byref(cursor), address, None)
             for key, copy in found:
                 entry = self._entry(copy)
                 if entry is not None:
@@ -248,14 +319,16 @@ class Sessions(Generic[Value]):
     def clear(self) -> int:
         """Take all entries out. Return how many there were."""
         count = c_size_t()
-        call("ww_session_clear", self._held.address, byref(count))
+        self._loads.outdate(None, Gone.CLEARED)
+        with Signals():
+            self._held._call_and_tell("ww_session_clear", byref(count))
         return count.value
 
     def stats(self) -> dict[str, int]:
         """What the map counts: entries, hits, misses, expired, evicted and more; see struct ww_session_stats."""
         stats = SessionStats()
-        call("ww_session_stats", self._held.address, byref(stats))
-        return {name: getattr(stats, name) for name, _ in SessionStats._fields_[:-1]}
+        self._held._call_and_tell("ww_session_stats", byref(stats))
+        return {name: getattr(stats, name) for name, _ in SessionStats._fields_[:-1]} | self._loads.counts
 
     def __len__(self) -> int:
         """How many entries there are; one that has expired counts until the driver's next tick."""
@@ -285,31 +358,30 @@ class Sessions(Generic[Value]):
     def save(self, path: str | os.PathLike[str], encode: Callable[[Value], bytes] | None = None) -> int:
         """Write all entries that have not expired into a file, with the times that they have left. Return how many.
 
-        The file is written under another name, synced and renamed, so that `path` is always whole. `encode` makes bytes
-        of a value, as JSON by default. It runs under a lock of the map: it has to be short and calls no map, which
-        would raise Busy.
+        The file is written under a name of its own, synced and renamed, so that `path` is always whole, also if several
+        threads save: the save that began last stays. The file keeps the mode and, if this process may set it, the owner of
+        the one that it replaces. `encode` makes bytes of a value, as JSON by default. It runs under a lock of the map: it
+        has to be short, and may not wait for other greenlets. A call of a map in it raises Busy.
         """
         encode = encode or _json
-        final, temporary = os.fspath(path), os.fspath(path) + ".new"
-        count, raised = c_size_t(), list[BaseException]()
-        with open(temporary, "wb") as file:
-            writer, functions = self._writer(file, encode, raised)
-            result = library.ww_session_save(self._held.address, byref(writer), byref(count))
+        count, raised, signals, number = c_size_t(), list[BaseException](), Signals(), next(self._saves)
+
+        def replace(new: str, final: str) -> None:
+            with lock:
+                if self._saved.get(final, 0) < number:
+                    os.replace(new, final)
+                    self._saved[final] = number
+                else:
+                    os.unlink(new)
+
+        with replacing(path, replace) as file:
+            writer, functions = self._writer(file, encode, raised, signals)
+            with signals, staying(), self._loads.refusing():
+                result = self._held._answer("ww_session_save", byref(writer), byref(count))
             del functions
-            if result == 0:
-                file.flush()
-                os.fsync(file.fileno())
-        if result != 0:
-            os.unlink(temporary)
             if raised:
                 raise raised[0]
             check(result)
-        os.replace(temporary, final)
-        folder = os.open(os.path.dirname(os.path.abspath(final)), os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
         return count.value
 
     def load(self, path: str | os.PathLike[str], decode: Callable[[bytes], Value] | None = None) -> Loaded:
@@ -317,13 +389,14 @@ class Sessions(Generic[Value]):
         use the map: an entry that is there already is newer and stays.
 
         Raises Damaged if the file is cut off or broken; what stood before the damage is then in the map. Load only what
-        this program has written.
+        this program has written. `decode` makes a value of bytes, and may not wait for other greenlets.
         """
         decode = decode or json.loads
-        raised, loaded = list[BaseException](), SessionLoaded()
+        raised, loaded, signals = list[BaseException](), SessionLoaded(), Signals()
         with open(path, "rb") as file:
-            reader, functions = self._reader(file, decode, raised)
-            result = library.ww_session_load(self._held.address, byref(reader), byref(loaded))
+            reader, functions = self._reader(file, decode, raised, signals)
+            with Telling(), signals, staying():
+                result = self._held._answer("ww_session_load", byref(reader), byref(loaded))
             del functions
         if raised:
             raise raised[0]
@@ -335,11 +408,12 @@ class Sessions(Generic[Value]):
         return Loaded(loaded.entries, loaded.expired, loaded.present, loaded.left_out, loaded.downtime / 1e9)
 
     def _writer(self, file: IO[bytes], encode: Callable[[Value], bytes],
-                raised: list[BaseException]) -> tuple[SessionWriter, list[Any]]:
+                raised: list[BaseException], signals: Signals) -> tuple[SessionWriter, list[Any]]:
         last: list[Any] = [0, b""]
 
         def write(data: int, size: int, _context: int) -> int:
             try:
+                signals.handle()
                 file.write(ctypes.string_at(data, size))
                 return 0
             except BaseException as error:
@@ -348,6 +422,7 @@ class Sessions(Generic[Value]):
 
         def store(number: int, data: int, size: Any, _context: int) -> int:
             try:
+                signals.handle()
                 # It is called again for the same value where there was no room.
                 if last[0] != number:
                     last[:] = [number, encode(self._values[number])]
@@ -366,9 +441,10 @@ class Sessions(Generic[Value]):
         return writer, functions
 
     def _reader(self, file: IO[bytes], decode: Callable[[bytes], Value],
-                raised: list[BaseException]) -> tuple[SessionReader, list[Any]]:
+                raised: list[BaseException], signals: Signals) -> tuple[SessionReader, list[Any]]:
         def read(data: int, size: int, _context: int) -> int:
             try:
+                signals.handle()
                 piece = file.read(min(size, 1 << 20))
                 ctypes.memmove(data, piece, len(piece))
                 return len(piece)
@@ -378,6 +454,7 @@ class Sessions(Generic[Value]):
 
         def make(data: int, size: int, value: Any, _context: int) -> int:
             try:
+                signals.handle()
                 made = decode(ctypes.string_at(data, size) if size else b"")
                 number = next(self._numbers)
                 self._values[number] = made
@@ -397,12 +474,16 @@ class Sessions(Generic[Value]):
     def close(self) -> None:
         """Take all entries out, as CLEARED, wait for calls of on_gone that run, and free the map. A second call does
         nothing. Driver.close does this, too."""
-        if self._held._address is None:
-            return
-        call("ww_session_destroy", self._held._address)
-        self._held._address = None
-        self.driver._users.discard(self)
-        self._values.clear()
+        self.driver._calls.append(threading.get_ident())  # the driver waits for this, too
+        try:
+            with Telling():
+                self._held._close(library.ww_session_destroy)
+        finally:
+            if self._held._address is None:
+                self.driver._users.discard(self)
+                if os.getpid() != self._held._process:
+                    self._values.clear()  # in a child nobody is told
+            self.driver._exit()
 
     def __enter__(self) -> Sessions[Value]:
         return self
@@ -415,7 +496,7 @@ class Sessions(Generic[Value]):
 
     def _look(self, name: str, key: bytes) -> tuple[Value] | None:
         number = c_void_p()
-        while call(name, self._held.address, key, len(key), byref(number)):
+        while self._held._call(name, key, len(key), byref(number)):
             try:
                 return (self._values[number.value or 0],)
             except KeyError:  # deleted since: look what is there now
@@ -431,25 +512,43 @@ class Sessions(Generic[Value]):
                      None if found.end_left == NO_END else found.end_left / 1e9, found.weight,
                      bool(found.flags & PINNED))
 
+    def _left(self, key: str, number: c_void_p, why: Gone) -> None:
+        """A call has taken a value out: tell of it when that has ended."""
+        if number.value is not None:
+            value = self._values.pop(number.value)
+            if self.on_gone is not None:
+                Telling.later(lambda: self._tell(key, value, why))
+
     def _leave(self, _map: int, key: int, length: int, number: int, why: int, _user: int) -> None:
         """A value has left the map. Nothing may be raised into the C library."""
+        value = self._values.pop(number)
+        if self.on_gone is None:
+            return
+        name = _text(ctypes.string_at(key, length) if length else b"")
+        if Telling.later(lambda: self._tell(name, value, Gone(why))):
+            return
         process = os.getpid()
-        try:
-            value = self._values.pop(number)
-            if self.on_gone is not None:
-                self.on_gone(_text(ctypes.string_at(key, length) if length else b""), value, Gone(why))
-        except BaseException as error:
-            if os.getpid() != process:
-                end_child(error)
-            logger.error("on_gone of a map of sessions has failed", exc_info=error)
+        with self.driver._calling():
+            try:
+                self._tell(name, value, Gone(why))
+            except BaseException as error:
+                if os.getpid() != process:
+                    end_child(error)
+                log_gone(error)
         if os.getpid() != process:
             end_child(None)
 
-    def _keep_failure(self, error: BaseException) -> int:
-        code = next(self._failed_codes)
-        self._failures[code] = error
-        self._failures.pop(code - FAILURES_KEPT, None)
-        return code
+    def _tell(self, key: str, value: Value, why: Gone) -> None:
+        try:
+            if self.on_gone is not None:
+                self.on_gone(key, value, why)
+        except Exception as error:
+            log_gone(error)
+
+
+def log_gone(error: BaseException) -> None:
+    """What becomes of an exception of on_gone: the logger "weekwheel" gets it."""
+    logger.error("on_gone of a map of sessions has failed", exc_info=error)
 
 
 def _bytes(key: str) -> bytes:

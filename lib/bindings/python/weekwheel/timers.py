@@ -9,21 +9,25 @@ it may fire.
 from __future__ import annotations
 
 import atexit
+import contextlib
+import contextvars
 import ctypes
 import itertools
 import logging
 import os
 import sys
+import threading
 import traceback
 import warnings
 import weakref
 from ctypes import byref, c_uint64, c_void_p
 from types import TracebackType
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Iterator, TypeVar
 
+from ._handle import Handle
 from ._library import DRIVER_FN, THREAD_FN, DriverConfig, DriverStats, Held, call, library, lock
 from ._time import Seconds, nanoseconds
-from .errors import Closed, Stale, WheelError
+from .errors import EBUSY, ECLOSED, ESTALE, Closed, Stale, WheelError
 
 logger = logging.getLogger("weekwheel")
 
@@ -64,7 +68,7 @@ class Clock(Held):
     def now_ns(self) -> int:
         """The clock's time in nanoseconds, exactly."""
         ns = c_uint64()
-        call("ww_clock_now", self.address, byref(ns))
+        self._call("ww_clock_now", byref(ns))
         return ns.value
 
 
@@ -82,17 +86,15 @@ class VirtualClock(Clock):
 
     def advance(self, by: Seconds) -> None:
         """Step forward. Callbacks run in the driver's threads: Driver.settle waits for them."""
-        call("ww_clock_virtual_advance", self.address, nanoseconds(by))
+        self._call("ww_clock_virtual_advance", nanoseconds(by))
 
     def set(self, time: Seconds) -> None:
         """Step to a time, forward or backwards."""
-        call("ww_clock_virtual_set", self.address, nanoseconds(time))
+        self._call("ww_clock_virtual_set", nanoseconds(time))
 
     def close(self) -> None:
         """Free the clock. Raises Busy while a driver uses it. A second call does nothing."""
-        if self._address is not None:
-            call("ww_clock_virtual_destroy", self._address)
-            self._address = None
+        self._close(library.ww_clock_virtual_destroy)
 
     def __enter__(self) -> VirtualClock:
         return self
@@ -102,11 +104,11 @@ class VirtualClock(Clock):
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_address", None) is not None:
+        if getattr(self, "_address", None) is not None and not sys.is_finalizing():
             library.ww_clock_virtual_destroy(self._address)
 
 
-class Timer:
+class Timer(Handle):
     """A timer of a driver, as Driver.schedule and its like return it."""
 
     def __init__(self, driver: Driver, callback: Callable[..., object], arguments: tuple[Any, ...], periodic: bool) -> None:
@@ -117,6 +119,7 @@ class Timer:
         """In a callback: the periods that have passed without a call since the last one."""
         self.deadline = 0.0
         """In a callback: when it was due, in seconds of the driver's clock."""
+        self._context = contextvars.copy_context()
         self._periodic = periodic
         self._handle = 0
         self._number = next(_numbers)
@@ -136,7 +139,7 @@ class Timer:
         """
         name = "ww_driver_cancel_wait" if wait else "ww_driver_cancel"
         try:
-            in_time = call(name, self.driver.address, self._handle) == 1
+            in_time = self.driver._call(name, self._handle) == 1
         except (Stale, Closed):
             in_time = False
         with lock:
@@ -160,12 +163,12 @@ class Timer:
         ns = nanoseconds(delay)
         with lock:
             if self._is_over:
-                raise Stale("the timer was cancelled: schedule another")
+                raise WheelError.of(ESTALE, "the timer was cancelled: schedule another")
             self._moving += 1
             _timers[self._number] = self  # its last call may just have ended here, but not yet in the C library
         in_time = True
         try:
-            in_time = call("ww_driver_reschedule", self.driver.address, self._handle, ns) == 1
+            in_time = self.driver._call("ww_driver_reschedule", self._handle, ns) == 1
         finally:
             with lock:
                 self._moving -= 1
@@ -177,7 +180,7 @@ class Timer:
         """Seconds until the deadline, or None if the timer will not fire any more."""
         ns = c_uint64()
         try:
-            pending = call("ww_driver_time_left", self.driver.address, self._handle, byref(ns))
+            pending = self.driver._call("ww_driver_time_left", self._handle, byref(ns))
         except (Stale, Closed):
             return None
         return ns.value / 1e9 if pending else None
@@ -190,7 +193,8 @@ class Timer:
             self._running += 1
         process = os.getpid()
         try:
-            self.driver._run(self)
+            with self.driver._calling():
+                self.driver._run(self)
         except BaseException as error:  # nothing may get back into the C library
             if os.getpid() != process:
                 end_child(error)
@@ -254,14 +258,14 @@ class Driver(Held):
     """Timers that run by themselves: a thread of the C library moves the wheels, and workers call the callbacks.
 
     Callbacks run in threads that Python has not made, up to `workers` at a time, and need the interpreter's lock as all
-    threads do. What a callback raises goes to `on_error`, and the timer goes
-    on.
+    threads do. They see the context variables as they were when the timer was scheduled. What a callback raises goes to
+    `on_error`, and the timer goes on.
 
     clock: None means the time since the machine started. tick: the precision. A deadline is rounded up to it; nothing
     is early. queue: how many expiries may wait for a worker. shards: 0 means by the number of processors.
 
     Close the driver, or use it in a `with` statement. At the interpreter's exit those left are closed; callbacks that
-    run are waited for. Any thread may call every method, except close.
+    run are waited for. Any thread may call every method.
     """
 
     _flags = 0
@@ -269,20 +273,26 @@ class Driver(Held):
     def __init__(self, *, clock: Clock | None = None, tick: Seconds = 0.001, workers: int = 8, queue: int = 65536,
                  shards: int = 0, on_error: ErrorHandler = log_error) -> None:
         super().__init__("driver")
+        if _exit.is_set():
+            raise WheelError.of(ECLOSED, "the interpreter ends: no driver can begin any more")
         config = DriverConfig()
         call("ww_driver_config_default", byref(config))
-        config.clock = clock.address if clock else None
         config.tick_ns = nanoseconds(tick)
         config.queue, config.workers, config.shards, config.flags = queue, workers, shards, self._flags
         config.thread_begin = ctypes.cast(_begin, c_void_p).value
         config.thread_end = ctypes.cast(_end, c_void_p).value
-        address = c_void_p()
-        call("ww_driver_create", byref(address), byref(config))
         self.clock = clock
         self.on_error = on_error
         self._users: set[Any] = set()  # maps on the driver, which must not be collected before it
+        self._callers: list[int] = []  # the threads that are in a callback
+        address = c_void_p()
+        config.clock = clock._enter() if clock else None
+        try:
+            call("ww_driver_create", byref(address), byref(config))
+        finally:
+            if clock:
+                clock._exit()
         self._address = address.value
-        self._process = os.getpid()
         _drivers.add(self)
 
     # ---- Timers
@@ -308,20 +318,28 @@ class Driver(Held):
                   arguments: tuple[Any, ...]) -> Timer:
         if not callable(callback):
             raise TypeError(f"the callback {callback!r} cannot be called")
-        address = self.address
         timer = Timer(self, callback, arguments, len(times) > 1)
         handle = c_uint64()
         _timers[timer._number] = timer
         try:
-            call(name, address, *times, _CALLBACK, timer._number, byref(handle))
+            self._call(name, *times, _CALLBACK, timer._number, byref(handle))
         except WheelError:
-            del _timers[timer._number]
+            _timers.pop(timer._number, None)  # a close may have been faster
             raise
         timer._handle = handle.value
         return timer
 
+    @contextlib.contextmanager
+    def _calling(self) -> Iterator[None]:
+        """This thread is in a callback: it cannot wait for its own end."""
+        self._callers.append(threading.get_ident())
+        try:
+            yield
+        finally:
+            self._callers.remove(threading.get_ident())
+
     def _run(self, timer: Timer) -> None:
-        timer.callback(*timer.arguments)
+        timer._context.copy().run(timer.callback, *timer.arguments)  # a copy: calls may overlap
 
     def _failed(self, error: BaseException, timer: Timer) -> None:
         try:
@@ -338,19 +356,19 @@ class Driver(Held):
     def now_ns(self) -> int:
         """The same in nanoseconds, exactly."""
         ns = c_uint64()
-        call("ww_driver_now", self.address, byref(ns))
+        self._call("ww_driver_now", byref(ns))
         return ns.value
 
     def settle(self) -> None:
         """Wait until every timer whose tick has come has fired and its callback has ended: the last line of a test that
         moves a virtual clock."""
-        call("ww_driver_settle", self.address)
+        self._call_and_tell("ww_driver_settle")
 
     def step(self, until: Seconds | None = None) -> float | None:
         """Move the virtual clock to the next deadline, and settle. Return the clock's time, or None if nothing expires by
         `until` (None: ever)."""
         ns = c_uint64()
-        if call("ww_driver_step", self.address, 2**64 - 1 if until is None else nanoseconds(until), byref(ns)) == 0:
+        if not self._call_and_tell("ww_driver_step", 2**64 - 1 if until is None else nanoseconds(until), byref(ns)):
             return None
         return ns.value / 1e9
 
@@ -358,25 +376,30 @@ class Driver(Held):
         """What the driver counts: pending, scheduled, fired, cancelled, dropped, queued, oldest_ns, running, wakeups and
         bytes; see struct ww_driver_stats."""
         stats = DriverStats()
-        call("ww_driver_stats", self.address, byref(stats))
+        self._call("ww_driver_stats", byref(stats))
         return {name: getattr(stats, name) for name, _ in DriverStats._fields_[:-1]}
 
     # ---- The end
 
     def close(self) -> None:
-        """Cancel all timers, wait for callbacks that run, close the maps on the driver, and free it. In a callback of the
-        driver this raises Busy, and the driver is stopped. A second call does nothing."""
+        """Cancel all timers, wait for callbacks that run and for calls in other threads, close the maps on the driver,
+        and free it. In a callback of the driver this raises Busy, and the driver is stopped. A second call does
+        nothing."""
+        if not self._flags & THREADLESS and self._process == os.getpid() and threading.get_ident() in self._callers:
+            self._answer("ww_driver_stop", None, None, None)
+            raise WheelError.of(EBUSY, "a callback cannot wait for its own end: close the driver elsewhere. It is stopped")
+        self._close(library.ww_driver_destroy)
         if self._address is None:
-            return
-        # No callback begins any more, so that the maps have no users left but those that run.
-        library.ww_driver_stop(self._address, None, None, None)
+            with lock:
+                for number in [number for number, timer in _timers.items() if timer.driver is self]:
+                    del _timers[number]
+
+    def _before_free(self, address: int) -> None:
+        # No callback begins any more, and no call waits for one that does not come.
+        library.ww_driver_stop(address, None, None, None)
         for user in list(self._users):
             user.close()
-        call("ww_driver_destroy", self._address)
-        self._address = None
-        with lock:
-            for number in [number for number, timer in _timers.items() if timer.driver is self]:
-                del _timers[number]
+        self._wait_for_calls()
 
     def __enter__(self: DriverType) -> DriverType:
         return self
@@ -393,9 +416,13 @@ class Driver(Held):
         self.close()
 
 
+_exit = threading.Event()
+
+
 @atexit.register
 def _close_all() -> None:
-    """No thread of a driver may call into an interpreter that is gone."""
+    """No thread of a driver may call into an interpreter that is gone, nor a daemon thread come back from the library."""
+    _exit.set()
     for driver in list(_drivers):
         try:
             driver.close()

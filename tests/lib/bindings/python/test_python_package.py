@@ -17,7 +17,7 @@ from weekwheel import _library
 
 STRUCTS = {"Firing": "firing", "DriverConfig": "driver_config", "DriverStats": "driver_stats",
            "SessionConfig": "session_config", "SessionOrder": "session_order", "SessionFound": "session_found",
-           "SessionStats": "session_stats", "SessionLoading": "session_loading", "SessionWriter": "session_writer",
+           "SessionStats": "session_stats", "SessionWriter": "session_writer",
            "SessionReader": "session_reader", "SessionLoaded": "session_loaded"}
 # What a user writes. A comment that ignores an error which is not there is an error, too.
 USE = """
@@ -40,12 +40,10 @@ async def use() -> int:
 BLOCK = re.compile(r"(?:^<!-- test: (?P<needs>\w+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 
 
-def interpreter(modules, packages):
-    """An interpreter that has the modules: Debian's, where another is in front of it."""
-    for path in (sys.executable, "/usr/bin/python3"):
-        if os.path.exists(path) and run(None, path, "-c", "import " + modules).status == 0:
-            return path
-    raise unittest.SkipTest(f"no Python has {modules}: Debian has them in {packages}")
+def blocks():
+    """The examples of the README, and what they print."""
+    with open(os.path.join(binding.FOLDER, "README.md"), encoding="utf-8") as file:
+        return list(BLOCK.finditer(file.read()))
 
 
 class Package(Case):
@@ -54,12 +52,25 @@ class Package(Case):
 
     @unittest.skipIf(os.environ.get("SANITIZE"), "the types are the same in every build")
     def test_its_types_are_complete(self):
-        if not shutil.which("mypy"):
-            raise unittest.SkipTest(lack("mypy"))
         with open("use.py", "w", encoding="utf-8") as file:
             file.write(USE)
-        run(0, "mypy", "--strict", "--cache-dir", os.path.join(BUILD, "mypy"), os.path.join(binding.FOLDER, "weekwheel"),
-            "use.py")
+        self.is_typed("use.py")
+
+    @unittest.skipIf(os.environ.get("SANITIZE"), "the types are the same in every build")
+    def test_the_examples_of_its_readme_have_right_types(self):
+        names = []
+        for number, block in enumerate(blocks()):
+            if block["language"] == "python" and block["needs"] != "sessiond":  # redis-py has no types
+                names.append(f"example{number}.py")
+                with open(names[-1], "w", encoding="utf-8") as file:
+                    file.write(block["text"])
+        check(len(names) >= 7, names)
+        self.is_typed(*names)
+
+    def is_typed(self, *names):
+        if not shutil.which("mypy"):
+            raise unittest.SkipTest(lack("mypy"))
+        run(0, "mypy", "--strict", "--cache-dir", os.path.join(BUILD, "mypy"), os.path.join(binding.FOLDER, "weekwheel"), *names)
 
     def test_its_structures_are_those_of_c(self):
         lines, expected = [], []
@@ -81,12 +92,10 @@ class Package(Case):
 
     @binding.need_plain
     def test_the_examples_of_its_readme(self):
-        with open(os.path.join(binding.FOLDER, "README.md"), encoding="utf-8") as file:
-            blocks = list(BLOCK.finditer(file.read()))
-        count = 0
+        found, count = blocks(), 0
         # One for all of them, as a reader has it.
         self.server = self.enterContext(Server())
-        for block, after in zip(blocks, [*blocks[1:], None]):
+        for block, after in zip(found, [*found[1:], None]):
             if block["language"] != "python":
                 continue
             shown = after["text"] if after and not after["language"] else ""
@@ -112,13 +121,13 @@ class Package(Case):
         with open("log", "wb") as log, subprocess.Popen([program, "--listen", f"127.0.0.1:{port}"], stderr=log) as server:
             try:
                 until(lambda: b"listening" in open("log", "rb").read(), "it listens")
-                return self.run_alone(text.replace("6380", str(port)), interpreter("redis", "python3-redis"))
+                return self.run_alone(text.replace("6380", str(port)), binding.interpreter("redis", "python3-redis"))
             finally:
                 server.terminate()
 
     @binding.need_plain
     def test_it_installs_without_a_network_and_runs_from_there(self):
-        python = interpreter("setuptools, pip, wheel", "python3-setuptools, python3-pip and python3-wheel")
+        python = binding.interpreter("setuptools, pip, wheel", "python3-setuptools, python3-pip and python3-wheel")
         before = sorted(os.walk(binding.FOLDER))
         env = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
         env.update(PIP_NO_INDEX="1", PIP_CONFIG_FILE=os.devnull)

@@ -204,6 +204,58 @@ class Sessions(Case):
 
         equal((map.take("k", load), map.get("k"), map._values), ("outdated", None, {}))
 
+    def test_a_load_is_outdated_by_each_way_out(self):
+        map = self.map()
+        for change, why in ((lambda key: map.pop(key), Gone.DELETED), (lambda key: map.clear(), Gone.CLEARED),
+                            (lambda key: (map.set(key, 1), map.rename(key, key + "2"), map.delete(key + "2")), Gone.DELETED)):
+            self.gone.clear()
+            equal(map.take("k", lambda key: (change(key), "late")[1]), "late")
+            equal((self.gone[-1], map.get("k"), map._values), (("k", "late", why), None, {}))
+        equal((map.stats()["loads"], map.stats()["loads_outdated"]), (3, 3))
+
+    def test_what_is_set_during_a_load_stays(self):
+        map = self.map()
+        equal(map.take("k", lambda key: (map.set(key, "set"), "late")[1]), "set")
+        equal((map["k"], self.gone), ("set", [("k", "late", Gone.REPLACED)]))
+
+    def test_a_wait_for_a_loader_ends_by_the_clock(self):
+        map, begun, go, found = self.map(), threading.Event(), threading.Event(), []
+        loading = threading.Thread(target=lambda: map.take("k", lambda key: (begun.set(), go.wait(PATIENCE), 1)[2]))
+        loading.start()
+        begun.wait(PATIENCE)
+
+        def wait():
+            try:
+                map.take("k", str, wait=5)
+            except weekwheel.WheelError as error:
+                found.append(error.number)
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        until(lambda: self.driver.stats()["pending"] == 1, "it waits")
+        self.move(4.999)
+        equal(found, [])
+        self.move(0.001)
+        waiting.join(PATIENCE)
+        equal((found, map.stats()["loads_late"]), ([-19], 1))
+        go.set()
+        loading.join(PATIENCE)
+        equal(map["k"], 1)
+
+    def test_what_interrupts_a_loader_or_on_gone_leaves_the_call(self):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        map = self.map()
+        with self.assertRaises(KeyboardInterrupt):
+            map.take("k", interrupt)
+        equal((map.take("k", str.upper), map.stats()["loads_failed"]), ("K", 1))
+        map["b"] = 2
+        told, map.on_gone = [], lambda key, *_: (told.append(key), interrupt())
+        with self.assertRaises(KeyboardInterrupt):
+            map.clear()
+        equal((sorted(told), len(map), map._values), (["b", "k"], 0, {}))
+
     def test_on_gone_may_use_the_map_and_what_it_raises_is_logged(self):
         def again(key, value, why):
             map.set(key, value + 1, ttl=1)

@@ -2,9 +2,11 @@
 """The timers of the Python package: in threads, on an event loop, over forks, and at the end of the interpreter."""
 # tier: check
 import asyncio
+import contextvars
 import datetime
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -141,6 +143,22 @@ class Timers(OnVirtualTime):
             self.clock.advance(1)
             driver.settle()
         check("ZeroDivisionError" in log.output[0], log.output)
+
+    def test_a_callback_sees_the_context_of_its_scheduling(self):
+        request = contextvars.ContextVar("request", default="none")
+
+        def see():
+            self.calls.append(request.get())
+            request.set("changed")
+
+        request.set("a")
+        self.driver.schedule(1, see)
+        timer = self.driver.every(1, see, overlap=True)
+        request.set("b")
+        self.driver.schedule(2, see)
+        equal((self.move(1), sorted(self.move(1))), (["a", "a"], ["a", "b"]))
+        timer.cancel()
+        equal(request.get(), "b")
 
     def test_errors_are_exceptions_that_say_what_to_do(self):
         for call in (lambda: self.driver.schedule(-1, print), lambda: self.driver.schedule(float("nan"), print),
@@ -305,6 +323,32 @@ class Loops(unittest.IsolatedAsyncioTestCase):
             await year
         equal((self.driver.stats()["pending"], timers._timers), (0, {}))
 
+    async def test_a_close_ends_sleeps(self):
+        sleeps = [asyncio.create_task(self.driver.sleep(9)) for _ in range(3)]
+        await asyncio.sleep(0)
+        sleeps[0].cancel()
+        self.driver.close()
+        for sleep, kind in zip(sleeps, (asyncio.CancelledError, weekwheel.Closed, weekwheel.Closed)):
+            with self.assertRaises(kind):
+                await asyncio.wait_for(sleep, PATIENCE)
+        with self.assertRaises(weekwheel.Closed):
+            await self.driver.sleep(1)
+
+    async def test_callbacks_and_tasks_see_the_context_of_their_scheduling(self):
+        request = contextvars.ContextVar("request")
+
+        async def task():
+            await asyncio.sleep(0)
+            self.calls.append(request.get())
+
+        request.set("a")
+        self.driver.schedule(1, lambda: self.calls.append(request.get()))
+        self.driver.schedule(1, task)
+        request.set("b")
+        self.clock.advance(1)
+        await self.until(2)
+        equal(self.calls, ["a", "a"])
+
     async def test_errors_go_to_the_loop(self):
         async def fail():
             raise ValueError("task")
@@ -333,6 +377,53 @@ class Loops(unittest.IsolatedAsyncioTestCase):
         self.clock.advance(1)
         await self.until(1000)
         equal(sorted(self.calls), list(range(1000)))
+
+
+class Interrupts(Case):
+    """What leaves a loop from its own callbacks leaves it from a driver's, too."""
+
+    def leaves(self, kind, use):
+        loop, told = asyncio.new_event_loop(), []
+        loop.set_exception_handler(lambda _loop, what: told.append(what))
+
+        async def go():
+            with weekwheel.LoopDriver() as driver:
+                use(driver)
+                await asyncio.sleep(PATIENCE)
+
+        with self.assertRaises(kind):
+            loop.run_until_complete(go())
+        equal(told, [])
+        loop.close()
+        gc.collect()
+
+    def test_in_a_callback(self):
+        def leave():
+            raise SystemExit(3)
+
+        for kind, callback in (KeyboardInterrupt, lambda: signal.raise_signal(signal.SIGINT)), (SystemExit, leave):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the loop is left with a task
+                self.leaves(kind, lambda driver: driver.schedule(0, callback))
+                self.leaves(kind, lambda driver: driver.every(1, callback, delay=0))
+
+    def test_in_on_gone(self):
+        def use(driver):
+            map = weekwheel.Sessions(driver, ttl=0.001, on_gone=lambda *_: signal.raise_signal(signal.SIGINT))
+            map["a"] = 1
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.leaves(KeyboardInterrupt, use)
+
+    def test_in_a_task_once(self):
+        async def task():
+            await asyncio.sleep(0)
+            signal.raise_signal(signal.SIGINT)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.leaves(KeyboardInterrupt, lambda driver: driver.schedule(0, task))
 
 
 def script(text):

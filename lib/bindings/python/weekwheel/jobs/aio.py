@@ -9,8 +9,9 @@ import json
 import socket
 import ssl
 from types import TracebackType
-from typing import Any, Callable, Concatenate, Coroutine, Iterable, ParamSpec, TypeVar
+from typing import Any, Callable, Concatenate, Coroutine, Iterable, ParamSpec, TypeVar, overload
 
+from .._handle import Handle
 from .._time import Seconds, nanoseconds
 from . import verbs
 from .address import Address, keep_alive, token_of
@@ -34,7 +35,7 @@ def _verb(steps: Callable[Concatenate[Dialogue, Arguments], Steps[Result]]
     return method
 
 
-class AsyncJob:
+class AsyncJob(Handle):
     """A job that its client has reserved, as Job is."""
 
     def __init__(self, client: AsyncClient, id: int, body: bytes) -> None:
@@ -104,7 +105,7 @@ class AsyncJob:
             value.add_note(f"job {self.id} was not released: {error}")
 
 
-class AsyncClient:
+class AsyncClient(Handle):
     """Client for asyncio: the same arguments and methods, each of which is awaited.
 
     Tasks may share a client, and wait for each other: one that waits for a job needs its own. A task that is cancelled
@@ -128,6 +129,12 @@ class AsyncClient:
         """A client with the same arguments and a connection of its own."""
         return AsyncClient(self.address.text, tube=self._dialogue.tube, token=self._token, tls=self._tls,
                            timeout=self.timeout)
+
+    @overload
+    async def reserve(self, timeout: None = None, *, tubes: Iterable[str] | None = None) -> AsyncJob: ...
+
+    @overload
+    async def reserve(self, timeout: Seconds, *, tubes: Iterable[str] | None = None) -> AsyncJob | None: ...
 
     async def reserve(self, timeout: Seconds | None = None, *, tubes: Iterable[str] | None = None) -> AsyncJob | None:
         """Take the next job of the tubes, as Client.reserve does."""

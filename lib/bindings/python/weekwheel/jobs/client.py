@@ -1,6 +1,7 @@
 """The client for threads: one connection, one command at a time, and its worker."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -9,8 +10,9 @@ import ssl
 import threading
 import weakref
 from types import TracebackType
-from typing import IO, Any, Callable, Concatenate, Iterable, ParamSpec, TypeVar
+from typing import IO, Any, Callable, Concatenate, Iterable, ParamSpec, TypeVar, overload
 
+from .._handle import Handle
 from .._time import Seconds, nanoseconds
 from . import verbs
 from .address import Address, keep_alive, token_of
@@ -30,7 +32,7 @@ def _verb(steps: Callable[Concatenate[Dialogue, Arguments], Steps[Result]]
     return method
 
 
-class Job:
+class Job(Handle):
     """A job that its client has reserved. In a `with` statement it is deleted at the end, and released, with the
     exception as the reason, if the block raises one."""
 
@@ -105,7 +107,7 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-class Client:
+class Client(Handle):
     """A client of weekwheeld, or of beanstalkd without weekwheeld's own verbs.
 
     address: HOST:PORT, [IPV6]:PORT, tls:HOST:PORT or unix:PATH; None: $WEEKWHEEL_SERVER or 127.0.0.1:11300.
@@ -131,6 +133,12 @@ class Client:
         self._connections = 0
         self._is_busy = False
         _clients.add(self)
+
+    @overload
+    def reserve(self, timeout: None = None, *, tubes: Iterable[str] | None = None) -> Job: ...
+
+    @overload
+    def reserve(self, timeout: Seconds, *, tubes: Iterable[str] | None = None) -> Job | None: ...
 
     def reserve(self, timeout: Seconds | None = None, *, tubes: Iterable[str] | None = None) -> Job | None:
         """Take the next job of the tubes (None: of the client's own). Wait for one so long, rounded up to a second, or
@@ -180,7 +188,27 @@ class Client:
     # ---- The connection
 
     def close(self) -> None:
-        """Close the connection. What is reserved is ready again. The next command connects anew."""
+        """Close the connection. What is reserved is ready again. The next command connects anew. A command that waits for
+        its answer, in another thread or below a handler of a signal, ends with ConnectionLost."""
+        if not self._lock.acquire(blocking=False):
+            self._interrupt()
+            self._lock.acquire()
+        try:
+            if self._is_busy:
+                self._interrupt()
+            else:
+                self._hang_up()
+        finally:
+            self._lock.release()
+
+    def _interrupt(self) -> None:
+        """Let the command that is under way come to its end."""
+        connection = self._socket
+        if connection is not None:
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)  # without a goodbye of TLS, which has a state
+
+    def _hang_up(self) -> None:
         with self._lock:
             file, connection, self._file, self._socket = self._file, self._socket, None, None
             if file:
@@ -221,7 +249,7 @@ class Client:
             try:
                 self._exchange(introduce(self._token), self.timeout + 10)
             except JobsError:
-                self.close()
+                self._hang_up()
                 raise
 
     def _carry_out(self, steps: Steps[Result], lease: int | None = None, wait: float | None = 0) -> Result:
@@ -259,12 +287,12 @@ class Client:
             result: Result = ended.value
             return result
         except (OSError, EOFError) as error:
-            self.close()
+            self._hang_up()
             raise self.address.broken(error) from error
         except (JobsError, ValueError, TypeError):
             raise  # the connection is as it was
         except BaseException:
-            self.close()  # an answer may still come
+            self._hang_up()  # an answer may still come
             raise
 
     def _answer(self) -> Answer:
@@ -276,7 +304,7 @@ class Client:
         try:
             size = block_size(text)
         except ValueError:
-            self.close()
+            self._hang_up()
             raise unexpected(text) from None
         if size is None:
             return Answer(text)

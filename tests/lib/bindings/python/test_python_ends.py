@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+"""How objects of the Python package end: closed twice, in use, in each kind of callback, and by the interpreter's end."""
+# tier: check
+import copy
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+
+import binding
+from harness import PATIENCE, Case, Server, check, equal, main, until
+
+import weekwheel
+from weekwheel import jobs
+
+
+class InCallbacks(Case):
+    """Each cell of the table in the package's README: the object is closed in a callback."""
+
+    def setUp(self):
+        super().setUp()
+        self.clock = weekwheel.VirtualClock()
+        self.driver = weekwheel.Driver(clock=self.clock)
+        self.map = weekwheel.Sessions(self.driver, ttl=1)
+        self.addCleanup(self.clock.close)
+        self.addCleanup(self.driver.close)
+        self.raised = []
+
+    def closing(self, thing):
+        """A function that closes it, and keeps what that raises."""
+        def close(*_):
+            try:
+                thing.close()
+                self.raised.append(None)
+            except weekwheel.WheelError as error:
+                self.raised.append(type(error))
+            return b""
+        return close
+
+    def settle(self):
+        """Let what is due happen, and a stopped driver say so."""
+        self.clock.advance(1)
+        try:
+            self.driver.settle()
+        except weekwheel.Closed:
+            until(lambda: self.raised, "the callback has ended")
+
+    def is_over(self):
+        with self.assertRaises(weekwheel.Closed):
+            self.map["x"] = 1
+
+    def test_a_map_in_a_timer(self):
+        self.driver.schedule(1, self.closing(self.map))
+        self.settle()
+        equal(self.raised, [None])
+        self.is_over()
+
+    def test_a_driver_in_a_timer_is_stopped(self):
+        self.driver.schedule(1, self.closing(self.driver))
+        self.settle()
+        equal(self.raised, [weekwheel.Busy])
+        self.is_over()
+        self.driver.close()
+
+    def test_a_clock_in_use_goes_on(self):
+        self.driver.schedule(1, self.closing(self.clock))
+        self.settle()
+        equal((self.raised, self.clock.now()), ([weekwheel.Busy], 1.0))
+
+    def test_a_map_in_on_gone_of_a_thread(self):
+        self.map.on_gone = self.closing(self.map)
+        self.map["a"] = 1
+        self.settle()
+        equal(self.raised, [None])
+        self.is_over()
+
+    def test_a_driver_in_on_gone_of_a_thread_is_stopped(self):
+        self.map.on_gone = self.closing(self.driver)
+        self.map["a"] = 1
+        self.settle()
+        equal(self.raised, [weekwheel.Busy])
+        self.is_over()
+
+    def test_either_in_on_gone_of_a_call(self):
+        for thing in self.map, self.driver:
+            map = self.map if thing is self.map else weekwheel.Sessions(self.driver)
+            map["a"], map["b"] = 1, 2
+            self.raised.clear()
+            map.on_gone = self.closing(map if thing is self.map else thing)
+            check(map.delete("a"), "the call goes on")
+            equal(self.raised, [None, None])  # of a, and in that of b, which is cleared
+            self.is_over()
+
+    def test_either_in_an_encoder(self):
+        self.map["a"] = 1
+        self.map.save("file", encode=self.closing(self.map))
+        equal((self.raised.pop(), self.map["a"]), (weekwheel.Busy, 1))
+        self.map.save("file", encode=self.closing(self.driver))
+        equal(self.raised, [weekwheel.Busy])
+        self.is_over()
+
+    def test_either_in_a_decoder(self):
+        self.map["a"] = 1
+        self.map.save("file")
+        self.map.delete("a")
+        equal(self.map.load("file", decode=self.closing(self.map)).entries, 1)
+        equal((self.raised.pop(), self.map["a"]), (weekwheel.Busy, b""))
+        self.map.delete("a")
+        with self.assertRaises(weekwheel.Closed):
+            self.map.load("file", decode=self.closing(self.driver))
+        equal(self.raised, [weekwheel.Busy])
+        self.is_over()
+
+    def test_either_in_a_loader(self):
+        for thing in self.map, self.driver:
+            self.raised.clear()
+            map = weekwheel.Sessions(self.driver)
+            with self.assertRaises(weekwheel.Closed):
+                map.take("a", self.closing(map if thing is self.map else thing))
+            equal(self.raised, [None])
+
+    def test_a_map_in_a_walk(self):
+        for i in range(1000):  # more than a call of the library visits
+            self.map[str(i)] = i
+        with self.assertRaises(weekwheel.Closed):
+            for _ in self.map:
+                self.map.close()
+        self.is_over()
+
+    def test_what_is_made_on_something_closed_says_so(self):
+        self.driver.close()
+        self.clock.close()
+        for call in (lambda: weekwheel.Sessions(self.driver), lambda: weekwheel.Driver(clock=self.clock), self.clock.now,
+                     lambda: self.clock.advance(1), lambda: self.map.take("a", str), lambda: self.map.save("file"),
+                     lambda: list(self.map), self.map.clear, lambda: len(self.map), self.driver.settle):
+            with self.assertRaises(weekwheel.Closed):
+                call()
+        for thing in self.map, self.driver, self.clock:
+            thing.close()
+
+
+class InUse(Case):
+    def test_other_threads_use_what_is_closed(self):
+        for round in range(10):
+            clock = weekwheel.VirtualClock()
+            driver = weekwheel.Driver(clock=clock)
+            maps = [weekwheel.Sessions(driver, ttl=1, limit=100, on_gone=lambda *_: None) for _ in range(2)]
+            failed = []
+
+            def work(number):
+                closed = 0
+                calls = (lambda map: map.set("a", 1), lambda map: map.take("b", str.upper), lambda map: map.pop("a"),
+                         lambda map: list(map.items()), lambda map: map.clear(), lambda map: clock.advance(0.3),
+                         lambda map: driver.schedule(0.001, len, "").cancel(wait=True), lambda map: driver.stats())
+                while closed < 30 and not failed:
+                    number += 1
+                    try:
+                        calls[number % len(calls)](maps[number % 3 % 2])
+                    except (weekwheel.Closed, weekwheel.LoadFailed):
+                        closed += 1
+                    except Exception as error:
+                        failed.append(error)
+
+            threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+            for thread in threads:
+                thread.start()
+            if round % 2:
+                maps[0].close()
+            closing = [threading.Thread(target=driver.close) for _ in range(2)]
+            for thread in closing:
+                thread.start()
+            for thread in closing + threads:
+                thread.join(PATIENCE)
+                check(not thread.is_alive(), "it ends")
+            driver.close()
+            clock.close()
+            equal(failed, [])
+
+    def test_a_close_lets_those_that_wait_go(self):
+        clock = weekwheel.VirtualClock()
+        driver = weekwheel.Driver(clock=clock)
+        begun, go, raised = threading.Event(), threading.Event(), []
+        driver.schedule(0, lambda: (begun.set(), go.wait(PATIENCE)))
+        begun.wait(PATIENCE)
+
+        def settle():
+            try:
+                driver.settle()
+            except weekwheel.Closed as error:
+                raised.append(error)
+
+        waiting = threading.Thread(target=settle)
+        waiting.start()
+        until(lambda: driver._calls, "it is in the library")
+        closing = threading.Thread(target=driver.close)
+        closing.start()
+        waiting.join(PATIENCE)
+        equal(len(raised), 1)
+        check(closing.is_alive(), "the callback is waited for")
+        go.set()
+        closing.join(PATIENCE)
+        clock.close()
+
+
+class Copies(Case):
+    def test_nothing_is_copied(self):
+        with weekwheel.VirtualClock() as clock, weekwheel.Driver(clock=clock) as driver:
+            for thing in (clock, driver, driver.schedule(1, print), weekwheel.Sessions(driver), jobs.Client("127.0.0.1:1"),
+                          jobs.AsyncClient("127.0.0.1:1"), jobs.Job(jobs.Client("127.0.0.1:1"), 1, b"")):
+                for make in (copy.copy, copy.deepcopy, pickle.dumps):
+                    with self.assertRaisesRegex(TypeError, f"{type(thing).__name__} cannot be copied or pickled"):
+                        make(thing)
+
+
+class Clients(Case):
+    def setUp(self):
+        super().setUp()
+        server = self.enterContext(Server())
+        self.client = self.enterContext(jobs.Client(server.address))
+
+    def waits(self):
+        with self.assertRaises(jobs.ConnectionLost):
+            self.client.reserve()
+
+    def test_a_close_ends_the_wait_of_another_thread(self):
+        thread = threading.Thread(target=self.waits)
+        thread.start()
+        until(lambda: self.client._is_busy and self.client._file, "it waits")
+        self.client.close()
+        thread.join(PATIENCE)
+        check(not thread.is_alive(), "it ends")
+        equal(self.client.put("x").outcome, "inserted")
+
+    def test_a_close_in_a_handler_of_a_signal_ends_the_wait_below(self):
+        self.client.stats()
+        before = signal.signal(signal.SIGALRM, lambda *_: self.client.close())
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        thread = threading.Thread(target=lambda: (
+            until(lambda: self.client._is_busy, "it waits"), signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)))
+        thread.start()
+        self.waits()
+        thread.join(PATIENCE)
+        self.client.close()
+        self.client.close()
+
+    def test_a_handler_of_a_job_closes_or_is_interrupted(self):
+        self.client.put("x", ttr=60)
+        with self.assertLogs("weekwheel.jobs", "WARNING"):
+            worker = jobs.Worker(self.client, lambda job: (worker.stop(), job.client.close()))
+            equal(worker.run(), 0)
+
+        def interrupt(job):
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            jobs.Worker(self.client, interrupt).run(drain=True)
+        with self.client.reserve(timeout=5) as job:
+            equal(job.stats()["releases"], 2)  # by the connection, and by the worker
+
+
+def script(text):
+    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", text], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@binding.need_plain
+class Exits(Case):
+    def test_daemon_threads_use_all_at_the_end(self):
+        for _ in range(5):
+            equal(script("""
+import threading, weekwheel
+driver = weekwheel.Driver()
+maps = [weekwheel.Sessions(driver, ttl=0.001, limit=100, on_gone=lambda *a: None) for _ in range(2)]
+def work(number):
+    while True:
+        number += 1
+        map = maps[number % 2]
+        try:
+            map[str(number % 60)] = 1
+            map.take(str(number % 50), str.upper)
+            map.pop(str(number % 40))
+            list(map.items())
+            driver.schedule(0.001, len, "").cancel(wait=True)
+            if number % 100 == 0:
+                driver.settle()
+        except weekwheel.Closed:
+            pass
+for number in range(6):
+    threading.Thread(target=work, args=(number,), daemon=True).start()
+while maps[0].stats()["loads"] < 100:
+    pass
+print("end")
+"""), (0, "end\n", ""))
+
+    def test_no_driver_begins_at_the_end(self):
+        status, out, err = script("""
+import atexit
+@atexit.register
+def late():
+    try:
+        weekwheel.Driver()
+    except weekwheel.Closed as error:
+        print(error)
+import weekwheel
+weekwheel.Driver
+""")
+        equal((status, err), (0, ""))
+        check("the interpreter ends" in out, out)
+
+    def test_all_is_left_open_in_each_order(self):
+        for names in ("clock", "clock driver", "clock driver map", "clock driver map timer"):
+            equal(script(f"""
+import weekwheel
+clock = weekwheel.VirtualClock()
+driver = weekwheel.Driver(clock=clock)
+map = weekwheel.Sessions(driver, on_gone=print)
+map["a"] = 1
+timer = driver.schedule(1, print)
+import sys
+sys.kept = [{names.replace(" ", ", ")}]
+"""), (0, "a 1 4\n", ""))
+
+    def test_a_subinterpreter_is_refused(self):
+        status, out, err = script("""
+import _xxsubinterpreters as interpreters
+made = interpreters.create()
+interpreters.run_string(made, '''
+try:
+    import weekwheel.timers
+except ImportError as error:
+    print(error)
+''')
+""")
+        equal(status, 0, err)
+        check("in the main interpreter only" in out, out)
+
+
+if __name__ == "__main__":
+    main()
