@@ -124,6 +124,7 @@ type Stats = { [name: string]: string | number };
 
 /** A job that this process runs. Its connection is nobody else's until it has ended. */
 export class Job {
+	private constructor();
 	readonly id: number;
 	readonly tube: string;
 	readonly body: Buffer;
@@ -150,7 +151,7 @@ export class Worker {
 	private constructor();
 	/** Resolves when it has stopped; rejects if the server refuses it. */
 	readonly done: Promise<void>;
-	/** Take no more jobs, and wait for those that run. */
+	/** Take no more jobs, and wait for those that run, unless this is called in one. */
 	stop(): Promise<void>;
 }
 
@@ -200,10 +201,10 @@ export class Jobs {
 	/**
 	 * Run `act` for each job: it is finished when that returns, and released with the error when it throws. Meanwhile the job is
 	 * touched. A job without a limit of its own is buried after `attempts` deliveries (10; 0: never). A lost connection is opened
-	 * again. onError is called with both kinds of errors.
+	 * again. onError is called with both kinds of errors, and with what ends the worker; without it they are written to standard error.
 	 */
 	work(tubes: string | string[], act: (job: Job) => unknown, how?: { concurrency?: number; touch?: boolean; attempts?: number; onError?: (error: Error, job?: Job) => void }): Worker;
-	/** Workers end their jobs first. A loop that reserves ends: at once, or when its body has done with the job at hand. */
+	/** Workers end their jobs first, unless this is called in one. A loop that reserves ends: at once, or when its body has done with the job at hand. */
 	close(): Promise<void>;
 }
 

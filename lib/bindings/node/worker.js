@@ -1,5 +1,6 @@
 // Reserving and running jobs. Whoever reserves has a connection: its jobs come back to the tube when that is lost.
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { BusyError, ConnectionError, NotFoundError, WeekwheelError, refusal } from './errors.js';
 import { encode, needOwnVerbs, readLines, readStats, seconds, toBytes, whole } from './protocol.js';
 
@@ -183,6 +184,12 @@ function pauseAfter(deliveries) {
 	return pause < 4 ? pause : pause * (1 - Math.random() / 4);
 }
 
+/** What is said where nobody has asked for errors. */
+const complain = (error, job) => console.error(`weekwheel: ${job ? `job ${job.id} of ${job.tube}` : 'a worker'}:`, error);
+
+/** The run of a job that this code is part of. To wait there for the end of workers would be to wait for itself. */
+const current = new AsyncLocalStorage();
+
 /**
  * Runs jobs: `act(job)` ends them by returning (finished) or throwing (released, with the error as the reason). While it runs,
  * the job is touched. A lost connection is opened again, later and later.
@@ -195,7 +202,7 @@ export class Worker {
 	#stopping = new AbortController();
 	#idle = new Set();
 
-	constructor(jobs, tubes, act, { concurrency = 1, touch = true, attempts = 10, onError = () => {} } = {}) {
+	constructor(jobs, tubes, act, { concurrency = 1, touch = true, attempts = 10, onError = complain } = {}) {
 		if (typeof act !== 'function')
 			throw new TypeError(`${act} is no function: a worker calls one for each job`);
 		if (!(concurrency >= 1))
@@ -207,15 +214,27 @@ export class Worker {
 		this.#how = { touch, attempts, onError };
 		/** Resolves when it has stopped; rejects if the server refuses it. */
 		this.done = Promise.all(Array.from({ length: concurrency }, () => this.#lane())).then(() => {});
-		this.done.catch(() => {});
+		this.done.catch((error) => this.#tell(error));
 	}
 
-	/** Take no more jobs, and wait for those that run. */
+	/** Take no more jobs, and wait for those that run, unless this is called in one. */
 	async stop() {
 		this.#stopping.abort();
 		for (const wire of this.#idle)
 			wire.close();
-		await this.done.catch(() => {});
+		if (current.getStore()?.ended ?? true)
+			await this.done.catch(() => {});
+	}
+
+	/** What onError throws is no failure of the worker: it is an exception that nobody catches. */
+	#tell(error, job) {
+		try {
+			this.#how.onError(error, job);
+		} catch (thrown) {
+			process.nextTick(() => {
+				throw thrown;
+			});
+		}
 	}
 
 	get #isStopping() {
@@ -231,11 +250,12 @@ export class Worker {
 				pause = 100;
 				await this.#serve(wire);
 			} catch (error) {
-				// A disk that is full, or Redis that is away, may be back by and by.
-				if (!(error instanceof ConnectionError || error instanceof BusyError))
+				// A disk that is full, or Redis that is away, may be back by and by; a client that was closed is not.
+				const passes = error instanceof ConnectionError ? error.code !== 'CLOSED' : error instanceof BusyError;
+				if (!passes && !this.#isStopping)
 					throw error;
 				if (!this.#isStopping)
-					this.#how.onError(error);
+					this.#tell(error);
 			} finally {
 				await wire?.close();
 			}
@@ -258,18 +278,21 @@ export class Worker {
 		if (!stat)
 			return;
 		const touching = this.#how.touch && setInterval(() => job.touch().catch(() => {}), Math.min(Math.max(stat.ttr * 400, 200), TIMER_MOST));
+		const run = { ended: false };
 		try {
-			await this.#act(job);
+			await current.run(run, () => this.#act(job));
+			run.ended = true;
 			if (!job.ended)
 				await job.finish();
 		} catch (error) {
 			// Another connection that the function uses may be lost, too: that is a failure as others are.
 			if (error instanceof ConnectionError && wire.closed)
 				throw error;
-			this.#how.onError(error, job);
+			this.#tell(error, job);
 			if (!job.ended)
 				await this.#release(job, error, stat).catch((other) => this.#pass(other));
 		} finally {
+			run.ended = true;
 			clearInterval(touching);
 		}
 	}

@@ -52,6 +52,10 @@ class Node(Case):
                 self.suite("jobs.test.js", SERVER=server.address, TOKENED=tokened.address, TOKEN=TOKEN,
                            TLS=f"tls:localhost:{port[1]}", CA=ca.read())
 
+    def test_ends(self):
+        with Server("--clock", "virtual") as server:
+            self.suite("ends.test.js", SERVER=server.address)
+
     def test_sessions(self):
         write("tokens", grants("site", "read,write:sess:*"))
         with Sessiond("--clock", "virtual", "--lifetimes") as server, Sessiond("--auth-file", "tokens") as tokened:
