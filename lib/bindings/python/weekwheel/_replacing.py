@@ -33,7 +33,7 @@ def _sync_folder(path: str) -> None:
 def replacing(path: str | os.PathLike[str], replace: Callable[[str, str], object]) -> Iterator[IO[bytes]]:
     """A file to write into. At the end it is synced, and replace(its name, that of the other) is to rename or to remove it.
     If anything is raised, it is removed. A link stays one, and what is no file is refused."""
-    final = os.path.realpath(path)
+    final = os.path.realpath(os.fsdecode(path))
     try:
         before = os.stat(final)
     except FileNotFoundError:

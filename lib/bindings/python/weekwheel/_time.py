@@ -1,13 +1,21 @@
-"""Times of Python as whole nanoseconds."""
+"""Times of Python as whole nanoseconds, and numbers as C takes them."""
 from __future__ import annotations
 
 import datetime
 import math
+import operator
 from typing import Union
 
 Seconds = Union[int, float, datetime.timedelta]
 """A span of time, or a time: seconds as a number, or a timedelta. An int is exact; a float is so to a microsecond or
 better."""
+
+
+def whole(what: str, number: int, least: int, most: int) -> int:
+    """A number in its range. C would take one that is too large for another, such as 2**64 for 0."""
+    if not least <= operator.index(number) <= most:
+        raise ValueError(f"{what}: {number} is out of range: {least} to {most}")
+    return operator.index(number)
 
 
 def nanoseconds(time: Seconds) -> int:

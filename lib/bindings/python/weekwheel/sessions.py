@@ -24,7 +24,7 @@ from ._library import (DECODE_FN, ENCODE_FN, GONE_FN, NO_END, READ_FN, WALK_FN, 
                        check, library, lock)
 from ._loads import Load, Loads
 from ._replacing import replacing
-from ._time import Seconds, nanoseconds
+from ._time import Seconds, nanoseconds, whole
 from .errors import Closed, Damaged, LoadFailed, Stale, WheelError
 from .timers import Driver, end_child, logger
 
@@ -110,7 +110,8 @@ class Sessions(Handle, Generic[Value]):
         call("ww_session_config_default", byref(config))
         config.ttl, config.jitter, config.jitter_max = nanoseconds(ttl), round(jitter * 1000), nanoseconds(jitter_max)
         config.lifetime = 0 if lifetime is None else nanoseconds(lifetime)
-        config.limit, config.weight_limit, config.shards = limit, weight_limit, shards
+        config.limit, config.weight_limit = whole("limit", limit, 0, NO_END), whole("weight_limit", weight_limit, 0, NO_END)
+        config.shards = whole("shards", shards, 0, 2**32 - 1)
         config.flags = RENEW * renew | LIFETIMES * lifetimes | ADMIT * admit
         config.gone = ctypes.cast(self._gone, c_void_p).value
         address, on = c_void_p(), driver._enter()
@@ -136,7 +137,7 @@ class Sessions(Handle, Generic[Value]):
         """
         order = SessionOrder()
         order.ttl, order.lifetime = _time(ttl), _time(lifetime)
-        order.version, order.weight = version or 0, weight
+        order.version, order.weight = _version(version), whole("weight", weight, 0, NO_END)
         order.flags = KEEP_END * keep_end | PINNED * pinned
         with Telling():
             return self._put(key, _bytes(key), value, order)
@@ -176,7 +177,7 @@ class Sessions(Handle, Generic[Value]):
         """Take the entry out, if it has the version that is given; otherwise raise Stale. Return whether there was one.
         on_gone hears of its value."""
         with Telling():
-            number = self._take_out(key, version or 0)
+            number = self._take_out(key, _version(version))
             self._left(key, number, Gone.DELETED)
         return number.value is not None
 
@@ -197,7 +198,7 @@ class Sessions(Handle, Generic[Value]):
         """Give the entry another key, as a site does at login. Return its new version. Raises Stale if there is no such
         entry, and InUse if the new key has one and `replace` is not set."""
         encoded, new, order, found = _bytes(key), _bytes(to), SessionOrder(), SessionFound()
-        order.ttl, order.version, order.flags = _time(ttl), version or 0, REPLACE * replace
+        order.ttl, order.version, order.flags = _time(ttl), _version(version), REPLACE * replace
         self._loads.outdate(encoded, Gone.DELETED)
         former = c_void_p()
         with Telling():
@@ -425,7 +426,10 @@ class Sessions(Handle, Generic[Value]):
                 signals.handle()
                 # It is called again for the same value where there was no room.
                 if last[0] != number:
-                    last[:] = [number, encode(self._values[number])]
+                    encoded = encode(self._values[number])
+                    if not isinstance(encoded, (bytes, bytearray, memoryview)):
+                        raise TypeError(f"an encoder makes bytes, not {type(encoded).__name__}")
+                    last[:] = [number, bytes(encoded)]
                 room, size[0] = size[0], len(last[1])
                 if size[0] <= room:
                     ctypes.memmove(data, last[1], size[0])
@@ -552,6 +556,8 @@ def log_gone(error: BaseException) -> None:
 
 
 def _bytes(key: str) -> bytes:
+    if not isinstance(key, str):
+        raise TypeError(f"a key is text, not {type(key).__name__}")
     return key.encode("utf-8", "surrogateescape")
 
 
@@ -562,6 +568,11 @@ def _text(key: bytes) -> str:
 def _time(time: Seconds | None) -> int:
     """0 stands for the map's own."""
     return 0 if time is None else max(1, nanoseconds(time))
+
+
+def _version(version: int | None) -> int:
+    """0 stands for any."""
+    return 0 if version is None else whole("version", version, 0, ABSENT)
 
 
 def _json(value: Any) -> bytes:

@@ -26,7 +26,7 @@ from typing import Any, Callable, Iterator, TypeVar
 
 from ._handle import Handle
 from ._library import DRIVER_FN, THREAD_FN, DriverConfig, DriverStats, Held, call, library, lock
-from ._time import Seconds, nanoseconds
+from ._time import Seconds, nanoseconds, whole
 from .errors import EBUSY, ECLOSED, ESTALE, Closed, Stale, WheelError
 
 logger = logging.getLogger("weekwheel")
@@ -278,7 +278,8 @@ class Driver(Held):
         config = DriverConfig()
         call("ww_driver_config_default", byref(config))
         config.tick_ns = nanoseconds(tick)
-        config.queue, config.workers, config.shards, config.flags = queue, workers, shards, self._flags
+        config.queue, config.workers = whole("queue", queue, 0, 2**64 - 1), whole("workers", workers, 0, 2**32 - 1)
+        config.shards, config.flags = whole("shards", shards, 0, 2**32 - 1), self._flags
         config.thread_begin = ctypes.cast(_begin, c_void_p).value
         config.thread_end = ctypes.cast(_end, c_void_p).value
         self.clock = clock

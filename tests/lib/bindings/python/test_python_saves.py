@@ -95,6 +95,13 @@ class Saves(Case):
         now = os.stat("there/real")
         equal((stat.S_IMODE(now.st_mode), (now.st_uid, now.st_gid), os.listdir("there")), (0o604, owner, ["real"]))
 
+    def test_an_encoder_makes_bytes_and_a_path_is_one(self):
+        with self.assertRaises(TypeError):
+            self.map.save("file", encode=str)
+        equal(os.listdir("."), [])
+        equal((self.map.save(b"file", encode=lambda value: bytearray(b'"%s"' % value.encode())), os.listdir(".")), (300, ["file"]))
+        self.is_whole()
+
     def test_what_is_no_file_stays(self):
         os.mkfifo("pipe")
         for name in "pipe", ".", "/dev/null":

@@ -113,6 +113,26 @@ class Sessions(Case):
         with self.assertRaises(weekwheel.Stale):
             map.rename("nobody", "x")
 
+    def test_what_c_would_take_for_something_else_is_refused(self):
+        map = self.map(weight_limit=100)
+        map["a"] = 1
+        for options in ({"version": 2**64}, {"version": -1}, {"weight": -1}, {"weight": 2**64}):
+            with self.assertRaises(ValueError):
+                map.put("a", 2, **options)
+        for call in (lambda: map.delete("a", version=2**64), lambda: map.rename("a", "b", version=2**64)):
+            with self.assertRaises(ValueError):
+                call()
+        for options in ({"limit": -1}, {"limit": 2**64}, {"shards": 2**32 + 1}, {"weight_limit": -1}):
+            with self.assertRaises(ValueError):
+                self.map(**options)
+        for options in ({"workers": 2**32 + 1}, {"queue": -1}, {"shards": -1}):
+            with self.assertRaises(ValueError):
+                weekwheel.Driver(**options)
+        for key in (b"a", None, 7):
+            with self.assertRaises(TypeError):
+                map.set(key, 1)
+        equal((map["a"], len(map._values)), (1, 1))
+
     def test_limits_pins_and_weights(self):
         map = self.map(limit=2, shards=1)
         map["a"], map["b"] = 1, 2
