@@ -10,6 +10,14 @@ const REPORT_MOST = 4096;
 const TIMER_MOST = 2 ** 31 - 1;
 const reason = (error) => encode(String(error?.message ?? error ?? '').slice(0, 80).replaceAll('\0', ' '));
 
+/** What each job's function has begun to end it with, though it may not wait for that. */
+const endings = new WeakMap();
+
+async function hasEnded(job) {
+	await endings.get(job)?.catch(() => {});
+	return job.ended;
+}
+
 /** A job that this process runs. Its connection is nobody else's until it has ended. */
 export class Job {
 	#wire;
@@ -31,8 +39,14 @@ export class Job {
 		return JSON.parse(this.text);
 	}
 
-	async #end(expected, command) {
-		const { words, line } = await this.#wire.ask(command + '\r\n');
+	#end(expected, command) {
+		const ending = this.#tell(expected, command);
+		endings.set(this, ending);
+		return ending;
+	}
+
+	async #tell(expected, command) {
+		const { words, line } = await this.#wire.ask(await command + '\r\n');
 		if (!expected.includes(words[0]))
 			throw refusal(line);
 		this.ended = true;
@@ -69,12 +83,14 @@ export class Job {
 	/** It failed: again after its own backoff, or after `delay`. Returns true if that was its last attempt, and it is buried. */
 	async release({ delay, error, priority } = {}) {
 		const when = delay === undefined ? '-' : seconds('delay', delay);
-		return (await this.#end(['RELEASED', 'BURIED'], `release-job ${this.id} ${await this.#priorityOf(priority)} ${when} ${reason(error) || '-'}`)) === 'BURIED';
+		const command = async () => `release-job ${this.id} ${await this.#priorityOf(priority)} ${when} ${reason(error) || '-'}`;
+		return await this.#end(['RELEASED', 'BURIED'], command()) === 'BURIED';
 	}
 
 	/** Put it aside until somebody kicks it. */
 	async bury({ error, priority } = {}) {
-		await this.#end(['BURIED'], `bury-job ${this.id} ${await this.#priorityOf(priority)} ${reason(error) || '-'}`);
+		const command = async () => `bury-job ${this.id} ${await this.#priorityOf(priority)} ${reason(error) || '-'}`;
+		await this.#end(['BURIED'], command());
 	}
 
 	/** Its time to run begins anew. */
@@ -154,7 +170,7 @@ export class Reservations {
 					continue;
 				waits = false;
 				yield job;
-				if (!job.ended)
+				if (!await hasEnded(job))
 					await job.finish();
 				waits = true;
 				job = undefined;
@@ -166,7 +182,7 @@ export class Reservations {
 			this.signal?.removeEventListener('abort', stop);
 			this.loops.delete(stop);
 			// Closing would give it back, too, but as a run that failed.
-			if (job && !job.ended && !wire.closed)
+			if (job && !await hasEnded(job) && !wire.closed)
 				await job.release({ delay: 0 }).catch(() => {});
 			await wire?.close();
 		}
@@ -282,14 +298,14 @@ export class Worker {
 		try {
 			await current.run(run, () => this.#act(job));
 			run.ended = true;
-			if (!job.ended)
+			if (!await hasEnded(job))
 				await job.finish();
 		} catch (error) {
 			// Another connection that the function uses may be lost, too: that is a failure as others are.
 			if (error instanceof ConnectionError && wire.closed)
 				throw error;
 			this.#tell(error, job);
-			if (!job.ended)
+			if (!await hasEnded(job))
 				await this.#release(job, error, stat).catch((other) => this.#pass(other));
 		} finally {
 			run.ended = true;

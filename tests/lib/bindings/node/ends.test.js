@@ -62,6 +62,21 @@ test('a close or a stop in the run of a job waits for nothing, and the job is fi
 	}
 });
 
+test('an end that the function does not wait for is the job\'s end', async () => {
+	for (const [end, state] of [[(job) => job.finish(), []], [(job) => job.bury({ error: 'x' }), ['buried']], [(job) => job.release({ delay: 60 }), ['delayed']]]) {
+		const name = tube();
+		await jobs.put(name, 'x');
+		const failed = [];
+		const worker = jobs.work(name, (job) => void (end(job), worker.stop()), { onError: (error) => failed.push(error) });
+		await worker.done;
+		assert.deepEqual([failed, await states(name)], [[], state]);
+		await jobs.put(name, 'y', { priority: 1 });
+		for await (const job of jobs.reserve(name, { timeout: 0 }))
+			end(job);
+		assert.deepEqual(await states(name), [...state, ...state]);
+	}
+});
+
 test('elsewhere it waits for the job', async () => {
 	const name = tube();
 	await jobs.put(name, 'x');
