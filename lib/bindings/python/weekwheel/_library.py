@@ -273,18 +273,18 @@ class Held(Handle):
 
     def _close(self, free: Any) -> None:
         """Let no call begin any more, and free the object. If that fails, it goes on. A second call does nothing."""
-        with lock:  # once
-            address, self._address = self._address, None
-        if address is None:
-            return
-        is_free = False
+        address, is_free = None, False
         try:
+            with lock:  # once
+                address, self._address = self._address, None
+            if address is None:
+                return
             self._before_free(address)
             with Signals():
                 check(free(address))
                 is_free = True
         finally:
-            if not is_free:
+            if address is not None and not is_free:
                 self._address = address
 
     def _before_free(self, _address: int) -> None:

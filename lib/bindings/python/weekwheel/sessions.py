@@ -116,9 +116,10 @@ class Sessions(Handle, Generic[Value]):
         config.gone = ctypes.cast(self._gone, c_void_p).value
         address, on = c_void_p(), driver._enter()
         try:
-            call("ww_session_create", byref(address), on, byref(config))
-            self._held._address = address.value
-            driver._users.add(self)
+            with Signals():
+                call("ww_session_create", byref(address), on, byref(config))
+                self._held._address = address.value
+                driver._users.add(self)
         finally:
             driver._exit()
 

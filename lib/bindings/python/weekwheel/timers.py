@@ -24,6 +24,7 @@ from ctypes import byref, c_uint64, c_void_p
 from types import TracebackType
 from typing import Any, Callable, Iterator, TypeVar
 
+from ._calling import Signals
 from ._handle import Handle
 from ._library import DRIVER_FN, THREAD_FN, DriverConfig, DriverStats, Held, call, library, lock
 from ._time import Seconds, nanoseconds, whole
@@ -289,11 +290,12 @@ class Driver(Held):
         address = c_void_p()
         config.clock = clock._enter() if clock else None
         try:
-            call("ww_driver_create", byref(address), byref(config))
+            with Signals():
+                call("ww_driver_create", byref(address), byref(config))
+                self._address = address.value
         finally:
             if clock:
                 clock._exit()
-        self._address = address.value
         _drivers.add(self)
 
     # ---- Timers

@@ -8,7 +8,7 @@ import stat
 import threading
 
 import binding
-from harness import PATIENCE, Case, check, equal, main, seed
+from harness import PATIENCE, Case, check, equal, main, seed, until
 
 import weekwheel
 
@@ -114,8 +114,13 @@ class Saves(Case):
 
     def test_an_interruption_arrives_at_each_moment(self):
         self.map.save("file")
-        random_ = random.Random(seed())
-        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, signal.default_int_handler))
+        random_, came, lost = random.Random(seed()), [], 0
+
+        def interrupt(*_):
+            came.append(1)
+            raise KeyboardInterrupt
+
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, interrupt))
 
         def load():
             with weekwheel.Sessions(self.driver) as other:
@@ -123,12 +128,18 @@ class Saves(Case):
 
         uses = (lambda: self.map.save("file"), load, lambda: equal(len(list(self.map.items())), 300))
         for round in range(120):
-            with self.assertRaises(KeyboardInterrupt):
+            came.clear()
+            try:
                 signal.setitimer(signal.ITIMER_REAL, random_.uniform(1e-5, 3e-3))
                 uses[round % 3]()
-                threading.Event().wait(PATIENCE)
-            equal(signal.getsignal(signal.SIGALRM), signal.default_int_handler)
+                until(lambda: came, "the signal comes")
+                lost += 1
+            except KeyboardInterrupt:
+                pass
+            equal(signal.getsignal(signal.SIGALRM), interrupt)
             self.is_whole()
+
+        check(lost <= 3, lost)  # the interpreter itself prints what is raised in a finalizer
 
     def test_a_handler_that_only_takes_note_ends_no_save(self):
         came = []
