@@ -11,7 +11,7 @@ FORCE:
 
 # ---- Configuration: configure decides which components are built and leaves $(B)/config.mk ------------------------
 
-LISTS := $(wildcard lib/*/component.mk tools/*/component.mk tools/*/*/component.mk tests/component.mk)
+LISTS := $(wildcard lib/*/component.mk lib/*/*/component.mk tools/*/component.mk tools/*/*/component.mk tests/component.mk)
 # The goals that promise to work on a bare Debian, after the group of packages.txt that each needs.
 GOALS := ci:lint ci:run-fuzzers $(foreach goal,check check-quick check-long,$(if $(WRAP),ci,check):$(goal)) bench:bench bench:bench-jobs \
 	bench:bench-redis demo:demo-cluster demo:demo-sessions build:demo

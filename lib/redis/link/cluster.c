@@ -197,7 +197,7 @@ static int ask(
 	}
 	ww_redis_node_give(link, wire);
 	if (ww_redis_error_meaning(*reply, &error) != REDIS_IS_ANSWER) {
-		ww_redis_error_tell(link, node, command, *reply);
+		ww_redis_link_tell(link, node, command, *reply);
 		ww_redis_reply_free(*reply);
 	}
 	return error;

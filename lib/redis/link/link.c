@@ -52,6 +52,15 @@ void ww_redis_link_complain(struct redis_link *link, const char *format, ...)
 		link->config.report(sentence, link->config.context);
 }
 
+void ww_redis_link_tell(
+    struct redis_link *link, const struct redis_node *node, const char *command, const struct redisReply *reply)
+{
+	char text[200];
+
+	ww_redis_error_copy(text, sizeof text, reply);
+	ww_redis_link_complain(link, "Redis at %s answers %s: %s", node->place, command, text);
+}
+
 /* ---- Life */
 
 static int add_seeds(struct redis_link *link)

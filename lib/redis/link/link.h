@@ -2,8 +2,8 @@
 #define LIB_REDIS_LINK_LINK_H
 
 /*
- * The link to Redis: connections to one server or a cluster, and the calls that go over them. This is the one header
- * that code outside the link includes.
+ * The link to Redis: connections to one server or a cluster, and the calls that go over them. Code outside the link
+ * includes this header or line.h, a single connection.
  *
  * A run takes any number of calls. It groups them by the node that has their key, sends to all nodes, and only then
  * reads replies: a run takes one round trip, however many calls and nodes it has. The link itself handles a node that

@@ -119,6 +119,9 @@ struct redis_link {
 /* ---- link.c */
 
 uint64_t ww_redis_link_now(struct redis_link *link);
+/* Complain that a node answers a command with this error. */
+void ww_redis_link_tell(
+    struct redis_link *link, const struct redis_node *node, const char *command, const struct redisReply *reply);
 
 /* ---- node.c. Call those named _locked with the lock, the others without. */
 
@@ -195,9 +198,6 @@ enum redis_meaning {
 enum redis_meaning ww_redis_error_meaning(const struct redisReply *reply, int *error);
 /* Copy an error's text without control characters, cut to the size. */
 void ww_redis_error_copy(char *to, size_t size, const struct redisReply *reply);
-/* Complain that a node answers a command with this error. */
-void ww_redis_error_tell(
-    struct redis_link *link, const struct redis_node *node, const char *command, const struct redisReply *reply);
 
 /*
  * ---- wire.c and reply.c
@@ -252,6 +252,12 @@ int ww_redis_wire_reply(struct redis_wire *wire, struct redisReply **reply);
 int ww_redis_wire_is_quiet(const struct redis_wire *wire);
 /* Send what was appended, and wait for one reply until the deadline, which is WW_EIO. */
 int ww_redis_wire_wait(struct redis_wire *wire, uint64_t deadline, struct redisReply **reply);
+
+/*
+ * Log in, choose the database, and find out whether this is Redis. Errors: also WW_EDENIED: wrong password or missing
+ * rights; WW_EINVAL: there is no such database.
+ */
+int ww_redis_greet(const struct redis_url *url, struct redis_wire *wire, uint64_t deadline);
 
 extern struct redisReplyObjectFunctions ww_redis_reply_functions;
 void ww_redis_reply_free(struct redisReply *reply);

@@ -184,12 +184,3 @@ void ww_redis_error_copy(char *to, size_t size, const struct redisReply *reply)
 		to[i] = (unsigned char)reply->str[i] < ' ' || reply->str[i] == 0x7f ? '?' : reply->str[i];
 	to[count] = '\0';
 }
-
-void ww_redis_error_tell(
-    struct redis_link *link, const struct redis_node *node, const char *command, const struct redisReply *reply)
-{
-	char text[200];
-
-	ww_redis_error_copy(text, sizeof text, reply);
-	ww_redis_link_complain(link, "Redis at %s answers %s: %s", node->place, command, text);
-}

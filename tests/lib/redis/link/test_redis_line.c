@@ -1,0 +1,137 @@
+/* A line: replies come in order without a wait, and what is wrong with a url or a server is said. */
+/* tier: check, waits */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/time.h"
+#include "lib/redis/link/line.h"
+#include "tests/support/redis/fake_server.h"
+#include "tests/support/redis/redis_server.h"
+#include "weekwheel/error.h"
+
+enum { COMMANDS = 20000 };
+
+static char why[REDIS_LINE_WHY];
+
+static int open_line(struct redis_line **line, const char *url, const char *user, const char *password)
+{
+	const struct redis_line_config config = {
+	    .url = url, .user = user, .password = password, .reply_max = 1 << 20, .allocator = ww_allocator_default()};
+
+	*line = NULL;
+	return ww_redis_line_open(line, &config, time_now(CLOCK_MONOTONIC) + 60 * TIME_SECOND, why);
+}
+
+/* Wait until the next reply is there. */
+static struct redisReply *next_reply(struct redis_line *line)
+{
+	struct redisReply *reply;
+	int result;
+
+	while ((result = ww_redis_line_reply(line, &reply)) == 0) {
+		struct pollfd polled = {.fd = ww_redis_line_fd(line), .events = ww_redis_line_events(line)};
+
+		ck_assert_int_gt(poll(&polled, 1, -1), 0);
+		ck_assert_int_eq(ww_redis_line_move(line), WW_OK);
+	}
+	ck_assert_int_eq(result, 1);
+	return reply;
+}
+
+START_TEST(replies_come_in_the_order_of_the_commands)
+{
+	static struct redis_server server;
+	struct redis_line *line;
+	char url[64], text[24];
+
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	ck_assert_int_eq(open_line(&line, url, NULL, NULL), WW_OK);
+	for (int i = 0; i < COMMANDS; i++) {
+		(void)snprintf(text, sizeof text, "%d", i);
+		ck_assert_int_eq(ww_redis_line_append(line, 2, (const char *[]){"ECHO", text}, NULL), WW_OK);
+	}
+	for (int i = 0; i < COMMANDS; i++) {
+		struct redisReply *reply = next_reply(line);
+
+		ck_assert_int_eq(ww_redis_line_judge(reply, NULL, 0), WW_OK);
+		ck_assert_int_eq(atoi(reply->str), i);
+		ww_redis_line_free(reply);
+	}
+	/* The server ends: the line tells. */
+	redis_server_kill(&server);
+	while (ww_redis_line_move(line) == WW_OK)
+		(void)poll(&(struct pollfd){.fd = ww_redis_line_fd(line), .events = POLLIN}, 1, -1);
+	ck_assert_uint_gt(strlen(ww_redis_line_why(line)), 0);
+	ww_redis_line_close(line);
+	redis_server_stop(&server);
+}
+END_TEST
+
+START_TEST(user_and_password_may_come_from_elsewhere)
+{
+	static struct redis_server server;
+	struct redis_line *line;
+	struct redisReply *reply;
+	char url[64], text[200];
+
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	redis_server_tell(&server, "ACL SETUSER watcher on >secret +@connection");
+	ck_assert_int_eq(open_line(&line, url, "watcher", "wrong"), WW_EDENIED);
+	ck_assert_ptr_nonnull(strstr(why, "WRONGPASS"));
+	ck_assert_int_eq(open_line(&line, url, "watcher", "secret"), WW_OK);
+	ck_assert_int_eq(ww_redis_line_call(line, 2, (const char *[]){"EXISTS", "k"},
+	                     time_now(CLOCK_MONOTONIC) + 60 * TIME_SECOND, &reply),
+	    WW_OK);
+	ck_assert_int_eq(ww_redis_line_judge(reply, text, sizeof text), WW_EDENIED);
+	ck_assert_ptr_nonnull(strstr(text, "NOPERM"));
+	ww_redis_line_free(reply);
+	ww_redis_line_close(line);
+	redis_server_stop(&server);
+}
+END_TEST
+
+START_TEST(what_is_wrong_is_said)
+{
+	static struct redis_server server;
+	struct redis_line *line;
+	char url[64], wrong[80], place[REDIS_LINE_PLACE];
+	const char *said;
+	unsigned db;
+
+	ck_assert_int_eq(ww_redis_line_read("redis://[::1]:7/3", place, &db, &said), WW_OK);
+	ck_assert_str_eq(place, "[::1]:7");
+	ck_assert_uint_eq(db, 3);
+	ck_assert_int_eq(ww_redis_line_read("redis://a,b", place, &db, &said), WW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(said, "several hosts"));
+	ck_assert_int_eq(ww_redis_line_read("http://a", place, &db, &said), WW_EINVAL);
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	(void)snprintf(wrong, sizeof wrong, "redis://127.0.0.1:%d/99", server.port);
+	ck_assert_int_eq(open_line(&line, wrong, NULL, NULL), WW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "DB index"));
+	redis_server_kill(&server);
+	ck_assert_int_eq(open_line(&line, url, NULL, NULL), WW_EIO);
+	redis_server_stop(&server);
+}
+END_TEST
+
+START_TEST(another_server_is_no_redis)
+{
+	static struct fake_server fake;
+	const struct fake_rule rules[] = {{"", 0, FAKE_ANSWER, "HTTP/1.1 400 Bad Request\r\n\r\n", 0}, {0}};
+	struct redis_line *line;
+	char url[64];
+
+	fake_server_start(&fake, rules);
+	fake_server_url(&fake, url, sizeof url);
+	ck_assert_int_eq(open_line(&line, url, NULL, NULL), WW_ECORRUPT);
+	fake_server_stop(&fake);
+}
+END_TEST
+
+TEST_MAIN("redis/line", replies_come_in_the_order_of_the_commands, user_and_password_may_come_from_elsewhere,
+    what_is_wrong_is_said, another_server_is_no_redis)
