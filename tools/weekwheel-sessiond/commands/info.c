@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/common/glob.h"
 #include "tools/weekwheel-sessiond/commands/commands.h"
 #include "tools/weekwheel-sessiond/commands/events.h"
-#include "tools/weekwheel-sessiond/commands/glob.h"
 #include "tools/weekwheel-sessiond/server/mail.h"
 #include "weekwheel/version.h"
 

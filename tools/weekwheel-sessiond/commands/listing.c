@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/glob.h"
 #include "tools/weekwheel-sessiond/commands/commands.h"
-#include "tools/weekwheel-sessiond/commands/glob.h"
 #include "tools/weekwheel-sessiond/server/walk.h"
 
 /* The number of entries that SCAN looks at without COUNT, and of the steps that it takes for them. */

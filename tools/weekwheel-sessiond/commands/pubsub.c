@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "lib/base/seeded.h"
+#include "tools/common/glob.h"
 #include "tools/weekwheel-sessiond/commands/commands.h"
-#include "tools/weekwheel-sessiond/commands/glob.h"
 #include "tools/weekwheel-sessiond/server/bounds.h"
 #include "tools/weekwheel-sessiond/server/mail.h"
 #include "tools/weekwheel-sessiond/server/walk.h"

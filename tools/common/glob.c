@@ -1,5 +1,5 @@
 /* Matches patterns. After a mismatch only the last star tries again: the match of an earlier one need not change. */
-#include "tools/weekwheel-sessiond/commands/glob.h"
+#include "tools/common/glob.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
-#include "tools/weekwheel-sessiond/commands/glob.h"
+#include "tools/common/glob.h"
 
 enum { ROUNDS = 200000, LENGTH = 10 };
 
