@@ -10,13 +10,24 @@
 
 enum { CONFIG_MAX = 65536, FAILED = 1, WRONG = 2 /* exit statuses */ };
 
+static int has_common(const struct settings_server *server, const struct setting *setting)
+{
+	for (const char *const *name = server->without; name && *name; name++)
+		if (strcmp(*name, setting->name) == 0)
+			return 0;
+	return 1;
+}
+
 /* Return the row of a number from 0 on, of the server's table and behind it that of all servers, or NULL. */
 static const struct setting *row(const struct settings_server *server, size_t number)
 {
 	if (number < server->count)
 		return &server->table[number];
 	number -= server->count;
-	return number < settings_common_count ? &settings_common[number] : NULL;
+	for (size_t i = 0; i < settings_common_count; i++)
+		if (has_common(server, &settings_common[i]) && number-- == 0)
+			return &settings_common[i];
+	return NULL;
 }
 
 static const struct setting *row_named(const struct settings_server *server, const char *name)
@@ -41,14 +52,14 @@ static const struct setting *row_here(const struct settings_server *server, cons
 /* ---- Help */
 
 /* The help of a row with its default, or without one if there is no memory. */
-static const char *row_help(const struct setting *setting, const char *preset)
+static const char *row_help(const char *help, const char *preset)
 {
-	const char *at = preset ? strstr(setting->help, "%s") : NULL;
-	char *text = at ? settings_keep(strlen(setting->help) + strlen(preset)) : NULL;
+	const char *at = preset ? strstr(help, "%s") : NULL;
+	char *text = at ? settings_keep(strlen(help) + strlen(preset)) : NULL;
 
 	if (!text)
-		return setting->help;
-	sprintf(text, "%.*s%s%s", (int)(at - setting->help), setting->help, preset, at + 2);
+		return help;
+	sprintf(text, "%.*s%s%s", (int)(at - help), help, preset, at + 2);
 	return text;
 }
 
@@ -60,8 +71,9 @@ int settings_help(void *of, const struct given *given)
 	(void)given;
 	printf("%s\nOptions:\n", server->usage);
 	for (size_t i = 0; (setting = row(server, i)) != NULL; i++) {
+		const struct setting *said = row_here(server, setting);
 		struct option shown = {1, setting->letter, setting->name, setting->argument,
-		    row_help(setting, row_here(server, setting)->preset)};
+		    row_help(said->help ? said->help : setting->help, said->preset)};
 
 		if (i == server->count)
 			puts("\nOptions that every server has:");
@@ -95,10 +107,14 @@ static int read_option(struct service_settings *settings, const struct options *
 
 	if (id == OPTIONS_ERROR)
 		return -1;
-	if (id == OPTIONS_OPERAND)
+	if (id == OPTIONS_OPERAND && !settings->server->operand)
 		return options_fail(
 		    options, "'%s': expected only options, such as %s", options->value, settings->server->option);
-	given.setting = row(settings->server, (size_t)id - 1);
+	given.setting = id == OPTIONS_OPERAND ? row_named(settings->server, settings->server->operand)
+	                                      : row(settings->server, (size_t)id - 1);
+	if (id == OPTIONS_OPERAND && settings_has(settings, given.setting->name))
+		return options_fail(
+		    options, "'%s': %s is given already; expected only one", options->value, given.setting->argument);
 	settings_give(settings, given.setting->name);
 	return settings_take(settings, &given);
 }

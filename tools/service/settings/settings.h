@@ -101,11 +101,14 @@ struct setting {
 struct settings_server {
 	const char *usage;
 	const char *example;
-	const char *option; /* to name where something else than an option is given */
-	const char *passes; /* what would pass unencrypted: "tokens and jobs" */
+	const char *option;  /* to name where something else than an option is given */
+	const char *operand; /* the option that a word without a name is the value of; NULL: none */
+	const char *passes;  /* what would pass unencrypted: "tokens and jobs" */
 	const struct setting *table;
 	size_t count;
-	const struct setting *here; /* options of common.c with another default or need; one without a name ends it */
+	const struct setting
+	    *here; /* options of common.c with another default, need or help; one without a name ends it */
+	const char *const *without; /* options of common.c that it has not, ended by NULL; NULL: it has all */
 	/* Returns 0, or -1 after a message. */
 	int (*check)(void *settings);
 };

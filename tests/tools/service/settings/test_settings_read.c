@@ -50,6 +50,20 @@ static const struct settings_server server = {.usage = "Usage: test\n",
     .here = here,
     .check = check};
 
+static const char *const without[] = {"clock", "listen", NULL};
+static const struct setting http[] = {{.name = "http", .help = "numbers"}, {.name = NULL}};
+static const struct settings_server other = {.usage = "Usage: other\n",
+    .example = "Example\n",
+    .option = "--flag",
+    .operand = "name",
+    .passes = "tests",
+    .table = table,
+    .count = sizeof table / sizeof *table,
+    .here = http,
+    .without = without,
+    .check = check};
+
+static const struct settings_server *reading = &server;
 static struct things things;
 
 static int read_all(const char *const *words)
@@ -63,7 +77,7 @@ static int read_all(const char *const *words)
 		at += strlen(words[i]) + 1;
 	}
 	things = (struct things){0};
-	return service_settings_read(&server, &things, arguments);
+	return service_settings_read(reading, &things, arguments);
 }
 
 #define READ(...) read_all((const char *const[]){__VA_ARGS__, NULL})
@@ -157,11 +171,39 @@ START_TEST(a_file_has_an_option_a_line)
 }
 END_TEST
 
-START_TEST(help_shows_each_option_and_its_default)
+START_TEST(a_word_alone_is_wrong_or_the_value_of_an_option)
 {
-	char path[] = "/tmp/test_settings_XXXXXX", text[8000] = "";
+	ck_assert_int_eq(READ("word"), WRONG);
+	reading = &other;
+	ck_assert_int_eq(READ("--flag", "word"), FINE);
+	ck_assert_str_eq(things.name, "word");
+	ck_assert_int_eq(READ("word", "--time", "1s"), FINE);
+	ck_assert_int_eq(READ("word", "another"), WRONG);
+	ck_assert_int_eq(READ("--name", "word", "another"), WRONG);
+	reading = &server;
+}
+END_TEST
+
+START_TEST(a_server_may_lack_what_others_have)
+{
+	ck_assert_int_eq(READ("--clock", "virtual"), FINE);
+	reading = &other;
+	ck_assert_int_eq(READ("--clock", "virtual"), WRONG);
+	ck_assert_int_eq(READ("--listen", "127.0.0.1:1"), WRONG);
+	ck_assert_int_eq(READ("--log-level", "info"), FINE);
+	ck_assert_uint_eq(things.listen_count, 0);
+	reading = &server;
+}
+END_TEST
+
+/* Return what --help writes. */
+static const char *help(void)
+{
+	static char text[8000];
+	char path[] = "/tmp/test_settings_XXXXXX";
 	int fd = mkstemp(path);
 
+	memset(text, 0, sizeof text);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_ptr_nonnull(freopen(path, "w", stdout));
 	ck_assert_int_eq(READ("--help"), ENDS);
@@ -169,14 +211,28 @@ START_TEST(help_shows_each_option_and_its_default)
 	ck_assert_int_gt(read(fd, text, sizeof text - 1), 0);
 	ck_assert_int_eq(unlink(path), 0);
 	close(fd);
+	return text;
+}
+
+START_TEST(help_shows_each_option_and_its_default)
+{
+	const char *text = help();
+
 	ck_assert_ptr_eq(strstr(text, "Usage: test\n\nOptions:\n"), text);
 	ck_assert_ptr_nonnull(strstr(text, "a size (4K), as one writes it\n"));
 	ck_assert_ptr_nonnull(strstr(text, "where to listen (127.0.0.1:7);"));
 	ck_assert_ptr_nonnull(strstr(text, "such as 0660 (0600)\n"));
 	ck_assert_ptr_null(strstr(text, "%s"));
 	ck_assert_str_eq(strstr(text, "show this help"), "show this help\n\nExample\n");
+	ck_assert_ptr_null(strstr(text, "numbers"));
+	reading = &other;
+	text = help();
+	ck_assert_ptr_nonnull(strstr(text, "numbers\n"));
+	ck_assert_ptr_null(strstr(text, "--listen"));
+	reading = &server;
 }
 END_TEST
 
 TEST_MAIN("service/settings/read", defaults_are_those_of_the_tables, what_was_given_is_known, what_is_wrong_is_refused,
-    an_option_may_need_another, a_file_has_an_option_a_line, help_shows_each_option_and_its_default)
+    an_option_may_need_another, a_file_has_an_option_a_line, a_word_alone_is_wrong_or_the_value_of_an_option,
+    a_server_may_lack_what_others_have, help_shows_each_option_and_its_default)
