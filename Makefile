@@ -76,7 +76,7 @@ each = $(foreach name,$(2),$(call $(1),$(name)))
 STATIC := $(call each,archive,$(LIBRARIES))
 SHARED := $(call each,shared,$(LIBRARIES))
 BINARIES := $(call each,program,$(PROGRAMS))
-INSTALLED := $(call each,program,$(call built,weekwheel weekwheeld sessiond))
+INSTALLED := $(call each,program,$(call built,weekwheel weekwheeld sessiond expirer))
 
 HEADERS := $(patsubst %,include/weekwheel/%.h,$(sort $(foreach name,$(LIBRARIES),$($(name)_HEADERS))))
 MAN1 := $(sort $(wildcard man/*.[17]))

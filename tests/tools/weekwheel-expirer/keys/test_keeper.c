@@ -1,0 +1,423 @@
+/*
+ * The keeper beside a Redis of the test, on virtual time. That Redis expires a key only when it is looked at, so what
+ * expires in time was asked for in time.
+ */
+/* tier: quick */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+
+#include "tests/support/seed.h"
+#include "tests/support/suite.h"
+#include "tools/weekwheel-expirer/keys/keeper.h"
+
+#define MS INT64_C(1000000)
+#define SECOND (1000 * MS)
+
+enum { KEYS = 300, ANSWERS = 1024, ANSWER = 65536 };
+/* A Redis that gave up keys this many ms after their deadline gave them up in time. */
+enum { SOON_MS = 4 };
+
+struct model_key {
+	int is_there;
+	int64_t until; /* ms; 0: no deadline */
+	int64_t told;  /* ms: when a change of it is heard; 0: it was */
+	int64_t sure;  /* ms: a deadline after this is met */
+};
+
+static struct world {
+	uint64_t state;
+	uint64_t local;
+	int64_t offset; /* of Redis's clock */
+	struct model_key key[KEYS];
+	struct keeper keeper;
+	int has_times;
+	char *answer[ANSWERS]; /* to what was appended */
+	size_t answers;
+	int scanned; /* keys before are behind the cursor */
+	uint64_t expired, worst_ms, early, asked;
+} world;
+
+static int64_t redis_ns(void)
+{
+	return (int64_t)world.local + world.offset;
+}
+
+static int64_t redis_ms(void)
+{
+	return redis_ns() / MS;
+}
+
+/* ---- Redis */
+
+static void look_at(struct model_key *key)
+{
+	int64_t now = redis_ms();
+
+	if (!key->is_there || key->until == 0 || now <= key->until)
+		return;
+	world.expired++;
+	if (key->until >= key->sure && (uint64_t)(now - key->until) > world.worst_ms)
+		world.worst_ms = (uint64_t)(now - key->until);
+	*key = (struct model_key){.told = now + 1};
+}
+
+static struct model_key *named(const char *name, size_t length)
+{
+	char text[16] = "";
+	int number;
+
+	ck_assert_uint_lt(length, sizeof text);
+	memcpy(text, name, length);
+	number = atoi(text + 4);
+	ck_assert_int_eq(strncmp(text, "key ", 4), 0);
+	ck_assert_int_lt(number, KEYS);
+	look_at(&world.key[number]);
+	return &world.key[number];
+}
+
+static void scan(char *text)
+{
+	int until = world.scanned + 37 < KEYS ? world.scanned + 37 : KEYS;
+	char names[64 * 37] = "";
+	char *name = names;
+	char cursor[16];
+	int count = 0;
+
+	for (int i = world.scanned; i < until; i++) {
+		char key[16];
+
+		look_at(&world.key[i]);
+		if (!world.key[i].is_there)
+			continue;
+		count++;
+		(void)snprintf(key, sizeof key, "key %d", i);
+		name += sprintf(name, "$%zu\r\n%s\r\n", strlen(key), key);
+	}
+	(void)snprintf(cursor, sizeof cursor, "%d", until < KEYS ? until : 0);
+	(void)sprintf(text, "*2\r\n$%zu\r\n%s\r\n*%d\r\n%s", strlen(cursor), cursor, count, names);
+	world.scanned = until;
+}
+
+static int append(void *context, size_t argc, const char *const *argv, const size_t *lengths)
+{
+	char *text = malloc(ANSWER);
+
+	(void)context;
+	ck_assert_uint_lt(world.answers, ANSWERS);
+	world.answer[world.answers++] = text;
+	if (strcmp(argv[0], "TIME") == 0) {
+		char seconds[24], rest[24];
+
+		(void)snprintf(seconds, sizeof seconds, "%lld", (long long)(redis_ns() / SECOND));
+		(void)snprintf(rest, sizeof rest, "%lld", (long long)(redis_ns() % SECOND / 1000));
+		(void)sprintf(text, "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(seconds), seconds, strlen(rest), rest);
+	} else if (strcmp(argv[0], "HELLO") == 0) {
+		(void)strcpy(text, "*4\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n");
+	} else if (strcmp(argv[0], "EXISTS") == 0) {
+		int there = 0;
+
+		for (size_t i = 1; i < argc; i++)
+			there += named(argv[i], lengths[i])->is_there;
+		world.asked += argc - 1;
+		world.early += (unsigned)there;
+		(void)sprintf(text, ":%d\r\n", there);
+	} else if (strcmp(argv[0], "SCAN") == 0) {
+		world.scanned = atoi(argv[1]);
+		scan(text);
+	} else {
+		const struct model_key *key = named(argv[1], lengths[1]);
+		int64_t answer = !key->is_there ? -2 : key->until == 0 ? -1 : key->until;
+
+		ck_assert_str_eq(argv[0], world.has_times ? "PEXPIRETIME" : "PTTL");
+		(void)sprintf(
+		    text, ":%lld\r\n", (long long)(world.has_times || answer < 0 ? answer : answer - redis_ms()));
+	}
+	return 0;
+}
+
+/* ---- Time */
+
+static void hear(void)
+{
+	for (int i = 0; i < KEYS; i++) {
+		struct model_key *key = &world.key[i];
+		char name[16];
+
+		if (key->told == 0 || key->told > redis_ms())
+			continue;
+		key->told = 0;
+		(void)snprintf(name, sizeof name, "key %d", i);
+		ck_assert_int_eq(keeper_heard(&world.keeper, name, strlen(name)), 0);
+	}
+}
+
+static void answer(void)
+{
+	redisReader *reader = redisReaderCreate();
+
+	for (size_t i = 0; i < world.answers; i++) {
+		void *reply = NULL;
+
+		redisReaderFeed(reader, world.answer[i], strlen(world.answer[i]));
+		ck_assert_int_eq(redisReaderGetReply(reader, &reply), REDIS_OK);
+		ck_assert_ptr_nonnull(reply);
+		ck_assert_int_eq(keeper_reply(&world.keeper, reply, world.local), 0);
+		freeReplyObject(reply);
+		free(world.answer[i]);
+	}
+	world.answers = 0;
+	redisReaderFree(reader);
+}
+
+/* Let the keeper act until so many ms have passed. */
+static void pass(int64_t ms)
+{
+	uint64_t end = world.local + (uint64_t)(ms * MS);
+
+	while (world.local < end) {
+		uint64_t again;
+
+		hear();
+		/* The way there: Redis answers at its end. append is called before it, so time is moved by a part of it. */
+		ck_assert_int_eq(keeper_next(&world.keeper, world.local, &again), 0);
+		if (world.answers > 0) {
+			world.local += 60000 + seed_below(&world.state, 100000);
+			answer();
+			continue;
+		}
+		/* Changes are heard in between. */
+		if (again > world.local + (uint64_t)MS)
+			again = world.local + (uint64_t)MS;
+		ck_assert_uint_gt(again, world.local);
+		world.local = again < end ? again : end;
+	}
+}
+
+static void begin(int has_times, int only_later)
+{
+	const struct keeper_config config = {.append = append, .only_later = only_later};
+
+	memset(&world, 0, sizeof world);
+	world.state = seed_of_run("test_keeper");
+	world.local = 7 * SECOND;
+	world.offset = 1700000000 * SECOND;
+	world.has_times = has_times;
+	ck_assert_int_eq(keeper_begin(&world.keeper, &config), 0);
+	keeper_connected(&world.keeper, world.local, has_times);
+}
+
+static void end(void)
+{
+	keeper_end(&world.keeper);
+}
+
+static void set(int number, int64_t after_ms)
+{
+	struct model_key *key = &world.key[number];
+
+	look_at(key);
+	key->is_there = 1;
+	key->until = after_ms ? redis_ms() + after_ms : 0;
+	key->told = redis_ms() + 1 + (int64_t)seed_below(&world.state, 5);
+	/* Heard, waiting for a page, and looked up. */
+	key->sure = redis_ms() + 12;
+}
+
+/* ---- Tests */
+
+START_TEST(all_of_one_deadline_are_told_and_none_early)
+{
+	struct keeper_stats stats;
+
+	begin(_i, 0);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 5000);
+	pass(4990);
+	ck_assert_int_eq(world.keeper.is_exact, 1);
+	keeper_read_stats(&world.keeper, &stats);
+	ck_assert_uint_eq(stats.known, KEYS);
+	ck_assert_uint_eq(world.asked, 0);
+	pass(10 + SOON_MS);
+	ck_assert_uint_eq(world.expired, KEYS);
+	ck_assert_uint_eq(world.early, 0);
+	pass(100);
+	keeper_read_stats(&world.keeper, &stats);
+	ck_assert_uint_eq(stats.told, KEYS);
+	ck_assert_uint_eq(stats.known, 0);
+	ck_assert_uint_eq(stats.passes, 1);
+	end();
+}
+END_TEST
+
+START_TEST(changes_are_followed)
+{
+	begin(_i, 0);
+	set(0, 1000); /* earlier */
+	set(1, 1000); /* later */
+	set(2, 1000); /* persists */
+	set(3, 1000); /* is deleted */
+	set(4, 0);    /* gets a deadline */
+	pass(500);
+	set(0, 100);
+	set(1, 2000);
+	set(2, 0);
+	world.key[3] = (struct model_key){.told = redis_ms() + 1};
+	set(4, 200);
+	pass(100 + SOON_MS);
+	ck_assert_uint_eq(world.expired, 1);
+	pass(100 + SOON_MS);
+	ck_assert_uint_eq(world.expired, 2);
+	pass(1000);
+	ck_assert_uint_eq(world.expired, 2);
+	pass(1000);
+	ck_assert_uint_eq(world.expired, 3);
+	ck_assert_uint_eq(world.early, 0);
+	ck_assert_uint_le(world.worst_ms, SOON_MS);
+	ck_assert_int_eq(world.key[2].is_there, 1);
+	end();
+}
+END_TEST
+
+START_TEST(with_only_later_a_touch_costs_no_lookup)
+{
+	struct keeper_stats before, after;
+
+	begin(_i, 1);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 1000);
+	pass(500);
+	keeper_read_stats(&world.keeper, &before);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 2000);
+	pass(400);
+	keeper_read_stats(&world.keeper, &after);
+	ck_assert_uint_eq(after.looks, before.looks);
+	/* At the old deadline all are asked for, and found later. */
+	pass(200);
+	keeper_read_stats(&world.keeper, &after);
+	ck_assert_uint_eq(after.later, KEYS);
+	ck_assert_uint_eq(world.expired, 0);
+	pass(1500);
+	ck_assert_uint_eq(world.expired, KEYS);
+	ck_assert_uint_le(world.worst_ms, SOON_MS);
+	end();
+}
+END_TEST
+
+START_TEST(a_flush_begins_a_pass_that_forgets)
+{
+	struct keeper_stats stats;
+
+	begin(_i, 0);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 100000);
+	pass(500);
+	memset(world.key, 0, sizeof world.key);
+	keeper_pass(&world.keeper, world.local);
+	ck_assert_int_eq(world.keeper.is_exact, 0);
+	set(7, 300);
+	pass(200);
+	ck_assert_int_eq(world.keeper.is_exact, 1);
+	keeper_read_stats(&world.keeper, &stats);
+	ck_assert_uint_eq(stats.known, 1);
+	ck_assert_uint_eq(stats.passes, 2);
+	pass(100 + SOON_MS);
+	ck_assert_uint_eq(world.expired, 1);
+	end();
+}
+END_TEST
+
+START_TEST(a_lost_connection_loses_no_key)
+{
+	begin(_i, 0);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 1000);
+	pass(999);
+	for (int round = 0; round < 20; round++) {
+		uint64_t again;
+
+		/* A request that is never answered. */
+		world.local += 500000;
+		(void)keeper_next(&world.keeper, world.local, &again);
+		while (world.answers > 0)
+			free(world.answer[--world.answers]);
+		keeper_connected(&world.keeper, world.local, _i);
+	}
+	pass(200);
+	ck_assert_uint_eq(world.expired, KEYS);
+	ck_assert_uint_eq(deadlines_count(world.keeper.deadlines), 0);
+	end();
+}
+END_TEST
+
+START_TEST(steps_of_the_clock_are_followed)
+{
+	begin(_i, 0);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 10000 + i);
+	pass(1000);
+	world.offset += 5 * SECOND;
+	pass(3500);
+	ck_assert_uint_eq(world.expired, 0);
+	pass(2000);
+	ck_assert_uint_eq(world.expired, KEYS);
+	ck_assert_uint_eq(world.early, 0);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 2000 + i);
+	pass(1000);
+	world.offset -= 60 * SECOND;
+	pass(60900);
+	ck_assert_uint_eq(world.expired, KEYS);
+	pass(1000);
+	ck_assert_uint_eq(world.expired, 2 * KEYS);
+	ck_assert_uint_le(world.worst_ms, SOON_MS);
+	ck_assert_uint_eq(world.keeper.stats.steps, 2);
+	end();
+}
+END_TEST
+
+START_TEST(random_changes_end_in_time)
+{
+	begin(_i, 0);
+	for (int round = 0; round < seed_rounds(5000); round++) {
+		int number = (int)seed_below(&world.state, KEYS);
+
+		switch (seed_below(&world.state, 8)) {
+		case 0:
+			look_at(&world.key[number]);
+			if (world.key[number].is_there)
+				world.key[number] = (struct model_key){.told = redis_ms() + 1};
+			break;
+		case 1:
+			set(number, 0);
+			break;
+		default:
+			set(number, 1 + (int64_t)seed_below(&world.state, seed_below(&world.state, 2) ? 50 : 100000));
+		}
+		pass((int64_t)seed_below(&world.state, 30));
+	}
+	pass(200000);
+	ck_assert_uint_le(world.worst_ms, SOON_MS);
+	for (int i = 0; i < KEYS; i++)
+		ck_assert_int_eq(world.key[i].is_there && world.key[i].until != 0, 0);
+	ck_assert_uint_eq(deadlines_count(world.keeper.deadlines), 0);
+	end();
+}
+END_TEST
+
+static const char *kind(size_t i)
+{
+	return i ? "PEXPIRETIME" : "PTTL";
+}
+
+int main(void)
+{
+	const TTest *const tests[] = {all_of_one_deadline_are_told_and_none_early, changes_are_followed,
+	    with_only_later_a_touch_costs_no_lookup, a_flush_begins_a_pass_that_forgets, a_lost_connection_loses_no_key,
+	    steps_of_the_clock_are_followed, random_changes_end_in_time};
+
+	return suite_run_kinds("expirer/keeper", tests, sizeof tests / sizeof *tests, kind, 2, NULL);
+}

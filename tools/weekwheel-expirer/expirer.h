@@ -1,0 +1,41 @@
+#ifndef TOOLS_WEEKWHEEL_EXPIRER_EXPIRER_H
+#define TOOLS_WEEKWHEEL_EXPIRER_EXPIRER_H
+
+/* The program as a whole: a loop for signals and HTTP, and a node with a thread of its own. */
+
+#include <uv.h>
+
+#include "tools/service/access/access.h"
+#include "tools/service/http/site.h"
+#include "tools/service/net/certificate.h"
+#include "tools/service/net/shake.h"
+#include "tools/service/state/teller.h"
+#include "tools/weekwheel-expirer/settings.h"
+
+struct expirer {
+	const struct expirer_settings *settings;
+	uv_loop_t loop;
+	uv_signal_t signals[3];
+	uv_timer_t watchdog;
+	uv_async_t wake;      /* for another turn */
+	uv_prepare_t prepare; /* between turns */
+	struct shakes shakes;
+	struct teller teller;
+	struct access access;
+	struct certificate certificate;
+	struct web_site site;
+	struct expirer_node *node;
+	uint64_t started; /* ns */
+};
+
+/* ---- run.c */
+
+/* Serve until a signal ends it. Returns the exit status. */
+int expirer_run(const struct expirer_settings *settings);
+
+/* ---- numbers.c: health and metrics */
+
+int numbers_start(struct expirer *expirer);
+void numbers_stop(struct expirer *expirer);
+
+#endif

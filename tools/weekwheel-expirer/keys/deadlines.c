@@ -1,0 +1,278 @@
+/* The keys with a deadline: see deadlines.h. */
+#include "tools/weekwheel-expirer/keys/deadlines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/memory.h"
+#include "lib/base/slab.h"
+#include "lib/base/table.h"
+#include "weekwheel/wheel.h"
+
+/* Bytes of a key within its record; records that a sweep looks at in one go; expiries taken at once. */
+enum { NEAR = 24, SWEEP = 4096, TAKE = 64 };
+
+struct kept_key {
+	struct ww_timer timer;
+	uint32_t index;
+	uint16_t length;
+	uint8_t seen; /* by which pass; 0: the record is unused */
+	union {
+		char near[NEAR];
+		char *far;
+	} key;
+};
+
+struct deadlines {
+	const struct ww_allocator *allocator;
+	struct ww_wheel *wheel;
+	struct slab slab;
+	struct table table;
+	struct hash_secret secret;
+	size_t far_bytes;
+	uint32_t swept; /* records below were swept */
+	uint8_t pass;
+};
+
+/* ---- Making */
+
+static struct ww_wheel *make_wheel(void)
+{
+	struct ww_wheel_config config;
+	struct ww_wheel *wheel = NULL;
+
+	(void)ww_wheel_config_default(&config);
+	config.tick_ns = 1000000;
+	config.levels = WW_LEVELS_MAX;
+	for (int i = 0; i < WW_LEVELS_MAX; i++)
+		config.slots[i] = WW_SLOTS_MAX;
+	return ww_wheel_create(&wheel, &config) == WW_OK ? wheel : NULL;
+}
+
+struct deadlines *deadlines_make(void)
+{
+	struct deadlines *made = calloc(1, sizeof *made);
+
+	if (!made)
+		return NULL;
+	made->allocator = ww_allocator_default();
+	made->pass = 1;
+	ww_slab_init(&made->slab, sizeof(struct kept_key), made->allocator);
+	made->wheel = make_wheel();
+	if (!made->wheel || ww_hash_secret_make(&made->secret) || ww_table_init(&made->table, made->allocator)) {
+		deadlines_free(made);
+		return NULL;
+	}
+	return made;
+}
+
+static struct kept_key *record_at(const struct deadlines *deadlines, uint32_t index)
+{
+	return slab_at(&deadlines->slab, index);
+}
+
+static void free_key(struct deadlines *deadlines, struct kept_key *record)
+{
+	if (record->length <= NEAR)
+		return;
+	deadlines->far_bytes -= record->length;
+	memory_give(deadlines->allocator, record->key.far, record->length);
+}
+
+void deadlines_free(struct deadlines *deadlines)
+{
+	if (!deadlines)
+		return;
+	for (uint32_t i = 0; i < slab_end(&deadlines->slab); i++)
+		if (record_at(deadlines, i)->seen)
+			free_key(deadlines, record_at(deadlines, i));
+	(void)ww_wheel_destroy(deadlines->wheel);
+	ww_table_destroy(&deadlines->table);
+	ww_slab_destroy(&deadlines->slab);
+	free(deadlines);
+}
+
+/* ---- Finding */
+
+struct sought_key {
+	const struct deadlines *deadlines;
+	const char *key;
+	size_t length;
+};
+
+static const char *key_of(const struct kept_key *record)
+{
+	return record->length <= NEAR ? record->key.near : record->key.far;
+}
+
+static int is_same(const void *context, uint32_t index)
+{
+	const struct sought_key *sought = context;
+	const struct kept_key *record = record_at(sought->deadlines, index);
+
+	return record->length == sought->length && memcmp(key_of(record), sought->key, sought->length) == 0;
+}
+
+static uint64_t hash_of(const struct deadlines *deadlines, const char *key, size_t length)
+{
+	return ww_hash_bytes(&deadlines->secret, key, length);
+}
+
+static uint32_t find(const struct deadlines *deadlines, uint64_t hash, const char *key, size_t length)
+{
+	const struct sought_key sought = {deadlines, key, length};
+
+	return table_find(&deadlines->table, hash, is_same, &sought);
+}
+
+int deadlines_has(const struct deadlines *deadlines, const char *key, size_t length)
+{
+	return find(deadlines, hash_of(deadlines, key, length), key, length) != TABLE_NONE;
+}
+
+const char *deadlines_key(const struct deadlines *deadlines, uint32_t index, size_t *length)
+{
+	const struct kept_key *record = record_at(deadlines, index);
+
+	*length = record->length;
+	return key_of(record);
+}
+
+/* ---- Changing */
+
+static int copy_key(struct deadlines *deadlines, struct kept_key *record, const char *key, size_t length)
+{
+	char *to = length <= NEAR ? record->key.near : memory_take(deadlines->allocator, length);
+
+	if (!to)
+		return -1;
+	memcpy(to, key, length);
+	if (length > NEAR) {
+		record->key.far = to;
+		deadlines->far_bytes += length;
+	}
+	record->length = (uint16_t)length;
+	return 0;
+}
+
+static struct kept_key *add(struct deadlines *deadlines, uint64_t hash, const char *key, size_t length)
+{
+	uint32_t index = ww_slab_take(&deadlines->slab);
+	struct kept_key *record;
+
+	if (index == SLAB_NONE)
+		return NULL;
+	record = record_at(deadlines, index);
+	memset(record, 0, sizeof *record);
+	record->index = index;
+	if (copy_key(deadlines, record, key, length) != 0) {
+		ww_slab_give(&deadlines->slab, index);
+		return NULL;
+	}
+	if (ww_table_insert(&deadlines->table, hash, index) != WW_OK) {
+		free_key(deadlines, record);
+		ww_slab_give(&deadlines->slab, index);
+		return NULL;
+	}
+	return record;
+}
+
+int deadlines_set(struct deadlines *deadlines, const char *key, size_t length, uint64_t at)
+{
+	uint64_t hash = hash_of(deadlines, key, length);
+	uint32_t index = find(deadlines, hash, key, length);
+	uint64_t next = ww_wheel_now(deadlines->wheel) + 1;
+	struct kept_key *record = index != TABLE_NONE ? record_at(deadlines, index) : add(deadlines, hash, key, length);
+
+	if (!record)
+		return -1;
+	record->seen = deadlines->pass;
+	at = at < next ? next : at > WW_TIME_MAX ? WW_TIME_MAX : at;
+	return ww_wheel_schedule_at(deadlines->wheel, &record->timer, at) == WW_OK ? 0 : -1;
+}
+
+void deadlines_drop(struct deadlines *deadlines, uint32_t index)
+{
+	struct kept_key *record = record_at(deadlines, index);
+
+	(void)ww_wheel_cancel(deadlines->wheel, &record->timer);
+	(void)ww_table_remove(&deadlines->table, hash_of(deadlines, key_of(record), record->length), index);
+	free_key(deadlines, record);
+	record->seen = 0;
+	ww_slab_give(&deadlines->slab, index);
+}
+
+void deadlines_remove(struct deadlines *deadlines, const char *key, size_t length)
+{
+	uint32_t index = find(deadlines, hash_of(deadlines, key, length), key, length);
+
+	if (index != TABLE_NONE)
+		deadlines_drop(deadlines, index);
+}
+
+/* ---- Time */
+
+size_t deadlines_due(struct deadlines *deadlines, uint64_t now, struct due_key *due, size_t most)
+{
+	struct ww_expiry batch[TAKE];
+	size_t count = 0;
+	size_t got = 0;
+	int more = 1;
+
+	while (more == 1 && count < most) {
+		size_t room = most - count < TAKE ? most - count : TAKE;
+
+		more = ww_wheel_advance_batch(deadlines->wheel, now, batch, room, &got);
+		for (size_t i = 0; i < got; i++)
+			due[count++] = (struct due_key){
+			    WW_TIMER_OWNER(batch[i].timer, struct kept_key, timer)->index, batch[i].deadline};
+	}
+	return count;
+}
+
+uint64_t deadlines_next(const struct deadlines *deadlines)
+{
+	uint64_t when = WW_NEVER;
+
+	(void)ww_wheel_next(deadlines->wheel, &when);
+	return when;
+}
+
+uint64_t deadlines_now(const struct deadlines *deadlines)
+{
+	return ww_wheel_now(deadlines->wheel);
+}
+
+/* ---- Passes */
+
+void deadlines_pass(struct deadlines *deadlines)
+{
+	deadlines->pass = deadlines->pass == UINT8_MAX ? 1 : (uint8_t)(deadlines->pass + 1);
+	deadlines->swept = 0;
+}
+
+int deadlines_sweep(struct deadlines *deadlines)
+{
+	uint32_t end = slab_end(&deadlines->slab);
+	uint32_t until = end - deadlines->swept < SWEEP ? end : deadlines->swept + SWEEP;
+
+	for (; deadlines->swept < until; deadlines->swept++) {
+		const struct kept_key *record = record_at(deadlines, deadlines->swept);
+
+		/* Redis is being asked about an idle one. */
+		if (record->seen && record->seen != deadlines->pass && ww_timer_pending(&record->timer) == 1)
+			deadlines_drop(deadlines, deadlines->swept);
+	}
+	return deadlines->swept < end;
+}
+
+size_t deadlines_count(const struct deadlines *deadlines)
+{
+	return table_count(&deadlines->table);
+}
+
+size_t deadlines_bytes(const struct deadlines *deadlines)
+{
+	return ww_slab_bytes(&deadlines->slab) + ww_table_bytes(&deadlines->table) + deadlines->far_bytes;
+}

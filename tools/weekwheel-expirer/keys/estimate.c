@@ -1,0 +1,64 @@
+/* What time it is at Redis: see estimate.h. */
+#include "tools/weekwheel-expirer/keys/estimate.h"
+
+/* Two clocks differ by no more than a part in so many; time services change a clock's pace by a 2,000th at most. */
+enum { DRIFT = 5000 };
+
+static int64_t widened(const struct estimate *estimate, unsigned i, uint64_t local)
+{
+	return (int64_t)(local - estimate->sample[i].at) / DRIFT;
+}
+
+static int64_t best_low(const struct estimate *estimate, uint64_t local)
+{
+	int64_t best = INT64_MIN;
+
+	for (unsigned i = 0; i < estimate->count; i++) {
+		int64_t low = estimate->sample[i].low - widened(estimate, i, local);
+
+		best = low > best ? low : best;
+	}
+	return best;
+}
+
+static int64_t best_high(const struct estimate *estimate, uint64_t local)
+{
+	int64_t best = INT64_MAX;
+
+	for (unsigned i = 0; i < estimate->count; i++) {
+		int64_t high = estimate->sample[i].high + widened(estimate, i, local);
+
+		best = high < best ? high : best;
+	}
+	return best;
+}
+
+int64_t estimate_add(struct estimate *estimate, uint64_t sent, uint64_t received, int64_t told_us)
+{
+	int64_t low = told_us * 1000 - (int64_t)received;
+	int64_t high = told_us * 1000 + 1000 - (int64_t)sent;
+	int64_t step = 0;
+
+	if (estimate->count && high < best_low(estimate, received))
+		step = high - best_low(estimate, received);
+	else if (estimate->count && low > best_high(estimate, received))
+		step = low - best_high(estimate, received);
+	if (step)
+		*estimate = (struct estimate){.count = 0};
+	estimate->sample[estimate->next].low = low;
+	estimate->sample[estimate->next].high = high;
+	estimate->sample[estimate->next].at = received;
+	estimate->next = (estimate->next + 1) % ESTIMATE_SAMPLES;
+	estimate->count += estimate->count < ESTIMATE_SAMPLES;
+	return step;
+}
+
+int64_t estimate_reached(const struct estimate *estimate, uint64_t local)
+{
+	return (int64_t)local + best_low(estimate, local);
+}
+
+int64_t estimate_latest(const struct estimate *estimate, uint64_t local)
+{
+	return (int64_t)local + best_high(estimate, local);
+}

@@ -1,0 +1,240 @@
+/* What is known of one Redis, and what it is asked next: see keeper.h. */
+#include "tools/weekwheel-expirer/keys/keeper.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+
+#include "tools/common/glob.h"
+#include "tools/weekwheel-expirer/keys/learn.h"
+
+#define MS INT64_C(1000000)
+
+/* How often Redis is asked what time it is, in ns, and which of these requests also ask for its role. */
+enum { CLOCK_NS = 200 * 1000 * 1000, ROLE_EVERY = 5 };
+enum { PAGE = 256, BATCH_FIRST = 128 };
+
+const uint32_t keeper_bounds[KEEPER_BUCKETS] = {1000, 2000, 3000, 5000, 10000, 20000, 50000, 100000, 1000000, 10000000};
+
+/* ---- Beginning */
+
+int keeper_begin(struct keeper *keeper, const struct keeper_config *config)
+{
+	*keeper = (struct keeper){.config = *config, .batch = BATCH_FIRST};
+	keeper->deadlines = deadlines_make();
+	return keeper->deadlines ? 0 : -1;
+}
+
+void keeper_end(struct keeper *keeper)
+{
+	deadlines_free(keeper->deadlines);
+	waiting_free(&keeper->waiting);
+}
+
+void keeper_pass(struct keeper *keeper, uint64_t now)
+{
+	deadlines_pass(keeper->deadlines);
+	keeper->is_passing = 1;
+	keeper->is_exact = 0;
+	keeper->is_sweeping = 0;
+	keeper->is_last = 0;
+	strcpy(keeper->cursor, "0");
+	keeper->page = keeper->waiting.dropped;
+	keeper->page_at = now;
+	keeper->stats.passes++;
+}
+
+void keeper_connected(struct keeper *keeper, uint64_t now, int has_times)
+{
+	/* What was on its way is unknown: these keys are idle, and the pass sees those that are still there. */
+	for (size_t i = 0; keeper->kind == KEEPER_ASK && i < keeper->due_count; i++)
+		deadlines_drop(keeper->deadlines, keeper->due[i].index);
+	keeper->kind = KEEPER_IDLE;
+	keeper->estimate = (struct estimate){.count = 0};
+	keeper->has_times = has_times;
+	keeper->is_master = 1;
+	keeper->clock_at = now;
+	keeper_pass(keeper, now);
+}
+
+int keeper_heard(struct keeper *keeper, const char *key, size_t length)
+{
+	const char *match = keeper->config.match;
+
+	keeper->stats.heard++;
+	if (match && !glob_matches(match, strlen(match), key, length))
+		return 0;
+	if (length > DEADLINES_KEY_MAX) {
+		keeper->stats.too_long++;
+		return 0;
+	}
+	if (keeper->config.only_later && deadlines_has(keeper->deadlines, key, length))
+		return 0;
+	return waiting_add(&keeper->waiting, key, length);
+}
+
+/* ---- Requests */
+
+static int append(struct keeper *keeper, size_t argc, const char *const *argv, const size_t *lengths)
+{
+	return keeper->config.append(keeper->config.context, argc, argv, lengths);
+}
+
+static int begin_request(struct keeper *keeper, enum keeper_kind kind, unsigned owed, uint64_t now)
+{
+	keeper->kind = kind;
+	keeper->owed = owed;
+	keeper->sent = now;
+	keeper->was_due = kind == KEEPER_ASK;
+	return 0;
+}
+
+static int send_clock(struct keeper *keeper, uint64_t now)
+{
+	int asks_role = keeper->clocks++ % ROLE_EVERY == 0;
+	int error = append(keeper, 1, (const char *[]){"TIME"}, NULL);
+
+	if (!error && asks_role)
+		error = append(keeper, 2, (const char *[]){"HELLO", "2"}, NULL);
+	keeper->clock_at = now + CLOCK_NS;
+	return error ? error : begin_request(keeper, KEEPER_CLOCK, 1 + (unsigned)asks_role, now);
+}
+
+static int send_ask(struct keeper *keeper, uint64_t now)
+{
+	const char *argv[KEEPER_BATCH + 1] = {"EXISTS"};
+	size_t lengths[KEEPER_BATCH + 1] = {6};
+	int error;
+
+	for (size_t i = 0; i < keeper->due_count; i++)
+		argv[i + 1] = deadlines_key(keeper->deadlines, keeper->due[i].index, &lengths[i + 1]);
+	error = append(keeper, keeper->due_count + 1, argv, lengths);
+	keeper->stats.due += keeper->due_count;
+	return error ? error : begin_request(keeper, KEEPER_ASK, 1, now);
+}
+
+static int send_look(struct keeper *keeper, uint64_t now)
+{
+	const char *argv[2] = {keeper->has_times ? "PEXPIRETIME" : "PTTL"};
+	size_t lengths[2] = {strlen(argv[0])};
+	size_t at = keeper->waiting.head;
+	unsigned count = 0;
+	int error = keeper->has_times ? 0 : append(keeper, 1, (const char *[]){"TIME"}, NULL);
+
+	keeper->told_ms = 0;
+	while (!error && count < KEEPER_LOOKS && (argv[1] = waiting_at(&keeper->waiting, &at, &lengths[1])) != NULL) {
+		error = append(keeper, 2, argv, lengths);
+		count++;
+	}
+	keeper->stats.looks += count;
+	return error ? error : begin_request(keeper, KEEPER_LOOK, count + !keeper->has_times, now);
+}
+
+static int send_scan(struct keeper *keeper, uint64_t now)
+{
+	char count[16];
+	const char *argv[6] = {"SCAN", keeper->cursor, "COUNT", count, "MATCH", keeper->config.match};
+	int error;
+
+	(void)snprintf(count, sizeof count, "%d", PAGE);
+	error = append(keeper, keeper->config.match ? 6 : 4, argv, NULL);
+	keeper->page_began = now;
+	return error ? error : begin_request(keeper, KEEPER_SCAN, 1, now);
+}
+
+/* ---- What comes next */
+
+/* The ms that Redis's clock has surely reached, in the deadlines' time, which stands still where it would go backwards. */
+static uint64_t reached_ms(struct keeper *keeper, uint64_t now)
+{
+	int64_t ms = estimate_reached(&keeper->estimate, now) / MS + keeper->shift;
+	uint64_t was = deadlines_now(keeper->deadlines);
+
+	return ms > 0 && (uint64_t)ms > was ? (uint64_t)ms : was;
+}
+
+/* When that reaches `ms`, in local time. */
+static uint64_t local_at(const struct keeper *keeper, uint64_t now, uint64_t ms)
+{
+	int64_t left;
+
+	if (ms >= INT64_MAX / MS)
+		return KEEPER_NEVER;
+	left = ((int64_t)ms - keeper->shift) * MS - estimate_reached(&keeper->estimate, now);
+	return left > 0 ? now + (uint64_t)left : now;
+}
+
+static int is_due(struct keeper *keeper, uint64_t now)
+{
+	/* Others' changes get their turn while very many are due. */
+	if (keeper->was_due && !waiting_is_empty(&keeper->waiting))
+		return 0;
+	keeper->due_count = deadlines_due(keeper->deadlines, reached_ms(keeper, now), keeper->due, keeper->batch);
+	return keeper->due_count > 0;
+}
+
+static uint64_t earlier(uint64_t one, uint64_t other)
+{
+	return one < other ? one : other;
+}
+
+/* Nothing is to be sent now. */
+static uint64_t wait_until(struct keeper *keeper, uint64_t now)
+{
+	uint64_t at = earlier(keeper->clock_at, local_at(keeper, now, deadlines_next(keeper->deadlines)));
+
+	if (keeper->is_sweeping) {
+		keeper->is_sweeping = deadlines_sweep(keeper->deadlines);
+		return earlier(at, now + (uint64_t)MS);
+	}
+	return keeper->is_passing ? earlier(at, keeper->page_at) : at;
+}
+
+int keeper_next(struct keeper *keeper, uint64_t now, uint64_t *again)
+{
+	*again = KEEPER_NEVER;
+	if (keeper->kind != KEEPER_IDLE)
+		return 0;
+	if (now >= keeper->clock_at)
+		return send_clock(keeper, now);
+	if (is_due(keeper, now))
+		return send_ask(keeper, now);
+	if (!waiting_is_empty(&keeper->waiting))
+		return send_look(keeper, now);
+	if (keeper->is_passing && now >= keeper->page_at)
+		return send_scan(keeper, now);
+	*again = wait_until(keeper, now);
+	return 0;
+}
+
+/* ---- Replies */
+
+int keeper_reply(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
+{
+	static int (*const learn[])(struct keeper *, const struct redisReply *, uint64_t) = {
+	    [KEEPER_CLOCK] = learn_clock,
+	    [KEEPER_ASK] = learn_ask,
+	    [KEEPER_LOOK] = learn_look,
+	    [KEEPER_SCAN] = learn_scan};
+	int result;
+
+	if (keeper->kind == KEEPER_IDLE)
+		return -1;
+	result = learn[keeper->kind](keeper, reply, now);
+	if (--keeper->owed == 0) {
+		if (keeper->kind == KEEPER_LOOK || keeper->kind == KEEPER_SCAN)
+			learn_page(keeper, now);
+		keeper->kind = KEEPER_IDLE;
+	}
+	return result;
+}
+
+void keeper_read_stats(const struct keeper *keeper, struct keeper_stats *stats)
+{
+	*stats = keeper->stats;
+	stats->known = deadlines_count(keeper->deadlines);
+	stats->bytes = deadlines_bytes(keeper->deadlines);
+	stats->is_exact = keeper->is_exact;
+}

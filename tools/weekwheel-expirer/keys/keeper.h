@@ -1,0 +1,125 @@
+#ifndef TOOLS_WEEKWHEEL_EXPIRER_KEYS_KEEPER_H
+#define TOOLS_WEEKWHEEL_EXPIRER_KEYS_KEEPER_H
+
+/*
+ * What is known of one Redis: its keys with their deadlines, and its time. The keeper decides what Redis is asked next,
+ * and learns from the answers. It has no socket and reads no clock, so tests run it on virtual time.
+ *
+ *     heard: a key has changed --.
+ *     SCAN: a page of keys ------+--> waiting --> PEXPIRETIME of each --> deadlines --> due --> one EXISTS for all
+ *                                        ^                                                        |
+ *                                        `-------- "not yet": some of these still exist ----------'
+ *
+ * One request is on its way at a time, the most urgent first: what time it is, keys that are due, keys that wait, the
+ * next page. None takes Redis much longer than half a millisecond, and between two Redis serves others.
+ *
+ * Due: Redis expires a key when its clock has passed the deadline, which it counts in ms. The keeper asks when it knows
+ * for certain that this ms is over (estimate.h). An EXISTS then finds the key expired, and Redis deletes it, publishes
+ * that, and tells its replicas, as when anybody else looks at it.
+ *
+ * Exact: from the moment when a pass through all keys has ended, until something is missed.
+ *
+ * Times are ns of a clock that never goes backwards. Threads: one at a time.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/weekwheel-expirer/keys/deadlines.h"
+#include "tools/weekwheel-expirer/keys/estimate.h"
+#include "tools/weekwheel-expirer/keys/waiting.h"
+
+struct redisReply; /* of hiredis/hiredis.h */
+
+#define KEEPER_NEVER UINT64_MAX
+
+enum { KEEPER_BATCH = 512, KEEPER_LOOKS = 256, KEEPER_BUCKETS = 10 };
+
+/* The upper bounds of the buckets of lateness, in us. */
+extern const uint32_t keeper_bounds[KEEPER_BUCKETS];
+
+struct keeper_config {
+	const char *match; /* the pattern of the keys that count; NULL: all */
+	int only_later;    /* deadlines only move on: a change of a known key is no news */
+	/* Append a command to what is sent. Returns 0, or an error with which keeper_next returns. */
+	int (*append)(void *context, size_t argc, const char *const *argv, const size_t *lengths);
+	void *context;
+};
+
+struct keeper_stats {
+	uint64_t known; /* keys with a deadline */
+	uint64_t bytes; /* that they take */
+	uint64_t due;   /* asked for at their deadline */
+	uint64_t told;  /* of these, those that Redis has expired */
+	uint64_t later; /* and those that had a later deadline by then */
+	uint64_t heard; /* changes */
+	uint64_t looks; /* keys looked up */
+	uint64_t passes;
+	uint64_t steps;                    /* of Redis's clock */
+	uint64_t too_long;                 /* keys that are longer than DEADLINES_KEY_MAX */
+	uint64_t late[KEEPER_BUCKETS + 1]; /* of those told: by how much at most; the last is beyond all bounds */
+	uint64_t late_ns;                  /* of all of them */
+	int is_exact;
+};
+
+enum keeper_kind { KEEPER_IDLE, KEEPER_CLOCK, KEEPER_ASK, KEEPER_LOOK, KEEPER_SCAN };
+
+struct keeper {
+	struct keeper_config config;
+	struct deadlines *deadlines;
+	struct waiting waiting;
+	struct estimate estimate;
+	int64_t shift;   /* ms that the deadlines' time is ahead of Redis's */
+	int64_t step_ns; /* of Redis's clock, the last one; the owner takes it back to 0 */
+
+	/* The request on its way. */
+	enum keeper_kind kind;
+	unsigned owed; /* replies */
+	uint64_t sent;
+	struct due_key due[KEEPER_BATCH];
+	size_t due_count;
+	unsigned batch;  /* how many keys one EXISTS may have */
+	int was_due;     /* the last request was one */
+	int64_t told_ms; /* TIME before PTTLs */
+
+	int has_times; /* PEXPIRETIME is there; otherwise PTTL */
+	uint64_t clock_at;
+	unsigned clocks; /* requests of that kind */
+	int is_master;
+
+	int is_passing;
+	char cursor[24];
+	int is_last;   /* page */
+	uint64_t page; /* the lookups that end it */
+	uint64_t page_began;
+	uint64_t page_at;
+	int is_sweeping;
+	int is_exact;
+	struct keeper_stats stats;
+};
+
+/* Returns 0, or -1 without memory. */
+int keeper_begin(struct keeper *keeper, const struct keeper_config *config);
+void keeper_end(struct keeper *keeper);
+
+/* A connection is there: nothing is on its way, and a pass begins. */
+void keeper_connected(struct keeper *keeper, uint64_t now, int has_times);
+
+/* All keys are gone, or something was missed: another pass begins. */
+void keeper_pass(struct keeper *keeper, uint64_t now);
+
+/* A key has changed. Returns 0, or -1 without memory. */
+int keeper_heard(struct keeper *keeper, const char *key, size_t length);
+
+/*
+ * Append the next request if none is on its way and one is to be sent now. *again gets when to call this again if
+ * nothing happens before. Returns 0, or an error of append.
+ */
+int keeper_next(struct keeper *keeper, uint64_t now, uint64_t *again);
+
+/* A reply came that is no error. Returns 0, or -1: it is none that Redis gives, or there is no memory. */
+int keeper_reply(struct keeper *keeper, const struct redisReply *reply, uint64_t now);
+
+void keeper_read_stats(const struct keeper *keeper, struct keeper_stats *stats);
+
+#endif

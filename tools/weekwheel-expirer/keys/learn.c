@@ -1,0 +1,191 @@
+/* What a keeper learns from replies: see learn.h. */
+#include "tools/weekwheel-expirer/keys/learn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+
+#define MS INT64_C(1000000)
+
+/* What one EXISTS may take Redis, in ns: with more its batches get smaller, with half of it larger. */
+enum { WORK_NS = 800 * 1000, BATCH_LEAST = 16 };
+/* A pass pauses this many times as long as a page took, so that others have the rest of Redis's time. */
+enum { PAUSES = 2, PAUSE_MOST_MS = 50 };
+
+static int is_text(const struct redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
+}
+
+/* ---- Time and role */
+
+/* The answer to TIME in us, or -1. */
+static int64_t read_time(const struct redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 || !is_text(reply->element[0]) ||
+	    !is_text(reply->element[1]))
+		return -1;
+	return strtoll(reply->element[0]->str, NULL, 10) * 1000000 + strtoll(reply->element[1]->str, NULL, 10);
+}
+
+/* The deadlines' time goes on from where it was: what was filed before is asked for early, and filed again. */
+static void follow_step(struct keeper *keeper, uint64_t now)
+{
+	int64_t ms = estimate_reached(&keeper->estimate, now) / MS;
+	int64_t was = (int64_t)deadlines_now(keeper->deadlines);
+
+	if (ms + keeper->shift < was)
+		keeper->shift = was - ms;
+}
+
+static int learn_role(struct keeper *keeper, const struct redisReply *reply)
+{
+	for (size_t i = 0; i + 1 < reply->elements; i += 2)
+		if (is_text(reply->element[i]) && is_text(reply->element[i + 1]) &&
+		    strcmp(reply->element[i]->str, "role") == 0)
+			keeper->is_master = strcmp(reply->element[i + 1]->str, "master") == 0;
+	return 0;
+}
+
+int learn_clock(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
+{
+	int is_first = keeper->estimate.count == 0;
+	int64_t told = read_time(reply);
+	int64_t step;
+
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 2)
+		return learn_role(keeper, reply);
+	if (told < 0)
+		return -1;
+	step = estimate_add(&keeper->estimate, keeper->sent, now, told);
+	if (step) {
+		keeper->step_ns = step;
+		keeper->stats.steps++;
+	}
+	if (step < 0 || is_first)
+		follow_step(keeper, now);
+	return 0;
+}
+
+/* ---- Keys that were due */
+
+static void count_late(struct keeper *keeper, uint64_t now, uint64_t count)
+{
+	/* The oldest is first: nobody is shown as less late than it was. A deadline is the ms before. */
+	int64_t due_ms = (int64_t)keeper->due[0].at - keeper->shift - 1;
+	int64_t late = estimate_latest(&keeper->estimate, now) - due_ms * MS;
+	int bucket = 0;
+
+	if (late < 0)
+		late = 0;
+	while (bucket < KEEPER_BUCKETS && late > (int64_t)keeper_bounds[bucket] * 1000)
+		bucket++;
+	keeper->stats.late[bucket] += count;
+	keeper->stats.late_ns += (uint64_t)late * count;
+	keeper->stats.told += count;
+}
+
+static void fit_batch(struct keeper *keeper, uint64_t now)
+{
+	uint64_t took = now - keeper->sent;
+
+	if (took > WORK_NS && keeper->batch > BATCH_LEAST)
+		keeper->batch -= keeper->batch / 4;
+	else if (took < WORK_NS / 2 && keeper->due_count == keeper->batch && keeper->batch < KEEPER_BATCH)
+		keeper->batch +=
+		    keeper->batch / 8 < KEEPER_BATCH - keeper->batch ? keeper->batch / 8 : KEEPER_BATCH - keeper->batch;
+}
+
+int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
+{
+	int result = 0;
+
+	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0 || (size_t)reply->integer > keeper->due_count)
+		return -1;
+	count_late(keeper, now, keeper->due_count - (uint64_t)reply->integer);
+	keeper->stats.later += (uint64_t)reply->integer;
+	for (size_t i = 0; i < keeper->due_count; i++) {
+		size_t length;
+		const char *key = deadlines_key(keeper->deadlines, keeper->due[i].index, &length);
+
+		/* Some are still there. Only a lookup says which, and until when. */
+		if (reply->integer > 0)
+			result |= waiting_add(&keeper->waiting, key, length);
+		else
+			deadlines_drop(keeper->deadlines, keeper->due[i].index);
+	}
+	fit_batch(keeper, now);
+	return result;
+}
+
+/* ---- Keys that were looked up */
+
+int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
+{
+	size_t at = keeper->waiting.head;
+	size_t length;
+	const char *key;
+	int64_t until;
+	int result = 0;
+
+	(void)now;
+	if (!keeper->has_times && keeper->told_ms == 0) {
+		keeper->told_ms = read_time(reply) / 1000;
+		return keeper->told_ms > 0 ? 0 : -1;
+	}
+	if (reply->type != REDIS_REPLY_INTEGER)
+		return -1;
+	key = waiting_at(&keeper->waiting, &at, &length);
+	until = reply->integer < 0 ? -1 : reply->integer + keeper->told_ms;
+	/* Nobody waits for one that is centuries away. */
+	if (until < 0 || until >= INT64_MAX / MS)
+		deadlines_remove(keeper->deadlines, key, length);
+	else
+		result = deadlines_set(keeper->deadlines, key, length, (uint64_t)(until + 1 + keeper->shift));
+	waiting_drop(&keeper->waiting);
+	return result;
+}
+
+/* ---- Passes */
+
+int learn_scan(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
+{
+	const struct redisReply *keys;
+	int result = 0;
+
+	(void)now;
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 || !is_text(reply->element[0]) ||
+	    reply->element[0]->len >= sizeof keeper->cursor || reply->element[1]->type != REDIS_REPLY_ARRAY)
+		return -1;
+	keys = reply->element[1];
+	strcpy(keeper->cursor, reply->element[0]->str);
+	keeper->is_last = strcmp(keeper->cursor, "0") == 0;
+	for (size_t i = 0; i < keys->elements && result == 0; i++) {
+		if (!is_text(keys->element[i]))
+			return -1;
+		if (keys->element[i]->len > DEADLINES_KEY_MAX)
+			keeper->stats.too_long++;
+		else
+			result = waiting_add(&keeper->waiting, keys->element[i]->str, keys->element[i]->len);
+	}
+	keeper->page = keeper->waiting.added;
+	keeper->page_at = KEEPER_NEVER;
+	return result;
+}
+
+void learn_page(struct keeper *keeper, uint64_t now)
+{
+	uint64_t pause;
+
+	if (!keeper->is_passing || keeper->waiting.dropped < keeper->page || keeper->page_at != KEEPER_NEVER)
+		return;
+	if (keeper->is_last) {
+		keeper->is_passing = 0;
+		keeper->is_sweeping = 1;
+		keeper->is_exact = 1;
+		return;
+	}
+	pause = (now - keeper->page_began) * PAUSES;
+	keeper->page_at = now + (pause < PAUSE_MOST_MS * (uint64_t)MS ? pause : PAUSE_MOST_MS * (uint64_t)MS);
+}

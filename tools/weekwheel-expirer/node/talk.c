@@ -1,0 +1,253 @@
+/* The two connections to a Redis: see node.h. */
+#include "tools/weekwheel-expirer/node/talk.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+
+#include "lib/base/time.h"
+#include "weekwheel/error.h"
+
+#define CHANNEL "__redis__:invalidate"
+
+/* A reply at the ear has the keys that one turn of Redis changed. */
+static const size_t reply_max = (size_t)256 << 20;
+static const uint64_t open_ns = 3 * TIME_SECOND;
+
+/* ---- What is wrong */
+
+static enum talk_result wrong(struct talk *talk, const char *remedy)
+{
+	size_t length = strlen(talk->why);
+
+	(void)snprintf(talk->why + length, sizeof talk->why - length, "%s%s", length ? ": " : "", remedy);
+	return TALK_WRONG;
+}
+
+static enum talk_result judge_error(struct talk *talk, int error)
+{
+	switch (error) {
+	case WW_EDENIED:
+		return wrong(
+		    talk, "check user, password and rights; weekwheel-expirer(1) has the rights that it needs");
+	case WW_EINVAL:
+		return wrong(talk, "check the address");
+	case WW_ECORRUPT:
+		return wrong(talk, "give the address of a Redis, Valkey or KeyDB, from version 6 on");
+	default:
+		return TALK_AGAIN;
+	}
+}
+
+/* Send a command that may not fail. */
+static enum talk_result call(
+    struct talk *talk, struct redis_line *line, size_t argc, const char *const *argv, struct redisReply **reply)
+{
+	int error = ww_redis_line_call(line, argc, argv, time_now(CLOCK_MONOTONIC) + open_ns, reply);
+	char text[200];
+
+	if (error) {
+		(void)snprintf(talk->why, sizeof talk->why, "%s", ww_redis_line_why(line));
+		return TALK_AGAIN;
+	}
+	error = ww_redis_line_judge(*reply, text, sizeof text);
+	if (!error)
+		return TALK_WORKS;
+	(void)snprintf(talk->why, sizeof talk->why, "it answers %s with \"%s\"", argv[0], text);
+	ww_redis_line_free(*reply);
+	return judge_error(talk, error);
+}
+
+/* ---- What is there */
+
+static const char *field(const struct redisReply *reply, const char *name)
+{
+	for (size_t i = 0; i + 1 < reply->elements; i += 2)
+		if (reply->element[i]->str && strcmp(reply->element[i]->str, name) == 0)
+			return reply->element[i + 1]->str ? reply->element[i + 1]->str : "";
+	return "";
+}
+
+static enum talk_result judge_server(struct talk *talk, const struct redisReply *hello)
+{
+	talk->why[0] = 0;
+	if (strcmp(field(hello, "mode"), "sentinel") == 0)
+		return wrong(talk, "it is a Sentinel, which this version does not ask: give the address of the master");
+	if (strcmp(field(hello, "mode"), "cluster") == 0)
+		return wrong(talk,
+		    "it is a node of a cluster, which this version does not serve: see \"What it does not do\" in "
+		    "docs/redis-on-time.md");
+	if (strcmp(field(hello, "role"), "master") != 0)
+		return wrong(talk, "it is a replica, where nothing expires: give the address of its master");
+	return TALK_WORKS;
+}
+
+static enum talk_result find_server(struct talk *talk)
+{
+	static const char *const name[] = {"CLIENT", "SETNAME", "weekwheel-expirer"};
+	struct redisReply *reply = NULL;
+	int error = ww_redis_line_call(
+	    talk->line, 2, (const char *[]){"HELLO", "2"}, time_now(CLOCK_MONOTONIC) + open_ns, &reply);
+	enum talk_result result = TALK_AGAIN;
+
+	if (error) {
+		(void)snprintf(talk->why, sizeof talk->why, "%s", ww_redis_line_why(talk->line));
+		return judge_error(talk, error);
+	}
+	error = ww_redis_line_judge(reply, talk->why, sizeof talk->why);
+	if (error == WW_EDENIED)
+		result = judge_error(talk, error);
+	else if (error && error != WW_EAGAIN)
+		result =
+		    wrong(talk, "it does not know HELLO: a Redis from version 6 on is needed, or Valkey, or KeyDB");
+	else if (!error)
+		result = judge_server(talk, reply);
+	ww_redis_line_free(reply);
+	/* A name in CLIENT LIST helps whoever looks there. Without the right to it, nothing is lost. */
+	if (result == TALK_WORKS &&
+	    ww_redis_line_call(talk->line, 3, name, time_now(CLOCK_MONOTONIC) + open_ns, &reply) == WW_OK)
+		ww_redis_line_free(reply);
+	return result;
+}
+
+/* ---- Beginning to hear */
+
+static enum talk_result track(struct talk *talk, long long id)
+{
+	char number[24];
+	const char *argv[] = {"CLIENT", "TRACKING", "ON", "REDIRECT", number, "BCAST", "PREFIX", talk->prefix};
+	struct redisReply *reply;
+	enum talk_result result;
+
+	(void)snprintf(number, sizeof number, "%lld", id);
+	result = call(talk, talk->line, *talk->prefix ? 8 : 6, argv, &reply);
+	if (result == TALK_WORKS)
+		ww_redis_line_free(reply);
+	return result;
+}
+
+static enum talk_result listen_to_changes(struct talk *talk)
+{
+	struct redisReply *reply;
+	long long id;
+	enum talk_result result = call(talk, talk->ear, 2, (const char *[]){"CLIENT", "ID"}, &reply);
+
+	if (result != TALK_WORKS)
+		return result;
+	id = reply->integer;
+	ww_redis_line_free(reply);
+	result = call(talk, talk->ear, 2, (const char *[]){"SUBSCRIBE", CHANNEL}, &reply);
+	if (result != TALK_WORKS)
+		return result;
+	ww_redis_line_free(reply);
+	return track(talk, id);
+}
+
+/* PEXPIRETIME came with Redis 7. */
+static enum talk_result find_times(struct talk *talk)
+{
+	struct redisReply *reply;
+	int error = ww_redis_line_call(
+	    talk->line, 2, (const char *[]){"PEXPIRETIME", talk->prefix}, time_now(CLOCK_MONOTONIC) + open_ns, &reply);
+
+	if (error)
+		return TALK_AGAIN;
+	talk->has_times = reply->type == REDIS_REPLY_INTEGER;
+	ww_redis_line_free(reply);
+	return TALK_WORKS;
+}
+
+/* Each request, once: what is not allowed shows now. */
+static enum talk_result try_rights(struct talk *talk)
+{
+	const char *const tries[][2] = {{"TIME", NULL}, {"EXISTS", talk->prefix},
+	    {talk->has_times ? "PEXPIRETIME" : "PTTL", talk->prefix}, {"SCAN", "0"}};
+	enum talk_result result = TALK_WORKS;
+
+	for (size_t i = 0; i < sizeof tries / sizeof *tries && result == TALK_WORKS; i++) {
+		struct redisReply *reply;
+
+		result = call(talk, talk->line, tries[i][1] ? 2 : 1, tries[i], &reply);
+		if (result == TALK_WORKS)
+			ww_redis_line_free(reply);
+	}
+	return result;
+}
+
+/* ---- Opening */
+
+static enum talk_result connect_both(struct talk *talk, const struct node_config *config)
+{
+	const struct redis_line_config line = {.url = config->url,
+	    .user = config->user,
+	    .password = config->password,
+	    .reply_max = reply_max,
+	    .allocator = ww_allocator_default()};
+	uint64_t deadline = time_now(CLOCK_MONOTONIC) + open_ns;
+	int error = ww_redis_line_open(&talk->line, &line, deadline, talk->why);
+
+	if (!error)
+		error = ww_redis_line_open(&talk->ear, &line, deadline, talk->why);
+	return error ? judge_error(talk, error) : TALK_WORKS;
+}
+
+/* How a pattern begins, up to the first character with a meaning. */
+static void keep_prefix(struct talk *talk, const char *match)
+{
+	size_t length = strcspn(match, "*?[\\");
+
+	length = length < sizeof talk->prefix ? length : sizeof talk->prefix - 1;
+	memcpy(talk->prefix, match, length);
+	talk->prefix[length] = 0;
+}
+
+enum talk_result talk_open(struct talk *talk, const struct node_config *config)
+{
+	enum talk_result result;
+
+	*talk = (struct talk){.line = NULL};
+	keep_prefix(talk, config->match ? config->match : "");
+	result = connect_both(talk, config);
+	if (result == TALK_WORKS)
+		result = find_server(talk);
+	if (result == TALK_WORKS)
+		result = listen_to_changes(talk);
+	if (result == TALK_WORKS)
+		result = find_times(talk);
+	if (result == TALK_WORKS)
+		result = try_rights(talk);
+	if (result != TALK_WORKS)
+		talk_close(talk);
+	return result;
+}
+
+void talk_close(struct talk *talk)
+{
+	ww_redis_line_close(talk->line);
+	ww_redis_line_close(talk->ear);
+	talk->line = NULL;
+	talk->ear = NULL;
+}
+
+/* ---- Hearing */
+
+int talk_hear(const struct redisReply *reply, struct keeper *keeper)
+{
+	const struct redisReply *keys;
+	int result = 0;
+
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 || !reply->element[0]->str ||
+	    strcmp(reply->element[0]->str, "message") != 0)
+		return 0;
+	keys = reply->element[2];
+	/* No keys: FLUSHALL, or FLUSHDB of any database. */
+	if (keys->type != REDIS_REPLY_ARRAY)
+		return 1;
+	for (size_t i = 0; i < keys->elements && result == 0; i++)
+		if (keys->element[i]->str)
+			result = keeper_heard(keeper, keys->element[i]->str, keys->element[i]->len);
+	return result;
+}

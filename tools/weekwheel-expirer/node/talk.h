@@ -1,0 +1,30 @@
+#ifndef TOOLS_WEEKWHEEL_EXPIRER_NODE_TALK_H
+#define TOOLS_WEEKWHEEL_EXPIRER_NODE_TALK_H
+
+/* The two connections to a Redis: see node.h. */
+
+#include "lib/redis/link/line.h"
+#include "tools/weekwheel-expirer/node/node.h"
+
+struct talk {
+	struct redis_line *line;
+	struct redis_line *ear;
+	int has_times;    /* PEXPIRETIME */
+	char prefix[256]; /* of the keys that count */
+	char why[REDIS_LINE_WHY + 300];
+};
+
+enum talk_result {
+	TALK_WORKS,
+	TALK_AGAIN, /* it may work later */
+	TALK_WRONG  /* nothing but a change there or here repairs it */
+};
+
+/* Open both, find out what is there, and let changes be told. `why` gets what is wrong, and the remedy. */
+enum talk_result talk_open(struct talk *talk, const struct node_config *config);
+void talk_close(struct talk *talk);
+
+/* Take the names of changed keys out of a reply at the ear. Returns 0, -1 without memory, or 1: all may have changed. */
+int talk_hear(const struct redisReply *reply, struct keeper *keeper);
+
+#endif

@@ -1,0 +1,118 @@
+/* Makes the loop and the node, runs the loop, and takes both down again. */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "lib/base/time.h"
+#include "tools/common/message.h"
+#include "tools/service/net/listen.h"
+#include "tools/service/state/notify.h"
+#include "tools/service/state/state.h"
+#include "tools/weekwheel-expirer/expirer.h"
+
+static void close_any(uv_handle_t *handle, void *context)
+{
+	(void)context;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct expirer *expirer = handle->data;
+
+	if (number == SIGHUP) {
+		certificate_reload(&expirer->certificate);
+		(void)access_reload(&expirer->access);
+		return;
+	}
+	notify_stop();
+	numbers_stop(expirer);
+	teller_stop();
+	uv_walk(&expirer->loop, close_any, NULL);
+}
+
+static void start_signals(struct expirer *expirer)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		uv_signal_init(&expirer->loop, &expirer->signals[i]);
+		expirer->signals[i].data = expirer;
+		uv_signal_start(&expirer->signals[i], on_signal, numbers[i]);
+	}
+}
+
+/* ---- Turns, for handshakes of TLS */
+
+static void take_another_turn(void *context)
+{
+	uv_async_send(&((struct expirer *)context)->wake);
+}
+
+static void woken(uv_async_t *async)
+{
+	(void)async;
+}
+
+static void turn(uv_prepare_t *prepare)
+{
+	shake_turn(&((struct expirer *)prepare->data)->shakes);
+}
+
+static int start_loop(struct expirer *expirer)
+{
+	if (uv_loop_init(&expirer->loop) != 0 || uv_async_init(&expirer->loop, &expirer->wake, woken) != 0)
+		return message_error("no event loop: the limit of open files (\"ulimit -n\") may be reached");
+	uv_prepare_init(&expirer->loop, &expirer->prepare);
+	expirer->prepare.data = expirer;
+	uv_prepare_start(&expirer->prepare, turn);
+	shakes_begin(&expirer->shakes, take_another_turn, expirer);
+	start_signals(expirer);
+	return teller_start(&expirer->teller, &expirer->loop) == 0 ? 0 : message_error("no event loop");
+}
+
+/* ---- All of it */
+
+static uint64_t now_ns(void *context)
+{
+	(void)context;
+	return time_now(CLOCK_MONOTONIC);
+}
+
+static int start(struct expirer *expirer)
+{
+	const struct expirer_settings *settings = expirer->settings;
+
+	(void)listen_raise_limit();
+	expirer->started = time_now(CLOCK_MONOTONIC);
+	expirer->access.now = now_ns;
+	access_start(&expirer->access, settings->auth_file, settings->tokens, NULL);
+	if (certificate_start(&expirer->certificate, &settings->tls) != 0 || start_loop(expirer) != 0)
+		return -1;
+	expirer->node = node_start(&settings->node);
+	if (!expirer->node || numbers_start(expirer) != 0)
+		return -1;
+	notify_start(&expirer->loop, &expirer->watchdog);
+	return 0;
+}
+
+int expirer_run(const struct expirer_settings *settings)
+{
+	struct expirer *expirer = calloc(1, sizeof *expirer);
+	int status = 1;
+
+	if (!expirer)
+		return message_error("no memory") != 0;
+	expirer->settings = settings;
+	if (start(expirer) == 0) {
+		(void)uv_run(&expirer->loop, UV_RUN_DEFAULT);
+		status = 0;
+	}
+	node_stop(expirer->node);
+	state_finish();
+	(void)uv_loop_close(&expirer->loop);
+	certificate_stop(&expirer->certificate);
+	access_stop(&expirer->access);
+	free(expirer);
+	return status;
+}

@@ -1,0 +1,70 @@
+/* The table of weekwheel-expirer's own options. */
+#include "tools/weekwheel-expirer/settings.h"
+
+#include "lib/redis/link/line.h"
+#include "tools/common/message.h"
+
+#define AT(member) SETTING_AT(expirer_settings, member)
+
+static int read_redis(void *to, const struct given *given)
+{
+	struct expirer_settings *settings = to;
+	char place[REDIS_LINE_PLACE];
+	const char *why;
+	unsigned db;
+
+	settings->node.url = given->value;
+	/* The url may have a password, which no message shows. */
+	return ww_redis_line_read(given->value, place, &db, &why) ? message_error("URL: %s", why) : 0;
+}
+
+static const struct setting table[] = {
+    {'r', "redis", "URL", "where Redis is: the same as URL without --redis", .read = read_redis},
+    {0, "user", "NAME", "log in as this user of its access control list", NULL, SETTING_TEXT, AT(node.user),
+        .needs = "password-file"},
+    {0, "password-file", "FILE", "log in with the password in the first line of this file", NULL, SETTING_SECRET,
+        AT(node.password)},
+    {'m', "match", "PATTERN", "only keys that match, such as 'sess:*', as SCAN has patterns", NULL, SETTING_TEXT,
+        AT(node.match)},
+    {0, "only-later", NULL,
+        "deadlines only move on, as those of sessions do: a change of a known key\ncosts nothing, and at its old deadline the new one is looked up",
+        NULL, SETTING_FLAG, AT(node.only_later)},
+};
+
+static const struct setting here[] = {
+    {.name = "http", .help = "/metrics, /livez and /readyz; tls:HOST:PORT with TLS"},
+    {.name = NULL},
+};
+
+static const char *const without[] = {"listen", "unix", "socket-mode", "socket-group", "max-connections-per-address",
+    "max-buffers", "sync", "sync-interval", "clock", NULL};
+
+static int check(void *of)
+{
+	const struct expirer_settings *settings = of;
+
+	return settings->node.url ? 0 : message_error("URL: expected where Redis is, such as redis://127.0.0.1:6379");
+}
+
+static const struct settings_server server = {
+    .usage = "Usage: weekwheel-expirer [OPTION]... URL\n"
+             "\n"
+             "Let the keys of a Redis expire when they should: ask for each in the millisecond after its deadline.\n"
+             "URL: redis://[USER[:PASSWORD]@]HOST[:PORT][/DB], rediss:// with TLS, or unix:///PATH[?db=DB]\n",
+    .example = "Example, with health and metrics over HTTP:\n"
+               "  weekwheel-expirer --match 'sess:*' --http 127.0.0.1:6382 redis://127.0.0.1:6379 &\n",
+    .option = "--match 'sess:*'",
+    .operand = "redis",
+    .passes = "tokens and numbers",
+    .table = table,
+    .count = sizeof table / sizeof *table,
+    .here = here,
+    .without = without,
+    .check = check,
+};
+
+int expirer_settings_read(struct expirer_settings *settings, char **arguments)
+{
+	*settings = (struct expirer_settings){.max_buffers = 16 << 20};
+	return service_settings_read(&server, settings, arguments);
+}

@@ -1,0 +1,17 @@
+#ifndef TOOLS_WEEKWHEEL_EXPIRER_SETTINGS_H
+#define TOOLS_WEEKWHEEL_EXPIRER_SETTINGS_H
+
+/* The settings of the expirer, from the command line and a configuration file. */
+
+#include "tools/service/settings/settings.h"
+#include "tools/weekwheel-expirer/node/node.h"
+
+struct expirer_settings {
+	SERVICE_SETTINGS;
+	struct node_config node;
+};
+
+/* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program ends now. */
+int expirer_settings_read(struct expirer_settings *settings, char **arguments);
+
+#endif
