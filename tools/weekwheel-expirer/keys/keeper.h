@@ -82,7 +82,8 @@ struct keeper {
 	int was_due;     /* the last request was one */
 	int64_t told_ms; /* TIME before PTTLs */
 
-	int has_times; /* PEXPIRETIME is there; otherwise PTTL */
+	int has_times;    /* PEXPIRETIME is there; otherwise PTTL */
+	uint64_t look_at; /* when changes have waited for long enough; 0: none waits */
 	uint64_t clock_at;
 	unsigned clocks; /* requests of that kind */
 	int is_master;
