@@ -48,6 +48,7 @@ PROGRAMS = {
                   '*) set -- --listen 127.0.0.1:11300 --http 127.0.0.1:11301 "$@" ;; esac\n'
                   'exec ' + WEEKWHEELD + ' "$@" 2>>log',
     "weekwheel-sessiond": "exec " + os.path.join(BUILD, "bin", "weekwheel-sessiond") + ' --listen 127.0.0.1:6380 "$@" 2>>log',
+    "weekwheel-expirer": "exec " + os.path.join(BUILD, "bin", "weekwheel-expirer") + ' "$@" 2>>log',
     "weekwheel": "exec " + WEEKWHEEL + ' "$@"',
     "beanstalkd": "exec " + BEANSTALKD + ' "$@"',
     "redis-cli": 'case "$*" in "-p "*) ;; *) set -- -p 6379 "$@" ;; esac\nexec /usr/bin/redis-cli "$@"',
@@ -110,7 +111,7 @@ MADE = {
     "weekwheel advance": SERVER.replace("--memory", "--memory --clock virtual"),
     "weekwheel cron": "",
     "weekwheel token": SERVER + "touch tokens\n",
-    "weekwheeld": "", "weekwheel-sessiond": "", "weekwheel-bench": "", "weekwheeld.1": "", "weekwheel-sessiond.1": "", "weekwheel.7": "",
+    "weekwheeld": "", "weekwheel-sessiond": "", "weekwheel-bench": "", "weekwheel-expirer": "", "weekwheel-expirer.1": "", "weekwheeld.1": "", "weekwheel-sessiond.1": "", "weekwheel.7": "",
 }
 # Languages that other tests run: scripts/check-readme and tests/install/test_embed.sh.
 OTHERS = ("c", "cmake", "meson")
@@ -216,7 +217,8 @@ class Examples(Case):
         for program in ("openssl", "curl", "sqlite3", "jq", "beanstalkd", "redis-cli"):
             if re.search(rf"\b{program} ", text):
                 need_program(program)
-        ports = {"6380": free_port(), "11300": free_port(), "11301": free_port(), "6379": free_port(), "6381": free_port()}
+        ports = {"6380": free_port(), "11300": free_port(), "11301": free_port(), "6379": free_port(), "6381": free_port(),
+                 "6382": free_port()}
         with contextlib.ExitStack() as stack:
             if re.search("redis://|redis-cli|sidekiq://", text):
                 ports["6379"] = stack.enter_context(Redis()).port
@@ -308,7 +310,8 @@ class Examples(Case):
 
 PAPERS = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))]
 MANUALS = sorted(glob.glob(os.path.join(ROOT, "man", "*.[17]")))
-HELPS = [[program] for program in (os.path.join(BUILD, "bin", name) for name in ("weekwheeld", "weekwheel-sessiond", "weekwheel-bench"))
+HELPS = [[program] for program in (os.path.join(BUILD, "bin", name) for name in ("weekwheeld", "weekwheel-sessiond", "weekwheel-expirer",
+                                                                          "weekwheel-bench"))
          if os.access(program, os.X_OK)]
 if os.access(WEEKWHEEL, os.X_OK):
     HELPS += [[WEEKWHEEL, command] for command in commands()] + [[WEEKWHEEL, "import", "--from", "URL"]]

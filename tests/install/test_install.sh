@@ -214,6 +214,13 @@ if [ -x "$B/bin/weekwheel-sessiond" ]; then
 		"$root/opt/ww/lib/systemd/system/weekwheel-sessiond.service"
 fi
 
+if [ -x "$B/bin/weekwheel-expirer" ]; then
+	expirer_runs() { (cd / && "$root/opt/ww/bin/weekwheel-expirer" --version >/dev/null); }
+	expect 'the installed companion of Redis runs' expirer_runs
+	expect 'its unit names it' grep -q '^ExecStart=/opt/ww/bin/weekwheel-expirer ' \
+		"$root/opt/ww/lib/systemd/system/weekwheel-expirer.service"
+fi
+
 if [ -x "$B/bin/weekwheel" ]; then
 	expect 'the unit of a worker names the installed program' grep -q '^ExecStart=/opt/ww/bin/weekwheel work ' \
 		"$root/opt/ww/lib/systemd/system/weekwheel-work@.service"

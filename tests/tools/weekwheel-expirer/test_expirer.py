@@ -2,12 +2,16 @@
 """weekwheel-expirer beside real Redis servers that expire nothing by themselves: what is told was asked for in time."""
 # tier: check, waits
 import os
+import re
+import shlex
+import shutil
 import signal
 import socket
 import threading
+import unittest
 
 from expirer import EXPIRER, Ends, Expirer, Lazy
-from harness import Case, Redis, check, close_listener, equal, free_port, main, matches, run, until
+from harness import ROOT, Case, Redis, check, close_listener, equal, free_port, lack, main, matches, run, until
 from sessiond import Client, encoded
 
 KEYS, OTHERS = 1000, 20_000
@@ -235,6 +239,56 @@ class Settings(Case):
                 expirer.hear('"message":"Exact from now on')
                 redis.ask("SET", "sess:1", "v", "PX", 50)
                 ends.wait("sess:1")
+
+    @unittest.skipUnless(shutil.which("openssl"), lack("openssl"))
+    def test_tls_and_a_socket(self):
+        run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+            "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key", "-out", "cert")
+        port, cert, place = free_port(), os.path.abspath("cert"), os.path.abspath("socket")
+        with Lazy("--tls-port", str(port), "--tls-cert-file", cert, "--tls-key-file", os.path.abspath("key"), "--unixsocket", place,
+                  "--tls-auth-clients", "no") as redis, Ends(redis) as ends:
+            for number, url in enumerate((f"rediss://127.0.0.1:{port}/?ca={cert}", f"unix://{place}")):
+                with Expirer(url) as expirer:
+                    expirer.exact()
+                    pipeline(redis, [("SET", f"key:{number}:{i}", "v", "PX", 300) for i in range(KEYS)])
+                    ends.wait(*(f"key:{number}:{i}" for i in range(KEYS)))
+
+
+class Manual(Case):
+    with open(os.path.join(ROOT, "man", "weekwheel-expirer.1"), encoding="utf-8") as file:
+        text = file.read().replace("\\-", "-").replace("\\(aq", "'")
+
+    def test_its_rights_suffice_and_none_is_too_many(self):
+        rights = shlex.split(re.findall(r"^ACL SETUSER expirer (.*)$", self.text, re.M)[0])
+        old = shlex.split(re.findall(r"^ACL SETUSER expirer (.*)$", self.text, re.M)[1])
+        equal(sorted(set(rights) - {"%R~*", "+pexpiretime"}), sorted(set(old) - {"~*"}))
+        with Lazy() as redis, Ends(redis) as ends:
+            url = f"redis://expirer:PASSWORD@127.0.0.1:{redis.port}"
+            for number, words in enumerate((rights, old, [word.replace("%R~*", "%R~sess:*") for word in rights])):
+                redis.ask("ACL", "DELUSER", "expirer")
+                equal(redis.ask("ACL", "SETUSER", "expirer", *words), "+OK")
+                with Expirer(url + "/0", *(("--match", "sess:*") if number == 2 else ())) as expirer:
+                    expirer.exact()
+                    redis.ask("SET", f"sess:{number}", "v", "PX", 50)
+                    ends.wait(f"sess:{number}")
+            # Those it can do without: a name in CLIENT LIST, PING and SELECT for a database of its own, one of two ways to ask.
+            for word in set(rights) - {"on", ">PASSWORD", "+client|setname", "+ping", "+select", "+pexpiretime", "+pttl"}:
+                redis.ask("ACL", "DELUSER", "expirer")
+                redis.ask("ACL", "SETUSER", "expirer", *(right for right in rights if right != word))
+                matches("NOPERM .*: check user, password and rights", run(1, EXPIRER, url).err, word)
+
+    def test_each_option_has_an_entry(self):
+        options = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", run(0, EXPIRER, "--help").out, re.M)
+        said = [option for line in re.findall(r"^\.TP\n(.*)$", self.text, re.M) for option in re.findall(r"--[a-z-]+", line)]
+        equal(said, options)
+
+    def test_each_number_is_named(self):
+        with Lazy() as redis, Expirer(redis.url) as expirer:
+            names = re.findall(r"^# TYPE weekwheel_expirer_(\S+)", expirer.get("/metrics")[1], re.M)
+            section = re.search(r"^\.SH HEALTH AND NUMBERS\n(.*?)^\.SH", self.text, re.M | re.S)[1]
+            own = [name for name in names if not re.match("build_info|state|uptime|auth|http", name)]
+            for name in own:
+                check(name in section, name)
 
 
 main()

@@ -65,7 +65,7 @@ class Units(Case):
     def test_systemd_understands_them(self):
         need_program("systemd-analyze")
         paths = ("weekwheeld/weekwheeld.service", "weekwheeld/weekwheeld.socket", "weekwheel-sessiond/weekwheel-sessiond.service",
-                 "weekwheel/jobs/weekwheel-work@.service")
+                 "weekwheel-expirer/weekwheel-expirer.service", "weekwheel/jobs/weekwheel-work@.service")
         names = [os.path.basename(path) for path in paths]
         for path, name in zip(paths, names):
             with open(os.path.join(UNITS, "..", path), encoding="utf-8") as unit, open(name, "w", encoding="utf-8") as copy:

@@ -146,12 +146,18 @@ static enum talk_result listen_to_changes(struct talk *talk)
 	return track(talk, id);
 }
 
+/* A key that the rights have to cover. To Redis an empty one matches no pattern of a user's. */
+static const char *probe(const struct talk *talk)
+{
+	return *talk->prefix ? talk->prefix : "weekwheel-expirer";
+}
+
 /* PEXPIRETIME came with Redis 7. */
 static enum talk_result find_times(struct talk *talk)
 {
 	struct redisReply *reply;
 	int error = ww_redis_line_call(
-	    talk->line, 2, (const char *[]){"PEXPIRETIME", talk->prefix}, time_now(CLOCK_MONOTONIC) + open_ns, &reply);
+	    talk->line, 2, (const char *[]){"PEXPIRETIME", probe(talk)}, time_now(CLOCK_MONOTONIC) + open_ns, &reply);
 
 	if (error)
 		return TALK_AGAIN;
@@ -163,8 +169,8 @@ static enum talk_result find_times(struct talk *talk)
 /* Each request, once: what is not allowed shows now. */
 static enum talk_result try_rights(struct talk *talk)
 {
-	const char *const tries[][2] = {{"TIME", NULL}, {"EXISTS", talk->prefix},
-	    {talk->has_times ? "PEXPIRETIME" : "PTTL", talk->prefix}, {"SCAN", "0"}};
+	const char *const tries[][2] = {{"TIME", NULL}, {"EXISTS", probe(talk)},
+	    {talk->has_times ? "PEXPIRETIME" : "PTTL", probe(talk)}, {"SCAN", "0"}};
 	enum talk_result result = TALK_WORKS;
 
 	for (size_t i = 0; i < sizeof tries / sizeof *tries && result == TALK_WORKS; i++) {

@@ -1,4 +1,4 @@
-# Completion of weekwheeld and weekwheel-sessiond for bash: source this file, or install it under both names in
+# Completion of weekwheeld, weekwheel-sessiond and weekwheel-expirer for bash: source this file, or install it by these names in
 # /usr/share/bash-completion/completions. The words to complete come from the help of the program.
 
 _weekwheeld() {
@@ -26,4 +26,4 @@ _weekwheeld() {
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
 
-complete -o filenames -F _weekwheeld weekwheeld weekwheel-sessiond
+complete -o filenames -F _weekwheeld weekwheeld weekwheel-sessiond weekwheel-expirer
