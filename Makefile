@@ -183,7 +183,7 @@ bench: all
 	[ $$status != 2 ] || exit 2; \
 	scripts/bench-plots --html '$(B)/bench.html' '$(B)/bench.json' && printf '\nThe plots: %s\n' '$(B)/bench.html' && exit $$status
 
-bench-instructions bench-jobs bench-limits bench-redis bench-schedules bench-sessions: all
+bench-expirer bench-instructions bench-jobs bench-limits bench-redis bench-schedules bench-sessions: all
 	@B='$(abspath $(B))' CC='$(CC)' JSON='$(JSON)' scripts/$(@:bench-instructions=count-instructions) $(JOBS)
 
 # ---- Tests ------------------------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all abi amalgamation bench bench-instructions bench-jobs bench-limits bench-redis bench-schedules bench-sessions check \
+.PHONY: all abi amalgamation bench bench-expirer bench-instructions bench-jobs bench-limits bench-redis bench-schedules bench-sessions check \
 	check-long check-quick clean configure crash-test deb demo demo-cluster demo-sessions deps dist distclean failovers \
 	flakes FORCE format fuzz help install install-python lint memcheck mutants need-check run-chosen run-fuzzers simulate \
 	site soak uninstall
