@@ -211,10 +211,11 @@ WW_API int ww_session_set(
 #define WW_SESSION_ABSENT UINT64_MAX /* the key has no entry, or an expired one */
 
 /* Flags of an order. */
-#define WW_SESSION_KEEP_END 1u /* put: keep the end of the lifetime of the entry that is replaced, if there is one */
-#define WW_SESSION_REPLACE 2u  /* rename: replace the entry of the new key, if there is one */
-#define WW_SESSION_PINNED 4u   /* put, loader: the entry is never evicted, until it is set again without this */
-#define WW_SESSION_BEYOND 8u   /* put: limits refuse and remove nothing now, as for entries from before a restart */
+#define WW_SESSION_KEEP_END 1u    /* put: keep the end of the lifetime of the entry that is replaced, or recalled */
+#define WW_SESSION_REPLACE 2u     /* rename: replace the entry of the new key, if there is one */
+#define WW_SESSION_PINNED 4u      /* put, loader: the entry is never evicted, until it is set again without this */
+#define WW_SESSION_BEYOND 8u      /* put: limits refuse and remove nothing now, as for entries from before a restart */
+#define WW_SESSION_STAY_ENDED 16u /* put, rename: refuse a key whose recalled lifetime is over (ww_session_recall) */
 
 /* How ww_session_put stores. All zero: the same as ww_session_set with a ttl of 0. */
 struct ww_session_order {
@@ -254,8 +255,8 @@ struct ww_session_found {
  * restart. They come in another order, together with entries that were removed or have expired since. Only WW_ETOOBIG
  * is still answered. Later calls remove the entries over the limits.
  * Complexity: O(1). Errors: as ww_session_set. WW_EOVERFLOW also: the deadline is beyond WW_DRIVER_TIME_MAX. WW_ESTALE:
- * the present entry, or its absence, does not match the order's version; only *found has changed. WW_EINVAL also:
- * unknown flags, a lifetime or end in a map without lifetimes, or a pin in a map without limits. WW_ETOOBIG: the weight
+ * the present entry, or its absence, does not match the order's version; only *found has changed. WW_EBACKWARDS: with
+ * WW_SESSION_STAY_ENDED, the key's lifetime is over, and the map recalls it. WW_EINVAL also: unknown flags, a lifetime or end in a map without lifetimes, or a pin in a map without limits. WW_ETOOBIG: the weight
  * is more than a shard's share of the weight_limit.
  */
 WW_API int ww_session_put(struct ww_session *session, const void *key, size_t length, void *value,
@@ -363,12 +364,56 @@ WW_API int ww_session_delete_if(
  * Its lifetime and end, unless both are 0, set another lifetime and start the TTL anew, too. With WW_SESSION_REPLACE an
  * entry of the new key is replaced as ww_session_set does. *former, unless NULL, gets its value, or NULL.
  * Complexity: O(1), with the locks of two shards held. Errors: WW_ESTALE: the key has no entry, or one of another
- * version. WW_EINUSE: the new key has an entry, and WW_SESSION_REPLACE is not set. WW_EINVAL also: both keys are the
+ * version. WW_EINUSE: the new key has an entry, and WW_SESSION_REPLACE is not set. WW_EBACKWARDS: with
+ * WW_SESSION_STAY_ENDED, the lifetime of the new key's last entry is over, and the map recalls it. WW_EINVAL also: both keys are the
  * same, unknown flags, or a lifetime or end in a map without lifetimes. WW_EOVERFLOW, WW_ENOMEM: as ww_session_set. The
  * entry keeps its weight and pin.
  */
 WW_API int ww_session_rename(struct ww_session *session, const void *key, size_t length, const void *to,
     size_t to_length, const struct ww_session_order *order, struct ww_session_found *found, void **former);
+
+/*
+ * Let the map recall the end of an entry's lifetime for `ns` after the entry has expired; 0, as at first: not at all.
+ * A request that read a session before its end may set it again behind that. Without this, such a late set begins
+ * another whole lifetime. With it, WW_SESSION_KEEP_END goes on with the recalled end, and WW_SESSION_STAY_ENDED refuses
+ * a set or a rename to the key if that end has passed. A set or rename that stores begins anew, and so the end is
+ * forgotten. A deleted or evicted entry is not recalled, nor is one without a lifetime.
+ * `ns` is at most WW_SESSION_TTL_MAX, and holds for what expires from now on. ww_session_clear forgets all ends.
+ * Memory: 40 bytes and a copy of the key for each. A shard recalls at most 8,192. Beyond that, or without memory, one is
+ * dropped: first one whose lifetime would still go on, and of several the one that would be forgotten first.
+ * ww_session_save does not save what is recalled: see ww_session_recalled. O(1).
+ * Errors: WW_EINVAL also: `ns` is too long, or the map does not keep lifetimes.
+ */
+WW_API int ww_session_recall(struct ww_session *session, uint64_t ns);
+
+/*
+ * Return 1 and store in *end, on the driver's clock in ns, when the lifetime of the key's last entry ends or has ended,
+ * if the map recalls it. Return 0 and leave *end if it does not, or if the key has an entry. It is no use of the key.
+ * O(1). Errors: WW_EINVAL also: end is NULL.
+ */
+WW_API int ww_session_ended(struct ww_session *session, const void *key, size_t length, uint64_t *end);
+
+/* Called for a key that is recalled, as a ww_walk_fn is. `end` and `until` are those of ww_session_remember. */
+typedef int ww_recalled_fn(const void *key, size_t length, uint64_t end, uint64_t until, void *context);
+
+/*
+ * Call fn for each key that is recalled, perhaps twice for one. A key that is recalled throughout is visited. An entry
+ * that has expired and waits for the driver is not recalled yet. fn runs under the shard's lock as that of
+ * ww_session_walk does, and the walk releases the lock after at most 8 keys.
+ * Works after the driver's stop, too. O(the most keys that were ever recalled). Errors: as ww_session_walk.
+ */
+WW_API int ww_session_recalled(struct ww_session *session, ww_recalled_fn *fn, void *context);
+
+/*
+ * Recall, as from before a restart, that the key's lifetime ends or has ended at `end`, until the time `until`; both are
+ * on the driver's clock in ns. A key that has an entry is left alone, and so is the call if `until` has passed. O(1).
+ * Errors: WW_EINVAL also: end is 0 or over WW_DRIVER_TIME_MAX, or the map does not keep lifetimes.
+ */
+WW_API int ww_session_remember(
+    struct ww_session *session, const void *key, size_t length, uint64_t end, uint64_t until);
+
+/* Store in *count how many ends were dropped since the map was made. O(shards). Errors: as ww_session_walk. */
+WW_API int ww_session_recalls_dropped(struct ww_session *session, uint64_t *count);
 
 /*
  * Loads a missing value. Store the value in *value. *ttl is 0; store another TTL there to replace the map's own. Return

@@ -52,6 +52,7 @@ static size_t clear_shard(struct session_shard *shard)
 	uint32_t end = table_count(&shard->table) ? slab_end(&shard->slab) : 0;
 	uint64_t version = shard->version;
 	ww_session_take_outdate_all(shard, WW_GONE_CLEARED);
+	ww_session_recall_forget_all(shard);
 	for (uint32_t i = 0; i < end; i += PIECE) {
 		struct firing *chain = take_piece(shard, i, version);
 		ww_source_unlock(shard->source);

@@ -285,6 +285,8 @@ static int put_out(const struct session_sought *sought, struct taken_out *out)
 		return 0;
 	uint64_t deadline = due ? entry_met(shard, entry) : entry_deadline(shard, entry);
 	int expired = due || deadline <= sought->now;
+	if (expired)
+		ww_session_recall_expired(shard, entry, deadline);
 	ww_session_entry_remove(shard, entry, !due);
 	*entry_gone_deadline(entry) = deadline;
 	shard->stats.expired += (uint64_t)expired;

@@ -45,6 +45,8 @@ static inline struct session_entry *overfill(const struct session_sought *sought
 			return NULL;
 		if (former)
 			*former = NULL;
+		if (shard->recalls)
+			ww_session_recall_forget(sought);
 	}
 	/* Also one of a load that was to replace the entry. */
 	if (shard->failures)
@@ -138,6 +140,7 @@ static int put(const struct session_sought *sought, void *value, const struct ww
 	    .weight = order->weight,
 	    .pinned = order->flags & WW_SESSION_PINNED,
 	    .moves = (order->flags & WW_SESSION_BEYOND) != 0};
+	uint64_t end = END_NONE;
 	int error = ww_session_ttl_refused(sought->shard->session, sought->now, &content.ttl);
 
 	if (!error && order->deadline > WW_DRIVER_TIME_MAX)
@@ -152,10 +155,15 @@ static int put(const struct session_sought *sought, void *value, const struct ww
 			*found = (struct ww_session_found){0};
 		return WW_ESTALE;
 	}
-	if (live && order->flags & WW_SESSION_KEEP_END && sought->shard->session->at_end)
-		content.end = *entry_end(sought->shard->session, live);
-	else
-		content.end = ww_session_ordered_end(sought, order);
+	if (live && sought->shard->session->at_end)
+		end = *entry_end(sought->shard->session, live);
+	else if (!live && order->flags & (WW_SESSION_KEEP_END | WW_SESSION_STAY_ENDED))
+		end = ww_session_recall_end(sought, entry);
+	if (!live && order->flags & WW_SESSION_STAY_ENDED && end <= sought->now)
+		return WW_EBACKWARDS;
+	content.end = (live || end != END_NONE) && order->flags & WW_SESSION_KEEP_END
+	                  ? end
+	                  : ww_session_ordered_end(sought, order);
 	entry = ww_session_overfill(sought, entry, &content, former, out);
 	if (!entry)
 		return WW_ENOMEM;
@@ -179,7 +187,8 @@ int ww_session_put(struct ww_session *session, const void *key, size_t length, v
 
 	if (!order)
 		order = &none;
-	error = ww_session_order_refused(session, order, WW_SESSION_KEEP_END | WW_SESSION_PINNED | WW_SESSION_BEYOND);
+	error = ww_session_order_refused(
+	    session, order, WW_SESSION_KEEP_END | WW_SESSION_PINNED | WW_SESSION_BEYOND | WW_SESSION_STAY_ENDED);
 	if (!error)
 		error = ww_session_enter(session, key, length, &sought);
 	if (error)

@@ -47,6 +47,7 @@ static int change_key(const struct session_sought *from, const struct session_so
 	const struct ww_session *session = to->shard->session;
 	struct session_entry *old = entry_live(from);
 	struct session_entry *there;
+	int is_live;
 	int error = WW_OK;
 
 	if (session->closing)
@@ -56,8 +57,11 @@ static int change_key(const struct session_sought *from, const struct session_so
 		return WW_ESTALE;
 	}
 	there = ww_session_entry_find(to);
-	if (there && !(order->flags & WW_SESSION_REPLACE) && entry_deadline(to->shard, there) > to->now)
+	is_live = there && entry_deadline(to->shard, there) > to->now;
+	if (is_live && !(order->flags & WW_SESSION_REPLACE))
 		return WW_EINUSE;
+	if (!is_live && order->flags & WW_SESSION_STAY_ENDED && ww_session_recall_end(to, there) <= to->now)
+		return WW_EBACKWARDS;
 	/* The deadline that it has needs no check. */
 	if (order->ttl || order->lifetime || order->end) {
 		uint64_t ttl = order->ttl ? order->ttl : old->ttl_us * WW_MICROSECOND;
@@ -79,7 +83,7 @@ int ww_session_rename(struct ww_session *session, const void *key, size_t length
 
 	if (!order)
 		order = &none;
-	error = ww_session_order_refused(session, order, WW_SESSION_REPLACE);
+	error = ww_session_order_refused(session, order, WW_SESSION_REPLACE | WW_SESSION_STAY_ENDED);
 	if (!error)
 		error = ww_session_seek(session, key, length, &source);
 	if (!error)

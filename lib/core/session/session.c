@@ -54,6 +54,7 @@ static struct firing *expire(void *of, struct ww_timer *timer)
 
 	if (ww_session_take_expires(shard, timer))
 		return NULL;
+	ww_session_recall_expired(shard, entry, entry_met(shard, entry));
 	ww_session_entry_remove(shard, entry, 0);
 	*entry_gone_deadline(entry) = entry_met(shard, entry);
 	shard->stats.expired++;
@@ -102,6 +103,7 @@ static void free_memory(struct ww_session *session, uint32_t shards)
 	ww_pool_close(&session->pool);
 	for (uint32_t i = 0; i < shards; i++) {
 		ww_session_failure_free(&session->shard[i]);
+		ww_session_recall_free(&session->shard[i]);
 		ww_session_limit_free(&session->shard[i]);
 		ww_table_destroy(&session->shard[i].table);
 		ww_slab_destroy(&session->shard[i].slab);
@@ -324,6 +326,7 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 		for (unsigned list = 0; list < LISTS; list++)
 			stats->weight += shard->list[list].weight;
 		stats->bytes += ww_table_bytes(&shard->table) + ww_slab_bytes(&shard->slab) + shard->key_bytes;
+		stats->bytes += shard->recall_bytes;
 		ww_source_unlock(shard->source);
 	}
 	return WW_OK;

@@ -124,6 +124,9 @@ struct session_shard {
 	uint64_t random;
 	struct session_load *loads;
 	struct session_failure *failures; /* NULL until one is kept (failure.c) */
+	struct session_recalls *recalls;  /* NULL until an end is recalled (recall.c) */
+	size_t recall_bytes;              /* of all that */
+	uint64_t recalls_dropped;
 	pthread_cond_t loaded;
 	struct ww_session_stats stats; /* without entries and bytes */
 	size_t key_bytes;              /* of long keys */
@@ -145,6 +148,7 @@ struct ww_session {
 	uint32_t entry_size;         /* with them */
 	size_t shard_limit;          /* entries, or 0 */
 	uint64_t shard_weight_limit; /* or 0 */
+	_Atomic uint64_t recall;     /* how long ends of lifetimes are recalled, in ns */
 	_Atomic int doomed;  /* destroyed in gone by the worker that called it, which frees it when gone has ended */
 	_Atomic int closing; /* being destroyed: nothing is set any more; set before the shards' locks are taken */
 	struct hash_secret secret;
@@ -380,6 +384,23 @@ void ww_session_take_outdate(const struct session_sought *sought, enum ww_gone w
 void ww_session_take_outdate_all(struct session_shard *shard, enum ww_gone why);
 /* A timer of the wheel has expired. Returns 1 if it was no entry's, and is done with. */
 int ww_session_take_expires(struct session_shard *shard, struct ww_timer *timer);
+
+/* ---- recall.c: the shard's lock is held, but for ww_session_recall_free */
+
+/* An entry that has expired at the deadline leaves the map: recall the end of its lifetime. */
+void ww_session_recall_expired(struct session_shard *shard, struct session_entry *entry, uint64_t deadline);
+/* The end of the lifetime of the key's last entry, if it is recalled now, or END_NONE. `expired`: it, if it is still there. */
+uint64_t ww_session_recall_end(const struct session_sought *sought, struct session_entry *expired);
+/* Recall the end of the key's lifetime until then. It has no live entry. */
+void ww_session_recall_keep(const struct session_sought *sought, uint64_t end, uint64_t until);
+void ww_session_recall_forget(const struct session_sought *sought);
+/*
+ * Visit a few of those that are recalled, and count on. Returns 0 if there are no more. *answer gets what fn returned.
+ * When there is more room meanwhile, they go to places that come later.
+ */
+int ww_session_recall_visit(struct session_shard *shard, size_t *next, ww_recalled_fn *fn, void *context, int *answer);
+void ww_session_recall_forget_all(struct session_shard *shard);
+void ww_session_recall_free(struct session_shard *shard);
 
 /* ---- failure.c: the shard's lock is held */
 

@@ -246,6 +246,9 @@ static inline void assert_closed(struct ww_session *map)
 	ck_assert_int_eq(ww_session_delete(map, "a", 1, &value), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_take(map, "a", 1, load_never, NULL, &value), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_clear(map, &count), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_ended(map, "a", 1, &ns), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_remember(map, "a", 1, 1, UINT64_MAX), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_recall(map, 1), WW_ECLOSED);
 	ck_assert_ptr_eq(value, map);
 	ck_assert_uint_eq(count, 9);
 }

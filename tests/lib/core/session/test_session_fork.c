@@ -36,7 +36,11 @@ START_TEST(in_a_child_all_is_refused_and_destroy_frees)
 	struct ww_session_stats unused;
 	struct rig rig;
 
-	rig_start(&rig);
+	rig_plan(&rig);
+	rig.of_map.lifetime = SEC;
+	rig_open(&rig);
+	OK(ww_session_recall(rig.map, SEC));
+	OK(ww_session_remember(rig.map, "ended", 5, START, START + SEC));
 	OK(set(&rig, "a", 1, SEC));
 	OK(set(&rig, "a key that is a block of its own", 2, SEC));
 	OK(set(&rig, "another key that was a block of its own", 2, SEC));
