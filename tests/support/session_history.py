@@ -31,6 +31,8 @@ The rules:
 - Never early: what is there is there until its deadline. Steps of the wall clock move none. Only a boot takes what
   it was set by since the last change that is kept for time that the machine was off.
 - Never after its end: from then on nobody gets it. A touch moves the deadline, and not the end of the lifetime.
+- With --keep-lifetimes, for a minute after its end (--stay-ended): a set goes on with the lifetime, or does nothing if that
+  is over, unless it says another.
 - What was acknowledged is kept. A power failure takes at most what --sync says.
 - What was in one transaction is kept together, or not at all.
 - No start prolongs anything, but a touch that a crash may have taken: by a sixteenth of the lifetime at most, however
@@ -45,6 +47,7 @@ MS = 10**6
 GRACE = 16      # after a crash a session has this part of its lifetime more
 SEEN = 10**10   # what nobody was answered may be seen so long before it is stable
 SETTLED = 3600 * 10**9
+STAYS = 60 * 10**9      # what has ended is recalled for so long
 
 
 class Session:
@@ -280,9 +283,31 @@ class Sessions:
         for look in key.looks:
             look.was_changed = True
 
+    def late(self, call, stored, answered):
+        """What a set may do that finds nothing, of a key whose last session is recalled; and whether it must be recalled."""
+        event, (low, high) = call.event, stored.ends()
+        if not self.keeps or "life" in event or event.get("xx") or stored.end_low == NEVER or call.sent > high + STAYS:
+            return [], False
+        results = []
+        if stored.end_low <= answered:
+            results.append(("OK" if not event.get("nx") and not event.get("get") else None, stored))
+        if stored.end_high > call.sent:
+            former, made = self.effect(call, None, stored, answered)
+            if not event.get("nx"):
+                made.end_low, made.end_high = stored.end_low, stored.end_high
+            results.append((former, made))
+        # After a crash, one that was idle and then deleted is not.
+        return results, answered < low + STAYS and (not stored.is_crashed or stored.end_high <= stored.low)
+
     def results(self, key, call, answered):
         """All that it may have made of the key, if it was carried out; with its answers."""
-        return [self.effect(call, *view, answered) for view in self.views(key.now, call.sent, answered)]
+        results = []
+        for before, stored in self.views(key.now, call.sent, answered):
+            late, must = [], False
+            if call.verb == "set" and before is None and stored is not None:
+                late, must = self.late(call, stored, answered)
+            results += late if must else late + [self.effect(call, before, stored, answered)]
+        return results
 
     def replace(self, key, states, slack):
         """Now it has one of these; for a while a power failure brings back what it had."""

@@ -104,6 +104,24 @@ class Deadlines(Case):
             story.do("get", "b")
             story.wrong(*["after its end"][:keeps])
 
+    def test_a_late_set_does_not_bring_back_what_has_ended(self):
+        for keeps, there in (True, "b"), (True, None), (False, "b"):
+            story = Story(lifetime=20 * S, keeps=keeps)
+            story.set("a", 30)
+            story.at(21)
+            story.set("b", 30)
+            story.do("get", there)
+            story.wrong(*["another value"][:keeps and bool(there)])
+        # One that was idle goes on with its lifetime.
+        for late, wrong in (19, []), (20.5, ["after its end"]):
+            story = Story(lifetime=20 * S, keeps=True)
+            story.set("a", 5)
+            story.at(6)
+            story.set("b", 30)
+            story.at(late)
+            story.do("get", "b")
+            story.wrong(*wrong)
+
     def test_a_step_of_the_clock_moves_no_deadline(self):
         story = Story()
         story.set("a", 100)

@@ -51,6 +51,7 @@ static int start_data(struct sessiond *server)
 	    .lifetime = settings->lifetime,
 	    .has_lifetimes = settings->has_lifetimes,
 	    .keeps_lifetimes = settings->keeps_lifetimes,
+	    .stays_ended = settings->stays_ended,
 	    .memory = settings->memory,
 	    .policy = (enum data_policy)settings->policy,
 	    .is_virtual = settings->is_virtual,

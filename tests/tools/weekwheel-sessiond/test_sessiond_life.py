@@ -3,6 +3,7 @@
 # tier: check, waits
 import os
 import re
+import time
 import unittest
 
 from sessiond import SESSIOND, RedisServer, Sessiond, encoded
@@ -174,6 +175,111 @@ class Lifetimes(Case):
             a.ask("SET", "a", "4", "EX", 1800, "LIFETIME", 900)
             a.ask("SET", "d", "4", "KEEPTTL", "LIFETIME", 60)
             equal([number(a.ask("TTL", key)) for key in "ad"], [900, 60])
+
+    # What a request does that has read the session before its end, and the answer: as if it had then ended at once.
+    LATE = {"set": (["SET", "set", "late", "EX", 1800], OK), "setex": (["SETEX", "setex", 1800, "late"], OK),
+            "psetex": (["PSETEX", "psetex", 1800000, "late"], OK), "plain": (["SET", "plain", "late"], OK),
+            "get": (["SET", "get", "late", "GET"], NULL), "keepttl": (["SET", "keepttl", "late", "KEEPTTL"], OK),
+            "xx": (["SET", "xx", "late", "XX"], NULL), "nx": (["SET", "nx", "late", "NX", "EX", 1800], NULL),
+            "setnx": (["SETNX", "setnx", "late"], b":0\r\n"), "getset": (["GETSET", "getset", "late"], NULL),
+            "mset": (["MSET", "mset", "late"], OK), "msetnx": (["MSETNX", "new", "new", "msetnx", "late"], b":0\r\n"),
+            "append": (["APPEND", "append", "late"], b":4\r\n"), "incr": (["INCR", "incr"], b":1\r\n"),
+            "rename": (["RENAME", "other", "rename"], OK), "renamenx": (["RENAMENX", "third", "renamenx"], b":0\r\n"),
+            "getex": (["GETEX", "getex", "EX", 1800], NULL), "expire": (["EXPIRE", "expire", 1800], b":0\r\n")}
+
+    def live_to_the_end(self, client, keys, end=3600):
+        """Keys in use, from now until their lifetimes have ended."""
+        for key in keys:
+            equal(client.ask("SETEX", key, 1800, "1"), OK)
+        for _ in range(end // 900):
+            for key in keys:
+                equal(client.ask("SETEX", key, 1800, "2"), OK)
+            advance(client, 900)
+        equal(client.ask("EXISTS", *keys), b":0\r\n")
+
+    def test_a_late_write_does_not_bring_back_what_has_ended(self):
+        with Sessiond("--clock", "virtual", "--lifetime", "1h", "--keep-lifetimes") as server, server.client() as a, \
+                server.client() as b:
+            self.live_to_the_end(a, self.LATE)
+            a.ask("CONFIG", "SET", "notify-keyspace-events", "EA")
+            b.ask("PSUBSCRIBE", "__*")
+            # In a transaction, and not.
+            for together in (False, True):
+                a.ask("MSET", "other", "x", "third", "x")
+                equal(len([b.answer() for _ in range(2)]), 2)
+                if together:
+                    a.ask("MULTI")
+                    a.send(b"".join(encoded(*words) for words, _ in self.LATE.values()))
+                    equal({a.answer() for _ in self.LATE}, {b"+QUEUED\r\n"})
+                    equal(a.ask("EXEC"), b"*%d\r\n" % len(self.LATE) + b"".join(answer for _, answer in self.LATE.values()))
+                else:
+                    for name, (words, answer) in self.LATE.items():
+                        equal((name, a.ask(*words)), (name, answer))
+                equal(a.ask("EXISTS", "new", "other", *self.LATE) + a.ask("EXISTS", "third"), b":0\r\n:1\r\n")
+                # Nobody hears of a key that was set, or has expired once more.
+                told = [b.answer() for _ in range(2)]
+                equal([words.split(b"\r\n")[6] for words in told], [b"__keyevent@0__:rename_from", b"__keyevent@0__:rename_to"])
+                advance(a, 20)
+            equal(a.ask("SET", "set", "new", "LIFETIME", 60, "EX", 20), OK)
+            equal(a.ask("SET", "nx", "new", "LIFETIME", 60, "NX"), OK)
+            equal([number(a.ask("TTL", key)) for key in ("set", "nx")], [20, 60])
+            advance(a, 19.999)
+            equal(a.ask("SET", "plain", "late") + a.ask("EXISTS", "plain"), OK + b":0\r\n")
+            advance(a, 0.001)
+            equal(a.ask("SETEX", "plain", 1800, "new") + a.ask("TTL", "plain"), OK + b":1800\r\n")
+            equal(a.ask("EXPIRE", "plain", 9999) + a.ask("TTL", "plain"), b":1\r\n:3600\r\n")
+
+    def test_a_late_write_of_what_was_idle_goes_on_with_its_lifetime(self):
+        """Or somebody with a cookie could begin a lifetime whenever he likes, by a request that is slow."""
+        with Sessiond("--clock", "virtual", "--lifetime", "1h", "--keep-lifetimes") as server, server.client() as a:
+            for _ in range(2):
+                for key in "abcd":
+                    a.ask("SETEX", key, 20, "1")
+                advance(a, 20)
+                a.ask("SETEX", "a", 9999, "2")
+                a.ask("MSET", "b", "2")
+                equal(a.ask("EXPIRE", "b", 9999), b":1\r\n")
+                # These know that there is none: it is another key, as of a lock or a counter.
+                equal(a.ask("SET", "c", "2", "NX", "EX", 9999) + a.ask("INCR", "d") + a.ask("EXPIRE", "d", 9999), OK + 2 * b":1\r\n")
+                equal([number(a.ask("TTL", key)) for key in "abcd"], [3580, 3580, 3600, 3600])
+                a.ask("DEL", *"abcd")
+            # What was deleted begins anew, and so does what was idle for longer.
+            a.ask("SETEX", "b", 20, "1")
+            advance(a, 80)
+            a.ask("SETEX", "b", 9999, "1")
+            equal(number(a.ask("TTL", "b")), 3600)
+
+    def test_how_long_it_stays_ended(self):
+        for options, stays in ((["--lifetime", "1h"], 0), (["--lifetimes", "--stay-ended", "10s"], 10),
+                               (["--lifetime", "1h", "--stay-ended", "10s"], 10),
+                               (["--lifetime", "1h", "--keep-lifetimes", "--stay-ended", "0"], 0),
+                               (["--lifetimes", "--keep-lifetimes"], 60)):
+            with Sessiond("--clock", "virtual", *options) as server, server.client() as a:
+                a.ask("SET", "a", "1", "LIFETIME", 100)
+                advance(a, 100)
+                if stays:
+                    advance(a, stays - 1)
+                    equal(a.ask("SET", "a", "1") + a.ask("EXISTS", "a"), OK + b":0\r\n")
+                    advance(a, 1)
+                equal(a.ask("SET", "a", "1") + a.ask("EXISTS", "a"), OK + b":1\r\n")
+        bad = run(2, SESSIOND, "--stay-ended", "1m")
+        matches("--stay-ended is for --lifetime TIME: give that too", bad.err)
+
+    def test_on_the_real_clock_none_comes_back(self):
+        """Written again and again, from two sides, while its lifetime ends: the driver is late, and the keys are many."""
+        with Sessiond("--lifetime", "300ms", "--keep-lifetimes") as server, server.client() as a, server.client() as b:
+            keys = [f"sess:{i}" for i in range(3000)]
+            writes = b"".join(encoded("SETEX", key, 100, "x") for key in keys)
+            began = time.monotonic()
+            rounds = 0
+            while time.monotonic() < began + 1.5 or rounds < 3:
+                for client in a, b:
+                    client.send(writes)
+                for client in a, b:
+                    equal({client.answer() for _ in keys}, {OK})
+                rounds += time.monotonic() > began + 0.8
+            equal(a.ask("EXISTS", *keys), b":0\r\n")
+            equal(re.search(rb"expired_keys:(\d+)", a.ask("INFO", "stats"))[1], b"3000")
 
     def test_a_set_without_a_time_keeps_a_lifetime(self):
         """Some libraries write so, and then give the time, or never."""

@@ -65,7 +65,7 @@ static int rename_key(struct request *request, int only_if_new)
 	int is_same = from.length == to.length && memcmp(from.bytes, to.bytes, to.length) == 0;
 	int result = data_is_there(request->data, &from);
 
-	if (result == 1 && (is_same || (only_if_new && data_is_there(request->data, &to)))) {
+	if (result == 1 && (is_same || (only_if_new && data_is_taken(request->data, &to)))) {
 		if (only_if_new)
 			reply_integer(request->conn, 0);
 		else

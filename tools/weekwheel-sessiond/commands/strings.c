@@ -104,12 +104,17 @@ static int take_copy(struct request *request, const struct data_key *key, struct
 /* ---- Setting */
 
 static const struct data_times no_times = {.ttl = DATA_NEVER};
+/* Of what is made where nothing is known to have been. */
+static const struct data_times anew = {.ttl = DATA_NEVER, .is_anew = 1};
 
 /* The times of an entry, for one that takes its place. */
 static struct data_times times_of(const struct data_entry *entry)
 {
-	return (struct data_times){
-	    entry->ttl, entry->deadline == DATA_NEVER ? 0 : entry->deadline, entry->end, entry->version, entry->disk};
+	return (struct data_times){.ttl = entry->ttl,
+	    .deadline = entry->deadline == DATA_NEVER ? 0 : entry->deadline,
+	    .end = entry->end,
+	    .version = entry->version,
+	    .disk = entry->disk};
 }
 
 /* Whether NX keeps what is there. Then it was answered. */
@@ -119,7 +124,7 @@ static int is_kept(struct request *request, const struct data_key *key, unsigned
 		return 0;
 	if (flags & TIMES_GET)
 		return reply_if_there(request, key);
-	if (!data_is_there(request->data, key))
+	if (flags & TIMES_LIFETIME ? !data_is_there(request->data, key) : !data_is_taken(request->data, key))
 		return 0;
 	reply_null(request->conn);
 	return 1;
@@ -151,20 +156,22 @@ void command_set(struct request *request)
 			to.end = end;
 	}
 	to.version = entry.version;
+	to.is_anew = (times.flags & TIMES_NX) != 0;
 	error = data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &to, &former);
 	if (error == WW_ESTALE) {
 		/* It has expired since, so there is none now. */
 		command_set(request);
 		return;
 	}
-	if (request_failed(request, error))
+	if (error != WW_EBACKWARDS && request_failed(request, error))
 		return;
 	if (times.flags & TIMES_GET)
 		reply_taken(request, former);
 	else
 		free(former);
-	event_tell(EVENT_STRING, "set", &key);
-	if (to.ttl != DATA_NEVER && !(times.flags & TIMES_KEEPTTL))
+	if (error == WW_OK)
+		event_tell(EVENT_STRING, "set", &key);
+	if (error == WW_OK && to.ttl != DATA_NEVER && !(times.flags & TIMES_KEEPTTL))
 		event_tell(EVENT_GENERIC, "expire", &key);
 	if (!(times.flags & TIMES_GET))
 		reply_ok(request->conn);
@@ -175,14 +182,18 @@ static void set_for(struct request *request, int64_t unit_ms, const char *name)
 	struct data_key key = request_key(request, 1);
 	struct times times = {.name = name};
 	struct data_times to;
+	int error;
 
 	if (times_read_one(request, 2, unit_ms, 0, &times) != 0)
 		return;
 	times_of_set(request->data, &times, &to);
-	if (request_failed(request, data_set(request->data, &key, request->arg[3].data, request->arg[3].size, &to)))
+	error = data_set(request->data, &key, request->arg[3].data, request->arg[3].size, &to);
+	if (error != WW_EBACKWARDS && request_failed(request, error))
 		return;
-	event_tell(EVENT_STRING, "set", &key);
-	event_tell(EVENT_GENERIC, "expire", &key);
+	if (error == WW_OK) {
+		event_tell(EVENT_STRING, "set", &key);
+		event_tell(EVENT_GENERIC, "expire", &key);
+	}
 	reply_ok(request->conn);
 }
 
@@ -200,12 +211,11 @@ void command_setnx(struct request *request)
 {
 	struct data_key key = request_key(request, 1);
 
-	if (data_is_there(request->data, &key)) {
+	if (data_is_taken(request->data, &key)) {
 		reply_integer(request->conn, 0);
 		return;
 	}
-	if (request_failed(
-	        request, data_set(request->data, &key, request->arg[2].data, request->arg[2].size, &no_times)))
+	if (request_failed(request, data_set(request->data, &key, request->arg[2].data, request->arg[2].size, &anew)))
 		return;
 	event_tell(EVENT_STRING, "set", &key);
 	reply_integer(request->conn, 1);
@@ -215,25 +225,29 @@ void command_getset(struct request *request)
 {
 	struct data_key key = request_key(request, 1);
 	struct value *former;
+	int error = data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &no_times, &former);
 
-	if (request_failed(request,
-	        data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &no_times, &former)))
+	if (error != WW_EBACKWARDS && request_failed(request, error))
 		return;
 	reply_taken(request, former);
-	event_tell(EVENT_STRING, "set", &key);
+	if (error == WW_OK)
+		event_tell(EVENT_STRING, "set", &key);
 }
 
-static int set_many(struct request *request)
+static int set_many(struct request *request, const struct data_times *times)
 {
+	int error;
+
 	for (size_t i = 1; i < request->count; i += 2)
 		if (request->arg[i].size > WW_SESSION_KEY_MAX)
 			return request_failed(request, WW_EINVAL) ? -1 : 0;
 	for (size_t i = 1; i < request->count; i += 2) {
 		struct data_key key = request_key(request, i);
-		if (request_failed(request,
-		        data_set(request->data, &key, request->arg[i + 1].data, request->arg[i + 1].size, &no_times)))
+		error = data_set(request->data, &key, request->arg[i + 1].data, request->arg[i + 1].size, times);
+		if (error != WW_EBACKWARDS && request_failed(request, error))
 			return -1;
-		event_tell(EVENT_STRING, "set", &key);
+		if (error == WW_OK)
+			event_tell(EVENT_STRING, "set", &key);
 	}
 	return 0;
 }
@@ -248,7 +262,7 @@ static int is_odd(struct request *request, const char *name)
 
 void command_mset(struct request *request)
 {
-	if (!is_odd(request, "mset") && set_many(request) == 0)
+	if (!is_odd(request, "mset") && set_many(request, &no_times) == 0)
 		reply_ok(request->conn);
 }
 
@@ -258,25 +272,28 @@ void command_msetnx(struct request *request)
 		return;
 	for (size_t i = 1; i < request->count; i += 2) {
 		struct data_key key = request_key(request, i);
-		if (data_is_there(request->data, &key)) {
+		if (data_is_taken(request->data, &key)) {
 			reply_integer(request->conn, 0);
 			return;
 		}
 	}
-	if (set_many(request) == 0)
+	if (set_many(request, &anew) == 0)
 		reply_integer(request->conn, 1);
 }
 
 /* ---- Reading and changing */
 
-/* Set another value, with the times of before. Returns 0, -1 after an answer, or WW_ESTALE: it has expired since. */
+/*
+ * Set another value, with the times of before. Returns 0, -1 after an answer, WW_ESTALE (it has expired since), or
+ * WW_EBACKWARDS (it stays ended).
+ */
 static int set_again(
     struct request *request, const struct data_key *key, const struct data_entry *entry, const void *bytes, size_t size)
 {
-	struct data_times times = entry->version ? times_of(entry) : no_times;
+	struct data_times times = entry->version ? times_of(entry) : anew;
 	int error = data_set(request->data, key, bytes, size, &times);
 
-	if (error == WW_ESTALE)
+	if (error == WW_ESTALE || error == WW_EBACKWARDS)
 		return error;
 	return request_failed(request, error) ? -1 : 0;
 }
@@ -296,10 +313,10 @@ void command_append(struct request *request)
 		(void)request_failed(request, WW_ENOMEM);
 	else
 		result = set_again(request, &key, &copy.entry, copy.bytes.data, copy.bytes.size);
-	if (result == 0) {
+	if (result == 0)
 		event_tell(EVENT_STRING, "append", &key);
+	if (result == 0 || result == WW_EBACKWARDS)
 		reply_integer(request->conn, (int64_t)copy.bytes.size);
-	}
 	buffer_free(&copy.bytes);
 	if (result == WW_ESTALE)
 		command_append(request);
@@ -330,10 +347,10 @@ static void add(struct request *request, int64_t more)
 	    set_again(request, &key, &copy.entry, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
 	if (result == WW_ESTALE)
 		add(request, more);
-	if (result != 0)
-		return;
-	event_tell(EVENT_STRING, "incrby", &key);
-	reply_integer(request->conn, number);
+	if (result == 0)
+		event_tell(EVENT_STRING, "incrby", &key);
+	if (result == 0 || result == WW_EBACKWARDS)
+		reply_integer(request->conn, number);
 }
 
 void command_incr(struct request *request)

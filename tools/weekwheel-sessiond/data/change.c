@@ -38,8 +38,10 @@ static struct ww_session_order make_order(
 			order.end = times->end;
 		if (times->end || is_forever)
 			order.lifetime = WW_SESSION_NO_END;
-		if (!times->end && data->config.keeps_lifetimes)
+		if (!times->end && data->config.keeps_lifetimes && !times->is_anew)
 			order.flags |= WW_SESSION_KEEP_END;
+		if (!times->end)
+			order.flags |= WW_SESSION_STAY_ENDED;
 	}
 	if (data->config.memory) {
 		order.weight = DATA_ENTRY_BYTES + key->length + size;
@@ -197,7 +199,7 @@ int data_touch(
 {
 	/* Nobody else sets the key, so the version says that the pointer is that of the entry. */
 	uint64_t end = entry->end == DATA_NEVER && ttl != DATA_NEVER ? data_lifetime_end(data) : entry->end;
-	struct data_times times = {ttl, deadline, end, entry->version, 0};
+	struct data_times times = {.ttl = ttl, .deadline = deadline, .end = end, .version = entry->version};
 	struct ww_session_order order = make_order(data, key, entry->size, &times);
 	struct ww_session *session = data_map(data, key->database);
 	void *value = NULL;
@@ -251,7 +253,7 @@ static void settle_former(struct data *data, uint64_t disk)
 
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to)
 {
-	struct ww_session_order order = {.flags = WW_SESSION_REPLACE};
+	struct ww_session_order order = {.flags = WW_SESSION_REPLACE | WW_SESSION_STAY_ENDED};
 	struct data_entry entry;
 	void *former = NULL;
 	int error;
@@ -262,6 +264,8 @@ int data_rename(struct data *data, const struct data_key *key, const struct data
 		return WW_EFULL;
 	error = ww_session_rename(
 	    data_map(data, key->database), key->bytes, key->length, to->bytes, to->length, &order, NULL, &former);
+	if (error == WW_EBACKWARDS)
+		return data_delete(data, key);
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep && !former)

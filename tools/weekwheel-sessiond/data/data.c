@@ -86,6 +86,8 @@ static int make_map(struct data *data, struct data_map *map)
 		config.flags |= from->policy == DATA_ALLKEYS_LRU ? WW_SESSION_ADMIT : 0;
 	}
 	error = ww_session_create(&session, data->driver, &config);
+	if (error == WW_OK && from->has_lifetimes)
+		error = ww_session_recall(session, from->stays_ended);
 	if (error == WW_OK)
 		map->session = session;
 	return error;

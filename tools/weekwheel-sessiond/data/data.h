@@ -117,6 +117,7 @@ struct data_config {
 	uint64_t lifetime;       /* ns; 0: none */
 	int has_lifetimes;       /* keys may have lifetimes of their own, though `lifetime` is 0 */
 	int keeps_lifetimes;     /* a set of a key that is there goes on with its lifetime, unless it says another */
+	uint64_t stays_ended;    /* ns: how long what has expired is recalled, for a write that does not know it */
 	uint64_t memory;         /* bytes; 0: no bound */
 	enum data_policy policy; /* what happens at the bound */
 	int is_virtual;          /* time stands still until data_advance */
@@ -225,7 +226,17 @@ int data_inspect(
     struct data *data, const struct data_key *key, struct data_entry *entry, ww_look_fn *fn, void *context);
 /* Without being a use of the key. */
 int data_is_there(struct data *data, const struct data_key *key);
+/* The same, or its lifetime has ended lately, and it stays ended. */
+int data_is_taken(struct data *data, const struct data_key *key);
 uint64_t data_count(struct data *data, unsigned database);
+/* Call fn for each key that is recalled. Returns what fn returned if that is not 0, or a WW_E*. */
+int data_recalled(struct data *data, unsigned database, ww_recalled_fn *fn, void *context);
+/* How long a key is recalled, in ms. */
+uint64_t data_stays_ended_ms(const struct data *data);
+/* How many were not recalled for as long as they should be, for lack of room or memory. */
+uint64_t data_recalls_dropped(struct data *data);
+/* For the journal, before clients come: recall the end of a key's lifetime until that time. */
+void data_remember(struct data *data, const struct data_key *key, uint64_t end, uint64_t until);
 /* Return a cursor of ww_session_scan, taken at random. */
 uint64_t data_cursor(struct data *data, unsigned database);
 void data_stats(struct data *data, struct ww_session_stats *stats);
@@ -242,11 +253,13 @@ struct data_times {
 	uint64_t end;      /* of the lifetime; 0: the entry's goes on, or the server's own begins; DATA_NEVER: none */
 	uint64_t version;  /* of a set: that the entry must have; 0: any, or none */
 	uint64_t disk; /* of a set that keeps the times of an entry: its `disk`, which the journal keeps; otherwise 0 */
+	int is_anew;   /* of a set, without an entry: no lifetime goes on that is recalled */
 };
 
 /*
  * Return 0, or WW_ENOMEM (the bound is reached), WW_ETOOBIG, WW_EOVERFLOW (the TTL is too long), WW_ESTALE (what has the
- * version has expired or was evicted), WW_EFULL (with what has changed since data_begin it is too much for the journal).
+ * version has expired or was evicted), WW_EFULL (with what has changed since data_begin it is too much for the journal), or
+ * WW_EBACKWARDS: its lifetime has ended lately, and it stays ended. To a client that is as if it had been set and had ended.
  */
 int data_set(
     struct data *data, const struct data_key *key, const void *bytes, size_t size, const struct data_times *times);
@@ -263,7 +276,10 @@ int data_touch(
 int data_delete(struct data *data, const struct data_key *key);
 /* The same, and return the value, to be freed, or NULL. */
 struct value *data_take(struct data *data, const struct data_key *key);
-/* What has the name `to` goes. Returns 1, or 0 if there is no entry, or a WW_E*. Both stripes are held. */
+/*
+ * What has the name `to` goes. Returns 1, or 0 if there is no entry, or a WW_E*. Both stripes are held. If `to` has ended
+ * lately and stays ended, the entry ends.
+ */
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to);
 /* Of the databases from the first to the last. All stripes are held. What has expired by then is told as ever. */
 int data_clear(struct data *data, unsigned first, unsigned last);

@@ -60,6 +60,45 @@ int data_is_there(struct data *data, const struct data_key *key)
 	return ww_session_time_left(data_map(data, key->database), key->bytes, key->length, &left) == 1;
 }
 
+int data_is_taken(struct data *data, const struct data_key *key)
+{
+	uint64_t end;
+
+	return data_is_there(data, key) ||
+	       (ww_session_ended(data_map(data, key->database), key->bytes, key->length, &end) == 1 &&
+	           end <= data_now(data));
+}
+
+void data_remember(struct data *data, const struct data_key *key, uint64_t end, uint64_t until)
+{
+	(void)ww_session_remember(data_map(data, key->database), key->bytes, key->length, end, until);
+}
+
+int data_recalled(struct data *data, unsigned database, ww_recalled_fn *fn, void *context)
+{
+	struct ww_session *session = data->config.stays_ended ? data_map(data, database) : NULL;
+
+	return session ? ww_session_recalled(session, fn, context) : WW_OK;
+}
+
+uint64_t data_stays_ended_ms(const struct data *data)
+{
+	return data->config.stays_ended / WW_MILLISECOND;
+}
+
+uint64_t data_recalls_dropped(struct data *data)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < data->config.databases; i++) {
+		uint64_t count = 0;
+		if (data_map(data, i))
+			(void)ww_session_recalls_dropped(data_map(data, i), &count);
+		all += count;
+	}
+	return all;
+}
+
 static void add_stats(struct data *data, unsigned database, struct ww_session_stats *all)
 {
 	struct ww_session_stats stats;

@@ -62,7 +62,9 @@ static int add_data(const struct sessiond *server, struct buffer *out)
 	       add(out, "hits", 1, "Lookups that found a session.", stats.hits) ||
 	       add(out, "misses", 1, "Lookups that found none.", stats.misses) ||
 	       add(out, "expired", 1, "Sessions that have expired.", stats.expired) ||
-	       add(out, "evicted", 1, "Sessions put out at the bound of memory.", stats.evicted);
+	       add(out, "evicted", 1, "Sessions put out at the bound of memory.", stats.evicted) ||
+	       add(out, "ended-dropped", 1, "Ended sessions that may come back, as --stay-ended found no room.",
+	           data_recalls_dropped(server->data));
 }
 
 static int add_outbox(const struct sessiond *server, struct buffer *out)

@@ -65,7 +65,18 @@ static void erase(struct keep_session *session)
 {
 	free(session->value);
 	session->value = NULL;
+	session->end = KEEP_GONE;
 }
+
+/* It had expired then, in ms of steady time. The end of its lifetime, which may be DATA_NEVER, stays, to be recalled. */
+static void end(const struct load *load, struct keep_session *session, uint64_t expired)
+{
+	free(session->value);
+	session->value = NULL;
+	session->deadline = expired + data_stays_ended_ms(load->keep->data);
+}
+
+_Static_assert(KEEP_GONE == DATA_NEVER, "without a lifetime there is nothing to recall");
 
 /* ---- What changes a session */
 
@@ -142,12 +153,26 @@ static int load_set(struct load *load, const struct keep_entry *entry)
 		free(value);
 		return error;
 	}
-	erase(session);
+	free(session->value);
 	session->value = value;
 	session->end = entry->end;
 	set_times(session, entry);
 	if (load->is_exact)
 		session->deadline = entry->expiry;
+	return WW_OK;
+}
+
+/* It had expired when the image was written, unless it is still in it, or again: then a session says more. */
+static int load_ended(struct load *load, const struct keep_entry *entry)
+{
+	struct keep_session *session = keep_table_add(&load->table[entry->database], entry->key, entry->length);
+
+	if (!session)
+		return WW_ENOMEM;
+	if (session->value)
+		return WW_OK;
+	session->deadline = entry->deadline;
+	session->end = entry->end;
 	return WW_OK;
 }
 
@@ -164,7 +189,7 @@ static int load_wait(struct load *load, const struct keep_entry *entry)
 		return WW_ECORRUPT;
 	clear_suspect(load, &item);
 	if (session && item.why == WW_GONE_EXPIRED && disk_end(session) <= (uint64_t)item.deadline_ms + 1)
-		erase(session);
+		end(load, session, (uint64_t)item.deadline_ms);
 	return outbox_restore(load->keep->config.outbox, &item);
 }
 
@@ -173,11 +198,14 @@ static int load_wait(struct load *load, const struct keep_entry *entry)
 static int forget(struct keep_session *session, void *context)
 {
 	struct load *load = context;
-	uint64_t expiry = expiry_of(load, session);
+	uint64_t expiry;
 
+	if (!session->value)
+		return WW_OK;
+	expiry = expiry_of(load, session);
 	/* In files of 0.1.0 time is that of the wall clock, which may have been set back: what has a deadline before it is not over. */
 	if (expiry <= load->time && expiry <= load->now) {
-		erase(session);
+		end(load, session, expiry);
 		load->expired++;
 	}
 	return WW_OK;
@@ -232,16 +260,32 @@ static int move(struct load *load, struct keep_session *session, uint64_t expiry
 	return error;
 }
 
+/* Recall what has expired lately, as its own server did or would have done. */
+static void remember(const struct load *load, const struct keep_session *session)
+{
+	const struct data_key key = {load->database, session->key, session->length};
+
+	if (session->end != KEEP_GONE && data_has_lifetimes(load->keep->data))
+		data_remember(load->keep->data, &key, keep_deadline_of(load->keep, session->end),
+		    keep_deadline_of(load->keep, session->deadline));
+}
+
 static int judge(struct keep_session *session, void *context)
 {
 	struct load *load = context;
-	uint64_t expiry = expiry_of(load, session);
+	uint64_t expiry;
 
+	if (!session->value) {
+		remember(load, session);
+		return WW_OK;
+	}
+	expiry = expiry_of(load, session);
 	if (expiry > load->now)
 		return move(load, session, expiry);
 	if (load->keep->config.tells && (load->was_telling || expiry > load->time))
 		(void)tell(load, session, load->database, load->now);
-	erase(session);
+	end(load, session, expiry);
+	remember(load, session);
 	load->expired++;
 	return WW_OK;
 }
@@ -295,13 +339,18 @@ static int load_entry(struct load *load, const struct keep_entry *entry)
 	}
 	if (entry->kind == KEEP_SET || entry->kind == KEEP_LAST)
 		return load_set(load, entry);
+	if (entry->kind == KEEP_ENDED)
+		return load_ended(load, entry);
 	if (entry->kind == KEEP_CLEAR)
 		keep_table_clear(&load->table[entry->database]);
 	/* What is not there was deleted later, and the image knows. */
 	session = find(load, entry);
 	if (session && entry->kind == KEEP_TOUCH)
 		set_times(session, entry);
-	if (session && entry->kind == KEEP_ERASE)
+	/* One whose lifetime was over is recalled, though it was deleted as well. */
+	if (session && entry->kind == KEEP_ERASE && session->end <= load->time)
+		end(load, session, session->end);
+	else if (session && entry->kind == KEEP_ERASE)
 		erase(session);
 	return WW_OK;
 }

@@ -14,7 +14,8 @@ static const int times_of[] = {[KEEP_SET] = 3,
     [KEEP_LAST] = 4,
     [KEEP_WAIT] = 4,
     [KEEP_TOLD] = 1,
-    [KEEP_CLOCK] = 4};
+    [KEEP_CLOCK] = 4,
+    [KEEP_ENDED] = 3};
 
 void keep_format_number(unsigned char *to, uint64_t number, int size)
 {
@@ -61,7 +62,7 @@ size_t keep_format_read(const unsigned char *from, size_t size, struct keep_entr
 	uint64_t times[4] = {0};
 	size_t head = KEEP_ENTRY_HEAD;
 
-	if (size < head || from[0] < KEEP_SET || from[0] > KEEP_CLOCK)
+	if (size < head || from[0] < KEEP_SET || from[0] > KEEP_ENDED)
 		return 0;
 	*entry = (struct keep_entry){.kind = (enum keep_kind)from[0],
 	    .database = from[1] & ~NEW,

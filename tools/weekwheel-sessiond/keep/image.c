@@ -95,6 +95,32 @@ static void write_database(struct keep_writing *image)
 	} while (cursor && !image->error);
 }
 
+static int add_ended(const void *key, size_t length, uint64_t end, uint64_t until, void *context)
+{
+	struct keep_writing *image = context;
+
+	if (keep_format_add(&image->block, &(struct keep_entry){.kind = KEEP_ENDED,
+	                                       .database = image->database,
+	                                       .key = key,
+	                                       .length = length,
+	                                       .value = "",
+	                                       .deadline = keep_ms_of(image->keep, until),
+	                                       .end = keep_ms_of(image->keep, end)}) != 0)
+		image->error = ENOMEM;
+	return image->error != 0;
+}
+
+/* Behind all sessions, of which some have expired during the walk, and when all is recalled that had by then. */
+static void write_ended(struct keep_writing *image)
+{
+	for (unsigned i = 0; i < data_databases(image->keep->data) && !image->error; i++) {
+		image->database = i;
+		(void)data_recalled(image->keep->data, i, add_ended, image);
+		if (image->block.size >= BLOCK)
+			write_block(image);
+	}
+}
+
 static void full(void *context)
 {
 	write_block(context);
@@ -131,6 +157,8 @@ static void write_all(struct keep_writing *image, uint64_t cut, uint64_t record)
 	}
 	if (!image->error)
 		write_outbox(image);
+	if (!image->error)
+		write_ended(image);
 	if (image->block.size > 0)
 		write_block(image);
 	write_block(image);

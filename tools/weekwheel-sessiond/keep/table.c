@@ -127,6 +127,7 @@ struct keep_session *keep_table_add(struct keep_table *table, const void *key, s
 	block->used += words_of(length);
 	session = session_at(table, word);
 	session->value = NULL;
+	session->end = KEEP_GONE;
 	session->length = (uint16_t)length;
 	memcpy(session->key, key, length);
 	return session;
@@ -139,7 +140,7 @@ static int walk_block(struct keep_block *block, keep_session_fn *fn, void *conte
 
 	for (size_t at = 0; at < block->used && !error; at += words_of(session->length)) {
 		session = (struct keep_session *)&block->word[at];
-		if (session->value)
+		if (session->value || session->end != KEEP_GONE)
 			error = fn((struct keep_session *)&block->word[at], context);
 	}
 	return error;

@@ -47,6 +47,9 @@ static const struct setting table[] = {
     {0, "keep-lifetimes", NULL,
         "a SET of a key that is there goes on with its lifetime: most libraries\nset a session again when it changes",
         NULL, SETTING_FLAG, AT(keeps_lifetimes), .needs = "lifetime", .or_one = "lifetimes"},
+    {0, "stay-ended", "TIME",
+        "how long a key whose lifetime has ended stays ended, whoever sets it: a\nrequest in flight would bring it back (1m with --keep-lifetimes, else 0)",
+        NULL, SETTING_TIME, AT(stays_ended), .most = DAYS, .needs = "lifetime", .or_one = "lifetimes"},
     {0, "maxmemory", "BYTES", "the most that sessions take, such as 2G, divided among the databases", NULL,
         SETTING_BYTES, AT(memory), 1 << 20, UINT64_C(1) << 50},
     {0, "maxmemory-policy", "POLICY",
@@ -99,6 +102,8 @@ static int complete(void *of)
 		    "expired-token-file", "names a file whose first line is no token: it has a blank");
 	settings->has_password = settings->password != NULL;
 	settings->has_lifetimes |= settings->lifetime > 0;
+	if (settings->keeps_lifetimes && !settings_has(settings, "stay-ended"))
+		settings->stays_ended = 60 * WW_SECOND;
 	if (!settings->databases)
 		settings->databases = settings->memory ? 1 : 16;
 	return 0;

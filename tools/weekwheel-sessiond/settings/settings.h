@@ -20,8 +20,9 @@ struct sessiond_settings {
 	uint64_t lifetime; /* ns; 0: none */
 	int has_lifetimes;
 	int keeps_lifetimes;
-	uint64_t memory; /* bytes; 0: any */
-	int policy;      /* enum data_policy */
+	uint64_t stays_ended; /* ns */
+	uint64_t memory;      /* bytes; 0: any */
+	int policy;           /* enum data_policy */
 	uint64_t bulk_max;
 	uint64_t patterns_max;
 	uint64_t clients_max;

@@ -167,7 +167,11 @@ START_TEST(a_set_that_keeps_the_times_keeps_the_deadline_on_disk)
 		entry = look(&key);
 		ck_assert_uint_eq(entry.disk, disk);
 		ck_assert_uint_eq(entry.deadline, disk + WW_MILLISECOND);
-		set_key("two", &(struct data_times){entry.ttl, entry.deadline, entry.end, entry.version, entry.disk});
+		set_key("two", &(struct data_times){.ttl = entry.ttl,
+		                   .deadline = entry.deadline,
+		                   .end = entry.end,
+		                   .version = entry.version,
+		                   .disk = entry.disk});
 		expect_record("ss", "two", disk);
 		ck_assert_uint_eq(look(&key).deadline, disk + WW_MILLISECOND);
 		data_close(data);

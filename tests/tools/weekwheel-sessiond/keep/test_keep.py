@@ -95,6 +95,42 @@ class Keep(Case):
             equal((a.ask("GET", "a"), a.ask("GET", "b"), a.ask("GET", "c")), (b"$-1\r\n", b"$1\r\n2\r\n", b"$1\r\nx\r\n"))
             equal((size_of(server, 0), size_of(server, 5)), (2, 1))
 
+    def test_what_has_ended_stays_ended(self):
+        """Whatever ends the server, and wherever its disk has what it was: the journal, the image, both, or neither."""
+        deaf = ["--expired-to", "beanstalk://127.0.0.1:1/ended"]
+        options = ["--data", "data", "--clock", "virtual", "--lifetime", "60s", "--keep-lifetimes"]
+        for tells in ([], deaf):
+            for saves in "", "before", "after", "twice":
+                for how in signal.SIGKILL, signal.SIGTERM:
+                    with Sessiond(*options, *tells) as server, server.client() as a:
+                        equal(a.ask("MSET", "none", "x", "deleted", "x"), OK)
+                        for key in "ended", "deleted", "idle", "again":
+                            equal(a.ask("SET", key, "x", "EX", 30 if key == "idle" else 100), OK)
+                        equal(a.ask("SELECT", 2) + a.ask("SET", "ended", "x", "EX", 100) + a.ask("SELECT", 0), 3 * OK)
+                        if saves in ("before", "twice"):
+                            equal(a.ask("SAVE"), OK)
+                        equal(a.ask("ADVANCE", 30000) + a.ask("EXPIRE", "ended", 100) + a.ask("ADVANCE", 29999), OK + b":1\r\n" + OK)
+                        # 30 seconds after its end it goes on as it was.
+                        equal(a.ask("SET", "idle", "x", "EX", 10) + a.ask("PTTL", "idle"), OK + b":1\r\n")
+                        equal(a.ask("ADVANCE", 1), OK)
+                        a.ask("DEL", "deleted")
+                        equal(a.ask("SET", "again", "x", "LIFETIME", 1000), OK)
+                        if saves in ("after", "twice"):
+                            equal(a.ask("SAVE"), OK)
+                        server.stop(how)
+                    for waits in 0, 59, 2:
+                        with Sessiond(*options[:3], f"virtual:{waits}", *options[4:], *tells) as server, server.client() as a:
+                            for key in "ended", "deleted", "idle":
+                                equal(a.ask("SET", key, "late"), OK)
+                            a.ask("SELECT", 2)
+                            equal(a.ask("SET", "ended", "late") + a.ask("SELECT", 0), OK + OK)
+                            there = a.ask("EXISTS", "ended", "deleted", "idle")
+                            equal((tells, saves, how, waits, there), (tells, saves, how, waits, b":3\r\n" if waits == 2 else b":0\r\n"))
+                            equal(a.ask("EXISTS", "again", "none"), b":2\r\n")
+                            # The disk learns of the time.
+                            equal(a.ask("FLUSHALL") if waits == 2 else a.ask("SET", "other", "x"), OK)
+                            server.stop(how)
+
     def test_what_a_failed_sync_has_lost_is_written_again(self):
         """Memory has it, and the system takes it for clean. A server that starts on it must not trust a sync alone."""
         os.mkdir("data")

@@ -103,7 +103,7 @@ START_TEST(what_has_no_kind_is_no_entry)
 	for (int kind = 0; kind < 256; kind++) {
 		bytes[0] = (unsigned char)kind;
 		ck_assert_int_eq(
-		    keep_format_read(bytes, sizeof bytes, &entry) > 0, kind >= KEEP_SET && kind <= KEEP_CLOCK);
+		    keep_format_read(bytes, sizeof bytes, &entry) > 0, kind >= KEEP_SET && kind <= KEEP_ENDED);
 	}
 	/* Sizes beyond the bytes, also the largest there are. */
 	bytes[0] = KEEP_ERASE;
