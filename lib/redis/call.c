@@ -342,6 +342,6 @@ void ww_redis_clock_learn(struct redis_store *store, uint64_t redis_us, uint64_t
 	uint64_t now = time_now(CLOCK_BOOTTIME);
 
 	/* An answer that took long says little. */
-	if (now - began < 100 * WW_MILLISECOND || atomic_load(&store->offset) == 0)
+	if (now - began < REDIS_CALL_LONG || atomic_load(&store->offset) == 0)
 		atomic_store(&store->offset, (int64_t)(redis_us * 1000) - (int64_t)now);
 }

@@ -231,6 +231,8 @@ int ww_redis_call_array(struct redis_store *store, const redisReply *reply, size
 
 /* Redis's time, ns. */
 uint64_t ww_redis_clock_now(const struct redis_store *store);
+/* A call that took so long says little of Redis's time, and what it brings may be old. ns of elapsed time. */
+#define REDIS_CALL_LONG (100 * WW_MILLISECOND)
 /*
  * Redis replied its time in us to a call that began at that elapsed time. It is taken for the time now: an alarm comes
  * a round trip late rather than early.

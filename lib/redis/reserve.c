@@ -87,6 +87,35 @@ static int read_lease(struct redis_store *store, redisReply *const *of, struct w
 	return lease->body ? WW_OK : WW_ENOMEM;
 }
 
+/*
+ * Whether a lease from a call that began then may be over: then another may have got the job, and ended it. That takes a
+ * call that was long under way, as when the process was stopped. The estimate of Redis's time may be wrong, so Redis says.
+ */
+static int is_over(struct redis_store *store, const struct ww_lease *lease, uint64_t began)
+{
+	struct ww_job_ref job = {.id = lease->id};
+	struct ww_job_info info;
+	uint64_t took = time_now(CLOCK_BOOTTIME) - began;
+
+	if (took < REDIS_CALL_LONG || lease->ends > ww_redis_clock_now(store) + took)
+		return 0;
+	return ww_redis_look_peek(&store->base, &job, &info, NULL) != WW_OK || info.token != lease->token;
+}
+
+/* Leave out the leases that are over. */
+static void drop_over(struct take *take, uint64_t began)
+{
+	size_t got = take->got;
+
+	take->got = 0;
+	for (size_t i = 0; i < got; i++) {
+		if (is_over(take->store, &take->leases[i], began))
+			ww_redis_reserve_free(&take->store->base, take->leases[i].body);
+		else
+			take->leases[take->got++] = take->leases[i];
+	}
+}
+
 /* ---- Hints */
 
 /* Call it with the lock. NULL: no memory. */
@@ -520,6 +549,7 @@ int ww_redis_reserve_many(
 {
 	struct redis_store *store = store_of(jobs);
 	struct take take = {.store = store, .tubes = tubes, .count = count, .leases = leases, .most = most};
+	uint64_t began = time_now(CLOCK_BOOTTIME);
 	uint32_t few[16];
 	uint32_t *promising = few;
 	int error;
@@ -533,6 +563,7 @@ int ww_redis_reserve_many(
 	ww_redis_hint_bound(store, count);
 	take.begin = (uint32_t)(random_next_shared(&store->random) % store->shards);
 	error = take_all(&take, promising);
+	drop_over(&take, began);
 	if (promising != few)
 		memory_give(store->allocator, promising, count * sizeof *promising);
 	return take.got ? (int)take.got : error;
@@ -554,6 +585,7 @@ int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lea
 	struct ww_lease got;
 	struct few_words few;
 	redisReply *reply;
+	uint64_t began = time_now(CLOCK_BOOTTIME);
 	int error;
 
 	ww_redis_words_number(ww_redis_words_few(store, &few), id);
@@ -565,6 +597,10 @@ int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lea
 	if (!error && ww_redis_call_value(reply->element[LEASE_WORDS]))
 		ww_redis_permit_add(store, &got, reply->element[LEASE_WORDS + 1]);
 	ww_redis_call_free(reply);
+	if (!error && is_over(store, &got, began)) {
+		ww_redis_reserve_free(jobs, got.body);
+		error = WW_ENOTFOUND;
+	}
 	if (!error)
 		*lease = got;
 	return error;

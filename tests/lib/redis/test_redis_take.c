@@ -20,6 +20,8 @@ static const char *const tubes[] = {WW_TUBE_DEFAULT, "mail"};
 
 /* How many ns each reading of CLOCK_BOOTTIME, the clock of the timeout, advances that clock. */
 static uint64_t stride;
+/* Called at each reading. Returns by how many ns more the clock goes ahead; then it is NULL. */
+static uint64_t (*interrupt)(void);
 
 /* Takes the place of the C library's function in this program. */
 int clock_gettime(clockid_t clock, struct timespec *time)
@@ -29,6 +31,11 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 
 	if (result == 0 && clock == CLOCK_BOOTTIME) {
 		ahead += stride;
+		uint64_t (*call)(void) = interrupt;
+		interrupt = NULL;
+		uint64_t more = call ? call() : 0;
+		ahead += more;
+		interrupt = more ? NULL : call;
 		time->tv_sec += (time_t)(ahead / WW_SECOND);
 	}
 	return result;
@@ -139,6 +146,77 @@ START_TEST(leased_jobs_are_returned_when_the_timeout_is_over)
 	}
 	ck_assert_int_eq(take_many(jobs, JOBS), 0);
 	stride = 0;
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
+/* ---- A process that is stopped in the middle of a reserve */
+
+static struct ww_jobs *meanwhile;
+static uint64_t leased; /* the job */
+static int takes;       /* and another takes it, and finishes it */
+
+/* When Redis has leased the job, and before the one who asked reads that: time passes. */
+static uint64_t pass_time(void)
+{
+	struct ww_job_ref job = {.id = leased};
+	struct ww_job_info info;
+	struct ww_lease lease;
+
+	OK(ww_jobs_peek(meanwhile, &job, &info, NULL));
+	if (info.state != WW_JOB_RESERVED)
+		return 0;
+	for (int has = !takes; !has; usleep(10000)) {
+		has = ww_jobs_reserve(meanwhile, tubes, 2, &lease) == 1;
+		if (!has)
+			continue;
+		ck_assert_uint_eq(lease.id, leased);
+		ww_jobs_free(meanwhile, lease.body);
+		OK(ww_jobs_finish(meanwhile, lease.id, lease.token));
+	}
+	return 100 * WW_SECOND;
+}
+
+static int take_stopped(struct ww_jobs *jobs, int which)
+{
+	struct ww_job_spec spec;
+	int got;
+
+	OK(ww_job_spec_default(&spec));
+	spec.run = WW_SECOND;
+	spec.tube = tubes[0];
+	OK(ww_jobs_put(jobs, &spec, &leased, NULL));
+	interrupt = pass_time;
+	if (which == 0)
+		got = ww_jobs_reserve_many(jobs, tubes, 2, leases, JOBS);
+	else if (which == 1)
+		got = ww_jobs_reserve(jobs, tubes, 2, leases);
+	else
+		got = ww_jobs_reserve_job(jobs, leased, leases);
+	ck_assert(!interrupt);
+	return got;
+}
+
+/* Whoever took it then may have finished it: nobody gets a job whose end was acknowledged. */
+START_TEST(a_lease_that_ended_while_it_was_under_way_is_not_handed_out)
+{
+	struct ww_jobs *jobs;
+
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	jobs = open_with(SHARDS, WW_REDIS_PASSIVE);
+	meanwhile = open_with(SHARDS, WW_REDIS_PASSIVE);
+	for (int which = 0; which < 3; which++) {
+		takes = 1;
+		ck_assert_int_eq(take_stopped(jobs, which), which == 2 ? WW_ENOTFOUND : 0);
+		/* If it only seems so, as when Redis's clock was set back, it is handed out. */
+		takes = 0;
+		ck_assert_int_eq(take_stopped(jobs, which), which == 2 ? WW_OK : 1);
+		ck_assert_uint_eq(leases[0].id, leased);
+		OK(ww_jobs_finish(jobs, leases[0].id, leases[0].token));
+	}
+	OK(ww_jobs_close(meanwhile));
 	OK(ww_jobs_close(jobs));
 	redis_server_stop(&server);
 }
@@ -313,6 +391,6 @@ START_TEST(many_tubes_do_not_push_out_those_that_are_asked_for)
 END_TEST
 
 TEST_MAIN("redis/take", redis_is_asked_as_often_as_the_order_passes_to_another_shard,
-    leased_jobs_are_returned_when_the_timeout_is_over, a_single_job_is_taken_where_another_took_the_best,
-    a_thousand_tubes_are_asked_for_as_one_is, questions_about_many_tubes_are_many_small_scripts,
-    many_tubes_do_not_push_out_those_that_are_asked_for)
+    leased_jobs_are_returned_when_the_timeout_is_over, a_lease_that_ended_while_it_was_under_way_is_not_handed_out,
+    a_single_job_is_taken_where_another_took_the_best, a_thousand_tubes_are_asked_for_as_one_is,
+    questions_about_many_tubes_are_many_small_scripts, many_tubes_do_not_push_out_those_that_are_asked_for)

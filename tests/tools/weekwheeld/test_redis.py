@@ -10,9 +10,10 @@ import socket
 import struct
 import threading
 import time
+import unittest
 from random import Random
 
-from harness import (PATIENCE, Case, Cluster, Redis, Server, conversation, equal, free_port, main, objects, refused, seed,
+from harness import (PATIENCE, Case, Cluster, Redis, Server, compiled, conversation, equal, free_port, main, objects, refused, seed,
                      until)
 
 
@@ -76,6 +77,36 @@ class Shared(Case):
             conversation(a, ("peek-delayed", "FOUND %d 5|later" % number), ("delete %d" % number, "DELETED"),
                          ("delete %d" % number, "NOT_FOUND"))
             equal(b.ask("peek %d" % number), "NOT_FOUND")
+
+    @unittest.skipIf(os.environ.get("SANITIZE"), "a sanitizer has to be the first that is loaded")
+    def test_a_server_that_was_stopped_hands_out_no_job_that_has_ended(self):
+        """Stopped when it had the job, and its loop did not know yet. Meanwhile another server's worker deletes the job."""
+        stop = os.path.abspath("stop")
+        preload = {"LD_PRELOAD": compiled("support/stopped.c", "-shared", "-fPIC", "-ldl"), "WW_STOP": stop}
+        with Redis() as redis, redis.server(**preload) as one, redis.server() as two, one.client() as a, two.client() as b:
+            # With so many, another thread asks.
+            for tube in range(20):
+                a.ask("watch t%d" % tube)
+            number = inserted(b.put(b"x", ttr=1))
+            open(stop, "w", encoding="utf-8").close()
+            a.send("reserve-with-timeout 4\r\n")
+            try:
+                while True:
+                    until(lambda: not os.path.exists(stop) and open(f"/proc/{one.process.pid}/stat", encoding="utf-8")
+                          .read().split(") ")[1][0] == "T", "it has stopped")
+                    if state(b, number) == "reserved":
+                        break
+                    # It was about something else.
+                    open(stop, "w", encoding="utf-8").close()
+                    one.process.send_signal(signal.SIGCONT)
+                equal(reserved(b), (number, "x"))
+                equal(b.ask("delete %d" % number), "DELETED")
+            finally:
+                one.process.send_signal(signal.SIGCONT)
+            equal(a.answer(), "TIMED_OUT")
+            # It goes on as ever.
+            number = inserted(b.put(b"y"))
+            equal(reserved(a), (number, "y"))
 
     def test_clients_that_ask_the_same_of_all_tubes_share_an_answer(self):
         """Each such question keeps Redis from other work, of all its servers."""

@@ -111,6 +111,12 @@ static void got_job(struct connection *connection, struct ask *ask)
 		ask_give_back(server, ask);
 		return;
 	}
+	/* Another worker may have the job by now, and may have ended it: so it goes back, and the client asks again. */
+	if (task_outlasted(&ask->task, &ask->lease)) {
+		ask_give_back(server, ask);
+		ask_start(connection);
+		return;
+	}
 	waiting_end(connection);
 	waiting_give(connection, &ask->lease);
 	invite(server, ask->lease.tube);

@@ -17,6 +17,9 @@ enum { THREADS_MAX = 64, CALLS_GOOD = 6, LONG_NS = 2000000, LOOK_MS = 2 };
 #define REST UINT64_C(5000000)
 #define REST_MAX UINT64_C(1000000000)
 
+/* A lease that has waited so long for the loop may be over. */
+#define STOPPED_NS UINT64_C(100000000)
+
 struct thread {
 	struct tasks *tasks;
 	pthread_t thread;
@@ -45,6 +48,12 @@ static int has_room(const struct tasks *tasks)
 	return calls < CALLS_GOOD;
 }
 
+static void run_task(struct task *task)
+{
+	task->run(task);
+	task->ran = uv_hrtime();
+}
+
 static void *work(void *context)
 {
 	struct thread *thread = context;
@@ -64,7 +73,7 @@ static void *work(void *context)
 		tasks->waiting_count--;
 		thread->begun = uv_hrtime();
 		pthread_mutex_unlock(&tasks->lock);
-		task->run(task);
+		run_task(task);
 		pthread_mutex_lock(&tasks->lock);
 		/* The loop takes all that have ended at once, and is woken for the first. */
 		if (STAILQ_EMPTY(&tasks->ended))
@@ -261,6 +270,13 @@ static void large_begin(struct server *server, struct task *task)
 	tasks->large_spent += uv_hrtime() - since;
 }
 
+int task_outlasted(const struct task *task, const struct ww_lease *lease)
+{
+	uint64_t since = uv_hrtime() - task->ran;
+
+	return task->server->is_shared && since >= STOPPED_NS && lease->ends <= store_now(task->server) + since;
+}
+
 void task_start_large(struct server *server, struct task *task, int is_heavy)
 {
 	struct tasks *tasks = &server->tasks;
@@ -412,7 +428,7 @@ static int run_alone(struct tasks *tasks)
 		return 0;
 	STAILQ_REMOVE_HEAD(&tasks->fresh, next);
 	tasks->is_alone = 1;
-	task->run(task);
+	run_task(task);
 	tasks->is_alone = 0;
 	if (tasks->is_slow) {
 		take_back(tasks, task);

@@ -44,6 +44,7 @@ struct task {
 	int is_heavy;
 	int is_large;
 	uint64_t begun; /* ns of uv_hrtime(): when a heavy one was started */
+	uint64_t ran;   /* and when run() ended */
 	STAILQ_ENTRY(task) next;
 };
 
@@ -111,6 +112,9 @@ void task_start_heavy(struct server *server, struct task *task);
  * more of them than it has time for, however many clients ask at once. So done() may be called later for any store.
  */
 void task_start_large(struct server *server, struct task *task, int is_heavy);
+
+/* In done(): whether this lease, which run() got, may be over, as the process was stopped in between. */
+int task_outlasted(const struct task *task, const struct ww_lease *lease);
 
 /* In each turn, when nothing waits for its write: start large tasks that wait. */
 void tasks_turn(struct server *server);

@@ -185,12 +185,25 @@ static void count_puts(struct v1_request *request)
 			counts_add(counts_of(&request->task.server->counts, request->puts[i].spec->tube), COUNT_PUT);
 }
 
+/* What a reserve got long ago, as the server was stopped since, another worker may have by now, and may have ended it. */
+static void leave_over(struct v1_request *request)
+{
+	int is_over = 0;
+
+	for (int i = 0; request->status && i < request->got; i++)
+		is_over |= task_outlasted(&request->task, &request->leases[i]);
+	/* The others of that answer run out, too, and are ready then. */
+	if (is_over)
+		v1_no_leases(request);
+}
+
 /* A reserve. Return 1 if it goes on waiting. */
 static int goes_on(struct v1_request *request)
 {
 	struct server *server = request->task.server;
 	int was_waiting = request->watched[0] != NULL;
 
+	leave_over(request);
 	/* While Redis is away, waiting goes on: all who wait would ask again at once. */
 	if (server->is_shared && request->is_run && (request->got == WW_EIO || request->got == WW_EAGAIN) &&
 	    request->fields->span > 0) {
