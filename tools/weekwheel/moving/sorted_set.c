@@ -123,8 +123,16 @@ static int lost(const struct sorted_sets *own)
 	return message_error("%s: %s; is Redis running there?", own->name, own->redis->errstr);
 }
 
-/* Read the next answer. The caller frees it. Returns NULL after a message. */
-static redisReply *answer(const struct sorted_sets *own)
+/* Takes the answer. Returns NULL. */
+static redisReply *is_no_redis(const struct sorted_sets *own, redisReply *reply)
+{
+	freeReplyObject(reply);
+	message_error("%s: what answers there is no Redis", own->name);
+	return NULL;
+}
+
+/* Read the next answer, of this type. The caller frees it. Returns NULL after a message. */
+static redisReply *answer(const struct sorted_sets *own, int type)
 {
 	void *reply = NULL;
 
@@ -137,17 +145,18 @@ static redisReply *answer(const struct sorted_sets *own)
 		freeReplyObject(reply);
 		return NULL;
 	}
-	return reply;
+	return ((redisReply *)reply)->type == type ? reply : is_no_redis(own, reply);
 }
 
 /* Send a command and read its answer. */
-static redisReply *ask(const struct sorted_sets *own, int count, const char **words)
+static redisReply *ask(const struct sorted_sets *own, int type, int count, const char **words)
 {
-	return redisAppendCommandArgv(own->redis, count, words, NULL) ? NULL : answer(own);
+	return redisAppendCommandArgv(own->redis, count, words, NULL) ? NULL : answer(own, type);
 }
 
-#define ASK(own, ...)                                                                                                  \
-	ask(own, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), (const char *[]){__VA_ARGS__})
+#define ASK(own, type, ...)                                                                                            \
+	ask(own, type, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)),                            \
+	    (const char *[]){__VA_ARGS__})
 
 /* Send a command whose answer says nothing. Returns 0, or -1 after a message. */
 static int done(redisReply *reply)
@@ -165,7 +174,7 @@ static int check_set(const struct moving *moving)
 
 	if (moving->source != &moving_redis || moving->follow)
 		return 0;
-	reply = ASK(own, "TYPE", own->key);
+	reply = ASK(own, REDIS_REPLY_STATUS, "TYPE", own->key);
 	is_missing = reply && strcmp(reply->str, "none") == 0;
 	if (done(reply))
 		return -1;
@@ -185,13 +194,13 @@ static int be_alone(const struct sorted_sets *own)
 	int imports = 0;
 
 	(void)percent_encode(own->sets[0], strlen(own->sets[0]), name + length, sizeof name - length);
-	if (done(ASK(own, "CLIENT", "SETNAME", name + strlen(label))))
+	if (done(ASK(own, REDIS_REPLY_STATUS, "CLIENT", "SETNAME", name + strlen(label))))
 		return -1;
 	/* Another field follows. */
 	length = strlen(name);
 	name[length] = ' ';
 	name[length + 1] = 0;
-	reply = ASK(own, "CLIENT", "LIST");
+	reply = ASK(own, REDIS_REPLY_STRING, "CLIENT", "LIST");
 	for (const char *at = reply ? reply->str : ""; (at = strstr(at, name)); at++)
 		imports++;
 	if (done(reply))
@@ -223,11 +232,11 @@ static int open_source(struct moving *moving)
 	if (own->redis->err || redisSetTimeout(own->redis, timeout))
 		return lost(own);
 	snprintf(db, sizeof db, "%" PRIu64, own->db);
-	if (*own->user && done(ASK(own, "AUTH", own->user, own->password)))
+	if (*own->user && done(ASK(own, REDIS_REPLY_STATUS, "AUTH", own->user, own->password)))
 		return -1;
-	if (!*own->user && *own->password && done(ASK(own, "AUTH", own->password)))
+	if (!*own->user && *own->password && done(ASK(own, REDIS_REPLY_STATUS, "AUTH", own->password)))
 		return -1;
-	if (done(ASK(own, "SELECT", db)) || check_set(moving))
+	if (done(ASK(own, REDIS_REPLY_STATUS, "SELECT", db)) || check_set(moving))
 		return -1;
 	return moving->dry_run ? 0 : be_alone(own);
 }
@@ -319,6 +328,16 @@ static int add(struct moving *moving, const redisReply *member, const redisReply
 	return read_score(moving, score->str, &job->due);
 }
 
+/* No more than were asked for, each with a score. */
+static int are_members(const redisReply *reply)
+{
+	int are = reply->elements % 2 == 0 && reply->elements <= (size_t)2 * MOVING_BATCH;
+
+	for (size_t i = 0; i < reply->elements; i++)
+		are &= reply->element[i]->type == REDIS_REPLY_STRING;
+	return are;
+}
+
 /* Take the first members of the first set that has some. */
 static int take(struct moving *moving)
 {
@@ -328,9 +347,11 @@ static int take(struct moving *moving)
 
 	snprintf(most, sizeof most, "%d", MOVING_BATCH);
 	for (own->at = 0; own->at < own->count && !moving->count && !failed; own->at++) {
-		redisReply *reply =
-		    ASK(own, "ZRANGEBYSCORE", own->sets[own->at], "-inf", "(+inf", "WITHSCORES", "LIMIT", "0", most);
+		redisReply *reply = ASK(own, REDIS_REPLY_ARRAY, "ZRANGEBYSCORE", own->sets[own->at], "-inf", "(+inf",
+		    "WITHSCORES", "LIMIT", "0", most);
 
+		if (reply && !are_members(reply))
+			reply = is_no_redis(own, reply);
 		if (!reply)
 			return -1;
 		for (size_t i = 0; i + 1 < reply->elements && !failed; i += 2)
@@ -367,7 +388,7 @@ static int drop(struct moving *moving)
 		if (moving->batch[i].result && send_remove(own, &moving->batch[i]))
 			memory_exhausted();
 	for (size_t i = 0; i < moving->count; i++) {
-		redisReply *reply = moving->batch[i].result ? answer(own) : NULL;
+		redisReply *reply = moving->batch[i].result ? answer(own, REDIS_REPLY_INTEGER) : NULL;
 
 		if (!moving->batch[i].result)
 			continue;
@@ -388,7 +409,7 @@ static int drop(struct moving *moving)
 
 static int count(const struct sorted_sets *own, const char *set, uint64_t *members)
 {
-	redisReply *reply = ASK(own, "ZCOUNT", set, "-inf", "(+inf");
+	redisReply *reply = ASK(own, REDIS_REPLY_INTEGER, "ZCOUNT", set, "-inf", "(+inf");
 
 	*members = reply ? (uint64_t)reply->integer : 0;
 	return done(reply);

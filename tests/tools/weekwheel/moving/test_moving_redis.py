@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 
-from harness import PATIENCE, Case, Redis, Relay, Server, check, equal, main, matches, objects, seed, until
+from harness import PATIENCE, Case, Redis, Relay, Server, check, close_listener, equal, main, matches, objects, seed, until
 
 FAR = 4000000000
 # How members are removed.
@@ -49,6 +49,45 @@ class Moving(Case):
         jobs = {base64.b64decode(job["body"]).decode(): job for job in listed}
         equal(len(jobs), len(listed))
         return jobs
+
+    def test_what_answers_may_be_no_redis(self):
+        """Whatever it says, the import ends with an error, and not by a signal."""
+        texts = (b"+OK", b":5", b"*-1", b"$-1", b"$2\r\nok", b"*1\r\n+x", b"*2\r\n$1\r\n0\r\n*1\r\n:3", b"HTTP/1.1 400 Bad Request",
+                 b"*3\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\nb", b"*2\r\n:1\r\n:1", b"*0",
+                 b"*20000\r\n" + b"\r\n".join(20000 * [b"$1\r\n1"]))
+
+        def talk(client):
+            number = 0
+            with client, client.makefile("rb") as lines:
+                for line in lines:
+                    if line.startswith(b"*"):
+                        number += 1
+                        client.sendall((good.get(number) or text) + b"\r\n")
+
+        def accept():
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                try:
+                    talk(client)
+                except OSError:
+                    pass
+
+        # It answers like Redis up to the first of these commands, or the second, and so on, and then with one of the texts.
+        whole = {1: b"+OK", 2: b"+zset", 3: b"+OK", 4: b"$0\r\n", 5: b"*2\r\n$1\r\na\r\n$1\r\n1", 6: b":1"}
+        listener = socket.create_server(("127.0.0.1", 0))
+        thread = threading.Thread(target=accept)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(close_listener, listener)
+        for count in range(len(whole)):
+            good = {number: whole[number] for number in range(1, count + 1)}
+            for text in texts:
+                ended = self.server.program.run(None, "import", "--from", self.set(address="127.0.0.1:%d" % listener.getsockname()[1]),
+                                                "-t", "x", "--timeout", "2s")
+                assert ended.status in (0, 1) and (ended.status == 1 or count > 2), (count, text, str(ended))
 
     def test_members_are_due_at_their_scores(self):
         self.add("mails", (FAR, "b"), (FAR + 0.25, "c"), (1, "a"), (-5, "\r\n"), ("-inf", ""), ("inf", "never"))
