@@ -271,8 +271,13 @@ static int begin(struct keep *keep)
 	error = keep->is_full;
 	if (error && error != WW_EFULL)
 		return message_error("--data %s: the journal cannot be written: %s", keep->path, ww_strerror(error));
-	/* What was recovered is not in a journal that can be read again. */
-	if (keep->config.recovers && (error = keep_image_write(keep, 0)) != 0)
+	/*
+	 * What was recovered is not in a journal that can be read again. And in a folder without an image nobody could see that
+	 * the journal was lost: it would be a new one.
+	 */
+	if (keep->config.recovers || (!error && !keep->image_bytes))
+		error = keep_image_write(keep, 0);
+	if (error && (error != WW_EFULL || keep->config.recovers))
 		return message_error("--data %s: an image cannot be written: %s", keep->path, ww_strerror(error));
 	if (keep->found > FILES_LEFT)
 		keep->asked = 1;

@@ -291,6 +291,18 @@ class Keep(Case):
         os.rename("data/" + journal, "kept")
         matches("data/" + journal + " is missing", refused("--data", "data"))
 
+    def test_a_journal_that_was_all_there_was_is_missed(self):
+        """A new server has an image at once: without, the folder would be like a new one."""
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal(a.ask("SET", "a", 1), OK)
+            server.stop(signal.SIGKILL)
+        journal, = (name for name in os.listdir("data") if name.startswith("journal."))
+        os.rename("data/" + journal, "kept")
+        matches("data/" + journal + " is missing", refused("--data", "data"))
+        os.rename("kept", "data/" + journal)
+        os.remove("data/sessions")
+        matches("data/sessions is missing", refused("--data", "data"))
+
     def test_what_is_whole_is_recovered(self):
         with Sessiond("--data", "data") as server, server.client() as a:
             for number in range(3000):
