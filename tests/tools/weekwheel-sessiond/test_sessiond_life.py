@@ -113,6 +113,17 @@ class Deadlines(Case):
             equal({a.answer() for _ in range(10000)}, {b":1\r\n"})
             check(8000 < int(re.search("expires=(\\d+)", line(a)[0])[1]) < 12000, line(a))
 
+    def test_each_key_can_be_the_random_one(self):
+        for count, more in (1, 0), (10, 0), (64, 0), (10, 300):
+            with Sessiond() as server, server.client() as a:
+                # Those that are deleted leave gaps.
+                a.send(b"".join(encoded("SET", i, "x") for i in range(count + more)) +
+                       b"".join(encoded("DEL", i) for i in range(more)) + 3000 * encoded("RANDOMKEY"))
+                equal([a.answer() for _ in range(count + 2 * more)][:1], [OK])
+                equal({a.answer() for _ in range(3000)}, {bulk(str(i)) for i in range(more, count + more)})
+                a.ask("FLUSHALL")
+                equal(a.ask("RANDOMKEY"), NULL)
+
     def test_keys_without_a_deadline_stay(self):
         with Sessiond("--clock", "virtual") as server, server.client() as a:
             a.ask("SET", "a", "x")

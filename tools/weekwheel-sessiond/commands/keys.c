@@ -104,25 +104,45 @@ void command_dbsize(struct request *request)
 	reply_integer(request->conn, (int64_t)data_count(request->data, request->conn->database));
 }
 
+/* So many keys are passed over at most. */
+enum { PASSED = 64 };
+
+struct random_key {
+	struct conn *conn;
+	uint64_t passes; /* before the one that is taken */
+};
+
 static int take_key(const void *key, size_t length, const struct ww_session_found *found, void *context)
 {
+	struct random_key *random = context;
+
 	(void)found;
-	reply_bulk(context, key, length);
+	if (random->passes-- > 0)
+		return 0;
+	reply_bulk(random->conn, key, length);
 	return 1;
 }
 
-/* From a place taken at random on: what follows a gap is taken more often. */
+/*
+ * From a place taken at random on, and then some keys further: each can be taken, wherever it lies. Of few keys each is
+ * taken as often; of many, what follows a gap is taken more often.
+ */
 void command_randomkey(struct request *request)
 {
 	struct ww_session *session = data_map(request->data, request->conn->database);
-	uint64_t cursor = data_cursor(request->data, request->conn->database);
+	uint64_t count = data_count(request->data, request->conn->database);
+	uint64_t cursor = count > PASSED ? data_cursor(request->data, request->conn->database) : 0;
+	struct random_key random = {
+	    request->conn, data_random(request->data) % (count > PASSED ? PASSED : count + !count)};
 	int answer = 0;
 
-	/* What lies before that place comes at last. */
-	for (int i = 0; session && answer == 0 && i < 2; i++)
+	/* What lies before that place comes then. At last, when keys have gone meanwhile, the first. */
+	for (int i = 0; session && answer == 0 && i < 3; i++) {
+		random.passes = i < 2 ? random.passes : 0;
 		do
-			answer = ww_session_scan(session, &cursor, take_key, request->conn);
+			answer = ww_session_scan(session, &cursor, take_key, &random);
 		while (answer == 0 && cursor != 0);
+	}
 	if (answer == 0)
 		reply_null(request->conn);
 }

@@ -237,6 +237,7 @@ uint64_t data_stays_ended_ms(const struct data *data);
 uint64_t data_recalls_dropped(struct data *data);
 /* For the journal, before clients come: recall the end of a key's lifetime until that time. */
 void data_remember(struct data *data, const struct data_key *key, uint64_t end, uint64_t until);
+uint64_t data_random(const struct data *data);
 /* Return a cursor of ww_session_scan, taken at random. */
 uint64_t data_cursor(struct data *data, unsigned database);
 void data_stats(struct data *data, struct ww_session_stats *stats);

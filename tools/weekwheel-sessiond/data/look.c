@@ -122,13 +122,18 @@ uint64_t data_count(struct data *data, unsigned database)
 	return stats.entries;
 }
 
+uint64_t data_random(const struct data *data)
+{
+	uint64_t random;
+
+	return getrandom(&random, sizeof random, GRND_NONBLOCK) == (ssize_t)sizeof random ? random : data_now(data);
+}
+
 uint64_t data_cursor(struct data *data, unsigned database)
 {
 	uint64_t a_shard = data_count(data, database) / data->shards + 1;
-	uint64_t random = 0;
+	uint64_t random = data_random(data);
 
-	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
-		random = data_now(data);
 	return (random % data->shards << 32 | (random >> 32) % a_shard) + 1;
 }
 
