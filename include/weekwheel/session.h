@@ -379,8 +379,9 @@ WW_API int ww_session_rename(struct ww_session *session, const void *key, size_t
  * a set or a rename to the key if that end has passed. A set or rename that stores begins anew, and so the end is
  * forgotten. A deleted or evicted entry is not recalled, nor is one without a lifetime.
  * `ns` is at most WW_SESSION_TTL_MAX, and holds for what expires from now on. ww_session_clear forgets all ends.
- * Memory: 40 bytes and a copy of the key for each. A shard recalls at most 8,192. Beyond that, or without memory, one is
- * dropped: first one whose lifetime would still go on, and of several the one that would be forgotten first.
+ * Memory: 40 bytes and a copy of the key for each. A shard has 8,192 places, in groups of 8 by the keys' hashes. When a
+ * group is full, which is rare up to a quarter of that, or without memory, one is dropped: first one whose lifetime
+ * would still go on, and of several the one that would be forgotten first.
  * ww_session_save does not save what is recalled: see ww_session_recalled. O(1).
  * Errors: WW_EINVAL also: `ns` is too long, or the map does not keep lifetimes.
  */
