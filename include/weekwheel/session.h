@@ -256,8 +256,9 @@ struct ww_session_found {
  * is still answered. Later calls remove the entries over the limits.
  * Complexity: O(1). Errors: as ww_session_set. WW_EOVERFLOW also: the deadline is beyond WW_DRIVER_TIME_MAX. WW_ESTALE:
  * the present entry, or its absence, does not match the order's version; only *found has changed. WW_EBACKWARDS: with
- * WW_SESSION_STAY_ENDED, the key's lifetime is over, and the map recalls it. WW_EINVAL also: unknown flags, a lifetime or end in a map without lifetimes, or a pin in a map without limits. WW_ETOOBIG: the weight
- * is more than a shard's share of the weight_limit.
+ * WW_SESSION_STAY_ENDED, the key's lifetime is over, and the map recalls it. WW_EINVAL also: unknown flags, a lifetime
+ * or end in a map without lifetimes, or a pin in a map without limits. WW_ETOOBIG: the weight is more than a shard's
+ * share of the weight_limit.
  */
 WW_API int ww_session_put(struct ww_session *session, const void *key, size_t length, void *value,
     const struct ww_session_order *order, struct ww_session_found *found, void **former);
@@ -365,9 +366,9 @@ WW_API int ww_session_delete_if(
  * entry of the new key is replaced as ww_session_set does. *former, unless NULL, gets its value, or NULL.
  * Complexity: O(1), with the locks of two shards held. Errors: WW_ESTALE: the key has no entry, or one of another
  * version. WW_EINUSE: the new key has an entry, and WW_SESSION_REPLACE is not set. WW_EBACKWARDS: with
- * WW_SESSION_STAY_ENDED, the lifetime of the new key's last entry is over, and the map recalls it. WW_EINVAL also: both keys are the
- * same, unknown flags, or a lifetime or end in a map without lifetimes. WW_EOVERFLOW, WW_ENOMEM: as ww_session_set. The
- * entry keeps its weight and pin.
+ * WW_SESSION_STAY_ENDED, the lifetime of the new key's last entry is over, and the map recalls it. WW_EINVAL also: both
+ * keys are the same, unknown flags, or a lifetime or end in a map without lifetimes. WW_EOVERFLOW, WW_ENOMEM: as
+ * ww_session_set. The entry keeps its weight and pin.
  */
 WW_API int ww_session_rename(struct ww_session *session, const void *key, size_t length, const void *to,
     size_t to_length, const struct ww_session_order *order, struct ww_session_found *found, void **former);
@@ -406,9 +407,9 @@ typedef int ww_recalled_fn(const void *key, size_t length, uint64_t end, uint64_
 WW_API int ww_session_recalled(struct ww_session *session, ww_recalled_fn *fn, void *context);
 
 /*
- * Recall, as from before a restart, that the key's lifetime ends or has ended at `end`, until the time `until`; both are
- * on the driver's clock in ns. A key that has an entry is left alone, and so is the call if `until` has passed. O(1).
- * Errors: WW_EINVAL also: end is 0 or over WW_DRIVER_TIME_MAX, or the map does not keep lifetimes.
+ * Recall, as from before a restart, that the key's lifetime ends or has ended at `end`, until the time `until`; both
+ * are on the driver's clock in ns. A key that has an entry is left alone, and so is the call if `until` has passed.
+ * O(1). Errors: WW_EINVAL also: end is 0 or over WW_DRIVER_TIME_MAX, or the map does not keep lifetimes.
  */
 WW_API int ww_session_remember(
     struct ww_session *session, const void *key, size_t length, uint64_t end, uint64_t until);
