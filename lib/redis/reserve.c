@@ -17,6 +17,8 @@
 
 /* Values of a lease in a reply; leases of one call. */
 enum { LEASE_WORDS = 15, TAKE_BATCH = 256 };
+/* So often one reserve takes leases, if all that it took were over. */
+enum { ROUNDS_MAX = 4 };
 /*
  * So many sets Redis looks into for one question: it does nothing else meanwhile. Who asks for more than LOOK_MANY tubes
  * waits for others that do.
@@ -90,26 +92,33 @@ static int read_lease(struct redis_store *store, redisReply *const *of, struct w
 /*
  * Whether a lease from a call that began then may be over: then another may have got the job, and ended it. That takes a
  * call that was long under way, as when the process was stopped. The estimate of Redis's time may be wrong, so Redis says.
+ * *asked: what it answered so far, WW_OK at first. After a failure it is not asked again, and the estimate says.
  */
-static int is_over(struct redis_store *store, const struct ww_lease *lease, uint64_t began)
+static int is_over(struct redis_store *store, const struct ww_lease *lease, uint64_t began, int *asked)
 {
 	struct ww_job_ref job = {.id = lease->id};
-	struct ww_job_info info;
+	struct ww_job_info info = {0};
 	uint64_t took = time_now(CLOCK_BOOTTIME) - began;
 
 	if (took < REDIS_CALL_LONG || lease->ends > ww_redis_clock_now(store) + took)
 		return 0;
-	return ww_redis_look_peek(&store->base, &job, &info, NULL) != WW_OK || info.token != lease->token;
+	if (*asked == WW_OK || *asked == WW_ENOTFOUND)
+		*asked = ww_redis_look_peek(&store->base, &job, &info, NULL);
+	/* One that has run out may still be shown, while Redis has many to end. */
+	if (*asked == WW_OK)
+		return info.token != lease->token || info.left == 0;
+	return *asked == WW_ENOTFOUND || lease->ends <= ww_redis_clock_now(store);
 }
 
 /* Leave out the leases that are over. */
 static void drop_over(struct take *take, uint64_t began)
 {
 	size_t got = take->got;
+	int asked = WW_OK;
 
 	take->got = 0;
 	for (size_t i = 0; i < got; i++) {
-		if (is_over(take->store, &take->leases[i], began))
+		if (is_over(take->store, &take->leases[i], began, &asked))
 			ww_redis_reserve_free(&take->store->base, take->leases[i].body);
 		else
 			take->leases[take->got++] = take->leases[i];
@@ -544,12 +553,26 @@ static int take_all(struct take *take, uint32_t *promising)
 	return error ? error : take->error;
 }
 
+/* Other jobs may be ready when all leases were over. On a link so slow that each round's are, the rounds end. */
+static int take_live(struct take *take, uint32_t *promising)
+{
+	int error = WW_OK;
+	size_t had = 1;
+
+	for (int round = 0; round < ROUNDS_MAX && had && !take->got && !error; round++) {
+		uint64_t began = time_now(CLOCK_BOOTTIME);
+		error = take_all(take, promising);
+		had = take->got;
+		drop_over(take, began);
+	}
+	return error;
+}
+
 int ww_redis_reserve_many(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
 {
 	struct redis_store *store = store_of(jobs);
 	struct take take = {.store = store, .tubes = tubes, .count = count, .leases = leases, .most = most};
-	uint64_t began = time_now(CLOCK_BOOTTIME);
 	uint32_t few[16];
 	uint32_t *promising = few;
 	int error;
@@ -562,8 +585,7 @@ int ww_redis_reserve_many(
 		return WW_ENOMEM;
 	ww_redis_hint_bound(store, count);
 	take.begin = (uint32_t)(random_next_shared(&store->random) % store->shards);
-	error = take_all(&take, promising);
-	drop_over(&take, began);
+	error = take_live(&take, promising);
 	if (promising != few)
 		memory_give(store->allocator, promising, count * sizeof *promising);
 	return take.got ? (int)take.got : error;
@@ -586,6 +608,7 @@ int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lea
 	struct few_words few;
 	redisReply *reply;
 	uint64_t began = time_now(CLOCK_BOOTTIME);
+	int asked = WW_OK;
 	int error;
 
 	ww_redis_words_number(ww_redis_words_few(store, &few), id);
@@ -597,7 +620,7 @@ int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lea
 	if (!error && ww_redis_call_value(reply->element[LEASE_WORDS]))
 		ww_redis_permit_add(store, &got, reply->element[LEASE_WORDS + 1]);
 	ww_redis_call_free(reply);
-	if (!error && is_over(store, &got, began)) {
+	if (!error && is_over(store, &got, began, &asked)) {
 		ww_redis_reserve_free(jobs, got.body);
 		error = WW_ENOTFOUND;
 	}

@@ -168,10 +168,9 @@ static uint64_t pass_time(void)
 	if (info.state != WW_JOB_RESERVED)
 		return 0;
 	for (int has = !takes; !has; usleep(10000)) {
-		has = ww_jobs_reserve(meanwhile, tubes, 2, &lease) == 1;
+		has = ww_jobs_reserve_job(meanwhile, leased, &lease) == WW_OK;
 		if (!has)
 			continue;
-		ck_assert_uint_eq(lease.id, leased);
 		ww_jobs_free(meanwhile, lease.body);
 		OK(ww_jobs_finish(meanwhile, lease.id, lease.token));
 	}
@@ -219,6 +218,110 @@ START_TEST(a_lease_that_ended_while_it_was_under_way_is_not_handed_out)
 	OK(ww_jobs_close(meanwhile));
 	OK(ww_jobs_close(jobs));
 	redis_server_stop(&server);
+}
+END_TEST
+
+/* Of two jobs, the more urgent one was over. */
+START_TEST(who_got_only_what_was_over_gets_another_job)
+{
+	struct ww_jobs *jobs;
+
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	jobs = open_with(SHARDS, WW_REDIS_PASSIVE);
+	meanwhile = open_with(SHARDS, WW_REDIS_PASSIVE);
+	put_one(jobs, tubes[0], UINT32_MAX);
+	takes = 1;
+	ck_assert_int_eq(take_stopped(jobs, 1), 1);
+	ck_assert_uint_eq(leases[0].priority, UINT32_MAX);
+	ww_jobs_free(jobs, leases[0].body);
+	OK(ww_jobs_close(meanwhile));
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
+/* Until the lease has ended, too, behind so many others that Redis does not end all of them at once. */
+static uint64_t outlast(void)
+{
+	struct ww_job_ref job = {.id = leased};
+	struct ww_job_info info;
+	uint64_t begun;
+	uint64_t now;
+
+	OK(ww_jobs_peek(meanwhile, &job, &info, NULL));
+	if (info.state != WW_JOB_RESERVED)
+		return 0;
+	OK(ww_jobs_now(meanwhile, 0, &begun));
+	do {
+		usleep(10000);
+		OK(ww_jobs_now(meanwhile, 0, &now));
+	} while (now < begun + 3 * WW_SECOND);
+	return 100 * WW_SECOND;
+}
+
+START_TEST(a_lease_that_has_ended_is_over_though_redis_has_many_to_end)
+{
+	enum { MANY = 700 };
+	static struct ww_lease many[MANY];
+	struct ww_jobs *jobs;
+	struct ww_job_spec spec;
+
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	jobs = open_with(1, WW_REDIS_PASSIVE);
+	meanwhile = open_with(1, WW_REDIS_PASSIVE);
+	OK(ww_job_spec_default(&spec));
+	spec.tube = tubes[0];
+	spec.run = 2 * WW_SECOND;
+	for (int i = 0; i < MANY; i++)
+		OK(ww_jobs_put(jobs, &spec, NULL, NULL));
+	OK(ww_jobs_put(jobs, &spec, &leased, NULL));
+	ck_assert_int_eq(ww_jobs_reserve_many(meanwhile, tubes, 1, many, MANY), MANY);
+	interrupt = outlast;
+	ck_assert_int_eq(ww_jobs_reserve_job(jobs, leased, leases), WW_ENOTFOUND);
+	ck_assert(!interrupt);
+	OK(ww_jobs_close(meanwhile));
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
+/* And Redis is away when it is asked. */
+static uint64_t lose_redis(void)
+{
+	struct ww_job_ref job = {.id = leased};
+	struct ww_job_info info;
+
+	OK(ww_jobs_peek(meanwhile, &job, &info, NULL));
+	if (info.state != WW_JOB_RESERVED)
+		return 0;
+	redis_server_kill(&server);
+	return 100 * WW_SECOND;
+}
+
+START_TEST(a_lease_that_lasts_is_handed_out_though_redis_is_away)
+{
+	static const uint64_t runs[] = {150 * WW_SECOND, 50 * WW_SECOND};
+	struct ww_jobs *jobs;
+	struct ww_job_spec spec;
+
+	for (int is_over = 0; is_over < 2; is_over++) {
+		if (!redis_server_begin(&server, url, sizeof url))
+			return;
+		jobs = open_with(1, WW_REDIS_PASSIVE);
+		meanwhile = open_with(1, WW_REDIS_PASSIVE);
+		OK(ww_job_spec_default(&spec));
+		spec.tube = tubes[0];
+		spec.run = runs[is_over];
+		OK(ww_jobs_put(jobs, &spec, &leased, NULL));
+		interrupt = lose_redis;
+		ck_assert_int_eq(ww_jobs_reserve_job(jobs, leased, leases), is_over ? WW_ENOTFOUND : WW_OK);
+		ck_assert(!interrupt);
+		(void)ww_jobs_close(meanwhile);
+		(void)ww_jobs_close(jobs);
+		redis_server_stop(&server);
+	}
 }
 END_TEST
 
@@ -392,5 +495,7 @@ END_TEST
 
 TEST_MAIN("redis/take", redis_is_asked_as_often_as_the_order_passes_to_another_shard,
     leased_jobs_are_returned_when_the_timeout_is_over, a_lease_that_ended_while_it_was_under_way_is_not_handed_out,
-    a_single_job_is_taken_where_another_took_the_best, a_thousand_tubes_are_asked_for_as_one_is,
-    questions_about_many_tubes_are_many_small_scripts, many_tubes_do_not_push_out_those_that_are_asked_for)
+    who_got_only_what_was_over_gets_another_job, a_lease_that_has_ended_is_over_though_redis_has_many_to_end,
+    a_lease_that_lasts_is_handed_out_though_redis_is_away, a_single_job_is_taken_where_another_took_the_best,
+    a_thousand_tubes_are_asked_for_as_one_is, questions_about_many_tubes_are_many_small_scripts,
+    many_tubes_do_not_push_out_those_that_are_asked_for)

@@ -15,6 +15,7 @@ from random import Random
 
 from harness import (PATIENCE, Case, Cluster, Redis, Server, compiled, conversation, equal, free_port, main, objects, refused, seed,
                      until)
+from web import Web, token_of
 
 
 def reserved(client, wait=10):
@@ -49,6 +50,46 @@ def scripts(redis):
     return int(found.group(1)) if found else 0
 
 
+class Stopped:
+    """A server that stops when one of its threads has something for its loop."""
+
+    def __init__(self, redis, *arguments):
+        self.file = os.path.abspath("stop")
+        self.server = redis.server(*arguments, WW_STOP=self.file,
+                                   LD_PRELOAD=compiled("support/stopped.c", "-shared", "-fPIC", "-ldl"))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.server.__exit__(*error)
+
+    def has_stopped(self):
+        with open(f"/proc/{self.server.process.pid}/stat", encoding="utf-8") as stat:
+            return not os.path.exists(self.file) and stat.read().split(") ")[1][0] == "T"
+
+    def stop(self):
+        open(self.file, "w", encoding="utf-8").close()
+
+    @contextlib.contextmanager
+    def having(self, other, number):
+        """The block makes it reserve that job. Then the client of another server gets and deletes the job, and it goes on."""
+        self.stop()
+        yield
+        try:
+            while True:
+                until(self.has_stopped, "it has stopped")
+                if state(other, number) == "reserved":
+                    break
+                # It was about something else.
+                self.stop()
+                self.server.process.send_signal(signal.SIGCONT)
+            until(lambda: other.ask("reserve-job %d" % number) != "NOT_FOUND", "its lease has ended")
+            equal(other.ask("delete %d" % number), "DELETED")
+        finally:
+            self.server.process.send_signal(signal.SIGCONT)
+
+
 # ---- Each server sees what the others do
 
 class Shared(Case):
@@ -81,32 +122,40 @@ class Shared(Case):
     @unittest.skipIf(os.environ.get("SANITIZE"), "a sanitizer has to be the first that is loaded")
     def test_a_server_that_was_stopped_hands_out_no_job_that_has_ended(self):
         """Stopped when it had the job, and its loop did not know yet. Meanwhile another server's worker deletes the job."""
-        stop = os.path.abspath("stop")
-        preload = {"LD_PRELOAD": compiled("support/stopped.c", "-shared", "-fPIC", "-ldl"), "WW_STOP": stop}
-        with Redis() as redis, redis.server(**preload) as one, redis.server() as two, one.client() as a, two.client() as b:
-            # With so many, another thread asks.
-            for tube in range(20):
-                a.ask("watch t%d" % tube)
-            number = inserted(b.put(b"x", ttr=1))
-            open(stop, "w", encoding="utf-8").close()
-            a.send("reserve-with-timeout 4\r\n")
-            try:
-                while True:
-                    until(lambda: not os.path.exists(stop) and open(f"/proc/{one.process.pid}/stat", encoding="utf-8")
-                          .read().split(") ")[1][0] == "T", "it has stopped")
-                    if state(b, number) == "reserved":
-                        break
-                    # It was about something else.
-                    open(stop, "w", encoding="utf-8").close()
-                    one.process.send_signal(signal.SIGCONT)
-                equal(reserved(b), (number, "x"))
-                equal(b.ask("delete %d" % number), "DELETED")
-            finally:
-                one.process.send_signal(signal.SIGCONT)
-            equal(a.answer(), "TIMED_OUT")
-            # It goes on as ever.
-            number = inserted(b.put(b"y"))
-            equal(reserved(a), (number, "y"))
+        with Redis() as redis, Stopped(redis) as stopped, redis.server() as two, two.client() as b:
+            with stopped.server.client() as a:
+                # With so many, another thread asks.
+                for tube in range(20):
+                    a.ask("watch t%d" % tube)
+                with stopped.having(b, inserted(b.put(b"x", ttr=1))):
+                    a.send("reserve-with-timeout 4\r\n")
+                equal(a.answer(), "TIMED_OUT")
+                number = inserted(b.put(b"x", ttr=1))
+                with stopped.having(b, number):
+                    a.send("reserve-job %d\r\n" % number)
+                equal(a.answer(), "NOT_FOUND")
+                # It goes on as ever.
+                number = inserted(b.put(b"y"))
+                equal(reserved(a), (number, "y"))
+
+    @unittest.skipIf(os.environ.get("SANITIZE"), "a sanitizer has to be the first that is loaded")
+    def test_a_server_that_was_stopped_gives_back_what_else_it_had(self):
+        """It had five that have not ended, too, each with one attempt. One that waits and got no more asks for another."""
+        token = token_of("worker", "work:*", "put:*")
+        with Redis() as redis, Stopped(redis, "--http", "127.0.0.1:0", "--auth-file", "tokens") as stopped, \
+                redis.server() as two, two.client() as b, Web(stopped.server, token) as web:
+            for wait, most, gets in (0, 10, 5), (20, 10, 5), (20, 1, 1):
+                for _ in range(5):
+                    inserted(b.ask("put-key 7 0 3600 1 - attempts=1\r\nx"))
+                with stopped.having(b, inserted(b.put(b"x", priority=0, ttr=1))):
+                    web.begin("POST", "leases", {"most": most, "wait": wait})
+                leases = web.end()[1]["leases"]
+                if not wait:
+                    equal(leases, [])
+                    leases = web.good("POST", "leases", {"most": 10})["leases"]
+                equal([lease["attempt"] for lease in leases], [1] * gets)
+                for lease in leases:
+                    web.good("POST", "jobs/%s/finish" % lease["id"], {"token": lease["token"]})
 
     def test_clients_that_ask_the_same_of_all_tubes_share_an_answer(self):
         """Each such question keeps Redis from other work, of all its servers."""

@@ -44,7 +44,7 @@ static void return_done(struct task *task)
 {
 	struct ask *ask = (struct ask *)task;
 
-	if (ask->got < 0)
+	if (ask->got < 0 && ask->got != WW_ENOTFOUND)
 		server_note(task->server, "job %llu comes back only when its time to run is over",
 		    (unsigned long long)ask->lease.id);
 	free(ask);

@@ -56,6 +56,7 @@ static struct ww_job_ref command_job(const struct connection *connection, const 
 /* The members that the store fills are left as they are. */
 static void call_init(struct call *call, struct connection *connection, const struct command *command)
 {
+	call->task.ran = 0;
 	call->connection = connection;
 	call->command = command;
 	call->text = NULL;

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "lib/base/time.h"
 #include "tools/weekwheeld/engine/server.h"
 
 /*
@@ -51,7 +52,7 @@ static int has_room(const struct tasks *tasks)
 static void run_task(struct task *task)
 {
 	task->run(task);
-	task->ran = uv_hrtime();
+	task->ran = time_now(CLOCK_BOOTTIME);
 }
 
 static void *work(void *context)
@@ -272,9 +273,9 @@ static void large_begin(struct server *server, struct task *task)
 
 int task_outlasted(const struct task *task, const struct ww_lease *lease)
 {
-	uint64_t since = uv_hrtime() - task->ran;
+	uint64_t since = time_now(CLOCK_BOOTTIME) - task->ran;
 
-	return task->server->is_shared && since >= STOPPED_NS && lease->ends <= store_now(task->server) + since;
+	return task->ran && since >= STOPPED_NS && lease->ends <= store_now(task->server) + since;
 }
 
 void task_start_large(struct server *server, struct task *task, int is_heavy)

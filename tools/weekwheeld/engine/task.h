@@ -44,7 +44,7 @@ struct task {
 	int is_heavy;
 	int is_large;
 	uint64_t begun; /* ns of uv_hrtime(): when a heavy one was started */
-	uint64_t ran;   /* and when run() ended */
+	uint64_t ran;   /* ns of CLOCK_BOOTTIME: when run() ended; 0: the store is not shared */
 	STAILQ_ENTRY(task) next;
 };
 

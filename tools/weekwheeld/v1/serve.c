@@ -185,16 +185,36 @@ static void count_puts(struct v1_request *request)
 			counts_add(counts_of(&request->task.server->counts, request->puts[i].spec->tube), COUNT_PUT);
 }
 
-/* What a reserve got long ago, as the server was stopped since, another worker may have by now, and may have ended it. */
-static void leave_over(struct v1_request *request)
+static void return_leases(struct task *task)
 {
+	struct v1_request *request = (struct v1_request *)task;
+
+	for (int i = 0; i < request->got; i++)
+		(void)ww_jobs_return(v1_jobs(request), request->leases[i].id, request->leases[i].token);
+	v1_no_leases(request);
+}
+
+/*
+ * What a reserve got long ago, as the server was stopped since, another worker may have by now, and may have ended it. So
+ * all of the answer goes back, and if the request waits, it asks again. Return 1 if the task has begun.
+ */
+static int give_back(struct v1_request *request)
+{
+	struct server *server = request->task.server;
 	int is_over = 0;
 
 	for (int i = 0; request->status && i < request->got; i++)
 		is_over |= task_outlasted(&request->task, &request->leases[i]);
-	/* The others of that answer run out, too, and are ready then. */
-	if (is_over)
+	if (!is_over)
+		return 0;
+	if (server->tasks.is_stopping) {
 		v1_no_leases(request);
+		return 0;
+	}
+	request->is_called = 1;
+	request->task.run = return_leases;
+	task_start(server, &request->task);
+	return 1;
 }
 
 /* A reserve. Return 1 if it goes on waiting. */
@@ -203,7 +223,8 @@ static int goes_on(struct v1_request *request)
 	struct server *server = request->task.server;
 	int was_waiting = request->watched[0] != NULL;
 
-	leave_over(request);
+	if (give_back(request))
+		return 1;
 	/* While Redis is away, waiting goes on: all who wait would ask again at once. */
 	if (server->is_shared && request->is_run && (request->got == WW_EIO || request->got == WW_EAGAIN) &&
 	    request->fields->span > 0) {
@@ -217,8 +238,11 @@ static int goes_on(struct v1_request *request)
 			ask(request);
 		return 1;
 	}
-	if (!was_waiting && waiting_join(request))
+	if (!was_waiting && waiting_join(request)) {
+		if (request->is_called)
+			ask(request);
 		return 1;
+	}
 	if (was_waiting)
 		waiting_leave(request);
 	for (int i = 0; request->status && i < request->got; i++)

@@ -42,6 +42,10 @@ static void reserve_job_answer(struct call *call)
 		answer_result(connection, job_result(call->result), NULL);
 	} else if (connection->is_closed) {
 		ask_return(connection->server, &call->lease);
+	} else if (task_outlasted(&call->task, &call->lease)) {
+		/* As if it had been asked for then. Another worker may have ended the job since. */
+		ask_return(connection->server, &call->lease);
+		answer_result(connection, job_result(WW_ENOTFOUND), NULL);
 	} else {
 		become_worker(connection);
 		waiting_give(connection, &call->lease);
