@@ -379,9 +379,11 @@ WW_API int ww_session_rename(struct ww_session *session, const void *key, size_t
  * another whole lifetime. With it, WW_SESSION_KEEP_END goes on with the recalled end, and WW_SESSION_STAY_ENDED refuses
  * a set or a rename to the key if that end has passed. A set or rename that stores begins anew, and so the end is
  * forgotten. A deleted or evicted entry is not recalled, nor is one without a lifetime.
- * `ns` is at most WW_SESSION_TTL_MAX, and holds for what expires from now on. ww_session_clear forgets all ends.
- * Memory: 40 bytes and a copy of the key for each. A shard has 8,192 places, in groups of 8 by the keys' hashes. When a
- * group is full, which is rare up to a quarter of that, or without memory, one is dropped: first one whose lifetime
+ * `ns` is at most WW_SESSION_TTL_MAX, and holds for what expires from now on. ww_session_clear forgets all ends, also
+ * of what expires during the call.
+ * Memory: 40 bytes and a copy of the key for each. A key of more than 512 bytes is not recalled. A shard recalls at
+ * most 8,192, in buckets of 8. A bucket may be full before: with 2,048 in a shard nearly none is dropped, with 4,096
+ * about 1 of 100, and with 8,192 about 1 of 7. What is dropped then, or without memory, is first one whose lifetime
  * would still go on, and of several the one that would be forgotten first.
  * ww_session_save does not save what is recalled: see ww_session_recalled. O(1).
  * Errors: WW_EINVAL also: `ns` is too long, or the map does not keep lifetimes.
@@ -399,12 +401,13 @@ WW_API int ww_session_ended(struct ww_session *session, const void *key, size_t 
 typedef int ww_recalled_fn(const void *key, size_t length, uint64_t end, uint64_t until, void *context);
 
 /*
- * Call fn for each key that is recalled, perhaps twice for one. A key that is recalled throughout is visited. An entry
- * that has expired and waits for the driver is not recalled yet. fn runs under the shard's lock as that of
- * ww_session_walk does, and the walk releases the lock after at most 8 keys.
- * Works after the driver's stop, too. O(the most keys that were ever recalled). Errors: as ww_session_walk.
+ * Visit a few of the keys that are recalled, as ww_session_scan does entries: *cursor is 0 at first, and again when
+ * all have been visited. The call calls fn for at most 8 keys, perhaps for none. A key that is recalled throughout all
+ * calls is visited, perhaps twice. An entry that has expired and waits for the driver is not recalled yet. fn runs
+ * under the shard's lock as that of ww_session_walk does.
+ * Works after the driver's stop, too. O(shards). Errors: as ww_session_scan.
  */
-WW_API int ww_session_recalled(struct ww_session *session, ww_recalled_fn *fn, void *context);
+WW_API int ww_session_recalled(struct ww_session *session, uint64_t *cursor, ww_recalled_fn *fn, void *context);
 
 /*
  * Recall, as from before a restart, that the key's lifetime ends or has ended at `end`, until the time `until`; both
@@ -414,7 +417,10 @@ WW_API int ww_session_recalled(struct ww_session *session, ww_recalled_fn *fn, v
 WW_API int ww_session_remember(
     struct ww_session *session, const void *key, size_t length, uint64_t end, uint64_t until);
 
-/* Store in *count how many ends were dropped since the map was made. O(shards). Errors: as ww_session_walk. */
+/*
+ * Store in *count how many ends that had passed were dropped since the map was made: those keys no longer stay ended.
+ * One whose lifetime still went on when it was dropped does not count. O(shards). Errors: as ww_session_walk.
+ */
 WW_API int ww_session_recalls_dropped(struct ww_session *session, uint64_t *count);
 
 /*

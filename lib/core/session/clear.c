@@ -60,6 +60,8 @@ static size_t clear_shard(struct session_shard *shard)
 		ww_source_lock(shard->source);
 		free_chain(shard, chain);
 	}
+	/* Of what has expired meanwhile. */
+	ww_session_recall_forget_all(shard);
 	ww_source_unlock(shard->source);
 	return count;
 }

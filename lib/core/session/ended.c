@@ -49,28 +49,38 @@ int ww_session_ended(struct ww_session *session, const void *key, size_t length,
 	return 1;
 }
 
-int ww_session_recalled(struct ww_session *session, ww_recalled_fn *fn, void *context)
+/* Returns 0 if the shard has no more. */
+static int visit(struct session_shard *shard, size_t *next, ww_recalled_fn *fn, void *context, int *answer)
 {
+	int is_more;
+
+	ww_source_lock(shard->source);
+	ww_session_set_looking(1);
+	is_more = ww_session_recall_visit(shard, next, fn, context, answer);
+	ww_session_set_looking(0);
+	ww_source_unlock(shard->source);
+	return is_more;
+}
+
+int ww_session_recalled(struct ww_session *session, uint64_t *cursor, ww_recalled_fn *fn, void *context)
+{
+	uint64_t shard;
+	size_t next;
 	int cancel;
-	int answer = fn ? ww_session_walk_refuses(session) : WW_EINVAL;
+	int answer = fn && cursor ? ww_session_walk_refuses(session) : WW_EINVAL;
 
 	if (answer)
 		return answer;
+	shard = *cursor ? (*cursor - 1) >> 32 : 0;
+	next = *cursor ? (uint32_t)(*cursor - 1) : 0;
 	/* If the thread were cancelled in fn, the shard would stay locked. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	for (uint32_t i = 0; i < session->shard_count && !answer; i++) {
-		struct session_shard *shard = &session->shard[i];
-		size_t next = 0;
-		int is_more = 1;
-		while (is_more && !answer) {
-			ww_source_lock(shard->source);
-			ww_session_set_looking(1);
-			is_more = ww_session_recall_visit(shard, &next, fn, context, &answer);
-			ww_session_set_looking(0);
-			ww_source_unlock(shard->source);
-		}
+	while (shard < session->shard_count && !visit(&session->shard[shard], &next, fn, context, &answer)) {
+		shard++;
+		next = 0;
 	}
 	(void)pthread_setcancelstate(cancel, &cancel);
+	*cursor = shard < session->shard_count ? (shard << 32 | next) + 1 : 0;
 	return answer;
 }
 

@@ -3,9 +3,11 @@
  *
  * Each shard has buckets of cells. A key's cell is in the bucket that its hash stands for. Cells are not removed when
  * their time is over, but taken by others. The number of buckets doubles when one has no cell left, up to a bound. Then
- * a cell gives way: first one whose lifetime would still go on, and of several the one that is recalled the shortest.
+ * a cell gives way, or what is new: first one whose lifetime would still go on, and of several the one that is recalled
+ * the shortest.
  */
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "lib/core/session/session_internal.h"
@@ -13,6 +15,8 @@
 #define CELLS 8u /* of a bucket */
 #define CELLS_FIRST ((size_t)64)
 #define CELLS_MOST ((size_t)8192)
+/* With this, what a shard recalls takes no more than 4.5 MiB. */
+#define KEY_MOST 512u
 
 struct session_recalled {
 	uint64_t hash;
@@ -50,6 +54,7 @@ static void empty(struct session_shard *shard, struct session_recalled *cell)
 	cell->key = NULL;
 	if (!key)
 		return;
+	atomic_signal_fence(memory_order_release);
 	shard->recall_bytes -= cell->length + 1;
 	allocator->free(allocator->user, key, cell->length + 1);
 }
@@ -66,6 +71,11 @@ static struct session_recalled *find(const struct session_sought *sought)
 	return NULL;
 }
 
+static int is_taken(const struct session_recalled *cell, uint64_t now)
+{
+	return cell->key && cell->until > now;
+}
+
 /* The first has less to say than the second. */
 static int is_less(const struct session_recalled *a, const struct session_recalled *b, uint64_t now)
 {
@@ -80,7 +90,7 @@ static struct session_recalled *choose(struct session_recalled *bucket, uint64_t
 	struct session_recalled *chosen = bucket;
 
 	for (unsigned i = 0; i < CELLS; i++) {
-		if (!bucket[i].key || bucket[i].until <= now)
+		if (!is_taken(&bucket[i], now))
 			return &bucket[i];
 		if (is_less(&bucket[i], chosen, now))
 			chosen = &bucket[i];
@@ -103,6 +113,8 @@ static int grow(struct session_shard *shard)
 	for (size_t i = 0; was && i < was->cells; i++)
 		if (was->cell[i].key)
 			*choose(bucket_of(more, was->cell[i].hash), 0) = was->cell[i];
+	/* A child that is forked meanwhile must not find it before its cells. */
+	atomic_signal_fence(memory_order_release);
 	shard->recalls = more;
 	shard->recall_bytes += size_of(cells) - (was ? size_of(was->cells) : 0);
 	if (was)
@@ -117,7 +129,7 @@ static struct session_recalled *make_room(const struct session_sought *sought)
 	struct session_recalled *cell =
 	    shard->recalls ? choose(bucket_of(shard->recalls, sought->hash), sought->now) : NULL;
 
-	if (cell && (!cell->key || cell->until <= sought->now))
+	if (cell && !is_taken(cell, sought->now))
 		return cell;
 	return grow(shard) ? make_room(sought) : cell;
 }
@@ -128,21 +140,29 @@ void ww_session_recall_keep(const struct session_sought *sought, uint64_t end, u
 {
 	struct session_shard *shard = sought->shard;
 	const struct ww_allocator *allocator = shard->session->allocator;
+	const struct session_recalled made = {sought->hash, end, until, NULL, (uint32_t)sought->length};
+	const struct session_recalled *lost;
 	struct session_recalled *cell = find(sought);
 	unsigned char *key;
 
 	if (cell)
 		empty(shard, cell);
-	else
+	else if (sought->length <= KEY_MOST)
 		cell = make_room(sought);
+	if (cell && is_taken(cell, sought->now) && is_less(&made, cell, sought->now))
+		cell = NULL;
 	key = cell ? allocator->allocate(allocator->user, sought->length + 1) : NULL;
-	shard->recalls_dropped += !key || (cell->key && cell->until > sought->now);
+	lost = key ? cell : &made;
+	shard->recalls_dropped += lost->end <= sought->now && (!key || is_taken(cell, sought->now));
 	if (!key)
 		return;
 	empty(shard, cell);
 	memcpy(key, sought->key, sought->length);
 	shard->recall_bytes += sought->length + 1;
-	*cell = (struct session_recalled){sought->hash, end, until, key, (uint32_t)sought->length};
+	*cell = made;
+	/* Last: a child that is forked meanwhile frees keys by length. */
+	atomic_signal_fence(memory_order_release);
+	cell->key = key;
 }
 
 void ww_session_recall_expired(struct session_shard *shard, struct session_entry *entry, uint64_t deadline)
@@ -195,6 +215,7 @@ void ww_session_recall_free(struct session_shard *shard)
 	ww_session_recall_forget_all(shard);
 	/* In this order a child of the process frees it at most once. */
 	shard->recalls = NULL;
+	atomic_signal_fence(memory_order_release);
 	if (recalls)
 		allocator->free(allocator->user, recalls, size_of(recalls->cells));
 }
@@ -211,6 +232,7 @@ int ww_session_recall_visit(struct session_shard *shard, size_t *next, ww_recall
 		if (!*answer && cell->key && cell->until > now)
 			*answer = fn(cell->key, cell->length, cell->end, cell->until, context);
 	}
-	*next += CELLS;
+	if (!*answer)
+		*next += CELLS;
 	return 1;
 }

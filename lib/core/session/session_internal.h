@@ -389,7 +389,7 @@ int ww_session_take_expires(struct session_shard *shard, struct ww_timer *timer)
 
 /* An entry that has expired at the deadline leaves the map: recall the end of its lifetime. */
 void ww_session_recall_expired(struct session_shard *shard, struct session_entry *entry, uint64_t deadline);
-/* The end of the lifetime of the key's last entry, if it is recalled now, or END_NONE. `expired`: it, if it is still there. */
+/* The end of the lifetime of the key's last entry, if it is recalled, or END_NONE. `expired`: it, if it is still there. */
 uint64_t ww_session_recall_end(const struct session_sought *sought, struct session_entry *expired);
 /* Recall the end of the key's lifetime until then. It has no live entry. */
 void ww_session_recall_keep(const struct session_sought *sought, uint64_t end, uint64_t until);

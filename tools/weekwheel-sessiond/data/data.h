@@ -229,11 +229,11 @@ int data_is_there(struct data *data, const struct data_key *key);
 /* The same, or its lifetime has ended lately, and it stays ended. */
 int data_is_taken(struct data *data, const struct data_key *key);
 uint64_t data_count(struct data *data, unsigned database);
-/* Call fn for each key that is recalled. Returns what fn returned if that is not 0, or a WW_E*. */
-int data_recalled(struct data *data, unsigned database, ww_recalled_fn *fn, void *context);
+/* As ww_session_recalled: call fn for a few keys that are recalled. */
+int data_recalled(struct data *data, unsigned database, uint64_t *cursor, ww_recalled_fn *fn, void *context);
 /* How long a key is recalled, in ms. */
 uint64_t data_stays_ended_ms(const struct data *data);
-/* How many were not recalled for as long as they should be, for lack of room or memory. */
+/* How many had ended and do not stay so for as long as they should, for lack of room or memory. */
 uint64_t data_recalls_dropped(struct data *data);
 /* For the journal, before clients come: recall the end of a key's lifetime until that time. */
 void data_remember(struct data *data, const struct data_key *key, uint64_t end, uint64_t until);

@@ -74,11 +74,11 @@ void data_remember(struct data *data, const struct data_key *key, uint64_t end, 
 	(void)ww_session_remember(data_map(data, key->database), key->bytes, key->length, end, until);
 }
 
-int data_recalled(struct data *data, unsigned database, ww_recalled_fn *fn, void *context)
+int data_recalled(struct data *data, unsigned database, uint64_t *cursor, ww_recalled_fn *fn, void *context)
 {
 	struct ww_session *session = data->config.stays_ended ? data_map(data, database) : NULL;
 
-	return session ? ww_session_recalled(session, fn, context) : WW_OK;
+	return session ? ww_session_recalled(session, cursor, fn, context) : WW_OK;
 }
 
 uint64_t data_stays_ended_ms(const struct data *data)

@@ -114,10 +114,13 @@ static int add_ended(const void *key, size_t length, uint64_t end, uint64_t unti
 static void write_ended(struct keep_writing *image)
 {
 	for (unsigned i = 0; i < data_databases(image->keep->data) && !image->error; i++) {
+		uint64_t cursor = 0;
 		image->database = i;
-		(void)data_recalled(image->keep->data, i, add_ended, image);
-		if (image->block.size >= BLOCK)
-			write_block(image);
+		do {
+			(void)data_recalled(image->keep->data, i, &cursor, add_ended, image);
+			if (image->block.size >= BLOCK)
+				write_block(image);
+		} while (cursor && !image->error);
 	}
 }
 

@@ -7,8 +7,9 @@
  *
  *     place[] ---> | session | session | ... |     blocks, in the order of the sessions' first records
  *
- * An erased session stays without its value, and with the end of its lifetime if it is to be recalled: what it takes is as bounded as its records. In the end the blocks go one
- * by one while the sessions move to the map, so that the two together never take more than the map does at last.
+ * An erased session stays without its value, and with the end of its lifetime if it is to be recalled: what it takes is
+ * as bounded as its records. In the end the blocks go one by one while the sessions move to the map, so that the two
+ * together never take more than the map does at last.
  */
 
 #include "tools/weekwheel-sessiond/data/data.h"
@@ -43,7 +44,7 @@ struct keep_session *keep_table_add(struct keep_table *table, const void *key, s
 /* The key comes soon: ask for the memory where the search for it begins. */
 void keep_table_expect(const struct keep_table *table, const void *key, size_t length);
 
-/* Called for a session with a value, or one to be recalled. It takes the value by storing NULL. An error ends the walk. */
+/* For a session with a value, or one to be recalled. It takes a value by storing NULL. An error ends the walk. */
 typedef int keep_session_fn(struct keep_session *session, void *context);
 int keep_table_walk(const struct keep_table *table, keep_session_fn *fn, void *context);
 /* The same for the last time: nothing is found any more, and memory is given back on the way. */

@@ -192,6 +192,34 @@ START_TEST(only_what_has_expired_with_a_lifetime_is_recalled)
 }
 END_TEST
 
+static void expire_meanwhile(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	note(map, key, length, value, why, user);
+	if (why != WW_GONE_CLEARED)
+		return;
+	OK(ww_session_set(map, "meanwhile", 9, value, SEC, NULL));
+	pass(user, SEC + MS);
+}
+
+START_TEST(a_clear_forgets_what_expires_during_it)
+{
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig.of_map.lifetime = 60 * SEC;
+	rig.of_map.gone = expire_meanwhile;
+	rig.of_map.user = &rig;
+	rig_open(&rig);
+	OK(ww_session_recall(rig.map, WHILE));
+	OK(set(&rig, "a", 1, 0));
+	OK(ww_session_clear(rig.map, NULL));
+	assert_last_gone(2, "meanwhile", 1, WW_GONE_EXPIRED);
+	ck_assert_uint_eq(end_of(&rig, "meanwhile"), 0);
+	rig_close(&rig);
+}
+END_TEST
+
 /* ---- Many ------------------------------------------------------------------------------------------------------ */
 
 static const char *name_of(char name[32], int number)
@@ -222,36 +250,56 @@ static int see(const void *key, size_t length, uint64_t end, uint64_t until, voi
 	return (int)seen->count == seen->stops_at ? 42 : 0;
 }
 
+/* In pieces, so that a lock is held only briefly. */
+static int see_all(struct rig *rig, struct seen *seen)
+{
+	uint64_t cursor = 0;
+	int answer;
+
+	seen->count = 0;
+	do {
+		size_t before = seen->count;
+		answer = ww_session_recalled(rig->map, &cursor, see, seen);
+		ck_assert_uint_le(seen->count, before + 8);
+	} while (cursor && !answer);
+	return answer;
+}
+
+static uint64_t dropped_of(struct rig *rig)
+{
+	uint64_t dropped = 4711;
+
+	OK(ww_session_recalls_dropped(rig->map, &dropped));
+	return dropped;
+}
+
 START_TEST(hundreds_are_recalled_and_seen)
 {
+	enum { MANY = 500 };
 	static struct seen seen;
 	struct rig rig;
-	uint64_t dropped = 9;
 	char name[32];
 	size_t before;
 
 	start(&rig);
-	for (int i = 0; i < 500; i++)
+	for (int i = 0; i < MANY; i++)
 		OK(set(&rig, name_of(name, i), 1, SEC));
 	before = stats(&rig).bytes;
 	pass(&rig, SEC + MS);
-	ck_assert_uint_ge(stats(&rig).bytes, before + 500 * 40);
-	OK(ww_session_recalled(rig.map, see, &seen));
-	ck_assert_uint_eq(seen.count, 500);
-	for (int i = 0; i < 500; i++) {
+	ck_assert_uint_ge(stats(&rig).bytes, before + MANY * 40);
+	OK(see_all(&rig, &seen));
+	ck_assert_uint_eq(seen.count, MANY);
+	for (int i = 0; i < MANY; i++) {
 		ck_assert_uint_eq(end_of(&rig, name_of(name, i)), 60 * SEC);
 		ck_assert_uint_eq(seen.times[i], 1);
 	}
-	OK(ww_session_recalls_dropped(rig.map, &dropped));
-	ck_assert_uint_eq(dropped, 0);
-	seen.count = 0;
+	ck_assert_uint_eq(dropped_of(&rig), 0);
 	memset(seen.times, 0, sizeof seen.times);
-	seen.stops_at = 300;
-	ck_assert_int_eq(ww_session_recalled(rig.map, see, &seen), 42);
-	ck_assert_uint_eq(seen.count, 300);
+	seen.stops_at = MANY / 2;
+	ck_assert_int_eq(see_all(&rig, &seen), 42);
+	ck_assert_uint_eq(seen.count, MANY / 2);
 	step(&rig, WHILE - MS);
-	seen.count = 0;
-	OK(ww_session_recalled(rig.map, see, &seen));
+	OK(see_all(&rig, &seen));
 	ck_assert_uint_eq(seen.count, 0);
 	rig_close(&rig);
 }
@@ -261,7 +309,6 @@ START_TEST(beyond_the_bound_those_go_whose_lifetime_goes_on)
 {
 	enum { ENDED = 300, ALL = 19000 };
 	struct rig rig;
-	uint64_t dropped = 0;
 	uint64_t end;
 	uint64_t kept = 0;
 	size_t bytes;
@@ -276,8 +323,8 @@ START_TEST(beyond_the_bound_those_go_whose_lifetime_goes_on)
 	bytes = stats(&rig).bytes;
 	for (int i = 0; i < ALL; i++)
 		kept += ww_session_ended(rig.map, name_of(name, i), strlen(name_of(name, i)), &end) == 1;
-	OK(ww_session_recalls_dropped(rig.map, &dropped));
-	ck_assert_uint_eq(kept + dropped, ALL);
+	/* Those that have ended are all there. */
+	ck_assert_uint_eq(dropped_of(&rig), 0);
 	ck_assert_uint_le(kept, 8192);
 	ck_assert_uint_ge(kept, 8000);
 	for (int i = 0; i < ENDED; i++)
@@ -288,28 +335,81 @@ START_TEST(beyond_the_bound_those_go_whose_lifetime_goes_on)
 		OK(set(&rig, name_of(name, i), 1, SEC));
 	pass(&rig, SEC + MS);
 	ck_assert_uint_le(stats(&rig).bytes, bytes + 4096);
-	OK(ww_session_recalls_dropped(rig.map, &dropped));
-	ck_assert_uint_eq(kept + dropped, ALL);
+	ck_assert_uint_eq(dropped_of(&rig), 0);
+	rig_close(&rig);
+}
+END_TEST
+
+/* All buckets are full of those that have ended. */
+START_TEST(one_whose_lifetime_goes_on_puts_out_none_that_has_ended)
+{
+	enum { ENDED = 40000, ALL = 41000 };
+	struct rig rig;
+	uint64_t end;
+	uint64_t dropped;
+	char name[32];
+
+	start(&rig);
+	for (int i = 0; i < ENDED; i++)
+		OK(ww_session_remember(rig.map, name_of(name, i), strlen(name_of(name, i)), START, START + SEC));
+	dropped = dropped_of(&rig);
+	ck_assert_uint_eq(dropped, ENDED - 8192);
+	for (int i = ENDED; i < ALL; i++) {
+		OK(ww_session_remember(
+		    rig.map, name_of(name, i), strlen(name_of(name, i)), START + SEC, START + 2 * SEC));
+		ck_assert_int_eq(ww_session_ended(rig.map, name, strlen(name), &end), 0);
+	}
+	ck_assert_uint_eq(dropped_of(&rig), dropped);
+	/* Of two that have ended the one goes that would be forgotten first, be it the new one. */
+	OK(ww_session_remember(rig.map, "short", 5, START, START + SEC / 2));
+	ck_assert_uint_eq(dropped_of(&rig), dropped + 1);
+	ck_assert_int_eq(ww_session_ended(rig.map, "short", 5, &end), 0);
+	OK(ww_session_remember(rig.map, "long", 4, START, START + 2 * SEC));
+	ck_assert_uint_eq(dropped_of(&rig), dropped + 2);
+	ck_assert_int_eq(ww_session_ended(rig.map, "long", 4, &end), 1);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_long_key_is_not_recalled)
+{
+	char key[514] = {0};
+	struct rig rig;
+
+	memset(key, 'k', 513);
+	start(&rig);
+	for (size_t length = 512; length <= 513; length++) {
+		size_t bytes = stats(&rig).bytes;
+		uint64_t end;
+		OK(ww_session_put(
+		    rig.map, key, length, (void *)1, &(struct ww_session_order){.lifetime = SEC}, NULL, NULL));
+		pass(&rig, SEC + MS);
+		ck_assert_int_eq(ww_session_ended(rig.map, key, length, &end), length == 512);
+		ck_assert_uint_eq(dropped_of(&rig), length - 512);
+		ck_assert_int_eq(stats(&rig).bytes >= bytes + 512, length == 512);
+	}
 	rig_close(&rig);
 }
 END_TEST
 
 START_TEST(without_memory_it_is_dropped_and_counted)
 {
+	struct ww_session_order second = {.lifetime = SEC};
 	struct rig rig;
-	uint64_t dropped = 0;
 
 	start(&rig);
 	OK(set(&rig, "a", 1, SEC));
+	OK(ww_session_put(rig.map, "ended", 5, (void *)1, &second, NULL, NULL));
 	OK(set(&rig, "b", 1, SEC + SEC / 2));
 	OK(set(&rig, "c", 1, 2 * SEC));
 	rig.memory.exhausted = 1;
 	pass(&rig, SEC + MS);
 	rig.memory.exhausted = 0;
-	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
-	OK(ww_session_recalls_dropped(rig.map, &dropped));
-	ck_assert_uint_eq(dropped, 1);
+	ck_assert_uint_eq(gone_calls(), 2);
+	/* One whose lifetime goes on does not count. */
+	ck_assert_uint_eq(dropped_of(&rig), 1);
 	ck_assert_uint_eq(end_of(&rig, "a"), 0);
+	ck_assert_uint_eq(end_of(&rig, "ended"), 0);
 	pass(&rig, SEC);
 	ck_assert_uint_eq(end_of(&rig, "b"), 60 * SEC);
 	ck_assert_uint_eq(end_of(&rig, "c"), 60 * SEC);
@@ -356,7 +456,8 @@ START_TEST(what_is_out_of_range_is_refused)
 	ck_assert_int_eq(ww_session_ended(rig.map, "a", 1, NULL), WW_EINVAL);
 	ck_assert_int_eq(ww_session_ended(rig.map, NULL, 1, &end), WW_EINVAL);
 	ck_assert_int_eq(ww_session_ended(NULL, "a", 1, &end), WW_EINVAL);
-	ck_assert_int_eq(ww_session_recalled(rig.map, NULL, NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_session_recalled(rig.map, &end, NULL, NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_session_recalled(rig.map, NULL, see, NULL), WW_EINVAL);
 	ck_assert_int_eq(ww_session_recalls_dropped(rig.map, NULL), WW_EINVAL);
 	ck_assert_int_eq(ww_session_remember(rig.map, "a", 1, 0, START + SEC), WW_EINVAL);
 	ck_assert_int_eq(ww_session_remember(rig.map, "a", 1, WW_DRIVER_TIME_MAX + 1, START + SEC), WW_EINVAL);
@@ -379,6 +480,8 @@ END_TEST
 
 TEST_MAIN("session/recall", what_has_ended_stays_ended_for_that_time, a_lifetime_goes_on_in_what_was_idle,
     a_set_that_does_not_ask_begins_anew, a_rename_to_it_is_refused_too,
-    only_what_has_expired_with_a_lifetime_is_recalled, hundreds_are_recalled_and_seen,
-    beyond_the_bound_those_go_whose_lifetime_goes_on, without_memory_it_is_dropped_and_counted,
-    what_another_map_recalled_can_be_remembered, what_is_out_of_range_is_refused)
+    only_what_has_expired_with_a_lifetime_is_recalled, a_clear_forgets_what_expires_during_it,
+    hundreds_are_recalled_and_seen, beyond_the_bound_those_go_whose_lifetime_goes_on,
+    one_whose_lifetime_goes_on_puts_out_none_that_has_ended, a_long_key_is_not_recalled,
+    without_memory_it_is_dropped_and_counted, what_another_map_recalled_can_be_remembered,
+    what_is_out_of_range_is_refused)
