@@ -76,8 +76,13 @@ static int rename_key(struct request *request, int only_if_new)
 		result = data_rename(request->data, &from, &to);
 	if (result == 0)
 		reply_error(request->conn, "ERR no such key");
-	else if (result < 0)
+	else if (result < 0 && result != WW_EBACKWARDS)
 		(void)request_failed(request, result);
+	/* As if it had been renamed, and had ended. */
+	if (result == WW_EBACKWARDS) {
+		event_tell(EVENT_GENERIC, "del", &from);
+		return 1;
+	}
 	if (result != 1)
 		return 0;
 	event_tell(EVENT_GENERIC, "rename_from", &from);

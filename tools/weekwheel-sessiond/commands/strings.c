@@ -122,11 +122,15 @@ static int is_kept(struct request *request, const struct data_key *key, unsigned
 {
 	if (!(flags & TIMES_NX))
 		return 0;
-	if (flags & TIMES_GET)
-		return reply_if_there(request, key);
+	if (flags & TIMES_GET && reply_if_there(request, key))
+		return 1;
 	if (flags & TIMES_LIFETIME ? !data_is_there(request->data, key) : !data_is_taken(request->data, key))
 		return 0;
-	reply_null(request->conn);
+	/* With GET, null means that it was set: a lock would have two holders. */
+	if (flags & TIMES_GET)
+		reply_error(request->conn, "ERR the lifetime of the key has just ended");
+	else
+		reply_null(request->conn);
 	return 1;
 }
 
@@ -158,8 +162,8 @@ void command_set(struct request *request)
 	to.version = entry.version;
 	to.is_anew = (times.flags & TIMES_NX) != 0;
 	error = data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &to, &former);
-	if (error == WW_ESTALE) {
-		/* It has expired since, so there is none now. */
+	if (error == WW_ESTALE || (error == WW_EBACKWARDS && times.flags & TIMES_NX)) {
+		/* It has expired since, so there is none now; or what NX is answered by has ended since. */
 		command_set(request);
 		return;
 	}

@@ -265,7 +265,7 @@ int data_rename(struct data *data, const struct data_key *key, const struct data
 	error = ww_session_rename(
 	    data_map(data, key->database), key->bytes, key->length, to->bytes, to->length, &order, NULL, &former);
 	if (error == WW_EBACKWARDS)
-		return data_delete(data, key);
+		return data_delete(data, key) ? error : 0;
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep && !former)

@@ -278,8 +278,8 @@ int data_delete(struct data *data, const struct data_key *key);
 /* The same, and return the value, to be freed, or NULL. */
 struct value *data_take(struct data *data, const struct data_key *key);
 /*
- * What has the name `to` goes. Returns 1, or 0 if there is no entry, or a WW_E*. Both stripes are held. If `to` has ended
- * lately and stays ended, the entry ends.
+ * What has the name `to` goes. Returns 1, or 0 if there is no entry, or a WW_E*. Both stripes are held. WW_EBACKWARDS: `to`
+ * has ended lately and stays ended, and so the entry was deleted.
  */
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to);
 /* Of the databases from the first to the last. All stripes are held. What has expired by then is told as ever. */

@@ -78,6 +78,15 @@ static void end(const struct load *load, struct keep_session *session, uint64_t 
 
 _Static_assert(KEEP_GONE == DATA_NEVER, "without a lifetime there is nothing to recall");
 
+/* One whose lifetime was over by then is recalled, though it was deleted as well. */
+static void take(const struct load *load, struct keep_session *session)
+{
+	if (session->end <= load->time)
+		end(load, session, session->end);
+	else
+		erase(session);
+}
+
 /* ---- What changes a session */
 
 static struct keep_session *find(const struct load *load, const struct keep_entry *entry)
@@ -191,6 +200,35 @@ static int load_wait(struct load *load, const struct keep_entry *entry)
 	if (session && item.why == WW_GONE_EXPIRED && disk_end(session) <= (uint64_t)item.deadline_ms + 1)
 		end(load, session, (uint64_t)item.deadline_ms);
 	return outbox_restore(load->keep->config.outbox, &item);
+}
+
+/* ---- What was cleared */
+
+struct clearing {
+	const struct load *load;
+	size_t recalled;
+};
+
+static int clear_session(struct keep_session *session, void *context)
+{
+	struct clearing *clearing = context;
+
+	if (session->value)
+		take(clearing->load, session);
+	if (session->end != KEEP_GONE && session->deadline <= clearing->load->time)
+		erase(session);
+	clearing->recalled += session->end != KEEP_GONE;
+	return WW_OK;
+}
+
+/* What has ended stays so. The memory of all the others is not needed any more. */
+static void clear(const struct load *load, struct keep_table *table)
+{
+	struct clearing clearing = {load, 0};
+
+	(void)keep_table_walk(table, clear_session, &clearing);
+	if (!clearing.recalled)
+		keep_table_clear(table);
 }
 
 /* ---- What has expired */
@@ -342,16 +380,13 @@ static int load_entry(struct load *load, const struct keep_entry *entry)
 	if (entry->kind == KEEP_ENDED)
 		return load_ended(load, entry);
 	if (entry->kind == KEEP_CLEAR)
-		keep_table_clear(&load->table[entry->database]);
+		clear(load, &load->table[entry->database]);
 	/* What is not there was deleted later, and the image knows. */
 	session = find(load, entry);
 	if (session && entry->kind == KEEP_TOUCH)
 		set_times(session, entry);
-	/* One whose lifetime was over is recalled, though it was deleted as well. */
-	if (session && entry->kind == KEEP_ERASE && session->end <= load->time)
-		end(load, session, session->end);
-	else if (session && entry->kind == KEEP_ERASE)
-		erase(session);
+	if (session && entry->kind == KEEP_ERASE)
+		take(load, session);
 	return WW_OK;
 }
 

@@ -131,6 +131,28 @@ class Keep(Case):
                             equal(a.ask("FLUSHALL") if waits == 2 else a.ask("SET", "other", "x"), OK)
                             server.stop(how)
 
+    def test_what_has_ended_stays_ended_over_a_flush(self):
+        options = ["--data", "data", "--clock", "virtual", "--lifetime", "60s", "--keep-lifetimes"]
+        for saves in "", "before", "after":
+            for how in signal.SIGKILL, signal.SIGTERM:
+                with Sessiond(*options) as server, server.client() as a:
+                    equal(a.ask("SET", "ended", "x", "EX", 100) + a.ask("SET", "gone", "x", "EX", 100, "LIFETIME", 70), OK + OK)
+                    equal(a.ask("ADVANCE", 60000) + a.ask("SET", "there", "x", "EX", 100), OK + OK)
+                    equal(a.ask("SAVE") if saves == "before" else OK, OK)
+                    # Twice: the second one has nothing but what is recalled.
+                    equal(a.ask("FLUSHALL") + a.ask("FLUSHALL") + a.ask("SET", "other", "x"), 3 * OK)
+                    equal(a.ask("SAVE") if saves == "after" else OK, OK)
+                    server.stop(how)
+                for waits in 0, 59, 2:
+                    with Sessiond(*options[:3], f"virtual:{waits}", *options[4:]) as server, server.client() as a:
+                        for key in "ended", "gone", "there":
+                            equal(a.ask("SET", key, "late"), OK)
+                        there = a.ask("EXISTS", "ended") + a.ask("EXISTS", "gone", "there")
+                        equal((saves, how, waits, there), (saves, how, waits, b":%d\r\n:2\r\n" % (waits == 2)))
+                        # The disk learns of the time.
+                        equal(a.ask("FLUSHALL") if waits == 2 else a.ask("DEL", "gone", "there"), OK if waits == 2 else b":2\r\n")
+                        server.stop(how)
+
     def test_what_a_failed_sync_has_lost_is_written_again(self):
         """Memory has it, and the system takes it for clean. A server that starts on it must not trust a sync alone."""
         os.mkdir("data")
