@@ -225,6 +225,14 @@ class Refused(Case):
                                (["--listen", "127.0.0.1:0", "redis://a"], "listen")):
             matches(pattern, run(2, EXPIRER, *words).err)
 
+    def test_no_message_shows_a_password(self):
+        with open("twice", "w", encoding="utf-8") as file:
+            file.write("redis = redis://u:pw1@a\nredis = redis://u:pw2@b\n")
+        for words in (["redis://u:pw1@a", "redis://u:pw2@b"], ["--redis=redis://u:pw1@a", "redis://u:pw2@b"],
+                      ["--redis=redis://u:pw1@a", "--redis=redis://u:pw2@b"], ["--config=twice"], ["http://u:pw1@a"]):
+            said = run(2, EXPIRER, *words).err
+            check("pw" not in said, said)
+
 
 class Settings(Case):
     def test_a_file_and_a_password(self):

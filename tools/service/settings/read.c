@@ -112,19 +112,20 @@ static int read_option(struct service_settings *settings, const struct options *
 		    options, "'%s': expected only options, such as %s", options->value, settings->server->option);
 	given.setting = id == OPTIONS_OPERAND ? row_named(settings->server, settings->server->operand)
 	                                      : row(settings->server, (size_t)id - 1);
+	/* The value may have a password, which no message shows. */
 	if (id == OPTIONS_OPERAND && settings_has(settings, given.setting->name))
-		return options_fail(
-		    options, "'%s': %s is given already; expected only one", options->value, given.setting->argument);
+		return options_fail(options, "%s is given already; expected only one", given.setting->argument);
 	settings_give(settings, given.setting->name);
 	return settings_take(settings, &given);
 }
 
-static int read_arguments(struct service_settings *settings, char **arguments)
+/* *seen has the options that were given before, and gets these. */
+static int read_arguments(struct service_settings *settings, char **arguments, uint64_t *seen)
 {
 	struct option table[SETTINGS_MOST];
 	int repeats[SETTINGS_MOST + 1] = {0};
 	struct options options = {
-	    .command = message_program, .table = table, .arguments = arguments, .repeats = repeats};
+	    .command = message_program, .table = table, .arguments = arguments, .repeats = repeats, .given = *seen};
 	const struct setting *setting;
 	size_t repeat = 0;
 	int result = 0;
@@ -139,6 +140,7 @@ static int read_arguments(struct service_settings *settings, char **arguments)
 	}
 	while (result == 0 && (id = options_next(&options)) != OPTIONS_END)
 		result = read_option(settings, &options, id);
+	*seen = options.given;
 	return result;
 }
 
@@ -155,7 +157,7 @@ static char *trim(char *text)
 }
 
 /* Read the option of "name = value" as "--name=value". */
-static int read_line(struct service_settings *settings, char *line)
+static int read_line(struct service_settings *settings, char *line, uint64_t *seen)
 {
 	char *option = settings_keep(strlen(line) + 4);
 	char *value = strchr(line, '=');
@@ -166,17 +168,18 @@ static int read_line(struct service_settings *settings, char *line)
 		*value++ = 0;
 	sprintf(option, "--%s%s%s", trim(line), value ? "=" : "", value ? trim(value) : "");
 	return strncmp(option, "--config", 8) == 0 ? message_error("a configuration file cannot name another")
-	                                           : read_arguments(settings, (char *[]){option, NULL});
+	                                           : read_arguments(settings, (char *[]){option, NULL}, seen);
 }
 
 static int read_lines(struct service_settings *settings, const char *path, char *text)
 {
+	uint64_t seen = 0;
 	int result = 0;
 
 	for (int number = 1; text && result == 0; number++) {
 		char *line = trim(strsep(&text, "\n"));
 
-		result = *line && *line != '#' ? read_line(settings, line) : 0;
+		result = *line && *line != '#' ? read_line(settings, line, &seen) : 0;
 		if (result < 0)
 			message_error(
 			    "that is line %d of %s, where options have no dashes, such as: verbose", number, path);
@@ -237,10 +240,11 @@ static int check(struct service_settings *settings)
 int service_settings_read(const struct settings_server *server, void *to, char **arguments)
 {
 	struct service_settings *settings = to;
+	uint64_t seen = 0;
 	int result;
 
 	settings->server = server;
-	result = set_defaults(settings) == 0 ? read_arguments(settings, arguments) : -1;
+	result = set_defaults(settings) == 0 ? read_arguments(settings, arguments, &seen) : -1;
 	if (result != 0)
 		return 1 + (result < 0 ? WRONG : 0);
 	result = check(settings);

@@ -166,6 +166,8 @@ START_TEST(a_file_has_an_option_a_line)
 	ck_assert_int_eq(read_file("flag = 1\n"), WRONG);
 	ck_assert_int_eq(read_file("--flag\n"), WRONG);
 	ck_assert_int_eq(read_file("config = x\n"), WRONG);
+	ck_assert_int_eq(read_file("size = 4K\nname = a\nsize = 5K\n"), WRONG);
+	ck_assert_int_eq(read_file("listen = 127.0.0.1:1\nlisten = 127.0.0.1:2\n"), FINE);
 	ck_assert_int_eq(read_file("time = 1s\n"), WRONG);
 	ck_assert_int_eq(read_file("version\n"), ENDS);
 }
