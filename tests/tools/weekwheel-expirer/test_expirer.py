@@ -107,6 +107,62 @@ class Times(Case):
                 ends.wait("key", *(f"key:{i}" for i in range(KEYS)))
 
 
+class DeafRedis:
+    """A server that answers as Redis until it is asked for many long keys at once, and then reads no more."""
+
+    KEYS, LENGTH = 256, 60_000
+
+    def __init__(self, times=b":-2\r\n"):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"redis://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.ended = threading.Event()
+        self.answers = {b"HELLO": encoded("server", "redis", "mode", "standalone", "role", "master"), b"CLIENT": b":1\r\n",
+                        b"SUBSCRIBE": b"*3\r\n$9\r\nsubscribe\r\n$20\r\n__redis__:invalidate\r\n:1\r\n", b"EXISTS": b":0\r\n",
+                        b"PEXPIRETIME": times, b"PING": b"+PONG\r\n", b"TIME": encoded("1700000000", "0")}
+        self.scans = 0
+        self.threads = []
+
+    def __enter__(self):
+        self.threads.append(threading.Thread(target=self.accept))
+        self.threads[0].start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        close_listener(self.listener)
+        for thread in self.threads:
+            thread.join()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            self.threads.append(threading.Thread(target=self.serve, args=(client,)))
+            self.threads[-1].start()
+
+    def scan(self):
+        """The first is a try."""
+        self.scans += 1
+        count = 0 if self.scans == 1 else self.KEYS
+        return b"*2\r\n$1\r\n0\r\n" + encoded(*(f"{i:0{self.LENGTH}}" for i in range(count)))
+
+    def serve(self, client):
+        with client, client.makefile("rb") as stream:
+            try:
+                while head := stream.readline():
+                    words = []
+                    for _ in range(int(head[1:])):
+                        words.append(stream.read(int(stream.readline()[1:]) + 2)[:-2])
+                    if self.scans > 1 and words[0] == b"PEXPIRETIME":
+                        self.ended.wait()
+                        return
+                    client.sendall(self.scan() if words[0] == b"SCAN" else self.answers[words[0]])
+            except OSError:
+                pass
+
+
 class Faults(Case):
     def test_a_flush_begins_a_pass(self):
         with Lazy() as redis, Ends(redis) as ends, Expirer(redis.url) as expirer:
@@ -119,6 +175,10 @@ class Faults(Case):
             until(lambda: expirer.metric("known") == 0, "none is known")
             redis.ask("SET", "after", "v", "PX", 50)
             ends.wait("after")
+
+    def test_redis_that_loads_is_asked_again(self):
+        with DeafRedis(b"-LOADING Redis is loading the dataset in memory\r\n") as redis, Expirer(redis.url) as expirer:
+            expirer.hear("PEXPIRETIME.*LOADING")
 
     def test_redis_starts_anew(self):
         with Lazy() as redis, Expirer(redis.url) as expirer:
@@ -209,6 +269,7 @@ class Refused(Case):
                                 ("blind", ("~sess:*", "+@all", "allchannels"))):
                 redis.ask("ACL", "SETUSER", name, "on", ">secret", *rules)
                 self.refused(f"redis://{name}:secret@127.0.0.1:{redis.port}", "NOPERM .*: check user, password and rights")
+            self.refused(f"redis://blind:secret@127.0.0.1:{redis.port}", "rights.*; the key that was tried is 'cart:'", "--match=cart:*")
             self.refused(f"redis://deaf:wrong@127.0.0.1:{redis.port}", "WRONGPASS .*: check user, password and rights")
             redis.ask("CONFIG", "SET", "requirepass", "secret")
             self.refused(redis.url, "NOAUTH .*: check user, password and rights")

@@ -171,13 +171,6 @@ static const char *keep_alive(struct expirer_node *node, uint64_t now)
 
 /* ---- Waiting */
 
-static int is_ended(const struct expirer_node *node)
-{
-	struct pollfd polled = {.fd = node->wake, .events = POLLIN};
-
-	return poll(&polled, 1, 0) > 0;
-}
-
 /* Wait until something can be done. Returns which of the connections can, or -1: the thread ends. */
 static int wait_for(struct expirer_node *node, uint64_t until)
 {
@@ -268,10 +261,10 @@ static void *run(void *context)
 	uint64_t pause = BACKOFF_FIRST_MS;
 	int is_open = node->talk.line != NULL;
 
-	while (!is_ended(node)) {
+	while (!talk_is_ended(node->wake)) {
 		const char *why = NULL;
 
-		if (is_open || talk_open(&node->talk, &node->config) == TALK_WORKS) {
+		if (is_open || talk_open(&node->talk, &node->config, node->wake) == TALK_WORKS) {
 			uint64_t began = now_ns();
 
 			connected(node);
@@ -286,7 +279,7 @@ static void *run(void *context)
 			show(node);
 			talk_close(&node->talk);
 			state_end("silent", "Redis at %s is lost.", node->place);
-		} else {
+		} else if (!talk_is_ended(node->wake)) {
 			say_lost(node, node->talk.why);
 		}
 		is_open = 0;
@@ -330,7 +323,7 @@ static int start(struct expirer_node *node)
 		return message_error("no memory, or no descriptor");
 	if (ww_redis_line_read(node->config.url, node->place, &node->db, &why))
 		return message_error("%s", why);
-	switch (talk_open(&node->talk, &node->config)) {
+	switch (talk_open(&node->talk, &node->config, node->wake)) {
 	case TALK_WRONG:
 		return message_error("Redis at %s: %s", node->place, node->talk.why);
 	case TALK_AGAIN:

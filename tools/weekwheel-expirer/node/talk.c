@@ -2,6 +2,7 @@
 #include "tools/weekwheel-expirer/node/talk.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,23 +43,46 @@ static enum talk_result judge_error(struct talk *talk, int error)
 	}
 }
 
-/* Send a command that may not fail. */
+int talk_is_ended(int wake)
+{
+	struct pollfd polled = {.fd = wake, .events = POLLIN};
+
+	return poll(&polled, 1, 0) > 0;
+}
+
+/* Send a command. Its answer may be an error. */
+static enum talk_result ask(
+    struct talk *talk, struct redis_line *line, size_t argc, const char *const *argv, struct redisReply **reply)
+{
+	int error;
+
+	if (talk_is_ended(talk->wake))
+		return TALK_AGAIN;
+	error = ww_redis_line_call(line, argc, argv, time_now(CLOCK_MONOTONIC) + open_ns, reply);
+	if (error)
+		(void)snprintf(talk->why, sizeof talk->why, "%s", ww_redis_line_why(line));
+	return error ? TALK_AGAIN : TALK_WORKS;
+}
+
+/* Judge the answer to a command that may not fail, and free one that is an error. */
+static enum talk_result judge_answer(struct talk *talk, const char *command, struct redisReply *reply)
+{
+	char text[200];
+	int error = ww_redis_line_judge(reply, text, sizeof text);
+
+	if (!error)
+		return TALK_WORKS;
+	(void)snprintf(talk->why, sizeof talk->why, "it answers %s with \"%s\"", command, text);
+	ww_redis_line_free(reply);
+	return judge_error(talk, error);
+}
+
 static enum talk_result call(
     struct talk *talk, struct redis_line *line, size_t argc, const char *const *argv, struct redisReply **reply)
 {
-	int error = ww_redis_line_call(line, argc, argv, time_now(CLOCK_MONOTONIC) + open_ns, reply);
-	char text[200];
+	enum talk_result result = ask(talk, line, argc, argv, reply);
 
-	if (error) {
-		(void)snprintf(talk->why, sizeof talk->why, "%s", ww_redis_line_why(line));
-		return TALK_AGAIN;
-	}
-	error = ww_redis_line_judge(*reply, text, sizeof text);
-	if (!error)
-		return TALK_WORKS;
-	(void)snprintf(talk->why, sizeof talk->why, "it answers %s with \"%s\"", argv[0], text);
-	ww_redis_line_free(*reply);
-	return judge_error(talk, error);
+	return result == TALK_WORKS ? judge_answer(talk, argv[0], *reply) : result;
 }
 
 /* ---- What is there */
@@ -152,33 +176,51 @@ static const char *probe(const struct talk *talk)
 	return *talk->prefix ? talk->prefix : "weekwheel-expirer";
 }
 
-/* PEXPIRETIME came with Redis 7. */
+/* PEXPIRETIME came with Redis 7. Any other error, such as LOADING, says nothing about it. */
+static int is_missing(const struct redisReply *reply)
+{
+	static const char unknown[] = "ERR unknown command";
+	static const char denied[] = "NOPERM ";
+
+	return reply->type == REDIS_REPLY_ERROR && (strncmp(reply->str, unknown, sizeof unknown - 1) == 0 ||
+	                                               strncmp(reply->str, denied, sizeof denied - 1) == 0);
+}
+
 static enum talk_result find_times(struct talk *talk)
 {
+	const char *const argv[] = {"PEXPIRETIME", probe(talk)};
 	struct redisReply *reply;
-	int error = ww_redis_line_call(
-	    talk->line, 2, (const char *[]){"PEXPIRETIME", probe(talk)}, time_now(CLOCK_MONOTONIC) + open_ns, &reply);
+	enum talk_result result = ask(talk, talk->line, 2, argv, &reply);
 
-	if (error)
-		return TALK_AGAIN;
-	talk->has_times = reply->type == REDIS_REPLY_INTEGER;
-	ww_redis_line_free(reply);
-	return TALK_WORKS;
+	if (result != TALK_WORKS)
+		return result;
+	talk->has_times = !is_missing(reply);
+	if (talk->has_times)
+		result = judge_answer(talk, argv[0], reply);
+	if (result == TALK_WORKS)
+		ww_redis_line_free(reply);
+	return result;
 }
 
 /* Each request, once: what is not allowed shows now. */
 static enum talk_result try_rights(struct talk *talk)
 {
-	const char *const tries[][2] = {{"TIME", NULL}, {"EXISTS", probe(talk)},
-	    {talk->has_times ? "PEXPIRETIME" : "PTTL", probe(talk)}, {"SCAN", "0"}};
+	const char *const key = probe(talk);
+	const char *const tries[][2] = {
+	    {"TIME", NULL}, {"EXISTS", key}, {talk->has_times ? "PEXPIRETIME" : "PTTL", key}, {"SCAN", "0"}};
 	enum talk_result result = TALK_WORKS;
 
 	for (size_t i = 0; i < sizeof tries / sizeof *tries && result == TALK_WORKS; i++) {
 		struct redisReply *reply;
+		size_t length;
 
 		result = call(talk, talk->line, tries[i][1] ? 2 : 1, tries[i], &reply);
 		if (result == TALK_WORKS)
 			ww_redis_line_free(reply);
+		length = strlen(talk->why);
+		if (result == TALK_WRONG && tries[i][1] == key)
+			(void)snprintf(
+			    talk->why + length, sizeof talk->why - length, "; the key that was tried is '%s'", key);
 	}
 	return result;
 }
@@ -195,6 +237,8 @@ static enum talk_result connect_both(struct talk *talk, const struct node_config
 	uint64_t deadline = time_now(CLOCK_MONOTONIC) + open_ns;
 	int error = ww_redis_line_open(&talk->line, &line, deadline, talk->why);
 
+	if (!error && talk_is_ended(talk->wake))
+		return TALK_AGAIN;
 	if (!error)
 		error = ww_redis_line_open(&talk->ear, &line, deadline, talk->why);
 	return error ? judge_error(talk, error) : TALK_WORKS;
@@ -210,11 +254,11 @@ static void keep_prefix(struct talk *talk, const char *match)
 	talk->prefix[length] = 0;
 }
 
-enum talk_result talk_open(struct talk *talk, const struct node_config *config)
+enum talk_result talk_open(struct talk *talk, const struct node_config *config, int wake)
 {
 	enum talk_result result;
 
-	*talk = (struct talk){.line = NULL};
+	*talk = (struct talk){.wake = wake};
 	keep_prefix(talk, config->match ? config->match : "");
 	result = connect_both(talk, config);
 	if (result == TALK_WORKS)

@@ -9,6 +9,7 @@
 struct talk {
 	struct redis_line *line;
 	struct redis_line *ear;
+	int wake;         /* see talk_open */
 	int has_times;    /* PEXPIRETIME */
 	char prefix[256]; /* of the keys that count */
 	char why[REDIS_LINE_WHY + 300];
@@ -20,8 +21,12 @@ enum talk_result {
 	TALK_WRONG  /* nothing but a change there or here repairs it */
 };
 
-/* Open both, find out what is there, and let changes be told. `why` gets what is wrong, and the remedy. */
-enum talk_result talk_open(struct talk *talk, const struct node_config *config);
+/*
+ * Open both, find out what is there, and let changes be told. `why` gets what is wrong, and the remedy. Each command
+ * waits for some seconds at most; none is sent any more when `wake`, an eventfd, can be read.
+ */
+enum talk_result talk_open(struct talk *talk, const struct node_config *config, int wake);
+int talk_is_ended(int wake);
 void talk_close(struct talk *talk);
 
 /* Take the names of changed keys out of a reply at the ear. Returns 0, -1 without memory, or 1: all may have changed. */
