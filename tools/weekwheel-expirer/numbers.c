@@ -46,15 +46,21 @@ static int add_keys(struct buffer *out, const struct keeper_stats *stats)
 	       add(out, "too-long", 1, "Keys too long to be kept.", stats->too_long) || add_late(out, stats);
 }
 
+static int add_waiting(struct buffer *out, const struct node_numbers *numbers)
+{
+	return add(out, "waiting", 0, "Keys that wait to be looked up.", numbers->waiting) ||
+	       add(out, "waiting-bytes", 0, "Memory that they take.", numbers->waiting_bytes);
+}
+
 static enum MHD_Result serve_metrics(const struct site_request *request)
 {
 	const struct expirer *expirer = request->context;
-	struct keeper_stats stats;
+	struct node_numbers numbers;
 	struct buffer out = {0};
 
-	node_stats(expirer->node, &stats);
+	node_read_numbers(expirer->node, &numbers);
 	if (site_metrics(&expirer->site, time_now(CLOCK_MONOTONIC) - expirer->started, &out) ||
-	    add_keys(&out, &stats)) {
+	    add_keys(&out, &numbers.keeper) || add_waiting(&out, &numbers)) {
 		buffer_free(&out);
 		return reply_text(request->client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(WW_ENOMEM));
 	}
@@ -64,11 +70,11 @@ static enum MHD_Result serve_metrics(const struct site_request *request)
 static void add_health(void *context, struct health *health)
 {
 	const struct expirer *expirer = context;
-	struct keeper_stats stats;
+	struct node_numbers numbers;
 
 	health_states(health);
-	node_stats(expirer->node, &stats);
-	if (stats.is_exact)
+	node_read_numbers(expirer->node, &numbers);
+	if (numbers.keeper.is_exact || state_is("behind"))
 		return;
 	health->stops |= STATE_STOPS_READING;
 	health_reason(

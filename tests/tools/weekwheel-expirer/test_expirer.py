@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import threading
+import time
 import unittest
 
 from expirer import EXPIRER, Ends, Expirer, Lazy
@@ -171,10 +172,43 @@ class Faults(Case):
             until(lambda: expirer.metric("known") == KEYS, "all are known")
             redis.ask("FLUSHALL")
             expirer.hear("A database was flushed")
-            expirer.exact(2)
-            until(lambda: expirer.metric("known") == 0, "none is known")
+            until(lambda: expirer.metric("exact") == 1 and expirer.metric("known") == 0, "none is known")
             redis.ask("SET", "after", "v", "PX", 50)
             ends.wait("after")
+
+    def test_many_flushes_begin_few_passes_and_are_told_once(self):
+        with Lazy() as redis, Expirer(redis.url) as expirer:
+            expirer.exact()
+            began = time.monotonic()
+            for _ in range(50):
+                redis.ask("FLUSHDB")
+                redis.ask("PING")
+            until(lambda: expirer.metric("passes_total") > 1, "a pass begins")
+            # No more than one a second, besides the first pass.
+            check(expirer.metric("passes_total") <= 2 + time.monotonic() - began, expirer.said)
+            equal(expirer.said.count("was flushed"), 1)
+            equal(expirer.said.count("Exact from now on"), 1)
+
+    def test_changes_that_wait_make_it_not_exact(self):
+        with Lazy() as redis, Expirer(redis.url) as expirer:
+            expirer.exact()
+            pipeline(redis, [("SET", f"key:{i}", "v", "EX", 1000) for i in range(5 * OTHERS)])
+            redis.process.send_signal(signal.SIGSTOP)
+            expirer.hear("has waited for a second")
+            equal(expirer.metric("exact"), 0)
+            check(expirer.metric("waiting") > 0 and expirer.metric("waiting_bytes") > 0, "they are counted")
+            status, text = expirer.get("/readyz")
+            equal(status, 503)
+            matches("has waited for a second", text)
+            redis.process.send_signal(signal.SIGCONT)
+            expirer.hear("are looked up in time again")
+            until(lambda: expirer.metric("exact") == 1 and expirer.metric("waiting") == 0, "none waits")
+
+    def test_it_ends_while_redis_takes_nothing(self):
+        with DeafRedis() as redis, Expirer(redis.url) as expirer:
+            expirer.hear("has been silent")
+            equal(expirer.stop(), 0)
+            check("is lost" not in expirer.said, expirer.said)
 
     def test_redis_that_loads_is_asked_again(self):
         with DeafRedis(b"-LOADING Redis is loading the dataset in memory\r\n") as redis, Expirer(redis.url) as expirer:

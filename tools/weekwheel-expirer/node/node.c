@@ -22,6 +22,12 @@
 
 /* Silence, in ns: after the first the ear is pinged and a state begins, after the second the connections are lost. */
 enum { QUIET_MS = 1000, LOST_MS = 10000 };
+/* A change that has waited for longer may make a key end late. */
+enum { BEHIND_MS = 1000 };
+/* Flushes begin a pass once in this time. */
+enum { FLUSH_MS = 1000 };
+/* A smaller step of Redis's clock is slewing, which no one has to hear of. */
+enum { STEP_MS = 50 };
 enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 2000 };
 /* Bytes of keys that wait. Beyond them the ear is not read, and Redis cuts it off if that goes on. */
 static const size_t waiting_most = (size_t)64 << 20;
@@ -32,14 +38,19 @@ struct expirer_node {
 	unsigned db;
 	struct talk talk;
 	struct keeper keeper;
-	int was_exact;
-	uint64_t began;    /* the pass */
-	uint64_t heard[2]; /* when something came at the line, and at the ear */
-	uint64_t pinged;   /* when the ear was; 0: it owes no answer */
+	int is_awaited;     /* the log tells when it is exact */
+	int is_appended;    /* something is to be sent at once */
+	int is_flushed;     /* a pass is to begin */
+	int is_behind;      /* the oldest change has waited for too long */
+	uint64_t marked;    /* how many keys had begun to wait */
+	uint64_t marked_at; /* at that time */
+	uint64_t began;     /* the pass */
+	uint64_t heard[2];  /* when something came at the line, and at the ear */
+	uint64_t pinged;    /* when the ear was; 0: it owes no answer */
 	pthread_t thread;
 	int wake; /* an eventfd that ends the thread */
 	pthread_mutex_t lock;
-	struct keeper_stats shown; /* under the lock */
+	struct node_numbers shown; /* under the lock */
 };
 
 static uint64_t now_ns(void)
@@ -51,6 +62,7 @@ static int append(void *context, size_t argc, const char *const *argv, const siz
 {
 	struct expirer_node *node = context;
 
+	node->is_appended = 1;
 	return ww_redis_line_append(node->talk.line, argc, argv, lengths);
 }
 
@@ -64,42 +76,39 @@ static void say_lost(const struct expirer_node *node, const char *why)
 
 static void say_exact(struct expirer_node *node)
 {
-	if (node->keeper.is_exact == node->was_exact)
+	if (!node->is_awaited || !node->keeper.is_exact)
 		return;
-	node->was_exact = node->keeper.is_exact;
-	if (node->was_exact)
-		message_info("Exact from now on: %zu keys have a deadline, found in %.1f s.",
-		    deadlines_count(node->keeper.deadlines), (double)(now_ns() - node->began) / 1e9);
-}
-
-static void say_pass(struct expirer_node *node, const char *why)
-{
-	node->was_exact = 0;
-	node->began = now_ns();
-	message_info(
-	    "%s: going through the keys of database %u. Keys that are not found yet may end late.", why, node->db);
+	node->is_awaited = 0;
+	message_info("Exact from now on: %zu keys have a deadline, found in %.1f s.",
+	    deadlines_count(node->keeper.deadlines), (double)(now_ns() - node->began) / 1e9);
 }
 
 static void say_step(struct expirer_node *node)
 {
-	if (!node->keeper.step_ns)
-		return;
-	message_warning("The clock of Redis at %s was stepped by %+.3f s. It is followed.", node->place,
-	    (double)node->keeper.step_ns / 1e9);
+	int64_t step = node->keeper.step_ns;
+
 	node->keeper.step_ns = 0;
+	if (step > STEP_MS * (int64_t)MS || step < -STEP_MS * (int64_t)MS)
+		message_warning("The clock of Redis at %s was stepped by %+.3f s. It is followed.", node->place,
+		    (double)step / 1e9);
 }
 
 static void show(struct expirer_node *node)
 {
+	const struct waiting *waiting = &node->keeper.waiting;
+
 	pthread_mutex_lock(&node->lock);
-	keeper_read_stats(&node->keeper, &node->shown);
+	keeper_read_stats(&node->keeper, &node->shown.keeper);
+	node->shown.keeper.is_exact &= !node->is_behind;
+	node->shown.waiting = waiting->added - waiting->dropped;
+	node->shown.waiting_bytes = waiting->end - waiting->head;
 	pthread_mutex_unlock(&node->lock);
 }
 
-void node_stats(struct expirer_node *node, struct keeper_stats *stats)
+void node_read_numbers(struct expirer_node *node, struct node_numbers *numbers)
 {
 	pthread_mutex_lock(&node->lock);
-	*stats = node->shown;
+	*numbers = node->shown;
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -127,6 +136,14 @@ static const char *take_line(struct expirer_node *node)
 	return why;
 }
 
+static void hear_flush(struct expirer_node *node)
+{
+	node->is_flushed = 1;
+	state_seen("flush",
+	    "A database was flushed at %s: the keys of database %u are gone through again, at most once a second.",
+	    node->place, node->db);
+}
+
 static const char *take_ear(struct expirer_node *node)
 {
 	struct redisReply *reply;
@@ -141,18 +158,59 @@ static const char *take_ear(struct expirer_node *node)
 		ww_redis_line_free(reply);
 		if (result < 0)
 			return "no memory";
-		if (result > 0) {
-			keeper_pass(&node->keeper, now_ns());
-			say_pass(node, "A database was flushed");
-		}
+		if (result > 0)
+			hear_flush(node);
 	}
 	return NULL;
+}
+
+/* ---- Being late */
+
+/* Keys wait in order: if one that waited at the mark still does, it has since then. */
+static void watch_waiting(struct expirer_node *node, uint64_t now)
+{
+	const struct waiting *waiting = &node->keeper.waiting;
+	int is_late = now - node->marked_at > BEHIND_MS * MS;
+
+	if (waiting->dropped < node->marked && is_late && !node->is_behind) {
+		node->is_behind = 1;
+		state_begin("behind", STATE_STOPS_READING,
+		    "The oldest change of a key at %s has waited for a second to be looked up. Changed keys may end late.",
+		    node->place);
+	}
+	if (waiting->dropped < node->marked)
+		return;
+	if (node->is_behind && (!is_late || waiting_is_empty(waiting))) {
+		node->is_behind = 0;
+		state_end("behind", "Changes of keys at %s are looked up in time again.", node->place);
+	}
+	node->marked = waiting->added;
+	node->marked_at = now;
+}
+
+static void follow_flush(struct expirer_node *node, uint64_t now)
+{
+	if (!node->is_flushed || now - node->began < FLUSH_MS * MS)
+		return;
+	node->is_flushed = 0;
+	node->began = now;
+	keeper_pass(&node->keeper, now);
+}
+
+/* Whether the ear is left unread. */
+static int is_deaf(const struct expirer_node *node)
+{
+	return node->keeper.waiting.end - node->keeper.waiting.head > waiting_most;
 }
 
 static const char *keep_alive(struct expirer_node *node, uint64_t now)
 {
 	uint64_t silent = node->keeper.kind != KEEPER_IDLE ? now - node->keeper.sent : 0;
 
+	if (is_deaf(node)) {
+		node->heard[1] = now;
+		node->pinged = 0;
+	}
 	if (node->pinged && now - node->pinged > silent)
 		silent = now - node->pinged;
 	if (silent > LOST_MS * MS)
@@ -174,10 +232,9 @@ static const char *keep_alive(struct expirer_node *node, uint64_t now)
 /* Wait until something can be done. Returns which of the connections can, or -1: the thread ends. */
 static int wait_for(struct expirer_node *node, uint64_t until)
 {
-	size_t bytes = node->keeper.waiting.end - node->keeper.waiting.head;
 	struct pollfd polled[3] = {
 	    {.fd = ww_redis_line_fd(node->talk.line), .events = ww_redis_line_events(node->talk.line)},
-	    {.fd = bytes > waiting_most ? -1 : ww_redis_line_fd(node->talk.ear),
+	    {.fd = is_deaf(node) ? -1 : ww_redis_line_fd(node->talk.ear),
 	        .events = ww_redis_line_events(node->talk.ear)},
 	    {.fd = node->wake, .events = POLLIN}};
 	uint64_t now = now_ns();
@@ -208,26 +265,38 @@ static const char *move(struct expirer_node *node, int which)
 	return why;
 }
 
+/* Append the next request, send it at once, and wait until something can be done. Returns what wait_for does. */
+static int step(struct expirer_node *node, const char **why)
+{
+	uint64_t now = now_ns();
+	uint64_t again;
+
+	if (keeper_next(&node->keeper, now, &again) != 0)
+		*why = "no memory";
+	else
+		*why = keep_alive(node, now);
+	if (!*why && node->is_appended) {
+		*why = move(node, 1);
+		/* The answer may be here already. */
+		again = node->keeper.kind == KEEPER_IDLE ? now : again;
+	}
+	node->is_appended = 0;
+	return *why ? 0 : wait_for(node, again < now + QUIET_MS * MS / 4 ? again : now + QUIET_MS * MS / 4);
+}
+
 /* Keep the deadlines while the connections live. Returns why they do not any more, or NULL: the thread ends. */
 static const char *serve(struct expirer_node *node)
 {
 	const char *why = NULL;
 
 	while (!why) {
-		uint64_t now = now_ns();
-		uint64_t again;
-		int which;
+		int which = step(node, &why);
 
-		if (keeper_next(&node->keeper, now, &again) != 0)
-			return "no memory";
-		why = keep_alive(node, now);
-		/* What was just appended goes out at once. */
-		which = ww_redis_line_events(node->talk.line) & POLLOUT ? 1 : 0;
-		if (!which)
-			which = wait_for(node, again < now + QUIET_MS * MS / 4 ? again : now + QUIET_MS * MS / 4);
 		if (which < 0)
 			return NULL;
 		why = why ? why : move(node, which);
+		follow_flush(node, now_ns());
+		watch_waiting(node, now_ns());
 		say_exact(node);
 		say_step(node);
 		show(node);
@@ -252,7 +321,14 @@ static void connected(struct expirer_node *node)
 	keeper_connected(&node->keeper, now, node->talk.has_times);
 	node->heard[0] = node->heard[1] = now;
 	node->pinged = 0;
-	say_pass(node, "Connected, and told of changes by client tracking");
+	node->is_appended = node->is_flushed = 0;
+	node->marked_at = now;
+	node->is_awaited = 1;
+	node->began = now;
+	message_info(
+	    "Connected, and told of changes by client tracking: going through the keys of database %u. Keys that "
+	    "are not found yet may end late.",
+	    node->db);
 }
 
 static void *run(void *context)
@@ -279,6 +355,8 @@ static void *run(void *context)
 			show(node);
 			talk_close(&node->talk);
 			state_end("silent", "Redis at %s is lost.", node->place);
+			state_end("behind", "Redis at %s is lost.", node->place);
+			node->is_behind = 0;
 		} else if (!talk_is_ended(node->wake)) {
 			say_lost(node, node->talk.why);
 		}

@@ -9,7 +9,8 @@
  *
  * The ear is there before the tracking, and the tracking before the first page of a pass: no change is missed while
  * both connections live. If one is lost, or its Redis is no master any more, both are made anew, and a pass begins. The
- * states "redis" and "silent" report that (state.h), and the log says from when on a pass has made it exact again.
+ * states "redis" and "silent" report that (state.h), and the log says from when on a pass has made it exact again. The
+ * state "behind" reports that changes wait for too long, and "flush" that a pass begins for that reason.
  */
 
 #include "tools/weekwheel-expirer/keys/keeper.h"
@@ -34,7 +35,13 @@ struct expirer_node *node_start(const struct node_config *config);
 /* End the thread and free the node. NULL is harmless. */
 void node_stop(struct expirer_node *node);
 
+struct node_numbers {
+	struct keeper_stats keeper; /* not exact while a change has waited for over a second */
+	uint64_t waiting;           /* keys to be looked up */
+	uint64_t waiting_bytes;
+};
+
 /* Copy its numbers. Any thread. */
-void node_stats(struct expirer_node *node, struct keeper_stats *stats);
+void node_read_numbers(struct expirer_node *node, struct node_numbers *numbers);
 
 #endif
