@@ -137,13 +137,17 @@ static void write_run(const struct history_command *history, const struct ww_job
 static void take_run(void *context, const char *line, size_t size)
 {
 	struct history_command *history = context;
-	struct ww_job_run run = {.tube = "", .key = "", .error = "", .report = ""};
+	struct ww_job_run run = {.tube = "", .key = "", .error = ""};
 	struct worked worked;
 
 	if (history->shown >= history->limit)
 		return;
 	history->shown++;
 	listing_read(job_run_fields, &run, line, size, &history->room);
+	if (!run.report) {
+		run.report = "";
+		run.report_length = 0;
+	}
 	if (history->jobs.json) {
 		listing_write(job_run_fields, JOB_BODY, &run);
 		return;

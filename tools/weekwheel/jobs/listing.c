@@ -32,10 +32,11 @@ int listing_states(struct listing *listing, const struct options *options)
 
 void listing_read(const struct field *fields, void *to, const char *line, size_t size, struct buffer *room)
 {
+	const struct field *bytes = NULL;
 	struct json_value name, value;
-	size_t at = 0;
+	size_t at = 0, length = 0;
 	char *free;
-	int is_base64;
+	int is_base64, bad;
 
 	buffer_drop(room, room->size);
 	if (buffer_reserve(room, size + 1))
@@ -44,9 +45,18 @@ void listing_read(const struct field *fields, void *to, const char *line, size_t
 	while (json_next(line, size, &at, &name, &value) > 0) {
 		const struct field *field = field_find(fields, ~0u, name, &is_base64);
 
-		if (field && field->out.size > 0)
-			(void)field_take(field, to, value, is_base64, FIELD_LINE, &free);
+		if (!field || field->out.size == 0)
+			continue;
+		bad = field_take(field, to, value, is_base64, FIELD_LINE, &free);
+		if (field->kind != FIELD_BODY)
+			continue;
+		bytes = field;
+		if (!bad)
+			memcpy(&length, (char *)to + field->out.length, sizeof length);
 	}
+	/* Not what the line says beside them. */
+	if (bytes)
+		memcpy((char *)to + bytes->out.length, &length, sizeof length);
 }
 
 void listing_job(struct ww_job_info *info, const char *line, size_t size, struct buffer *room)

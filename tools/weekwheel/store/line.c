@@ -56,7 +56,8 @@ struct line_reading {
 	void *to;
 	enum field_form form;
 	char *room;
-	uint64_t seen; /* fields of the table, a bit each */
+	size_t body_length; /* of the bytes, whatever the line says of them */
+	uint64_t seen;      /* fields of the table, a bit each */
 };
 
 static int refuse(struct line_reading *reading, struct json_value name, const char *why)
@@ -95,9 +96,11 @@ static int take_member(struct line_reading *reading, struct json_value name, str
 	if (reading->seen & bit)
 		return refuse(reading, name, "is there twice");
 	reading->seen |= bit;
-	if (is_waiting || field_take(field, reading->to, value, is_base64, reading->form, &reading->room) == 0)
-		return 0;
-	return refuse_value(reading, field, is_base64, name, value);
+	if (!is_waiting && field_take(field, reading->to, value, is_base64, reading->form, &reading->room) != 0)
+		return refuse_value(reading, field, is_base64, name, value);
+	if (field->kind == FIELD_BODY)
+		reading->body_length = reading->line->info.body_length;
+	return 0;
 }
 
 static int has(const struct line_reading *reading, const char *name)
@@ -181,6 +184,7 @@ int line_read(struct job_line *line, const char *text, size_t size)
 	begin(line);
 	if (read_members(&reading, text, size))
 		return -1;
+	line->info.body_length = reading.body_length;
 	if (!has(&reading, "body"))
 		problem = "expected a 'body'";
 	else if (info->state == WW_JOB_ENDED && !info->hold)

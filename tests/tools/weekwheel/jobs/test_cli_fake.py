@@ -375,6 +375,16 @@ class FakeServers(Case):
             process.terminate()
             equal(process.communicate(timeout=PATIENCE)[0][:40], 10 * b"body")
 
+    def test_a_report_is_as_long_as_its_bytes(self):
+        """Whatever the server says before or after it."""
+        for length in ('"report":"YWJj","length":3000', '"length":3000,"report":"YWJj"', '"length":3000,"report":"*"', '"length":3000'):
+            run = b'{"id":7,"run":1,"tube":"t","outcome":"finished","attempt":1,"ended":"1",%s}' % length.encode()
+            with Fake(table(stats_key=b"NOT_FOUND\r\n", history=b"OK %d\r\n%s\r\n" % (len(run), run))) as fake:
+                said = "abc" if "YWJj" in length else ""
+                shown = json.loads(fake.client.run(0, "history", "--json").out)
+                equal((shown["report"], shown["length"]), (said, len(said)))
+                equal(fake.client.run(0, "history", "--output").out.splitlines()[1:], ["    abc"] if said else [])
+
     def test_tubes_are_counted(self):
         with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n",
                         stats_tube=b"OK 20\r\n---\nname: \"default\"\n\r\n")) as fake:

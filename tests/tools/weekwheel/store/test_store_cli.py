@@ -144,6 +144,13 @@ class Stores(StoreCase):
                            (b'{"limit": "tube", "tube": "a", "starts": 9, "per": 0.0001}', "at most a million")):
             matches("standard input:1: .*" + said, alone.run(1, "import", "two", stdin=line).err)
 
+    def test_a_body_is_as_long_as_its_bytes(self):
+        """Whatever the line says before or after it."""
+        for line in (b'{"id": "1", "body": "abc", "length": 3000}', b'{"id": "1", "length": 3000, "body": "abc"}',
+                     b'{"body": "YWJj", "length": 3000}', b'{"length": 0, "body_base64": "YWJj"}'):
+            alone.run(0, "import", "one", stdin=line)
+        equal([(job["body"], job["length"]) for job in exported("one")], 4 * [("abc", 3)])
+
     def test_texts_are_any_characters(self):
         """Escaped or not, as surrogate pairs or not, an error comes back unchanged. One that is too long is cut off."""
         texts = ["\U0001f600", "\u20ac\u00e4\U0010ffff", "\\/\b\f\t\x7f", "x" * 254 + "\u00e4", "\ufffd" * 255]
