@@ -170,6 +170,18 @@ static int write_text(const struct writing *writing)
 	       buffer_quote(writing->out, text, strlen(text));
 }
 
+/* A store may have a number that has no word. */
+static const char *word_at(const struct writing *writing)
+{
+	const char *const *words = writing->field->words;
+	uint64_t number = number_at(writing);
+
+	for (uint64_t i = 0; words[i]; i++)
+		if (i == number)
+			return words[i];
+	return *words;
+}
+
 static int write_value(const struct writing *writing)
 {
 	const char *name = writing->field->name;
@@ -196,7 +208,7 @@ static int write_value(const struct writing *writing)
 	case FIELD_CLOCK:
 		return buffer_format(out, "\"%s\":\"%s\"", name, number_at(writing) & WW_JOB_WALL ? "wall" : "elapsed");
 	case FIELD_WORD:
-		return buffer_format(out, "\"%s\":\"%s\"", name, writing->field->words[number_at(writing)]);
+		return buffer_format(out, "\"%s\":\"%s\"", name, word_at(writing));
 	case FIELD_TRUTH:
 		return buffer_format(out, "\"%s\":%s", name, number_at(writing) ? "true" : "false");
 	default:

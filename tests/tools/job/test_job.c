@@ -143,6 +143,20 @@ START_TEST(a_job_has_one_form)
 }
 END_TEST
 
+START_TEST(a_number_without_a_word_is_written_as_the_first)
+{
+	const struct ww_job_info info = {.state = (enum ww_job_state)6, .missed = (enum ww_missed)1000000};
+	const struct field_moment now = {0};
+	struct buffer out = {0};
+
+	ck_assert_int_eq(field_write(&out, job_fields, JOB_SHOWN, &info, FIELD_PLAIN, &now), 0);
+	ck_assert_int_eq(buffer_append(&out, "", 1), 0);
+	ck_assert_ptr_nonnull(strstr(out.data, "\"state\":\"invalid\""));
+	ck_assert_ptr_nonnull(strstr(out.data, "\"missed\":\"once\""));
+	buffer_free(&out);
+}
+END_TEST
+
 START_TEST(elapsed_times_are_shown_as_unix_time)
 {
 	const struct ww_job_info info = {.state = WW_JOB_DELAYED, .due = 70 * WW_SECOND};
@@ -225,5 +239,6 @@ START_TEST(what_is_wrong_is_refused_with_what_is_expected)
 }
 END_TEST
 
-TEST_MAIN("job", what_is_written_is_read, a_job_has_one_form, elapsed_times_are_shown_as_unix_time,
+TEST_MAIN("job", what_is_written_is_read, a_job_has_one_form, a_number_without_a_word_is_written_as_the_first,
+    elapsed_times_are_shown_as_unix_time,
     what_is_wrong_is_refused_with_what_is_expected)
