@@ -84,6 +84,8 @@ const struct field job_fields[] = {
     {.name = NULL},
 };
 
+_Static_assert(sizeof job_fields / sizeof *job_fields <= 64, "what reads a line has a bit of 64 for each field");
+
 #define LEASE(name) FIELD_PLACE(struct ww_lease, name)
 #define LEASE_OF(name) FIELD_PLACE_OF(struct ww_lease, name)
 

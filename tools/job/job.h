@@ -17,8 +17,8 @@ enum {
 	JOB_LIMIT = 128,
 	JOB_SCHEDULE = 256,
 	JOB_REPORT = 1024,
-	JOB_SHOWN = 1 << 16, /* the job itself, wherever it is listed or exported */
-	JOB_BODY = 1 << 17   /* with its body */
+	JOB_SHOWN = 1 << 29, /* the job itself, wherever it is listed or exported */
+	JOB_BODY = 1 << 30   /* with its body */
 };
 
 /* What a request fills. The texts and bytes of the spec lie in the room of field_take. */

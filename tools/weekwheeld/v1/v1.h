@@ -96,6 +96,9 @@ enum {
 	V1_BY_ZONE = 1 << 25
 };
 
+_Static_assert((int)JOB_SHOWN > (int)V1_BY_ZONE && (int)JOB_BODY > (int)V1_BY_ZONE,
+    "no argument has the bit of an object of jobs");
+
 struct v1_request {
 	struct task task;
 	struct web_visit visit;
