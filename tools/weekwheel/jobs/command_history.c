@@ -139,17 +139,18 @@ static void take_run(void *context, const char *line, size_t size)
 	struct history_command *history = context;
 	struct ww_job_run run = {.tube = "", .key = "", .error = ""};
 	struct worked worked;
+	uint64_t seen;
 
 	if (history->shown >= history->limit)
 		return;
 	history->shown++;
-	listing_read(job_run_fields, &run, line, size, &history->room);
+	seen = listing_read(job_run_fields, &run, line, size, &history->room);
 	if (!run.report) {
 		run.report = "";
 		run.report_length = 0;
 	}
 	if (history->jobs.json) {
-		listing_write(job_run_fields, JOB_BODY, &run);
+		listing_write(job_run_fields, JOB_BODY, &run, seen);
 		return;
 	}
 	read_report(&worked, &run);

@@ -136,10 +136,10 @@ static void add_row(struct list_command *list, const struct ww_job_info *job)
 	table_cell(&list->table, "%s", *job->error ? job->error : "-");
 }
 
-static void show(struct list_command *list, const struct ww_job_info *job)
+static void show(struct list_command *list, const struct ww_job_info *job, uint64_t seen)
 {
 	if (list->jobs.json)
-		listing_write(job_fields, JOB_SHOWN, job);
+		listing_write(job_fields, JOB_SHOWN, job, seen);
 	else
 		add_row(list, job);
 	list->shown++;
@@ -188,14 +188,14 @@ static int compare(const void *a, const void *b)
 
 static void show_sorted(struct list_command *list)
 {
-	struct ww_job_info job;
-
 	if (list->count)
 		qsort(list->kept, list->count, sizeof *list->kept, compare);
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->shown < list->limit) {
-			listing_job(&job, list->kept[i].line, list->kept[i].size, &list->room);
-			show(list, &job);
+			struct ww_job_info job = {.state = WW_JOB_READY};
+			uint64_t seen = listing_job(&job, list->kept[i].line, list->kept[i].size, &list->room);
+
+			show(list, &job, seen);
 		}
 		free(list->kept[i].line);
 	}
@@ -207,15 +207,15 @@ static void show_sorted(struct list_command *list)
 static void take_line(void *context, const char *line, size_t size)
 {
 	struct list_command *list = context;
-	struct ww_job_info job;
+	struct ww_job_info job = {.state = WW_JOB_READY};
+	uint64_t seen = listing_job(&job, line, size, &list->room);
 
-	listing_job(&job, line, size, &list->room);
 	if (!is_wanted(list, &job))
 		return;
 	if (list->order)
 		keep(list, line, size, &job);
 	else if (list->shown < list->limit)
-		show(list, &job);
+		show(list, &job, seen);
 }
 
 static int write_pages(struct list_command *list)

@@ -104,7 +104,7 @@ static void write_span(const char *name, uint64_t ns)
 		write_field(name, duration_format(text, ns));
 }
 
-static void write_more(const struct ww_job_info *job)
+static void write_more(const struct ww_job_info *job, uint64_t seen)
 {
 	char text[DURATION_TEXT], shown[CLIENT_LINE];
 
@@ -112,7 +112,7 @@ static void write_more(const struct ww_job_info *job)
 	if (job->group_length)
 		write_field("group", utf8_show((const char *)job->group, job->group_length, shown, sizeof shown));
 	printf("%-24s %" PRIu64 "\n", "version", job->version);
-	write_field("due", job->due ? time_format_zone(text, job->due) : "");
+	write_field("due", seen & listing_bit("due") ? time_format_zone(text, job->due) : "");
 	write_span("every", job->period);
 	write_span("backoff", job->backoff);
 	write_span("keep", job->keep);
@@ -128,9 +128,9 @@ static int run(void *context)
 	struct peek_command *peek = context;
 	struct client *client = &peek->jobs.client;
 	struct buffer room = {0};
-	struct ww_job_info job;
+	struct ww_job_info job = {.state = WW_JOB_READY};
 	struct reply reply;
-	uint64_t id;
+	uint64_t id, seen;
 
 	if (find(peek, &reply) || reply_number(client, &reply, 1, &id))
 		return -1;
@@ -143,20 +143,21 @@ static int run(void *context)
 	}
 	if (client_expect(client, &reply, "OK", "peek", "stats-job %" PRIu64, id))
 		return -1;
-	listing_stats(&job, reply.body, reply.body_size);
+	seen = listing_stats(&job, reply.body, reply.body_size);
 	if (!peek->jobs.json)
 		yaml_write_text(stdout, reply.body, reply.body_size);
 	if (client_ask(client, &reply, "list-delayed id=%" PRIu64, id))
 		return -1;
 	if (reply_is(&reply, "OK") && json_whole(reply.body, reply.body_size, "id") == id) {
-		listing_job(&job, reply.body, reply.body_size, &room);
+		seen |= listing_job(&job, reply.body, reply.body_size, &room);
 		if (!peek->jobs.json)
-			write_more(&job);
+			write_more(&job, seen);
 	}
 	job.body = peek->bytes;
 	job.body_length = peek->size;
+	seen |= listing_bit("length") | listing_bit("body");
 	if (peek->jobs.json) {
-		listing_write(job_fields, JOB_SHOWN | JOB_BODY, &job);
+		listing_write(job_fields, JOB_SHOWN | JOB_BODY, &job, seen);
 	} else {
 		putchar('\n');
 		show_body(peek);

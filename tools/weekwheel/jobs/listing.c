@@ -30,11 +30,12 @@ int listing_states(struct listing *listing, const struct options *options)
 	}
 }
 
-void listing_read(const struct field *fields, void *to, const char *line, size_t size, struct buffer *room)
+uint64_t listing_read(const struct field *fields, void *to, const char *line, size_t size, struct buffer *room)
 {
 	const struct field *bytes = NULL;
 	struct json_value name, value;
 	size_t at = 0, length = 0;
+	uint64_t seen = 0;
 	char *free;
 	int is_base64, bad;
 
@@ -48,6 +49,7 @@ void listing_read(const struct field *fields, void *to, const char *line, size_t
 		if (!field || field->out.size == 0)
 			continue;
 		bad = field_take(field, to, value, is_base64, FIELD_LINE, &free);
+		seen |= (uint64_t)!bad << (field - fields);
 		if (field->kind != FIELD_BODY)
 			continue;
 		bytes = field;
@@ -57,51 +59,84 @@ void listing_read(const struct field *fields, void *to, const char *line, size_t
 	/* Not what the line says beside them. */
 	if (bytes)
 		memcpy((char *)to + bytes->out.length, &length, sizeof length);
+	return seen;
 }
 
-void listing_job(struct ww_job_info *info, const char *line, size_t size, struct buffer *room)
+uint64_t listing_bit(const char *name)
 {
-	*info = (struct ww_job_info){.state = WW_JOB_READY};
-	listing_read(job_fields, info, line, size, room);
-	if (!(info->flags & WW_JOB_WALL))
-		info->due = time_now() + info->left;
+	int is_base64;
+
+	return UINT64_C(1) << (field_find(job_fields, ~0u, (struct json_value){JSON_STRING, name, strlen(name)},
+	                           &is_base64) -
+	                       job_fields);
 }
 
-static uint64_t seconds_of(const char *yaml, size_t size, const char *name)
+/* On elapsed time, only a delayed job has a due time that follows from the time left. */
+static uint64_t set_due(struct ww_job_info *info, uint64_t seen)
 {
-	return yaml_whole(yaml, size, name) * WW_SECOND;
-}
+	const uint64_t due = listing_bit("due");
 
-void listing_stats(struct ww_job_info *info, const char *yaml, size_t size)
-{
-	char text[20];
-
-	*info = (struct ww_job_info){.id = yaml_whole(yaml, size, "id"),
-	    .state = WW_JOB_READY,
-	    .priority = (uint32_t)yaml_whole(yaml, size, "pri"),
-	    .created = time_now() - seconds_of(yaml, size, "age"),
-	    .delay = seconds_of(yaml, size, "delay"),
-	    .left = seconds_of(yaml, size, "time-left"),
-	    .run = seconds_of(yaml, size, "ttr"),
-	    .reserves = (uint32_t)yaml_whole(yaml, size, "reserves"),
-	    .timeouts = (uint32_t)yaml_whole(yaml, size, "timeouts"),
-	    .releases = (uint32_t)yaml_whole(yaml, size, "releases"),
-	    .buries = (uint32_t)yaml_whole(yaml, size, "buries"),
-	    .kicks = (uint32_t)yaml_whole(yaml, size, "kicks")};
+	if (info->flags & WW_JOB_WALL)
+		return seen;
 	info->due = time_now() + info->left;
-	yaml_text(yaml, size, "tube", info->tube, sizeof info->tube);
-	yaml_text(yaml, size, "state", text, sizeof text);
-	for (int state = WW_JOB_DELAYED; state <= WW_JOB_BURIED; state++)
-		if (strcmp(text, job_states[state]) == 0)
-			info->state = (enum ww_job_state)state;
+	return info->state == WW_JOB_DELAYED && seen & listing_bit("left") ? seen | due : seen & ~due;
 }
 
-void listing_write(const struct field *fields, uint32_t where, const void *from)
+uint64_t listing_job(struct ww_job_info *info, const char *line, size_t size, struct buffer *room)
 {
+	return set_due(info, listing_read(job_fields, info, line, size, room));
+}
+
+/* Return the field's bit, or 0 if the value is not what it should be. */
+static uint64_t take_stat(struct ww_job_info *info, const char *member, const struct yaml_field *said)
+{
+	const struct json_value name = {JSON_STRING, member, strlen(member)};
+	struct json_value value = {JSON_NUMBER, said->value, said->value_size};
+	char *none = NULL;
+	int is_base64;
+	const struct field *field = field_find(job_fields, ~0u, name, &is_base64);
+
+	if (field->kind == FIELD_TEXT || field->kind == FIELD_WORD)
+		value.kind = JSON_STRING;
+	return field_take(field, info, value, 0, FIELD_LINE, &none) == 0 ? UINT64_C(1) << (field - job_fields) : 0;
+}
+
+uint64_t listing_stats(struct ww_job_info *info, const char *yaml, size_t size)
+{
+	/* Of beanstalkd, and of the table. */
+	static const char *const names[][2] = {{"id", "id"}, {"tube", "tube"}, {"state", "state"}, {"pri", "priority"},
+	    {"delay", "delay"}, {"time-left", "left"}, {"ttr", "run"}, {"reserves", "reserves"},
+	    {"timeouts", "timeouts"}, {"releases", "releases"}, {"buries", "buries"}, {"kicks", "kicks"}};
+	struct yaml_field said;
+	uint64_t seen = 0;
+	size_t at = 0;
+
+	while (yaml_next(yaml, size, &at, &said)) {
+		const struct json_value name = {JSON_STRING, said.name, said.name_size};
+
+		if (json_is(name, "age")) {
+			info->created = time_now() - yaml_whole(yaml, size, "age") * WW_SECOND;
+			seen |= listing_bit("created");
+		}
+		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+			if (json_is(name, names[i][0]))
+				seen |= take_stat(info, names[i][1], &said);
+	}
+	return set_due(info, seen);
+}
+
+void listing_write(const struct field *fields, uint32_t where, const void *from, uint64_t seen)
+{
+	static struct field some[LISTING_FIELDS + 1];
 	const struct field_moment now = {0};
 	struct buffer out = {0};
+	size_t count = 0;
 
-	if (buffer_append(&out, "{", 1) | field_write(&out, fields, where, from, FIELD_PLAIN, &now) |
+	for (size_t i = 0; fields[i].name; i++)
+		if (seen >> i & 1)
+			some[count++] = fields[i];
+	some[count].name = NULL;
+	if (buffer_append(&out, "{", 1) | field_write(&out, some, where, from, FIELD_PLAIN, &now) |
 	    buffer_append(&out, "}\n", 2))
 		memory_exhausted();
 	fwrite(out.data, 1, out.size, stdout);

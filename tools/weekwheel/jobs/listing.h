@@ -15,7 +15,7 @@ struct listing {
 	uint64_t next;              /* where the next page begins; 0: at the beginning, or there is none */
 };
 
-enum { LISTING_PAGE = 1000 };
+enum { LISTING_PAGE = 1000, LISTING_FIELDS = 64 };
 
 /* Take the value of an option as the states. Return 0, or OPTIONS_ERROR after a message. */
 int listing_states(struct listing *listing, const struct options *options);
@@ -28,18 +28,21 @@ int listing_page(struct listing *listing, struct client *client, uint64_t limit,
 
 /*
  * Read what a table names of a line; what its struct points to is written to *room. A value that is missing, or is not what
- * it should be, is 0 or empty.
+ * it should be, stays as it is. Return the fields that were read, a bit each in the order of the table.
  */
-void listing_read(const struct field *fields, void *to, const char *line, size_t size, struct buffer *room);
+uint64_t listing_read(const struct field *fields, void *to, const char *line, size_t size, struct buffer *room);
 
 /* The same of a job. Its due time is Unix time on either clock: a job on elapsed time has only the time left. */
-void listing_job(struct ww_job_info *info, const char *line, size_t size, struct buffer *room);
+uint64_t listing_job(struct ww_job_info *info, const char *line, size_t size, struct buffer *room);
 
 /* Fill in what beanstalkd tells of a job. */
-void listing_stats(struct ww_job_info *info, const char *yaml, size_t size);
+uint64_t listing_stats(struct ww_job_info *info, const char *yaml, size_t size);
 
-/* Write the members of these objects as an object in a line. */
-void listing_write(const struct field *fields, uint32_t where, const void *from);
+/* Return the bit of a field of jobs. */
+uint64_t listing_bit(const char *name);
+
+/* Write the members of these objects that were read as an object in a line. */
+void listing_write(const struct field *fields, uint32_t where, const void *from, uint64_t seen);
 
 /* Return how many attempts the job has had of those that its limit counts. A kick starts them anew. */
 uint32_t listing_attempts(const struct ww_job_info *info);

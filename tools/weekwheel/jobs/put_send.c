@@ -120,13 +120,13 @@ static void say_json(const struct put_options *put, const struct result *result,
 static uint64_t debounced_until(struct put_options *put, uint64_t id, uint64_t now)
 {
 	struct buffer room = {0};
-	struct ww_job_info job;
+	struct ww_job_info job = {.state = WW_JOB_READY};
 	struct reply reply;
 
 	if (client_ask(&put->jobs.client, &reply, "list-delayed id=%" PRIu64, id) || !reply_is(&reply, "OK") ||
 	    json_whole(reply.body, reply.body_size, "id") != id)
 		return 0;
-	listing_job(&job, reply.body, reply.body_size, &room);
+	(void)listing_job(&job, reply.body, reply.body_size, &room);
 	buffer_free(&room);
 	return now + job.left;
 }

@@ -201,12 +201,12 @@ static void take_key(struct runner *runner, const struct ww_job_info *job)
 static void take_answer(const struct work *work, struct runner *runner, const char *text, size_t size)
 {
 	struct buffer room = {0};
-	struct ww_job_info job;
+	struct ww_job_info job = {.state = WW_JOB_READY};
 
 	if (work->own)
-		listing_job(&job, text, size, &room);
+		(void)listing_job(&job, text, size, &room);
 	else
-		listing_stats(&job, text, size);
+		(void)listing_stats(&job, text, size);
 	buffer_free(&room);
 	runner->priority = job.priority;
 	runner->run = job.run / WW_SECOND;
