@@ -116,6 +116,18 @@ static int take_operand(struct schedule_command *command, const struct options *
 	return 0;
 }
 
+static int take_word(struct schedule_command *command, const struct options *options, int id)
+{
+	const uint64_t least = id == KEEP ? DURATION_SECOND : id == ATTEMPTS ? 1 : 0;
+	char *word = command->words + strlen(command->words);
+	int wrong = words_take(command->words, options, id, least);
+
+	/* It says nothing, and needs no --missed. */
+	if (!wrong && strcmp(word, " skip=0") == 0)
+		*word = 0;
+	return wrong;
+}
+
 static int take(void *context, struct options *options, int id)
 {
 	struct schedule_command *command = context;
@@ -146,7 +158,7 @@ static int take(void *context, struct options *options, int id)
 	case GROUP:
 	case KEEP:
 	case BACKOFF:
-		return words_take(command->words, options, id);
+		return take_word(command, options, id);
 	default:
 		return take_operand(command, options);
 	}

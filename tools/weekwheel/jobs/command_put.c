@@ -89,7 +89,7 @@ static int take_mode(struct put_options *put, const struct options *options, enu
 
 static int take_span(struct put_options *put, const struct options *options, int id, enum ww_key_mode mode)
 {
-	return take_mode(put, options, mode) || words_take(put->words, options, id);
+	return take_mode(put, options, mode) || words_take(put->words, options, id, 0);
 }
 
 static int take_version(struct put_options *put, const struct options *options)
@@ -141,7 +141,7 @@ static int take_option(void *context, struct options *options, int id)
 	case MISSED:
 	case SKIP:
 	case GROUP:
-		return words_take(put->words, options, id);
+		return words_take(put->words, options, id, id == KEEP ? second : 0);
 	case VERSION:
 		return take_version(put, options);
 	case IF_ABSENT:

@@ -66,8 +66,8 @@ uint64_t listing_bit(const char *name)
 {
 	int is_base64;
 
-	return UINT64_C(1) << (field_find(job_fields, ~0u, (struct json_value){JSON_STRING, name, strlen(name)},
-	                           &is_base64) -
+	return UINT64_C(1) << (field_find(
+	                           job_fields, ~0u, (struct json_value){JSON_STRING, name, strlen(name)}, &is_base64) -
 	                       job_fields);
 }
 

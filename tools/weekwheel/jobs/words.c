@@ -31,7 +31,7 @@ static int take_word(const struct options *options, const char *name, const stru
 	return options_bad_value(options, name, field_expected(field, 0, FIELD_REQUEST, expected));
 }
 
-int words_take(char *text, const struct options *options, int id)
+int words_take(char *text, const struct options *options, int id, uint64_t least)
 {
 	const struct option *option = options->table;
 	const struct field *field;
@@ -46,12 +46,13 @@ int words_take(char *text, const struct options *options, int id)
 	field = find(name);
 	switch (field->kind) {
 	case FIELD_SPAN:
-		wrong = jobs_duration(options, name, field->least, DURATION_MAX, &number);
+		wrong =
+		    jobs_duration(options, name, field->least > least ? field->least : least, DURATION_MAX, &number);
 		(void)duration_seconds(value, number);
 		break;
 	case FIELD_COUNT:
-		snprintf(expected, sizeof expected, "a number from 0 to %" PRIu64, field->most);
-		wrong = jobs_whole(options, name, 0, field->most, &number, expected);
+		snprintf(expected, sizeof expected, "a number from %" PRIu64 " to %" PRIu64, least, field->most);
+		wrong = jobs_whole(options, name, least, field->most, &number, expected);
 		snprintf(value, sizeof value, "%" PRIu64, number);
 		break;
 	case FIELD_WORD:

@@ -9,8 +9,8 @@ enum { WORDS_ROOM = JOBS_KEY_TEXT + 400 };
 
 /*
  * Take the value of the option of that id, and add it as " name=value", a word of the protocol, to text[0 .. WORDS_ROOM-1].
- * Return 0, or OPTIONS_ERROR after a message.
+ * A number or a time is at least `least`, or what the table says if that is more. Return 0, or OPTIONS_ERROR after a message.
  */
-int words_take(char *text, const struct options *options, int id);
+int words_take(char *text, const struct options *options, int id, uint64_t least);
 
 #endif

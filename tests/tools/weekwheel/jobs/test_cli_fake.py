@@ -163,6 +163,16 @@ class FakeServers(Case):
             equal(fake.lines[1:], ["put-at 1024 1800000000.5 60 3 %2D every=1.5 attempts=3 backoff=10 backoff-max=3600 "
                                    "missed=skip skip=3600 version=4"])
 
+    def test_options_have_limits(self):
+        with Fake(table()) as fake:
+            for command in (("put",), ("schedule", "add", "n", "@daily")):
+                for keep in ("0", "999ms"):
+                    matches("--keep '%s'" % keep, fake.client.run(2, *command, "--keep", keep, "x").err)
+            matches("--attempts '0'", fake.client.run(2, "schedule", "add", "n", "@daily", "--attempts", "0", "x").err)
+            equal(fake.lines, [])
+            said = fake.client.run(1, "schedule", "add", "n", "@daily", "--skip", "0", "x").err
+            check("--missed" not in said, said)
+
     def test_modes_of_a_key_become_commands(self):
         with Fake(table(put_key=b"KEPT 7 3\r\n", stats_key=b"NOT_FOUND\r\n")) as fake:
             for words, sent in ((("--if-absent",), "mode=if-absent"), (("--if-version", "0"), "mode=if-absent"),
