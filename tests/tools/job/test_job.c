@@ -240,5 +240,4 @@ START_TEST(what_is_wrong_is_refused_with_what_is_expected)
 END_TEST
 
 TEST_MAIN("job", what_is_written_is_read, a_job_has_one_form, a_number_without_a_word_is_written_as_the_first,
-    elapsed_times_are_shown_as_unix_time,
-    what_is_wrong_is_refused_with_what_is_expected)
+    elapsed_times_are_shown_as_unix_time, what_is_wrong_is_refused_with_what_is_expected)

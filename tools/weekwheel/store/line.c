@@ -90,6 +90,8 @@ static int take_member(struct line_reading *reading, struct json_value name, str
 	const struct field *field = field_find(reading->fields, JOB, is_period ? every : name, &is_base64);
 	uint64_t bit;
 
+	if (field && field->kind == FIELD_DUE && value.kind == JSON_NULL)
+		return 0;
 	if (!field)
 		return refuse(reading, name, "is nothing that a job or a limit has; see weekwheel-store(1)");
 	bit = UINT64_C(1) << (field - reading->fields);
@@ -215,10 +217,13 @@ int line_read_limit(struct job_line *line, const char *text, size_t size)
 	const struct ww_limit *limit = &line->limit.limit;
 	const char *problem = NULL;
 
-	line->limit = (struct ww_limit_info){.ref.each = json_is(whose, "each")};
+	line->limit = (struct ww_limit_info){.ref.tube = NULL};
 	(void)ww_jobs_limit_default(&line->limit.limit);
 	if (read_members(&reading, text, size))
 		return -1;
+	line->limit.ref.each = json_is(whose, "each");
+	if (!json_is(whose, "group"))
+		line->limit.ref.group_length = 0;
 	if (!line->limit.ref.each && !json_is(whose, "tube") && !json_is(whose, "group"))
 		problem = "expected \"tube\", \"each\" or \"group\" as 'limit'";
 	else if (!line->limit.ref.tube)

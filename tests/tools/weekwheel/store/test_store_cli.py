@@ -144,6 +144,18 @@ class Stores(StoreCase):
                            (b'{"limit": "tube", "tube": "a", "starts": 9, "per": 0.0001}', "at most a million")):
             matches("standard input:1: .*" + said, alone.run(1, "import", "two", stdin=line).err)
 
+    def test_a_due_time_of_null_is_none(self):
+        for line in (b'{"id": "1", "body": "", "due": null}', b'{"body": "", "due": null}'):
+            alone.run(0, "import", "one", stdin=line)
+        equal([job["state"] for job in exported("one")], ["ready", "ready"])
+
+    def test_a_limit_says_whose_it_is(self):
+        for whose, left in (("tube", (False, None)), ("each", (True, None)), ("group", (False, "g"))):
+            line = '{"limit": "%s", "tube": "%s", "group_base64": "Zw==", "each": true, "running": 1}' % (whose, whose)
+            alone.run(0, "import", whose, stdin=line.encode())
+            limit, = exported(whose)
+            equal((limit["limit"], limit["each"], limit.get("group")), (whose, *left))
+
     def test_a_body_is_as_long_as_its_bytes(self):
         """Whatever the line says before or after it."""
         for line in (b'{"id": "1", "body": "abc", "length": 3000}', b'{"id": "1", "length": 3000, "body": "abc"}',
