@@ -1,8 +1,8 @@
 /* What time it is at Redis: see estimate.h. */
 #include "tools/weekwheel-expirer/keys/estimate.h"
 
-/* Two clocks differ by no more than a part in so many; time services change a clock's pace by a 2,000th at most. */
-enum { DRIFT = 5000 };
+/* Two clocks differ by no more than a part in so many: time services change the pace of each by a 2,000th at most. */
+enum { DRIFT = 1000 };
 
 static int64_t widened(const struct estimate *estimate, unsigned i, uint64_t local)
 {

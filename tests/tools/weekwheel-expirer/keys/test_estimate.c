@@ -63,6 +63,24 @@ START_TEST(it_is_never_ahead_and_close)
 }
 END_TEST
 
+START_TEST(both_clocks_may_be_off)
+{
+	/* One a 2,000th ahead, the other behind. */
+	static const int64_t paces[] = {-1000, 1000};
+
+	for (size_t i = 0; i < sizeof paces / sizeof *paces; i++) {
+		struct remote remote = {.offset = 1700000000 * SECOND, .ppm = paces[i]};
+		struct estimate estimate = {.count = 0};
+		uint64_t local = 5 * SECOND;
+
+		(void)ask(&estimate, &remote, &local, 1000, 1000);
+		local += 20 * SECOND;
+		ck_assert_int_le(estimate_reached(&estimate, local), remote_at(&remote, local));
+		ck_assert_int_ge(estimate_latest(&estimate, local), remote_at(&remote, local));
+	}
+}
+END_TEST
+
 START_TEST(a_step_is_followed_at_the_next_answer)
 {
 	static const int64_t steps[] = {3600 * SECOND, -3600 * SECOND, SECOND / 100, -SECOND / 100};
@@ -98,5 +116,5 @@ START_TEST(an_answer_after_a_stall_is_no_step)
 }
 END_TEST
 
-TEST_MAIN("expirer/estimate", it_is_never_ahead_and_close, a_step_is_followed_at_the_next_answer,
-    an_answer_after_a_stall_is_no_step)
+TEST_MAIN("expirer/estimate", it_is_never_ahead_and_close, both_clocks_may_be_off,
+    a_step_is_followed_at_the_next_answer, an_answer_after_a_stall_is_no_step)
