@@ -383,6 +383,20 @@ class Manual(Case):
                 redis.ask("ACL", "SETUSER", "expirer", *(right for right in rights if right != word))
                 matches("NOPERM .*: check user, password and rights", run(1, EXPIRER, url).err, word)
 
+    def test_keys_that_its_rights_do_not_cover_are_left_out(self):
+        rights = shlex.split(re.findall(r"^ACL SETUSER expirer (.*)$", self.text, re.M)[0])
+        with Lazy() as redis, Ends(redis) as ends:
+            redis.ask("ACL", "SETUSER", "expirer", *rights)
+            pipeline(redis, [("SET", key, "v", "PX", 60000) for key in ("", "cache:a", "sess:a")])
+            with Expirer(f"redis://expirer:PASSWORD@127.0.0.1:{redis.port}") as expirer:
+                expirer.exact()
+                equal(expirer.metric("known"), 2)
+                redis.ask("ACL", "SETUSER", "expirer", "resetkeys", "%R~sess:*")
+                pipeline(redis, [("SET", key, "v", "PX", 100) for key in ("", "cache:a", "sess:a")])
+                ends.wait("sess:a")
+                until(lambda: expirer.metric("known") == 0, "none is kept")
+                check("is lost" not in expirer.said, expirer.said)
+
     def test_each_option_has_an_entry(self):
         options = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", run(0, EXPIRER, "--help").out, re.M)
         said = [option for line in re.findall(r"^\.TP\n(.*)$", self.text, re.M) for option in re.findall(r"--[a-z-]+", line)]

@@ -126,9 +126,11 @@ static uint32_t find(const struct deadlines *deadlines, uint64_t hash, const cha
 	return table_find(&deadlines->table, hash, is_same, &sought);
 }
 
-int deadlines_has(const struct deadlines *deadlines, const char *key, size_t length)
+int deadlines_pending(const struct deadlines *deadlines, const char *key, size_t length, uint64_t *at)
 {
-	return find(deadlines, hash_of(deadlines, key, length), key, length) != TABLE_NONE;
+	uint32_t index = find(deadlines, hash_of(deadlines, key, length), key, length);
+
+	return index != TABLE_NONE && ww_timer_deadline(&record_at(deadlines, index)->timer, at) == 1;
 }
 
 const char *deadlines_key(const struct deadlines *deadlines, uint32_t index, size_t *length)

@@ -26,7 +26,8 @@ void deadlines_free(struct deadlines *deadlines);
 /* Let a key be due at `at`, or at the next ms if that has passed. Returns 0, or -1 without memory. */
 int deadlines_set(struct deadlines *deadlines, const char *key, size_t length, uint64_t at);
 void deadlines_remove(struct deadlines *deadlines, const char *key, size_t length);
-int deadlines_has(const struct deadlines *deadlines, const char *key, size_t length);
+/* Return 1 and store when the key is due if it is pending. Return 0 if it is idle or unknown. */
+int deadlines_pending(const struct deadlines *deadlines, const char *key, size_t length, uint64_t *at);
 
 /* A key that is due. */
 struct due_key {

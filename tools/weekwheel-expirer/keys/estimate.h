@@ -34,6 +34,9 @@ struct estimate {
  */
 int64_t estimate_add(struct estimate *estimate, uint64_t sent, uint64_t received, int64_t told_us);
 
+/* The quickest of the last answers' round trips, in ns: the least that any answer takes. 0 without an answer. */
+uint64_t estimate_trip(const struct estimate *estimate);
+
 /* The time that Redis's clock has reached in any case, and the latest that it may show. There has to be an answer. */
 int64_t estimate_reached(const struct estimate *estimate, uint64_t local);
 int64_t estimate_latest(const struct estimate *estimate, uint64_t local);

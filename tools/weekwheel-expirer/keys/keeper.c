@@ -35,12 +35,19 @@ void keeper_end(struct keeper *keeper)
 	waiting_free(&keeper->waiting);
 }
 
-void keeper_pass(struct keeper *keeper, uint64_t now)
+void keeper_pass(struct keeper *keeper)
 {
-	deadlines_pass(keeper->deadlines);
-	keeper->is_passing = 1;
+	keeper->begins_pass = 1;
+	keeper->is_passing = 0;
 	keeper->is_exact = 0;
 	keeper->is_sweeping = 0;
+}
+
+static void begin_pass(struct keeper *keeper, uint64_t now)
+{
+	deadlines_pass(keeper->deadlines);
+	keeper->begins_pass = 0;
+	keeper->is_passing = 1;
 	keeper->is_last = 0;
 	strcpy(keeper->cursor, "0");
 	keeper->page = keeper->waiting.dropped;
@@ -58,7 +65,30 @@ void keeper_connected(struct keeper *keeper, uint64_t now, int has_times)
 	keeper->has_times = has_times;
 	keeper->is_master = 1;
 	keeper->clock_at = now;
-	keeper_pass(keeper, now);
+	keeper_pass(keeper);
+}
+
+/* Whether a lookup of the key has been sent: its answer may be older than a change that is heard now. */
+static int is_looked_at(const struct keeper *keeper, const char *key, size_t length)
+{
+	size_t at = keeper->waiting.head;
+	size_t sent_length;
+	const char *sent;
+
+	if (keeper->kind != KEEPER_LOOK)
+		return 0;
+	for (unsigned i = 0; i < keeper->owed && (sent = waiting_at(&keeper->waiting, &at, &sent_length)) != NULL; i++)
+		if (sent_length == length && memcmp(sent, key, length) == 0)
+			return 1;
+	return 0;
+}
+
+/* Whether a change is no news. A key that is due is not pending: an answer is awaited, or a lookup. */
+static int is_known(const struct keeper *keeper, const char *key, size_t length)
+{
+	uint64_t at;
+
+	return deadlines_pending(keeper->deadlines, key, length, &at) && !is_looked_at(keeper, key, length);
 }
 
 int keeper_heard(struct keeper *keeper, const char *key, size_t length)
@@ -68,11 +98,13 @@ int keeper_heard(struct keeper *keeper, const char *key, size_t length)
 	keeper->stats.heard++;
 	if (match && !glob_matches(match, strlen(match), key, length))
 		return 0;
+	if (length == 0)
+		return 0;
 	if (length > DEADLINES_KEY_MAX) {
 		keeper->stats.too_long++;
 		return 0;
 	}
-	if (keeper->config.only_later && deadlines_has(keeper->deadlines, key, length))
+	if (keeper->config.only_later && is_known(keeper, key, length))
 		return 0;
 	return waiting_add(&keeper->waiting, key, length);
 }
@@ -89,7 +121,7 @@ static int begin_request(struct keeper *keeper, enum keeper_kind kind, unsigned 
 	keeper->kind = kind;
 	keeper->owed = owed;
 	keeper->sent = now;
-	keeper->was_due = kind == KEEPER_ASK;
+	keeper->last = kind;
 	return 0;
 }
 
@@ -143,7 +175,7 @@ static int send_scan(struct keeper *keeper, uint64_t now)
 
 	(void)snprintf(count, sizeof count, "%d", PAGE);
 	error = append(keeper, keeper->config.match ? 6 : 4, argv, NULL);
-	keeper->page_began = now;
+	keeper->page_took = 0;
 	return error ? error : begin_request(keeper, KEEPER_SCAN, 1, now);
 }
 
@@ -180,10 +212,15 @@ static int is_look_due(struct keeper *keeper, uint64_t now)
 	       keeper->waiting.added - keeper->waiting.dropped >= KEEPER_LOOKS;
 }
 
+static int is_page_due(const struct keeper *keeper, uint64_t now)
+{
+	return keeper->is_passing && now >= keeper->page_at;
+}
+
 static int is_due(struct keeper *keeper, uint64_t now)
 {
-	/* Others' changes get their turn while very many are due. */
-	if (keeper->was_due && is_look_due(keeper, now))
+	/* Others' changes and the page get their turn while very many are due. */
+	if (keeper->last == KEEPER_ASK && (is_look_due(keeper, now) || is_page_due(keeper, now)))
 		return 0;
 	keeper->due_count = deadlines_due(keeper->deadlines, reached_ms(keeper, now), keeper->due, keeper->batch);
 	return keeper->due_count > 0;
@@ -201,31 +238,51 @@ static uint64_t wait_until(struct keeper *keeper, uint64_t now)
 
 	if (!waiting_is_empty(&keeper->waiting))
 		at = earlier(at, keeper->look_at);
-	if (keeper->is_sweeping) {
-		keeper->is_sweeping = deadlines_sweep(keeper->deadlines);
-		return earlier(at, now + (uint64_t)MS);
-	}
 	return keeper->is_passing ? earlier(at, keeper->page_at) : at;
 }
 
-int keeper_next(struct keeper *keeper, uint64_t now, uint64_t *again)
+static int send_next(struct keeper *keeper, uint64_t now, uint64_t *again)
 {
-	*again = KEEPER_NEVER;
-	if (keeper->kind != KEEPER_IDLE)
-		return 0;
+	if (keeper->begins_pass)
+		begin_pass(keeper, now);
 	if (now >= keeper->clock_at)
 		return send_clock(keeper, now);
+	/* The page gets its turn while changes never end. */
+	if (keeper->last == KEEPER_LOOK && is_page_due(keeper, now))
+		return send_scan(keeper, now);
 	if (is_due(keeper, now))
 		return send_ask(keeper, now);
 	if (is_look_due(keeper, now))
 		return send_look(keeper, now);
-	if (keeper->is_passing && now >= keeper->page_at)
+	if (is_page_due(keeper, now))
 		return send_scan(keeper, now);
 	*again = wait_until(keeper, now);
 	return 0;
 }
 
+int keeper_next(struct keeper *keeper, uint64_t now, uint64_t *again)
+{
+	int error = 0;
+
+	*again = KEEPER_NEVER;
+	if (keeper->kind == KEEPER_IDLE)
+		error = send_next(keeper, now, again);
+	/* Redis answers meanwhile. */
+	if (keeper->is_sweeping) {
+		keeper->is_sweeping = deadlines_sweep(keeper->deadlines);
+		*again = earlier(*again, now + (uint64_t)MS);
+	}
+	return error;
+}
+
 /* ---- Replies */
+
+int keeper_takes_error(const struct keeper *keeper, const struct redisReply *reply)
+{
+	/* "No permissions to access a key", but not "no permissions to run the command". */
+	return keeper->kind == KEEPER_LOOK && reply->type == REDIS_REPLY_ERROR &&
+	       strncmp(reply->str, "NOPERM ", 7) == 0 && strstr(reply->str, " to access ") != NULL;
+}
 
 int keeper_reply(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
 {

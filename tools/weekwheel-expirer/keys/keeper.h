@@ -11,11 +11,13 @@
  *                                        `-------- "not yet": some of these still exist ----------'
  *
  * One request is on its way at a time, the most urgent first: what time it is, keys that are due, keys that wait, the
- * next page. None takes Redis much longer than half a millisecond, and between two Redis serves others.
+ * next page. Keys that are due leave others a turn, and keys that wait leave one to the page. None takes Redis much longer than half a millisecond, and between two Redis serves others.
  *
  * Due: Redis expires a key when its clock has passed the deadline, which it counts in ms. The keeper asks when it knows
  * for certain that this ms is over (estimate.h). An EXISTS then finds the key expired, and Redis deletes it, publishes
  * that, and tells its replicas, as when anybody else looks at it.
+ *
+ * A key with an empty name is left out: the right to all keys, %R~*, does not cover it.
  *
  * Exact: from the moment when a pass through all keys has ended, until something is missed.
  *
@@ -49,7 +51,7 @@ struct keeper_config {
 struct keeper_stats {
 	uint64_t known; /* keys with a deadline */
 	uint64_t bytes; /* that they take */
-	uint64_t due;   /* asked for at their deadline */
+	uint64_t due;   /* asked for at their deadline or after it */
 	uint64_t told;  /* of these, those that Redis has expired */
 	uint64_t later; /* and those that had a later deadline by then */
 	uint64_t heard; /* changes */
@@ -57,6 +59,7 @@ struct keeper_stats {
 	uint64_t passes;
 	uint64_t steps;                    /* of Redis's clock */
 	uint64_t too_long;                 /* keys that are longer than DEADLINES_KEY_MAX */
+	uint64_t refused;                  /* keys that the user may not look at */
 	uint64_t late[KEEPER_BUCKETS + 1]; /* of those told: by how much at most; the last is beyond all bounds */
 	uint64_t late_ns;                  /* of all of them */
 	int is_exact;
@@ -78,9 +81,9 @@ struct keeper {
 	uint64_t sent;
 	struct due_key due[KEEPER_BATCH];
 	size_t due_count;
-	unsigned batch;  /* how many keys one EXISTS may have */
-	int was_due;     /* the last request was one */
-	int64_t told_ms; /* TIME before PTTLs */
+	unsigned batch;        /* how many keys one EXISTS may have */
+	enum keeper_kind last; /* request */
+	int64_t told_ms;       /* TIME before PTTLs */
 
 	int has_times;    /* PEXPIRETIME is there; otherwise PTTL */
 	uint64_t look_at; /* when changes have waited for long enough; 0: none waits */
@@ -88,11 +91,12 @@ struct keeper {
 	unsigned clocks; /* requests of that kind */
 	int is_master;
 
+	int begins_pass; /* as soon as nothing is on its way */
 	int is_passing;
 	char cursor[24];
-	int is_last;   /* page */
-	uint64_t page; /* the lookups that end it */
-	uint64_t page_began;
+	int is_last;        /* page */
+	uint64_t page;      /* the lookups that end it */
+	uint64_t page_took; /* Redis, in ns */
 	uint64_t page_at;
 	int is_sweeping;
 	int is_exact;
@@ -106,8 +110,11 @@ void keeper_end(struct keeper *keeper);
 /* A connection is there: nothing is on its way, and a pass begins. */
 void keeper_connected(struct keeper *keeper, uint64_t now, int has_times);
 
-/* All keys are gone, or something was missed: another pass begins. */
-void keeper_pass(struct keeper *keeper, uint64_t now);
+/*
+ * All keys are gone, or something was missed: another pass begins. It waits for the answer that is on its way, which may
+ * be from before.
+ */
+void keeper_pass(struct keeper *keeper);
 
 /* A key has changed. Returns 0, or -1 without memory. */
 int keeper_heard(struct keeper *keeper, const char *key, size_t length);
@@ -118,7 +125,13 @@ int keeper_heard(struct keeper *keeper, const char *key, size_t length);
  */
 int keeper_next(struct keeper *keeper, uint64_t now, uint64_t *again);
 
-/* A reply came that is no error. Returns 0, or -1: it is none that Redis gives, or there is no memory. */
+/* Whether an error concerns a single key. The keeper takes it as a reply; any other ends the connection. */
+int keeper_takes_error(const struct keeper *keeper, const struct redisReply *reply);
+
+/*
+ * A reply came that is no error, or one that the keeper takes. Returns 0, or -1: it is none that Redis gives, or there is
+ * no memory.
+ */
 int keeper_reply(struct keeper *keeper, const struct redisReply *reply, uint64_t now);
 
 void keeper_read_stats(const struct keeper *keeper, struct keeper_stats *stats);

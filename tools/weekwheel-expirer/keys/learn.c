@@ -70,10 +70,10 @@ int learn_clock(struct keeper *keeper, const struct redisReply *reply, uint64_t 
 
 /* ---- Keys that were due */
 
-static void count_late(struct keeper *keeper, uint64_t now, uint64_t count)
+/* So many that were due at `at` are told. A deadline is the ms before. */
+static void count_late(struct keeper *keeper, uint64_t at, uint64_t now, uint64_t count)
 {
-	/* The oldest is first: nobody is shown as less late than it was. A deadline is the ms before. */
-	int64_t due_ms = (int64_t)keeper->due[0].at - keeper->shift - 1;
+	int64_t due_ms = (int64_t)at - keeper->shift - 1;
 	int64_t late = estimate_latest(&keeper->estimate, now) - due_ms * MS;
 	int bucket = 0;
 
@@ -86,13 +86,22 @@ static void count_late(struct keeper *keeper, uint64_t now, uint64_t count)
 	keeper->stats.told += count;
 }
 
+/* What Redis took for the request, without the way there and back. */
+static uint64_t took(const struct keeper *keeper, uint64_t now)
+{
+	uint64_t whole = now - keeper->sent;
+	uint64_t trip = estimate_trip(&keeper->estimate);
+
+	return whole > trip ? whole - trip : 0;
+}
+
 static void fit_batch(struct keeper *keeper, uint64_t now)
 {
-	uint64_t took = now - keeper->sent;
+	uint64_t work = took(keeper, now);
 
-	if (took > WORK_NS && keeper->batch > BATCH_LEAST)
+	if (work > WORK_NS && keeper->batch > BATCH_LEAST)
 		keeper->batch -= keeper->batch / 4;
-	else if (took < WORK_NS / 2 && keeper->due_count == keeper->batch && keeper->batch < KEEPER_BATCH)
+	else if (work < WORK_NS / 2 && keeper->due_count == keeper->batch && keeper->batch < KEEPER_BATCH)
 		keeper->batch +=
 		    keeper->batch / 8 < KEEPER_BATCH - keeper->batch ? keeper->batch / 8 : KEEPER_BATCH - keeper->batch;
 }
@@ -103,7 +112,8 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
 
 	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0 || (size_t)reply->integer > keeper->due_count)
 		return -1;
-	count_late(keeper, now, keeper->due_count - (uint64_t)reply->integer);
+	/* The oldest is first: nobody is shown as less late than it was. */
+	count_late(keeper, keeper->due[0].at, now, keeper->due_count - (uint64_t)reply->integer);
 	keeper->stats.later += (uint64_t)reply->integer;
 	for (size_t i = 0; i < keeper->due_count; i++) {
 		size_t length;
@@ -121,6 +131,19 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
 
 /* ---- Keys that were looked up */
 
+/* The key is gone. If the request was sent after its deadline, it ended late. */
+static void forget(struct keeper *keeper, const char *key, size_t length, uint64_t now)
+{
+	int64_t sent_ms = estimate_reached(&keeper->estimate, keeper->sent) / MS + keeper->shift;
+	uint64_t at;
+
+	if (deadlines_pending(keeper->deadlines, key, length, &at) && (int64_t)at <= sent_ms) {
+		keeper->stats.due++;
+		count_late(keeper, at, now, 1);
+	}
+	deadlines_remove(keeper->deadlines, key, length);
+}
+
 int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
 {
 	size_t at = keeper->waiting.head;
@@ -129,17 +152,19 @@ int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 	int64_t until;
 	int result = 0;
 
-	(void)now;
 	if (!keeper->has_times && keeper->told_ms == 0) {
 		keeper->told_ms = read_time(reply) / 1000;
 		return keeper->told_ms > 0 ? 0 : -1;
 	}
-	if (reply->type != REDIS_REPLY_INTEGER)
+	if (reply->type != REDIS_REPLY_INTEGER && !keeper_takes_error(keeper, reply))
 		return -1;
 	key = waiting_at(&keeper->waiting, &at, &length);
-	until = reply->integer < 0 ? -1 : reply->integer + keeper->told_ms;
+	keeper->stats.refused += reply->type == REDIS_REPLY_ERROR;
+	until = reply->type == REDIS_REPLY_ERROR || reply->integer < 0 ? -1 : reply->integer + keeper->told_ms;
 	/* Nobody waits for one that is centuries away. */
-	if (until < 0 || until >= INT64_MAX / MS)
+	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == -2)
+		forget(keeper, key, length, now);
+	else if (until < 0 || until >= INT64_MAX / MS)
 		deadlines_remove(keeper->deadlines, key, length);
 	else
 		result = deadlines_set(keeper->deadlines, key, length, (uint64_t)(until + 1 + keeper->shift));
@@ -166,7 +191,7 @@ int learn_scan(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 			return -1;
 		if (keys->element[i]->len > DEADLINES_KEY_MAX)
 			keeper->stats.too_long++;
-		else
+		else if (keys->element[i]->len > 0)
 			result = waiting_add(&keeper->waiting, keys->element[i]->str, keys->element[i]->len);
 	}
 	keeper->page = keeper->waiting.added;
@@ -178,6 +203,7 @@ void learn_page(struct keeper *keeper, uint64_t now)
 {
 	uint64_t pause;
 
+	keeper->page_took += took(keeper, now);
 	if (!keeper->is_passing || keeper->waiting.dropped < keeper->page || keeper->page_at != KEEPER_NEVER)
 		return;
 	if (keeper->is_last) {
@@ -186,6 +212,6 @@ void learn_page(struct keeper *keeper, uint64_t now)
 		keeper->is_exact = 1;
 		return;
 	}
-	pause = (now - keeper->page_began) * PAUSES;
+	pause = keeper->page_took * PAUSES;
 	keeper->page_at = now + (pause < PAUSE_MOST_MS * (uint64_t)MS ? pause : PAUSE_MOST_MS * (uint64_t)MS);
 }

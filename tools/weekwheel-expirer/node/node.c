@@ -125,7 +125,7 @@ static const char *take_line(struct expirer_node *node)
 		if (result < 0)
 			return ww_redis_line_why(node->talk.line);
 		node->heard[0] = now_ns();
-		if (ww_redis_line_judge(reply, text, sizeof text))
+		if (ww_redis_line_judge(reply, text, sizeof text) && !keeper_takes_error(&node->keeper, reply))
 			why = text;
 		else if (keeper_reply(&node->keeper, reply, node->heard[0]) != 0)
 			why = "its answer makes no sense, or there is no memory";
@@ -194,7 +194,7 @@ static void follow_flush(struct expirer_node *node, uint64_t now)
 		return;
 	node->is_flushed = 0;
 	node->began = now;
-	keeper_pass(&node->keeper, now);
+	keeper_pass(&node->keeper);
 }
 
 /* Whether the ear is left unread. */

@@ -109,9 +109,11 @@ START_TEST(an_answer_after_a_stall_is_no_step)
 	struct estimate estimate = {.count = 0};
 	uint64_t local = 5 * SECOND;
 
+	ck_assert_uint_eq(estimate_trip(&estimate), 0);
 	(void)ask(&estimate, &remote, &local, 50000, 50000);
 	ck_assert_int_eq(ask(&estimate, &remote, &local, 30 * SECOND, 50000), 0);
 	ck_assert_int_eq(ask(&estimate, &remote, &local, 50000, 30 * SECOND), 0);
+	ck_assert_uint_eq(estimate_trip(&estimate), 100000);
 	ck_assert_int_le(estimate_reached(&estimate, local), remote_at(&remote, local));
 }
 END_TEST

@@ -16,7 +16,7 @@
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)
 
-enum { KEYS = 300, ANSWERS = 1024, ANSWER = 65536 };
+enum { KEYS = 300, ANSWERS = 1024, ANSWER = 65536, NAME = 64 };
 /* A Redis that gave up keys this many ms after their deadline gave them up in time. */
 enum { SOON_MS = 6 };
 
@@ -35,7 +35,12 @@ static struct world {
 	struct keeper keeper;
 	int has_times;
 	char *answer[ANSWERS]; /* to what was appended */
+	size_t length[ANSWERS];
 	size_t answers;
+	void (*meanwhile)(void); /* what happens between a request and its answer */
+	uint64_t trip;           /* ns that an answer takes, at least */
+	int refused;             /* the user may not look at this key; 0: at all */
+	int scans;
 	int scanned; /* keys before are behind the cursor */
 	uint64_t expired, worst_ms, early, asked;
 } world;
@@ -64,46 +69,67 @@ static void look_at(struct model_key *key)
 	*key = (struct model_key){.told = now + 1};
 }
 
+/* Near keys, binary ones, and far ones. Returns the length. */
+static size_t name_of(int number, char name[NAME])
+{
+	static const char *const before[] = {"key ", "?\xff\r\n", "a key that has a long name "};
+	size_t length = (size_t)snprintf(name, NAME, "%s%03d", before[number % 3], number);
+
+	if (number % 3 == 1)
+		name[0] = '\0';
+	return length;
+}
+
 static struct model_key *named(const char *name, size_t length)
 {
-	char text[16] = "";
+	char text[NAME];
 	int number;
 
-	ck_assert_uint_lt(length, sizeof text);
-	memcpy(text, name, length);
-	number = atoi(text + 4);
-	ck_assert_int_eq(strncmp(text, "key ", 4), 0);
+	ck_assert_uint_gt(length, 3);
+	number = (name[length - 3] - '0') * 100 + (name[length - 2] - '0') * 10 + (name[length - 1] - '0');
+	ck_assert_int_ge(number, 0);
 	ck_assert_int_lt(number, KEYS);
+	ck_assert_uint_eq(name_of(number, text), length);
+	ck_assert_mem_eq(name, text, length);
 	look_at(&world.key[number]);
 	return &world.key[number];
 }
 
-static void scan(char *text)
+/* Each page also has a key with an empty name. Returns the length. */
+static size_t scan(char *text)
 {
 	int until = world.scanned + 37 < KEYS ? world.scanned + 37 : KEYS;
-	char names[64 * 37] = "";
-	char *name = names;
+	char names[(NAME + 16) * 38] = "$0\r\n\r\n";
+	char *name = names + strlen(names);
 	char cursor[16];
-	int count = 0;
+	size_t length;
+	int count = 1;
 
 	for (int i = world.scanned; i < until; i++) {
-		char key[16];
+		char key[NAME];
 
 		look_at(&world.key[i]);
 		if (!world.key[i].is_there)
 			continue;
 		count++;
-		(void)snprintf(key, sizeof key, "key %d", i);
-		name += sprintf(name, "$%zu\r\n%s\r\n", strlen(key), key);
+		length = name_of(i, key);
+		name += sprintf(name, "$%zu\r\n", length);
+		memcpy(name, key, length);
+		memcpy(name + length, "\r\n", 2);
+		name += length + 2;
 	}
 	(void)snprintf(cursor, sizeof cursor, "%d", until < KEYS ? until : 0);
-	(void)sprintf(text, "*2\r\n$%zu\r\n%s\r\n*%d\r\n%s", strlen(cursor), cursor, count, names);
+	length = (size_t)sprintf(text, "*2\r\n$%zu\r\n%s\r\n*%d\r\n", strlen(cursor), cursor, count);
+	memcpy(text + length, names, (size_t)(name - names));
 	world.scanned = until;
+	world.scans++;
+	return length + (size_t)(name - names);
 }
 
 static int append(void *context, size_t argc, const char *const *argv, const size_t *lengths)
 {
 	char *text = malloc(ANSWER);
+	size_t length = 0;
 
 	(void)context;
 	ck_assert_uint_lt(world.answers, ANSWERS);
@@ -126,15 +152,19 @@ static int append(void *context, size_t argc, const char *const *argv, const siz
 		(void)sprintf(text, ":%d\r\n", there);
 	} else if (strcmp(argv[0], "SCAN") == 0) {
 		world.scanned = atoi(argv[1]);
-		scan(text);
+		length = scan(text);
 	} else {
 		const struct model_key *key = named(argv[1], lengths[1]);
 		int64_t answer = !key->is_there ? -2 : key->until == 0 ? -1 : key->until;
 
 		ck_assert_str_eq(argv[0], world.has_times ? "PEXPIRETIME" : "PTTL");
-		(void)sprintf(
-		    text, ":%lld\r\n", (long long)(world.has_times || answer < 0 ? answer : answer - redis_ms()));
+		if (world.refused && key == &world.key[world.refused])
+			(void)strcpy(text, "-NOPERM No permissions to access a key\r\n");
+		else
+			(void)sprintf(text, ":%lld\r\n",
+			    (long long)(world.has_times || answer < 0 ? answer : answer - redis_ms()));
 	}
+	world.length[world.answers - 1] = length ? length : strlen(text);
 	return 0;
 }
 
@@ -144,14 +174,14 @@ static void hear(void)
 {
 	for (int i = 0; i < KEYS; i++) {
 		struct model_key *key = &world.key[i];
-		char name[16];
+		char name[NAME];
 
 		if (key->told == 0 || key->told > redis_ms())
 			continue;
 		key->told = 0;
-		(void)snprintf(name, sizeof name, "key %d", i);
-		ck_assert_int_eq(keeper_heard(&world.keeper, name, strlen(name)), 0);
+		ck_assert_int_eq(keeper_heard(&world.keeper, name, name_of(i, name)), 0);
 	}
+	ck_assert_int_eq(keeper_heard(&world.keeper, "", 0), 0);
 }
 
 static void answer(void)
@@ -161,9 +191,11 @@ static void answer(void)
 	for (size_t i = 0; i < world.answers; i++) {
 		void *reply = NULL;
 
-		redisReaderFeed(reader, world.answer[i], strlen(world.answer[i]));
+		redisReaderFeed(reader, world.answer[i], world.length[i]);
 		ck_assert_int_eq(redisReaderGetReply(reader, &reply), REDIS_OK);
 		ck_assert_ptr_nonnull(reply);
+		ck_assert_int_eq(
+		    ((struct redisReply *)reply)->type == REDIS_REPLY_ERROR, keeper_takes_error(&world.keeper, reply));
 		ck_assert_int_eq(keeper_reply(&world.keeper, reply, world.local), 0);
 		freeReplyObject(reply);
 		free(world.answer[i]);
@@ -184,7 +216,10 @@ static void pass(int64_t ms)
 		/* The way there: Redis answers at its end. append is called before it, so time is moved by a part of it. */
 		ck_assert_int_eq(keeper_next(&world.keeper, world.local, &again), 0);
 		if (world.answers > 0) {
-			world.local += 60000 + seed_below(&world.state, 100000);
+			if (world.meanwhile)
+				world.meanwhile();
+			world.local += world.trip + seed_below(&world.state, 100000);
+			hear();
 			answer();
 			continue;
 		}
@@ -203,6 +238,7 @@ static void begin(int has_times, int only_later)
 	memset(&world, 0, sizeof world);
 	world.state = seed_of_run("test_keeper");
 	world.local = 7 * SECOND;
+	world.trip = 60000;
 	world.offset = 1700000000 * SECOND;
 	world.has_times = has_times;
 	ck_assert_int_eq(keeper_begin(&world.keeper, &config), 0);
@@ -316,7 +352,7 @@ START_TEST(a_flush_begins_a_pass_that_forgets)
 		set(i, 100000);
 	pass(500);
 	memset(world.key, 0, sizeof world.key);
-	keeper_pass(&world.keeper, world.local);
+	keeper_pass(&world.keeper);
 	ck_assert_int_eq(world.keeper.is_exact, 0);
 	set(7, 300);
 	pass(200);
@@ -385,9 +421,284 @@ START_TEST(steps_of_the_clock_are_followed)
 }
 END_TEST
 
+/* What the keeper knows is what is there. */
+static void check_known(void)
+{
+	struct keeper_stats stats;
+	char name[NAME];
+	unsigned known = 0;
+
+	for (int i = 0; i < KEYS; i++) {
+		const struct model_key *key = &world.key[i];
+		int has = key->is_there && key->until && redis_ms() <= key->until;
+		uint64_t at = 0;
+
+		known += (unsigned)has;
+		if (deadlines_pending(world.keeper.deadlines, name, name_of(i, name), &at) == has)
+			continue;
+		ck_abort_msg("key %d is%s there", i, has ? "" : " not");
+	}
+	keeper_read_stats(&world.keeper, &stats);
+	ck_assert_uint_eq(stats.known, known);
+	ck_assert_uint_eq(stats.due, stats.told + stats.later);
+}
+
+/* A client makes a key anew, and that is heard at once. */
+static void make_anew(int number)
+{
+	struct model_key *key = &world.key[number];
+
+	look_at(key);
+	if (key->is_there)
+		return;
+	set(number, 60000);
+	key->told = redis_ms();
+}
+
+static void make_all_anew(void)
+{
+	for (int i = 0; i < KEYS; i++)
+		make_anew(i);
+}
+
+static void make_last_anew(void)
+{
+	if (world.keeper.kind == KEEPER_LOOK)
+		make_all_anew();
+}
+
+START_TEST(a_change_while_an_answer_is_on_its_way_is_no_old_one)
+{
+	void (*const meanwhile[])(void) = {make_all_anew, make_last_anew};
+
+	for (int k = 0; k < 2; k++) {
+		begin(_i, 1);
+		for (int i = 0; i < KEYS; i++)
+			set(i, 1000);
+		pass(500);
+		/* One that goes on makes Redis's answer to the others unclear. */
+		if (k)
+			set(0, 10000);
+		pass(400);
+		world.meanwhile = meanwhile[k];
+		pass(200);
+		world.meanwhile = NULL;
+		pass(100);
+		for (int i = 1; i < KEYS; i++)
+			ck_assert_int_eq(world.key[i].is_there, 1);
+		check_known();
+		end();
+	}
+}
+END_TEST
+
+static void flush_while_scanning(void)
+{
+	if (world.keeper.kind != KEEPER_SCAN || world.scanned < KEYS / 2)
+		return;
+	keeper_pass(&world.keeper);
+	world.meanwhile = NULL;
+}
+
+/* All are deleted between their page and their lookups, and made anew before the answer. */
+static void replace_all(void)
+{
+	if (world.keeper.kind == KEEPER_SCAN)
+		for (int i = 0; i < KEYS; i++)
+			world.key[i] = (struct model_key){.told = redis_ms()};
+	if (world.keeper.kind == KEEPER_LOOK)
+		make_all_anew();
+}
+
+START_TEST(a_change_while_a_lookup_is_on_its_way_is_no_old_one)
+{
+	begin(_i, 1);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 100000);
+	pass(500);
+	keeper_pass(&world.keeper);
+	world.meanwhile = replace_all;
+	pass(500);
+	world.meanwhile = make_all_anew;
+	pass(100);
+	world.meanwhile = NULL;
+	pass(100);
+	check_known();
+	end();
+}
+END_TEST
+
+START_TEST(a_pass_that_begins_while_a_page_is_on_its_way_begins_at_the_beginning)
+{
+	begin(_i, 0);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 100000);
+	world.meanwhile = flush_while_scanning;
+	pass(500);
+	ck_assert(world.meanwhile == NULL);
+	ck_assert_uint_eq(world.keeper.stats.passes, 2);
+	ck_assert_int_eq(world.keeper.is_exact, 1);
+	check_known();
+	/* A lookup from before a flush does not count as seen either. */
+	set(7, 50000);
+	world.key[7].told = redis_ms();
+	for (uint64_t again; world.keeper.kind != KEEPER_LOOK; world.local += (uint64_t)MS) {
+		answer();
+		hear();
+		ck_assert_int_eq(keeper_next(&world.keeper, world.local, &again), 0);
+	}
+	memset(world.key, 0, sizeof world.key);
+	keeper_pass(&world.keeper);
+	answer();
+	pass(500);
+	check_known();
+	end();
+}
+END_TEST
+
+START_TEST(a_key_that_may_not_be_looked_at_is_left_out)
+{
+	struct keeper_stats stats;
+
+	begin(_i, 0);
+	set(5, 500);
+	pass(100);
+	world.refused = 5;
+	for (int i = 0; i < KEYS; i++)
+		set(i, 1000);
+	pass(500);
+	keeper_read_stats(&world.keeper, &stats);
+	ck_assert_uint_eq(stats.refused, 1);
+	ck_assert_uint_eq(stats.known, KEYS - 1);
+	pass(500 + SOON_MS);
+	ck_assert_uint_eq(world.expired, KEYS - 1);
+	end();
+}
+END_TEST
+
+START_TEST(other_errors_are_not_taken)
+{
+	struct redisReply command = {
+	    .type = REDIS_REPLY_ERROR, .str = "NOPERM User key has no permissions to run the 'pttl' command"};
+	struct redisReply key = {.type = REDIS_REPLY_ERROR, .str = "NOPERM No permissions to access a key"};
+	struct redisReply loading = {.type = REDIS_REPLY_ERROR, .str = "LOADING Redis is unable to access its data"};
+
+	begin(_i, 0);
+	ck_assert_int_eq(keeper_takes_error(&world.keeper, &key), 0);
+	world.keeper.kind = KEEPER_LOOK;
+	ck_assert_int_eq(keeper_takes_error(&world.keeper, &key), 1);
+	ck_assert_int_eq(keeper_takes_error(&world.keeper, &command), 0);
+	ck_assert_int_eq(keeper_takes_error(&world.keeper, &loading), 0);
+	end();
+}
+END_TEST
+
+START_TEST(a_long_way_makes_batches_and_pauses_no_smaller)
+{
+	begin(_i, 0);
+	world.trip = 5 * (uint64_t)MS;
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < KEYS; i++)
+			set(i, 500);
+		pass(600);
+	}
+	ck_assert_uint_gt(world.keeper.batch, 200);
+	/* A page takes two round trips, and its pause none. */
+	world.scans = 0;
+	keeper_pass(&world.keeper);
+	pass(150);
+	ck_assert_int_ge(world.scans, 9);
+	end();
+}
+END_TEST
+
+static void touch_all(void)
+{
+	for (int i = 0; i < KEYS; i++) {
+		world.key[i].until += 10;
+		world.key[i].told = redis_ms();
+	}
+}
+
+START_TEST(a_pass_goes_on_while_changes_never_end)
+{
+	begin(_i, 0);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 100000);
+	world.trip = (uint64_t)MS;
+	world.meanwhile = touch_all;
+	pass(500);
+	ck_assert_int_gt(world.scans, 8);
+	world.meanwhile = NULL;
+	pass(2000);
+	check_known();
+	/* The sweep goes on too. */
+	memset(world.key + 1, 0, (KEYS - 1) * sizeof *world.key);
+	keeper_pass(&world.keeper);
+	for (int turn = 0; turn < 300; turn++) {
+		uint64_t again;
+		char name[NAME];
+
+		for (int i = 0; i < KEEPER_LOOKS + 1; i++)
+			ck_assert_int_eq(keeper_heard(&world.keeper, name, name_of(0, name)), 0);
+		ck_assert_int_eq(keeper_next(&world.keeper, world.local, &again), 0);
+		world.local += world.trip;
+		answer();
+	}
+	ck_assert_int_eq(world.keeper.waiting.added > world.keeper.waiting.dropped, 1);
+	ck_assert_uint_eq(deadlines_count(world.keeper.deadlines), 1);
+	end();
+}
+END_TEST
+
+START_TEST(one_that_a_lookup_finds_ended_is_told_late)
+{
+	struct keeper_stats stats;
+	uint64_t again;
+	char name[NAME];
+
+	begin(_i, 0);
+	set(3, 1000);
+	pass(990);
+	/* It ends while Redis is silent, and its lookup is sent first, since the last request was for others. */
+	world.keeper.last = KEEPER_ASK;
+	ck_assert_int_eq(keeper_heard(&world.keeper, name, name_of(3, name)), 0);
+	world.keeper.look_at = world.local;
+	world.local += 30 * (uint64_t)MS;
+	world.keeper.clock_at = world.local + (uint64_t)MS;
+	ck_assert_int_eq(keeper_next(&world.keeper, world.local, &again), 0);
+	ck_assert_int_eq(world.keeper.kind, KEEPER_LOOK);
+	answer();
+	keeper_read_stats(&world.keeper, &stats);
+	ck_assert_uint_eq(stats.told, 1);
+	ck_assert_uint_eq(stats.due, 1);
+	ck_assert_uint_gt(stats.late_ns, 15 * (uint64_t)MS);
+	/* One that is deleted before its deadline is not told. */
+	set(3, 1000);
+	pass(500);
+	world.key[3] = (struct model_key){.told = redis_ms() + 1};
+	pass(500);
+	keeper_read_stats(&world.keeper, &stats);
+	ck_assert_uint_eq(stats.told, 1);
+	end();
+}
+END_TEST
+
+/* Others change keys, and miss something, while an answer is on its way. */
+static void anything(void)
+{
+	if (seed_below(&world.state, 4) == 0)
+		make_anew((int)seed_below(&world.state, KEYS));
+	if (seed_below(&world.state, 4) == 0)
+		set((int)seed_below(&world.state, KEYS), 1 + (int64_t)seed_below(&world.state, 50));
+	if (seed_below(&world.state, 200) == 0)
+		keeper_pass(&world.keeper);
+}
+
 START_TEST(random_changes_end_in_time)
 {
 	begin(_i, 0);
+	world.meanwhile = anything;
 	for (int round = 0; round < seed_rounds(5000); round++) {
 		int number = (int)seed_below(&world.state, KEYS);
 
@@ -405,6 +716,9 @@ START_TEST(random_changes_end_in_time)
 		}
 		pass((int64_t)seed_below(&world.state, 30));
 	}
+	world.meanwhile = NULL;
+	pass(1000);
+	check_known();
 	pass(200000);
 	ck_assert_uint_le(world.worst_ms, SOON_MS);
 	for (int i = 0; i < KEYS; i++)
@@ -423,7 +737,12 @@ int main(void)
 {
 	const TTest *const tests[] = {all_of_one_deadline_are_told_and_none_early, changes_are_followed,
 	    with_only_later_a_touch_costs_no_lookup, a_flush_begins_a_pass_that_forgets, a_lost_connection_loses_no_key,
-	    steps_of_the_clock_are_followed, random_changes_end_in_time};
+	    steps_of_the_clock_are_followed, a_change_while_an_answer_is_on_its_way_is_no_old_one,
+	    a_change_while_a_lookup_is_on_its_way_is_no_old_one,
+	    a_pass_that_begins_while_a_page_is_on_its_way_begins_at_the_beginning,
+	    a_key_that_may_not_be_looked_at_is_left_out, other_errors_are_not_taken,
+	    a_long_way_makes_batches_and_pauses_no_smaller, a_pass_goes_on_while_changes_never_end,
+	    one_that_a_lookup_finds_ended_is_told_late, random_changes_end_in_time};
 
 	return suite_run_kinds("expirer/keeper", tests, sizeof tests / sizeof *tests, kind, 2, NULL);
 }
