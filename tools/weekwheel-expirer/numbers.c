@@ -36,14 +36,15 @@ static int add_keys(struct buffer *out, const struct keeper_stats *stats)
 	           (uint64_t)stats->is_exact) ||
 	       add(out, "known", 0, "Keys with a deadline.", stats->known) ||
 	       add(out, "known-bytes", 0, "Memory that they take here.", stats->bytes) ||
-	       add(out, "due", 1, "Keys asked for at their deadline.", stats->due) ||
+	       add(out, "due", 1, "Keys asked for at their deadline or after it.", stats->due) ||
 	       add(out, "told", 1, "Of these, keys that had expired then.", stats->told) ||
 	       add(out, "later", 1, "And keys that had a later deadline by then.", stats->later) ||
 	       add(out, "heard", 1, "Changes of keys that Redis told.", stats->heard) ||
 	       add(out, "looked-up", 1, "Keys whose deadline was asked for.", stats->looks) ||
 	       add(out, "passes", 1, "Passes through all keys that have begun.", stats->passes) ||
 	       add(out, "clock-steps", 1, "Steps of Redis's clock.", stats->steps) ||
-	       add(out, "too-long", 1, "Keys too long to be kept.", stats->too_long) || add_late(out, stats);
+	       add(out, "too-long", 1, "Keys too long to be kept.", stats->too_long) ||
+	       add(out, "refused", 1, "Keys that its rights do not cover.", stats->refused) || add_late(out, stats);
 }
 
 static int add_waiting(struct buffer *out, const struct node_numbers *numbers)
