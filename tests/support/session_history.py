@@ -312,7 +312,9 @@ class Sessions:
     def replace(self, key, states, slack):
         """Now it has one of these; for a while a power failure brings back what it had."""
         if self.lost or slack:
-            key.earlier = [one for one in key.earlier if one[0] > self.time or one[1] == self.acknowledged]
+            # After a failed sync nothing becomes stable any more.
+            now = self.time if self.failed is None else self.failed
+            key.earlier = [one for one in key.earlier if one[0] > now or one[1] == self.acknowledged]
             key.earlier.append((self.time + self.lost + slack, self.acknowledged if slack else None, key.now))
         key.now = states
 

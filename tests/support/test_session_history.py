@@ -227,6 +227,19 @@ class Kept(Case):
         story.do("get", "a")
         story.wrong("after its end")
 
+    def test_after_a_failed_sync_nothing_becomes_stable(self):
+        story = Story(lost=3 * S)
+        story.set("a", 10)
+        story.at(5)
+        story.do("touch", 1, ttl=100 * S)
+        story.note("failed")
+        story.at(9)
+        story.do("get", "a")
+        story.at(20)
+        story.dies("power", stable=2 * S)
+        story.do("get", None)
+        story.wrong()
+
     def test_nothing_is_changed_after_a_failed_sync(self):
         story = Story()
         story.note("failed")
