@@ -479,12 +479,20 @@ class Sessions:
     def on_ended(self, event):
         self.die()
 
+    def forget_ends(self, states, old):
+        """What is perhaps as it was before was perhaps never there: its end need not be told."""
+        kept = {state.value for state in old if state}
+        for state in states:
+            if state and state.value not in kept:
+                self.ends.pop(state.value, None)
+
     def on_killed(self, event):
         self.die()
         for key in self.keys.values():
             self.settle_ends(key)
             for _, acknowledged, old in key.earlier:
                 if acknowledged == self.acknowledged:
+                    self.forget_ends(key.now, old)
                     key.now = key.now | old
             key.now = {state and state.after_crash() for state in key.now}
             key.earlier = [(until, acknowledged, {state and state.after_crash() for state in old})
@@ -497,6 +505,7 @@ class Sessions:
             # `until` says how long after its end a power failure brings it back.
             for until, acknowledged, old in key.earlier:
                 if until - self.lost >= event["stable"] or acknowledged == self.acknowledged:
+                    self.forget_ends(key.now, old)
                     key.now = key.now | old
             key.earlier = []
             key.now = {state and state.after_crash() for state in key.now}

@@ -328,6 +328,18 @@ class Ends(Case):
     def test_nothing_else_is_told(self):
         self.told("b", "which nobody set", "was never told")
 
+    def test_one_that_was_never_stable_need_not_be_told(self):
+        """Nobody was answered, and the disk is full: the journal does not have it."""
+        story = Story()
+        story.note("over", call=story.send("set", value="a", ttl=10 * S))
+        story.at(5)
+        story.do("get", "a")
+        story.at(5000)
+        story.dies()
+        story.do("get", None)
+        story.at(10000)
+        story.wrong()
+
     def test_none_is_told_early_or_when_it_was_deleted(self):
         story = Story()
         story.set("a", 10)
