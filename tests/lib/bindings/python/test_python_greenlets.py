@@ -153,6 +153,49 @@ with weekwheel.Driver() as driver, weekwheel.Sessions(driver) as map:
     print(first, refused(map.load, "file", yields), saved, map.load("file").entries)
 """)
 
+    def test_signals_wait_for_a_save_in_a_greenlet(self):
+        self.says("[] ['came'] True\n", """
+import os, signal, tempfile
+os.chdir(tempfile.mkdtemp())
+came, seen = [], []
+def handler(*_):
+    came.append("came")
+signal.signal(signal.SIGUSR1, handler)
+def encode(value):
+    signal.raise_signal(signal.SIGUSR1)
+    seen.extend(came)
+    return b"0"
+with weekwheel.Driver() as driver, weekwheel.Sessions(driver) as map:
+    map["a"] = 1
+    all_of(lambda: map.save("file", encode))
+print(seen, came, signal.getsignal(signal.SIGUSR1) is handler)
+""")
+
+    def test_calls_that_overlap_give_the_handlers_of_signals_back(self):
+        for patch in "monkey.patch_all()", "":
+            self.says("['came', 'first', 'second'] True\n", """
+import gevent.event, signal
+said, begun, ended = [], gevent.event.Event(), gevent.event.Event()
+def handler(*_):
+    said.append("came")
+signal.signal(signal.SIGUSR1, handler)
+def on_first(*_):
+    begun.wait()
+    signal.raise_signal(signal.SIGUSR1)
+def on_second(*_):
+    begun.set()
+    ended.wait()
+def clear(map, name):
+    map["a"] = 1
+    map.clear()
+    said.append(name)
+    ended.set()
+with weekwheel.Driver() as driver:
+    maps = [weekwheel.Sessions(driver, on_gone=on_gone) for on_gone in (on_first, on_second)]
+    all_of(lambda: clear(maps[0], "first"), lambda: clear(maps[1], "second"))
+    print(said, signal.getsignal(signal.SIGUSR1) is handler)
+""", begin=BEGIN.replace("monkey.patch_all()", patch))
+
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The file of Sessions.save: whole at each moment, with the mode of the one before, whoever saves and interrupts."""
 # tier: check
+import asyncio
 import os
 import random
 import signal
@@ -12,6 +13,7 @@ import binding
 from harness import PATIENCE, Case, check, equal, main, seed, until
 
 import weekwheel
+from weekwheel._calling import Signals
 
 
 class Saves(Case):
@@ -169,6 +171,45 @@ class Saves(Case):
         with self.assertRaises(KeyboardInterrupt):
             self.map.save("file", encode)
         self.is_whole()
+
+    def encodes(self, use):
+        """Save a map of one entry. The encoder does this."""
+        with weekwheel.Sessions(self.driver) as map:
+            map["a"] = 1
+            map.save("file", lambda value: (use(), b"0")[1])
+
+    def test_each_signal_that_came_is_handled_and_the_first_raises(self):
+        came = []
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, lambda *_: came.append(1)))
+
+        with self.assertRaises(KeyboardInterrupt):
+            with Signals():
+                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGTERM)
+        equal(came, [1])
+
+    def test_a_handler_that_is_set_meanwhile_stays(self):
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, lambda *_: None))
+        self.encodes(lambda: signal.signal(signal.SIGALRM, print))
+        equal(signal.getsignal(signal.SIGALRM), print)
+
+    def test_a_save_in_a_thread_holds_no_signals(self):
+        seen, handler = [], signal.getsignal(signal.SIGINT)
+        thread = threading.Thread(target=lambda: self.encodes(lambda: seen.append(signal.getsignal(signal.SIGINT))))
+        thread.start()
+        thread.join(PATIENCE)
+        equal(seen, [handler])
+
+    def test_a_signal_of_a_loop_goes_on_to_restart_calls_of_the_system(self):
+        async def run():
+            loop, seen = asyncio.get_running_loop(), []
+            loop.add_signal_handler(signal.SIGUSR1, print)
+            noop = signal.getsignal(signal.SIGUSR1)
+            self.encodes(lambda: seen.append(signal.getsignal(signal.SIGUSR1)))
+            loop.remove_signal_handler(signal.SIGUSR1)
+            equal(seen, [noop])
+
+        asyncio.run(run())
 
 
 if __name__ == "__main__":
