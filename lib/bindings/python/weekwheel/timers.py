@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import contextvars
 import ctypes
+import functools
 import itertools
 import logging
 import os
@@ -24,7 +25,7 @@ from ctypes import byref, c_uint64, c_void_p
 from types import TracebackType
 from typing import Any, Callable, Iterator, TypeVar
 
-from ._calling import Signals
+from ._calling import Signals, do_all
 from ._handle import Handle
 from ._library import DRIVER_FN, THREAD_FN, DriverConfig, DriverStats, Held, call, library, lock
 from ._time import Seconds, nanoseconds, whole
@@ -287,6 +288,7 @@ class Driver(Held):
         self.on_error = on_error
         self._users: set[Any] = set()  # maps on the driver, which must not be collected before it
         self._callers: list[int] = []  # the threads that are in a callback
+        self._raised: list[BaseException] = []  # what escaped from on_gone of maps that were closed
         address = c_void_p()
         config.clock = clock._enter() if clock else None
         try:
@@ -391,18 +393,29 @@ class Driver(Held):
         if not self._flags & THREADLESS and self._process == os.getpid() and threading.get_ident() in self._callers:
             self._answer("ww_driver_stop", None, None, None)
             raise WheelError.of(EBUSY, "a callback cannot wait for its own end: close the driver elsewhere. It is stopped")
-        self._close(library.ww_driver_destroy)
+        do_all((functools.partial(self._close, library.ww_driver_destroy), self._forget_timers, self._raise))
+
+    def _before_free(self, address: int) -> None:
+        # No callback begins any more, and no call waits for one that does not come.
+        library.ww_driver_stop(address, None, None, None)
+        try:
+            do_all([user.close for user in list(self._users)])
+        except BaseException as error:
+            if self._users:
+                raise
+            self._raised.append(error)
+        self._wait_for_calls()
+
+    def _forget_timers(self) -> None:
         if self._address is None:
             with lock:
                 for number in [number for number, timer in _timers.items() if timer.driver is self]:
                     del _timers[number]
 
-    def _before_free(self, address: int) -> None:
-        # No callback begins any more, and no call waits for one that does not come.
-        library.ww_driver_stop(address, None, None, None)
-        for user in list(self._users):
-            user.close()
-        self._wait_for_calls()
+    def _raise(self) -> None:
+        raised, self._raised = self._raised, []
+        if raised:
+            raise raised[0]
 
     def __enter__(self: DriverType) -> DriverType:
         return self
@@ -426,8 +439,11 @@ _exit = threading.Event()
 def _close_all() -> None:
     """No thread of a driver may call into an interpreter that is gone, nor a daemon thread come back from the library."""
     _exit.set()
-    for driver in list(_drivers):
-        try:
-            driver.close()
-        except WheelError as error:
-            logger.error("a driver could not be closed at the exit: %s", error)
+    do_all([functools.partial(_close_or_log, driver) for driver in list(_drivers)])
+
+
+def _close_or_log(driver: Driver) -> None:
+    try:
+        driver.close()
+    except WheelError as error:
+        logger.error("a driver could not be closed at the exit: %s", error)

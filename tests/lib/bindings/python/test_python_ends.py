@@ -12,7 +12,7 @@ import binding
 from harness import PATIENCE, Case, Server, check, equal, main, until
 
 import weekwheel
-from weekwheel import jobs
+from weekwheel import jobs, timers
 
 
 class InCallbacks(Case):
@@ -203,6 +203,26 @@ class InUse(Case):
         clock.close()
 
 
+class Interrupted(Case):
+    def test_a_close_leaves_nothing_open(self):
+        told = []
+
+        def interrupt(key, *_):
+            told.append(key)
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            with weekwheel.VirtualClock() as clock, weekwheel.Driver(clock=clock) as driver:
+                maps = [weekwheel.Sessions(driver, on_gone=interrupt) for _ in range(2)]
+                for number, map in enumerate(maps):
+                    map[str(number)] = 1
+                driver.schedule(1, print)
+        equal(sorted(told), ["0", "1"])
+        equal([thing._address for thing in (clock, driver, maps[0]._held, maps[1]._held)], [None] * 4)
+        equal(timers._timers, {})
+        driver.close()
+
+
 class Copies(Case):
     def test_nothing_is_copied(self):
         with weekwheel.VirtualClock() as clock, weekwheel.Driver(clock=clock) as driver:
@@ -321,6 +341,20 @@ timer = driver.schedule(1, print)
 import sys
 sys.kept = [{names.replace(" ", ", ")}]
 """), (0, "a 1 4\n", ""))
+
+    def test_an_interrupt_at_the_end_leaves_no_driver_open(self):
+        _, out, err = script("""
+import weekwheel
+def on_gone(*_):
+    print("gone")
+    raise KeyboardInterrupt
+import sys
+sys.kept = maps = [weekwheel.Sessions(weekwheel.Driver(), on_gone=on_gone) for _ in range(2)]
+for map in maps:
+    map["a"] = 1
+""")
+        equal(out, "gone\ngone\n")
+        check("KeyboardInterrupt" in err, err)
 
     def test_a_subinterpreter_is_refused(self):
         status, out, err = script("""
