@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from typing import Any
 
-from ._time import Seconds, nanoseconds
+from ._time import Seconds, nanoseconds, whole
 from .errors import ECLOSED, WheelError
 from .timers import THREADLESS, Clock, Driver, ErrorHandler, Timer
 
@@ -36,7 +37,7 @@ class LoopDriver(Driver):
 
     def dispatch(self, budget: int = BUDGET) -> int:
         """Call the callbacks of due timers. Return how many. The loop does this by itself."""
-        return self._call_and_tell("ww_driver_dispatch", budget)
+        return self._call_and_tell("ww_driver_dispatch", whole("budget", budget, 0, 2**32 - 1))
 
     def _call_and_tell(self, name: str, *arguments: Any) -> int:
         try:
@@ -84,7 +85,8 @@ class LoopDriver(Driver):
 
     def close(self) -> None:
         """Take the driver off the loop, then close it as Driver.close does. Waits for nothing."""
-        if self._address is not None and not self.loop.is_closed():
+        # A child of a fork shares the loop's epoll with its parent: what it takes off is off there, too.
+        if self._address is not None and not self.loop.is_closed() and os.getpid() == self._process:
             self.loop.remove_reader(self.fd)
             for done in self._sleeps:
                 if not done.done():

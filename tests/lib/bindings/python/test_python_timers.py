@@ -312,6 +312,22 @@ class Loops(unittest.IsolatedAsyncioTestCase):
         await asyncio.wait_for(driver.sleep(0.002), PATIENCE)
         driver.close()
 
+    async def test_a_turn_takes_a_number_of_callbacks(self):
+        for budget in -1, 2**32:
+            with self.assertRaises(ValueError):
+                self.driver.dispatch(budget)
+        equal(self.driver.dispatch(1), 0)
+
+    async def test_a_close_in_a_child_leaves_the_parents_driver_on_its_loop(self):
+        child = os.fork()
+        if child == 0:
+            self.driver.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        self.driver.schedule(1, self.calls.append, 1)
+        self.clock.advance(1)
+        await self.until(1)
+
     async def test_sleep_follows_the_virtual_clock_and_can_be_cancelled(self):
         week = asyncio.create_task(self.driver.sleep(7 * 86400))
         year = asyncio.create_task(self.driver.sleep(365 * 86400))
