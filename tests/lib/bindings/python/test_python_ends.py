@@ -4,9 +4,11 @@
 import copy
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import unittest.mock
 
 import binding
 from harness import PATIENCE, Case, Server, check, equal, main, until
@@ -251,6 +253,27 @@ class Clients(Case):
         thread.join(PATIENCE)
         check(not thread.is_alive(), "it ends")
         equal(self.client.put("x").outcome, "inserted")
+
+    def test_a_close_ends_a_command_that_connects(self):
+        connects, may_connect = threading.Event(), threading.Event()
+        connect, interrupt = socket.create_connection, self.client._interrupt
+
+        def slow(*arguments):
+            connects.set()
+            may_connect.wait(PATIENCE)
+            return connect(*arguments)
+
+        self.client._interrupt = lambda: (interrupt(), may_connect.set())
+        with unittest.mock.patch("socket.create_connection", slow):
+            thread = threading.Thread(target=self.waits, daemon=True)
+            thread.start()
+            connects.wait(PATIENCE)
+            closing = threading.Thread(target=self.client.close, daemon=True)
+            closing.start()
+            closing.join(PATIENCE)
+        check(not closing.is_alive(), "it has closed")
+        thread.join(PATIENCE)
+        check(not thread.is_alive(), "it ends")
 
     def test_a_close_in_a_handler_of_a_signal_ends_the_wait_below(self):
         self.client.stats()

@@ -190,9 +190,8 @@ class Client(Handle):
     def close(self) -> None:
         """Close the connection. What is reserved is ready again. The next command connects anew. A command that waits for
         its answer, in another thread or below a handler of a signal, ends with ConnectionLost."""
-        if not self._lock.acquire(blocking=False):
-            self._interrupt()
-            self._lock.acquire()
+        while not self._lock.acquire(timeout=0.05):
+            self._interrupt()  # again and again: a command may still be connecting
         try:
             if self._is_busy:
                 self._interrupt()
