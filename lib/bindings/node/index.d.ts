@@ -151,7 +151,7 @@ export class Worker {
 	private constructor();
 	/** Resolves when it has stopped; rejects if the server refuses it. */
 	readonly done: Promise<void>;
-	/** Take no more jobs, and wait for those that run, unless this is called in one. */
+	/** Take no more jobs, and wait for those that run, unless this is called in a job of the same client. */
 	stop(): Promise<void>;
 }
 
@@ -204,7 +204,7 @@ export class Jobs {
 	 * again. onError is called with both kinds of errors, and with what ends the worker; without it they are written to standard error.
 	 */
 	work(tubes: string | string[], act: (job: Job) => unknown, how?: { concurrency?: number; touch?: boolean; attempts?: number; onError?: (error: Error, job?: Job) => void }): Worker;
-	/** Workers end their jobs first, unless this is called in one. A loop that reserves ends: at once, or when its body has done with the job at hand. */
+	/** Workers end their jobs first, unless this is called in a job of this client. A loop that reserves ends: at once, or when its body has done with the job at hand. */
 	close(): Promise<void>;
 }
 

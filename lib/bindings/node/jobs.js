@@ -269,7 +269,7 @@ export class Jobs {
 		return worker;
 	}
 
-	/** Workers end their jobs first, unless this is called in one. A loop that reserves ends: at once, or when its body has done with the job at hand. */
+	/** Workers end their jobs first, unless this is called in a job of this client. A loop that reserves ends: at once, or when its body has done with the job at hand. */
 	async close() {
 		for (const stop of this.#loops)
 			stop();

@@ -203,7 +203,7 @@ function pauseAfter(deliveries) {
 /** What is said where nobody has asked for errors. */
 const complain = (error, job) => console.error(`weekwheel: ${job ? `job ${job.id} of ${job.tube}` : 'a worker'}:`, error);
 
-/** The run of a job that this code is part of. To wait there for the end of workers would be to wait for itself. */
+/** The run of a job that this code is part of. To wait there for the end of its workers would be to wait for itself. */
 const current = new AsyncLocalStorage();
 
 /**
@@ -233,13 +233,21 @@ export class Worker {
 		this.done.catch((error) => this.#tell(error));
 	}
 
-	/** Take no more jobs, and wait for those that run, unless this is called in one. */
+	/** Take no more jobs, and wait for those that run, unless this is called in a job of the same client. */
 	async stop() {
 		this.#stopping.abort();
 		for (const wire of this.#idle)
 			wire.close();
-		if (current.getStore()?.ended ?? true)
+		if (!this.#isCaller())
 			await this.done.catch(() => {});
+	}
+
+	/** Whether this code is part of a run of the same client. A run may have begun the worker that runs it. */
+	#isCaller() {
+		for (let run = current.getStore(); run; run = run.outer)
+			if (run.jobs === this.#jobs && !run.ended)
+				return true;
+		return false;
 	}
 
 	/** What onError throws is no failure of the worker: it is an exception that nobody catches. */
@@ -294,7 +302,7 @@ export class Worker {
 		if (!stat)
 			return;
 		const touching = this.#how.touch && setInterval(() => job.touch().catch(() => {}), Math.min(Math.max(stat.ttr * 400, 200), TIMER_MOST));
-		const run = { ended: false };
+		const run = { ended: false, jobs: this.#jobs, outer: current.getStore() };
 		try {
 			await current.run(run, () => this.#act(job));
 			run.ended = true;

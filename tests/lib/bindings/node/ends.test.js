@@ -77,6 +77,30 @@ test('an end that the function does not wait for is the job\'s end', async () =>
 	}
 });
 
+test('a stop in the run of another client\'s job waits, and both may be in each other\'s', async () => {
+	const [outer, inner] = [tube(), tube()];
+	await jobs.put(outer, 'x');
+	await jobs.put(inner, 'x');
+	const [one, two] = [await Jobs.connect(SERVER), await Jobs.connect(SERVER)];
+	const said = [];
+	const worker = one.work(outer, async () => {
+		const runs = new Promise((resolve) => {
+			two.work(inner, async () => {
+				resolve();
+				await worker.stop();
+				await new Promise(setImmediate);
+				said.push('inner');
+			});
+		});
+		await runs;
+		await two.close();
+		said.push('outer');
+	});
+	await worker.done;
+	assert.deepEqual(said, ['inner', 'outer']);
+	await one.close();
+});
+
 test('elsewhere it waits for the job', async () => {
 	const name = tube();
 	await jobs.put(name, 'x');
