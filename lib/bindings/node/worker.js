@@ -276,9 +276,10 @@ export class Worker {
 			} catch (error) {
 				// A disk that is full, or Redis that is away, may be back by and by; a client that was closed is not.
 				const passes = error instanceof ConnectionError ? error.code !== 'CLOSED' : error instanceof BusyError;
-				if (!passes && !this.#isStopping)
+				const isMeant = this.#isStopping && error instanceof ConnectionError;
+				if (!passes && !isMeant)
 					throw error;
-				if (!this.#isStopping)
+				if (!isMeant)
 					this.#tell(error);
 			} finally {
 				await wire?.close();

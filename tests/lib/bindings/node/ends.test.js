@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { execFile } from 'node:child_process';
+import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Worker as Thread } from 'node:worker_threads';
@@ -99,6 +100,26 @@ test('a stop in the run of another client\'s job waits, and both may be in each 
 	await worker.done;
 	assert.deepEqual(said, ['inner', 'outer']);
 	await one.close();
+});
+
+test('a worker that is refused while it stops says so', async () => {
+	const server = createServer((socket) => {
+		const stats = '---\nttr: 60\nreserves: 1\n';
+		const answers = { watch: 'WATCHING 2', ignore: 'WATCHING 1', 'reserve-with-timeout': 'RESERVED 1 1\r\nx', 'stats-job': `OK ${stats.length}\r\n${stats}` };
+		socket.on('data', (lines) => {
+			for (const line of lines.toString().trim().split('\r\n'))
+				socket.write(`${answers[line.split(' ')[0]] ?? 'UNKNOWN_COMMAND'}\r\n`);
+		});
+	});
+	await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+	const client = await Jobs.connect(`127.0.0.1:${server.address().port}`);
+	const told = [];
+	const worker = client.work('x', () => void worker.stop(), { onError: (error, job) => told.push(job?.id) });
+	await assert.rejects(worker.done, /UNKNOWN_COMMAND/);
+	await new Promise(setImmediate);
+	assert.deepEqual(told, [1, undefined]);
+	await client.close();
+	server.close();
 });
 
 test('elsewhere it waits for the job', async () => {
