@@ -209,9 +209,12 @@ class Telling:
         else:
             self._of_thread[self._thread] = self._outer
         escaped: BaseException | None = None
-        for what in self._told:
-            try:
-                what()
+        told, is_over = iter(self._told), False
+        while not is_over:
+            try:  # around the loop: a handler of a signal may raise between two calls
+                for what in told:
+                    what()
+                is_over = True
             except BaseException as error:
                 escaped = escaped or error
         if escaped is not None:
@@ -246,7 +249,7 @@ class Held(Handle):
         address = self._address
         if address is None:
             self._exit()
-            raise WheelError.of(ECLOSED, f"the {self._what} was closed")
+            raise self._closed()
         return address
 
     def _exit(self) -> None:
@@ -254,13 +257,23 @@ class Held(Handle):
         if self._idle is not None:
             self._idle.set()
 
+    def _closed(self) -> WheelError:
+        return WheelError.of(ECLOSED, f"the {self._what} was closed")
+
     def _answer(self, name: str, *arguments: Any) -> int:
         """Call a function of the library on the object. Return its answer."""
-        address = self._enter()
+        # Without _enter and _exit: a signal is handled where a function begins, and its handler may raise.
+        thread, calls = threading.get_ident(), self._calls
         try:
+            calls.append(thread)
+            address = self._address
+            if address is None:
+                raise self._closed()
             return getattr(library, name)(address, *arguments)  # type: ignore[no-any-return]
         finally:
-            self._exit()
+            calls.remove(thread)
+            if self._idle is not None:
+                self._idle.set()
 
     def _call(self, name: str, *arguments: Any) -> int:
         """The same, or raise the error that it answers."""
@@ -296,4 +309,4 @@ class Held(Handle):
             self._idle = threading.Event()
             if set(self._calls) <= {threading.get_ident()}:
                 return
-            self._idle.wait()
+            self._idle.wait(0.1)  # then look again: what a handler of a signal raises may come before the set

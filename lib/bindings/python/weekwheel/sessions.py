@@ -149,10 +149,10 @@ class Sessions(Handle, Generic[Value]):
         self._values[number] = value
         try:
             self._held._call("ww_session_put", encoded, len(encoded), number, byref(order), byref(found), byref(former))
-        except BaseException:
-            del self._values[number]
-            raise
-        self._left(key, former, Gone.REPLACED)
+        finally:
+            if found.value != number:  # refused: what a handler of a signal raises may come after the put
+                del self._values[number]
+            self._left(key, former, Gone.REPLACED)
         return int(found.version)
 
     def get(self, key: str, default: Default | None = None) -> Value | Default | None:
@@ -177,22 +177,28 @@ class Sessions(Handle, Generic[Value]):
     def delete(self, key: str, version: int | None = None) -> bool:
         """Take the entry out, if it has the version that is given; otherwise raise Stale. Return whether there was one.
         on_gone hears of its value."""
+        number = c_void_p()
         with Telling():
-            number = self._take_out(key, _version(version))
-            self._left(key, number, Gone.DELETED)
+            try:
+                self._take_out(key, _version(version), number)
+            finally:
+                self._left(key, number, Gone.DELETED)
         return number.value is not None
 
     def pop(self, key: str, default: Default | None = None) -> Value | Default | None:
         """Take the entry out and return its value, or `default`. on_gone does not hear of it."""
-        number = self._take_out(key, 0).value
-        return default if number is None else self._values.pop(number)
+        number = c_void_p()
+        try:
+            self._take_out(key, 0, number)
+        finally:
+            value = default if number.value is None else self._values.pop(number.value)
+        return value
 
-    def _take_out(self, key: str, version: int) -> c_void_p:
-        """Take the entry out. Return its number, or NULL."""
-        encoded, number = _bytes(key), c_void_p()
+    def _take_out(self, key: str, version: int, number: c_void_p) -> None:
+        """Take the entry out, and give its number, which stays NULL if there is none."""
+        encoded = _bytes(key)
         self._loads.outdate(encoded, Gone.DELETED)
         self._held._call("ww_session_delete_if", encoded, len(encoded), version, byref(number))
-        return number
 
     def rename(self, key: str, to: str, *, ttl: Seconds | None = None, version: int | None = None,
                replace: bool = False) -> int:
@@ -203,8 +209,11 @@ class Sessions(Handle, Generic[Value]):
         self._loads.outdate(encoded, Gone.DELETED)
         former = c_void_p()
         with Telling():
-            self._held._call("ww_session_rename", encoded, len(encoded), new, len(new), byref(order), byref(found), byref(former))
-            self._left(to, former, Gone.REPLACED)
+            try:
+                self._held._call("ww_session_rename", encoded, len(encoded), new, len(new), byref(order), byref(found),
+                                 byref(former))
+            finally:
+                self._left(to, former, Gone.REPLACED)
         return int(found.version)
 
     def take(self, key: str, loader: Callable[[str], Value], *, ttl: Seconds | None = None,

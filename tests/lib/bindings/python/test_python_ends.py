@@ -2,19 +2,21 @@
 """How objects of the Python package end: closed twice, in use, in each kind of callback, and by the interpreter's end."""
 # tier: check
 import copy
+import itertools
 import pickle
+import random
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import unittest.mock
 
 import binding
-from harness import PATIENCE, Case, Server, check, equal, main, until
+from harness import PATIENCE, Case, Server, check, equal, main, seed, until
 
 import weekwheel
 from weekwheel import jobs, timers
+from weekwheel._library import SessionFound
 
 
 class InCallbacks(Case):
@@ -205,7 +207,7 @@ class InUse(Case):
         clock.close()
 
 
-class Interrupted(Case):
+class InterruptedClose(Case):
     def test_a_close_leaves_nothing_open(self):
         told = []
 
@@ -223,6 +225,54 @@ class Interrupted(Case):
         equal([thing._address for thing in (clock, driver, maps[0]._held, maps[1]._held)], [None] * 4)
         equal(timers._timers, {})
         driver.close()
+
+
+class Interrupted(Case):
+    """A handler of a signal raises in each place where the interpreter handles one in short calls."""
+
+    def setUp(self):
+        super().setUp()
+        self.driver = self.enterContext(weekwheel.Driver())
+        self.random = random.Random(seed())
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, interrupt))
+        # The interpreter itself takes what is raised in a function that the library calls.
+        self.addCleanup(setattr, sys, "unraisablehook", sys.unraisablehook)
+        sys.unraisablehook = lambda told: None
+
+    def interrupts(self, what, count=3000):
+        for _ in range(count):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, self.random.uniform(2e-5, 2e-4))
+                while True:
+                    what()
+            except KeyboardInterrupt:
+                pass
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def test_a_put_stays_whole(self):
+        map = weekwheel.Sessions(self.driver)
+        keys = itertools.cycle("abcde")
+        self.interrupts(lambda: map.set(next(keys), 1))
+        # A lookup that found an entry without a value would look for ever.
+        for key in "abcde":
+            found = SessionFound()
+            map._held._call("ww_session_find", key.encode(), 1, byref(found))
+            check(found.value in map._values, "it has a value")
+
+    def test_a_call_is_over(self):
+        map = weekwheel.Sessions(self.driver)
+        map["a"] = 1
+        self.interrupts(lambda: map.get("a"))
+        equal(map._held._calls, [])
+        closing = threading.Thread(target=map.close)
+        closing.start()
+        closing.join(PATIENCE)
+        check(not closing.is_alive(), "it waits for no call")
 
 
 class Copies(Case):
