@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import threading
+import weakref
 from ctypes import byref, c_size_t, c_uint64, c_void_p
 from types import TracebackType
 from typing import IO, Any, Callable, Generic, Iterator, TypeVar
@@ -105,7 +106,7 @@ class Sessions(Handle, Generic[Value]):
         self._loads = Loads[Value]()
         self._saves = itertools.count(1)
         self._saved: dict[str, int] = {}
-        self._gone = GONE_FN(self._leave)
+        self._number = next(_map_numbers)
         config = SessionConfig()
         call("ww_session_config_default", byref(config))
         config.ttl, config.jitter, config.jitter_max = nanoseconds(ttl), round(jitter * 1000), nanoseconds(jitter_max)
@@ -113,15 +114,17 @@ class Sessions(Handle, Generic[Value]):
         config.limit, config.weight_limit = whole("limit", limit, 0, NO_END), whole("weight_limit", weight_limit, 0, NO_END)
         config.shards = whole("shards", shards, 0, 2**32 - 1)
         config.flags = RENEW * renew | LIFETIMES * lifetimes | ADMIT * admit
-        config.gone = ctypes.cast(self._gone, c_void_p).value
-        address, on = c_void_p(), driver._enter()
-        try:
-            with Signals():
+        config.gone, config.user = _GONE, self._number
+        address = c_void_p()
+        with Signals():
+            on = driver._enter()
+            try:
                 call("ww_session_create", byref(address), on, byref(config))
                 self._held._address = address.value
                 driver._users.add(self)
-        finally:
-            driver._exit()
+                _maps[self._number] = self
+            finally:
+                driver._exit()
 
     # ---- One entry
 
@@ -488,16 +491,23 @@ class Sessions(Handle, Generic[Value]):
     def close(self) -> None:
         """Take all entries out, as CLEARED, wait for calls of on_gone that run, and free the map. A second call does
         nothing. Driver.close does this, too."""
-        self.driver._calls.append(threading.get_ident())  # the driver waits for this, too
+        thread, calls = threading.get_ident(), self.driver._calls
         try:
+            calls.append(thread)  # the driver waits for this, too
+            _maps[self._number] = self  # anew: the collector, which may end the driver, clears weak references first
             with Telling():
                 self._held._close(library.ww_session_destroy)
         finally:
-            if self._held._address is None:
-                self.driver._users.discard(self)
-                if os.getpid() != self._held._process:
-                    self._values.clear()  # in a child nobody is told
-            self.driver._exit()
+            calls.remove(thread)
+            if os.getpid() != self._held._process:
+                self._values.clear()  # in a child nobody is told
+            self._forget_if_over(thread not in self.driver._callers)
+
+    def _forget_if_over(self, is_last: bool = False) -> None:
+        """Forget a map that is closed when it will not be called again. A close in a callback does not wait for others,
+        which may wait for the interpreter with a value each."""
+        if self._held._address is None and (is_last or not self._values):
+            self.driver._users.discard(self)
 
     def __enter__(self) -> Sessions[Value]:
         return self
@@ -533,9 +543,10 @@ class Sessions(Handle, Generic[Value]):
             if self.on_gone is not None:
                 Telling.later(lambda: self._tell(key, value, why))
 
-    def _leave(self, _map: int, key: int, length: int, number: int, why: int, _user: int) -> None:
+    def _leave(self, key: int, length: int, number: int, why: int) -> None:
         """A value has left the map. Nothing may be raised into the C library."""
         value = self._values.pop(number)
+        self._forget_if_over()
         if self.on_gone is None:
             return
         name = _text(ctypes.string_at(key, length) if length else b"")
@@ -558,6 +569,21 @@ class Sessions(Handle, Generic[Value]):
                 self.on_gone(key, value, why)
         except Exception as error:
             log_gone(error)
+
+
+_map_numbers = itertools.count(1)
+_maps: weakref.WeakValueDictionary[int, Sessions[Any]] = weakref.WeakValueDictionary()
+
+
+def _gone(_map: int, key: int, length: int, number: int, why: int, map_number: int) -> None:
+    map = _maps.get(map_number)
+    if map is not None:
+        map._leave(key, length, number, why)
+
+
+# Kept for ever: a map that is closed in its on_gone may be gone when threads of the driver come back from there.
+_gone_function = GONE_FN(_gone)
+_GONE = ctypes.cast(_gone_function, c_void_p).value
 
 
 def log_gone(error: BaseException) -> None:

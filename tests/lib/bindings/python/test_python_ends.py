@@ -10,6 +10,9 @@ import socket
 import subprocess
 import sys
 import threading
+import unittest.mock
+import weakref
+from ctypes import byref
 
 import binding
 from harness import PATIENCE, Case, Server, check, equal, main, seed, until
@@ -78,6 +81,39 @@ class InCallbacks(Case):
         self.settle()
         equal(self.raised, [None])
         self.is_over()
+
+    def test_a_map_in_on_gone_while_other_threads_come_there(self):
+        held, gone, is_over = [], [], threading.Event()
+
+        def close(_key, value, _why):
+            gone.append(value)
+            if held:
+                held.pop().close()
+
+        def collect():
+            while not is_over.is_set():
+                gc.collect()
+
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-5)
+        collecting = [threading.Thread(target=collect) for _ in range(2)]
+        for thread in collecting:
+            thread.start()
+        with weekwheel.Driver(clock=self.clock, workers=8) as driver:
+            for _ in range(30):
+                gone.clear()
+                map = weekwheel.Sessions(driver, ttl=1, on_gone=close)
+                for i in range(40):
+                    map[str(i)] = i
+                held.append(map)
+                seen = weakref.ref(map)
+                del map
+                self.clock.advance(1)
+                until(lambda: len(gone) == 40 and seen() is None, "all are told, and the map is gone")
+                equal((sorted(gone), driver._users), (list(range(40)), set()))
+            is_over.set()
+        for thread in collecting:
+            thread.join(PATIENCE)
 
     def test_a_driver_in_on_gone_of_a_thread_is_stopped(self):
         self.map.on_gone = self.closing(self.driver)
