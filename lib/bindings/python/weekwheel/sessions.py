@@ -334,8 +334,8 @@ class Sessions(Handle, Generic[Value]):
         """Take all entries out. Return how many there were."""
         count = c_size_t()
         self._loads.outdate(None, Gone.CLEARED)
-        with Signals():
-            self._held._call_and_tell("ww_session_clear", byref(count))
+        with Telling(), Signals():  # on_gone gets signals again
+            self._held._call("ww_session_clear", byref(count))
         return count.value
 
     def stats(self) -> dict[str, int]:

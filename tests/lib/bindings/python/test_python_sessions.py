@@ -4,6 +4,7 @@
 import gc
 import os
 import random
+import signal
 import threading
 import weakref
 
@@ -275,6 +276,18 @@ class Sessions(Case):
         with self.assertRaises(KeyboardInterrupt):
             map.clear()
         equal((sorted(told), len(map), map._values), (["b", "k"], 0, {}))
+
+    def test_on_gone_of_a_clear_gets_signals(self):
+        def interrupt(*_):
+            signal.raise_signal(signal.SIGINT)
+            told.append("not interrupted")
+
+        told, map = [], self.map()
+        map["a"] = map["b"] = 1
+        map.on_gone = interrupt
+        with self.assertRaises(KeyboardInterrupt):
+            map.clear()
+        equal(told, [])
 
     def test_on_gone_may_use_the_map_and_what_it_raises_is_logged(self):
         def again(key, value, why):
