@@ -27,7 +27,7 @@ from ._loads import Load, Loads
 from ._replacing import replacing
 from ._time import Seconds, nanoseconds, whole
 from .errors import Closed, Damaged, LoadFailed, Stale, WheelError
-from .timers import Driver, end_child, logger
+from .timers import Driver, VirtualClock, end_child, logger
 
 Value = TypeVar("Value")
 Default = TypeVar("Default")
@@ -285,11 +285,13 @@ class Sessions(Handle, Generic[Value]):
     def _share(self, key: str, load: Load[Value], waiter: threading.Event, wait: Seconds | None) -> tuple[Value] | None:
         """Wait for the load of another thread. Return its value, or None if it has not called its loader after all."""
         self._loads.counts["loads_shared"] += 1
-        timer = None if wait is None else self.driver.schedule(wait, waiter.set)
-        try:
-            waiter.wait()
-        finally:
-            if timer is not None:
+        if wait is None or not isinstance(self.driver.clock, VirtualClock):
+            waiter.wait(None if wait is None else nanoseconds(wait) / 1e9)
+        else:
+            timer = self.driver.schedule(wait, waiter.set)
+            try:
+                waiter.wait()
+            finally:
                 timer.cancel()
         if load.result is not None:
             return load.result

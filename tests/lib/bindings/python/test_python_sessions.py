@@ -263,6 +263,26 @@ class Sessions(Case):
         loading.join(PATIENCE)
         equal(map["k"], 1)
 
+    def test_a_wait_for_a_loader_ends_though_all_workers_are_busy(self):
+        begun, go, found = threading.Event(), threading.Event(), []
+        with weekwheel.Driver(workers=1) as driver:
+            map = weekwheel.Sessions(driver)
+            loading = threading.Thread(target=lambda: map.take("k", lambda key: (begun.set(), go.wait(PATIENCE), 1)[2]))
+            loading.start()
+            begun.wait(PATIENCE)
+
+            def wait():
+                try:
+                    found.append(map.take("k", str, wait=0.01))
+                except weekwheel.WheelError as error:
+                    found.append(error.number)
+
+            driver.schedule(0, wait)
+            until(lambda: found, "the wait has ended")
+            go.set()
+            loading.join(PATIENCE)
+        equal(found, [-19])
+
     def test_what_interrupts_a_loader_or_on_gone_leaves_the_call(self):
         def interrupt(*_):
             raise KeyboardInterrupt
