@@ -7,8 +7,10 @@ library, and who waits does so as Python waits.
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
-from typing import Generic, Iterator, TypeVar
+import weakref
+from typing import Any, Generic, Iterator, TypeVar
 
 from ._library import RLock, library
 from .errors import EBUSY, ETIMEOUT, WheelError
@@ -40,6 +42,7 @@ class Loads(Generic[Value]):
                                      "load_time_max"), 0)
         self._of_key: dict[bytes, list[Load[Value]]] = {}
         self._refused: set[int] = set()
+        _all.add(self)
 
     def begin(self, own: Load[Value]) -> tuple[Load[Value], threading.Event] | None:
         """Begin the load, or return the one to share, and what tells of its end. Raises Busy in a loader of this key."""
@@ -97,3 +100,15 @@ class Loads(Generic[Value]):
         """The error of a call that has waited for as long as it would."""
         self.counts["loads_late"] += 1
         return WheelError.of(ETIMEOUT, library.ww_strerror(ETIMEOUT).decode())
+
+
+_all: weakref.WeakSet[Loads[Any]] = weakref.WeakSet()
+
+
+def _unlock() -> None:
+    """In a child: who had the lock, as while a load is kept, may be a thread that is not there."""
+    for loads in _all:
+        loads.lock = RLock()
+
+
+os.register_at_fork(after_in_child=_unlock)

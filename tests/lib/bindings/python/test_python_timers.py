@@ -473,6 +473,47 @@ driver.close()
 """)
         equal((status, out, err), (0, "closed closed closed own child 0 1 True\n", ""))
 
+    def test_a_child_that_is_forked_while_a_load_is_kept(self):
+        status, out, err = script("""
+import os, signal, tempfile, threading, weekwheel
+os.chdir(tempfile.mkdtemp())
+driver = weekwheel.Driver()
+map = weekwheel.Sessions(driver, shards=1)
+map["a"] = 1
+encodes, loads, go, goes_on = (threading.Event() for _ in range(4))
+def load(key):
+    loads.set()
+    go.wait()
+def encode(value):
+    encodes.set()
+    goes_on.wait()
+    return b"0"
+threads = [threading.Thread(target=lambda: map.take("k", load)), threading.Thread(target=lambda: map.save("file", encode))]
+threads[0].start()
+loads.wait()
+threads[1].start()
+encodes.wait()
+go.set()  # the load is to be kept, and waits for the encoder's shard
+while map._loads.lock.acquire(blocking=False):
+    map._loads.lock.release()
+if os.fork() == 0:
+    signal.alarm(%d)
+    for call in (lambda: map.delete("a"), lambda: map.pop("a"), map.clear, lambda: map.rename("a", "b"),
+                 lambda: map.take("k", str), lambda: map.save("other")):
+        try:
+            call()
+        except weekwheel.Closed:
+            print("closed", end=" ", flush=True)
+    os._exit(0)
+status = os.wait()[1]
+goes_on.set()
+for thread in threads:
+    thread.join()
+driver.close()
+print("child", os.waitstatus_to_exitcode(status))
+""" % (PATIENCE // 3))
+        equal((status, out, err), (0, "closed closed closed closed closed closed child 0\n", ""))
+
     def test_a_child_of_a_callback_does_not_go_back_into_it(self):
         for end, expected in (("pass", 0), ("raise SystemExit(7)", 7), ("raise ValueError('x')", 1)):
             status, out, _ = script(f"""
