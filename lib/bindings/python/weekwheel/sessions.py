@@ -22,9 +22,9 @@ from ._calling import Signals, staying
 from ._handle import Handle
 from ._library import (DECODE_FN, ENCODE_FN, GONE_FN, NO_END, READ_FN, WALK_FN, WRITE_FN, Held, SessionConfig,
                        SessionFound, SessionLoaded, SessionOrder, SessionReader, SessionStats, SessionWriter, Telling, call,
-                       check, library, lock)
+                       check, library)
 from ._loads import Load, Loads
-from ._replacing import replacing
+from ._replacing import Replacer
 from ._time import Seconds, nanoseconds, whole
 from .errors import Closed, Damaged, LoadFailed, Stale, WheelError
 from .timers import Driver, VirtualClock, end_child, logger
@@ -104,8 +104,7 @@ class Sessions(Handle, Generic[Value]):
         self._values: dict[int, Value] = {}
         self._numbers = itertools.count(1)
         self._loads = Loads[Value]()
-        self._saves = itertools.count(1)
-        self._saved: dict[str, int] = {}
+        self._files = Replacer()
         self._number = next(_map_numbers)
         config = SessionConfig()
         call("ww_session_config_default", byref(config))
@@ -380,17 +379,8 @@ class Sessions(Handle, Generic[Value]):
         has to be short, and may not wait for other greenlets. A call of a map in it raises Busy.
         """
         encode = encode or _json
-        count, raised, signals, number = c_size_t(), list[BaseException](), Signals(), next(self._saves)
-
-        def replace(new: str, final: str) -> None:
-            with lock:
-                if self._saved.get(final, 0) < number:
-                    os.replace(new, final)
-                    self._saved[final] = number
-                else:
-                    os.unlink(new)
-
-        with replacing(path, replace) as file:
+        count, raised, signals = c_size_t(), list[BaseException](), Signals()
+        with self._files.replacing(path) as file:
             writer, functions = self._writer(file, encode, raised, signals)
             with signals, staying(), self._loads.refusing():
                 result = self._held._answer("ww_session_save", byref(writer), byref(count))

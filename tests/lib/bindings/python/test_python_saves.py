@@ -71,15 +71,22 @@ class Saves(Case):
         last = weekwheel.Sessions(self.driver)
         last["a"] = 2
         # The encoder has the shard's lock: the map's own second save would wait. Its number is taken as one would.
-        later = next(early._saves)
+        later = next(early._files._numbers)
         last.save("file")
-        early._saved[os.path.realpath("file")] = later
+        early._files._last[os.path.realpath("file")] = later
         go.set()
         thread.join(PATIENCE)
         with weekwheel.Sessions(self.driver) as other:
             other.load("file")
             equal(other["a"], 2)
-        equal(os.listdir("."), ["file"])
+        equal((os.listdir("."), early._files._last), (["file"], {}))
+
+    def test_no_path_is_kept(self):
+        for i in range(5):
+            self.map.save(f"file{i}")
+        with self.assertRaises(FileNotFoundError):
+            self.map.save("nowhere/file")
+        equal((self.map._files._last, self.map._files._under_way), ({}, set()))
 
     def test_modes_owners_and_links_stay(self):
         before = os.umask(0o027)
