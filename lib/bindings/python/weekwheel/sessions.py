@@ -108,6 +108,8 @@ class Sessions(Handle, Generic[Value]):
         self._number = next(_map_numbers)
         config = SessionConfig()
         call("ww_session_config_default", byref(config))
+        if not 0 <= jitter <= 1:
+            raise ValueError(f"jitter: {jitter} is out of range: 0 to 1")
         config.ttl, config.jitter, config.jitter_max = nanoseconds(ttl), round(jitter * 1000), nanoseconds(jitter_max)
         config.lifetime = 0 if lifetime is None else nanoseconds(lifetime)
         config.limit, config.weight_limit = whole("limit", limit, 0, NO_END), whole("weight_limit", weight_limit, 0, NO_END)

@@ -123,7 +123,8 @@ class Sessions(Case):
         for call in (lambda: map.delete("a", version=2**64), lambda: map.rename("a", "b", version=2**64)):
             with self.assertRaises(ValueError):
                 call()
-        for options in ({"limit": -1}, {"limit": 2**64}, {"shards": 2**32 + 1}, {"weight_limit": -1}):
+        for options in ({"limit": -1}, {"limit": 2**64}, {"shards": 2**32 + 1}, {"weight_limit": -1},
+                        {"jitter": 2**32 / 1000}, {"jitter": -0.1}, {"jitter": 1.001}, {"jitter": float("nan")}):
             with self.assertRaises(ValueError):
                 self.map(**options)
         for options in ({"workers": 2**32 + 1}, {"queue": -1}, {"shards": -1}):
