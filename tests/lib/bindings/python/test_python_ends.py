@@ -20,6 +20,8 @@ from harness import PATIENCE, Case, Server, check, equal, main, seed, until
 import weekwheel
 from weekwheel import jobs, timers
 from weekwheel._library import SessionFound
+from weekwheel import jobs
+from weekwheel._library import SessionFound, Telling
 
 
 class InCallbacks(Case):
@@ -299,6 +301,21 @@ class Interrupted(Case):
             found = SessionFound()
             map._held._call("ww_session_find", key.encode(), 1, byref(found))
             check(found.value in map._values, "it has a value")
+
+    def test_what_is_told_is_told_to_the_end(self):
+        def tell():
+            told, telling = [], Telling()
+            try:
+                with telling:
+                    for i in range(50):
+                        Telling.later(functools.partial(told.append, i))
+            finally:
+                seen.append((len(told), len(getattr(telling, "_told", []))))
+
+        seen = []
+        self.interrupts(tell)
+        # 0: the handler raised before the end began.
+        equal([one for one in seen if one[0] not in (0, one[1])], [])
 
     def test_a_call_is_over(self):
         map = weekwheel.Sessions(self.driver)
