@@ -2,6 +2,8 @@
 """How objects of the Python package end: closed twice, in use, in each kind of callback, and by the interpreter's end."""
 # tier: check
 import copy
+import functools
+import gc
 import itertools
 import pickle
 import random
@@ -19,8 +21,6 @@ from harness import PATIENCE, Case, Server, check, equal, main, seed, until
 
 import weekwheel
 from weekwheel import jobs, timers
-from weekwheel._library import SessionFound
-from weekwheel import jobs
 from weekwheel._library import SessionFound, Telling
 
 
