@@ -101,7 +101,7 @@ class Sessions(Handle, Generic[Value]):
         self._held = Held("map of sessions")
         self.driver = driver
         self.on_gone = on_gone
-        self._values: dict[int, Value] = {}
+        self._values: dict[int, Any] = {}
         self._numbers = itertools.count(1)
         self._loads = Loads[Value]()
         self._files = Replacer()
@@ -154,9 +154,11 @@ class Sessions(Handle, Generic[Value]):
         try:
             self._held._call("ww_session_put", encoded, len(encoded), number, byref(order), byref(found), byref(former))
         finally:
-            if found.value != number:  # refused: what a handler of a signal raises may come after the put
+            # Whatever a handler of a signal raised, also after the put. Not in _left, at whose begin it may raise, too.
+            if found.value != number:  # refused
                 del self._values[number]
-            self._left(key, former, Gone.REPLACED)
+            before = self._values.pop(former.value or 0, None)
+            self._left(key, former, before, Gone.REPLACED)
         return int(found.version)
 
     def get(self, key: str, default: Default | None = None) -> Value | Default | None:
@@ -186,7 +188,8 @@ class Sessions(Handle, Generic[Value]):
             try:
                 self._take_out(key, _version(version), number)
             finally:
-                self._left(key, number, Gone.DELETED)
+                value = self._values.pop(number.value or 0, None)
+                self._left(key, number, value, Gone.DELETED)
         return number.value is not None
 
     def pop(self, key: str, default: Default | None = None) -> Value | Default | None:
@@ -195,7 +198,7 @@ class Sessions(Handle, Generic[Value]):
         try:
             self._take_out(key, 0, number)
         finally:
-            value = default if number.value is None else self._values.pop(number.value)
+            value: Value | Default | None = default if number.value is None else self._values.pop(number.value)
         return value
 
     def _take_out(self, key: str, version: int, number: c_void_p) -> None:
@@ -217,7 +220,8 @@ class Sessions(Handle, Generic[Value]):
                 self._held._call("ww_session_rename", encoded, len(encoded), new, len(new), byref(order), byref(found),
                                  byref(former))
             finally:
-                self._left(to, former, Gone.REPLACED)
+                value = self._values.pop(former.value or 0, None)
+                self._left(to, former, value, Gone.REPLACED)
         return int(found.version)
 
     def take(self, key: str, loader: Callable[[str], Value], *, ttl: Seconds | None = None,
@@ -530,12 +534,10 @@ class Sessions(Handle, Generic[Value]):
                      None if found.end_left == NO_END else found.end_left / 1e9, found.weight,
                      bool(found.flags & PINNED))
 
-    def _left(self, key: str, number: c_void_p, why: Gone) -> None:
-        """A call has taken a value out: tell of it when that has ended."""
-        if number.value is not None:
-            value = self._values.pop(number.value)
-            if self.on_gone is not None:
-                Telling.later(lambda: self._tell(key, value, why))
+    def _left(self, key: str, number: c_void_p, value: Any, why: Gone) -> None:
+        """A call has taken a value out, unless its number is NULL: tell of it when that has ended."""
+        if number.value is not None and self.on_gone is not None:
+            Telling.later(lambda: self._tell(key, value, why))
 
     def _leave(self, key: int, length: int, number: int, why: int) -> None:
         """A value has left the map. Nothing may be raised into the C library."""

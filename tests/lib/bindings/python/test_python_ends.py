@@ -301,6 +301,7 @@ class Interrupted(Case):
             found = SessionFound()
             map._held._call("ww_session_find", key.encode(), 1, byref(found))
             check(found.value in map._values, "it has a value")
+        equal(len(map._values), 5, "no value is left over")
 
     def test_what_is_told_is_told_to_the_end(self):
         def tell():
