@@ -96,13 +96,15 @@ class InCallbacks(Case):
             while not is_over.is_set():
                 gc.collect()
 
+        gc.freeze()  # what is there already, so that the collector is fast
+        self.addCleanup(gc.unfreeze)
         self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(1e-5)
         collecting = [threading.Thread(target=collect) for _ in range(2)]
         for thread in collecting:
             thread.start()
         with weekwheel.Driver(clock=self.clock, workers=8) as driver:
-            for _ in range(30):
+            for _ in range(60):
                 gone.clear()
                 map = weekwheel.Sessions(driver, ttl=1, on_gone=close)
                 for i in range(40):
