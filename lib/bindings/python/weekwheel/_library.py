@@ -9,6 +9,7 @@ import ctypes
 import os
 import sys
 import threading
+import weakref
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Callable
 
@@ -195,13 +196,14 @@ class Telling:
     """Calls of which the application is to hear: it is told when they have ended. Frames of the library do not lie on the
     stack then, so that greenlets may change, and exceptions pass."""
 
-    _of_thread: dict[int, Telling] = {}
+    # Weak: a handler of a signal that raises where __exit__ begins leaves one here that nobody ends.
+    _of_thread: dict[int, weakref.ref[Telling]] = {}
 
     def __enter__(self) -> None:
         self._thread = threading.get_ident()
         self._outer = self._of_thread.get(self._thread)
         self._told: list[Callable[[], object]] = []
-        self._of_thread[self._thread] = self
+        self._of_thread[self._thread] = weakref.ref(self)
 
     def __exit__(self, *_: object) -> None:
         if self._outer is None:
@@ -224,7 +226,8 @@ class Telling:
     def later(cls, what: Callable[[], object]) -> bool:
         """In a function that the library calls: call this when the calls have ended. Return False if nobody is to be told
         so, as in a thread of a driver."""
-        telling = cls._of_thread.get(threading.get_ident())
+        here = cls._of_thread.get(threading.get_ident())
+        telling = here() if here is not None else None
         if telling is not None:
             telling._told.append(what)
         return telling is not None

@@ -290,14 +290,14 @@ class Driver(Held):
         self._callers: list[int] = []  # the threads that are in a callback
         self._raised: list[BaseException] = []  # what escaped from on_gone of maps that were closed
         address = c_void_p()
-        config.clock = clock._enter() if clock else None
-        try:
-            with Signals():
+        with Signals():
+            config.clock = clock._enter() if clock else None
+            try:
                 call("ww_driver_create", byref(address), byref(config))
                 self._address = address.value
-        finally:
-            if clock:
-                clock._exit()
+            finally:
+                if clock:
+                    clock._exit()
         _drivers.add(self)
 
     # ---- Timers
