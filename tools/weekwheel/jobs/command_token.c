@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tools/common/command.h"
+#include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/suggest.h"
 #include "tools/weekwheel/jobs/jobs.h"
@@ -19,9 +20,11 @@ struct making {
 	const char *name;
 	const char *grants[GRANTS_MAX];
 	size_t count;
+	int json;
 };
 
 static const struct option table[] = {
+    {JOBS_FLAG(struct making, json), 'j', "json", NULL, "write the parts of the line as a JSON object"},
     {FILE_OPTION, 0, "token-file", "FILE", "the file that gets the token; it must not exist"},
     JOBS_HELP_OPTION,
 };
@@ -124,6 +127,23 @@ static int write_token(const char *path, const char *token)
 	return bad ? message_error("token: %s cannot be made: %s", path, strerror(errno)) : 0;
 }
 
+static void write_line(const struct making *making, const char *hash)
+{
+	printf("%s sha256:%s", making->name, hash);
+	for (size_t i = 0; i < making->count; i++)
+		printf(" %s", making->grants[i]);
+	putchar('\n');
+}
+
+/* Neither names nor grants have a character that JSON escapes. */
+static void write_json(const struct making *making, const char *hash)
+{
+	printf("{\"name\": \"%s\", \"hash\": \"sha256:%s\", \"grants\": [", making->name, hash);
+	for (size_t i = 0; i < making->count; i++)
+		printf("%s\"%s\"", i ? ", " : "", making->grants[i]);
+	puts("]}");
+}
+
 static int run(void *context)
 {
 	const struct making *making = context;
@@ -138,10 +158,7 @@ static int run(void *context)
 	if (write_token(making->path, text) != 0)
 		return -1;
 	hex(hash, text);
-	printf("%s sha256:%s", making->name, text);
-	for (size_t i = 0; i < making->count; i++)
-		printf(" %s", making->grants[i]);
-	putchar('\n');
+	(making->json ? write_json : write_line)(making, text);
 	return STATUS_OK;
 }
 

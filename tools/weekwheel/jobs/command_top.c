@@ -23,6 +23,7 @@ struct top {
 static const struct option table[] = {
     {JOBS_FLAG(struct top, once), '1', "once", NULL, "write one frame, and end"},
     JOBS_SERVER_OPTIONS,
+    {JOBS_FLAG(struct jobs, json), 'j', "json", NULL, "write one frame's numbers as a JSON object"},
     JOBS_HELP_OPTION,
 };
 
@@ -103,11 +104,13 @@ static int once(struct jobs *jobs)
 {
 	struct top_look look = {.colour = wants_colour(), .utf8 = is_utf8()};
 	struct top_view view = {.jobs = jobs};
-	int failed = sample(&view);
+	int failed = jobs->json ? top_sample(jobs, &view.now, &view.wheels) : sample(&view);
 
 	measure(&look);
 	look.rows = TOP_ROWS;
-	if (!failed)
+	if (!failed && jobs->json)
+		top_json(stdout, &view);
+	else if (!failed)
 		top_frame(stdout, &view, &look);
 	top_sample_free(&view.now);
 	top_panels_free(&view.panels);
@@ -197,7 +200,7 @@ static int run(void *context)
 {
 	struct top *top = context;
 
-	return top->once || !isatty(STDOUT_FILENO) ? once(&top->jobs) : on_terminal(&top->jobs);
+	return top->once || top->jobs.json || !isatty(STDOUT_FILENO) ? once(&top->jobs) : on_terminal(&top->jobs);
 }
 
 const struct jobs_command command_top = {
@@ -217,6 +220,7 @@ const struct jobs_command command_top = {
              "now: a job stays in its slot while the hand comes nearer. The fuller a slot, the\n"
              "higher its character, from . : - = + * # % to @, or blocks where the locale is\n"
              "UTF-8; max is the fullest. NO_COLOR or TERM=dumb switches colour off.\n",
-    .examples = "Example:\n"
-                "  weekwheel top --server queue.example:11300\n",
+    .examples = "Examples:\n"
+                "  weekwheel top --server queue.example:11300\n"
+                "  weekwheel top --json | jq '.tubes[] | select(.buried > 0)'\n",
 };

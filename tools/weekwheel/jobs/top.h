@@ -117,6 +117,9 @@ struct top_view {
  */
 void top_frame(FILE *out, const struct top_view *view, const struct top_look *look);
 
+/* Write the sample and the wheels as a JSON object in a line. */
+void top_json(FILE *out, const struct top_view *view);
+
 /* Write a page of the help instead, the first being 1. Return 0, having written nothing, if there is no such page. */
 int top_help(FILE *out, int page, const struct top_look *look);
 

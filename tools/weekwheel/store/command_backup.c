@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tools/common/command.h"
+#include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/store/store.h"
@@ -20,9 +21,13 @@ struct backup {
 	const char *path;
 	const char *target;
 	const char *example;
+	int json;
 };
 
-static const struct option table[] = {JOBS_HELP_OPTION};
+static const struct option table[] = {
+    {JOBS_FLAG(struct backup, json), 'j', "json", NULL, "write what was done as a JSON object"},
+    JOBS_HELP_OPTION,
+};
 
 static int take_operand(void *context, struct options *options, int id)
 {
@@ -119,6 +124,19 @@ static int copy(const struct backup *backup, struct ww_jobs_stats *stats, refuse
 	    backup->path, ww_strerror(error), backup->path);
 }
 
+/* `before`: where what was there before is now; NULL: nothing was. */
+static void write_json(const char *path, const char *before, const struct ww_jobs_stats *stats)
+{
+	fputs("{\"path\": ", stdout);
+	json_write_string(stdout, path, strlen(path));
+	printf(", \"jobs\": %" PRIu64 ", \"bytes\": %" PRIu64, stats->accepted - stats->ended, stats->disk);
+	if (before) {
+		fputs(", \"before\": ", stdout);
+		json_write_string(stdout, before, strlen(before));
+	}
+	puts("}");
+}
+
 static int run(void *context)
 {
 	const struct backup *backup = context;
@@ -126,8 +144,11 @@ static int run(void *context)
 
 	if (copy(backup, &stats, refused))
 		return STATUS_FAILED;
-	message_line("%" PRIu64 " job%s copied to %s, %" PRIu64 " bytes", stats.accepted - stats.ended,
-	    jobs_plural(stats.accepted - stats.ended), backup->target, stats.disk);
+	if (backup->json)
+		write_json(backup->target, NULL, &stats);
+	else
+		message_line("%" PRIu64 " job%s copied to %s, %" PRIu64 " bytes", stats.accepted - stats.ended,
+		    jobs_plural(stats.accepted - stats.ended), backup->target, stats.disk);
 	return STATUS_OK;
 }
 
@@ -139,7 +160,7 @@ const struct jobs_command command_backup = {
     .take = take_operand,
     .check = check,
     .run = run,
-    .usage = "Usage: weekwheel backup DIR TARGET\n"
+    .usage = "Usage: weekwheel backup [OPTION]... DIR TARGET\n"
              "\n"
              "Copy the jobs that weekwheeld keeps in DIR to the directory TARGET, which is empty\n"
              "or made, all as they are at one moment. A server may use DIR at the same time. The\n"
@@ -323,6 +344,10 @@ static int restore(const struct backup *backup, struct restored *place)
 		return -1;
 	}
 	sync_names(place);
+	if (backup->json) {
+		write_json(place->path, place->fd >= 0 ? place->former : NULL, &stats);
+		return 0;
+	}
 	message_line("%" PRIu64 " job%s restored in %s", stats.accepted - stats.ended,
 	    jobs_plural(stats.accepted - stats.ended), backup->target);
 	if (place->fd >= 0)
@@ -350,7 +375,7 @@ const struct jobs_command command_restore = {
     .take = take_operand,
     .check = check,
     .run = run_restore,
-    .usage = "Usage: weekwheel restore COPY DIR\n"
+    .usage = "Usage: weekwheel restore [OPTION]... COPY DIR\n"
              "\n"
              "Put a copy that backup made in the place of DIR, the directory that weekwheeld has as\n"
              "--data, while no server uses it. COPY stays as it is; its checksums are read first. The\n"

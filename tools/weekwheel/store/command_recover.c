@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tools/common/command.h"
+#include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/store/store.h"
@@ -11,9 +12,13 @@ struct recover {
 	const char *path;
 	const char *target;
 	uint64_t problems;
+	int json;
 };
 
-static const struct option table[] = {JOBS_HELP_OPTION};
+static const struct option table[] = {
+    {JOBS_FLAG(struct recover, json), 'j', "json", NULL, "write what was found and saved as a JSON object"},
+    JOBS_HELP_OPTION,
+};
 
 static int take_operand(void *context, struct options *options, int id)
 {
@@ -40,8 +45,13 @@ static void tell(const char *problem, void *context)
 {
 	struct recover *recover = context;
 
+	if (recover->json) {
+		fputs(recover->problems ? ", " : "{\"problems\": [", stdout);
+		json_write_string(stdout, problem, strlen(problem));
+	} else {
+		puts(problem);
+	}
 	recover->problems++;
-	printf("%s\n", problem);
 }
 
 static int refused(const struct recover *recover, int error)
@@ -60,16 +70,29 @@ static int refused(const struct recover *recover, int error)
 	return store_refused(&place, error);
 }
 
+/* The problems are written already. What was refused has no more. */
+static void write_json(const struct recover *recover, int error, uint64_t saved)
+{
+	fputs(recover->problems ? "]" : "{\"problems\": []", stdout);
+	if (!error)
+		printf(", \"saved\": %" PRIu64, saved);
+	puts("}");
+}
+
 static int run(void *context)
 {
 	struct recover *recover = context;
 	uint64_t saved = 0;
 	int error = store_recover(recover->path, recover->target, &saved, tell, recover);
 
+	if (recover->json && (!error || recover->problems))
+		write_json(recover, error, saved);
 	if (error) {
 		(void)refused(recover, error);
 		return STATUS_FAILED;
 	}
+	if (recover->json)
+		return recover->problems ? STATUS_FAILED : STATUS_OK;
 	fflush(stdout);
 	message_line("%" PRIu64 " job%s saved in %s", saved, jobs_plural(saved), recover->target);
 	if (recover->problems)
@@ -86,7 +109,7 @@ const struct jobs_command command_recover = {
     .take = take_operand,
     .check = check,
     .run = run,
-    .usage = "Usage: weekwheel recover DIR TARGET\n"
+    .usage = "Usage: weekwheel recover [OPTION]... DIR TARGET\n"
              "\n"
              "Save the jobs that can still be read in the damaged directory DIR into the new\n"
              "directory TARGET, with their ids. What is damaged, missing or lost is printed, a line\n"

@@ -430,6 +430,9 @@ class FakeServers(Case):
             matches("^No wheels: this server does not tell when its jobs are due$", frame)
             matches("^default +4 ", frame)
             equal(len(frame.splitlines()), 23)
+            known = json.loads(fake.client.run(0, "top", "--json").out)
+            equal((known["wheels"], known["oldest"], known["version"], known["uptime"]), (None, None, "1.13", 7))
+            equal([(tube["name"], tube["ready"]) for tube in known["tubes"]], [("default", 4)])
 
     def test_top_asks_for_parts_of_slots(self):
         stats = b"---\ncurrent-jobs-ready: 3\ncurrent-jobs-reserved: 1\n"

@@ -3,6 +3,7 @@
 # tier: check
 import base64
 import contextlib
+import datetime
 import fcntl
 import json
 import os
@@ -647,6 +648,15 @@ class JobCommands(Case):
             matches(r"^nothing is overdue$", frame)
             client.run(0, "advance", "90")
             matches(r"^oldest overdue: 1 min 30 s$", client.run(0, "top", "--once").out)
+            known = json.loads(client.run(0, "top", "--json").out)
+            equal([known[name] for name in ("ready", "delayed", "overdue", "oldest", "workers")], [12, 1, 12, 90, 0])
+            equal([(tube["name"], tube["ready"], tube["delayed"]) for tube in known["tubes"][1:3]],
+                  [("mail", 0, 1), ("tube00", 1, 0)])
+            equal([(len(wheel["slots"]), sum(wheel["slots"])) for wheel in known["wheels"].values()],
+                  [(60, 0), (60, 1), (24, 1), (7, 1)])
+            now = datetime.datetime.fromisoformat(known["time"]).astimezone()
+            equal([known["wheels"][name]["hand"] for name in ("sec", "min", "hour", "day")],
+                  [now.second, now.minute, now.hour, now.weekday()])
             text = run_top(client, NO_COLOR=None)
             matches(r"^mail +0 +1 +0 +0 ", top_frame(text))
             check("\033[1m" in text and text.endswith("\033[?25h\033[?1049l"), repr(text))

@@ -2,6 +2,7 @@
 """weekwheel recover and backup: what is missing or damaged is told, and nothing is left of what failed."""
 # tier: check
 import glob
+import json
 import os
 import signal
 
@@ -32,10 +33,15 @@ class Recover(Case):
         matches("^jobs: its journal is missing, so what was acknowledged last may be lost$", result.out)
         with Server("--data", "new") as server, server.client() as client:
             check(put(client, 1)[0] > max(last, 1000000), "an id is given again")
+        result = alone.run(1, "recover", "--json", "jobs", "newer")
+        said = json.loads(result.out)
+        equal((result.err, said["saved"]), ("", 10))
+        matches("^jobs: its journal is missing", said["problems"][0])
 
     def test_ids_go_on_where_nothing_is_missing(self):
         last = killed("jobs")
         matches("^510 jobs saved in new$", alone.run(0, "recover", "jobs", "new").err)
+        equal(json.loads(alone.run(0, "recover", "-j", "jobs", "newer").out), {"problems": [], "saved": 510})
         with Server("--data", "new") as server, server.client() as client:
             check(last < put(client, 1)[0] < 100000, "too far")
 

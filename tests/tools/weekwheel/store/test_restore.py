@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """weekwheel restore: a backup takes the place of a store, with its owner and mode, and what was there is kept."""
 # tier: check
+import json
 import os
 import shutil
 import signal
@@ -20,7 +21,8 @@ class Restore(Case):
         super().setUp()
         with Server("--data", "jobs") as server, server.client() as client:
             client.put(b"old")
-            alone.run(0, "backup", "jobs", "copy")
+            equal(json.loads(alone.run(0, "backup", "-j", "jobs", "copy").out) | {"bytes": 0},
+                  {"path": "copy", "jobs": 1, "bytes": 0})
             client.put(b"new")
 
     def bodies(self, path="jobs"):
@@ -45,7 +47,10 @@ class Restore(Case):
         with Server("--data", "jobs") as server, server.client() as client:
             equal(client.ask("reserve-with-timeout 0"), "RESERVED 1 3|old")
         # Again: nothing that is there is lost.
-        matches("jobs.before.2", alone.run(0, "restore", "copy", "jobs/").err)
+        ended = alone.run(0, "restore", "--json", "copy", "jobs/")
+        done = json.loads(ended.out)
+        equal((ended.err, done.pop("bytes") > 0), ("", True))
+        equal(done, {"path": os.path.abspath("jobs"), "jobs": 1, "before": os.path.abspath("jobs.before.2")})
         equal(sorted(os.listdir(".")), ["copy", "jobs", "jobs.before.1", "jobs.before.2"])
 
     def test_a_store_that_is_missing_is_made(self):

@@ -2,6 +2,7 @@
 """Who may do what: what speaks another protocol, tokens and their rights, and where a server listens."""
 # tier: check
 import hashlib
+import json
 import os
 import re
 import select
@@ -327,6 +328,11 @@ class Tokens(Case):
             conversation(a, ("auth x", "OK"), (b"put 0 0 60 1\r\nx\r\n", "INSERTED 1"))
 
 
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read().strip()).hexdigest()
+
+
 class Commands(Case):
     def made(self, name, *grants):
         return alone.run(0, "token", "--token-file", name + ".token", name, *grants).out
@@ -338,6 +344,8 @@ class Commands(Case):
             shop = file.read().strip()
         with open("tokens", encoding="utf-8") as file:
             check(shop not in file.read(), "the file leaks a token")
+        equal(json.loads(self.made("other", "--json", "put:mail,x", "read:*")),
+              {"name": "other", "hash": "sha256:" + sha256("other.token"), "grants": ["put:mail,x", "read:*"]})
         with Server("--auth-file", "tokens") as server:
             program = server.program.run
             matches(r"the server wants a token: give it with --token-file", program(1, "put", "-t", "mail", "hello").err)
