@@ -228,7 +228,10 @@ static int take_bytes(const struct reading *reading)
 
 	if (length < 0 || (reading->value.kind != JSON_NULL && !in_range(reading->field, size)))
 		return -1;
-	memcpy(reading->to + reading->place.length, &size, sizeof size);
+	if (reading->place.length)
+		memcpy(reading->to + reading->place.length, &size, sizeof size);
+	else /* its end is a NUL, for which the quotes leave room */
+		(*reading->room)[size++] = 0;
 	if (is_pointer(reading))
 		point(reading, *reading->room, size);
 	else

@@ -7,6 +7,7 @@
 
 #include "tests/support/suite.h"
 #include "tools/job/job.h"
+#include "weekwheel/schedule.h"
 
 enum { WHERE = JOB_SHOWN | JOB_BODY };
 
@@ -157,6 +158,27 @@ START_TEST(a_number_without_a_word_is_written_as_the_first)
 }
 END_TEST
 
+START_TEST(a_name_of_bytes_ends_in_a_nul)
+{
+	static const char line[] = "{\"name\":\"my%20report\"}";
+	struct ww_schedule_info info = {.spec = {.tube = "t"}};
+	struct json_value name, value;
+	char room[sizeof line];
+	char *free = room;
+	size_t at = 0;
+	int is_base64;
+	const struct field *field;
+
+	memset(room, 'x', sizeof room);
+	ck_assert_int_gt(json_next(line, sizeof line - 1, &at, &name, &value), 0);
+	field = field_find(job_schedule_fields, ~0u, name, &is_base64);
+	ck_assert_int_eq(field_take(field, &info, value, 0, FIELD_LINE, &free), 0);
+	ck_assert_str_eq(info.spec.name, "my report");
+	ck_assert_str_eq(info.spec.tube, "t");
+	ck_assert_ptr_eq(free, room + sizeof "my report");
+}
+END_TEST
+
 START_TEST(elapsed_times_are_shown_as_unix_time)
 {
 	const struct ww_job_info info = {.state = WW_JOB_DELAYED, .due = 70 * WW_SECOND};
@@ -240,4 +262,4 @@ START_TEST(what_is_wrong_is_refused_with_what_is_expected)
 END_TEST
 
 TEST_MAIN("job", what_is_written_is_read, a_job_has_one_form, a_number_without_a_word_is_written_as_the_first,
-    elapsed_times_are_shown_as_unix_time, what_is_wrong_is_refused_with_what_is_expected)
+    a_name_of_bytes_ends_in_a_nul, elapsed_times_are_shown_as_unix_time, what_is_wrong_is_refused_with_what_is_expected)

@@ -79,10 +79,8 @@ static void write_object(uint64_t time, int32_t offset, int is_first)
 {
 	char text[ZONE_TIME_TEXT];
 
-	/* "Sat  2026-11-24 03:00:00 +01:00" */
-	(void)zone_time(text, time, offset);
-	printf("%s{\"time\": \"%.10sT%.8s%s\", \"unix\": %" PRIu64 ", \"offset\": %" PRId32 "}", is_first ? "" : ", ",
-	    text + 5, text + 16, text + 25, time / DURATION_SECOND, offset);
+	printf("%s{\"time\": \"%s\", \"unix\": %" PRIu64 ", \"offset\": %" PRId32 "}", is_first ? "" : ", ",
+	    zone_exact(text, time, offset), time / DURATION_SECOND, offset);
 }
 
 static void write_times(const struct asking *asking, const struct ww_calendar *calendar)

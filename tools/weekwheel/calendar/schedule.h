@@ -23,6 +23,13 @@ struct schedule_command {
 int schedule_add(
     struct schedule_command *command, const char *zone, const char *body, size_t size, struct reply *reply);
 
+/* Show those of the tube, if one was given, or the one of that percent-encoded name. Return 0, or -1 after a message. */
+int schedule_list(struct schedule_command *command);
+int schedule_show(struct schedule_command *command, const char *name);
+
+/* The answer about a name was not the expected one. Returns -1 after a message. */
+int schedule_refuse_name(const struct schedule_command *command, const struct reply *reply);
+
 /* Read what a refusal, BAD_SCHEDULE, says is wrong. */
 void schedule_problem(const struct reply *reply, struct ww_calendar_problem *problem);
 

@@ -42,6 +42,15 @@ const char *zone_time(char text[ZONE_TIME_TEXT], uint64_t ns, int32_t offset)
 	return text;
 }
 
+const char *zone_exact(char text[ZONE_TIME_TEXT], uint64_t ns, int32_t offset)
+{
+	char long_text[ZONE_TIME_TEXT];
+
+	(void)zone_time(long_text, ns, offset);
+	snprintf(text, ZONE_TIME_TEXT, "%.10sT%.8s%.20s", long_text + 5, long_text + 16, long_text + 25);
+	return text;
+}
+
 /* The last zone is kept, since the lines of a list often have the same one. */
 const char *zone_clock(char text[ZONE_TIME_TEXT], uint64_t ns, const char *zone)
 {

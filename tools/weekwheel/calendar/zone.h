@@ -13,6 +13,9 @@ enum { ZONE_TIME_TEXT = 60 };
 /* Write "Tue  2026-11-24 03:00:00 +01:00", a time where clocks are so many seconds ahead of UTC, and return it. */
 const char *zone_time(char text[ZONE_TIME_TEXT], uint64_t ns, int32_t offset);
 
+/* The same as "2026-11-24T03:00:00+01:00", for programs. */
+const char *zone_exact(char text[ZONE_TIME_TEXT], uint64_t ns, int32_t offset);
+
 /* Write "2026-11-24 03:00:00+01:00", a time as the clocks of a zone show it, and return it. */
 const char *zone_clock(char text[ZONE_TIME_TEXT], uint64_t ns, const char *zone);
 

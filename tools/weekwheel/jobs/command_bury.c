@@ -63,8 +63,8 @@ static int bury_one(struct bury *bury, int own, uint64_t id)
 
 	snprintf(what, sizeof what, "job %" PRIu64, id);
 	if (!*bury->reason && is_buried(client, id)) {
-		printf(
-		    bury->jobs.json ? "{\"id\": %" PRIu64 ", \"buried\": true}\n" : "%" PRIu64 " is buried already\n",
+		printf(bury->jobs.json ? "{\"id\": \"%" PRIu64 "\", \"buried\": true}\n"
+		                       : "%" PRIu64 " is buried already\n",
 		    id);
 		return 0;
 	}
@@ -76,7 +76,7 @@ static int bury_one(struct bury *bury, int own, uint64_t id)
 	        own ? "bury-job %" PRIu64 " %" PRIu64 " %s" : "bury %" PRIu64 " %" PRIu64, id, priority,
 	        *bury->reason ? bury->reason : "buried%20by%20hand"))
 		return -1;
-	printf(bury->jobs.json ? "{\"id\": %" PRIu64 ", \"buried\": true}\n" : "%" PRIu64 " buried\n", id);
+	printf(bury->jobs.json ? "{\"id\": \"%" PRIu64 "\", \"buried\": true}\n" : "%" PRIu64 " buried\n", id);
 	return 0;
 }
 

@@ -64,10 +64,19 @@ static int check(void *context, const struct options *options)
 	return 0;
 }
 
-/* Report the answer for one job, named by its id or its key. */
-static int report(const struct cancel *cancel, const struct reply *reply, const char *label, const char *name)
+static void write_json(const struct cancel *cancel, const char *name, int running)
 {
-	const char *quote = cancel->count ? "" : "\"";
+	putchar('{');
+	if (cancel->count)
+		printf("\"id\": \"%s\"", name);
+	else
+		jobs_write_key(stdout, name);
+	printf(", \"cancelled\": true, \"running\": %s}\n", running ? "true" : "false");
+}
+
+/* Report the answer for one job, named by its id or its key. */
+static int report(const struct cancel *cancel, const struct reply *reply, const char *name)
+{
 	int running = reply_is(reply, "RUNNING");
 	char shown[JOBS_KEY_TEXT];
 	char what[JOBS_KEY_TEXT + 10];
@@ -78,8 +87,7 @@ static int report(const struct cancel *cancel, const struct reply *reply, const 
 		return reply_refused(&cancel->jobs.client, reply, what);
 	}
 	if (cancel->jobs.json)
-		printf("{\"%s\": %s%s%s, \"cancelled\": true, \"running\": %s}\n", label, quote, name, quote,
-		    running ? "true" : "false");
+		write_json(cancel, name, running);
 	else
 		printf("%s cancelled%s\n", shown, running ? "; it is being run now, for the last time" : "");
 	return 0;
@@ -94,7 +102,7 @@ static int cancel_key(struct cancel *cancel)
 		jobs_add_number(version, sizeof version, "version", cancel->version);
 	if (client_ask(&cancel->jobs.client, &reply, "delete-key %s%s", cancel->jobs.key, version))
 		return -1;
-	return report(cancel, &reply, "key", cancel->jobs.key);
+	return report(cancel, &reply, cancel->jobs.key);
 }
 
 static int cancel_ids(struct cancel *cancel)
@@ -112,7 +120,7 @@ static int cancel_ids(struct cancel *cancel)
 		if (client_read(client, &reply))
 			return -1;
 		snprintf(name, sizeof name, "%" PRIu64, cancel->ids[i]);
-		failed |= report(cancel, &reply, "id", name);
+		failed |= report(cancel, &reply, name);
 	}
 	return failed;
 }

@@ -9,7 +9,7 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/number.h"
-#include "tools/weekwheel/jobs/jobs.h"
+#include "tools/weekwheel/jobs/listing.h"
 #include "tools/weekwheel/jobs/table.h"
 #include "tools/weekwheel/jobs/yaml.h"
 
@@ -266,6 +266,33 @@ static int show_table(struct limit_command *limit, const char *lines, size_t len
 	return failed;
 }
 
+/* As /v1 has it. In the protocol two members have other names. */
+static void write_object(const char *line, size_t size)
+{
+	struct ww_limit_info info = {0};
+	struct buffer room = {0};
+	uint64_t seen = listing_read(job_limit_fields, &info, line, size, &room);
+
+	info.running = json_whole(line, size, "leases");
+	info.held = json_whole(line, size, "held");
+	for (size_t i = 0; job_limit_fields[i].name; i++)
+		if (strncmp(job_limit_fields[i].name, "now_", 4) == 0)
+			seen |= UINT64_C(1) << i;
+	listing_write(job_limit_fields, JOB_SHOWN, &info, seen);
+	buffer_free(&room);
+}
+
+static void write_objects(const char *at, const char *end)
+{
+	while (at < end) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+
+		stop = stop ? stop : end;
+		write_object(at, (size_t)(stop - at));
+		at = stop + 1;
+	}
+}
+
 static int show(struct limit_command *limit)
 {
 	struct reply reply;
@@ -282,7 +309,7 @@ static int show(struct limit_command *limit)
 		return 0;
 	}
 	if (limit->jobs.json) {
-		printf("%.*s%s", (int)reply.body_size, reply.body, reply.body_size ? "\n" : "");
+		write_objects(reply.body, reply.body + reply.body_size);
 		return 0;
 	}
 	/* The answer is there until the next question. */

@@ -70,10 +70,22 @@ static int ask(struct move_command *move, struct reply *reply)
 	    &move->jobs.client, reply, "MOVED", "move", "%s %s%s", verb, move->has_at ? "-" : when, options);
 }
 
+static void write_json(const struct move_command *move, uint64_t version, uint64_t due)
+{
+	putchar('{');
+	if (move->id)
+		printf("\"id\": \"%" PRIu64 "\"", move->id);
+	else
+		jobs_write_key(stdout, move->jobs.key);
+	printf(", \"version\": %" PRIu64 ", ", version);
+	jobs_write_time(stdout, "due", due);
+	puts("}");
+}
+
 static int run(void *context)
 {
 	struct move_command *move = context;
-	char when[DURATION_TEXT], name[JOBS_KEY_TEXT];
+	char name[JOBS_KEY_TEXT];
 	struct reply reply;
 	uint64_t version, now, due;
 
@@ -84,11 +96,7 @@ static int run(void *context)
 	now = time_now();
 	due = move->has_at ? move->at : now + move->delay;
 	if (move->jobs.json) {
-		if (move->id)
-			printf("{\"id\": %" PRIu64, move->id);
-		else
-			printf("{\"key\": \"%s\"", move->jobs.key);
-		printf(", \"version\": %" PRIu64 ", \"due\": \"%s\"}\n", version, duration_seconds(when, due));
+		write_json(move, version, due);
 		return 0;
 	}
 	if (move->id)

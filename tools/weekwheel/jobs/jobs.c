@@ -9,9 +9,11 @@
 #include "tools/common/command.h"
 #include "tools/common/dial.h"
 #include "tools/common/duration.h"
+#include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
 #include "tools/common/utf8.h"
+#include "tools/job/field.h"
 
 /* What the environment says, or else the other value. */
 static const char *named(const char *name, const char *other)
@@ -283,6 +285,33 @@ void jobs_say_due(uint64_t due, uint64_t left)
 		printf("due %s, in %s\n", time_format(when, due), duration_format(span, left));
 	else
 		puts("due now");
+}
+
+static void write_member(FILE *out, struct buffer *text, int error)
+{
+	if (error)
+		memory_exhausted();
+	fwrite(text->data, 1, text->size, out);
+	buffer_free(text);
+}
+
+void jobs_write_time(FILE *out, const char *name, uint64_t unix_ns)
+{
+	struct buffer text = {0};
+
+	write_member(out, &text, field_write_time(&text, name, unix_ns, 0));
+}
+
+void jobs_write_key(FILE *out, const char *key)
+{
+	const char *end = key + strlen(key);
+	char bytes[JOBS_KEY_MAX];
+	struct buffer text = {0};
+	size_t size = 0;
+
+	while (key < end && size < sizeof bytes)
+		bytes[size++] = percent_take(&key, end);
+	write_member(out, &text, field_write_bytes(&text, "key", bytes, size));
 }
 
 const char *jobs_plural(uint64_t count)

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "tools/common/options.h"
 #include "tools/weekwheel/jobs/client.h"
@@ -118,6 +119,11 @@ int jobs_version(const struct options *options, uint64_t *version);
 int jobs_duration(const struct options *options, const char *name, uint64_t least, uint64_t most, uint64_t *ns);
 int jobs_time(const struct options *options, const char *name, uint64_t *ns);
 int jobs_time_from(const struct options *options, const char *name, uint64_t *ns);
+
+/* Write a member of JSON: "name":"2026-12-01T09:00:00.000Z", or "key":"mail" of a percent-encoded key. */
+void jobs_write_time(FILE *out, const char *name, uint64_t unix_ns);
+void jobs_write_key(FILE *out, const char *key);
+
 int jobs_tube(struct jobs *jobs, const struct options *options);
 int jobs_id(const struct options *options, uint64_t *id);
 int jobs_key(const struct options *options, const char *name, char text[JOBS_KEY_TEXT]);

@@ -125,7 +125,7 @@ uint64_t listing_stats(struct ww_job_info *info, const char *yaml, size_t size)
 	return set_due(info, seen);
 }
 
-void listing_write(const struct field *fields, uint32_t where, const void *from, uint64_t seen)
+void listing_members(const struct field *fields, uint32_t where, const void *from, uint64_t seen)
 {
 	static struct field some[LISTING_FIELDS + 1];
 	const struct field_moment now = {0};
@@ -136,11 +136,17 @@ void listing_write(const struct field *fields, uint32_t where, const void *from,
 		if (seen >> i & 1)
 			some[count++] = fields[i];
 	some[count].name = NULL;
-	if (buffer_append(&out, "{", 1) | field_write(&out, some, where, from, FIELD_PLAIN, &now) |
-	    buffer_append(&out, "}\n", 2))
+	if (field_write(&out, some, where, from, FIELD_PLAIN, &now))
 		memory_exhausted();
 	fwrite(out.data, 1, out.size, stdout);
 	buffer_free(&out);
+}
+
+void listing_write(const struct field *fields, uint32_t where, const void *from, uint64_t seen)
+{
+	putchar('{');
+	listing_members(fields, where, from, seen);
+	puts("}");
 }
 
 uint32_t listing_attempts(const struct ww_job_info *info)

@@ -1,7 +1,10 @@
 #ifndef TOOLS_WEEKWHEEL_JOBS_LISTING_H
 #define TOOLS_WEEKWHEEL_JOBS_LISTING_H
 
-/* Reads the jobs, or runs of jobs, that match some conditions, page by page, as lines of JSON. For list, and for cancel and purge. */
+/*
+ * Reads the jobs, or runs of jobs, that match some conditions, page by page, as lines of JSON, and writes what lines say in
+ * the form that /v1 has.
+ */
 
 #include "tools/job/job.h"
 #include "tools/weekwheel/jobs/jobs.h"
@@ -41,7 +44,8 @@ uint64_t listing_stats(struct ww_job_info *info, const char *yaml, size_t size);
 /* Return the bit of a field of jobs. */
 uint64_t listing_bit(const char *name);
 
-/* Write the members of these objects that were read as an object in a line. */
+/* Write the members of these objects that were read, with commas between, or as an object in a line. */
+void listing_members(const struct field *fields, uint32_t where, const void *from, uint64_t seen);
 void listing_write(const struct field *fields, uint32_t where, const void *from, uint64_t seen);
 
 /* Return how many attempts the job has had of those that its limit counts. A kick starts them anew. */

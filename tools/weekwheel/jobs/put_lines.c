@@ -88,7 +88,7 @@ static int take_answer(struct feed *feed)
 		feed->first = id;
 	feed->last = id;
 	if (feed->put->jobs.json)
-		printf("{\"line\": %" PRIu64 ", \"id\": %" PRIu64 "}\n", feed->lines, id);
+		printf("{\"line\": %" PRIu64 ", \"id\": \"%" PRIu64 "\"}\n", feed->lines, id);
 	return 0;
 }
 

@@ -103,16 +103,16 @@ static const struct result *find_result(const struct reply *reply)
 
 static void say_json(const struct put_options *put, const struct result *result, uint64_t id, uint64_t version)
 {
-	char text[DURATION_TEXT];
 	uint64_t due = put->has_at ? put->at : time_now() + put->delay;
 
-	printf("{\"id\": %" PRIu64 ", \"result\": \"%s\", \"replaced\": %s", id, result->name,
-	    result == &results[1] ? "true" : "false");
+	printf("{\"id\": \"%" PRIu64 "\", \"result\": \"%s\"", id, result->name);
 	if (version)
 		printf(", \"version\": %" PRIu64, version);
-	if (result < &results[2] && put->mode != WW_KEY_DEBOUNCE)
-		printf(", \"due\": \"%s\", \"clock\": \"%s\"", duration_seconds(text, due),
-		    put->has_at ? "wall" : "elapsed");
+	if (result < &results[2] && put->mode != WW_KEY_DEBOUNCE) {
+		fputs(", ", stdout);
+		jobs_write_time(stdout, "due", due);
+		printf(", \"clock\": \"%s\"", put->has_at ? "wall" : "elapsed");
+	}
 	puts("}");
 }
 

@@ -3,17 +3,7 @@
 #include <string.h>
 
 #include "tools/common/json.h"
-#include "tools/job/job.h"
 #include "tools/weekwheel/jobs/top.h"
-
-static void write_time(FILE *out, uint64_t unix_ns)
-{
-	struct buffer text = {0};
-
-	if (field_write_time(&text, "time", unix_ns, 0) == 0)
-		fwrite(text.data, 1, text.size, out);
-	buffer_free(&text);
-}
 
 static void write_name(FILE *out, const char *before, const char *text)
 {
@@ -42,7 +32,7 @@ void top_json(FILE *out, const struct top_view *view)
 	const struct top_sample *now = &view->now;
 
 	putc('{', out);
-	write_time(out, view->wheels.now);
+	jobs_write_time(out, "time", view->wheels.now);
 	write_name(out, ",\"version\":", now->all.name);
 	fprintf(out, ",\"uptime\":%" PRIu64 ",\"workers\":%" PRIu64, now->uptime, now->workers);
 	write_counts(out, &now->all);

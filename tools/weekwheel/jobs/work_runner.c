@@ -263,7 +263,7 @@ static void take_touch(struct runner *runner, const struct reply *reply)
 
 static void write_json(const struct runner *runner, const char *told, int good)
 {
-	printf("{\"id\": %" PRIu64 ", \"tube\": ", runner->id);
+	printf("{\"id\": \"%" PRIu64 "\", \"tube\": ", runner->id);
 	json_write_string(stdout, runner->tube, strlen(runner->tube));
 	printf(", \"attempt\": %" PRIu64 ", \"end\": \"%s\", \"milliseconds\": %" PRId64, runner->attempt, told,
 	    clock_ms() - runner->began);

@@ -6,6 +6,7 @@ import socket
 import time
 
 from harness import PATIENCE, Case, Redis, Server, alone, conversation, equal, main, matches, objects
+from web import Web
 
 
 def put(client, count, tube="mail"):
@@ -85,7 +86,9 @@ class Limits(Case):
             matches(r"^mail +- +2 +5 +100 in 1 min? +2 +2 +600 ms$", table)
             matches(r"^web +- +0 +- +5 in 1 s +1 +0 +-$", table)
             equal(objects(run(0, "limit", "mail", "--json").out), [
-                {"tube": "mail", "group": None, "each": False, "running": 5, "starts": 100, "per": 60, "burst": 2, "leases": 2, "held": 2, "left": 0.6}])
+                {"tube": "mail", "each": False, "running": 5, "starts": 100, "per": 60, "burst": 2, "now_running": 2, "now_held": 2, "left": 0.6}])
+            with Web(server, None) as web:
+                equal(objects(run(0, "limit", "--json").out), web.good("GET", "limits")["limits"])
             matches(r"^mail .* 2$", run(0, "stats").out)
             matches(r"^mail +2 +2 ", run(0, "top", "--once").out)
             assert 'weekwheeld_tube_jobs{tube="mail",state="held"} 2' in server.metrics()
@@ -205,7 +208,7 @@ class Shared(Case):
             # A server that dies gives its places back when its leases end.
             b.send("touch %s\r\n" % second)
             equal(b.answer(), "TOUCHED")
-            equal([(limit["leases"], limit["held"]) for limit in objects(one.program.run(0, "limit", "--json").out)], [(2, 2)])
+            equal([(limit["now_running"], limit["now_held"]) for limit in objects(one.program.run(0, "limit", "--json").out)], [(2, 2)])
             equal(c.ask("release %s 0 0" % third), "RELEASED")
             assert c.ask("reserve").startswith("RESERVED ")
 
@@ -222,7 +225,7 @@ class Shared(Case):
             ids = {text.split("|")[1]: text.split()[1] for text in got}
             run(0, "limit", "default", "--group", "big", "--running", "4")
             equal(objects(run(0, "limit", "--json").out), [
-                {"tube": "default", "group": "big", "each": False, "running": 4, "starts": 0, "per": 1, "burst": 1, "leases": 4, "held": 36, "left": 0}])
+                {"tube": "default", "group": "big", "each": False, "running": 4, "starts": 0, "per": 1, "burst": 1, "now_running": 4, "now_held": 36, "left": 0}])
             equal(b.ask("reserve-with-timeout 0"), "TIMED_OUT")
             equal(b.numbers("stats-tube default")["current-jobs-held"], "36")
             b.send("reserve\r\n")
