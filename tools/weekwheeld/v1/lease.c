@@ -80,8 +80,6 @@ static int prepare_reserve(struct v1_request *request)
 		request->tubes[request->tube_count++] = WW_TUBE_DEFAULT;
 	if (fields->most == 0)
 		fields->most = 1;
-	if (fields->most > V1_LEASES_MAX)
-		return v1_problem(request, 422, "most", NULL, "a request gets %d jobs at most", V1_LEASES_MAX);
 	if (fields->span > V1_WAIT_MAX * WW_SECOND)
 		return v1_problem(request, 422, "wait", "ask again after each answer without a job",
 		    "a request waits %d seconds at most", V1_WAIT_MAX);

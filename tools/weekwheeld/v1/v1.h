@@ -22,7 +22,6 @@
 
 enum {
 	V1_PUTS_MAX = 1000,
-	V1_LEASES_MAX = 100,
 	V1_TUBES_MAX = 100,
 	V1_OBJECT_MAX = 256 * 1024,
 	V1_WAIT_MAX = 20, /* s; less than the time in which an answer must be read */

@@ -276,7 +276,7 @@ class Interface:
             web.refused(404, None, "GET", "nope")
             matches("POST, GET", web.refused(405, None, "DELETE", "jobs"))
             web.refused(422, "token", "POST", "jobs/1/finish", {})
-            web.refused(422, "most", "POST", "leases", {"most": 101})
+            matches("from 1 to 100|1 to 100", web.refused(422, "most", "POST", "leases", {"most": 101}))
             web.refused(422, "wait", "POST", "leases", {"wait": 21})
             web.refused(422, "tubes", "POST", "leases", {"tubes": []})
             web.refused(422, "tubes", "POST", "leases", {"tubes": ["x"] * 101})
@@ -340,6 +340,10 @@ class Embedded(Interface, Stores, Case):
         with self.server() as server, Web(server, self.token) as web:
             said = web.good("GET", "openapi.json")
             schemas = said["components"]["schemas"]
+            equal(schemas["Reserve"]["properties"]["most"]["maximum"], 100)
+            check("maximum" not in schemas["Kick"]["properties"]["most"], "more is taken")
+            jobs = said["paths"]["/jobs"]["post"]["requestBody"]["content"]["application/json"]["schema"]["oneOf"][1]
+            equal((jobs["minItems"], jobs["maxItems"]), (1, 1000))
             for path, methods in said["paths"].items():
                 path = path[1:].format(id="1", tube="t", key="k", name="n")
                 wrong = next(m for m in ("PUT", "PATCH", "POST", "DELETE", "GET") if m.lower() not in methods)
