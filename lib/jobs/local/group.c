@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "lib/jobs/local/entries.h"
-#include "lib/jobs/local/gate.h"
 #include "lib/jobs/local/heap.h"
+#include "lib/jobs/local/limiter.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
 #include "lib/jobs/local/rule.h"
@@ -21,8 +21,8 @@ static struct group *make_group(struct tube *tube, struct store_bytes name)
 
 	if (!group)
 		return NULL;
-	group->gate.tube = tube;
-	group->gate.group = group;
+	group->limiter.tube = tube;
+	group->limiter.group = group;
 	group->heap = name.size ? &group->own : &tube->heap;
 	group->length = (uint32_t)name.size;
 	if (name.size)
@@ -36,7 +36,7 @@ static void give_group(struct jobs_local *jobs, struct group *group)
 		return;
 	if (group->is_idle)
 		STAILQ_REMOVE(&jobs->idle_groups, group, group, in_idle);
-	ww_jobs_gate_forget(&group->gate);
+	ww_jobs_limiter_forget(&group->limiter);
 	ww_jobs_give(jobs, group->own.at, group->own.room * sizeof(struct entry *));
 	ww_jobs_give(jobs, group, sizeof *group + group->length);
 }
@@ -80,7 +80,7 @@ void ww_jobs_limits_free(struct tube *tube)
 		give_group(jobs, group);
 	}
 	give_group(jobs, limits->none);
-	ww_jobs_gate_forget(&limits->whole);
+	ww_jobs_limiter_forget(&limits->whole);
 	ww_jobs_give(jobs, limits->numbered, limits->numbered_room * sizeof *limits->numbered);
 	ww_jobs_give(jobs, limits, sizeof *limits);
 }
@@ -132,7 +132,7 @@ static int add_group(struct tube *tube, struct store_bytes name, struct group **
 		return WW_ENOMEM;
 	}
 	limits->numbered[(*group)->number] = *group;
-	ww_jobs_gate_use_up(&(*group)->gate, limits->each_used);
+	ww_jobs_limiter_use_up(&(*group)->limiter, limits->each_used);
 	ww_jobs_group_idle(*group);
 	return WW_OK;
 }
@@ -167,18 +167,18 @@ void ww_jobs_group_idle(struct group *group)
 	if (group->is_idle || !group->number)
 		return;
 	group->is_idle = 1;
-	STAILQ_INSERT_TAIL(&group->gate.tube->jobs->idle_groups, group, in_idle);
+	STAILQ_INSERT_TAIL(&group->limiter.tube->jobs->idle_groups, group, in_idle);
 }
 
 static void forget_group(struct group *group)
 {
-	struct limits *limits = group->gate.tube->limits;
+	struct limits *limits = group->limiter.tube->limits;
 
 	HASH_DELETE(hh, limits->named, group);
 	limits->numbered[group->number] = NULL;
 	if (group->number < limits->free_number)
 		limits->free_number = group->number;
-	give_group(group->gate.tube->jobs, group);
+	give_group(group->limiter.tube->jobs, group);
 }
 
 void ww_jobs_groups_settle(struct jobs_local *jobs)
@@ -188,10 +188,10 @@ void ww_jobs_groups_settle(struct jobs_local *jobs)
 	for (int i = 0; i < LOOKS && (group = STAILQ_FIRST(&jobs->idle_groups)); i++) {
 		STAILQ_REMOVE_HEAD(&jobs->idle_groups, in_idle);
 		group->is_idle = 0;
-		if (group->entries || rule_is_set(&group->gate.rule))
+		if (group->entries || rule_is_set(&group->limiter.rule))
 			continue;
 		/* A late callback may look at it. */
-		if (group->gate.timer || jobs->late || !ww_jobs_gate_is_rested(&group->gate))
+		if (group->limiter.timer || jobs->late || !ww_jobs_limiter_is_rested(&group->limiter))
 			ww_jobs_group_idle(group);
 		else
 			forget_group(group);
@@ -202,7 +202,7 @@ void ww_jobs_groups_settle(struct jobs_local *jobs)
 
 static void leave(struct group *group)
 {
-	struct limits *limits = group->gate.tube->limits;
+	struct limits *limits = group->limiter.tube->limits;
 
 	if (group->place == GROUP_IN_ROW)
 		TAILQ_REMOVE(&limits->row, group, in_row);
@@ -214,7 +214,7 @@ static void leave(struct group *group)
 static void join(struct group *group)
 {
 	group->place = GROUP_IN_ROW;
-	TAILQ_INSERT_TAIL(&group->gate.tube->limits->row, group, in_row);
+	TAILQ_INSERT_TAIL(&group->limiter.tube->limits->row, group, in_row);
 }
 
 void ww_jobs_group_let(struct group *group)
@@ -238,7 +238,7 @@ void ww_jobs_group_hold(struct group *group)
 {
 	leave(group);
 	group->place = GROUP_HELD;
-	group->gate.tube->limits->held += group->heap->count;
+	group->limiter.tube->limits->held += group->heap->count;
 }
 
 /* ---- Ready jobs */
@@ -260,7 +260,7 @@ void ww_jobs_ready_add(struct entry *entry)
 	ww_jobs_heap_add(heap_of(&entry->is), entry);
 	entry->is.tube->ready++;
 	if (group && group->place == GROUP_HELD)
-		group->gate.tube->limits->held++;
+		group->limiter.tube->limits->held++;
 	else if (group && group->place == GROUP_OUT)
 		ww_jobs_group_let(group);
 }
@@ -272,7 +272,7 @@ void ww_jobs_ready_remove(struct entry *entry)
 	ww_jobs_heap_remove(heap_of(&entry->is), entry);
 	entry->is.tube->ready--;
 	if (group && group->place == GROUP_HELD)
-		group->gate.tube->limits->held--;
+		group->limiter.tube->limits->held--;
 	if (group && !group->heap->count)
 		leave(group);
 }

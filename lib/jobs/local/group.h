@@ -18,8 +18,8 @@
 #include <sys/queue.h>
 
 #include "lib/base/seeded.h"
-#include "lib/jobs/local/gate.h"
 #include "lib/jobs/local/heap.h"
+#include "lib/jobs/local/limiter.h"
 #include "lib/jobs/local/rule.h"
 #include "lib/jobs/store/store.h"
 
@@ -30,7 +30,7 @@ struct tube;
 
 struct group {
 	UT_hash_handle hh; /* by name */
-	struct gate gate;
+	struct limiter limiter;
 	struct ready_heap *heap; /* its own, or the tube's for those that name no group */
 	struct ready_heap own;
 	TAILQ_ENTRY(group) in_row;   /* while it is in the row */
@@ -46,7 +46,7 @@ struct group {
 
 /* The limits and groups of a tube. */
 struct limits {
-	struct gate whole;
+	struct limiter whole;
 	struct rule each;    /* of each group that has none of its own */
 	uint64_t each_used;  /* until then `each` had its bursts used up; 0: never */
 	uint64_t rules;      /* that are set */

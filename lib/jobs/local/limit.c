@@ -1,9 +1,9 @@
-/* What limits let start: the next job of a tube, or nothing until a gate lets one go. */
+/* What limits let start: the next job of a tube, or nothing until a limiter lets one go. */
 #include "lib/jobs/local/limit.h"
 
 #include "lib/jobs/local/entries.h"
-#include "lib/jobs/local/gate.h"
 #include "lib/jobs/local/group.h"
+#include "lib/jobs/local/limiter.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/timer.h"
@@ -11,44 +11,44 @@
 
 /* ---- Holding jobs */
 
-static void let(struct gate *gate)
+static void let(struct limiter *limiter)
 {
-	if (gate->group)
-		ww_jobs_group_let(gate->group);
-	ww_jobs_tube_notify(gate->tube);
+	if (limiter->group)
+		ww_jobs_group_let(limiter->group);
+	ww_jobs_tube_notify(limiter->tube);
 }
 
 static int end_hold(struct jobs_local *jobs, void *arguments)
 {
 	const struct fired *fired = arguments;
-	struct gate *gate = fired->owner;
+	struct limiter *limiter = fired->owner;
 
-	if (ww_jobs_take_firing(jobs, fired, &gate->timer))
-		let(gate);
+	if (ww_jobs_take_firing(jobs, fired, &limiter->timer))
+		let(limiter);
 	return WW_OK;
 }
 
 static void on_hold_end(struct ww_driver *driver, const struct ww_firing *firing, void *user)
 {
-	struct gate *gate = user;
+	struct limiter *limiter = user;
 
 	(void)driver;
-	ww_jobs_submit_firing(gate->tube->jobs, end_hold, gate, firing);
+	ww_jobs_submit_firing(limiter->tube->jobs, end_hold, limiter, firing);
 }
 
-/* Whether a gate with ready jobs holds them. If the answer is 1, callers hear of it when one may start. Or an error. */
-static int hold(struct gate *gate)
+/* Whether a limiter with ready jobs holds them. If the answer is 1, callers hear of it when one may start. Or an error. */
+static int hold(struct limiter *limiter)
 {
-	struct timeline *line = &gate->tube->jobs->elapsed;
+	struct timeline *line = &limiter->tube->jobs->elapsed;
 
-	if (!ww_jobs_gate_holds(gate))
+	if (!ww_jobs_limiter_holds(limiter))
 		return 0;
 	/* If as many run as may, the end of a lease will tell. */
-	gate->waits = !ww_jobs_gate_is_full(gate);
-	if (!gate->waits || gate->timer)
+	limiter->waits = !ww_jobs_limiter_is_full(limiter);
+	if (!limiter->waits || limiter->timer)
 		return 1;
 	int error = ww_driver_schedule_at(
-	    line->driver, ww_jobs_gate_allows(gate) - line->offset, on_hold_end, gate, &gate->timer);
+	    line->driver, ww_jobs_limiter_allows(limiter) - line->offset, on_hold_end, limiter, &limiter->timer);
 	return error ? error : 1;
 }
 
@@ -67,7 +67,7 @@ int ww_jobs_ready_next(struct tube *tube, struct entry **entry)
 	if (held)
 		return held < 0 ? held : 0;
 	while ((group = TAILQ_FIRST(&limits->row))) {
-		held = hold(&group->gate);
+		held = hold(&group->limiter);
 		if (held < 0)
 			return held;
 		*entry = group->heap->at[0];
@@ -97,28 +97,28 @@ void ww_jobs_limit_start(const struct image *image)
 	struct group *group = ww_jobs_group_of(image);
 	uint64_t now = ww_jobs_time(&image->tube->jobs->elapsed);
 
-	ww_jobs_gate_start(&image->tube->limits->whole, now, !image->tube->ready);
-	ww_jobs_gate_start(&group->gate, now, !group->heap->count);
+	ww_jobs_limiter_start(&image->tube->limits->whole, now, !image->tube->ready);
+	ww_jobs_limiter_start(&group->limiter, now, !group->heap->count);
 	ww_jobs_group_turn(group);
 }
 
 void ww_jobs_limit_return(const struct image *image)
 {
-	ww_jobs_gate_return(&image->tube->limits->whole);
-	ww_jobs_gate_return(&ww_jobs_group_of(image)->gate);
+	ww_jobs_limiter_return(&image->tube->limits->whole);
+	ww_jobs_limiter_return(&ww_jobs_group_of(image)->limiter);
 }
 
 void ww_jobs_limit_end(const struct image *image)
 {
 	struct group *group = ww_jobs_group_of(image);
 
-	if (ww_jobs_gate_limit(&image->tube->limits->whole)->running && image->tube->ready)
+	if (ww_jobs_limiter_limit(&image->tube->limits->whole)->running && image->tube->ready)
 		ww_jobs_tube_notify(image->tube);
-	if (ww_jobs_gate_limit(&group->gate)->running && group->place == GROUP_HELD)
-		let(&group->gate);
+	if (ww_jobs_limiter_limit(&group->limiter)->running && group->place == GROUP_HELD)
+		let(&group->limiter);
 }
 
 uint64_t ww_jobs_limit_held(const struct tube *tube)
 {
-	return ww_jobs_gate_holds(&tube->limits->whole) ? tube->ready : tube->limits->held;
+	return ww_jobs_limiter_holds(&tube->limits->whole) ? tube->ready : tube->limits->held;
 }

@@ -121,7 +121,7 @@ static void cancel_timers(struct jobs_local *jobs)
 			continue;
 		cancel_timer(jobs->elapsed.driver, &tube->limits->whole.timer);
 		for (struct group *group = tube->limits->named; group; group = group->hh.next)
-			cancel_timer(jobs->elapsed.driver, &group->gate.timer);
+			cancel_timer(jobs->elapsed.driver, &group->limiter.timer);
 	}
 	cancel_timer(jobs->elapsed.driver, &jobs->clock_timer);
 	cancel_timer(jobs->elapsed.driver, &jobs->forget_timer);

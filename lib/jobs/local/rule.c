@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "lib/jobs/local/gate.h"
 #include "lib/jobs/local/group.h"
+#include "lib/jobs/local/limiter.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/timeline.h"
@@ -36,7 +36,7 @@ struct found_rule {
 	struct tube *tube;
 	enum whose whose;
 	struct rule *rule;
-	struct gate *gate; /* NULL for OF_EACH */
+	struct limiter *limiter; /* NULL for OF_EACH */
 };
 
 static enum whose whose_is(const struct ww_limit_ref *ref)
@@ -54,8 +54,8 @@ static int find(struct tube *tube, enum whose whose, struct store_bytes name, st
 		return WW_ENOTFOUND;
 	found->tube = tube;
 	found->whose = whose;
-	found->gate = whose == OF_TUBE ? &limits->whole : group ? &group->gate : NULL;
-	found->rule = found->gate ? &found->gate->rule : &limits->each;
+	found->limiter = whose == OF_TUBE ? &limits->whole : group ? &group->limiter : NULL;
+	found->rule = found->limiter ? &found->limiter->rule : &limits->each;
 	return WW_OK;
 }
 
@@ -88,9 +88,9 @@ int ww_jobs_is_limit(struct store_bytes key)
 static int write_rule(struct jobs_local *jobs, const struct found_rule *found, uint64_t epoch)
 {
 	const struct ww_limit *limit = &found->rule->limit;
-	const struct group *group = found->gate ? found->gate->group : NULL;
+	const struct group *group = found->limiter ? found->limiter->group : NULL;
 	const uint64_t numbers[NUMBERS] = {
-	    limit->running, limit->starts, limit->per, limit->burst, found->gate ? found->gate->even : 0, epoch};
+	    limit->running, limit->starts, limit->per, limit->burst, found->limiter ? found->limiter->even : 0, epoch};
 	size_t size = NAME_AT + found->tube->name_length;
 	unsigned char key[KEY_SIZE];
 	unsigned char value[VALUE_MAX];
@@ -132,8 +132,8 @@ static int each_rule(struct tube *tube, rule_fn *fn, void *context)
 		if (find(tube, (enum whose)whose, none, &found) == 0 && rule_is_set(found.rule))
 			result = fn(&found, context);
 	for (struct group *group = tube->limits->named; group && !result; group = group->hh.next)
-		if (rule_is_set(&group->gate.rule)) {
-			found = (struct found_rule){tube, OF_GROUP, &group->gate.rule, &group->gate};
+		if (rule_is_set(&group->limiter.rule)) {
+			found = (struct found_rule){tube, OF_GROUP, &group->limiter.rule, &group->limiter};
 			result = fn(&found, context);
 		}
 	return result;
@@ -177,12 +177,12 @@ static int read_rule(struct jobs_local *jobs, uint64_t number, struct store_byte
 		return WW_ENOMEM;
 	*found.rule = (struct rule){{numbers[0], numbers[1], numbers[2], numbers[3]}, number};
 	tube->limits->rules++;
-	if (!found.gate)
+	if (!found.limiter)
 		tube->limits->each_used = ww_jobs_time(&jobs->elapsed);
 	else if (numbers[5] == jobs->meta.epoch)
-		found.gate->even = numbers[4];
+		found.limiter->even = numbers[4];
 	else
-		ww_jobs_gate_use_up(found.gate, ww_jobs_time(&jobs->elapsed));
+		ww_jobs_limiter_use_up(found.limiter, ww_jobs_time(&jobs->elapsed));
 	if (number > jobs->limit_numbers)
 		jobs->limit_numbers = number;
 	return WW_OK;
@@ -210,9 +210,9 @@ static void look_again(struct tube *tube)
 {
 	struct limits *limits = tube->limits;
 
-	ww_jobs_gate_cancel(&limits->whole);
+	ww_jobs_limiter_cancel(&limits->whole);
 	for (struct group *group = limits->named; group; group = group->hh.next) {
-		ww_jobs_gate_cancel(&group->gate);
+		ww_jobs_limiter_cancel(&group->limiter);
 		if (group->place == GROUP_HELD)
 			ww_jobs_group_let(group);
 		if (!group->entries)
@@ -238,13 +238,13 @@ static void change(struct found_rule *found, const struct ww_limit *limit)
 
 	found->rule->limit = *limit;
 	limits->rules += (uint64_t)rule_is_set(found->rule) - (uint64_t)was;
-	if (found->gate)
-		ww_jobs_gate_use_up(found->gate, had);
+	if (found->limiter)
+		ww_jobs_limiter_use_up(found->limiter, had);
 	else {
 		limits->each_used = had;
 		for (struct group *group = limits->named; group; group = group->hh.next)
-			if (!rule_is_set(&group->gate.rule))
-				ww_jobs_gate_use_up(&group->gate, had);
+			if (!rule_is_set(&group->limiter.rule))
+				ww_jobs_limiter_use_up(&group->limiter, had);
 	}
 	look_again(found->tube);
 }
@@ -304,23 +304,23 @@ int ww_jobs_local_limit_set(struct ww_jobs *handle, const struct ww_limit_ref *r
 
 static void fill_info(const struct found_rule *found, struct ww_limit_info *info)
 {
-	const struct gate *gate = found->gate;
-	const struct group *group = gate ? gate->group : NULL;
+	const struct limiter *limiter = found->limiter;
+	const struct group *group = limiter ? limiter->group : NULL;
 	uint64_t now = ww_jobs_time(&found->tube->jobs->elapsed);
 
 	*info = (struct ww_limit_info){
 	    .ref = {.tube = found->tube->name, .each = found->whose == OF_EACH}, .limit = found->rule->limit};
-	if (!gate)
+	if (!limiter)
 		return;
 	if (group) {
 		info->ref.group = group->name;
 		info->ref.group_length = group->length;
 	}
-	info->running = ww_jobs_gate_running(gate);
-	if (ww_jobs_gate_holds(gate))
+	info->running = ww_jobs_limiter_running(limiter);
+	if (ww_jobs_limiter_holds(limiter))
 		info->held = group ? group->heap->count : found->tube->ready;
-	if (ww_jobs_gate_allows(gate) > now)
-		info->left = ww_jobs_gate_allows(gate) - now;
+	if (ww_jobs_limiter_allows(limiter) > now)
+		info->left = ww_jobs_limiter_allows(limiter) - now;
 }
 
 static int get_limit(struct jobs_local *jobs, void *arguments)

@@ -1,6 +1,6 @@
-/* A gate counts starts and leases, and says when the next start is allowed. */
+/* A limiter counts starts and leases, and says when the next start is allowed. */
 /* tier: check */
-#include "lib/jobs/local/gate.h"
+#include "lib/jobs/local/limiter.h"
 
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/window.h"
@@ -8,7 +8,7 @@
 
 static struct world world;
 static struct tube tube;
-static struct gate gate;
+static struct limiter limiter;
 
 static uint64_t now(void)
 {
@@ -19,19 +19,19 @@ static void make(struct ww_limit limit)
 {
 	world_make(&world, KIND_MEMORY);
 	tube = (struct tube){.jobs = local_of(world.jobs)};
-	gate = (struct gate){.tube = &tube, .rule.limit = limit};
+	limiter = (struct limiter){.tube = &tube, .rule.limit = limit};
 }
 
 static void end(void)
 {
-	ww_jobs_gate_forget(&gate);
+	ww_jobs_limiter_forget(&limiter);
 	world_end(&world);
 }
 
 static void start(int is_last)
 {
-	ck_assert(!ww_jobs_gate_holds(&gate));
-	ww_jobs_gate_start(&gate, now(), is_last);
+	ck_assert(!ww_jobs_limiter_holds(&limiter));
+	ww_jobs_limiter_start(&limiter, now(), is_last);
 }
 
 START_TEST(a_rate_lets_one_start_in_each_interval)
@@ -39,10 +39,10 @@ START_TEST(a_rate_lets_one_start_in_each_interval)
 	make((struct ww_limit){.starts = 2, .per = WW_SECOND, .burst = 1});
 	for (int i = 0; i < 5; i++) {
 		start(1);
-		ck_assert(ww_jobs_gate_holds(&gate));
-		ck_assert_uint_eq(ww_jobs_gate_allows(&gate), now() + WW_SECOND / 2);
+		ck_assert(ww_jobs_limiter_holds(&limiter));
+		ck_assert_uint_eq(ww_jobs_limiter_allows(&limiter), now() + WW_SECOND / 2);
 		world_pass(&world, WW_SECOND / 2 - 1);
-		ck_assert(ww_jobs_gate_holds(&gate));
+		ck_assert(ww_jobs_limiter_holds(&limiter));
 		world_pass(&world, 1);
 	}
 	end();
@@ -52,16 +52,16 @@ END_TEST
 START_TEST(a_burst_is_one_more_only_after_a_rest)
 {
 	make((struct ww_limit){.starts = 1, .per = WW_SECOND, .burst = 3});
-	ck_assert(ww_jobs_gate_is_rested(&gate));
+	ck_assert(ww_jobs_limiter_is_rested(&limiter));
 	for (int i = 0; i < 3; i++)
 		start(1);
-	ck_assert(ww_jobs_gate_holds(&gate));
-	ck_assert(!ww_jobs_gate_is_rested(&gate));
+	ck_assert(ww_jobs_limiter_holds(&limiter));
+	ck_assert(!ww_jobs_limiter_is_rested(&limiter));
 	world_pass(&world, WW_SECOND);
 	start(1);
-	ck_assert(ww_jobs_gate_holds(&gate));
+	ck_assert(ww_jobs_limiter_holds(&limiter));
 	world_pass(&world, 3 * WW_SECOND);
-	ck_assert(ww_jobs_gate_is_rested(&gate));
+	ck_assert(ww_jobs_limiter_is_rested(&limiter));
 	end();
 }
 END_TEST
@@ -69,13 +69,13 @@ END_TEST
 START_TEST(a_burst_that_is_used_up_comes_back_one_by_one)
 {
 	make((struct ww_limit){.starts = 1, .per = WW_SECOND, .burst = 3});
-	ww_jobs_gate_use_up(&gate, now());
-	ck_assert(ww_jobs_gate_holds(&gate));
+	ww_jobs_limiter_use_up(&limiter, now());
+	ck_assert(ww_jobs_limiter_holds(&limiter));
 	world_pass(&world, WW_SECOND);
 	start(1);
-	ck_assert(ww_jobs_gate_holds(&gate));
-	ww_jobs_gate_use_up(&gate, 0);
-	ck_assert(!ww_jobs_gate_holds(&gate));
+	ck_assert(ww_jobs_limiter_holds(&limiter));
+	ww_jobs_limiter_use_up(&limiter, 0);
+	ck_assert(!ww_jobs_limiter_holds(&limiter));
 	end();
 }
 END_TEST
@@ -85,12 +85,12 @@ START_TEST(a_start_that_was_none_is_given_back)
 	/* So quick a limit counts its starts in a window, too. */
 	make((struct ww_limit){.starts = 100, .per = WW_SECOND, .burst = 1});
 	start(1);
-	ck_assert_ptr_nonnull(gate.window);
-	ck_assert_uint_eq(gate.window->total, 1);
-	ck_assert(ww_jobs_gate_holds(&gate));
-	ww_jobs_gate_return(&gate);
-	ck_assert_uint_eq(gate.window->total, 0);
-	ck_assert(!ww_jobs_gate_holds(&gate));
+	ck_assert_ptr_nonnull(limiter.window);
+	ck_assert_uint_eq(limiter.window->total, 1);
+	ck_assert(ww_jobs_limiter_holds(&limiter));
+	ww_jobs_limiter_return(&limiter);
+	ck_assert_uint_eq(limiter.window->total, 0);
+	ck_assert(!ww_jobs_limiter_holds(&limiter));
 	end();
 }
 END_TEST
@@ -102,16 +102,16 @@ START_TEST(lateness_is_made_up_only_for_jobs_that_wait)
 	make((struct ww_limit){.starts = 2, .per = WW_SECOND, .burst = 1});
 	start(0);
 	world_pass(&world, WW_SECOND / 2 + late);
-	gate.waits = 1;
+	limiter.waits = 1;
 	start(0);
-	ck_assert_uint_eq(ww_jobs_gate_allows(&gate), now() + WW_SECOND / 2 - late);
+	ck_assert_uint_eq(ww_jobs_limiter_allows(&limiter), now() + WW_SECOND / 2 - late);
 	/* Nobody waits after the last one. */
 	world_pass(&world, WW_SECOND / 2);
 	start(1);
-	ck_assert(!gate.waits);
+	ck_assert(!limiter.waits);
 	world_pass(&world, WW_SECOND / 2 + late);
 	start(1);
-	ck_assert_uint_eq(ww_jobs_gate_allows(&gate), now() + WW_SECOND / 2);
+	ck_assert_uint_eq(ww_jobs_limiter_allows(&limiter), now() + WW_SECOND / 2);
 	end();
 }
 END_TEST
@@ -119,14 +119,14 @@ END_TEST
 START_TEST(as_many_run_as_may)
 {
 	make((struct ww_limit){.running = 2, .per = WW_SECOND, .burst = 1});
-	ck_assert(!ww_jobs_gate_is_full(&gate));
+	ck_assert(!ww_jobs_limiter_is_full(&limiter));
 	tube.reserved = 1;
-	ck_assert(!ww_jobs_gate_holds(&gate));
+	ck_assert(!ww_jobs_limiter_holds(&limiter));
 	tube.reserved = 2;
-	ck_assert_uint_eq(ww_jobs_gate_running(&gate), 2);
-	ck_assert(ww_jobs_gate_is_full(&gate));
-	ck_assert(ww_jobs_gate_holds(&gate));
-	ck_assert_uint_eq(ww_jobs_gate_allows(&gate), 0);
+	ck_assert_uint_eq(ww_jobs_limiter_running(&limiter), 2);
+	ck_assert(ww_jobs_limiter_is_full(&limiter));
+	ck_assert(ww_jobs_limiter_holds(&limiter));
+	ck_assert_uint_eq(ww_jobs_limiter_allows(&limiter), 0);
 	end();
 }
 END_TEST
@@ -138,18 +138,18 @@ START_TEST(a_group_keeps_its_own_limit_or_that_of_each)
 
 	make((struct ww_limit){0});
 	tube.limits = &limits;
-	gate.group = &group;
-	ck_assert_uint_eq(ww_jobs_gate_limit(&gate)->running, 5);
-	gate.rule.limit.running = 3;
-	ck_assert_uint_eq(ww_jobs_gate_limit(&gate)->running, 3);
+	limiter.group = &group;
+	ck_assert_uint_eq(ww_jobs_limiter_limit(&limiter)->running, 5);
+	limiter.rule.limit.running = 3;
+	ck_assert_uint_eq(ww_jobs_limiter_limit(&limiter)->running, 3);
 	/* Those that name no group have none. */
-	gate.rule.limit.running = 0;
+	limiter.rule.limit.running = 0;
 	group.number = 0;
-	ck_assert_uint_eq(ww_jobs_gate_limit(&gate)->running, 0);
+	ck_assert_uint_eq(ww_jobs_limiter_limit(&limiter)->running, 0);
 	end();
 }
 END_TEST
 
-TEST_MAIN("jobs/gate", a_rate_lets_one_start_in_each_interval, a_burst_is_one_more_only_after_a_rest,
+TEST_MAIN("jobs/limiter", a_rate_lets_one_start_in_each_interval, a_burst_is_one_more_only_after_a_rest,
     a_burst_that_is_used_up_comes_back_one_by_one, a_start_that_was_none_is_given_back,
     lateness_is_made_up_only_for_jobs_that_wait, as_many_run_as_may, a_group_keeps_its_own_limit_or_that_of_each)

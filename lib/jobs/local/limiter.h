@@ -1,9 +1,9 @@
-#ifndef LIB_JOBS_LOCAL_GATE_H
-#define LIB_JOBS_LOCAL_GATE_H
+#ifndef LIB_JOBS_LOCAL_LIMITER_H
+#define LIB_JOBS_LOCAL_LIMITER_H
 
 /*
- * A gate: how many jobs of a tube or a group run, how often one starts, and whether one may start now (J10). It only
- * counts. limit.c holds jobs, and lets them go when a gate says so.
+ * A rate limiter: how many jobs of a tube or a group run, how often one starts, and whether one may start now (J10). It
+ * only counts. limit.c holds jobs, and lets them go when a limiter says so.
  *
  * Each start moves `even` on by one interval of the rate. The next one may come up to `burst` - 1 intervals before it.
  *
@@ -20,7 +20,7 @@ struct group;
 struct tube;
 struct window;
 
-struct gate {
+struct limiter {
 	struct tube *tube;
 	struct group *group; /* NULL: the whole tube's */
 	struct rule rule;
@@ -34,32 +34,32 @@ struct gate {
 /* ---- The limit */
 
 /* The limit that it keeps: its own, or that of each group of its tube. */
-const struct ww_limit *ww_jobs_gate_limit(const struct gate *gate);
+const struct ww_limit *ww_jobs_limiter_limit(const struct limiter *limiter);
 /* The limit has changed: at `time`, its burst is used up; 0: nothing is. */
-void ww_jobs_gate_use_up(struct gate *gate, uint64_t time);
+void ww_jobs_limiter_use_up(struct limiter *limiter, uint64_t time);
 /* Forget the window, and give its memory back. */
-void ww_jobs_gate_forget(struct gate *gate);
+void ww_jobs_limiter_forget(struct limiter *limiter);
 /* Its timer is not needed any more. */
-void ww_jobs_gate_cancel(struct gate *gate);
+void ww_jobs_limiter_cancel(struct limiter *limiter);
 
 /* ---- Questions */
 
 /* Whether nothing may start now. */
-int ww_jobs_gate_holds(const struct gate *gate);
+int ww_jobs_limiter_holds(const struct limiter *limiter);
 /* Whether as many run as may. Only the end of a lease changes that. */
-int ww_jobs_gate_is_full(const struct gate *gate);
+int ww_jobs_limiter_is_full(const struct limiter *limiter);
 /* When the next start is allowed; 0: at any time. */
-uint64_t ww_jobs_gate_allows(const struct gate *gate);
+uint64_t ww_jobs_limiter_allows(const struct limiter *limiter);
 /* The leases of the tube or group. */
-uint64_t ww_jobs_gate_running(const struct gate *gate);
+uint64_t ww_jobs_limiter_running(const struct limiter *limiter);
 /* Whether its burst is whole again: nothing is lost if the group is forgotten. */
-int ww_jobs_gate_is_rested(const struct gate *gate);
+int ww_jobs_limiter_is_rested(const struct limiter *limiter);
 
 /* ---- Starts */
 
 /* A job has started, and was the last one that was ready or not. */
-void ww_jobs_gate_start(struct gate *gate, uint64_t now, int is_last);
+void ww_jobs_limiter_start(struct limiter *limiter, uint64_t now, int is_last);
 /* That start was none. */
-void ww_jobs_gate_return(struct gate *gate);
+void ww_jobs_limiter_return(struct limiter *limiter);
 
 #endif
