@@ -75,6 +75,68 @@ START_TEST(a_reader_reads_again_if_somebody_took_several)
 }
 END_TEST
 
+/* ---- What a set evicts is journaled when its stripe can be had */
+
+static int erased;
+static int is_locked; /* this thread holds stripes */
+
+static void erase(void *context, unsigned database, const void *key, size_t length)
+{
+	const struct data_key gone = {database, key, length};
+
+	(void)context;
+	ck_assert_int_eq(is_locked, 0);
+	ck_assert_int_eq(data_is_there(data, &gone), 0);
+	erased++;
+}
+
+static int takes(void *context, size_t bytes)
+{
+	(void)context;
+	(void)bytes;
+	return 1;
+}
+
+static void ignore_set(void *context, const struct data_record *record)
+{
+	(void)context;
+	(void)record;
+}
+
+START_TEST(what_was_evicted_is_erased_when_the_stripes_are_free)
+{
+	static const struct data_keep keep = {.takes = takes, .set = ignore_set, .erase = erase};
+	static char value[100000];
+	const struct data_config config = {
+	    .databases = 1, .is_virtual = 1, .memory = 1000000, .policy = DATA_ALLKEYS_LRU};
+	struct data_stripes all;
+	char name[16];
+
+	ck_assert_int_eq(data_open(&data, &config), WW_OK);
+	data_set_keep(data, &keep);
+	data_stripes_all(&all);
+	for (int i = 0; i < 60; i++) {
+		const struct data_key key = {0, name, (size_t)snprintf(name, sizeof name, "%d", i)};
+		unsigned stripe = 0;
+		is_locked = 1;
+		if (i % 2)
+			data_lock(data, &all);
+		else
+			stripe = data_lock_key(data, name, key.length);
+		ck_assert_int_eq(data_set(data, &key, value, sizeof value, &(struct data_times){.ttl = DATA_NEVER}), 0);
+		is_locked = 0;
+		if (i % 2)
+			data_unlock(data, &all);
+		else
+			data_unlock_key(data, stripe);
+		/* Each that is not there was erased by now, whichever way the stripes were given back. */
+		ck_assert_uint_eq(data_count(data, 0) + (uint64_t)erased, (uint64_t)i + 1);
+	}
+	ck_assert_int_gt(erased, 40);
+	data_close(data);
+}
+END_TEST
+
 /* ---- Threads that take several, in any order of their keys */
 
 enum { THREADS = 4, ROUNDS = 2000, KEYS = 8 };
@@ -139,4 +201,5 @@ START_TEST(threads_exclude_each_other_and_never_wait_in_a_circle)
 END_TEST
 
 TEST_MAIN("weekwheel-sessiond/data_stripes", keys_spread_over_all_stripes,
-    a_reader_reads_again_if_somebody_took_several, threads_exclude_each_other_and_never_wait_in_a_circle)
+    a_reader_reads_again_if_somebody_took_several, what_was_evicted_is_erased_when_the_stripes_are_free,
+    threads_exclude_each_other_and_never_wait_in_a_circle)
