@@ -87,7 +87,8 @@ static int start(struct expirer *expirer)
 	expirer->started = time_now(CLOCK_MONOTONIC);
 	expirer->access.now = now_ns;
 	access_start(&expirer->access, settings->auth_file, settings->tokens, NULL);
-	if (certificate_start(&expirer->certificate, &settings->tls) != 0 || start_loop(expirer) != 0)
+	certificate_start(&expirer->certificate, &settings->tls, settings->certificate);
+	if (start_loop(expirer) != 0)
 		return -1;
 	expirer->node = node_start(&settings->node);
 	if (!expirer->node || numbers_start(expirer) != 0)

@@ -203,8 +203,7 @@ static int server_start(struct server *server)
 	STAILQ_INIT(&server->tubes.ready);
 	clients_start(server);
 	server->clients->most = connections_limit(server->settings);
-	if (certificate_start(&server->certificate, &server->settings->tls) != 0)
-		return -1;
+	certificate_start(&server->certificate, &server->settings->tls, server->settings->certificate);
 	(void)uv_random(NULL, NULL, &id, sizeof id, 0, NULL);
 	snprintf(server->id, sizeof server->id, "%016" PRIx64, id);
 	server->tubes.default_tube = tube_make(server, WW_TUBE_DEFAULT);

@@ -2,6 +2,7 @@
 #include "tools/service/net/address.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -57,8 +58,8 @@ int address_read(const char *option, const char *text, struct sockaddr_storage *
 		error = getaddrinfo(host, port, &hints, &found);
 	if (error) {
 		message_error("%s %s: %s: give an address of this machine, or a name that it knows", option, text,
-		    gai_strerror(error));
-		return error == EAI_AGAIN ? ADDRESS_LATER : -1;
+		    error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+		return error == EAI_AGAIN || error == EAI_MEMORY || error == EAI_SYSTEM ? ADDRESS_LATER : -1;
 	}
 	memset(address, 0, sizeof *address);
 	memcpy(address, found->ai_addr, found->ai_addrlen);

@@ -41,7 +41,7 @@ static void warn_of_time(const struct tls *tls, const char *file)
 		    file, date(when, until));
 }
 
-static struct tls *read_files(const struct tls_files *files)
+struct tls *certificate_read(const struct tls_files *files)
 {
 	char reason[TLS_REASON];
 	struct tls *made = tls_server(files, reason);
@@ -53,12 +53,11 @@ static struct tls *read_files(const struct tls_files *files)
 	return made;
 }
 
-int certificate_start(struct certificate *certificate, const struct tls_files *files)
+void certificate_start(struct certificate *certificate, const struct tls_files *files, struct tls *now)
 {
 	certificate->files = files;
-	certificate->now = files->certificate ? read_files(files) : NULL;
+	certificate->now = now;
 	pthread_mutex_init(&certificate->lock, NULL);
-	return files->certificate && !certificate->now ? -1 : 0;
 }
 
 void certificate_stop(struct certificate *certificate)
@@ -74,7 +73,7 @@ void certificate_reload(struct certificate *certificate)
 
 	if (!certificate->now)
 		return;
-	made = read_files(certificate->files);
+	made = certificate_read(certificate->files);
 	if (!made) {
 		message_warning("the certificate of before stays in use");
 		return;

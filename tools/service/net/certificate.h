@@ -13,11 +13,11 @@ struct certificate {
 	struct tls *now;      /* NULL: the files name none */
 };
 
-/*
- * Read it, and warn if it is not valid now, or soon no more. The files must outlive it. Returns 0, or -1 after a message;
- * it is to be stopped in either case.
- */
-int certificate_start(struct certificate *certificate, const struct tls_files *files);
+/* Read it, and warn if it is not valid now, or soon no more. Return NULL after a message. */
+struct tls *certificate_read(const struct tls_files *files);
+
+/* Begin with what was read; NULL: the files name none. The files must outlive it. */
+void certificate_start(struct certificate *certificate, const struct tls_files *files, struct tls *now);
 void certificate_stop(struct certificate *certificate);
 
 /* Read it again for connections to come. If it is wrong now, that is reported, and the one of before stays in use. */

@@ -8,6 +8,7 @@
 #include "tools/common/message.h"
 #include "tools/common/number.h"
 #include "tools/service/net/address.h"
+#include "tools/service/net/certificate.h"
 #include "tools/service/settings/settings.h"
 
 /* ---- Where it listens */
@@ -170,7 +171,7 @@ static int check_tls(const struct service_settings *settings)
 	return 0;
 }
 
-int settings_check_common(const struct service_settings *settings)
+int settings_check_common(struct service_settings *settings)
 {
 	int result = 0;
 
@@ -178,11 +179,15 @@ int settings_check_common(const struct service_settings *settings)
 		return -1;
 	if (settings->sync != SETTINGS_INTERVAL && settings_has(settings, "sync-interval"))
 		return settings_refuse("sync-interval", "is for --sync interval: give that too, or leave it out");
-	if (settings->is_insecure)
-		return 0;
 	for (size_t i = 0; result == 0 && i < settings->listen_count; i++)
 		result = may_listen(settings, "--listen", settings->listen[i]);
-	return result == 0 && settings->http ? may_listen(settings, "--http", settings->http) : result;
+	if (result == 0 && settings->http)
+		result = may_listen(settings, "--http", settings->http);
+	if (result == 0 && settings->tls.certificate) {
+		settings->certificate = certificate_read(&settings->tls);
+		result = settings->certificate ? 0 : -1;
+	}
+	return result;
 }
 
 /* ---- The table */

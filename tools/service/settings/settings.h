@@ -37,6 +37,7 @@ struct settings_server;
 	const char *http_hosts[SETTINGS_LISTEN_MAX]; /* names of this server, beside its addresses */                  \
 	size_t http_host_count;                                                                                        \
 	struct tls_files tls;     /* for addresses that begin with "tls:" */                                           \
+	struct tls *certificate;  /* what they said at the start */                                                    \
 	const char *auth_file;    /* NULL: everybody may do everything */                                              \
 	struct tokens *tokens;    /* what it said at the start */                                                      \
 	int has_password;         /* clients log in, but not by tokens */                                              \
@@ -139,10 +140,10 @@ struct sockaddr;
 int settings_let_in(const void *settings, const struct sockaddr *address, int is_tls);
 
 /*
- * Check that these options go together, and that no other machine can reach what everybody may use. Returns 0, or after a
- * message -1, or ADDRESS_LATER: a name is not known yet.
+ * Check that these options go together, and that no other machine can reach what everybody may use, and read the
+ * certificate. Returns 0, or after a message -1, or ADDRESS_LATER: a name is not known yet.
  */
-int settings_check_common(const struct service_settings *settings);
+int settings_check_common(struct service_settings *settings);
 
 /* ---- value.c */
 

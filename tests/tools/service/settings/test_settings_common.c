@@ -1,12 +1,14 @@
 /* What the options that every server has store, and who is let in. */
 /* tier: quick */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <string.h>
 
 #include "tests/support/suite.h"
 #include "tools/common/message.h"
+#include "tools/service/net/certificate.h"
 #include "tools/service/settings/settings.h"
 
 static struct service_settings settings;
@@ -35,12 +37,24 @@ int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints
 	*found = &one;
 	if (inet_pton(AF_INET6, host, &six.sin6_addr) == 1 || inet_pton(AF_INET, host, &four.sin_addr) == 1)
 		return 0;
-	return strcmp(host, "later") == 0 ? EAI_AGAIN : EAI_NONAME;
+	errno = EMFILE;
+	return strcmp(host, "later") == 0    ? EAI_AGAIN
+	       : strcmp(host, "memory") == 0 ? EAI_MEMORY
+	       : strcmp(host, "files") == 0  ? EAI_SYSTEM
+	                                     : EAI_NONAME;
 }
 
 void freeaddrinfo(struct addrinfo *found)
 {
 	(void)found;
+}
+
+/* Instead of reading files. */
+struct tls *certificate_read(const struct tls_files *files)
+{
+	static char some;
+
+	return strcmp(files->certificate, "wrong") == 0 ? NULL : (struct tls *)(void *)&some;
 }
 
 /* Returns 1 if these options are fine. The words must outlive the settings. */
@@ -103,7 +117,12 @@ START_TEST(tls_needs_a_certificate_and_a_certificate_tls)
 	ck_assert_str_eq(settings.tls.certificate, "a");
 	ck_assert_str_eq(settings.tls.key, "b");
 	ck_assert_str_eq(settings.tls.trusted, "c");
+	ck_assert_ptr_nonnull(settings.certificate);
 	FINE("--http=tls:127.0.0.1:1", "--tls-cert=a");
+	WRONG("--http=tls:127.0.0.1:1", "--tls-cert=wrong");
+	WRONG("--listen=tls:0.0.0.0:1", "--insecure", "--tls-cert=wrong");
+	FINE("--listen=127.0.0.1:1");
+	ck_assert_ptr_null(settings.certificate);
 	WRONG("--sync=always", "--sync-interval=1s");
 }
 END_TEST
@@ -127,16 +146,21 @@ END_TEST
 
 START_TEST(a_name_may_be_known_later)
 {
-	char *later[] = {(char[]){"--listen=later:1"}, NULL};
-	char *never[] = {(char[]){"--http=never:1"}, NULL};
-	char *known[] = {(char[]){"--listen=127.0.0.1:1"}, NULL};
+	static const struct {
+		const char *option;
+		int status;
+	} cases[] = {{"--listen=later:1", 1 + 1}, {"--listen=memory:1", 1 + 1}, {"--http=files:1", 1 + 1},
+	    {"--http=never:1", 1 + 2}, {"--listen=127.0.0.1:1", 0}};
+	char option[40];
 
-	settings = (struct service_settings){0};
-	ck_assert_int_eq(service_settings_read(&server, &settings, later), 1 + 1);
-	settings = (struct service_settings){0};
-	ck_assert_int_eq(service_settings_read(&server, &settings, never), 1 + 2);
-	settings = (struct service_settings){0};
-	ck_assert_int_eq(service_settings_read(&server, &settings, known), 0);
+	/* Nor does a server that lets everybody in come up later by an address that is none. */
+	for (int insecure = 0; insecure < 2; insecure++)
+		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+			char *arguments[] = {
+			    strcpy(option, cases[i].option), insecure ? (char[]){"--insecure"} : NULL, NULL};
+			settings = (struct service_settings){0};
+			ck_assert_int_eq(service_settings_read(&server, &settings, arguments), cases[i].status);
+		}
 }
 END_TEST
 
