@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -74,10 +75,23 @@ static int refuse(char *why, size_t size, const char *what, const char *file)
 	return WW_EDENIED;
 }
 
+/* OpenSSL would wait for the writer of a pipe. */
+static int check(const char *file, char *why, size_t size)
+{
+	struct stat about;
+
+	if (!file[0] || stat(file, &about) != 0 || S_ISREG(about.st_mode))
+		return WW_OK;
+	(void)snprintf(why, size, "%s is not a file", file);
+	return WW_EDENIED;
+}
+
 static int load(SSL_CTX *context, const struct redis_url *url, char *why, size_t size)
 {
 	const char *key = url->key[0] ? url->key : url->certificate;
 
+	if (check(url->ca, why, size) || check(url->certificate, why, size) || check(key, why, size))
+		return WW_EDENIED;
 	if (url->ca[0] && SSL_CTX_load_verify_locations(context, url->ca, NULL) != 1)
 		return refuse(why, size, "the file of authorities", url->ca);
 	if (!url->ca[0] && SSL_CTX_set_default_verify_paths(context) != 1)

@@ -54,12 +54,14 @@ class Tls(Case):
             run(0, WEEKWHEEL, "import", url, "jobs")
             equal(sorted(base64.b64encode(job["body"].encode()).decode() for job in map(json.loads, run(0, WEEKWHEEL, "export", url).out.splitlines())
                          if job.get("tube") == "big"), sorted(json.loads(line)["body"] for line in lines.splitlines()))
+            os.mkfifo("pipe")
             for wrong, why in ((f"rediss://127.0.0.1:{port}/", "TLS: "),
                                (f"rediss://127.0.0.1:{port}/?ca={os.path.abspath('stranger.pem')}", "TLS: "),
                                (f"rediss://127.0.0.1:{port}/?ca={files[0]}", "cannot be reached"),
                                (f"rediss://127.0.0.1:{redis.port}/?ca={files[0]}", "TLS: "),
                                (f"rediss://localhost:{port}/?ca={files[0]}", "TLS: .*mismatch"),
                                (f"rediss://127.0.0.1:{port}/?ca=/none.pem", "the file of authorities /none.pem"),
+                               (f"rediss://127.0.0.1:{port}/?ca={os.path.abspath('pipe')}", "/pipe is not a file"),
                                (f"rediss://127.0.0.1:{port}/?ca={files[0]}&cert={files[1]}&key={files[0]}", "the key ")):
                 matches(why, run(1, WEEKWHEEL, "export", wrong).err)
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/small_file.h"
+
 struct tls {
 	SSL_CTX *context;
 };
@@ -73,12 +75,24 @@ size_t tls_memory(void)
 
 /* ---- What links share */
 
-static void say(char reason[TLS_REASON], const char *file, const char *what)
+static int say(char reason[TLS_REASON], const char *file, const char *what)
 {
 	unsigned long error = ERR_peek_error();
 	const char *text = ERR_SYSTEM_ERROR(error) ? strerror(ERR_GET_REASON(error)) : ERR_reason_error_string(error);
 
 	snprintf(reason, TLS_REASON, "%s: %s (%s)", file ? file : "OpenSSL", what, text ? text : "unknown reason");
+	return -1;
+}
+
+/* OpenSSL would wait for the writer of a pipe. What is read here is read again, for a new certificate or connection. */
+static int check(const char *file, const char *what, char reason[TLS_REASON])
+{
+	char why[SMALL_FILE_WHY];
+
+	if (small_file_check(file, why) == 0)
+		return 0;
+	snprintf(reason, TLS_REASON, "%s: %s (%s)", file, what, why);
+	return -1;
 }
 
 /* Keys with a pass phrase are refused. A server that asks for one at its start does not start. */
@@ -93,28 +107,27 @@ static int no_phrase(char *phrase, int size, int is_writing, void *context)
 
 static int use_certificate(SSL_CTX *context, const struct tls_files *files, char reason[TLS_REASON])
 {
+	static const char no_certificate[] = "is not a readable certificate in PEM";
 	const char *key = files->key ? files->key : files->certificate;
+	const char *no_key =
+	    files->key
+	        ? "is not a readable key in PEM, without a pass phrase, of that certificate"
+	        : "has no key in PEM, without a pass phrase, of its certificate; --tls-key names a file of its own";
 
 	if (!files->certificate)
 		return 0;
-	if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1) {
-		say(reason, files->certificate, "is not a readable certificate in PEM");
+	if (check(files->certificate, no_certificate, reason) != 0 || check(key, no_key, reason) != 0)
 		return -1;
-	}
-	if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1 ||
-	    SSL_CTX_check_private_key(context) != 1) {
-		say(reason, key,
-		    files->key
-		        ? "is not a readable key in PEM, without a pass phrase, of that certificate"
-		        : "has no key in PEM, without a pass phrase, of its certificate; --tls-key names a file of "
-		          "its own");
-		return -1;
-	}
+	if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
+		return say(reason, files->certificate, no_certificate);
+	if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(context) != 1)
+		return say(reason, key, no_key);
 	return 0;
 }
 
 static int use_trusted(SSL_CTX *context, const char *file, int is_server, char reason[TLS_REASON])
 {
+	static const char no_trusted[] = "has no readable certificates in PEM";
 	STACK_OF(X509_NAME) * names;
 
 	if (!file && is_server)
@@ -123,14 +136,13 @@ static int use_trusted(SSL_CTX *context, const char *file, int is_server, char r
 	if (!file) {
 		if (SSL_CTX_set_default_verify_paths(context) == 1)
 			return 0;
-		say(reason, NULL, "the system has no certificates to trust");
-		return -1;
+		return say(reason, NULL, "the system has no certificates to trust");
 	}
+	if (check(file, no_trusted, reason) != 0)
+		return -1;
 	names = is_server ? SSL_load_client_CA_file(file) : NULL;
-	if (SSL_CTX_load_verify_file(context, file) != 1 || (is_server && !names)) {
-		say(reason, file, "has no readable certificates in PEM");
-		return -1;
-	}
+	if (SSL_CTX_load_verify_file(context, file) != 1 || (is_server && !names))
+		return say(reason, file, no_trusted);
 	if (names)
 		SSL_CTX_set_client_CA_list(context, names);
 	return 0;
@@ -155,7 +167,7 @@ static struct tls *make(const SSL_METHOD *method, const struct tls_files *files,
 	SSL_CTX_set_mode(tls->context, SSL_MODE_RELEASE_BUFFERS);
 	if (SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION) != 1 ||
 	    SSL_CTX_set_session_id_context(tls->context, id, sizeof id - 1) != 1)
-		say(reason, NULL, "cannot be set up");
+		(void)say(reason, NULL, "cannot be set up");
 	else if (use_certificate(tls->context, files, reason) == 0 &&
 	         use_trusted(tls->context, files->trusted, is_server, reason) == 0)
 		return tls;

@@ -2,18 +2,17 @@
 #include "tools/service/access/tokens.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "tools/common/small_file.h"
 #include "weekwheel/jobs.h"
 
-enum { FILE_MAX = 1 << 20, TOKENS_MAX = 10000, NAME_MOST = 64 };
+enum { TOKENS_MAX = 10000, NAME_MOST = 64 };
 
 #define HASH_PREFIX "sha256:"
 #define TUBE_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+/;.$_()"
@@ -160,18 +159,13 @@ static int read_token(struct tokens *tokens, char *line, char *copy, char why[TO
 
 /* ---- The file */
 
-struct tokens *tokens_parse(const char *text, size_t size, char why[TOKEN_WHY])
+static struct tokens *parse(const char *text, size_t size, char why[TOKEN_WHY])
 {
 	struct tokens *tokens = calloc(1, sizeof *tokens);
 	char *rest;
 	int number = 0;
 	int bad = 0;
 
-	if (strlen(text) != size) {
-		(void)refuse(why, "it has a byte 0, and is not text");
-		free(tokens);
-		return NULL;
-	}
 	/* Words are cut out of the first copy; the second keeps the lines. */
 	if (tokens) {
 		tokens->list = calloc(TOKENS_MAX, sizeof *tokens->list);
@@ -209,47 +203,19 @@ struct tokens *tokens_parse(const char *text, size_t size, char why[TOKEN_WHY])
 	return NULL;
 }
 
-static struct tokens *read_file(FILE *file, char why[TOKEN_WHY])
-{
-	char *text = malloc(FILE_MAX + 1);
-	struct tokens *tokens = NULL;
-	struct stat about = {0};
-	size_t size;
-
-	/* Looking at the open file leaves no time to exchange it. */
-	if (fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 027) {
-		(void)refuse(why, "others may read or write it: \"chmod 600\" ends that");
-	} else if (S_ISFIFO(about.st_mode) || S_ISDIR(about.st_mode)) {
-		(void)refuse(why, "it is not a file");
-	} else if (!text) {
-		(void)refuse(why, "there is no memory for it");
-	} else {
-		size = fread(text, 1, FILE_MAX, file);
-		text[size] = 0;
-		if (ferror(file))
-			(void)refuse(why, "%s", strerror(errno));
-		else if (size == FILE_MAX)
-			(void)refuse(why, "it has more than 1 MiB");
-		else
-			tokens = tokens_parse(text, size, why);
-	}
-	free(text);
-	return tokens;
-}
-
 struct tokens *tokens_read(const char *path, char why[TOKEN_WHY])
 {
-	/* What is no file may have nobody who writes: nothing waits for that. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
-	struct tokens *tokens;
+	struct tokens *tokens = NULL;
+	struct small_file file;
+	char reason[SMALL_FILE_WHY];
 
-	if (!file) {
-		(void)refuse(why, "%s", strerror(errno));
-		return NULL;
-	}
-	tokens = read_file(file, why);
-	fclose(file);
+	if (small_file_read(&file, path, SMALL_FILE_WHOLE, 0, reason))
+		(void)refuse(why, "%s", reason);
+	else if (file.mode & 027)
+		(void)refuse(why, "others may read or write it: \"chmod 600\" ends that");
+	else
+		tokens = parse(file.text, file.size, why);
+	free(file.text);
 	return tokens;
 }
 

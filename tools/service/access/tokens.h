@@ -46,9 +46,6 @@ struct tokens {
 /* Read the file. Returns NULL if it is wrong, and in `why` a sentence with the number of the line and what to do. */
 struct tokens *tokens_read(const char *path, char why[TOKEN_WHY]);
 
-/* The same for a text of `size` bytes that ends in NUL. */
-struct tokens *tokens_parse(const char *text, size_t size, char why[TOKEN_WHY]);
-
 /* They stay until they are freed as often as they are held and once more. */
 struct tokens *tokens_hold(struct tokens *tokens);
 void tokens_free(struct tokens *tokens);

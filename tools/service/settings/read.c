@@ -189,7 +189,7 @@ static int read_lines(struct service_settings *settings, const char *path, char 
 
 int settings_config(void *settings, const struct given *given)
 {
-	char *text = settings_file(given, "options");
+	char *text = settings_file(given, "options", 0);
 
 	if (!text)
 		return -1;

@@ -168,10 +168,13 @@ int settings_add(const struct given *given, const char **list, size_t *count, si
 /* Return zeroed memory for the life of the program, or NULL. */
 char *settings_keep(size_t size);
 
-/* Return the first MiB of the file that the value names, ended by 0, or NULL after a message. `what` is expected in it. */
-char *settings_file(const struct given *given, const char *what);
+/*
+ * Return the text of the file that the value names, or NULL after a message. `what` is expected in it. What is read again
+ * later must be a file; otherwise a pipe will do.
+ */
+char *settings_file(const struct given *given, const char *what, int is_again);
 
-/* Return the first line of that file, or NULL after a message. Warn if others may read the file. */
+/* Return its first line, or NULL after a message. Warn if others may read the file. */
 const char *settings_line(const struct given *given, const char *what);
 
 #endif

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
+#include "tools/common/small_file.h"
 #include "tools/service/settings/settings.h"
 
 int settings_bad(const struct given *given, const char *expected)
@@ -34,8 +34,6 @@ int settings_refuse(const char *name, const char *why)
 
 /* ---- Files, and memory for what settings point to */
 
-enum { FILE_MAX = 1 << 20 };
-
 struct kept {
 	struct kept *next;
 	char text[];
@@ -54,39 +52,43 @@ char *settings_keep(size_t size)
 	return kept->text;
 }
 
-static char *read_text(const struct given *given, const char *what, int is_line)
+static char *read_file(
+    const struct given *given, const char *what, enum small_file_end end, int wait_ms, unsigned *mode)
 {
-	char *text = settings_keep(FILE_MAX + 1);
-	FILE *file = text ? fopen(given->value, "r") : NULL;
-	int error = 0;
+	struct small_file file;
+	char why[SMALL_FILE_WHY];
+	char *text;
 
-	/* The writer of a line, such as a shell, may keep its pipe open. */
-	if (!file || (is_line ? !fgets(text, FILE_MAX, file) && ferror(file)
-	                      : fread(text, 1, FILE_MAX, file) < FILE_MAX && ferror(file)))
-		error = errno;
-	if (file)
-		fclose(file);
-	if (!error)
-		return text;
-	(void)settings_bad_file(given, what, strerror(error));
-	return NULL;
+	if (small_file_read(&file, given->value, end, wait_ms, why)) {
+		(void)settings_bad_file(given, what, why);
+		return NULL;
+	}
+	text = settings_keep(file.size + 1);
+	if (text)
+		memcpy(text, file.text, file.size);
+	else
+		(void)message_error("no memory");
+	*mode = file.mode;
+	free(file.text);
+	return text;
 }
 
-char *settings_file(const struct given *given, const char *what)
+char *settings_file(const struct given *given, const char *what, int is_again)
 {
-	return read_text(given, what, 0);
+	unsigned mode;
+
+	return read_file(given, what, SMALL_FILE_WHOLE, is_again ? 0 : SMALL_FILE_WAIT_MS, &mode);
 }
 
 const char *settings_line(const struct given *given, const char *what)
 {
-	char *text = read_text(given, what, 1);
-	struct stat about;
+	unsigned mode;
+	char *text = read_file(given, what, SMALL_FILE_LINE, SMALL_FILE_WAIT_MS, &mode);
 
 	if (!text)
 		return NULL;
-	if (stat(given->value, &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 077)
+	if (mode & 077)
 		message_warning("others may read %s: \"chmod 600\" keeps it secret", given->value);
-	text[strcspn(text, "\r\n")] = 0;
 	if (*text)
 		return text;
 	(void)settings_bad_file(given, what, "its first line is empty");

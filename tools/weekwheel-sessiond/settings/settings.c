@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/common/duration.h"
+#include "tools/common/message.h"
 
 #define AT(member) SETTING_AT(sessiond_settings, member)
 #define DAYS (86400 * WW_SECOND)
@@ -89,6 +90,18 @@ static const struct setting here[] = {
     {.name = NULL},
 };
 
+/* They are read with each connection, which is too late for a message. */
+static int check_trusted(const struct tls_files *files)
+{
+	char why[TLS_REASON];
+	struct tls *tls = files->trusted ? tls_client(files, why) : NULL;
+
+	if (files->trusted && !tls)
+		return message_error("--expired-ca: %s", why);
+	tls_free(tls);
+	return 0;
+}
+
 /* Check these options, and set the defaults that depend on others. */
 static int complete(void *of)
 {
@@ -106,7 +119,7 @@ static int complete(void *of)
 		settings->stays_ended = 60 * WW_SECOND;
 	if (!settings->databases)
 		settings->databases = settings->memory ? 1 : 16;
-	return 0;
+	return check_trusted(&settings->courier.tls);
 }
 
 static const struct settings_server server = {

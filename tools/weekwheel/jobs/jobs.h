@@ -21,7 +21,7 @@ struct jobs {
 	int json;
 	struct tls_files tls; /* for a server with tls: */
 	int is_token_given;
-	char token[JOBS_TOKEN_MOST + 2]; /* "": none */
+	char token[JOBS_TOKEN_MOST + 1]; /* "": none */
 	struct client_needs needs;
 	const char *remedy;             /* what to do if the server does not answer; NULL: the usual */
 	char where[JOBS_TUBE_MAX + 20]; /* what needs.where points to if a tube was given */

@@ -1,12 +1,11 @@
 /* The token that a client says to its server: where it is from, and how it is said. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/common/message.h"
+#include "tools/common/small_file.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
 /* Anything else could end the command and begin another. */
@@ -23,23 +22,23 @@ static int is_token(const char *text)
 #define EXPECTED "16 to 200 printable bytes without a space, as 'weekwheel token' makes them"
 
 /* The messages do not show what was read. */
-static int read_file(const struct options *options, char token[JOBS_TOKEN_MOST + 2])
+static int read_file(const struct options *options, char token[JOBS_TOKEN_MOST + 1])
 {
-	FILE *file = fopen(options->value, "re");
-	struct stat about;
-	int got;
+	struct small_file file;
+	char why[SMALL_FILE_WHY];
+	int is_right;
 
-	if (!file)
-		return options_fail(options, "--token-file %s: %s", options->value, strerror(errno));
-	if (fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 077)
+	if (small_file_read(&file, options->value, SMALL_FILE_LINE, SMALL_FILE_WAIT_MS, why))
+		return options_fail(options, "--token-file %s: %s", options->value, why);
+	if (file.mode & 077)
 		message_line("weekwheel: warning: others may read %s: \"chmod 600\" keeps it secret", options->value);
-	got = fgets(token, JOBS_TOKEN_MOST + 2, file) != NULL;
-	fclose(file);
-	token[got ? strcspn(token, "\r\n") : 0] = 0;
-	if (is_token(token))
-		return 0;
-	return options_fail(
-	    options, "--token-file %s: expected a file whose first line is %s", options->value, EXPECTED);
+	is_right = is_token(file.text);
+	if (is_right)
+		memcpy(token, file.text, file.size + 1);
+	free(file.text);
+	return is_right ? 0
+	                : options_fail(options, "--token-file %s: expected a file whose first line is %s",
+	                      options->value, EXPECTED);
 }
 
 int jobs_token(struct jobs *jobs, const struct options *options)

@@ -1,13 +1,12 @@
 /* Reads from the command line where jobs are kept, and keeps passwords out of messages. */
 #include "tools/weekwheel/store/store.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "tools/common/message.h"
+#include "tools/common/small_file.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "weekwheel/jobs_redis.h"
 
@@ -41,22 +40,16 @@ static int bad_file(const struct options *options, const char *reason)
 static int read_file(struct store_place *place, const struct options *options)
 {
 	const char *name = options->value;
-	FILE *file = fopen(name, "r");
-	struct stat status;
-	size_t room = 0;
-	ssize_t size;
+	struct small_file file;
+	char why[SMALL_FILE_WHY];
 
-	if (!file)
-		return bad_file(options, strerror(errno));
-	if (fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) && status.st_mode & 077)
+	if (small_file_read(&file, name, SMALL_FILE_LINE, SMALL_FILE_WAIT_MS, why))
+		return bad_file(options, why);
+	if (file.mode & 077)
 		message_line("warning: others may read %s: 'chmod 600' keeps it secret", name);
 	free(place->line);
-	place->line = NULL;
-	size = getline(&place->line, &room, file);
-	fclose(file);
-	if (size > 0)
-		place->line[strcspn(place->line, "\r\n")] = '\0';
-	if (size <= 0 || !place->line[0])
+	place->line = file.text;
+	if (!place->line[0])
 		return bad_file(options, "its first line is empty");
 	/* The line may be just a password, so it is not shown. */
 	if (!is_url(place->line))

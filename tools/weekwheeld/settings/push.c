@@ -101,10 +101,10 @@ int settings_push_scheme(void *to, const struct given *word)
 
 /* ---- A file */
 
-/* curl reads the file only when it connects, which is too late for a message. */
+/* curl reads the file only when it connects, which is too late for a message, and each time. */
 int settings_push_certificates(void *to, const struct given *given)
 {
-	const char *text = settings_file(given, "certificates (PEM)");
+	const char *text = settings_file(given, "certificates (PEM)", 1);
 
 	if (!text)
 		return -1;

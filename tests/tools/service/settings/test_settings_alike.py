@@ -5,10 +5,12 @@ status 2, and has the option in its help and at the same place of its manual."""
 import json
 import os
 import re
+import subprocess
 import unittest
 
+from expirer import EXPIRER
 from sessiond import SESSIOND, Sessiond
-from harness import ROOT, WEEKWHEELD, Case, Server, check, equal, main, matches, need_server, run
+from harness import PATIENCE, ROOT, WEEKWHEELD, Case, Server, check, equal, main, matches, need_server, run
 
 # What each needs to begin at all.
 SERVERS = {WEEKWHEELD: ("--memory",), SESSIOND: ()}
@@ -150,6 +152,40 @@ class Alike(Case):
             name = os.path.basename(program)
             with open(os.path.join(ROOT, "tools", name, name + ".service"), encoding="utf-8") as unit:
                 check("\nRestartPreventExitStatus=2\n" in unit.read(), name)
+
+    def test_what_is_no_small_file(self):
+        """Of each option that names a file."""
+        os.mkfifo("pipe")
+        with open("huge", "wb") as file:
+            file.truncate(1 << 40)
+        os.chmod("huge", 0o600)
+        for program, first, url in (*((program, first, ()) for program, first in SERVERS.items()),
+                                    *(((EXPIRER, (), ("redis://127.0.0.1:1",)),) if os.access(EXPIRER, os.X_OK) else ())):
+            options = re.findall(r"--([a-z-]+) FILE", run(0, program, "--help").out)
+            check("config" in options and "auth-file" in options, options)
+            for option in options:
+                # What is read again has to be a file: a pipe is refused at once.
+                again = option.startswith("tls-") or option in ("auth-file", "push-ca-file", "expired-ca")
+                for name, reason in ((".", "it is a directory"), ("huge", "it has more than 1 MiB"),
+                                     ("/dev/zero", "it is not a file" if again else "it has more than 1 MiB"),
+                                     *((("pipe", "it is not a file"),) if again else ())):
+                    beside = ("--listen" if program != EXPIRER else "--http", "tls:127.0.0.1:0") if option.startswith("tls-") else ()
+                    beside += ("--tls-cert", name) if option in ("tls-key", "tls-client-ca") else ()
+                    beside += ("--expired-to", "beanstalk://127.0.0.1:1/t") if option.startswith("expired-") else ()
+                    matches(f"{re.escape(name)}.*{reason}", run(2, program, *first, *beside, f"--{option}={name}", *url).err)
+
+    def test_a_pipe_is_waited_for(self):
+        os.mkfifo("pipe")
+        for program, first in SERVERS.items():
+            with subprocess.Popen([program, *first, "--config", "pipe"], stderr=subprocess.PIPE, text=True) as server:
+                matches("waiting for the end of pipe$", server.stderr.readline())
+                with open("pipe", "w", encoding="ascii") as pipe:
+                    pipe.write("lisen = 1\n")
+                matches("unknown option '--lisen'", server.stderr.read())
+                equal(server.wait(timeout=PATIENCE), 2)
+            # As a shell's <(...).
+            equal(run(0, "bash", "-c", f"{program} --config <(echo version)").err, "")
+            matches("unknown option '--lisen'", run(2, program, "--config=/dev/stdin", stdin=b"lisen = 1\n").err)
 
     def test_clients_are_seen_by_both(self):
         for server in (Server("--verbose"), Sessiond("--verbose")):

@@ -146,13 +146,13 @@ START_TEST(a_secret_is_the_first_line_of_a_file)
 	ck_assert_int_eq(given(&setting, path), 0);
 	ck_assert_str_eq(things.secret, "the secret");
 	whole.value = path;
-	ck_assert_str_eq(settings_file(&whole, "text"), "the secret\r\nmore\n");
+	ck_assert_str_eq(settings_file(&whole, "text", 0), "the secret\r\nmore\n");
 	/* It stays when the file goes. */
 	ck_assert_int_eq(close(fd), 0);
 	ck_assert_int_eq(unlink(path), 0);
 	ck_assert_str_eq(things.secret, "the secret");
 	ck_assert_int_eq(given(&setting, path), -1);
-	ck_assert_ptr_null(settings_file(&whole, "text"));
+	ck_assert_ptr_null(settings_file(&whole, "text", 0));
 }
 END_TEST
 

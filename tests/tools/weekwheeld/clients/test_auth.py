@@ -314,7 +314,7 @@ class Tokens(Case):
         matches("No such file", refused("--memory", "--auth-file", "nix"))
         os.mkfifo("fifo")
         matches("it is not a file", refused("--memory", "--auth-file", "fifo"))
-        matches("it is not a file", refused("--memory", "--auth-file", "/"))
+        matches("it is a directory", refused("--memory", "--auth-file", "/"))
         with Server("--auth-file", write(good.replace("\n", "\r\n"), mode=0o640)) as server:
             login(server, "a").close()
 
@@ -389,6 +389,9 @@ class Commands(Case):
             said = alone.run(2, "stats", "--token-file", name).err if name != "cr" else ""
             check(name == "cr" or ("--token-file " + name in said and "16 to 200 printable bytes" in said), said)
         matches("No such file", alone.run(2, "stats", "--token-file", "none").err)
+        for option, command in (("--token-file", "stats"), ("--store-file", "export")):
+            matches("it is a directory", alone.run(2, command, option, ".").err)
+            matches("it has more than 1 MiB", alone.run(2, command, option, "/dev/zero").err)
         # The name of a file, which may look like a token, is none.
         for name in ("a", "a-file-with-a-long-name"):
             with open(name, "w", encoding="ascii"):

@@ -81,7 +81,7 @@ class Options(Case):
         with open(path, "w", encoding="ascii") as file:
             file.write("\nno url, and no certificate\n")
         os.chmod(path, 0o600)
-        for name, reason in (("/nonexistent/file", "No such file or directory"), (self.folder, "Is a directory")):
+        for name, reason in (("/nonexistent/file", "No such file or directory"), (self.folder, "it is a directory")):
             for option in ("--push-secret-file", "--push-ca-file", "--config"):
                 all_refused((PUSH + (option, name), name, reason))
             all_refused((("--store-file", name), name, reason))
