@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 
-from harness import PATIENCE, WEEK, Case, Server, conversation, equal, main, until
+from harness import PATIENCE, WEEK, Case, Server, conversation, equal, main, matches, until
 
 
 # ---- Commands of beanstalkd
@@ -52,6 +52,25 @@ class Commands(Case):
                          ("release 1 1 1", "NOT_FOUND"), ("bury 1 1", "NOT_FOUND"), ("reserve-job 1", "NOT_FOUND"),
                          ("reserve-job 0", "NOT_FOUND"), ("delete 0", "NOT_FOUND"), ("peek 0", "NOT_FOUND"),
                          ("pause-tube nix 1", "NOT_FOUND"), ("advance 5", "UNKNOWN_COMMAND"), ("put 0 0 0 0\r\n", "INSERTED 1"))
+
+    def test_a_body_of_unknown_length_ends_the_connection(self):
+        with Server() as server:
+            for size, answer in (("+4", "BAD_FORMAT"), ("0x4", "BAD_FORMAT"), ("", "BAD_FORMAT"), ("4 4", "BAD_FORMAT"),
+                                 ("4" + 250 * " ", None), (" " * 3000 + "4", "BAD_FORMAT"), ("9" * 20, "JOB_TOO_BIG")):
+                with server.client() as a:
+                    a.send(f"put 0 0 60 {size}\r\nput 0 0 60 4\r\nquit\r\n".encode())
+                    if answer:
+                        equal((a.line(), a.socket.recv(100)), (answer, b""))
+                    else:
+                        # The size is there, however long the line is: what follows it is no command either.
+                        equal(a.line(), "BAD_FORMAT")
+            with server.client() as a:
+                conversation(a, ("put 0 0 60 +4", "BAD_FORMAT"))
+                equal(a.socket.recv(100), b"")
+            with server.client() as a:
+                equal((a.numbers("stats")["total-jobs"], a.numbers("stats")["cmd-put"]), ("0", "1"))
+            line = server.process.stderr.readline()
+            matches("clients that do not say how long a body is are closed, as it would be taken for commands; the first came from 127", line)
 
     def test_another_clients_job_is_not_found(self):
         with Server() as server, server.client() as a, server.client() as b:

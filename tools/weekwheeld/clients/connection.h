@@ -235,6 +235,8 @@ void login_close(struct connection *connection);
  * is to be asked for. The connection of another protocol is closed.
  */
 int login_admits(struct connection *connection, struct command *command);
+/* Report that the client sends a body of unknown length. */
+void login_unsized(struct connection *connection);
 
 /* Carry out "auth". */
 void login_say(struct connection *connection, const struct command *command);

@@ -64,6 +64,10 @@ static size_t input_take(struct connection *connection, const char *data, size_t
 			connection_finish(connection);
 		else if (found && login_admits(connection, &command))
 			command_run(connection, &command);
+		if (found && command.is_last && !connection->is_closed) {
+			login_unsized(connection);
+			connection_finish(connection);
+		}
 		/* Large answers to many commands of a turn would go beyond all bounds before it ends. */
 		if (connection->stream.out.size >= INPUT_MAX)
 			bounds_hold_but(connection->server, connection, connection_takes(connection));

@@ -158,6 +158,15 @@ static void login_foreign(struct connection *connection)
 	connection_close(connection);
 }
 
+void login_unsized(struct connection *connection)
+{
+	char name[ADDRESS_TEXT];
+
+	state_seen("size",
+	    "clients that do not say how long a body is are closed, as it would be taken for commands; the first came from %s",
+	    client_name(connection, name));
+}
+
 /* Set the refusal or the guard of a command that is well formed. */
 static void login_check(struct connection *connection, struct command *command)
 {

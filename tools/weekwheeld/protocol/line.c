@@ -522,35 +522,53 @@ int protocol_foreign(const char *data, size_t size)
 
 /* ---- The line */
 
-/* More than any client sends; the end of its line is added to it. */
-#define LENGTH_MOST (UINT64_MAX - 2)
-
 int protocol_has_body(enum verb verb)
 {
 	return verb == VERB_PUT || verb == VERB_PUT_KEY || verb == VERB_PUT_AT || verb == VERB_PUT_SCHEDULE ||
 	       verb == VERB_REPORT;
 }
 
+static int is_digits(struct span word)
+{
+	for (const char *at = word.at; at < word.end; at++)
+		if (*at < '0' || *at > '9')
+			return 0;
+	return word.at < word.end;
+}
+
 /*
- * Find out how long the body is that the client of a refused put sends all the same: the fourth word says it, or the second of
- * a report. However
- * large the number is, what follows is no command.
+ * Find out how long the body is that the client of a refused put sends all the same: the fourth word says it, or the second
+ * of a report. A line with too many or too few words may mean another one. Nobody sends a body of more than 4 GiB. Clients ask
+ * by "put-key ?", without a body, whether the server has the verb.
  */
 static enum line refuse_put(struct command *command, struct span line)
 {
-	struct span bytes;
+	int has_options = command->verb != VERB_PUT && command->verb != VERB_REPORT;
+	struct span bytes, more;
 	uint64_t number;
 
 	for (int i = 0; i < (command->verb == VERB_REPORT ? 1 : 3); i++)
 		(void)words_next(&line);
 	bytes = words_next(&line);
-	if (bytes.at == bytes.end)
+	more = words_next(&line);
+	if (has_options && bytes.at == bytes.end)
 		return LINE_COMMAND;
-	for (const char *at = bytes.at; at < bytes.end; at++)
-		if (*at < '0' || *at > '9')
-			return LINE_COMMAND;
-	command->body_length = words_number(bytes, LENGTH_MOST, &number) == 0 ? number : LENGTH_MOST;
-	return LINE_REFUSED_BODY;
+	if (is_digits(bytes) && (has_options || more.at == more.end)) {
+		if (words_number(bytes, UINT32_MAX, &number) == 0) {
+			command->body_length = (size_t)number;
+			return LINE_REFUSED_BODY;
+		}
+		command->refusal = REFUSAL_TOO_BIG;
+	}
+	command->is_last = 1;
+	return LINE_LAST;
+}
+
+enum verb protocol_line_verb(struct span line)
+{
+	int found = verb_find(line);
+
+	return found < 0 ? VERB_UNKNOWN : verbs[found].verb;
 }
 
 enum line protocol_line_read(struct command *command, struct span line)
@@ -558,28 +576,25 @@ enum line protocol_line_read(struct command *command, struct span line)
 	size_t length = (size_t)(line.end - line.at);
 	int found = verb_find(line);
 	int is_own = found >= 0 && verbs[found].verb >= VERB_OWN;
+	int is_bad = memchr(line.at, 0, length) || (length > PROTOCOL_LINE_MAX - 2 && !is_own);
 	int has_body;
-	int bad;
 
 	command->verb = VERB_UNKNOWN;
 	command->refusal = REFUSAL_BAD_FORMAT;
+	command->is_last = 0;
 	command->guard = 0;
 	command->body = NULL;
 	command->body_length = 0;
-	if (memchr(line.at, 0, length) || (length > PROTOCOL_LINE_MAX - 2 && !is_own))
-		return LINE_COMMAND;
 	if (found < 0) {
-		command->refusal = REFUSAL_UNKNOWN;
+		command->refusal = is_bad ? REFUSAL_BAD_FORMAT : REFUSAL_UNKNOWN;
 		return LINE_COMMAND;
 	}
 	command->verb = verbs[found].verb;
 	has_body = protocol_has_body(command->verb);
 	line.at += strlen(verbs[found].text);
-	if (is_own)
-		bad = length > PROTOCOL_OWN_LINE_MAX - 2 || read_own(command, verbs[found].words, line) != 0;
-	else
-		bad = read_words(command, verbs[found].words, line) != 0;
-	if (bad)
+	if (!is_bad)
+		is_bad = (is_own ? read_own : read_words)(command, verbs[found].words, line) != 0;
+	if (is_bad)
 		return has_body ? refuse_put(command, line) : LINE_COMMAND;
 	command->refusal = REFUSAL_NONE;
 	/* A time to run of 0 means 1 s. */

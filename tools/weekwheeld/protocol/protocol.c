@@ -32,7 +32,15 @@ static int protocol_refuse(struct command *command, enum verb verb, enum refusal
 {
 	command->verb = verb;
 	command->refusal = refusal;
+	command->is_last = 0;
 	return 1;
+}
+
+static int refuse_last(struct protocol *protocol, struct command *command, enum verb verb, enum refusal refusal)
+{
+	protocol->state = PROTOCOL_AT_END;
+	(void)protocol_refuse(command, verb, refusal);
+	return command->is_last = 1;
 }
 
 /* Throw bytes away, then refuse the command of this verb. */
@@ -49,7 +57,9 @@ static int protocol_line(struct protocol *protocol, struct command *command, con
 {
 	enum line what = protocol_line_read(command, (struct span){data, data + length - 2});
 
-	if (what == LINE_COMMAND)
+	if (what == LINE_LAST)
+		protocol->state = PROTOCOL_AT_END;
+	if (what == LINE_COMMAND || what == LINE_LAST)
 		return 1;
 	if (what == LINE_REFUSED_BODY) {
 		/* Otherwise the body would be taken for commands. */
@@ -75,8 +85,7 @@ static int at_line(struct protocol *protocol, struct command *command, const cha
 	int found;
 
 	if (protocol->scanned < FOREIGN_MAX && protocol_foreign(data, size)) {
-		protocol->state = PROTOCOL_AT_FOREIGN;
-		return protocol_refuse(command, VERB_UNKNOWN, REFUSAL_FOREIGN);
+		return refuse_last(protocol, command, VERB_UNKNOWN, REFUSAL_FOREIGN);
 	}
 	if (length == 0) {
 		/* The last byte may be the CR of the line's end. */
@@ -84,6 +93,7 @@ static int at_line(struct protocol *protocol, struct command *command, const cha
 		if (room < PROTOCOL_OWN_LINE_MAX)
 			return 0;
 		protocol->state = PROTOCOL_AT_LONG;
+		protocol->verb = protocol_line_verb((struct span){data, data + room});
 		*used = protocol->scanned;
 		protocol->scanned = 0;
 		return 0;
@@ -107,7 +117,8 @@ static int at_long(struct protocol *protocol, struct command *command, const cha
 	}
 	*used = length;
 	protocol->state = PROTOCOL_AT_LINE;
-	return protocol_refuse(command, VERB_UNKNOWN, REFUSAL_BAD_FORMAT);
+	return protocol_has_body(protocol->verb) ? refuse_last(protocol, command, protocol->verb, REFUSAL_BAD_FORMAT)
+	                                         : protocol_refuse(command, VERB_UNKNOWN, REFUSAL_BAD_FORMAT);
 }
 
 static int at_body(struct protocol *protocol, struct command *command, const char *data, size_t size, size_t *used)
@@ -170,7 +181,7 @@ int protocol_next(struct protocol *protocol, struct command *command, const char
 		case PROTOCOL_AT_SKIP:
 			found = at_skip(protocol, command, size, &step);
 			break;
-		case PROTOCOL_AT_FOREIGN:
+		case PROTOCOL_AT_END:
 			step = size;
 			break;
 		}

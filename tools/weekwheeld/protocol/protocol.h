@@ -10,8 +10,11 @@
  *      |  too long            end of it
  *      +------------> LONG ---------------> command     a refused body: SKIP, before or after the command
  *
+ * If nobody knows how long the body of a refused put is, the command is the last one: END. What follows may be a body, and
+ * must not be taken for commands.
+ *
  * A web page can make a browser send any body to any port, and its lines would be commands. What begins as HTTP or TLS
- * does is therefore refused as foreign, before the line has ended, and all that follows is thrown away.
+ * does is therefore refused as foreign, before the line has ended, and is the last one as well.
  */
 
 #include <stddef.h>
@@ -125,6 +128,7 @@ struct command_own {
 struct command {
 	enum verb verb;
 	enum refusal refusal;
+	int is_last;    /* nothing that follows is parsed: the connection is of no more use */
 	unsigned guard; /* the server's: the rights that the client needs in the tube of the job, or 0 */
 	uint32_t priority;
 	uint64_t id;    /* list-delayed: the only job to list, or 0 */
@@ -139,11 +143,11 @@ struct command {
 
 struct protocol {
 	size_t body_max;
-	enum { PROTOCOL_AT_LINE, PROTOCOL_AT_LONG, PROTOCOL_AT_BODY, PROTOCOL_AT_SKIP, PROTOCOL_AT_FOREIGN } state;
+	enum { PROTOCOL_AT_LINE, PROTOCOL_AT_LONG, PROTOCOL_AT_BODY, PROTOCOL_AT_SKIP, PROTOCOL_AT_END } state;
 	size_t scanned; /* bytes that were searched for the line's end in vain */
 	size_t line;    /* the length of the last line; AT_BODY: of the one before the body */
 	uint64_t skip;  /* AT_SKIP: how many bytes to throw away */
-	enum verb verb; /* AT_SKIP: the verb to refuse afterwards; VERB_UNKNOWN: none */
+	enum verb verb; /* AT_SKIP: the verb to refuse afterwards; VERB_UNKNOWN: none. AT_LONG: that of the line */
 	enum refusal refusal;
 	size_t body; /* AT_BODY: the length of the body */
 };
@@ -179,13 +183,17 @@ int protocol_has_body(enum verb verb);
 /* ---- line.c: one line, without its end */
 
 enum line {
-	LINE_COMMAND,     /* a command, or a refusal of one */
-	LINE_BODY,        /* a command whose body, of command->body_length bytes, follows */
-	LINE_REFUSED_BODY /* a refusal, and a body of command->body_length bytes follows all the same */
+	LINE_COMMAND,      /* a command, or a refusal of one */
+	LINE_BODY,         /* a command whose body, of command->body_length bytes, follows */
+	LINE_REFUSED_BODY, /* a refusal, and a body of command->body_length bytes follows all the same */
+	LINE_LAST          /* a refusal, and a body of unknown length may follow */
 };
 
 /* Fill *command with what the line says. */
 enum line protocol_line_read(struct command *command, struct span line);
+
+/* Return the verb of a line, or of its beginning. */
+enum verb protocol_line_verb(struct span line);
 
 /* Return 1 if a line that begins like data[0 .. size-1] is of HTTP or TLS. */
 int protocol_foreign(const char *data, size_t size);

@@ -181,7 +181,7 @@ END_TEST
 START_TEST(body_of_a_refused_put_is_no_command)
 {
 	static const char text[] =
-	    "put 4294967296 0 0 7\r\ndelete1\r\nput 0 -1 0 6\r\nquit\r\n\r\nput 0 0 0 5 x\r\nquit1\r\n"
+	    "put 4294967296 0 0 7\r\ndelete1\r\nput 0 -1 0 6\r\nquit\r\n\r\nput 0 0 0 5 \r\nquit1\r\n"
 	    "put-key 0 0 0 4 a b=c\r\nquit\r\nreport x 6\r\nquit\r\n\r\nstats\r\n";
 	char *said = transcript(text, sizeof text - 1, BODY_MAX, transcript_whole, NULL);
 	char expected[200];
@@ -194,20 +194,124 @@ START_TEST(body_of_a_refused_put_is_no_command)
 }
 END_TEST
 
-START_TEST(body_of_any_length_is_no_command)
+/* The line, and what is no command behind it. */
+static void is_last(const char *line, size_t length, enum verb verb, enum refusal refusal)
 {
-	static const char *const lengths[] = {"4294967296", "18446744073709551613", "18446744073709551615",
+	static const char after[] = "\r\nquit\r\nput 0 0 0 0\r\n\r\nstats\r\n";
+	char text[3000];
+	char expected[100];
+	char *said;
+
+	memcpy(text, line, length);
+	memcpy(text + length, after, sizeof after);
+	said = transcript(text, length + sizeof after - 1, BODY_MAX, transcript_whole, NULL);
+	(void)snprintf(expected, sizeof expected, "%d refused %d last\n", verb, refusal);
+	ck_assert_msg(strcmp(said, expected) == 0, "%.80s: %s", line, said);
+	free(said);
+}
+
+START_TEST(body_of_unknown_length_is_no_command)
+{
+	static const char *const lengths[] = {"", "+3", "-1", "0x3", "3.0", "3x", "x", "3 3", "1e3", "\t3", "3\r"};
+	static const char *const large[] = {"4294967296", "18446744073709551613", "18446744073709551615",
 	    "18446744073709551616", "99999999999999999999999999"};
+	static const struct {
+		const char *before, *after;
+		enum verb verb;
+	} lines[] = {{"put 0 0 1 ", "", VERB_PUT}, {"report 7 ", "", VERB_REPORT},
+	    {"put-key 0 0 1 ", " k", VERB_PUT_KEY}, {"put-at 0 0 1 ", " k", VERB_PUT_AT},
+	    {"put-schedule 0 0 1 ", " k cron=%2A", VERB_PUT_SCHEDULE}};
+	char text[100];
 
-	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-		char text[100];
-		char expected[100];
-		int size = snprintf(text, sizeof text, "put 0 0 1 %s\r\nquit\r\nstats\r\n", lengths[i]);
-		char *said = transcript(text, (size_t)size, BODY_MAX, transcript_whole, NULL);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		for (size_t j = 0; j < sizeof lengths / sizeof *lengths; j++) {
+			int size = snprintf(text, sizeof text, "%s%s%s", lines[i].before, lengths[j], lines[i].after);
+			/* Of verbs with options, "3 3" has a key. */
+			if (j != 7 || *lines[i].after == 0)
+				is_last(text, (size_t)size, lines[i].verb, REFUSAL_BAD_FORMAT);
+		}
+		for (size_t j = 0; j < sizeof large / sizeof *large; j++) {
+			int size = snprintf(text, sizeof text, "%s%s%s", lines[i].before, large[j], lines[i].after);
+			is_last(text, (size_t)size, lines[i].verb, REFUSAL_TOO_BIG);
+		}
+	}
+	is_last("put 0", 5, VERB_PUT, REFUSAL_BAD_FORMAT);
+	is_last("put ", 4, VERB_PUT, REFUSAL_BAD_FORMAT);
+	is_last("put 0 - 1 60 1", 14, VERB_PUT, REFUSAL_BAD_FORMAT);
+	is_last("put 0 0 1 6\0", 12, VERB_PUT, REFUSAL_BAD_FORMAT);
+}
+END_TEST
 
-		(void)snprintf(expected, sizeof expected, "%d refused 1\n", VERB_PUT);
-		ck_assert_str_eq(said, expected);
-		free(said);
+/* An outbox of 0.1 asks so whether a server has the verb. */
+START_TEST(a_question_for_a_verb_has_no_body)
+{
+	static const char text[] = "put-key ?\r\nput-at 0 0 1\r\nput-schedule\r\nstats\r\n";
+	char *said = transcript(text, sizeof text - 1, BODY_MAX, transcript_whole, NULL);
+	char expected[100];
+
+	(void)snprintf(expected, sizeof expected, "%d refused 1\n%d refused 1\n%d refused 2\n%d\n", VERB_PUT_KEY,
+	    VERB_PUT_AT, VERB_UNKNOWN, VERB_STATS);
+	ck_assert_str_eq(said, expected);
+	free(said);
+}
+END_TEST
+
+/* Spaces may stand before a number. What is longer than a line of its verb can be, or has a byte 0, is no better. */
+START_TEST(body_of_a_long_line_is_no_command)
+{
+	static char line[PROTOCOL_OWN_LINE_MAX + 1];
+	size_t size;
+	char *said;
+
+	memset(line, ' ', sizeof line);
+	memcpy(line, "put 0 0 1", 9);
+	is_last(line, sizeof line, VERB_PUT, REFUSAL_BAD_FORMAT);
+	memcpy(line, "put-key ", 8);
+	is_last(line, sizeof line, VERB_PUT_KEY, REFUSAL_BAD_FORMAT);
+	memcpy(line, "stats   ", 8);
+	memcpy(line + sizeof line - 9, "\r\nquit\r\n", 8);
+	said = transcript(line, sizeof line - 1, BODY_MAX, transcript_whole, NULL);
+	ck_assert_str_eq(said, "16 refused 1\n25\n");
+	free(said);
+	/* Its size is there all the same. */
+	memset(line, ' ', sizeof line);
+	memcpy(line, "put 0\0 0 1", 10);
+	memcpy(line + 299, "4\r\nquit\r\nstats\r\n", 16);
+	size = 299 + 16;
+	said = transcript(line, size, BODY_MAX, transcript_whole, NULL);
+	ck_assert_str_eq(said, "1 refused 1\n16\n");
+	free(said);
+}
+END_TEST
+
+/* Of all numbers of all verbs: what begins with a sign or a letter, or has anything behind it, is none. */
+START_TEST(a_number_is_digits)
+{
+	static const char *const wrong[] = {"+1", "-1", "0x1", "1.0", "1x", "1e3", "", "x", "--1", "1_0", "\t1",
+	    "18446744073709551616", "99999999999999999999"};
+	static const char *const lines[] = {"delete %s", "touch %s", "peek %s", "kick %s", "kick-job %s",
+	    "stats-job %s", "reserve-job %s", "release %s 1 1", "release 1 %s 1", "release 1 1 %s", "bury %s 1",
+	    "bury 1 %s", "pause-tube t %s", "move %s 5", "move 5 0 version=%s", "move-key k 0 version=%s",
+	    "delete-key k version=%s", "release-job %s 1 1 x", "release-job 1 %s 1 x", "bury-job %s 1 x",
+	    "bury-job 1 %s x", "list-delayed limit=%s", "list-delayed after=%s", "list-delayed id=%s", "forecast 1 %s",
+	    "limit-tube t running=%s", "limit-tube t starts=%s", "history limit=%s", "list-schedules after=%s"};
+	static const char *const whole[] = {"release 1 1 %s", "pause-tube t %s"};
+	char line[100], text[110];
+
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		for (size_t j = 0; j < sizeof wrong / sizeof *wrong; j++) {
+			(void)snprintf(line, sizeof line, lines[i], wrong[j]);
+			(void)snprintf(text, sizeof text, "%s\r\n", line);
+			ck_assert_msg(parse(text) == REFUSAL_BAD_FORMAT, "%s", line);
+			ck_assert_int_eq(command.is_last, 0);
+			(void)snprintf(line, sizeof line, lines[i], "0007");
+			(void)snprintf(text, sizeof text, "%s\r\n", line);
+			ck_assert_msg(parse(text) == REFUSAL_NONE, "%s", line);
+		}
+	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+		(void)snprintf(line, sizeof line, whole[i], "4294967296");
+		(void)snprintf(text, sizeof text, "%s\r\n", line);
+		ck_assert_msg(parse(text) == REFUSAL_BAD_FORMAT, "%s", line);
 	}
 }
 END_TEST
@@ -287,7 +391,7 @@ START_TEST(http_and_tls_are_foreign)
 		char *said = transcript(text, strlen(text), BODY_MAX, transcript_bytes, NULL);
 
 		ck_assert_msg(parse(text) == REFUSAL_FOREIGN, "%s is taken", text);
-		(void)snprintf(expected, sizeof expected, "0 refused %d\n", REFUSAL_FOREIGN);
+		(void)snprintf(expected, sizeof expected, "0 refused %d last\n", REFUSAL_FOREIGN);
 		ck_assert_str_eq(said, expected);
 		free(said);
 	}
@@ -302,8 +406,9 @@ START_TEST(after_a_foreign_line_nothing_is_parsed)
 	char *said = transcript(text, sizeof text - 1, BODY_MAX, transcript_bytes, NULL);
 	char expected[100];
 
-	(void)snprintf(expected, sizeof expected, "%d priority=0 delay=0 run=%llu body=6:POST /\n%d\n0 refused %d\n",
-	    VERB_PUT, (unsigned long long)WW_SECOND, VERB_STATS, REFUSAL_FOREIGN);
+	(void)snprintf(expected, sizeof expected,
+	    "%d priority=0 delay=0 run=%llu body=6:POST /\n%d\n0 refused %d last\n", VERB_PUT,
+	    (unsigned long long)WW_SECOND, VERB_STATS, REFUSAL_FOREIGN);
 	ck_assert_str_eq(said, expected);
 	free(said);
 }
@@ -311,5 +416,6 @@ END_TEST
 
 TEST_MAIN("weekwheeld/protocol", http_and_tls_are_foreign, after_a_foreign_line_nothing_is_parsed,
     verbs_of_beanstalkd_are_understood, own_verbs_are_understood, what_is_not_well_formed_is_refused,
-    lines_have_a_limit, body_of_a_refused_put_is_no_command, body_of_any_length_is_no_command, any_split_says_the_same,
+    lines_have_a_limit, body_of_a_refused_put_is_no_command, body_of_unknown_length_is_no_command,
+    a_question_for_a_verb_has_no_body, body_of_a_long_line_is_no_command, a_number_is_digits, any_split_says_the_same,
     any_split_of_a_long_line_says_the_same)

@@ -68,9 +68,10 @@ static int has_tube(const struct command *command)
 static void show(FILE *out, const struct command *command)
 {
 	check(command->verb < VERBS, "a verb that there is not");
+	check(!command->is_last || command->refusal != REFUSAL_NONE, "a last command that is not refused");
 	(void)fprintf(out, "%d", (int)command->verb);
 	if (command->refusal != REFUSAL_NONE) {
-		(void)fprintf(out, " refused %d\n", (int)command->refusal);
+		(void)fprintf(out, " refused %d%s\n", (int)command->refusal, command->is_last ? " last" : "");
 		return;
 	}
 	if (command->verb == VERB_PUT || command->verb == VERB_PUT_KEY || command->verb == VERB_PUT_AT)
