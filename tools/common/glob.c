@@ -130,21 +130,34 @@ static int take_one(struct match *match)
 	return seek(match);
 }
 
-int glob_matches(const char *pattern, size_t pattern_size, const char *text, size_t text_size)
+static int matches(struct match *match)
 {
+	/* What is behind a star at the end matches. */
+	while (match->text < match->text_end && match->star != match->end)
+		if (!take_one(match) || match->steps == 0)
+			return 0;
+	while (match->pattern < match->end && *match->pattern == '*')
+		match->pattern++;
+	return match->pattern == match->end;
+}
+
+int glob_matches_count(const char *pattern, size_t pattern_size, const char *text, size_t text_size, size_t *steps)
+{
+	const size_t most = PATTERN_MOST + STEPS_A_BYTE * (text_size < TEXT_MOST ? text_size : TEXT_MOST);
 	struct match match = {.pattern = pattern,
 	    .end = pattern + pattern_size,
 	    .text = text,
 	    .text_end = text + text_size,
-	    .steps = PATTERN_MOST + STEPS_A_BYTE * (text_size < TEXT_MOST ? text_size : TEXT_MOST)};
+	    .steps = most};
+	int is_match = pattern_size <= PATTERN_MOST && matches(&match);
 
-	if (pattern_size > PATTERN_MOST)
-		return 0;
-	/* What is behind a star at the end matches. */
-	while (match.text < match.text_end && match.star != match.end)
-		if (!take_one(&match) || match.steps == 0)
-			return 0;
-	while (match.pattern < match.end && *match.pattern == '*')
-		match.pattern++;
-	return match.pattern == match.end;
+	*steps += most - match.steps;
+	return is_match;
+}
+
+int glob_matches(const char *pattern, size_t pattern_size, const char *text, size_t text_size)
+{
+	size_t steps = 0;
+
+	return glob_matches_count(pattern, pattern_size, text, text_size, &steps);
 }

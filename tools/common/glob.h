@@ -12,4 +12,7 @@
  */
 int glob_matches(const char *pattern, size_t pattern_size, const char *text, size_t text_size);
 
+/* The same, which also adds its steps to *steps: about a nanosecond each. */
+int glob_matches_count(const char *pattern, size_t pattern_size, const char *text, size_t text_size, size_t *steps);
+
 #endif

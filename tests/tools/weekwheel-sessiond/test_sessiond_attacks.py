@@ -74,6 +74,48 @@ class Refusals(Case):
             matches("^-ERR KEYS and SCAN look at too many keys", answers[-1].decode())
             equal(client.ask("SCAN", 0, "COUNT", 1000000)[:10], b"*2\r\n$1\r\n0\r\n"[:10])
 
+    def test_patterns_of_a_transaction_are_bounded(self):
+        with Sessiond() as server, server.client() as client:
+            for number in range(2000):
+                client.send(encoded("SET", "a" * 4000 + str(number), "v"))
+            for _ in range(2000):
+                client.answer()
+            # Each costs 4,000 steps for each key, and the keys are no more than a transaction may look at.
+            scan = encoded("SCAN", 0, "COUNT", 2000, "MATCH", "a?" * 2000)
+            client.send(b"MULTI\r\n" + scan * 20 + b"EXEC\r\n")
+            answer = [client.answer() for _ in range(22)][-1].decode()
+            matches("-ERR KEYS and SCAN look at too many keys", answer)
+            check(1 <= answer.count("-ERR") < 20, answer[:1000])
+            # The next transaction begins anew, and outside of one there is no bound.
+            client.send(b"MULTI\r\n" + scan + b"EXEC\r\n")
+            check(b"-ERR" not in [client.answer() for _ in range(3)][-1], "one scan")
+            for _ in range(20):
+                check(client.ask("SCAN", 0, "COUNT", 2000, "MATCH", "a?" * 2000).startswith(b"*2"), "a scan")
+
+    def test_samples_of_a_transaction_are_bounded(self):
+        with Sessiond() as server, server.client() as client:
+            fill(client)
+            client.send(b"MULTI\r\n" + encoded("INFO", "keyspace") * 1000 + encoded("KEYS", "none") + b"EXEC\r\n")
+            answer = [client.answer() for _ in range(1003)][-1].decode()
+            # They have looked at all keys that the transaction may look at.
+            equal(answer.count(f"keys={KEYS}"), 1000)
+            matches("-ERR KEYS and SCAN look at too many keys", answer)
+
+    def test_a_transaction_does_not_delete_very_many_keys(self):
+        with Sessiond() as server, server.client() as client:
+            for number in range(5):
+                equal(client.ask("SELECT", number), b"+OK\r\n")
+                fill(client)
+            for first in (b"FLUSHALL\r\n", b"SELECT 1\r\nFLUSHDB\r\n"):
+                client.send(b"MULTI\r\nSET a 1\r\n" + first + b"EXEC\r\n")
+                answers = [client.answer() for _ in range(3 + first.count(b"\n"))]
+                matches("^-EXECABORT .* FLUSHALL and FLUSHDB delete too many keys", answers[-1].decode())
+            equal(client.ask("EXISTS", "a"), b":0\r\n")
+            client.send(b"MULTI\r\nFLUSHDB\r\nSET a 1\r\nEXEC\r\n")
+            equal([client.answer() for _ in range(4)][-1], b"*2\r\n+OK\r\n+OK\r\n")
+            equal(client.ask("FLUSHALL"), b"+OK\r\n")
+            equal(client.ask("DBSIZE"), b":0\r\n")
+
     def test_answers_to_one_command_are_bounded(self):
         with Sessiond("--max-buffers", "32M") as server, server.client() as client, server.client() as greedy:
             for key, size in (("big", MB), ("huge", 20 * MB)):

@@ -161,14 +161,27 @@ static int sample_one(const void *key, size_t length, const struct ww_session_fo
 	return 0;
 }
 
-/* All keys of a small database, and some of a large one, from a place taken at random on: a count would cost each set. */
-static void take_sample(struct data *data, unsigned database, uint64_t count, struct keys_sample *sample)
+/* A transaction cannot be divided, and all others wait for it: its later samples are smaller. */
+static int may_look(struct conn *conn, uint64_t keys)
 {
-	struct ww_session *session = data_map(data, database);
-	uint64_t cursor = count > SAMPLE_KEYS ? data_cursor(data, database) : 0;
+	if (!conn->is_in_exec)
+		return 1;
+	conn->exec_looks -= keys < conn->exec_looks ? keys : conn->exec_looks;
+	return conn->exec_looks > 0;
+}
+
+/* All keys of a small database, and some of a large one, from a place taken at random on: a count would cost each set. */
+static void take_sample(const struct request *request, unsigned database, uint64_t count, struct keys_sample *sample)
+{
+	struct ww_session *session = data_map(request->data, database);
+	uint64_t cursor = count > SAMPLE_KEYS ? data_cursor(request->data, database) : 0;
+	uint64_t before = 0;
 	int is_around = !cursor;
 
 	for (int i = 0; session && i < SAMPLE_PIECES && sample->keys < SAMPLE_KEYS; i++) {
+		if (!may_look(request->conn, 1 + sample->keys - before))
+			return;
+		before = sample->keys;
 		if (ww_session_scan(session, &cursor, sample_one, sample) != WW_OK || (!cursor && is_around))
 			return;
 		is_around |= !cursor;
@@ -183,7 +196,7 @@ static void about_keys(struct request *request, struct buffer *out)
 		uint64_t expires = count;
 		if (!count)
 			continue;
-		take_sample(request->data, i, count, &sample);
+		take_sample(request, i, count, &sample);
 		if (sample.expiring < sample.keys)
 			expires = (uint64_t)((double)sample.expiring / (double)sample.keys * (double)count);
 		(void)buffer_format(out, "db%u:keys=%llu,expires=%llu,avg_ttl=%llu\r\n", i, (unsigned long long)count,

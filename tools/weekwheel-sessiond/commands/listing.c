@@ -9,6 +9,9 @@
 
 /* The number of entries that SCAN looks at without COUNT, and of the steps that it takes for them. */
 enum { SCAN_COUNT = 10, SCAN_STEPS = 64 };
+/* The steps that all patterns of a transaction may take: so much as a short one for each key that it may look at, and more. */
+enum { EXEC_STEPS = 32 << 20 };
+#define TOO_MUCH "ERR KEYS and SCAN look at too many keys for a transaction: use them outside of MULTI"
 /* Room before the keys for the head of the answer. */
 enum { HEAD = 64 };
 
@@ -38,16 +41,24 @@ static int list_key(const void *key, size_t length, const struct ww_session_foun
 	if (listing->room == 0)
 		return 1;
 	listing->room--;
-	if (!listing->is_all && !glob_matches(listing->pattern.data, listing->pattern.size, key, length))
+	if (!listing->is_all && !glob_matches_count(listing->pattern.data, listing->pattern.size, key, length,
+	                            &listing->walk.conn->exec_steps))
 		return 0;
 	listing->count++;
 	listing->failed |= reply_add_bulk(&listing->walk.conn->aside, key, length);
 	return 0;
 }
 
+/* A transaction cannot be divided, and all others wait for it. */
+static int is_too_much(const struct key_list *listing)
+{
+	return listing->walk.conn->is_in_exec && listing->walk.conn->exec_steps > EXEC_STEPS;
+}
+
 static int is_over(const struct key_list *listing)
 {
-	return listing->cursor == 0 || listing->room == 0 || listing->steps == 0 || listing->failed;
+	return listing->cursor == 0 || listing->room == 0 || listing->steps == 0 || listing->failed ||
+	       is_too_much(listing);
 }
 
 static void take_piece(struct key_list *listing)
@@ -93,6 +104,8 @@ static void answer(struct key_list *listing)
 	listing->failed |= add_head(listing, &head);
 	if (listing->failed) {
 		conn_fail(conn);
+	} else if (is_too_much(listing)) {
+		reply_error(conn, "%s", TOO_MUCH);
 	} else if (!reply_is_silent(conn)) {
 		buffer_drop(&conn->aside, HEAD - head.size);
 		memcpy(conn->aside.data, head.data, head.size);
@@ -155,8 +168,7 @@ static int may_look(struct request *request, size_t keys)
 	if (!conn->is_in_exec)
 		return 1;
 	if (keys > conn->exec_looks) {
-		reply_error(
-		    conn, "ERR KEYS and SCAN look at too many keys for a transaction: use them outside of MULTI");
+		reply_error(conn, "%s", TOO_MUCH);
 		return 0;
 	}
 	conn->exec_looks -= keys;

@@ -13,6 +13,8 @@
 enum { LOOKED_AT = 16 };
 /* All keys at which the walks of a transaction may look: it cannot be divided, and all others wait for it. */
 enum { EXEC_LOOKS = 65536 };
+/* And keys that it may delete by FLUSHALL and FLUSHDB. */
+enum { EXEC_FLUSHED = 200000 };
 
 /* A command with copies of its arguments, whose bytes follow. Until EXEC each has their place in the block for its data. */
 struct queued_command {
@@ -245,11 +247,46 @@ static void run_queue(struct conn *conn)
 	conn->queue = NULL;
 	conn->is_in_exec = 1;
 	conn->exec_looks = EXEC_LOOKS;
+	conn->exec_steps = 0;
 	reply_array(conn, queue->count);
 	for (struct queued_command *queued = next_queued(conn, NULL); queued; queued = next_queued(conn, queued))
 		request_call(conn, queued->command, queued->arg, queued->count);
 	conn->is_in_exec = 0;
 	conn->queue = queue;
+}
+
+/* Nothing of it is carried out. */
+static void discard(struct conn *conn, const char *why)
+{
+	reply_error(conn, "EXECABORT Transaction discarded because of: %s", why);
+	transaction_leave(conn);
+}
+
+/* Return how many keys FLUSHALL and FLUSHDB could delete. A database that SELECT chooses may be any. */
+static uint64_t count_flushed(const struct request *request)
+{
+	const struct conn *conn = request->conn;
+	int is_all = 0;
+	uint64_t keys = 0;
+
+	for (struct queued_command *queued = next_queued(conn, NULL); queued; queued = next_queued(conn, queued))
+		is_all |= queued->command->run == command_flushall || queued->command->run == command_select;
+	for (unsigned i = 0; i < data_databases(request->data); i++)
+		if (is_all || i == conn->database)
+			keys += data_count(request->data, i);
+	return keys;
+}
+
+/* Why the transaction is not carried out; NULL: it is. */
+static const char *find_obstacle(const struct request *request)
+{
+	unsigned flags = request->conn->queue->flags;
+
+	/* Only these two take all stripes. */
+	if (flags & COMMAND_ALL && count_flushed(request) > EXEC_FLUSHED)
+		return "FLUSHALL and FLUSHDB delete too many keys for a transaction: use them outside of MULTI";
+	/* The journal may have become full since they were queued. */
+	return flags & COMMAND_WRITE ? data_refuses(request->data) : NULL;
 }
 
 void command_exec(struct request *request)
@@ -269,10 +306,9 @@ void command_exec(struct request *request)
 	}
 	if (conn->queue->count >= REQUEST_MANY && request_waits(conn))
 		return;
-	/* The journal may have become full since they were queued. */
-	if (conn->queue->flags & COMMAND_WRITE && (why = data_refuses(request->data))) {
-		reply_error(conn, "EXECABORT Transaction discarded because of: %s", why);
-		transaction_leave(conn);
+	why = find_obstacle(request);
+	if (why) {
+		discard(conn, why);
 		return;
 	}
 	find_arguments(conn);

@@ -62,6 +62,7 @@ struct conn {
 	int is_killed; /* another thread wants it closed: CLIENT KILL, or no room for its mail */
 	int is_in_exec;
 	size_t exec_looks; /* at how many keys the transaction may still look in walks */
+	size_t exec_steps; /* how many steps it has taken to compare them with patterns */
 	int is_again;      /* the command of now is to be carried out again later */
 	struct reply_silence silence;
 	struct command_queue *queue; /* of MULTI, or NULL */
