@@ -183,6 +183,7 @@ static int make_file(struct journal *journal, uint64_t number, int is_last)
 	journal->file[journal->files++] = (struct journal_file){.number = number, .fd = fd, .prepared = head.prepared};
 	journal->last = number;
 	journal->offset = sizeof head;
+	journal->first = head.first;
 	journal->filled = FILLED;
 	journal->salt = head.salt;
 	pthread_mutex_unlock(&journal->lock);
@@ -286,6 +287,14 @@ int ww_journal_cut(struct journal *journal, uint64_t number)
 	pthread_mutex_unlock(&journal->lock);
 	pthread_mutex_unlock(&journal->syncing);
 	return remove_files(journal, number);
+}
+
+uint64_t ww_journal_left(const struct journal *journal)
+{
+	uint64_t prepared = journal->files > 0 ? journal->file[journal->files - 1].prepared : 0;
+
+	/* Behind a failed write there may be more than zeros, which have to be written first. */
+	return prepared > journal->offset && !journal->stained ? prepared - journal->offset : 0;
 }
 
 uint64_t ww_journal_space(struct journal *journal)

@@ -39,6 +39,7 @@ struct journal {
 	uint64_t last;               /* number of the last file */
 	uint64_t record;             /* number of the next record */
 	uint64_t offset;             /* in the last file */
+	uint64_t first;              /* number of the first record of that file */
 	uint64_t stained;            /* bytes from there on may not be zeros, as a write failed; 0: all are */
 	uint64_t filled;             /* up to there it has bytes */
 	uint32_t salt;               /* of that file */
@@ -68,6 +69,8 @@ int ww_journal_sync(struct journal *journal);
 int ww_journal_turn(struct journal *journal, int is_last);
 /* Remove the files up to that number, which is below the last: the index has taken over all that they have. */
 int ww_journal_cut(struct journal *journal, uint64_t number);
+/* Bytes that can be appended without room on the disk. Under the lock of `append`. */
+uint64_t ww_journal_left(const struct journal *journal);
 /* Bytes that its files have space for. */
 uint64_t ww_journal_space(struct journal *journal);
 /* Bytes of all files. */

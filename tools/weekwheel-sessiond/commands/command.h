@@ -25,7 +25,8 @@ enum {
 	COMMAND_NO_MULTI = 512,
 	COMMAND_LOADING = 1024,
 	COMMAND_STALE = 2048,
-	COMMAND_SUBCOMMANDS = 4096 /* the word behind its name is one of a table */
+	COMMAND_SUBCOMMANDS = 4096, /* the word behind its name is one of a table */
+	COMMAND_DELETES = 8192      /* it writes, but only deletes */
 };
 
 struct command_entry {
@@ -45,6 +46,12 @@ enum { COMMANDS_MAX = 128 };
 
 /* From now on, these are the commands. Before clients come. */
 void command_index(const struct command_entry *table, size_t count);
+/* Whether it writes what needs room. */
+static inline int command_adds(const struct command_entry *command)
+{
+	return (command->flags & (COMMAND_WRITE | COMMAND_DELETES)) == COMMAND_WRITE;
+}
+
 /* Find a command by its name in any case; NULL: there is none. */
 const struct command_entry *command_find(const struct resp_arg *name);
 const struct command_entry *command_at(size_t number); /* NULL: beyond the last */

@@ -70,7 +70,7 @@ static int take_piece(struct key_walk *walk)
 {
 	struct flush *flush = (struct flush *)(void *)walk;
 	struct conn *conn = walk->conn;
-	const char *refused = data_refuses(flush->data);
+	const char *refused = data_refuses(flush->data, 1);
 	uint64_t end = uv_hrtime() + WALK_PIECE;
 	int is_over = 0;
 
@@ -98,7 +98,7 @@ static int read_flush(struct request *request)
 	return -1;
 }
 
-/* Among the commands of a transaction, or if there are few, they go at once. */
+/* Among the commands of a transaction, or if there are few, they go at once: and without room to write each of them down. */
 static void clear(struct request *request, unsigned database, unsigned last)
 {
 	struct flush *flush;
@@ -106,7 +106,7 @@ static void clear(struct request *request, unsigned database, unsigned last)
 
 	for (unsigned i = database; i <= last; i++)
 		keys += data_count(request->data, i);
-	if (keys > AT_ONCE && !request->conn->is_in_exec) {
+	if (keys > AT_ONCE && !request->conn->is_in_exec && !data_refuses(request->data, 0)) {
 		flush = malloc(sizeof *flush);
 		if (flush) {
 			*flush = (struct flush){.walk.conn = request->conn,

@@ -100,7 +100,7 @@ static const char *find_refusal(struct conn *conn, const struct command_entry *c
 		return why;
 	if (conn->queue && command->flags & COMMAND_NO_MULTI)
 		return "ERR Command not allowed inside a transaction";
-	if (command->flags & COMMAND_WRITE && (why = data_refuses(conn->loop->server->data)))
+	if (command->flags & COMMAND_WRITE && (why = data_refuses(conn->loop->server->data, !command_adds(command))))
 		return why;
 	if (!conn->subscriptions || conn->protocol != 2 || command->flags & COMMAND_PUBSUB)
 		return NULL;

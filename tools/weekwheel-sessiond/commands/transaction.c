@@ -28,6 +28,7 @@ struct queued_command {
 struct command_queue {
 	size_t count;
 	unsigned flags; /* of all commands */
+	int adds;       /* one of them writes what needs room */
 	int is_spoilt;
 };
 
@@ -91,6 +92,7 @@ void transaction_queue(struct conn *conn, const struct command_entry *command, c
 	} else {
 		queue->count++;
 		queue->flags |= command->flags;
+		queue->adds |= command_adds(command);
 	}
 	reply_text(conn, "+QUEUED\r\n");
 }
@@ -286,7 +288,7 @@ static const char *find_obstacle(const struct request *request)
 	if (flags & COMMAND_ALL && count_flushed(request) > EXEC_FLUSHED)
 		return "FLUSHALL and FLUSHDB delete too many keys for a transaction: use them outside of MULTI";
 	/* The journal may have become full since they were queued. */
-	return flags & COMMAND_WRITE ? data_refuses(request->data) : NULL;
+	return flags & COMMAND_WRITE ? data_refuses(request->data, !request->conn->queue->adds) : NULL;
 }
 
 void command_exec(struct request *request)

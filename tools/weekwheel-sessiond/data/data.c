@@ -354,9 +354,9 @@ uint64_t data_lifetime_end(const struct data *data)
 
 /* ---- Keeping */
 
-const char *data_refuses(const struct data *data)
+const char *data_refuses(const struct data *data, int deletes)
 {
-	return data->keep ? data->keep->refuses(data->keep->context) : NULL;
+	return data->keep ? data->keep->refuses(data->keep->context, deletes) : NULL;
 }
 
 void data_begin(struct data *data)

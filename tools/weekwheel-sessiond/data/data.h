@@ -78,8 +78,8 @@ struct data_record {
  */
 struct data_keep {
 	void *context;
-	const char *(*refuses)(
-	    void *context); /* NULL: it takes changes; otherwise an answer for clients, "MISCONF ..." */
+	/* NULL: it takes changes, or those that only delete; otherwise an answer for clients, "MISCONF ..." */
+	const char *(*refuses)(void *context, int deletes);
 	/* Whether a change with so many bytes of keys and value can belong together with those since `begin`. */
 	int (*takes)(void *context, size_t bytes);
 	void (*set)(void *context, const struct data_record *record);
@@ -285,7 +285,8 @@ int data_rename(struct data *data, const struct data_key *key, const struct data
 /* Of the databases from the first to the last. All stripes are held. What has expired by then is told as ever. */
 int data_clear(struct data *data, unsigned first, unsigned last);
 
-const char *data_refuses(const struct data *data);
+/* Why the journal refuses changes, or even those that only delete; NULL: it does not. */
+const char *data_refuses(const struct data *data, int deletes);
 void data_begin(struct data *data);
 void data_commit(struct data *data);
 int data_settle(struct data *data);

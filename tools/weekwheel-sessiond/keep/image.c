@@ -169,6 +169,14 @@ static void write_all(struct keep_writing *image, uint64_t cut, uint64_t record)
 		image->error = errno;
 }
 
+/* The disk has no room for another file. So the image is to be read under all of the last one. `writing` is held. */
+static void keep_last_file(struct keep *keep)
+{
+	keep->cut--;
+	keep->record = keep->journal.first;
+	keep->cut_grown -= keep->journal.offset < keep->cut_grown ? keep->journal.offset : keep->cut_grown;
+}
+
 /* All changes that were noted until now are in the files up to `cut`, and in the maps. Later ones are in the next file. */
 static int begin_file(struct keep *keep, int is_last)
 {
@@ -183,6 +191,10 @@ static int begin_file(struct keep *keep, int is_last)
 	if (!error)
 		error = ww_journal_turn(&keep->journal, is_last);
 	keep->is_begun = !error;
+	if (error == WW_EFULL && !is_last && keep->batch.size == 0 && keep->journal.files > 0 && keep->cut > 1) {
+		keep_last_file(keep);
+		error = WW_OK;
+	}
 	pthread_mutex_unlock(&keep->writing);
 	return error;
 }

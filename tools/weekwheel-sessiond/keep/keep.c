@@ -64,9 +64,11 @@ static void *paint(void *context)
 	return NULL;
 }
 
+/* On a full disk, an image without what was deleted may make room. */
 static int is_due(const struct keep *keep)
 {
-	return keep->grown > keep->config.grows && keep->grown > keep->image_bytes &&
+	return ((keep->grown > keep->config.grows && keep->grown > keep->image_bytes) ||
+	           (keep->is_full == WW_EFULL && keep->is_freed)) &&
 	       time_now(CLOCK_MONOTONIC) >= keep->again;
 }
 
@@ -81,6 +83,7 @@ static void tend(struct keep *keep)
 	pthread_mutex_lock(&keep->lock);
 	if (keep->asked == keep->done && is_due(keep)) {
 		keep->asked++;
+		keep->is_freed = 0;
 		pthread_cond_broadcast(&keep->wake);
 	}
 }
@@ -119,7 +122,7 @@ static void *run(void *context)
 	while (!keep->is_ending) {
 		keep->is_idle = 0;
 		wait_for_work(keep);
-		if (keep->has_work)
+		if (keep->has_work || keep->is_freed)
 			tend(keep);
 		if (keep->is_idle) {
 			pthread_mutex_unlock(&keep->lock);

@@ -58,6 +58,8 @@ struct keep {
 	_Atomic uint64_t synced;
 	_Atomic uint64_t grown; /* bytes of the journal since the image */
 	_Atomic int is_full;    /* the disk, or why else a write has failed: a WW_E* */
+	_Atomic uint64_t spare; /* bytes that the journal can take all the same */
+	_Atomic int is_freed;   /* something was deleted then, so an image may make room */
 
 	pthread_t thread;     /* syncs the journal, and looks for room */
 	pthread_t painter;    /* writes images */

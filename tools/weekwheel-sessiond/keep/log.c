@@ -6,6 +6,11 @@
 
 /* The bytes at which notes are written at the latest, and the room that is taken in advance. */
 enum { PENDING_MOST = 16 << 20, ROOM = 1 << 20 };
+/*
+ * The room that was taken in advance is for deletions when the disk has no more: users want room then. Of that, so much is left
+ * for what expires meanwhile, and for the last of many deletions of a turn.
+ */
+enum { SPARE_LEAST = 64 << 10 };
 /* A file of the journal is read as a whole. */
 enum { FILE_MOST = 64 << 20 };
 /*
@@ -142,6 +147,8 @@ static void tell_room(struct keep *keep, int error)
 		error = open_file(keep);
 	if (!error)
 		error = ww_journal_room(&keep->journal, ROOM);
+	/* What could not be written goes first. */
+	keep->spare = keep->batch.size == 0 && keep->has_file ? ww_journal_left(&keep->journal) : 0;
 	/* Also the journal syncs: what it zeroes after a failed write. */
 	if (ww_fault_final(&keep->fault)) {
 		tell_fault(keep);
@@ -352,8 +359,15 @@ static int touch(void *context, const struct data_record *record, uint64_t disk)
 	return 1;
 }
 
+static void note_freed(struct keep *keep)
+{
+	if (keep->is_full)
+		keep->is_freed = 1;
+}
+
 static void erase(void *context, unsigned database, const void *key, size_t length)
 {
+	note_freed(context);
 	note_key(context, KEEP_ERASE, database, key, length);
 	note_end(context);
 }
@@ -368,6 +382,7 @@ static void rename_key(void *context, const struct data_record *record, const vo
 
 static void clear(void *context, unsigned database)
 {
+	note_freed(context);
 	note_key(context, KEEP_CLEAR, database, NULL, 0);
 	note_end(context);
 }
@@ -434,14 +449,21 @@ static void commit(void *context)
 	buffer_free(&expired);
 }
 
-static const char *refuses(void *context)
+static const char *refuses(void *context, int deletes)
 {
 	const struct keep *keep = context;
 
 	if (ww_fault_final(&keep->fault))
 		return "MISCONF The journal cannot be written any more, so nothing is changed. The server's log says why.";
+	if (keep->is_full == WW_EFULL && deletes)
+		return keep->spare >= SPARE_LEAST
+		           ? NULL
+		           : "MISCONF The disk has no room for the journal, not even for what is deleted: make room there.";
 	if (keep->is_full == WW_EFULL)
-		return "MISCONF The disk has no room for the journal, so nothing is changed until it has.";
+		return keep->spare >= SPARE_LEAST
+		           ? "MISCONF The disk has no room for the journal: only DEL, UNLINK, GETDEL, FLUSHDB and "
+		             "FLUSHALL are carried out until it has."
+		           : "MISCONF The disk has no room for the journal, so nothing is changed until it has.";
 	if (keep->is_full)
 		return "MISCONF The journal cannot be written now, so nothing is changed until it can. The server's log says why.";
 	return NULL;

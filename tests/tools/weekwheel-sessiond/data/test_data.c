@@ -153,10 +153,10 @@ static void ask(const char *letter)
 	strncat(asked, letter, sizeof asked - strlen(asked) - 1);
 }
 
-static const char *refuses(void *context)
+static const char *refuses(void *context, int deletes)
 {
 	(void)context;
-	return "MISCONF";
+	return deletes ? NULL : "MISCONF";
 }
 
 static void begin(void *context)
@@ -217,7 +217,7 @@ START_TEST(the_journal_is_asked_if_there_is_one)
 	int64_t last = 0;
 
 	open_data(0);
-	ck_assert_ptr_null(data_refuses(data));
+	ck_assert_ptr_null(data_refuses(data, 0));
 	data_begin(data);
 	data_commit(data);
 	data_leave(data);
@@ -226,7 +226,8 @@ START_TEST(the_journal_is_asked_if_there_is_one)
 	ck_assert_int_eq(data_saving(data, &last), 0);
 	data_keep_info(data, NULL);
 	data_set_keep(data, &keep);
-	ck_assert_str_eq(data_refuses(data), "MISCONF");
+	ck_assert_str_eq(data_refuses(data, 0), "MISCONF");
+	ck_assert_ptr_null(data_refuses(data, 1));
 	data_begin(data);
 	data_commit(data);
 	data_leave(data);

@@ -5,6 +5,7 @@ import errno
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -359,13 +360,72 @@ class Keep(Case):
             matches("MISCONF The disk has no room", answer.decode())
             assert kept > 100, kept
             equal(a.ask("EXISTS", "k0"), b":1\r\n")
-            matches("MISCONF", a.ask("DEL", "k0").decode())
-            matches("^-EXECABORT .*: MISCONF The disk has no room", b.ask("EXEC").decode())
-            equal(a.ask("EXISTS", "k1"), b":1\r\n")
+            matches("MISCONF.* only DEL, UNLINK, GETDEL, FLUSHDB and FLUSHALL", a.ask("SET", "later", "x").decode())
+            for command in ("EXPIRE", "RENAME"):
+                matches("^-MISCONF The disk has no room", a.ask(command, "k0", "5").decode())
+            equal(a.ask("MULTI") + a.ask("DEL", "k2"), OK + b"+QUEUED\r\n")
+            matches("^-MISCONF", a.ask("SET", "k2", "x").decode())
+            matches("^-EXECABORT", a.ask("EXEC").decode())
+            equal(a.ask("EXISTS", "k1", "k2"), b":2\r\n")
+            # What was deleted is not in the image that is written then, which makes room.
+            equal(a.ask("DEL", "k0"), b":1\r\n")
+            equal(b.ask("EXEC"), b"*1\r\n:1\r\n")
+            until(lambda: a.ask("SET", "later", "x") == OK, "there is room")
             server.stop(signal.SIGKILL)
             matches("cannot grow: .*until there is room", server.said)
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal(a.ask("EXISTS", "k0", "k1", "k2", "later"), b":2\r\n")
+            equal(size_of(server), kept - 1)
+
+    def test_what_is_deleted_makes_room_on_a_full_disk(self):
+        """No file can grow, and no journal can be begun. The image goes without: it is read under all of the last file."""
+        for end in (signal.SIGKILL, signal.SIGTERM):
+            shutil.rmtree("data", ignore_errors=True)
+            plan = Plan()
+            with Sessiond("--data", "data", "--databases", "2", **plan.environment) as server, server.client() as a:
+                for number in range(3000):
+                    a.ask("SET", "k%d" % number, "v" * 1000)
+                equal(a.ask("SAVE"), OK)
+                image = os.path.getsize("data/sessions")
+                equal(a.ask("SELECT", 1) + a.ask("SET", "other", "x") + a.ask("SELECT", 0), 3 * OK)
+                plan.set(1, FOREVER, errno.ENOSPC, what=SIZE)
+                while (answer := a.ask("SET", "more", "v" * 10000)) == OK:
+                    pass
+                matches("^-MISCONF The disk has no room", answer.decode())
+                # Each for itself would need more room than there is.
+                equal(a.ask("FLUSHDB"), OK)
+                equal(a.ask("DBSIZE"), b":0\r\n")
+                until(lambda: os.path.getsize("data/sessions") < image / 10, "the image is written")
+                matches("^-MISCONF The disk has no room", a.ask("SET", "b", "2").decode())
+                if end == signal.SIGTERM:
+                    plan.set(0)
+                    until(lambda a=a: a.ask("SET", "later", "2") == OK, "there is room")
+                server.stop(end)
+            with Sessiond("--data", "data", "--databases", "2") as server, server.client() as a:
+                equal(a.ask("DBSIZE"), b":%d\r\n" % (end == signal.SIGTERM))
+                equal(a.ask("SELECT", 1) + a.ask("GET", "other"), OK + b"$1\r\nx\r\n")
+
+    def test_deletions_stop_before_the_last_room_is_gone(self):
+        plan = Plan()
+        with Sessiond("--data", "data", "--sync", "always", **plan.environment) as server, server.client() as a:
+            for number in range(100):
+                equal(a.ask("SET", "k%d" % number + "k" * 60000, "v"), OK)
+            plan.set(1, FOREVER, errno.ENOSPC, what=SIZE)
+            # No image can be written.
+            os.mkdir("data/sessions.new")
+            while a.ask("SET", "more", "v" * 10000) == OK:
+                pass
+            left = 100
+            while (answer := a.ask("DEL", "k%d" % (left - 1) + "k" * 60000)) == b":1\r\n":
+                left -= 1
+            matches("^-MISCONF The disk has no room for the journal, not even for what is deleted", answer.decode())
+            check(60 < left < 100, left)
+            matches("^-MISCONF The disk has no room", a.ask("FLUSHALL").decode())
+            more = int(a.ask("DBSIZE")[1:-2])
+            server.stop(signal.SIGKILL)
+        os.rmdir("data/sessions.new")
         with Sessiond("--data", "data") as server:
-            equal(size_of(server), kept)
+            equal(size_of(server), more)
 
     def test_a_start_on_a_full_disk_serves(self):
         with Sessiond("--data", "data") as server, server.client() as a:
