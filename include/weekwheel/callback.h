@@ -159,7 +159,8 @@ struct ww_callback_problem {
 };
 
 /*
- * Read a request. Fill *request, which then points into `text`; a method that was left out points to a constant "POST".
+ * Read a request. Fill *request, which then points into `text`; a method that was left out points to a constant "POST",
+ * and GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS in any case point to constants in capitals.
  * problem may be NULL; on error *problem gets what is wrong, and where.
  * Range: the method is a token of up to 32 characters, but neither CONNECT nor TRACE. HEAD has no body. The URL is
  * http:// or https://, a host, an optional :port, then the path and what follows, in printable ASCII. The host is a

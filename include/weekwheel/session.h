@@ -54,7 +54,9 @@
  * removes the entries over a limit: expired ones first, then the least recently used. A call removes at most 256
  * entries, and the next calls remove the rest. With WW_SESSION_ADMIT a new entry first stays in a window of a hundredth
  * of the limit. It then takes the place of the least recently used entry only if it was used more often (TinyLFU;
- * lib/core/session/limit.c cites it). That takes 4 to 8 bytes an entry of the limit. Pinned entries count and are not
+ * lib/core/session/limit.c cites it). So a scan of other keys, up to ten times the limit, leaves most of what was used
+ * often; after more than that without a use, nothing of it counts. And most of what is new and not used again leaves a full
+ * map soon. That takes 4 to 8 bytes an entry of the limit. Pinned entries count and are not
  * removed. If they alone fill a shard, a set answers WW_ENOMEM, unless it replaces one of them by an entry that weighs
  * no more. A save keeps weights and pins.
  * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, 8
@@ -125,7 +127,7 @@ WW_API int ww_session_gone_deadline(uint64_t *ns);
 /* Flags of a configuration. */
 #define WW_SESSION_RENEW 1u     /* get, find, look and take start an entry's TTL anew, as refresh does */
 #define WW_SESSION_LIFETIMES 2u /* entries may have lifetimes of their own, even if `lifetime` is 0 */
-#define WW_SESSION_ADMIT 4u     /* a full map keeps entries used often: a scan cannot flush it. Needs a `limit` */
+#define WW_SESSION_ADMIT 4u     /* a full map keeps entries used often, beside a scan. Needs a `limit` */
 
 /* The configuration of a map. Fill it with ww_session_config_default, then change what should differ. */
 struct ww_session_config {

@@ -62,6 +62,17 @@ static int is_version(struct text_span text)
 	return text.size == 6 || (text.size == 8 && text.data[6] == '.' && text_is_digit(text.data[7]));
 }
 
+/* Methods are told apart by case, and these are in capitals. Nobody means another one that is called "get". */
+static struct text_span in_capitals(struct text_span method)
+{
+	static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (ww_callback_text_is(method, known[i]))
+			return (struct text_span){known[i], method.size};
+	return method;
+}
+
 static const char *read_first(struct reader *reader, struct text_span line, struct ww_callback_request *request)
 {
 	struct callback_url parts;
@@ -72,7 +83,7 @@ static const char *read_first(struct reader *reader, struct text_span line, stru
 	line = trimmed(line);
 	url = next_word(&line);
 	if (url.size && !memchr(url.data, ':', url.size)) {
-		method = url;
+		method = in_capitals(url);
 		url = next_word(&line);
 	}
 	request->method = method.data;

@@ -48,6 +48,18 @@ static int has_other_characters(struct text_span url)
 	return 0;
 }
 
+/* An international name is another name on the network. */
+static int has_name_beyond_ascii(struct text_span url)
+{
+	const char *end = url.data + url.size;
+	const char *at = memmem(url.data, url.size, "://", 3);
+
+	for (at = at ? at + 3 : end; at < end && !strchr("/?#", *at); at++)
+		if ((unsigned char)*at >= 0x80)
+			return 1;
+	return 0;
+}
+
 static const char *check_host(struct text_span host, int is_ipv6)
 {
 	if (!host.size || host.size > HOST_MAX)
@@ -109,6 +121,8 @@ const char *ww_callback_text_url(struct text_span url, struct callback_url *part
 	size_t skip;
 	size_t size = 0;
 
+	if (has_name_beyond_ascii(url))
+		return "the URL's host is beyond ASCII: write it as DNS has it, such as xn--bcher-kva.example";
 	if (has_other_characters(url))
 		return "the URL has a character that must be written as %XX";
 	if (begins(url, "https://")) {

@@ -43,6 +43,19 @@ START_TEST(a_request_is_read_with_either_line_end)
 }
 END_TEST
 
+START_TEST(a_known_method_is_in_capitals)
+{
+	static const char *const texts[][2] = {{"get http://a", "GET"}, {"Post http://a", "POST"},
+	    {"hEAD http://a", "HEAD"}, {"patch http://a", "PATCH"}, {"options http://a", "OPTIONS"},
+	    {"purge http://a", "purge"}, {"gets http://a", "gets"}};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		OK(parse(texts[i][0]));
+		expect(request.method, request.method_length, texts[i][1]);
+	}
+}
+END_TEST
+
 START_TEST(a_request_without_a_body_needs_no_empty_line)
 {
 	static const char *const texts[] = {"GET http://a", "GET http://a\n", "GET http://a\r\n\r\n",
@@ -80,7 +93,10 @@ static const struct {
     {"http://a/\xc3\xa4", 1, "%XX"},
     {"http://a/\tb", 1, "%XX"},
     {"http://a/\rb", 1, "%XX"},
-    {"http://\xc3\xa4/", 1, "%XX"},
+    {"http://\xc3\xa4/", 1, "xn--"},
+    {"https://b\xc3\xbc"
+     "cher.example:80/\xc3\xa4",
+        1, "xn--"},
     {"http://a%2eb/", 1, "host"},
     {"http://user@a/", 1, "user's name"},
     {"http://user:secret@a/", 1, "user's name"},
@@ -259,7 +275,7 @@ START_TEST(the_signature_agrees_with_the_public_header)
 }
 END_TEST
 
-TEST_MAIN("callback/request", a_request_is_read_with_either_line_end, a_request_without_a_body_needs_no_empty_line,
-    malformed_requests_are_refused_with_line_and_reason, a_null_byte_does_not_end_a_request,
-    too_long_requests_are_refused, a_written_request_is_read_back_unchanged, no_field_can_inject_a_header,
-    the_signature_agrees_with_the_public_header)
+TEST_MAIN("callback/request", a_request_is_read_with_either_line_end, a_known_method_is_in_capitals,
+    a_request_without_a_body_needs_no_empty_line, malformed_requests_are_refused_with_line_and_reason,
+    a_null_byte_does_not_end_a_request, too_long_requests_are_refused, a_written_request_is_read_back_unchanged,
+    no_field_can_inject_a_header, the_signature_agrees_with_the_public_header)

@@ -337,6 +337,29 @@ START_TEST(a_scan_does_not_flush_what_is_used_often)
 }
 END_TEST
 
+/* And nothing is used meanwhile. */
+START_TEST(a_scan_of_ten_times_the_limit_leaves_most)
+{
+	struct rig rig;
+	unsigned hits = 0;
+
+	rig_plan(&rig);
+	rig.of_map.limit = 1000;
+	rig.of_map.shards = 1;
+	rig.of_map.flags = WW_SESSION_ADMIT;
+	rig_open(&rig);
+	for (int i = 0; i < 9; i++)
+		for (uint64_t key = 0; key < 900; key++)
+			(void)ask(&rig, key);
+	for (uint64_t key = 10000; key < 20000; key++)
+		(void)ask(&rig, key);
+	for (uint64_t key = 0; key < 900; key++)
+		hits += (unsigned)ask(&rig, key);
+	ck_assert_uint_ge(hits, 600);
+	rig_close(&rig);
+}
+END_TEST
+
 /* What was used often long ago goes in the end. */
 START_TEST(what_was_popular_once_makes_room)
 {
@@ -383,5 +406,5 @@ END_TEST
 TEST_MAIN("session/eviction", the_heaviest_load_is_the_limit, a_call_puts_out_a_bounded_number,
     both_limits_hold_and_maps_without_refuse, few_shards_divide_a_small_limit_of_weight,
     a_pinned_entry_is_never_evicted, pinned_weight_leaves_no_room, beyond_the_limit_nothing_is_refused_or_put_out,
-    a_scan_does_not_flush_what_is_used_often, what_was_popular_once_makes_room,
-    without_memory_for_the_sketch_nothing_is_left)
+    a_scan_does_not_flush_what_is_used_often, a_scan_of_ten_times_the_limit_leaves_most,
+    what_was_popular_once_makes_room, without_memory_for_the_sketch_nothing_is_left)
