@@ -3,9 +3,9 @@
 
 /*
  * Whether the head of a request is what RFC 9112 says. A request that two servers read differently, a proxy and this one,
- * can carry another one past the proxy. libmicrohttpd lets many of them through: it takes the first of two lengths, the last
- * byte of a body whose coding it does not know for the end of the connection, and a line that begins with a space for a part
- * of the name before it. What is seen of that is refused here.
+ * can carry another one past the proxy. libmicrohttpd lets many of them through: it takes the first of two lengths, and
+ * the last byte of a body whose coding it does not know for the end of the connection. What is seen of that is refused here,
+ * and what is not is in head.h.
  */
 
 #include <microhttpd.h>

@@ -29,7 +29,7 @@ struct web {
 	uv_loop_t *loop;
 	struct MHD_Daemon *daemon;
 	struct visitors visitors;
-	struct relays relays; /* of connections that have TLS */
+	struct relays relays; /* of all connections */
 	uv_poll_t poll;
 	uv_timer_t timer; /* a slow client has to leave */
 	uv_idle_t again;  /* it has more to do at once */
@@ -215,8 +215,7 @@ static void web_came(void *context, int fd, const struct sockaddr *peer, int is_
 {
 	struct web *web = context;
 
-	if (is_tls)
-		fd = relay_begin(&web->relays, fd);
+	fd = relay_begin(&web->relays, fd, is_tls);
 	if (fd >= 0)
 		web_enter(web, fd, peer);
 	/* Others may come with it. */

@@ -49,6 +49,20 @@ REFUSED = {
     "no colon": head("X\r\n"),
     "a carriage return in a value": head("X: a\rTransfer-Encoding: chunked\r\n"),
     "a NUL in a name": head("X\0Y: a\r\n"),
+    "a NUL in a value": head("X: a\0b\r\n"),
+    "a NUL in a coding": with_body("0\r\n\r\n", "Transfer-Encoding: chunked\0, gzip\r\n"),
+    "a NUL in a length": with_body("hello", "Content-Length: 5\0009\r\n"),
+    "a NUL in the host": head(host="Host: localhost\0.evil.example\r\n"),
+    "a NUL in the path": lambda at: head(path=at + "\0/x")(at),
+    "a NUL before all": lambda at: "\0" + head()(at),
+    "a NUL in a second head": lambda at: "\r\n" + head("\0: x\r\n")(at),
+    "a field without a name": head(": x\r\n"),
+    "fields behind one without a name": head(":\r\nGET /readyz HTTP/1.1\r\nHost: localhost\r\n"),
+    "a length behind a field without a name": with_body("hello", ": x\r\n", "Content-Length: 5\r\n"),
+    "a field without a name behind an end in LF": head("X: a\n: b\r\n"),
+    "a field that goes on": head("X: a\r\n b\r\n"),
+    "a length that goes on behind its end": with_body("hello", "Content-Length: 5\r\n\tX\r\n"),
+    "a line that is a carriage return": head("\rX: a\r\n"),
     "no host": head(host=""),
     "a host twice": head(HOST),
     "two hosts": head("Host: evil.example\r\n"),
@@ -116,6 +130,16 @@ class Framing(Case):
                 for path in PATHS:
                     got = self.statuses(port, with_body(body, CHUNKED)(path))
                     equal((body, path, len(got), got[0] in (400, 405)), (body, path, 1, True))
+
+    def test_what_is_refused_behind_others(self):
+        """The requests before it are answered first, and their bodies may have anything in them."""
+        body = "\n: x\r\n\0\r\n\r\n"
+        for port in self.each():
+            for path in PATHS:
+                first = head()(path) + with_body(body, "Content-Length: %d\r\n" % len(body))(path)
+                for wrong in (": x\r\n", "X: \0\r\n"):
+                    got = self.statuses(port, first + head(wrong)(path))
+                    equal((path, wrong, len(got), got[0], got[-1]), (path, wrong, 3, 200, 400))
 
     def test_what_is_served(self):
         for port in self.each():
