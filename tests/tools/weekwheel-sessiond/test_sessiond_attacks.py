@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Ten clients ask weekwheel-sessiond for all that it has and read nothing, or begin what they do not end. Others are served."""
 # tier: check
-from attack import Attack, Probe
-from harness import Case, check, descriptors, equal, main, matches
+import contextlib
+import os
+
+from attack import Attack, Probe, Process
+from harness import Case, check, descriptors, equal, main, matches, stopped
 from sessiond import Sessiond, encoded
 
 MB = 1 << 20
@@ -25,8 +28,8 @@ class Attacks(Case):
         super().setUp()
         descriptors(4 * self.COUNT + 200)
 
-    def attack(self, rest, first=b"", big=0, is_filled=False):
-        server = self.enterContext(Sessiond("--threads", "1", "--max-buffers", str(self.BOUND)))
+    def attack(self, rest, first=b"", big=0, is_filled=False, options=()):
+        server = self.enterContext(Sessiond("--threads", "1", "--max-buffers", str(self.BOUND), *options))
         with server.client() as client:
             if is_filled:
                 fill(client)
@@ -56,6 +59,9 @@ class Attacks(Case):
     def test_large_values(self):
         self.attack(b"GET big\r\n" * 10, big=4 * MB)
 
+    def test_large_values_that_grow(self):
+        self.attack(b"APPEND big x\r\n", big=8 * MB)
+
     def test_values_that_have_no_end(self):
         self.attack(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$16000000\r\n" + b"v" * 8000000)
 
@@ -64,6 +70,49 @@ class Attacks(Case):
 
 
 class Refusals(Case):
+    def test_a_large_value_is_no_number(self):
+        """That is known by its size, without a copy."""
+        with Sessiond() as server, server.client() as client:
+            equal(client.ask("SET", "big", b"1" * (64 * MB)), b"+OK\r\n")
+            process = Process(server)
+            process.forget_peak()
+            before = process.memory("VmHWM")
+            for words in (("INCR", "big"), ("DECR", "big"), ("INCRBY", "big", 5), ("DECRBY", "big", 5)):
+                equal(client.ask(*words), b"-ERR value is not an integer or out of range\r\n")
+            taken = process.memory("VmHWM") - before
+            check(taken < 32 * MB or os.environ.get("SANITIZE"), taken)
+
+    def test_large_values_get_other_names_in_turn(self):
+        """The journal gets each with its new name. Another client comes between them."""
+        with Sessiond("--threads", "1", "--data", "data", "--sync", "system") as server, contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(server.client()) for _ in range(10)]
+            for number, client in enumerate(clients):
+                equal(client.ask("SET", number, b"v" * (8 * MB)), b"+OK\r\n")
+            with server.client() as other:
+                equal(other.ask("PING"), b"+PONG\r\n")
+                process = Process(server)
+                with stopped(server):
+                    for number, client in enumerate(clients):
+                        client.send(encoded("RENAME", number, f"other{number}"))
+                    other.send(encoded("PING"))
+                begun = process.processor()
+                equal(other.answer(), b"+PONG\r\n")
+                waited = process.processor() - begun
+            equal([client.answer() for client in clients], [b"+OK\r\n"] * 10)
+            check(waited < (process.processor() - begun) / 2, (waited, process.processor() - begun))
+
+    def test_words_are_bounded(self):
+        """Of commands without keys, channels or values."""
+        refusal = b"-ERR too many arguments\r\n"
+        with Sessiond() as server, server.client() as client:
+            for words in (("CONFIG", "GET"), ("COMMAND", "INFO"), ("COMMAND", "DOCS"), ("INFO",)):
+                equal((words, client.ask(*words, *["x"] * 1025)), (words, refusal))
+                check(client.ask(*words, *["x"] * 1000)[:1] in b"*$", words)
+            equal(client.ask("EXISTS", *["x"] * 2000), b":0\r\n")
+            equal(client.ask("PUBSUB", "NUMSUB", *["x"] * 2000)[:7], b"*4000\r\n")
+            equal(client.ask("MULTI") + client.ask("CONFIG", "GET", *["x"] * 1025), b"+OK\r\n" + refusal)
+            equal(client.ask("EXEC")[:10], b"-EXECABORT")
+
     def test_a_walk_of_a_transaction_is_bounded(self):
         with Sessiond() as server, server.client() as client:
             equal(client.ask("SET", "k", "v"), b"+OK\r\n")

@@ -63,8 +63,12 @@ static int rename_key(struct request *request, int only_if_new)
 	struct data_key from = request_key(request, 1);
 	struct data_key to = request_key(request, 2);
 	int is_same = from.length == to.length && memcmp(from.bytes, to.bytes, to.length) == 0;
-	int result = data_is_there(request->data, &from);
+	struct data_entry entry;
+	int result = data_inspect(request->data, &from, &entry, NULL, NULL) == 1;
 
+	/* The journal gets the value with its new name. */
+	if (result == 1 && entry.size >= REQUEST_LARGE && request_waits(request->conn))
+		return 0;
 	if (result == 1 && (is_same || (only_if_new && data_is_taken(request->data, &to)))) {
 		if (only_if_new)
 			reply_integer(request->conn, 0);

@@ -81,7 +81,13 @@ static int refuse_word(struct conn *conn, const struct command_entry *command, c
 	return 1;
 }
 
-enum { REFUSAL = 256 };
+enum { REFUSAL = 256, WORDS_MOST = 1024 };
+
+/* Of words that are no keys, channels or values nobody needs many, and some take long to look at. */
+static int has_too_many_words(const struct command_entry *command, size_t count)
+{
+	return count > WORDS_MOST && !command->first && strcmp(command->group, "pubsub") != 0;
+}
 
 /* Return why the command is refused now, which may be in `text`, or NULL. */
 static const char *find_refusal(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg,
@@ -94,6 +100,8 @@ static const char *find_refusal(struct conn *conn, const struct command_entry *c
 		(void)snprintf(text, REFUSAL, "ERR wrong number of arguments for '%s' command", command->name);
 		return text;
 	}
+	if (has_too_many_words(command, count))
+		return "ERR too many arguments";
 	if (!conn->auth.is_known && !(command->flags & COMMAND_NO_AUTH))
 		return "NOAUTH Authentication required.";
 	if ((why = rights_refuse(conn, command, arg, count)))

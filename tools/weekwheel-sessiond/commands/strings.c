@@ -73,34 +73,6 @@ void command_strlen(struct request *request)
 	reply_integer(request->conn, found == 1 ? (int64_t)entry.size : 0);
 }
 
-/* A copy of a value, for commands that make another of it. */
-struct value_copy {
-	struct data_entry entry;
-	struct buffer bytes;
-	int failed;
-};
-
-static void copy_value(void *pointer, void *context)
-{
-	const struct value *value = pointer;
-	struct value_copy *copy = context;
-
-	copy->failed = buffer_append(&copy->bytes, value->bytes, value->size);
-}
-
-/* Returns 1, 0 if there is none, or -1 after an answer. */
-static int take_copy(struct request *request, const struct data_key *key, struct value_copy *copy)
-{
-	int found = data_inspect(request->data, key, &copy->entry, copy_value, copy);
-
-	if (copy->failed) {
-		buffer_free(&copy->bytes);
-		(void)request_failed(request, WW_ENOMEM);
-		return -1;
-	}
-	return found == 1;
-}
-
 /* ---- Setting */
 
 static const struct data_times no_times = {.ttl = DATA_NEVER};
@@ -302,21 +274,40 @@ static int set_again(
 	return request_failed(request, error) ? -1 : 0;
 }
 
+/* A copy of a value, to make another of it. */
+struct value_copy {
+	struct conn *conn;
+	struct buffer bytes;
+	int failed;
+};
+
+/* Of a large one in another turn, if others have to wait already. */
+static void copy_value(void *pointer, void *context)
+{
+	const struct value *value = pointer;
+	struct value_copy *copy = context;
+
+	if (value->size < REQUEST_LARGE || !request_waits(copy->conn))
+		copy->failed = buffer_append(&copy->bytes, value->bytes, value->size);
+}
+
 void command_append(struct request *request)
 {
 	struct data_key key = request_key(request, 1);
 	const struct resp_arg *more = &request->arg[2];
-	struct value_copy copy = {0};
+	struct value_copy copy = {.conn = request->conn};
+	struct data_entry entry;
 	int result = -1;
 
-	if (take_copy(request, &key, &copy) < 0)
+	(void)data_inspect(request->data, &key, &entry, copy_value, &copy);
+	if (request->conn->is_again)
 		return;
 	if (copy.bytes.size + more->size > request->conn->parser.bulk_max)
 		reply_error(request->conn, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
-	else if (buffer_append(&copy.bytes, more->data, more->size) != 0)
+	else if (copy.failed || buffer_append(&copy.bytes, more->data, more->size) != 0)
 		(void)request_failed(request, WW_ENOMEM);
 	else
-		result = set_again(request, &key, &copy.entry, copy.bytes.data, copy.bytes.size);
+		result = set_again(request, &key, &entry, copy.bytes.data, copy.bytes.size);
 	if (result == 0)
 		event_tell(EVENT_STRING, "append", &key);
 	if (result == 0 || result == WW_EBACKWARDS)
@@ -326,29 +317,39 @@ void command_append(struct request *request)
 		command_append(request);
 }
 
+/* What a value says as a number. */
+struct value_number {
+	int64_t number;
+	int is_none;
+};
+
+static void read_number(void *pointer, void *context)
+{
+	const struct value *value = pointer;
+	struct value_number *read = context;
+
+	read->is_none = resp_whole(value->bytes, value->size, &read->number) != 0;
+}
+
 static void add(struct request *request, int64_t more)
 {
 	struct data_key key = request_key(request, 1);
-	struct value_copy copy = {0};
+	struct value_number is = {0};
+	struct data_entry entry;
 	char text[24];
-	int64_t number = 0;
-	int found = take_copy(request, &key, &copy);
+	int64_t number;
 	int result;
-	int is_bad = found == 1 && resp_whole(copy.bytes.data ? copy.bytes.data : "", copy.bytes.size, &number) != 0;
 
-	buffer_free(&copy.bytes);
-	if (found < 0)
-		return;
-	if (is_bad) {
+	(void)data_inspect(request->data, &key, &entry, read_number, &is);
+	if (is.is_none) {
 		reply_error(request->conn, "ERR value is not an integer or out of range");
 		return;
 	}
-	if (__builtin_add_overflow(number, more, &number)) {
+	if (__builtin_add_overflow(is.number, more, &number)) {
 		reply_error(request->conn, "ERR increment or decrement would overflow");
 		return;
 	}
-	result =
-	    set_again(request, &key, &copy.entry, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
+	result = set_again(request, &key, &entry, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
 	if (result == WW_ESTALE)
 		add(request, more);
 	if (result == 0)
