@@ -3,6 +3,7 @@
 # tier: check, waits
 import os
 import re
+import signal
 import time
 import unittest
 
@@ -186,6 +187,34 @@ class Lifetimes(Case):
             a.ask("SET", "a", "4", "EX", 1800, "LIFETIME", 900)
             a.ask("SET", "d", "4", "KEEPTTL", "LIFETIME", 60)
             equal([number(a.ask("TTL", key)) for key in "ad"], [900, 60])
+
+    def test_keepttl_with_another_lifetime(self):
+        """The idle deadline stays, or begins anew where the former lifetime would have ended before it."""
+        for keeps in ([], ["--keep-lifetimes"]):
+            with Sessiond("--clock", "virtual", "--lifetime", "600s", *keeps) as server, server.client() as a:
+                for key, time in (("before", 500), ("behind", 900), ("none", 0)):
+                    equal(a.ask("SET", key, "1", *(["EX", time] if time else ["LIFETIME", 600])), OK)
+                advance(a, 400)
+                for key in "before", "behind", "none":
+                    equal(a.ask("SET", key, "2", "KEEPTTL", "LIFETIME", 1000), OK)
+                equal([number(a.ask("TTL", key)) for key in ("before", "behind", "none")], [100, 900, 1000])
+                # The same pace, and the end of the lifetime that was given.
+                advance(a, 50)
+                equal([number(a.ask("EXPIRE", key, 5000)) for key in ("before", "behind")], [1, 1])
+                equal([number(a.ask("TTL", key)) for key in ("before", "behind")], [950, 950])
+                equal(a.ask("SET", "behind", "3", "KEEPTTL", "LIFETIME", 10), OK)
+                equal(number(a.ask("TTL", "behind")), 10)
+
+    def test_keepttl_with_another_lifetime_after_a_crash(self):
+        options = ["--data", "data", "--lifetime", "600s", "--clock"]
+        with Sessiond(*options, "virtual") as server, server.client() as a:
+            equal(a.ask("SET", "a", "1", "EX", 900), OK)
+            advance(a, 400)
+            equal(a.ask("SET", "a", "2", "KEEPTTL", "LIFETIME", 1000), OK)
+            server.stop(signal.SIGKILL)
+        with Sessiond(*options, "virtual:100") as server, server.client() as a:
+            # 800, and at most the sixteenth of its time that a crash adds.
+            check(800 <= number(a.ask("TTL", "a")) <= 857, "as long as was said")
 
     # What a request does that has read the session before its end, and the answer: as if it had then ended at once.
     LATE = {"set": (["SET", "set", "late", "EX", 1800], OK), "setex": (["SETEX", "setex", 1800, "late"], OK),

@@ -89,6 +89,20 @@ static struct data_times times_of(const struct data_entry *entry)
 	    .disk = entry->disk};
 }
 
+/* KEEPTTL, perhaps with another lifetime. */
+static void keep_times(const struct data_entry *entry, const struct times *times, struct data_times *to)
+{
+	uint64_t end = to->end;
+
+	*to = times_of(entry);
+	if (!(times->flags & TIMES_LIFETIME))
+		return;
+	to->end = end;
+	/* Where the former lifetime would have ended first, the map has no idle deadline: the idle time begins anew. */
+	if (entry->deadline >= entry->end)
+		to->deadline = to->disk = 0;
+}
+
 /* Whether NX keeps what is there. Then it was answered. */
 static int is_kept(struct request *request, const struct data_key *key, unsigned flags)
 {
@@ -125,12 +139,8 @@ void command_set(struct request *request)
 		return;
 	}
 	times_of_set(request->data, &times, &to);
-	if (times.flags & TIMES_KEEPTTL && entry.version) {
-		uint64_t end = to.end;
-		to = times_of(&entry);
-		if (times.flags & TIMES_LIFETIME)
-			to.end = end;
-	}
+	if (times.flags & TIMES_KEEPTTL && entry.version)
+		keep_times(&entry, &times, &to);
 	to.version = entry.version;
 	to.is_anew = (times.flags & TIMES_NX) != 0;
 	error = data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &to, &former);
