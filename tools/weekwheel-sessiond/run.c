@@ -86,6 +86,7 @@ static int start_keep(struct sessiond *server)
 	    .interval = settings->sync_interval,
 	    .grows = GROWS,
 	    .downtime_max = (int64_t)(settings->max_downtime / WW_MILLISECOND),
+	    .knows_downtime = settings->is_ahead_given,
 	    .outbox = server->outbox,
 	    .tells = settings->is_telling,
 	    .recovers = settings->recovers};

@@ -106,10 +106,12 @@ static int read_clock(void *to, const struct given *given)
 
 	settings->is_virtual = strcmp(value, "real") != 0;
 	settings->ahead = 0;
+	settings->is_ahead_given = 0;
 	if (!settings->is_virtual || strcmp(value, "virtual") == 0)
 		return 0;
 	if (strncmp(value, ahead, sizeof ahead - 1) == 0) {
 		value += sizeof ahead - 1;
+		settings->is_ahead_given = 1;
 		if (number_seconds(value, strlen(value), UINT32_MAX, &settings->ahead) == 0)
 			return 0;
 	}

@@ -47,6 +47,7 @@ struct settings_server;
 	int sync;                 /* enum settings_sync */                                                             \
 	uint64_t sync_interval;                                                                                        \
 	int is_virtual;                                                                                                \
+	int is_ahead_given;                         /* it is told how much has, if it is none */                       \
 	uint64_t ahead;                             /* with virtual clocks: ns that have passed before the start */    \
 	const struct setting *given[SETTINGS_MOST]; /* on the command line or in a file, once each */                  \
 	size_t given_count

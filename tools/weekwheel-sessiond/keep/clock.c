@@ -6,7 +6,8 @@
  *        wall and elapsed clock     the same clocks
  *
  * While the machine runs, elapsed time says how long the server was down. After a boot only the wall clock can say it, of
- * which either reading may be wrong: what was less than nothing, or longer than --max-downtime, is not counted.
+ * which either reading may be wrong: what was less than nothing, or longer than --max-downtime, is not counted. With
+ * --clock virtual:SECONDS the user has said it, and the clock is moved by that behind the start.
  */
 #include "tools/common/message.h"
 #include "tools/weekwheel-sessiond/keep/keep_internal.h"
@@ -99,7 +100,7 @@ void keep_clock_go_on(struct keep *keep, const struct keep_clock *clock, uint64_
 		data_set_steady_offset(keep->data, clock->offset);
 		return;
 	}
-	down = data_wall_ms(keep->data) - (then + clock->wall - clock->steady);
+	down = keep->config.knows_downtime ? 0 : data_wall_ms(keep->data) - (then + clock->wall - clock->steady);
 	if (down < 0 || down > keep->config.downtime_max) {
 		warn(keep, down);
 		down = 0;
