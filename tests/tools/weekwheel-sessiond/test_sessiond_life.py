@@ -584,7 +584,9 @@ class Conversations(Case):
 
     def test_shutdown(self):
         with Sessiond() as server, server.client() as a:
-            equal(a.ask("SHUTDOWN", "NOPE"), b"-ERR syntax error\r\n")
+            for words in ("NOPE", "SAVE NOSAVE", "NOW NOSAVE SAVE", "ABORT NOW", "NOSAVE ABORT", "NOW NOPE"):
+                equal((words, a.ask("SHUTDOWN", *words.split())), (words, b"-ERR syntax error\r\n"))
+            equal(a.ask("SHUTDOWN", "ABORT", "ABORT"), b"-ERR No shutdown in progress.\r\n")
             a.send(encoded("SHUTDOWN", "NOSAVE"))
             equal((a.rest(), server.ended()), (b"", 0))
 

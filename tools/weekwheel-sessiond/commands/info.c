@@ -454,25 +454,38 @@ void command_lastsave(struct request *request)
 	reply_integer(request->conn, last);
 }
 
+enum { SHUTDOWN_SAVE = 1, SHUTDOWN_NOSAVE = 2, SHUTDOWN_NOW = 4, SHUTDOWN_FORCE = 8, SHUTDOWN_ABORT = 16 };
+
+/* Return the words that are given, or 0 if they do not go together, or one of them is none. */
+static unsigned read_shutdown(const struct request *request)
+{
+	static const char *const words[] = {"SAVE", "NOSAVE", "NOW", "FORCE", "ABORT"};
+	unsigned given = 0;
+
+	for (size_t i = 1; i < request->count; i++) {
+		unsigned word = 0;
+		for (size_t n = 0; n < sizeof words / sizeof *words; n++)
+			word |= (unsigned)request_is(request, i, words[n]) << n;
+		if (!word)
+			return 0;
+		given |= word;
+	}
+	if ((given & SHUTDOWN_SAVE && given & SHUTDOWN_NOSAVE) || (given & SHUTDOWN_ABORT && given != SHUTDOWN_ABORT))
+		return 0;
+	return given;
+}
+
 /* Whether it saves is the journal's business: what was acknowledged is there anyway. */
 void command_shutdown(struct request *request)
 {
-	static const char *const words[] = {"SAVE", "NOSAVE", "NOW", "FORCE"};
+	unsigned given = read_shutdown(request);
 
-	if (request->count == 2 && request_is(request, 1, "ABORT")) {
+	if (request->count > 1 && !given)
+		request_syntax_error(request);
+	else if (given == SHUTDOWN_ABORT)
 		reply_error(request->conn, "ERR No shutdown in progress.");
-		return;
-	}
-	for (size_t i = 1; i < request->count; i++) {
-		int known = 0;
-		for (size_t n = 0; n < sizeof words / sizeof *words; n++)
-			known |= request_is(request, i, words[n]);
-		if (!known) {
-			request_syntax_error(request);
-			return;
-		}
-	}
-	mail_stop(server_of(request));
+	else
+		mail_stop(server_of(request));
 }
 
 void command_step(struct request *request)

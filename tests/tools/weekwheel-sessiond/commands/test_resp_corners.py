@@ -194,7 +194,7 @@ class Arguments(Corners):
                   "CONFIG GET databases DATABASES")
 
     def test_an_end_that_has_not_begun(self):
-        self.each("SHUTDOWN ABORT", "SHUTDOWN ABORT NOW", "SHUTDOWN x")
+        self.each("SHUTDOWN ABORT", "SHUTDOWN ABORT NOW", "SHUTDOWN x", "SHUTDOWN SAVE NOSAVE", "SHUTDOWN ABORT ABORT")
 
 
 if __name__ == "__main__":
