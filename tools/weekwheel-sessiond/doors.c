@@ -55,6 +55,7 @@ int doors_start(struct sessiond *server)
 	    .has_tokens = access_is_needed(&server->access),
 	    .has_trusted = settings->tls.trusted != NULL,
 	    .passing = "tokens and sessions",
+	    .others = site_files(&server->site),
 	    .came = came,
 	    .context = server};
 

@@ -12,8 +12,7 @@
 #include "tools/weekwheeld/v1/events.h"
 #include "tools/weekwheeld/verbs/verbs.h"
 
-/* Descriptors for the store, the loop and the listeners, which clients cannot have. */
-enum { DESCRIPTORS_KEPT = 64, PATIENCE_MS = 2000 };
+enum { PATIENCE_MS = 2000, CLIENTS_MOST = 10000000 };
 
 /* ---- The loop */
 
@@ -172,7 +171,7 @@ static unsigned connections_limit(const struct settings *settings)
 
 	if (settings->max_connections)
 		return (unsigned)settings->max_connections;
-	return limit > 2 * DESCRIPTORS_KEPT && limit < 10000000 ? (unsigned)limit - DESCRIPTORS_KEPT : 10000000;
+	return limit < CLIENTS_MOST ? (unsigned)limit : CLIENTS_MOST;
 }
 
 static int doors_open(struct server *server)
@@ -188,6 +187,7 @@ static int doors_open(struct server *server)
 	    .has_tokens = settings->auth_file != NULL,
 	    .has_trusted = settings->tls.trusted != NULL,
 	    .passing = "tokens and jobs",
+	    .others = site_files(&server->run->http.site),
 	    .most = server->clients->most,
 	    .came = connection_begin,
 	    .context = server};

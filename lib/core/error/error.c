@@ -53,7 +53,8 @@ const char *ww_strerror(int error)
 		       "changed.";
 	case WW_EIO:
 		return "A file could not be read or written, or a server could not be reached: check whether the disk "
-		       "is full or broken, or whether the server runs; the log says more.";
+		       "is full or broken, whether too many files are open (ulimit -n), or whether the server runs; the log says "
+		       "more.";
 	case WW_EVERSION:
 		return "Another version wrote the file: open it with that version, or export it there and import it "
 		       "here.";

@@ -160,6 +160,11 @@ static enum MHD_Result begin(void *context, struct MHD_Connection *client, const
 
 /* ---- Beginning and end */
 
+unsigned site_files(const struct web_site *site)
+{
+	return site->web ? web_files(site->web) : 0;
+}
+
 int site_start(struct web_site *site, uv_loop_t *loop)
 {
 	const struct site_config *config = &site->config;

@@ -72,6 +72,9 @@ int site_start(struct web_site *site, uv_loop_t *loop);
 /* End all requests. The loop has to go on before the site may be freed. */
 void site_stop(struct web_site *site);
 
+/* Return how many descriptors its clients may take; 0 if nothing is served. */
+unsigned site_files(const struct web_site *site);
+
 /* Write the metrics that every server has; `uptime` is in ns. Returns 0, or another number without memory. */
 int site_metrics(const struct web_site *site, uint64_t uptime, struct buffer *out);
 

@@ -19,8 +19,8 @@
  */
 enum {
 	CONNECTIONS_MAX = 2 * VISITORS_MAX,
-	PLACES_MIN = 64,
-	FILES_FOR_PLACE = 8, /* the others are for clients of the protocol */
+	PLACES_MIN = 4,
+	PART = 8, /* of all files; the others are for clients of the protocol */
 	HANDLES = 3
 };
 
@@ -150,6 +150,11 @@ struct visitors *web_visitors(struct web *web)
 	return &web->visitors;
 }
 
+unsigned web_files(const struct web *web)
+{
+	return web->visitors.places * RELAY_FILES;
+}
+
 /* ---- In the loop */
 
 /* Let it work, and wake it when a slow client has to leave. */
@@ -242,9 +247,10 @@ static unsigned count_places(void)
 	struct rlimit files = {0, 0};
 
 	(void)getrlimit(RLIMIT_NOFILE, &files);
-	if (files.rlim_cur >= (rlim_t)VISITORS_MAX * FILES_FOR_PLACE)
+	files.rlim_cur /= PART * RELAY_FILES;
+	if (files.rlim_cur >= VISITORS_MAX)
 		return VISITORS_MAX;
-	return files.rlim_cur > PLACES_MIN * FILES_FOR_PLACE ? (unsigned)files.rlim_cur / FILES_FOR_PLACE : PLACES_MIN;
+	return files.rlim_cur > PLACES_MIN ? (unsigned)files.rlim_cur : PLACES_MIN;
 }
 
 /* Returns 0, or -1 after a message. */
@@ -284,6 +290,7 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config)
 	web->config.listen.where = &web->config.where;
 	web->config.listen.count = 1;
 	web->config.listen.is_http = 1;
+	web->config.listen.each = RELAY_FILES;
 	web->config.listen.came = web_came;
 	web->config.listen.context = web;
 	return listen_start(config->listening, loop, &web->config.listen) == 0 ? web : NULL;

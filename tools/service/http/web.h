@@ -72,4 +72,7 @@ void web_note(struct web *web, struct MHD_Connection *client);
 
 struct visitors *web_visitors(struct web *web);
 
+/* Return how many descriptors its clients may take. */
+unsigned web_files(const struct web *web);
+
 #endif

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -19,6 +21,8 @@
 
 /* Those that are connected come before many who want to be. */
 enum { BACKLOG = 1024, ACCEPTED_MAX = 16, REST_MS = 100, SYSTEMD_FIRST = 3, ROOM_MOST = 65536 };
+/* Descriptors that no client gets: at most, as a part of all, and how many one client may take. */
+enum { KEPT_MOST = 64, KEPT_PART = 4, EACH_MOST = 4 };
 
 /* How long a client may be silent before the system asks whether its machine is there. */
 enum { KEEPALIVE_SECONDS = 60 };
@@ -82,14 +86,56 @@ static void set_options(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
 }
 
+/* ---- Descriptors */
+
+static uint64_t limit_of_files(void)
+{
+	struct rlimit limit = {1024, 1024};
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	return limit.rlim_cur;
+}
+
+static int find_kept(const struct listen_config *config)
+{
+	uint64_t limit = limit_of_files();
+	uint64_t kept = limit / KEPT_PART < KEPT_MOST ? limit / KEPT_PART : KEPT_MOST;
+
+	kept += config->others;
+	return limit > INT_MAX ? INT_MAX : limit > kept ? (int)(limit - kept) : 0;
+}
+
+/* Whether a client finds all its descriptors below those that are kept. A new one has the lowest number that is free. */
+static int has_descriptors(const struct listening *listening, int of)
+{
+	unsigned each = listening->config.each > 0 ? listening->config.each : 1;
+	int taken[EACH_MOST];
+	unsigned count = 0;
+	int good = 1;
+
+	while (good && count < each && count < EACH_MOST) {
+		taken[count] = fcntl(of, F_DUPFD_CLOEXEC, 0);
+		good = taken[count] >= 0 && taken[count] < listening->kept;
+		count += taken[count] >= 0;
+	}
+	while (count > 0)
+		(void)close(taken[--count]);
+	return good;
+}
+
 /* Returns 0 if there is none. */
 static int take_client(const struct listener *listener)
 {
 	struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
 	socklen_t size = sizeof peer;
 	const struct listen_config *config = &listener->of->config;
-	int fd = accept4(listener->fd, (struct sockaddr *)&peer, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd;
 
+	if (!has_descriptors(listener->of, listener->fd)) {
+		rest(listener->of, EMFILE);
+		return 0;
+	}
+	fd = accept4(listener->fd, (struct sockaddr *)&peer, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		rest(listener->of, errno);
 	if (fd < 0)
@@ -332,7 +378,7 @@ int listen_start(struct listening *listening, uv_loop_t *loop, const struct list
 {
 	int sockets = config->is_http ? 0 : systemd_count();
 
-	*listening = (struct listening){.config = *config, .loop = loop};
+	*listening = (struct listening){.config = *config, .loop = loop, .kept = find_kept(config)};
 	(void)uv_timer_init(loop, &listening->again);
 	listening->again.data = listening;
 	for (int fd = SYSTEMD_FIRST; fd < SYSTEMD_FIRST + sockets; fd++)
@@ -345,19 +391,21 @@ int listen_start(struct listening *listening, uv_loop_t *loop, const struct list
 		return -1;
 	if (SLIST_EMPTY(&listening->listeners) && listen_tcp(listening, config->otherwise) != 0)
 		return -1;
+	if (!has_descriptors(listening, SLIST_FIRST(&listening->listeners)->fd))
+		return message_error(
+		    "a limit of %" PRIu64 " open files (\"ulimit -n\") lets no client in: raise it", limit_of_files());
 	return 0;
 }
 
 uint64_t listen_raise_limit(void)
 {
-	struct rlimit limit = {1024, 1024};
+	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
-		(void)getrlimit(RLIMIT_NOFILE, &limit);
 	}
-	return limit.rlim_cur;
+	return limit_of_files();
 }
 
 static void on_closed(uv_handle_t *handle)

@@ -6,6 +6,12 @@
  * descriptor, which does not block, for the server to keep. While there are no descriptors, clients wait in their listener,
  * and nobody looks at it for a moment.
  *
+ * Idle clients must not take the descriptors that a journal needs. The highest numbers are therefore kept from them, and those
+ * below from clients of the server's own protocol, for clients by HTTP:
+ *
+ *     0 ............................ | limit / 8, for HTTP | limit / 4, 64 at most | limit
+ *       files, listeners, any client   files, HTTP           files
+ *
  * All calls are made in the loop's thread.
  */
 
@@ -28,7 +34,9 @@ struct listen_config {
 	int has_trusted;     /* TLS knows its clients by their certificates */
 	const char *passing; /* what would pass unencrypted, for messages */
 
-	unsigned most; /* the loop has room for this many clients before they come. 0: it makes room as they come */
+	unsigned each;   /* how many descriptors a client takes: the one that is handed over, and others. 0: one */
+	unsigned others; /* how many are kept from these clients for others (web_files) */
+	unsigned most;   /* the loop has room for this many clients before they come. 0: it makes room as they come */
 
 	/* A client has come: close the descriptor at its end. */
 	void (*came)(void *context, int fd, const struct sockaddr *peer, int is_tls);
@@ -39,6 +47,7 @@ struct listen_config {
 struct listening {
 	struct listen_config config;
 	uv_loop_t *loop;
+	int kept; /* descriptors from this one on are kept from clients */
 	SLIST_HEAD(, listener) listeners;
 	uv_timer_t again;  /* looks at them again after a rest */
 	uv_poll_t room;    /* never active */
