@@ -141,6 +141,13 @@ const char *deadlines_key(const struct deadlines *deadlines, uint32_t index, siz
 	return key_of(record);
 }
 
+int deadlines_is_due(const struct deadlines *deadlines, uint32_t index)
+{
+	const struct kept_key *record = record_at(deadlines, index);
+
+	return record->seen && ww_timer_pending(&record->timer) == 0;
+}
+
 /* ---- Changing */
 
 static int copy_key(struct deadlines *deadlines, struct kept_key *record, const char *key, size_t length)
@@ -227,8 +234,9 @@ size_t deadlines_due(struct deadlines *deadlines, uint64_t now, struct due_key *
 
 		more = ww_wheel_advance_batch(deadlines->wheel, now, batch, room, &got);
 		for (size_t i = 0; i < got; i++)
-			due[count++] = (struct due_key){
-			    WW_TIMER_OWNER(batch[i].timer, struct kept_key, timer)->index, batch[i].deadline};
+			due[count++] =
+			    (struct due_key){.index = WW_TIMER_OWNER(batch[i].timer, struct kept_key, timer)->index,
+			        .at = batch[i].deadline};
 	}
 	return count;
 }

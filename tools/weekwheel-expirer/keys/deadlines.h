@@ -32,6 +32,7 @@ int deadlines_pending(const struct deadlines *deadlines, const char *key, size_t
 /* A key that is due. */
 struct due_key {
 	uint32_t index;
+	unsigned slot; /* the caller's */
 	uint64_t at;
 };
 
@@ -45,6 +46,8 @@ uint64_t deadlines_now(const struct deadlines *deadlines);
 
 /* The key of one that was due. It stays valid until it is dropped. */
 const char *deadlines_key(const struct deadlines *deadlines, uint32_t index, size_t *length);
+/* Whether there still is one, and it is not set again. */
+int deadlines_is_due(const struct deadlines *deadlines, uint32_t index);
 void deadlines_drop(struct deadlines *deadlines, uint32_t index);
 
 /* A pass begins, and has ended: drop some of the keys that it has not seen. Returns 1 while there may be more. */

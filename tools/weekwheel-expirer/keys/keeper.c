@@ -9,6 +9,7 @@
 
 #include "tools/common/glob.h"
 #include "tools/weekwheel-expirer/keys/learn.h"
+#include "tools/weekwheel-expirer/keys/slots.h"
 
 #define MS INT64_C(1000000)
 
@@ -33,6 +34,7 @@ void keeper_end(struct keeper *keeper)
 {
 	deadlines_free(keeper->deadlines);
 	waiting_free(&keeper->waiting);
+	free(keeper->held);
 }
 
 void keeper_pass(struct keeper *keeper)
@@ -57,9 +59,9 @@ static void begin_pass(struct keeper *keeper, uint64_t now)
 
 void keeper_connected(struct keeper *keeper, uint64_t now, int has_times)
 {
-	/* What was on its way is unknown: these keys are idle, and the pass sees those that are still there. */
-	for (size_t i = 0; keeper->kind == KEEPER_ASK && i < keeper->due_count; i++)
-		deadlines_drop(keeper->deadlines, keeper->due[i].index);
+	/* What was on its way is unknown: these keys are asked for again. */
+	if (keeper->kind == KEEPER_ASK)
+		(void)slots_hold(keeper, keeper->asked, keeper->due_count, now);
 	keeper->kind = KEEPER_IDLE;
 	keeper->estimate = (struct estimate){.count = 0};
 	keeper->has_times = has_times;
@@ -138,15 +140,10 @@ static int send_clock(struct keeper *keeper, uint64_t now)
 
 static int send_ask(struct keeper *keeper, uint64_t now)
 {
-	const char *argv[KEEPER_BATCH + 1] = {"EXISTS"};
-	size_t lengths[KEEPER_BATCH + 1] = {6};
-	int error;
+	unsigned owed = 0;
+	int error = slots_ask(keeper, now, &owed);
 
-	for (size_t i = 0; i < keeper->due_count; i++)
-		argv[i + 1] = deadlines_key(keeper->deadlines, keeper->due[i].index, &lengths[i + 1]);
-	error = append(keeper, keeper->due_count + 1, argv, lengths);
-	keeper->stats.due += keeper->due_count;
-	return error ? error : begin_request(keeper, KEEPER_ASK, 1, now);
+	return error ? error : begin_request(keeper, KEEPER_ASK, owed, now);
 }
 
 static int send_look(struct keeper *keeper, uint64_t now)
@@ -155,16 +152,18 @@ static int send_look(struct keeper *keeper, uint64_t now)
 	size_t lengths[2] = {strlen(argv[0])};
 	size_t at = keeper->waiting.head;
 	unsigned count = 0;
+	unsigned owed = !keeper->has_times;
 	int error = keeper->has_times ? 0 : append(keeper, 1, (const char *[]){"TIME"}, NULL);
 
 	keeper->told_ms = 0;
+	slots_begin(keeper, now);
 	while (!error && count < KEEPER_LOOKS && (argv[1] = waiting_at(&keeper->waiting, &at, &lengths[1])) != NULL) {
-		error = append(keeper, 2, argv, lengths);
+		error = slots_append(keeper, 2, argv, lengths, &owed);
 		count++;
 	}
 	keeper->stats.looks += count;
 	keeper->look_at = 0;
-	return error ? error : begin_request(keeper, KEEPER_LOOK, count + !keeper->has_times, now);
+	return error ? error : begin_request(keeper, KEEPER_LOOK, owed, now);
 }
 
 static int send_scan(struct keeper *keeper, uint64_t now)
@@ -219,10 +218,16 @@ static int is_page_due(const struct keeper *keeper, uint64_t now)
 
 static int is_due(struct keeper *keeper, uint64_t now)
 {
+	size_t fresh;
+
 	/* Others' changes and the page get their turn while very many are due. */
 	if (keeper->last == KEEPER_ASK && (is_look_due(keeper, now) || is_page_due(keeper, now)))
 		return 0;
-	keeper->due_count = deadlines_due(keeper->deadlines, reached_ms(keeper, now), keeper->due, keeper->batch);
+	keeper->due_count = slots_take_held(keeper, now);
+	fresh = deadlines_due(keeper->deadlines, reached_ms(keeper, now), keeper->due + keeper->due_count,
+	    keeper->batch - keeper->due_count);
+	keeper->due_count += fresh;
+	keeper->stats.due += fresh;
 	return keeper->due_count > 0;
 }
 
@@ -238,6 +243,8 @@ static uint64_t wait_until(struct keeper *keeper, uint64_t now)
 
 	if (!waiting_is_empty(&keeper->waiting))
 		at = earlier(at, keeper->look_at);
+	if (keeper->held_count > 0)
+		at = earlier(at, keeper->held_at);
 	return keeper->is_passing ? earlier(at, keeper->page_at) : at;
 }
 
@@ -279,6 +286,8 @@ int keeper_next(struct keeper *keeper, uint64_t now, uint64_t *again)
 
 int keeper_takes_error(const struct keeper *keeper, const struct redisReply *reply)
 {
+	if (slots_is_elsewhere(keeper, reply))
+		return 1;
 	/* "No permissions to access a key", but not "no permissions to run the command". */
 	return keeper->kind == KEEPER_LOOK && reply->type == REDIS_REPLY_ERROR &&
 	       strncmp(reply->str, "NOPERM ", 7) == 0 && strstr(reply->str, " to access ") != NULL;

@@ -11,13 +11,16 @@
  *                                        `-------- "not yet": some of these still exist ----------'
  *
  * One request is on its way at a time, the most urgent first: what time it is, keys that are due, keys that wait, the
- * next page. Keys that are due leave others a turn, and keys that wait leave one to the page. None takes Redis much longer than half a millisecond, and between two Redis serves others.
+ * next page. Keys that are due leave others a turn, and keys that wait leave one to the page. None takes
+ * Redis much longer than half a millisecond, and between two Redis serves others.
  *
  * Due: Redis expires a key when its clock has passed the deadline, which it counts in ms. The keeper asks when it knows
  * for certain that this ms is over (estimate.h). An EXISTS then finds the key expired, and Redis deletes it, publishes
  * that, and tells its replicas, as when anybody else looks at it.
  *
  * A key with an empty name is left out: the right to all keys, %R~*, does not cover it.
+ *
+ * In a cluster a keeper keeps the keys that its node has, whoever serves their slots: see slots.h.
  *
  * Exact: from the moment when a pass through all keys has ended, until something is missed.
  *
@@ -34,6 +37,7 @@
 struct redisReply; /* of hiredis/hiredis.h */
 
 #define KEEPER_NEVER UINT64_MAX
+#define KEEPER_SLOTS 16384
 
 enum { KEEPER_BATCH = 512, KEEPER_LOOKS = 256, KEEPER_BUCKETS = 10 };
 
@@ -43,6 +47,7 @@ extern const uint32_t keeper_bounds[KEEPER_BUCKETS];
 struct keeper_config {
 	const char *match; /* the pattern of the keys that count; NULL: all */
 	int only_later;    /* deadlines only move on: a change of a known key is no news */
+	unsigned (*slot)(const char *key, size_t length); /* of a cluster; NULL: there is none */
 	/* Append a command to what is sent. Returns 0, or an error with which keeper_next returns. */
 	int (*append)(void *context, size_t argc, const char *const *argv, const size_t *lengths);
 	void *context;
@@ -81,7 +86,8 @@ struct keeper {
 	uint64_t sent;
 	struct due_key due[KEEPER_BATCH];
 	size_t due_count;
-	unsigned batch;        /* how many keys one EXISTS may have */
+	size_t asked;          /* of these, those with an answer */
+	unsigned batch;        /* how many keys one request may have */
 	enum keeper_kind last; /* request */
 	int64_t told_ms;       /* TIME before PTTLs */
 
@@ -101,6 +107,16 @@ struct keeper {
 	int is_sweeping;
 	int is_exact;
 	struct keeper_stats stats;
+
+	/* In a cluster: see slots.h. */
+	uint8_t serves[KEEPER_SLOTS / 8]; /* a bit for each slot that the node serves, as far as the owner knows */
+	int is_misled;                    /* it does not serve one of these; the owner takes it back to 0 */
+	int is_asking;                    /* the request asks with ASKING */
+	uint64_t asking_until;
+	struct due_key *held; /* due keys that are asked for again */
+	size_t held_count;
+	size_t held_room;
+	uint64_t held_at; /* then */
 };
 
 /* Returns 0, or -1 without memory. */

@@ -6,6 +6,8 @@
 
 #include <hiredis/hiredis.h>
 
+#include "tools/weekwheel-expirer/keys/slots.h"
+
 #define MS INT64_C(1000000)
 
 /* What one EXISTS may take Redis, in ns: with more its batches get smaller, with half of it larger. */
@@ -108,14 +110,21 @@ static void fit_batch(struct keeper *keeper, uint64_t now)
 
 int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
 {
+	size_t from = keeper->asked;
+	size_t end = slots_group(keeper, from);
 	int result = 0;
 
-	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0 || (size_t)reply->integer > keeper->due_count)
+	if (slots_is_to_asking(keeper, reply))
+		return 0;
+	keeper->asked = end;
+	if (reply->type == REDIS_REPLY_ERROR)
+		return slots_missed(keeper, from, end, reply, now);
+	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0 || (size_t)reply->integer > end - from)
 		return -1;
 	/* The oldest is first: nobody is shown as less late than it was. */
-	count_late(keeper, keeper->due[0].at, now, keeper->due_count - (uint64_t)reply->integer);
+	count_late(keeper, keeper->due[from].at, now, end - from - (uint64_t)reply->integer);
 	keeper->stats.later += (uint64_t)reply->integer;
-	for (size_t i = 0; i < keeper->due_count; i++) {
+	for (size_t i = from; i < end; i++) {
 		size_t length;
 		const char *key = deadlines_key(keeper->deadlines, keeper->due[i].index, &length);
 
@@ -125,7 +134,8 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
 		else
 			deadlines_drop(keeper->deadlines, keeper->due[i].index);
 	}
-	fit_batch(keeper, now);
+	if (end == keeper->due_count)
+		fit_batch(keeper, now);
 	return result;
 }
 
@@ -156,8 +166,12 @@ int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 		keeper->told_ms = read_time(reply) / 1000;
 		return keeper->told_ms > 0 ? 0 : -1;
 	}
+	if (slots_is_to_asking(keeper, reply))
+		return 0;
 	if (reply->type != REDIS_REPLY_INTEGER && !keeper_takes_error(keeper, reply))
 		return -1;
+	if (slots_is_elsewhere(keeper, reply))
+		return slots_lost(keeper, reply, now);
 	key = waiting_at(&keeper->waiting, &at, &length);
 	keeper->stats.refused += reply->type == REDIS_REPLY_ERROR;
 	until = reply->type == REDIS_REPLY_ERROR || reply->integer < 0 ? -1 : reply->integer + keeper->told_ms;

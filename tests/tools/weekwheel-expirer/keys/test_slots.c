@@ -1,0 +1,258 @@
+/* What the keeper of a cluster's node asks, word by word, and what it makes of MOVED, ASK and TRYAGAIN. */
+/* tier: quick */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+
+#include "tests/support/suite.h"
+#include "tools/weekwheel-expirer/keys/keeper.h"
+
+#define MS UINT64_C(1000000)
+
+/* ms of Redis's clock when the local one shows 0. */
+enum { BEGIN = 1000000 };
+
+static struct cluster_world {
+	struct keeper keeper;
+	uint64_t local;
+	char sent[4096];
+} world;
+
+/* A key's slot is its first character. */
+static unsigned slot_of(const char *key, size_t length)
+{
+	ck_assert_uint_gt(length, 0);
+	return (unsigned char)*key;
+}
+
+static int note(void *context, size_t argc, const char *const *argv, const size_t *lengths)
+{
+	(void)context;
+	for (size_t i = 0; i < argc; i++) {
+		size_t length = lengths ? lengths[i] : strlen(argv[i]);
+
+		sprintf(world.sent + strlen(world.sent), "%.*s%c", (int)length, argv[i], i + 1 < argc ? ' ' : '\n');
+	}
+	return 0;
+}
+
+/* What is sent next. */
+static const char *next(void)
+{
+	uint64_t again;
+
+	*world.sent = '\0';
+	ck_assert_int_eq(keeper_next(&world.keeper, world.local, &again), 0);
+	return world.sent;
+}
+
+static void answer(const char *text)
+{
+	struct redisReader *reader = redisReaderCreate();
+	void *reply;
+
+	ck_assert_int_eq(redisReaderFeed(reader, text, strlen(text)), REDIS_OK);
+	while (redisReaderGetReply(reader, &reply) == REDIS_OK && reply) {
+		const struct redisReply *made = reply;
+
+		ck_assert(made->type != REDIS_REPLY_ERROR || keeper_takes_error(&world.keeper, reply));
+		ck_assert_int_eq(keeper_reply(&world.keeper, reply, world.local), 0);
+		freeReplyObject(reply);
+	}
+	redisReaderFree(reader);
+}
+
+static void tell_time(void)
+{
+	uint64_t us = BEGIN * UINT64_C(1000) + world.local / 1000;
+	char text[200];
+
+	sprintf(text, "*2\r\n$%d\r\n%llu\r\n$6\r\n%06llu\r\n", (int)snprintf(NULL, 0, "%llu", us / 1000000ULL),
+	    us / 1000000ULL, us % 1000000ULL);
+	if (strstr(world.sent, "HELLO"))
+		strcat(text, "*4\r\n$4\r\nmode\r\n$7\r\ncluster\r\n$4\r\nrole\r\n$6\r\nmaster\r\n");
+	answer(text);
+}
+
+/* What is sent when this many ms are over, besides requests for the time. */
+static const char *after(uint64_t ms)
+{
+	world.local += ms * MS;
+	while (strncmp(next(), "TIME", 4) == 0)
+		tell_time();
+	return world.sent;
+}
+
+/* What is sent when keys have waited for others. */
+static const char *gathered(void)
+{
+	ck_assert_str_eq(after(0), "");
+	return after(3);
+}
+
+static void hear(const char *key)
+{
+	ck_assert_int_eq(keeper_heard(&world.keeper, key, 2), 0);
+}
+
+/* Keys are heard, and are found to end after so many ms, one ms after the other. */
+static void keep(const char *keys, int64_t ms)
+{
+	long long until = BEGIN + (long long)(world.local / MS) + (long long)ms;
+	char found[100];
+
+	for (const char *key = keys; *key; key += 2)
+		hear(key);
+	ck_assert_str_ne(gathered(), "");
+	for (const char *key = keys; *key; key += 2) {
+		sprintf(found, ":%lld\r\n", until++);
+		if (strstr(world.sent, "ASKING"))
+			answer("+OK\r\n");
+		answer(found);
+	}
+	ck_assert_int_eq(world.keeper.kind, KEEPER_IDLE);
+}
+
+static void begin(void)
+{
+	const struct keeper_config config = {.slot = slot_of, .append = note};
+
+	memset(&world, 0, sizeof world);
+	ck_assert_int_eq(keeper_begin(&world.keeper, &config), 0);
+	world.keeper.serves['a' / 8] |= 1 << 'a' % 8;
+	world.keeper.serves['b' / 8] |= 1 << 'b' % 8;
+	keeper_connected(&world.keeper, world.local, 1);
+	ck_assert_str_eq(after(1), "SCAN 0 COUNT 256\n");
+	answer("*2\r\n$1\r\n0\r\n*0\r\n");
+	ck_assert_int_eq(world.keeper.is_exact, 1);
+}
+
+static struct keeper_stats end(void)
+{
+	struct keeper_stats stats;
+
+	keeper_read_stats(&world.keeper, &stats);
+	keeper_end(&world.keeper);
+	return stats;
+}
+
+START_TEST(keys_are_asked_for_slot_by_slot)
+{
+	struct keeper_stats stats;
+
+	begin();
+	keep("a1b1a2", 50);
+	ck_assert_str_eq(after(60), "EXISTS a1 a2\nEXISTS b1\n");
+	answer(":1\r\n");
+	answer(":0\r\n");
+	/* One of a slot is left: both are looked up. */
+	ck_assert_str_eq(gathered(), "PEXPIRETIME a1\nPEXPIRETIME a2\n");
+	answer(":-2\r\n:-1\r\n");
+	stats = end();
+	ck_assert_uint_eq(stats.told, 2);
+	ck_assert_uint_eq(stats.later, 1);
+	ck_assert_uint_eq(stats.known, 0);
+}
+END_TEST
+
+START_TEST(a_slot_that_is_coming_is_asked_for_with_asking)
+{
+	struct keeper_stats stats;
+
+	begin();
+	hear("x1");
+	ck_assert_str_eq(gathered(), "PEXPIRETIME x1\n");
+	answer("-MOVED 120 127.0.0.1:1\r\n");
+	ck_assert_str_eq(gathered(), "ASKING\nPEXPIRETIME x1\n");
+	answer("+OK\r\n:1000050\r\n");
+	ck_assert_str_eq(after(60), "ASKING\nEXISTS x1\n");
+	answer("+OK\r\n:0\r\n");
+	/* The slot is here before ASKING is tried again. */
+	keep("x2", 20000);
+	ck_assert_str_eq(after(20010), "EXISTS x2\n");
+	answer("-MOVED 120 127.0.0.1:1\r\n");
+	ck_assert_str_eq(next(), "ASKING\nEXISTS x2\n");
+	answer("+OK\r\n:0\r\n");
+	stats = end();
+	ck_assert_uint_eq(stats.told, 2);
+	ck_assert_uint_eq(stats.due, 2);
+	ck_assert_uint_eq(stats.known, 0);
+}
+END_TEST
+
+START_TEST(a_key_of_a_slot_that_is_served_elsewhere_is_dropped)
+{
+	begin();
+	keep("x1x2", 50);
+	hear("x2");
+	world.keeper.asking_until = KEEPER_NEVER;
+	ck_assert_str_eq(gathered(), "ASKING\nPEXPIRETIME x2\n");
+	answer("+OK\r\n-MOVED 120 127.0.0.1:1\r\n");
+	ck_assert_str_eq(after(60), "ASKING\nEXISTS x1\n");
+	answer("+OK\r\n-MOVED 120 127.0.0.1:1\r\n");
+	ck_assert_int_eq(world.keeper.is_misled, 0);
+	ck_assert_uint_eq(end().known, 0);
+}
+END_TEST
+
+/* Until the owner knows who serves the slot now: it sets serves, or connects to the new master. */
+START_TEST(a_key_of_a_slot_that_should_be_served_is_asked_for_again)
+{
+	begin();
+	keep("a1b1", 50);
+	world.keeper.asking_until = KEEPER_NEVER;
+	ck_assert_str_eq(after(60), "ASKING\nEXISTS a1\nASKING\nEXISTS b1\n");
+	answer("+OK\r\n-MOVED 97 127.0.0.1:1\r\n+OK\r\n-MOVED 98 127.0.0.1:1\r\n");
+	ck_assert_int_eq(world.keeper.is_misled, 1);
+	ck_assert_str_eq(after(90), "");
+	world.keeper.serves['b' / 8] = 1 << 'a' % 8;
+	ck_assert_str_eq(after(20), "ASKING\nEXISTS a1\nASKING\nEXISTS b1\n");
+	answer("+OK\r\n:0\r\n+OK\r\n-MOVED 98 127.0.0.1:1\r\n");
+	ck_assert_uint_eq(end().known, 0);
+}
+END_TEST
+
+START_TEST(what_was_on_its_way_is_asked_for_again)
+{
+	begin();
+	keep("a1b1", 50);
+	ck_assert_str_eq(after(60), "EXISTS a1\nEXISTS b1\n");
+	answer(":0\r\n");
+	keeper_connected(&world.keeper, world.local, 1);
+	ck_assert_str_eq(after(0), "EXISTS b1\n");
+	answer(":0\r\n");
+	ck_assert_uint_eq(end().told, 2);
+}
+END_TEST
+
+/* Redis does not delete it: it answers as if the key were gone already. */
+START_TEST(a_key_that_a_leaving_slot_keeps_is_asked_for_again)
+{
+	begin();
+	keep("a1a2b1", 50);
+	ck_assert_str_eq(after(60), "EXISTS a1 a2\nEXISTS b1\n");
+	answer("-TRYAGAIN Multiple keys request during rehashing of slot\r\n-ASK 98 127.0.0.1:1\r\n");
+	ck_assert_str_eq(gathered(), "PEXPIRETIME a1\nPEXPIRETIME a2\n");
+	answer("-ASK 97 127.0.0.1:1\r\n:-2\r\n");
+	ck_assert_str_eq(after(97), "EXISTS b1\n");
+	answer("-ASK 98 127.0.0.1:1\r\n");
+	/* It is set again meanwhile: its new deadline counts. */
+	keep("b1", 150);
+	ck_assert_str_eq(after(100), "");
+	ck_assert_str_eq(after(100), "EXISTS b1\n");
+	answer(":0\r\n");
+	ck_assert_uint_eq(end().known, 0);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {keys_are_asked_for_slot_by_slot, a_slot_that_is_coming_is_asked_for_with_asking,
+	    a_key_of_a_slot_that_is_served_elsewhere_is_dropped,
+	    a_key_of_a_slot_that_should_be_served_is_asked_for_again, what_was_on_its_way_is_asked_for_again,
+	    a_key_that_a_leaving_slot_keeps_is_asked_for_again};
+
+	return suite_run("expirer/slots", tests, sizeof tests / sizeof *tests);
+}
