@@ -50,7 +50,10 @@ class Expirer:
         return get_from(self, path)
 
     def metric(self, name):
-        return float(re.search(rf"^weekwheel_expirer_{name} (\S+)$", self.get("/metrics")[1], re.M)[1])
+        """Its value, or the sum of all nodes."""
+        found = re.findall(rf"^weekwheel_expirer_{name}(?:{{node=\"[^\"]*\"}})? (\S+)$", self.get("/metrics")[1], re.M)
+        assert found, name
+        return sum(map(float, found))
 
     def stop(self):
         if self.process.poll() is None:

@@ -1,6 +1,6 @@
 # The companion of Redis, weekwheel-expirer.
 expirer_PROGRAM := weekwheel-expirer
-expirer_FOLDERS := tools/weekwheel-expirer $(addprefix tools/weekwheel-expirer/,keys node)
+expirer_FOLDERS := tools/weekwheel-expirer $(addprefix tools/weekwheel-expirer/,keys node masters)
 expirer_USES := core link service common tls
 expirer_NEEDS := hiredis=libhiredis-dev libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
 expirer_TESTS := tests/tools/weekwheel-expirer/keys

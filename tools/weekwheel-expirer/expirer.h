@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_EXPIRER_EXPIRER_H
 #define TOOLS_WEEKWHEEL_EXPIRER_EXPIRER_H
 
-/* The program as a whole: a loop for signals and HTTP, and a node with a thread of its own. */
+/* The program as a whole: a loop for signals and HTTP, and the masters with threads of their own. */
 
 #include <uv.h>
 
@@ -24,7 +24,7 @@ struct expirer {
 	struct access access;
 	struct certificate certificate;
 	struct web_site site;
-	struct expirer_node *node;
+	struct expirer_masters *masters;
 	uint64_t started; /* ns */
 };
 

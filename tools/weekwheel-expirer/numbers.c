@@ -1,5 +1,8 @@
 /* Health and metrics over HTTP. */
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "lib/base/time.h"
 #include "tools/service/http/metric.h"
@@ -10,58 +13,116 @@
 
 static const char prefix[] = "weekwheel_expirer";
 
-static int add(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t value)
+/* What there is of each node. */
+static const struct number {
+	const char *name;
+	const char *help;
+	size_t at; /* in struct node_numbers; an int is a gauge of 0 or 1 */
+	enum { GAUGE, COUNTER, FLAG } type;
+} numbers_of_node[] = {
+#define AT(member) offsetof(struct node_numbers, member)
+    {"exact", "1: all keys with a deadline are known. 0: it catches up.", AT(keeper.is_exact), FLAG},
+    {"known", "Keys with a deadline.", AT(keeper.known), GAUGE},
+    {"known-bytes", "Memory that they take here.", AT(keeper.bytes), GAUGE},
+    {"due", "Keys asked for at their deadline or after it.", AT(keeper.due), COUNTER},
+    {"told", "Of these, keys that had expired then.", AT(keeper.told), COUNTER},
+    {"later", "And keys that had a later deadline by then.", AT(keeper.later), COUNTER},
+    {"heard", "Changes of keys that Redis told.", AT(keeper.heard), COUNTER},
+    {"looked-up", "Keys whose deadline was asked for.", AT(keeper.looks), COUNTER},
+    {"passes", "Passes through all keys that have begun.", AT(keeper.passes), COUNTER},
+    {"clock-steps", "Steps of Redis's clock.", AT(keeper.steps), COUNTER},
+    {"too-long", "Keys too long to be kept.", AT(keeper.too_long), COUNTER},
+    {"refused", "Keys that its rights do not cover.", AT(keeper.refused), COUNTER},
+    {"waiting", "Keys that wait to be looked up.", AT(waiting), GAUGE},
+    {"waiting-bytes", "Memory that they take.", AT(waiting_bytes), GAUGE},
+#undef AT
+};
+
+/* The numbers of all nodes. */
+struct all_numbers {
+	struct node_numbers *of;
+	size_t count;
+};
+
+/* Returns 0, or -1 without memory. The caller frees them. */
+static int read_all(struct expirer_masters *masters, struct all_numbers *all)
 {
-	return metric_add(out, prefix, name, is_counter, help, value);
+	struct node_numbers next;
+
+	*all = (struct all_numbers){.count = 0};
+	while (masters_read_numbers(masters, all->count, &next)) {
+		struct node_numbers *grown = realloc(all->of, (all->count + 1) * sizeof *grown);
+
+		if (!grown)
+			return -1;
+		all->of = grown;
+		all->of[all->count++] = next;
+	}
+	return 0;
 }
 
-static int add_late(struct buffer *out, const struct keeper_stats *stats)
+static uint64_t value_of(const struct node_numbers *numbers, const struct number *number)
+{
+	const char *at = (const char *)numbers + number->at;
+
+	return number->type == FLAG ? (uint64_t) * (const int *)(const void *)at : *(const uint64_t *)(const void *)at;
+}
+
+static int add_number(struct buffer *out, const struct all_numbers *all, const struct number *number)
 {
 	char whole[METRIC_NAME_MAX];
+	int bad =
+	    metric_head(out, whole, prefix, number->name, number->type == COUNTER ? "counter" : "gauge", number->help);
+
+	for (size_t i = 0; i < all->count; i++)
+		bad |= buffer_format(out, "%s{", whole) || metric_label(out, "node", all->of[i].place) ||
+		       buffer_format(out, "} %" PRIu64 "\n", value_of(&all->of[i], number));
+	return bad;
+}
+
+static int add_late_of(struct buffer *out, const char *whole, const struct node_numbers *numbers)
+{
+	const struct keeper_stats *stats = &numbers->keeper;
 	uint64_t sum = 0;
-	int bad = metric_head(out, whole, prefix, "lateness-seconds", "histogram",
-	    "By how much, at most, keys expired after their deadlines.");
+	int bad = 0;
 
 	for (int i = 0; i < KEEPER_BUCKETS; i++) {
 		sum += stats->late[i];
-		bad |= buffer_format(out, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", whole, keeper_bounds[i] / 1e6, sum);
+		bad |= buffer_format(out, "%s_bucket{", whole) || metric_label(out, "node", numbers->place) ||
+		       buffer_format(out, ",le=\"%g\"} %" PRIu64 "\n", keeper_bounds[i] / 1e6, sum);
 	}
-	return bad | buffer_format(out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_sum %.6f\n%s_count %" PRIu64 "\n",
-	                 whole, stats->told, whole, (double)stats->late_ns / 1e9, whole, stats->told);
+	bad |= buffer_format(out, "%s_bucket{", whole) || metric_label(out, "node", numbers->place) ||
+	       buffer_format(out, ",le=\"+Inf\"} %" PRIu64 "\n%s_sum{", stats->told, whole) ||
+	       metric_label(out, "node", numbers->place) ||
+	       buffer_format(out, "} %.6f\n%s_count{", (double)stats->late_ns / 1e9, whole) ||
+	       metric_label(out, "node", numbers->place) || buffer_format(out, "} %" PRIu64 "\n", stats->told);
+	return bad;
 }
 
-static int add_keys(struct buffer *out, const struct keeper_stats *stats)
+static int add_late(struct buffer *out, const struct all_numbers *all)
 {
-	return add(out, "exact", 0, "1: all keys with a deadline are known. 0: it catches up.",
-	           (uint64_t)stats->is_exact) ||
-	       add(out, "known", 0, "Keys with a deadline.", stats->known) ||
-	       add(out, "known-bytes", 0, "Memory that they take here.", stats->bytes) ||
-	       add(out, "due", 1, "Keys asked for at their deadline or after it.", stats->due) ||
-	       add(out, "told", 1, "Of these, keys that had expired then.", stats->told) ||
-	       add(out, "later", 1, "And keys that had a later deadline by then.", stats->later) ||
-	       add(out, "heard", 1, "Changes of keys that Redis told.", stats->heard) ||
-	       add(out, "looked-up", 1, "Keys whose deadline was asked for.", stats->looks) ||
-	       add(out, "passes", 1, "Passes through all keys that have begun.", stats->passes) ||
-	       add(out, "clock-steps", 1, "Steps of Redis's clock.", stats->steps) ||
-	       add(out, "too-long", 1, "Keys too long to be kept.", stats->too_long) ||
-	       add(out, "refused", 1, "Keys that its rights do not cover.", stats->refused) || add_late(out, stats);
-}
+	char whole[METRIC_NAME_MAX];
+	int bad = metric_head(out, whole, prefix, "lateness-seconds", "histogram",
+	    "By how much, at most, keys expired after their deadlines.");
 
-static int add_waiting(struct buffer *out, const struct node_numbers *numbers)
-{
-	return add(out, "waiting", 0, "Keys that wait to be looked up.", numbers->waiting) ||
-	       add(out, "waiting-bytes", 0, "Memory that they take.", numbers->waiting_bytes);
+	for (size_t i = 0; i < all->count; i++)
+		bad |= add_late_of(out, whole, &all->of[i]);
+	return bad;
 }
 
 static enum MHD_Result serve_metrics(const struct site_request *request)
 {
 	const struct expirer *expirer = request->context;
-	struct node_numbers numbers;
+	struct all_numbers all;
 	struct buffer out = {0};
+	int bad = read_all(expirer->masters, &all) ||
+	          site_metrics(&expirer->site, time_now(CLOCK_MONOTONIC) - expirer->started, &out);
 
-	node_read_numbers(expirer->node, &numbers);
-	if (site_metrics(&expirer->site, time_now(CLOCK_MONOTONIC) - expirer->started, &out) ||
-	    add_keys(&out, &numbers.keeper) || add_waiting(&out, &numbers)) {
+	for (size_t i = 0; i < sizeof numbers_of_node / sizeof *numbers_of_node && !bad; i++)
+		bad = add_number(&out, &all, &numbers_of_node[i]);
+	bad = bad || add_late(&out, &all);
+	free(all.of);
+	if (bad) {
 		buffer_free(&out);
 		return reply_text(request->client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(WW_ENOMEM));
 	}
@@ -72,14 +133,18 @@ static void add_health(void *context, struct health *health)
 {
 	const struct expirer *expirer = context;
 	struct node_numbers numbers;
+	char text[400];
 
 	health_states(health);
-	node_read_numbers(expirer->node, &numbers);
-	if (numbers.keeper.is_exact || state_is("behind"))
-		return;
-	health->stops |= STATE_STOPS_READING;
-	health_reason(
-	    health, "catching up: it goes through all keys, and those that it has not found yet may end late");
+	for (size_t i = 0; masters_read_numbers(expirer->masters, i, &numbers); i++) {
+		if (numbers.keeper.is_exact || numbers.is_behind)
+			continue;
+		health->stops |= STATE_STOPS_READING;
+		(void)snprintf(text, sizeof text,
+		    "catching up: it goes through all keys at %s, and those that it has not found yet may end late",
+		    numbers.place);
+		health_reason(health, text);
+	}
 }
 
 static const struct site_route routes[] = {{"/metrics", SITE_ALL, serve_metrics}};

@@ -1,4 +1,4 @@
-/* Makes the loop and the node, runs the loop, and takes both down again. */
+/* Makes the loop and the masters, runs the loop, and takes both down again. */
 #include <signal.h>
 #include <stdlib.h>
 
@@ -90,8 +90,8 @@ static int start(struct expirer *expirer)
 	certificate_start(&expirer->certificate, &settings->tls, settings->certificate);
 	if (start_loop(expirer) != 0)
 		return -1;
-	expirer->node = node_start(&settings->node);
-	if (!expirer->node || numbers_start(expirer) != 0)
+	expirer->masters = masters_start(&settings->masters);
+	if (!expirer->masters || numbers_start(expirer) != 0)
 		return -1;
 	notify_start(&expirer->loop, &expirer->watchdog);
 	return 0;
@@ -109,7 +109,7 @@ int expirer_run(const struct expirer_settings *settings)
 		(void)uv_run(&expirer->loop, UV_RUN_DEFAULT);
 		status = 0;
 	}
-	node_stop(expirer->node);
+	masters_stop(expirer->masters);
 	state_finish();
 	(void)uv_loop_close(&expirer->loop);
 	certificate_stop(&expirer->certificate);

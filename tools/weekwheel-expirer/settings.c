@@ -1,7 +1,6 @@
 /* The table of weekwheel-expirer's own options. */
 #include "tools/weekwheel-expirer/settings.h"
 
-#include "lib/redis/link/line.h"
 #include "tools/common/message.h"
 
 #define AT(member) SETTING_AT(expirer_settings, member)
@@ -9,26 +8,29 @@
 static int read_redis(void *to, const struct given *given)
 {
 	struct expirer_settings *settings = to;
-	char place[REDIS_LINE_PLACE];
+	struct redis_url url;
 	const char *why;
-	unsigned db;
 
-	settings->node.url = given->value;
+	settings->masters.node.url = given->value;
 	/* The url may have a password, which no message shows. */
-	return ww_redis_line_read(given->value, place, &db, &why) ? message_error("URL: %s", why) : 0;
+	return ww_redis_url_parse(&url, given->value, &why) ? message_error("URL: %s", why) : 0;
 }
 
 static const struct setting table[] = {
     {'r', "redis", "URL", "where Redis is: the same as URL without --redis", .read = read_redis},
-    {0, "user", "NAME", "log in as this user of its access control list", NULL, SETTING_TEXT, AT(node.user),
+    {0, "user", "NAME", "log in as this user of its access control list", NULL, SETTING_TEXT, AT(masters.node.user),
         .needs = "password-file"},
     {0, "password-file", "FILE", "log in with the password in the first line of this file", NULL, SETTING_SECRET,
-        AT(node.password)},
+        AT(masters.node.password)},
+    {0, "sentinel-user", "NAME", "log in to the Sentinels as this user", NULL, SETTING_TEXT, AT(masters.sentinel_user),
+        .needs = "sentinel-password-file"},
+    {0, "sentinel-password-file", "FILE", "log in to the Sentinels with the password in the first line of this file",
+        NULL, SETTING_SECRET, AT(masters.sentinel_password)},
     {'m', "match", "PATTERN", "only keys that match, such as 'sess:*', as SCAN has patterns", NULL, SETTING_TEXT,
-        AT(node.match)},
+        AT(masters.node.match)},
     {0, "only-later", NULL,
         "deadlines only move on, as those of sessions do: a change of a known key\ncosts nothing, and at its old deadline the new one is looked up",
-        NULL, SETTING_FLAG, AT(node.only_later)},
+        NULL, SETTING_FLAG, AT(masters.node.only_later)},
 };
 
 static const struct setting here[] = {
@@ -43,14 +45,18 @@ static int check(void *of)
 {
 	const struct expirer_settings *settings = of;
 
-	return settings->node.url ? 0 : message_error("URL: expected where Redis is, such as redis://127.0.0.1:6379");
+	return settings->masters.node.url
+	           ? 0
+	           : message_error("URL: expected where Redis is, such as redis://127.0.0.1:6379");
 }
 
 static const struct settings_server server = {
     .usage = "Usage: weekwheel-expirer [OPTION]... URL\n"
              "\n"
              "Let the keys of a Redis expire when they should: ask for each in the millisecond after its deadline.\n"
-             "URL: redis://[USER[:PASSWORD]@]HOST[:PORT][/DB], rediss:// with TLS, or unix:///PATH[?db=DB]\n",
+             "URL: redis://[USER[:PASSWORD]@]HOST[:PORT][/DB], rediss:// with TLS, or unix:///PATH[?db=DB]\n"
+             "Cluster: redis:// with some of its nodes, HOST[:PORT][,HOST[:PORT]]...\n"
+             "Sentinel: redis+sentinel://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]].../NAME[/DB]\n",
     .example = "Example, with health and metrics over HTTP:\n"
                "  weekwheel-expirer --match 'sess:*' --http 127.0.0.1:6382 redis://127.0.0.1:6379 &\n",
     .option = "--match 'sess:*'",

@@ -4,11 +4,11 @@
 /* The settings of the expirer, from the command line and a configuration file. */
 
 #include "tools/service/settings/settings.h"
-#include "tools/weekwheel-expirer/node/node.h"
+#include "tools/weekwheel-expirer/masters/masters.h"
 
 struct expirer_settings {
 	SERVICE_SETTINGS;
-	struct node_config node;
+	struct masters_config masters;
 };
 
 /* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program ends now. */

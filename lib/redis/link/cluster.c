@@ -47,7 +47,7 @@ unsigned ww_redis_link_slot(const char *key, size_t length)
 
 static int is_away(const struct redis_node *node)
 {
-	return node->failures > 0 || node->pause.count > 0;
+	return node->failures > 0 || node->pause.count > 0 || node->is_doubted;
 }
 
 static struct redis_node *any_node_locked(struct redis_link *link)
@@ -275,6 +275,44 @@ void ww_redis_cluster_refresh(struct redis_link *link, uint64_t deadline)
 	pthread_mutex_unlock(&link->lock);
 }
 
+/* ---- For others */
+
+static void copy_map_locked(const struct redis_link *link, struct redis_map *map)
+{
+	uint16_t places[REDIS_NODES_MAX];
+
+	map->count = 0;
+	for (uint32_t i = 0; i < link->count; i++) {
+		places[i] = map->count;
+		if (link->nodes[i]->has_slots)
+			map->nodes[map->count++] = link->nodes[i]->address;
+	}
+	for (unsigned slot = 0; slot < REDIS_SLOTS; slot++)
+		map->slots[slot] = link->slots[slot] ? places[link->slots[slot]->index] : UINT16_MAX;
+}
+
+int ww_redis_link_map(struct redis_link *link, struct redis_map *map,
+    int (*is_doubted)(const struct redis_address *address, void *context), void *context)
+{
+	int error;
+
+	if (!link->slots)
+		return WW_EINVAL;
+	pthread_mutex_lock(&link->lock);
+	for (uint32_t i = 0; i < link->count; i++)
+		link->nodes[i]->is_doubted = is_doubted && is_doubted(&link->nodes[i]->address, context);
+	pthread_mutex_unlock(&link->lock);
+	error = refresh(link, time_now(CLOCK_MONOTONIC) + link->config.timeout);
+	if (error)
+		return error;
+	pthread_mutex_lock(&link->lock);
+	copy_map_locked(link, map);
+	pthread_mutex_unlock(&link->lock);
+	return WW_OK;
+}
+
+/* ---- Beginning */
+
 static int begin_cluster(struct redis_link *link, uint64_t deadline)
 {
 	int error;
@@ -299,6 +337,8 @@ int ww_redis_cluster_discover(struct redis_link *link, uint64_t deadline)
 	int error = WW_EIO;
 	int is_cluster;
 
+	if (link->config.is_cluster)
+		return begin_cluster(link, deadline);
 	for (uint32_t i = 0; i < seeds && error; i++)
 		error = ask(link, link->nodes[i], deadline, "INFO cluster", &info);
 	if (error)

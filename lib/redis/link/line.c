@@ -15,38 +15,6 @@ struct redis_line {
 
 /* ---- Opening */
 
-int ww_redis_line_read(const char *text, char place[REDIS_LINE_PLACE], unsigned *db, const char **why)
-{
-	struct redis_url url;
-	int error = ww_redis_url_parse(&url, text, why);
-
-	if (error)
-		return error;
-	if (url.count != 1) {
-		*why = "The url names several hosts: give one.";
-		return WW_EINVAL;
-	}
-	*db = url.db;
-	(void)snprintf(place, REDIS_LINE_PLACE,
-	    url.hosts->port == 0                   ? "%s"
-	    : strchr(url.hosts->host, ':') != NULL ? "[%s]:%u"
-	                                           : "%s:%u",
-	    url.hosts->host, url.hosts->port);
-	return WW_OK;
-}
-
-static int fits(char *to, size_t size, const char *from, char why[REDIS_LINE_WHY])
-{
-	if (!from)
-		return WW_OK;
-	if (strlen(from) >= size) {
-		(void)snprintf(why, REDIS_LINE_WHY, "the user or the password has more than %zu bytes", size - 1);
-		return WW_EINVAL;
-	}
-	memcpy(to, from, strlen(from) + 1);
-	return WW_OK;
-}
-
 static int read_config(struct redis_line *line, const struct redis_line_config *config, char why[REDIS_LINE_WHY])
 {
 	const char *wrong;
@@ -56,9 +24,16 @@ static int read_config(struct redis_line *line, const struct redis_line_config *
 		(void)snprintf(why, REDIS_LINE_WHY, "%s", wrong);
 		return error;
 	}
-	error = fits(line->url.user, sizeof line->url.user, config->user, why);
-	error = error ? error : fits(line->url.password, sizeof line->url.password, config->password, why);
-	line->url.has_password |= config->password != NULL;
+	if (config->address)
+		*line->url.hosts = *config->address;
+	if (config->is_sentinel) {
+		line->url.has_password = 0;
+		line->url.user[0] = line->url.password[0] = '\0';
+		line->url.db = 0;
+	}
+	error = ww_redis_url_login(&line->url, config->user, config->password);
+	if (error)
+		(void)snprintf(why, REDIS_LINE_WHY, "the user or the password is too long");
 	return error;
 }
 

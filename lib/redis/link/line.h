@@ -17,23 +17,20 @@
 #include "weekwheel/allocator.h"
 
 struct redis_line;
-struct redisReply; /* of hiredis/hiredis.h */
+struct redis_address; /* of url.h */
+struct redisReply;    /* of hiredis/hiredis.h */
 
-enum { REDIS_LINE_PLACE = 300, REDIS_LINE_WHY = 700 };
+enum { REDIS_LINE_WHY = 700 };
 
 struct redis_line_config {
-	const char *url;                      /* of one server: see url.h */
+	const char *url;                      /* see url.h */
+	const struct redis_address *address;  /* of a server that another has named; NULL: the url's first */
+	int is_sentinel;                      /* it gets neither the url's user and password nor a database */
 	const char *user;                     /* NULL: the url's */
 	const char *password;                 /* NULL: the url's */
 	size_t reply_max;                     /* bytes of memory that one reply may take */
 	const struct ww_allocator *allocator; /* of the line and its replies; hiredis uses malloc */
 };
-
-/*
- * Read a url. Write its host and port, or its socket, to place, and its database to *db. Errors: WW_EINVAL: *why is a
- * constant sentence that says what is wrong and never contains the password.
- */
-int ww_redis_line_read(const char *url, char place[REDIS_LINE_PLACE], unsigned *db, const char **why);
 
 /*
  * Connect, log in and choose the database, until `deadline` of CLOCK_MONOTONIC at the latest; a host's name takes as

@@ -90,11 +90,22 @@ static int check(const struct redis_link_config *config)
 	return config->timeout > UINT64_MAX / 4 || config->backoff_max > UINT64_MAX / 4 ? WW_EINVAL : WW_OK;
 }
 
+static int read_url(struct redis_url *parts, const char *url, const char **why)
+{
+	int error = ww_redis_url_parse(parts, url, why);
+
+	if (error || !parts->master[0])
+		return error;
+	*why =
+	    "Jobs are kept in a Redis that the url names itself: give the master's address instead of its Sentinels'.";
+	return WW_EINVAL;
+}
+
 int ww_redis_link_check_url(const char *url, const char **why)
 {
 	struct redis_url parts;
 
-	return ww_redis_url_parse(&parts, url, why);
+	return read_url(&parts, url, why);
 }
 
 static int begin_tls(struct redis_link *link)
@@ -122,7 +133,10 @@ int ww_redis_link_open(struct redis_link **link, const struct redis_link_config 
 	made->config = *config;
 	made->config.url = NULL;
 	made->random = time_now(CLOCK_MONOTONIC) ^ (uint64_t)(uintptr_t)made;
-	error = ww_redis_url_parse(&made->url, config->url, &why);
+	made->config.user = made->config.password = NULL;
+	why = "The user or the password is too long.";
+	error = read_url(&made->url, config->url, &why);
+	error = error ? error : ww_redis_url_login(&made->url, config->user, config->password);
 	if (error)
 		ww_redis_link_say(made, "%s", why);
 	error = error ? error : make_locks(made);

@@ -3,7 +3,7 @@
 
 /*
  * The link to Redis: connections to one server or a cluster, and the calls that go over them. Code outside the link
- * includes this header or line.h, a single connection.
+ * includes this header, line.h, a single connection, or url.h.
  *
  * A run takes any number of calls. It groups them by the node that has their key, sends to all nodes, and only then
  * reads replies: a run takes one round trip, however many calls and nodes it has. The link itself handles a node that
@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/redis/link/url.h"
 #include "weekwheel/allocator.h"
 
 struct redis_link;
@@ -60,9 +61,14 @@ struct redis_call {
 };
 
 #define REDIS_ARGS_MAX (1000 * 1000)
+#define REDIS_SLOTS 16384
+#define REDIS_NODES_MAX 1024
 
 struct redis_link_config {
 	const char *url;                      /* copied */
+	const char *user;                     /* copied; NULL: the url's */
+	const char *password;                 /* copied; NULL: the url's */
+	int is_cluster;                       /* it is known to be one; 0: Redis is asked, with INFO */
 	uint64_t timeout;                     /* ns, of a run with all its repetitions */
 	uint64_t backoff_max;                 /* ns, between attempts to reach a lost server */
 	unsigned connections;                 /* at most, to one node; 1 or more */
@@ -164,6 +170,21 @@ struct redis_link_stats {
 };
 
 void ww_redis_link_stats(struct redis_link *link, struct redis_link_stats *stats);
+
+/* Which node serves which slot of a cluster. */
+struct redis_map {
+	uint16_t count; /* of nodes that serve some */
+	struct redis_address nodes[REDIS_NODES_MAX];
+	uint16_t slots[REDIS_SLOTS]; /* the place in `nodes`, or UINT16_MAX: nobody */
+};
+
+/*
+ * Ask a node for the map of slots now, and copy it. A node about which is_doubted, if any, returns 1 is asked after the
+ * others: cut off from them, it would still name itself. is_doubted may not use the link.
+ * Errors: WW_EINVAL: this is no cluster. As ww_redis_link_run, when all nodes fail.
+ */
+int ww_redis_link_map(struct redis_link *link, struct redis_map *map,
+    int (*is_doubted)(const struct redis_address *address, void *context), void *context);
 
 /* The slot of a key in a cluster, 0 to 16383. Pure. */
 unsigned ww_redis_link_slot(const char *key, size_t length);

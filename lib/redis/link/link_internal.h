@@ -37,14 +37,9 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-#define REDIS_SLOTS 16384
 #define REDIS_MOVING_MAX 64
 #define REDIS_OWES_NOTHING UINT64_MAX
-#define REDIS_NODES_MAX 1024
 #define REDIS_SENTENCE_MAX 1024
-
-/* "host:port", for sentences. */
-#define REDIS_PLACE_MAX (REDIS_HOST_MAX + 16)
 
 /*
  * Setting aside. A node that answers "later" (LOADING, NOREPLICAS, ...), or is silent while others are not, is set aside
@@ -87,6 +82,7 @@ struct redis_node {
 	int error;           /* of the last failure */
 	int is_lost;         /* and that was reported */
 	int has_slots;       /* or is the single server */
+	int is_doubted;      /* its map is read last */
 	unsigned cuts;       /* ears lost soon after they were opened, in a row */
 	uint64_t hear_at;    /* by the link's clock: no ear opens before */
 };

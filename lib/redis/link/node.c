@@ -50,11 +50,7 @@ struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char
 	*node = (struct redis_node){.index = link->count, .address.port = port};
 	TAILQ_INIT(&node->busy);
 	memcpy(node->address.host, host, length);
-	if (port == 0)
-		memcpy(node->place, host, length);
-	else
-		(void)snprintf(node->place, sizeof node->place, memchr(host, ':', length) ? "[%s]:%u" : "%s:%u",
-		    node->address.host, port);
+	ww_redis_address_write(&node->address, node->place);
 	link->nodes[link->count++] = node;
 	return node;
 }

@@ -2,11 +2,12 @@
 #include "lib/redis/link/url.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "weekwheel/error.h"
 
-enum { PORT = 6379, SOCKET_PATH_MAX = 107 };
+enum { PORT = 6379, SENTINEL_PORT = 26379, SOCKET_PATH_MAX = 107 };
 
 struct part {
 	const char *at;
@@ -129,7 +130,7 @@ static int copy_host(struct redis_address *address, struct part host, int is_ipv
 }
 
 /* host, host:port, [address] or [address]:port */
-static int read_host(struct redis_address *address, struct part part, const char **why)
+static int read_host(struct redis_address *address, struct part part, unsigned port_else, const char **why)
 {
 	struct part host = part;
 	struct part port = {NULL, 0};
@@ -155,7 +156,7 @@ static int read_host(struct redis_address *address, struct part part, const char
 	}
 	if (error)
 		return error;
-	address->port = PORT;
+	address->port = port_else;
 	if (end == part.at + part.length)
 		return WW_OK;
 	port = (struct part){end + 1, part.length - (size_t)(end + 1 - part.at)};
@@ -165,7 +166,7 @@ static int read_host(struct redis_address *address, struct part part, const char
 	return WW_OK;
 }
 
-static int read_hosts(struct redis_url *url, struct part part, const char **why)
+static int read_hosts(struct redis_url *url, struct part part, unsigned port, const char **why)
 {
 	for (;;) {
 		const char *comma = memchr(part.at, ',', part.length);
@@ -173,7 +174,7 @@ static int read_hosts(struct redis_url *url, struct part part, const char **why)
 		int error;
 		if (url->count == REDIS_HOSTS_MAX)
 			return refuse(why, "The url has too many hosts: some of a cluster's nodes are enough.");
-		error = read_host(&url->hosts[url->count++], host, why);
+		error = read_host(&url->hosts[url->count++], host, port, why);
 		if (error || !comma)
 			return error;
 		part.length -= host.length + 1;
@@ -207,7 +208,20 @@ static int read_files(struct redis_url *url, const char *text, const char **why)
 	return error;
 }
 
-static int parse_tcp(struct redis_url *url, const char *text, const char **why)
+/* What stands between the hosts and the database: /name */
+static int read_master(struct redis_url *url, const char **rest, const char **why)
+{
+	struct part name = {*rest + (**rest == '/'), 0};
+
+	name.length = strcspn(name.at, "/?");
+	*rest = name.at + name.length;
+	if (name.length == 0)
+		return refuse(why,
+		    "After the Sentinels of the url stands a slash and the name of the master, such as /mymaster.");
+	return decode(name, url->master, sizeof url->master, why);
+}
+
+static int parse_tcp(struct redis_url *url, const char *text, int is_sentinel, const char **why)
 {
 	const char *query = url->is_tls ? strchr(text, '?') : NULL;
 	size_t length = query ? (size_t)(query - text) : strlen(text);
@@ -222,7 +236,9 @@ static int parse_tcp(struct redis_url *url, const char *text, const char **why)
 	if (!error)
 		error = read_user(url, &part, why);
 	if (!error)
-		error = read_hosts(url, part, why);
+		error = read_hosts(url, part, is_sentinel ? SENTINEL_PORT : PORT, why);
+	if (!error && is_sentinel)
+		error = read_master(url, &rest, why);
 	if (error || (size_t)(rest - text) + 1 >= length)
 		return error;
 	return read_db(url, (struct part){rest + 1, length - (size_t)(rest - text) - 1}, why);
@@ -251,6 +267,13 @@ static int parse_unix(struct redis_url *url, const char *text, const char **why)
 
 int ww_redis_url_parse(struct redis_url *url, const char *text, const char **why)
 {
+	static const struct {
+		const char *begins;
+		int is_tls;
+		int is_sentinel;
+	} schemes[] = {
+	    {"redis://", 0, 0}, {"rediss://", 1, 0}, {"redis+sentinel://", 0, 1}, {"rediss+sentinel://", 1, 1}};
+
 	*url = (struct redis_url){.count = 0};
 	if (!text)
 		return refuse(why, "No url is given: name one such as redis://localhost.");
@@ -259,12 +282,44 @@ int ww_redis_url_parse(struct redis_url *url, const char *text, const char **why
 			return refuse(why,
 			    "The url has a space or a control character; write those of a password as %20 and the like.");
 	}
-	if (strncmp(text, "redis://", 8) == 0)
-		return parse_tcp(url, text + 8, why);
 	if (strncmp(text, "unix://", 7) == 0)
 		return parse_unix(url, text + 7, why);
-	url->is_tls = strncmp(text, "rediss://", 9) == 0;
-	if (url->is_tls)
-		return parse_tcp(url, text + 9, why);
+	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+		size_t length = strlen(schemes[i].begins);
+		if (strncmp(text, schemes[i].begins, length) != 0)
+			continue;
+		url->is_tls = schemes[i].is_tls;
+		return parse_tcp(url, text + length, schemes[i].is_sentinel, why);
+	}
 	return refuse(why, "The url of Redis begins with redis://, rediss:// or unix://.");
+}
+
+/* ---- Beside the text */
+
+static int fits(char *to, size_t size, const char *from)
+{
+	if (!from)
+		return WW_OK;
+	if (strlen(from) >= size)
+		return WW_EINVAL;
+	memcpy(to, from, strlen(from) + 1);
+	return WW_OK;
+}
+
+int ww_redis_url_login(struct redis_url *url, const char *user, const char *password)
+{
+	int error = fits(url->user, sizeof url->user, user);
+
+	error = error ? error : fits(url->password, sizeof url->password, password);
+	url->has_password |= password != NULL;
+	return error;
+}
+
+void ww_redis_address_write(const struct redis_address *address, char place[REDIS_PLACE_MAX])
+{
+	(void)snprintf(place, REDIS_PLACE_MAX,
+	    address->port == 0                   ? "%s"
+	    : strchr(address->host, ':') != NULL ? "[%s]:%u"
+	                                         : "%s:%u",
+	    address->host, address->port);
 }

@@ -13,6 +13,7 @@ import unittest
 
 from expirer import EXPIRER, Ends, Expirer, Lazy
 from harness import ROOT, Case, Redis, check, close_listener, equal, free_port, lack, main, matches, run, until
+from masters import Sentinel
 from sessiond import Client, encoded
 
 KEYS, OTHERS = 1000, 20_000
@@ -314,11 +315,16 @@ class Refused(Case):
         listener = old_redis()
         self.refused(f"redis://127.0.0.1:{listener.getsockname()[1]}", "a Redis from version 6 on is needed")
         close_listener(listener)
-        with Redis("--cluster-enabled", "yes") as node:
-            self.refused(node.url, "a node of a cluster, which this version does not serve")
+        with Redis() as node:
+            self.refused(f"redis://127.0.0.1:{free_port()},127.0.0.1:{node.port}", "names several hosts, but .* no node of a cluster")
+            self.refused(f"redis+sentinel://127.0.0.1:{node.port}/m", "no Sentinel: for a Redis write redis://")
+            sentinel = Sentinel(node)
+        with sentinel:
+            self.refused(f"redis://127.0.0.1:{sentinel.port}", "is a Sentinel: write redis.sentinel://")
+            self.refused(sentinel.url + "y", 'knows no master "my": SENTINEL MASTERS')
 
     def test_wrong_options(self):
-        for words, pattern in ((["http://a"], "begins with redis://"), (["redis://a,b"], "several hosts"), ([], "URL: expected"),
+        for words, pattern in ((["http://a"], "begins with redis://"), (["redis+sentinel://a"], "the name of the master"), ([], "URL: expected"),
                                (["redis://a", "redis://b"], "is given already"), (["--user", "a", "redis://a"], "--password-file"),
                                (["--listen", "127.0.0.1:0", "redis://a"], "listen")):
             matches(pattern, run(2, EXPIRER, *words).err)

@@ -1,24 +1,20 @@
-/* One Redis, and the thread that keeps its deadlines: see node.h. */
-#include "tools/weekwheel-expirer/node/node.h"
+/* A master, and the thread that keeps its deadlines: see node.h. */
+#include "tools/weekwheel-expirer/node/node_internal.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <hiredis/hiredis.h>
 
-#include "lib/base/time.h"
+#include "lib/redis/link/link.h"
 #include "tools/common/message.h"
 #include "tools/service/state/state.h"
-#include "tools/weekwheel-expirer/node/talk.h"
 #include "weekwheel/error.h"
-
-#define MS UINT64_C(1000000)
 
 /* Silence, in ns: after the first the ear is pinged and a state begins, after the second the connections are lost. */
 enum { QUIET_MS = 1000, LOST_MS = 10000 };
@@ -26,37 +22,12 @@ enum { QUIET_MS = 1000, LOST_MS = 10000 };
 enum { BEHIND_MS = 1000 };
 /* Flushes begin a pass once in this time. */
 enum { FLUSH_MS = 1000 };
-/* A smaller step of Redis's clock is slewing, which no one has to hear of. */
-enum { STEP_MS = 50 };
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 2000 };
+/* New slots begin a pass when none has come for the first time, at the latest after the second. */
+enum { SLOTS_MS = 1000, SLOTS_MOST_MS = 10000 };
+/* Where others may take over, a node that comes back is soon tried again. */
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 2000, BACKOFF_SOON_MS = 500 };
 /* Bytes of keys that wait. Beyond them the ear is not read, and Redis cuts it off if that goes on. */
 static const size_t waiting_most = (size_t)64 << 20;
-
-struct expirer_node {
-	struct node_config config;
-	char place[REDIS_LINE_PLACE];
-	unsigned db;
-	struct talk talk;
-	struct keeper keeper;
-	int is_awaited;     /* the log tells when it is exact */
-	int is_appended;    /* something is to be sent at once */
-	int is_flushed;     /* a pass is to begin */
-	int is_behind;      /* the oldest change has waited for too long */
-	uint64_t marked;    /* how many keys had begun to wait */
-	uint64_t marked_at; /* at that time */
-	uint64_t began;     /* the pass */
-	uint64_t heard[2];  /* when something came at the line, and at the ear */
-	uint64_t pinged;    /* when the ear was; 0: it owes no answer */
-	pthread_t thread;
-	int wake; /* an eventfd that ends the thread */
-	pthread_mutex_t lock;
-	struct node_numbers shown; /* under the lock */
-};
-
-static uint64_t now_ns(void)
-{
-	return time_now(CLOCK_MONOTONIC);
-}
 
 static int append(void *context, size_t argc, const char *const *argv, const size_t *lengths)
 {
@@ -64,52 +35,6 @@ static int append(void *context, size_t argc, const char *const *argv, const siz
 
 	node->is_appended = 1;
 	return ww_redis_line_append(node->talk.line, argc, argv, lengths);
-}
-
-/* ---- What the log says */
-
-static void say_lost(const struct expirer_node *node, const char *why)
-{
-	state_begin("redis", STATE_STOPS_READING,
-	    "Redis at %s is lost: %s. Until it is back, nobody asks for keys at their deadlines.", node->place, why);
-}
-
-static void say_exact(struct expirer_node *node)
-{
-	if (!node->is_awaited || !node->keeper.is_exact)
-		return;
-	node->is_awaited = 0;
-	message_info("Exact from now on: %zu keys have a deadline, found in %.1f s.",
-	    deadlines_count(node->keeper.deadlines), (double)(now_ns() - node->began) / 1e9);
-}
-
-static void say_step(struct expirer_node *node)
-{
-	int64_t step = node->keeper.step_ns;
-
-	node->keeper.step_ns = 0;
-	if (step > STEP_MS * (int64_t)MS || step < -STEP_MS * (int64_t)MS)
-		message_warning("The clock of Redis at %s was stepped by %+.3f s. It is followed.", node->place,
-		    (double)step / 1e9);
-}
-
-static void show(struct expirer_node *node)
-{
-	const struct waiting *waiting = &node->keeper.waiting;
-
-	pthread_mutex_lock(&node->lock);
-	keeper_read_stats(&node->keeper, &node->shown.keeper);
-	node->shown.keeper.is_exact &= !node->is_behind;
-	node->shown.waiting = waiting->added - waiting->dropped;
-	node->shown.waiting_bytes = waiting->end - waiting->head;
-	pthread_mutex_unlock(&node->lock);
-}
-
-void node_read_numbers(struct expirer_node *node, struct node_numbers *numbers)
-{
-	pthread_mutex_lock(&node->lock);
-	*numbers = node->shown;
-	pthread_mutex_unlock(&node->lock);
 }
 
 /* ---- Replies. NULL: all is well, otherwise why the connections are of no use */
@@ -130,7 +55,8 @@ static const char *take_line(struct expirer_node *node)
 		else if (keeper_reply(&node->keeper, reply, node->heard[0]) != 0)
 			why = "its answer makes no sense, or there is no memory";
 		else if (!node->keeper.is_master)
-			why = "it is a replica now: give the address of the master";
+			why = node->config.kind == NODE_ALONE ? "it is a replica now: give the address of the master"
+			                                      : "it is a replica now";
 		ww_redis_line_free(reply);
 	}
 	return why;
@@ -139,7 +65,7 @@ static const char *take_line(struct expirer_node *node)
 static void hear_flush(struct expirer_node *node)
 {
 	node->is_flushed = 1;
-	state_seen("flush",
+	state_seen(node_state(node, "flush"),
 	    "A database was flushed at %s: the keys of database %u are gone through again, at most once a second.",
 	    node->place, node->db);
 }
@@ -174,7 +100,7 @@ static void watch_waiting(struct expirer_node *node, uint64_t now)
 
 	if (waiting->dropped < node->marked && is_late && !node->is_behind) {
 		node->is_behind = 1;
-		state_begin("behind", STATE_STOPS_READING,
+		state_begin(node_state(node, "behind"), STATE_STOPS_READING,
 		    "The oldest change of a key at %s has waited for a second to be looked up. Changed keys may end late.",
 		    node->place);
 	}
@@ -182,19 +108,38 @@ static void watch_waiting(struct expirer_node *node, uint64_t now)
 		return;
 	if (node->is_behind && (!is_late || waiting_is_empty(waiting))) {
 		node->is_behind = 0;
-		state_end("behind", "Changes of keys at %s are looked up in time again.", node->place);
+		state_end(
+		    node_state(node, "behind"), "Changes of keys at %s are looked up in time again.", node->place);
 	}
 	node->marked = waiting->added;
 	node->marked_at = now;
 }
 
-static void follow_flush(struct expirer_node *node, uint64_t now)
+static void begin_pass(struct expirer_node *node, uint64_t now)
 {
-	if (!node->is_flushed || now - node->began < FLUSH_MS * MS)
-		return;
 	node->is_flushed = 0;
+	node->gained = 0;
 	node->began = now;
 	keeper_pass(&node->keeper);
+}
+
+static void follow_flush(struct expirer_node *node, uint64_t now)
+{
+	if (node->is_flushed && now - node->began >= FLUSH_MS * MS)
+		begin_pass(node, now);
+}
+
+/* Redis reports each key that a slot brings along. A pass finds what came in a way that it does not report. */
+static void follow_slots(struct expirer_node *node, uint64_t now)
+{
+	if (node->keeper.is_misled && node->config.doubt)
+		node->config.doubt(node->config.context);
+	node->keeper.is_misled = 0;
+	if (!node->gained || (now - node->gained_last < SLOTS_MS * MS && now - node->gained < SLOTS_MOST_MS * MS))
+		return;
+	state_seen(node_state(node, "slots"), "Slots came to %s: its keys are gone through again.", node->place);
+	node->is_awaited = 1;
+	begin_pass(node, now);
 }
 
 /* Whether the ear is left unread. */
@@ -216,20 +161,109 @@ static const char *keep_alive(struct expirer_node *node, uint64_t now)
 	if (silent > LOST_MS * MS)
 		return "it does not answer";
 	if (silent > QUIET_MS * MS)
-		state_begin("silent", STATE_STOPS_READING,
+		state_begin(node_state(node, "silent"), STATE_STOPS_READING,
 		    "Redis at %s has been silent for a second. Keys that end meanwhile are asked for when it answers.",
 		    node->place);
 	else
-		state_end("silent", "Redis at %s answers again.", node->place);
+		state_end(node_state(node, "silent"), "Redis at %s answers again.", node->place);
 	if (node->pinged || now - node->heard[1] < QUIET_MS * MS)
 		return NULL;
 	node->pinged = now;
 	return ww_redis_line_append(node->talk.ear, 1, (const char *[]){"PING"}, NULL) ? "no memory" : NULL;
 }
 
+/* ---- Orders */
+
+static void give_order(struct expirer_node *node)
+{
+	const uint64_t one = 1;
+
+	(void)!write(node->wake, &one, sizeof one);
+}
+
+/* Returns 1 if some are new. */
+static int take_slots(struct expirer_node *node, const uint8_t serves[KEEPER_SLOTS / 8])
+{
+	int is_new = 0;
+
+	for (size_t i = 0; i < KEEPER_SLOTS / 8; i++)
+		is_new |= (serves[i] & ~node->keeper.serves[i]) != 0;
+	memcpy(node->keeper.serves, serves, KEEPER_SLOTS / 8);
+	return is_new;
+}
+
+static void take_address(struct expirer_node *node, const struct redis_address *address)
+{
+	char was[REDIS_PLACE_MAX];
+
+	memcpy(was, node->place, sizeof was);
+	node_end_states(node, 1);
+	node->address = *address;
+	ww_redis_address_write(address, node->place);
+	message_info("Redis at %s is the master now, instead of %s.", node->place, was);
+}
+
+/* Returns 0 if the connections are of no use any more. */
+static int follow_orders(struct expirer_node *node)
+{
+	struct redis_address address;
+	uint64_t now = now_ns();
+	uint64_t count;
+	int is_moved;
+
+	(void)!read(node->wake, &count, sizeof count);
+	pthread_mutex_lock(&node->lock);
+	if (take_slots(node, node->orders.serves)) {
+		node->gained = node->gained ? node->gained : now;
+		node->gained_last = now;
+	}
+	address = node->orders.address;
+	is_moved = node->orders.is_moved;
+	node->orders.is_moved = 0;
+	node->is_ending |= node->orders.is_ending;
+	pthread_mutex_unlock(&node->lock);
+	if (is_moved)
+		take_address(node, &address);
+	node->is_moved |= is_moved;
+	return !is_moved && !node->is_ending;
+}
+
+void node_move(struct expirer_node *node, const struct redis_address *address)
+{
+	pthread_mutex_lock(&node->lock);
+	node->orders.address = *address;
+	node->orders.is_moved = 1;
+	pthread_mutex_unlock(&node->lock);
+	give_order(node);
+}
+
+void node_serve(struct expirer_node *node, const uint8_t slots[KEEPER_SLOTS / 8])
+{
+	int is_new;
+
+	pthread_mutex_lock(&node->lock);
+	is_new = memcmp(node->orders.serves, slots, KEEPER_SLOTS / 8) != 0;
+	memcpy(node->orders.serves, slots, KEEPER_SLOTS / 8);
+	pthread_mutex_unlock(&node->lock);
+	if (is_new)
+		give_order(node);
+}
+
+int node_end(struct expirer_node *node)
+{
+	int is_over;
+
+	pthread_mutex_lock(&node->lock);
+	node->orders.is_ending = 1;
+	is_over = node->orders.is_over;
+	pthread_mutex_unlock(&node->lock);
+	give_order(node);
+	return is_over;
+}
+
 /* ---- Waiting */
 
-/* Wait until something can be done. Returns which of the connections can, or -1: the thread ends. */
+/* Wait until something can be done. Returns which of the connections can, or -1: there are orders. */
 static int wait_for(struct expirer_node *node, uint64_t until)
 {
 	struct pollfd polled[3] = {
@@ -284,7 +318,7 @@ static int step(struct expirer_node *node, const char **why)
 	return *why ? 0 : wait_for(node, again < now + QUIET_MS * MS / 4 ? again : now + QUIET_MS * MS / 4);
 }
 
-/* Keep the deadlines while the connections live. Returns why they do not any more, or NULL: the thread ends. */
+/* Keep the deadlines while the connections live. Returns why they do not any more, or NULL: by order. */
 static const char *serve(struct expirer_node *node)
 {
 	const char *why = NULL;
@@ -292,14 +326,15 @@ static const char *serve(struct expirer_node *node)
 	while (!why) {
 		int which = step(node, &why);
 
-		if (which < 0)
+		if (which < 0 && !follow_orders(node))
 			return NULL;
-		why = why ? why : move(node, which);
+		why = why ? why : move(node, which > 0 ? which : 0);
 		follow_flush(node, now_ns());
+		follow_slots(node, now_ns());
 		watch_waiting(node, now_ns());
-		say_exact(node);
-		say_step(node);
-		show(node);
+		node_say_exact(node);
+		node_say_step(node);
+		node_show(node);
 	}
 	return why;
 }
@@ -317,54 +352,81 @@ static void connected(struct expirer_node *node)
 {
 	uint64_t now = now_ns();
 
-	state_end("redis", "Redis at %s is there.", node->place);
+	state_end(node_state(node, "redis"), "Redis at %s is there.", node->place);
 	keeper_connected(&node->keeper, now, node->talk.has_times);
 	node->heard[0] = node->heard[1] = now;
-	node->pinged = 0;
+	node->pinged = node->gained = 0;
 	node->is_appended = node->is_flushed = 0;
 	node->marked_at = now;
 	node->is_awaited = 1;
 	node->began = now;
-	message_info(
-	    "Connected, and told of changes by client tracking: going through the keys of database %u. Keys that "
-	    "are not found yet may end late.",
-	    node->db);
+	message_info("Connected to %s, and told of changes by client tracking: going through the keys of database %u. "
+	             "Keys that are not found yet may end late.",
+	    node->place, node->db);
+}
+
+/* The connections are of no use any more: why, or NULL: by order. */
+static void disconnected(struct expirer_node *node, const char *why)
+{
+	if (why)
+		node_say_lost(node, why);
+	node->keeper.is_exact = 0;
+	node->is_behind = 0;
+	node_end_states(node, 0);
+	talk_close(&node->talk);
+	node_show(node);
+}
+
+static void doubt(const struct expirer_node *node)
+{
+	if (node->config.doubt)
+		node->config.doubt(node->config.context);
+}
+
+static int open_talk(struct expirer_node *node)
+{
+	if (node->talk.line || talk_open(&node->talk, &node->config, &node->address, node->wake) == TALK_WORKS)
+		return 1;
+	if (!talk_is_ended(node->wake))
+		node_say_lost(node, node->talk.why);
+	return 0;
+}
+
+/* Connect, and serve while that lasts. Returns how long that was, in ns. */
+static uint64_t try_once(struct expirer_node *node)
+{
+	uint64_t began = now_ns();
+
+	if (open_talk(node)) {
+		connected(node);
+		disconnected(node, serve(node));
+	}
+	doubt(node);
+	return now_ns() - began;
 }
 
 static void *run(void *context)
 {
 	struct expirer_node *node = context;
+	uint64_t most = node->config.kind == NODE_ALONE ? BACKOFF_MOST_MS : BACKOFF_SOON_MS;
 	uint64_t pause = BACKOFF_FIRST_MS;
-	int is_open = node->talk.line != NULL;
 
-	while (!talk_is_ended(node->wake)) {
-		const char *why = NULL;
-
-		if (is_open || talk_open(&node->talk, &node->config, node->wake) == TALK_WORKS) {
-			uint64_t began = now_ns();
-
-			connected(node);
-			why = serve(node);
-			/* One that was cut off soon will be again. */
-			if (now_ns() - began > LOST_MS * MS)
-				pause = BACKOFF_FIRST_MS;
-			if (!why)
-				break;
-			say_lost(node, why);
-			node->keeper.is_exact = 0;
-			show(node);
-			talk_close(&node->talk);
-			state_end("silent", "Redis at %s is lost.", node->place);
-			state_end("behind", "Redis at %s is lost.", node->place);
-			node->is_behind = 0;
-		} else if (!talk_is_ended(node->wake)) {
-			say_lost(node, node->talk.why);
-		}
-		is_open = 0;
-		pause_for(node, pause);
-		pause = 2 * pause < BACKOFF_MOST_MS ? 2 * pause : BACKOFF_MOST_MS;
+	while (!node->is_ending) {
+		/* One that was cut off soon will be again. */
+		if (try_once(node) > LOST_MS * MS)
+			pause = BACKOFF_FIRST_MS;
+		if (!node->is_ending && !node->is_moved)
+			pause_for(node, pause);
+		if (talk_is_ended(node->wake))
+			(void)follow_orders(node);
+		pause = node->is_moved ? BACKOFF_FIRST_MS : 2 * pause < most ? 2 * pause : most;
+		node->is_moved = 0;
 	}
+	node_end_states(node, 1);
 	talk_close(&node->talk);
+	pthread_mutex_lock(&node->lock);
+	node->orders.is_over = 1;
+	pthread_mutex_unlock(&node->lock);
 	return NULL;
 }
 
@@ -391,29 +453,46 @@ static void node_free(struct expirer_node *node)
 	free(node);
 }
 
-static int start(struct expirer_node *node)
+/* Connect for the first time. */
+static int begin(struct expirer_node *node)
 {
-	const struct keeper_config config = {
-	    .match = node->config.match, .only_later = node->config.only_later, .append = append, .context = node};
-	const char *why;
-
-	if (node->wake < 0 || keeper_begin(&node->keeper, &config) != 0)
-		return message_error("no memory, or no descriptor");
-	if (ww_redis_line_read(node->config.url, node->place, &node->db, &why))
-		return message_error("%s", why);
-	switch (talk_open(&node->talk, &node->config, node->wake)) {
+	switch (talk_open(&node->talk, &node->config, &node->address, node->wake)) {
 	case TALK_WRONG:
 		return message_error("Redis at %s: %s", node->place, node->talk.why);
 	case TALK_AGAIN:
-		say_lost(node, node->talk.why);
+		node_say_lost(node, node->talk.why);
 		break;
 	case TALK_WORKS:
 		break;
 	}
+	return 0;
+}
+
+static int start(struct expirer_node *node, int is_first)
+{
+	const struct keeper_config config = {.match = node->config.match,
+	    .only_later = node->config.only_later,
+	    .slot = node->config.kind == NODE_OF_CLUSTER ? ww_redis_link_slot : NULL,
+	    .append = append,
+	    .context = node};
+	struct redis_url url;
+	const char *why;
+
+	if (node->wake < 0 || keeper_begin(&node->keeper, &config) != 0)
+		return message_error("no memory, or no descriptor");
+	(void)take_slots(node, node->orders.serves);
+	if (ww_redis_url_parse(&url, node->config.url, &why))
+		return message_error("%s", why);
+	node->db = url.db;
+	ww_redis_address_write(&node->address, node->place);
+	strcpy(node->shown.place, node->place);
+	if (is_first && begin(node) != 0)
+		return -1;
 	return start_thread(node);
 }
 
-struct expirer_node *node_start(const struct node_config *config)
+struct expirer_node *node_start(const struct node_config *config, const struct redis_address *address,
+    const uint8_t slots[KEEPER_SLOTS / 8], int is_first)
 {
 	struct expirer_node *node = calloc(1, sizeof *node);
 
@@ -422,9 +501,11 @@ struct expirer_node *node_start(const struct node_config *config)
 		return NULL;
 	}
 	node->config = *config;
-	node->wake = eventfd(0, EFD_CLOEXEC);
+	node->address = *address;
+	memcpy(node->orders.serves, slots, KEEPER_SLOTS / 8);
+	node->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&node->lock, NULL);
-	if (start(node) == 0)
+	if (start(node, is_first) == 0)
 		return node;
 	node_free(node);
 	return NULL;
@@ -432,11 +513,9 @@ struct expirer_node *node_start(const struct node_config *config)
 
 void node_stop(struct expirer_node *node)
 {
-	const uint64_t one = 1;
-
 	if (!node)
 		return;
-	(void)!write(node->wake, &one, sizeof one);
+	(void)node_end(node);
 	pthread_join(node->thread, NULL);
 	node_free(node);
 }

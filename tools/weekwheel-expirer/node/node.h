@@ -2,20 +2,26 @@
 #define TOOLS_WEEKWHEEL_EXPIRER_NODE_NODE_H
 
 /*
- * One Redis, and the thread that keeps its deadlines. It has two connections:
+ * A master, and the thread that keeps its deadlines. It has two connections:
  *
  *     line    requests of the keeper, and what they are answered
  *     ear     subscribed to __redis__:invalidate, to which the line's CLIENT TRACKING sends the names of changed keys
  *
  * The ear is there before the tracking, and the tracking before the first page of a pass: no change is missed while
- * both connections live. If one is lost, or its Redis is no master any more, both are made anew, and a pass begins. The
- * states "redis" and "silent" report that (state.h), and the log says from when on a pass has made it exact again. The
- * state "behind" reports that changes wait for too long, and "flush" that a pass begins for that reason.
+ * both connections live. If one is lost, or its Redis is no master any more, both are made anew, and a pass begins. So
+ * it is when another server takes the master's place: what was known of its keys stays, and is asked for meanwhile.
+ *
+ * The states "redis PLACE" and "silent PLACE" report that (state.h), and the log says from when on a pass has made it
+ * exact again. "behind PLACE" reports that changes wait for too long, "flush PLACE" and "slots PLACE" that a pass begins
+ * for that reason.
  */
 
+#include "lib/redis/link/url.h"
 #include "tools/weekwheel-expirer/keys/keeper.h"
 
 struct expirer_node;
+
+enum node_kind { NODE_ALONE, NODE_OF_CLUSTER, NODE_OF_SENTINEL };
 
 struct node_config {
 	const char *url;
@@ -23,22 +29,40 @@ struct node_config {
 	const char *password; /* NULL: the url's */
 	const char *match;    /* NULL: all keys */
 	int only_later;
+	enum node_kind kind;
+	/* Another server may have the master's place, or some of its slots. Called by the node's thread. NULL: nobody */
+	void (*doubt)(void *context);
+	void *context;
 };
 
 /*
- * Make a node and its thread. If Redis cannot be reached, the thread tries again and again. What no later try repairs
- * is reported: a server that is no Redis, or too old, a replica, wrong password, missing rights, no such database. NULL
- * after a message.
+ * Make a node and its thread, with the slots that it serves in a cluster. If Redis cannot be reached, the thread tries again and again. is_first: what no later try
+ * repairs is reported, and NULL returned: a server that is too old, a replica, wrong password, missing rights, no such
+ * database. Otherwise the thread tries that again, too. NULL also comes without memory. The caller has the strings of
+ * config until the end.
  */
-struct expirer_node *node_start(const struct node_config *config);
+struct expirer_node *node_start(const struct node_config *config, const struct redis_address *address,
+    const uint8_t slots[KEEPER_SLOTS / 8], int is_first);
+
+/* Another server is the master now. */
+void node_move(struct expirer_node *node, const struct redis_address *address);
+
+/* These are its slots now. A pass follows when some are new. */
+void node_serve(struct expirer_node *node, const uint8_t slots[KEEPER_SLOTS / 8]);
+
+/* Let the thread end, and return 1 when it has. */
+int node_end(struct expirer_node *node);
 
 /* End the thread and free the node. NULL is harmless. */
 void node_stop(struct expirer_node *node);
 
 struct node_numbers {
+	char place[REDIS_PLACE_MAX];
 	struct keeper_stats keeper; /* not exact while a change has waited for over a second */
 	uint64_t waiting;           /* keys to be looked up */
 	uint64_t waiting_bytes;
+	int is_connected;
+	int is_behind;
 };
 
 /* Copy its numbers. Any thread. */

@@ -16,7 +16,12 @@
 
 /* A reply at the ear has the keys that one turn of Redis changed. */
 static const size_t reply_max = (size_t)256 << 20;
-static const uint64_t open_ns = 3 * TIME_SECOND;
+
+/* Until when a command has to be answered. Where others may take over, a node that is silent is soon left. */
+static uint64_t patience(const struct talk *talk)
+{
+	return time_now(CLOCK_MONOTONIC) + (talk->kind == NODE_ALONE ? 3 : 1) * TIME_SECOND;
+}
 
 /* ---- What is wrong */
 
@@ -58,10 +63,17 @@ static enum talk_result ask(
 
 	if (talk_is_ended(talk->wake))
 		return TALK_AGAIN;
-	error = ww_redis_line_call(line, argc, argv, time_now(CLOCK_MONOTONIC) + open_ns, reply);
+	error = ww_redis_line_call(line, argc, argv, patience(talk), reply);
 	if (error)
 		(void)snprintf(talk->why, sizeof talk->why, "%s", ww_redis_line_why(line));
 	return error ? TALK_AGAIN : TALK_WORKS;
+}
+
+/* The key that was tried is another node's: the command is allowed. */
+static int is_elsewhere(const struct redisReply *reply)
+{
+	return strncmp(reply->str, "MOVED ", 6) == 0 || strncmp(reply->str, "ASK ", 4) == 0 ||
+	       strncmp(reply->str, "TRYAGAIN ", 9) == 0;
 }
 
 /* Judge the answer to a command that may not fail, and free one that is an error. */
@@ -70,7 +82,7 @@ static enum talk_result judge_answer(struct talk *talk, const char *command, str
 	char text[200];
 	int error = ww_redis_line_judge(reply, text, sizeof text);
 
-	if (!error)
+	if (!error || (talk->kind == NODE_OF_CLUSTER && is_elsewhere(reply)))
 		return TALK_WORKS;
 	(void)snprintf(talk->why, sizeof talk->why, "it answers %s with \"%s\"", command, text);
 	ww_redis_line_free(reply);
@@ -97,42 +109,57 @@ static const char *field(const struct redisReply *reply, const char *name)
 
 static enum talk_result judge_server(struct talk *talk, const struct redisReply *hello)
 {
+	int is_cluster = strcmp(field(hello, "mode"), "cluster") == 0;
+
 	talk->why[0] = 0;
-	if (strcmp(field(hello, "mode"), "sentinel") == 0)
-		return wrong(talk, "it is a Sentinel, which this version does not ask: give the address of the master");
-	if (strcmp(field(hello, "mode"), "cluster") == 0)
-		return wrong(talk,
-		    "it is a node of a cluster, which this version does not serve: see \"What it does not do\" in "
-		    "docs/redis-on-time.md");
-	if (strcmp(field(hello, "role"), "master") != 0)
+	if (is_cluster != (talk->kind == NODE_OF_CLUSTER))
+		return wrong(talk, is_cluster ? "it is a node of a cluster now: start weekwheel-expirer again"
+		                              : "it is no node of a cluster any more: start weekwheel-expirer again");
+	if (strcmp(field(hello, "role"), "master") == 0)
+		return TALK_WORKS;
+	if (talk->kind == NODE_ALONE)
 		return wrong(talk, "it is a replica, where nothing expires: give the address of its master");
-	return TALK_WORKS;
+	(void)snprintf(talk->why, sizeof talk->why, "it is a replica");
+	return TALK_AGAIN;
 }
 
-static enum talk_result find_server(struct talk *talk)
+/* Say HELLO. The caller frees the answer. */
+static enum talk_result greet(struct talk *talk, struct redisReply **hello)
 {
-	static const char *const name[] = {"CLIENT", "SETNAME", "weekwheel-expirer"};
-	struct redisReply *reply = NULL;
-	int error = ww_redis_line_call(
-	    talk->line, 2, (const char *[]){"HELLO", "2"}, time_now(CLOCK_MONOTONIC) + open_ns, &reply);
+	int error = ww_redis_line_call(talk->line, 2, (const char *[]){"HELLO", "2"}, patience(talk), hello);
 	enum talk_result result = TALK_AGAIN;
 
 	if (error) {
 		(void)snprintf(talk->why, sizeof talk->why, "%s", ww_redis_line_why(talk->line));
 		return judge_error(talk, error);
 	}
-	error = ww_redis_line_judge(reply, talk->why, sizeof talk->why);
+	error = ww_redis_line_judge(*hello, talk->why, sizeof talk->why);
 	if (error == WW_EDENIED)
 		result = judge_error(talk, error);
 	else if (error && error != WW_EAGAIN)
 		result =
 		    wrong(talk, "it does not know HELLO: a Redis from version 6 on is needed, or Valkey, or KeyDB");
+	else if (!error && strcmp(field(*hello, "mode"), "sentinel") == 0)
+		result =
+		    wrong(talk, "it is a Sentinel: write redis+sentinel://HOST:PORT/NAME, with the name of the master");
 	else if (!error)
-		result = judge_server(talk, reply);
+		return TALK_WORKS;
+	ww_redis_line_free(*hello);
+	return result;
+}
+
+static enum talk_result find_server(struct talk *talk)
+{
+	static const char *const name[] = {"CLIENT", "SETNAME", "weekwheel-expirer"};
+	struct redisReply *reply;
+	enum talk_result result = greet(talk, &reply);
+
+	if (result != TALK_WORKS)
+		return result;
+	result = judge_server(talk, reply);
 	ww_redis_line_free(reply);
 	/* A name in CLIENT LIST helps whoever looks there. Without the right to it, nothing is lost. */
-	if (result == TALK_WORKS &&
-	    ww_redis_line_call(talk->line, 3, name, time_now(CLOCK_MONOTONIC) + open_ns, &reply) == WW_OK)
+	if (result == TALK_WORKS && ww_redis_line_call(talk->line, 3, name, patience(talk), &reply) == WW_OK)
 		ww_redis_line_free(reply);
 	return result;
 }
@@ -206,11 +233,12 @@ static enum talk_result find_times(struct talk *talk)
 static enum talk_result try_rights(struct talk *talk)
 {
 	const char *const key = probe(talk);
-	const char *const tries[][2] = {
-	    {"TIME", NULL}, {"EXISTS", key}, {talk->has_times ? "PEXPIRETIME" : "PTTL", key}, {"SCAN", "0"}};
+	const char *const tries[][2] = {{"TIME", NULL}, {"EXISTS", key},
+	    {talk->has_times ? "PEXPIRETIME" : "PTTL", key}, {"SCAN", "0"}, {"ASKING", NULL}};
+	size_t count = sizeof tries / sizeof *tries - (talk->kind != NODE_OF_CLUSTER);
 	enum talk_result result = TALK_WORKS;
 
-	for (size_t i = 0; i < sizeof tries / sizeof *tries && result == TALK_WORKS; i++) {
+	for (size_t i = 0; i < count && result == TALK_WORKS; i++) {
 		struct redisReply *reply;
 		size_t length;
 
@@ -227,21 +255,39 @@ static enum talk_result try_rights(struct talk *talk)
 
 /* ---- Opening */
 
-static enum talk_result connect_both(struct talk *talk, const struct node_config *config)
+static enum talk_result open_line(struct talk *talk, const struct node_config *config,
+    const struct redis_address *address, struct redis_line **opened)
 {
 	const struct redis_line_config line = {.url = config->url,
+	    .address = address,
 	    .user = config->user,
 	    .password = config->password,
 	    .reply_max = reply_max,
 	    .allocator = ww_allocator_default()};
-	uint64_t deadline = time_now(CLOCK_MONOTONIC) + open_ns;
-	int error = ww_redis_line_open(&talk->line, &line, deadline, talk->why);
+	int error;
 
-	if (!error && talk_is_ended(talk->wake))
+	if (talk_is_ended(talk->wake))
 		return TALK_AGAIN;
-	if (!error)
-		error = ww_redis_line_open(&talk->ear, &line, deadline, talk->why);
+	error = ww_redis_line_open(opened, &line, patience(talk), talk->why);
 	return error ? judge_error(talk, error) : TALK_WORKS;
+}
+
+enum talk_result talk_find_cluster(
+    struct talk *talk, const struct node_config *config, const struct redis_address *address, int wake, int *is_cluster)
+{
+	struct redisReply *hello;
+	enum talk_result result;
+
+	*talk = (struct talk){.wake = wake, .kind = NODE_ALONE};
+	result = open_line(talk, config, address, &talk->line);
+	if (result == TALK_WORKS)
+		result = greet(talk, &hello);
+	if (result == TALK_WORKS) {
+		*is_cluster = strcmp(field(hello, "mode"), "cluster") == 0;
+		ww_redis_line_free(hello);
+	}
+	talk_close(talk);
+	return result;
 }
 
 /* How a pattern begins, up to the first character with a meaning. */
@@ -254,13 +300,16 @@ static void keep_prefix(struct talk *talk, const char *match)
 	talk->prefix[length] = 0;
 }
 
-enum talk_result talk_open(struct talk *talk, const struct node_config *config, int wake)
+enum talk_result talk_open(
+    struct talk *talk, const struct node_config *config, const struct redis_address *address, int wake)
 {
 	enum talk_result result;
 
-	*talk = (struct talk){.wake = wake};
+	*talk = (struct talk){.wake = wake, .kind = config->kind};
 	keep_prefix(talk, config->match ? config->match : "");
-	result = connect_both(talk, config);
+	result = open_line(talk, config, address, &talk->line);
+	if (result == TALK_WORKS)
+		result = open_line(talk, config, address, &talk->ear);
 	if (result == TALK_WORKS)
 		result = find_server(talk);
 	if (result == TALK_WORKS)

@@ -9,7 +9,8 @@
 struct talk {
 	struct redis_line *line;
 	struct redis_line *ear;
-	int wake;         /* see talk_open */
+	int wake; /* see talk_open */
+	enum node_kind kind;
 	int has_times;    /* PEXPIRETIME */
 	char prefix[256]; /* of the keys that count */
 	char why[REDIS_LINE_WHY + 300];
@@ -22,10 +23,18 @@ enum talk_result {
 };
 
 /*
- * Open both, find out what is there, and let changes be told. `why` gets what is wrong, and the remedy. Each command
- * waits for some seconds at most; none is sent any more when `wake`, an eventfd, can be read.
+ * Ask whether the server at `address` is a node of a cluster. Returns as talk_open, which it precedes: `why` gets what is
+ * wrong.
  */
-enum talk_result talk_open(struct talk *talk, const struct node_config *config, int wake);
+enum talk_result talk_find_cluster(struct talk *talk, const struct node_config *config,
+    const struct redis_address *address, int wake, int *is_cluster);
+
+/*
+ * Open both, find out what is there, and let changes be told. `why` gets what is wrong, and the remedy. Each command
+ * waits for some seconds at most; none is sent any more when `wake`, an eventfd, can be read: TALK_AGAIN.
+ */
+enum talk_result talk_open(
+    struct talk *talk, const struct node_config *config, const struct redis_address *address, int wake);
 int talk_is_ended(int wake);
 void talk_close(struct talk *talk);
 

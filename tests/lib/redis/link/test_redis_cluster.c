@@ -190,6 +190,53 @@ START_TEST(a_slot_that_moved_is_followed_once)
 }
 END_TEST
 
+static int owner_of(const struct redis_map *map, unsigned slot)
+{
+	for (int i = 0; i < cluster.primaries; i++)
+		if (map->slots[slot] < map->count &&
+		    map->nodes[map->slots[slot]].port == (unsigned)cluster.servers[i].port)
+			return i;
+	return -1;
+}
+
+static int is_doubted(const struct redis_address *address, void *port)
+{
+	return address->port == *(unsigned *)port;
+}
+
+START_TEST(the_map_can_be_read)
+{
+	static struct redis_map map;
+	unsigned doubted, slot;
+	redisReply *info;
+	char key[32];
+
+	if (!open_shared())
+		return;
+	OK(ww_redis_link_map(rig.link, &map, NULL, NULL));
+	ck_assert_uint_eq(map.count, 3);
+	for (unsigned i = 0; i < REDIS_SLOTS; i += 1000)
+		ck_assert_int_eq(owner_of(&map, i), redis_cluster_owner(&cluster, i));
+	key_at(1, key);
+	slot = slot_of(key);
+	redis_cluster_move_begin(&cluster, slot, 1, 2);
+	redis_cluster_move_end(&cluster, slot, 1, 2);
+	OK(ww_redis_link_map(rig.link, &map, NULL, NULL));
+	ck_assert_int_eq(owner_of(&map, slot), 2);
+	redis_cluster_move_begin(&cluster, slot, 2, 1);
+	redis_cluster_move_end(&cluster, slot, 2, 1);
+	/* One that is doubted is asked only if the others do not answer. */
+	doubted = (unsigned)cluster.servers[0].port;
+	redis_server_tell(&cluster.servers[0], "CONFIG RESETSTAT");
+	OK(ww_redis_link_map(rig.link, &map, is_doubted, &doubted));
+	ck_assert_int_eq(owner_of(&map, slot), 1);
+	info = redis_server_ask(&cluster.servers[0], "INFO commandstats");
+	ck_assert_ptr_null(strstr(info->str, "cluster|slots"));
+	freeReplyObject(info);
+	link_rig_close(&rig);
+}
+END_TEST
+
 START_TEST(a_moving_slot_is_asked_for)
 {
 	char key[32];
@@ -341,8 +388,8 @@ int main(void)
 {
 	const TTest *const tests[] = {slots_agree_with_the_specification, slots_agree_with_the_server,
 	    calls_to_all_nodes_share_a_round_trip, a_cluster_has_one_database_and_one_node_is_enough_of_a_seed,
-	    a_slot_that_moved_is_followed_once, a_moving_slot_is_asked_for, calls_go_on_while_slots_move,
-	    a_replica_takes_the_place_of_its_primary, a_primary_that_no_replica_replaces,
+	    a_slot_that_moved_is_followed_once, the_map_can_be_read, a_moving_slot_is_asked_for,
+	    calls_go_on_while_slots_move, a_replica_takes_the_place_of_its_primary, a_primary_that_no_replica_replaces,
 	    a_cluster_without_slots_is_not_ready};
 
 	return suite_run_with("redis/cluster", tests, sizeof tests / sizeof tests[0], start_shared);

@@ -66,6 +66,32 @@ START_TEST(several_hosts_are_seeds)
 }
 END_TEST
 
+START_TEST(sentinels_name_a_master)
+{
+	struct redis_url url;
+	const char *why;
+	char place[REDIS_PLACE_MAX];
+
+	OK(ww_redis_url_parse(&url, "redis+sentinel://u:p@a,[::2]:2/my%20master/3", &why));
+	ck_assert_uint_eq(url.count, 2);
+	ck_assert_uint_eq(url.hosts[0].port, 26379);
+	ck_assert_str_eq(url.master, "my master");
+	ck_assert_uint_eq(url.db, 3);
+	ww_redis_address_write(&url.hosts[1], place);
+	ck_assert_str_eq(place, "[::2]:2");
+	OK(ww_redis_url_parse(&url, "rediss+sentinel://a:1/m?ca=x", &why));
+	ck_assert_int_eq(url.is_tls, 1);
+	ck_assert_str_eq(url.master, "m");
+	ck_assert_str_eq(url.ca, "x");
+	ck_assert_int_eq(ww_redis_url_parse(&url, "redis+sentinel://a/m/x", &why), WW_EINVAL);
+	ck_assert_int_eq(ww_redis_url_parse(&url, "redis+sentinel://a/", &why), WW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "the name of the master"));
+	/* Jobs are not kept behind them. */
+	ck_assert_int_eq(ww_jobs_redis_check_url("redis+sentinel://a/m", &why), WW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "the master's address"));
+}
+END_TEST
+
 static const struct {
 	const char *text;
 	const char *says;
@@ -112,6 +138,7 @@ static const struct {
     {"redis://a?db=1", "no ? and no #"},
     {"redis://a#b", "no ? and no #"},
     {"redis://a*", "no host's name"},
+    {"redis+sentinel://a", "the name of the master"},
     {"unix://", "whole path"},
     {"unix:///", "whole path"},
     {"unix://a/b", "whole path"},
@@ -189,5 +216,6 @@ START_TEST(the_number_of_hosts_is_bounded)
 }
 END_TEST
 
-TEST_MAIN("redis/url", each_part_is_read, several_hosts_are_seeds, refused_urls_say_what_is_wrong,
-    a_url_can_be_checked_beforehand, lengths_are_bounded, the_number_of_hosts_is_bounded)
+TEST_MAIN("redis/url", each_part_is_read, several_hosts_are_seeds, sentinels_name_a_master,
+    refused_urls_say_what_is_wrong, a_url_can_be_checked_beforehand, lengths_are_bounded,
+    the_number_of_hosts_is_bounded)

@@ -1,0 +1,40 @@
+#ifndef TOOLS_WEEKWHEEL_EXPIRER_MASTERS_MASTERS_H
+#define TOOLS_WEEKWHEEL_EXPIRER_MASTERS_MASTERS_H
+
+/*
+ * The masters that the url names, with a node for each: a Redis alone, the masters of a cluster, or the one that
+ * Sentinels name. A thread asks who they are: every second, and several times a second while a node is lost or in doubt.
+ *
+ *     a master is new         a node begins
+ *     a replica took over     the node of the old master moves to it, with all that it knows
+ *     slots moved             both nodes hear of it, and the one that has them now goes through its keys
+ *     a master has no slots   its node ends
+ *
+ * The state "start" reports that none was found yet, "masters" that nobody can be asked who they are, and "uncovered"
+ * that slots have none.
+ */
+
+#include "tools/weekwheel-expirer/node/node.h"
+
+struct expirer_masters;
+
+/* How to reach them; kind, doubt and context are set here. The caller has the strings until the end. */
+struct masters_config {
+	struct node_config node;
+	const char *sentinel_user;     /* NULL: none */
+	const char *sentinel_password; /* NULL: none */
+};
+
+/*
+ * Find the masters, and begin. If there is no answer, the thread tries again and again. What no later try repairs is
+ * reported: see node_start. NULL after a message.
+ */
+struct expirer_masters *masters_start(const struct masters_config *config);
+
+/* NULL is harmless. */
+void masters_stop(struct expirer_masters *masters);
+
+/* Copy the numbers of the node at that place of the list. Returns 0 beyond its end, otherwise 1. Any thread. */
+int masters_read_numbers(struct expirer_masters *masters, size_t place, struct node_numbers *numbers);
+
+#endif

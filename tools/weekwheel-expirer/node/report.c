@@ -1,0 +1,78 @@
+/* What a node reports: states, the log, and its numbers. See node_internal.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/common/message.h"
+#include "tools/service/state/state.h"
+#include "tools/weekwheel-expirer/node/node_internal.h"
+
+/* A smaller step of Redis's clock is slewing, which no one has to hear of. */
+enum { STEP_MS = 50 };
+
+const char *node_state(const struct expirer_node *node, const char *state)
+{
+	static _Thread_local char key[STATE_KEY_MAX];
+
+	if (node->address.port)
+		(void)snprintf(key, sizeof key, "%s %.40s:%u", state, node->address.host, node->address.port);
+	else
+		(void)snprintf(key, sizeof key, "%s %.40s", state, node->address.host);
+	return key;
+}
+
+void node_say_lost(const struct expirer_node *node, const char *why)
+{
+	state_begin(node_state(node, "redis"), STATE_STOPS_READING,
+	    "Redis at %s is lost: %s. Until it is back, nobody asks for its keys at their deadlines.", node->place,
+	    why);
+}
+
+void node_end_states(const struct expirer_node *node, int is_left)
+{
+	if (is_left)
+		state_end(
+		    node_state(node, "redis"), "Redis at %s is left: it is not the master any more.", node->place);
+	state_end(node_state(node, "silent"), "Redis at %s is left.", node->place);
+	state_end(node_state(node, "behind"), "Redis at %s is left.", node->place);
+}
+
+void node_say_exact(struct expirer_node *node)
+{
+	if (!node->is_awaited || !node->keeper.is_exact)
+		return;
+	node->is_awaited = 0;
+	message_info("Exact from now on at %s: %zu keys have a deadline, found in %.1f s.", node->place,
+	    deadlines_count(node->keeper.deadlines), (double)(now_ns() - node->began) / 1e9);
+}
+
+void node_say_step(struct expirer_node *node)
+{
+	int64_t step = node->keeper.step_ns;
+
+	node->keeper.step_ns = 0;
+	if (step > STEP_MS * (int64_t)MS || step < -STEP_MS * (int64_t)MS)
+		message_warning("The clock of Redis at %s was stepped by %+.3f s. It is followed.", node->place,
+		    (double)step / 1e9);
+}
+
+void node_show(struct expirer_node *node)
+{
+	const struct waiting *waiting = &node->keeper.waiting;
+
+	pthread_mutex_lock(&node->lock);
+	keeper_read_stats(&node->keeper, &node->shown.keeper);
+	node->shown.keeper.is_exact &= !node->is_behind;
+	node->shown.is_behind = node->is_behind;
+	node->shown.is_connected = node->talk.line != NULL;
+	strcpy(node->shown.place, node->place);
+	node->shown.waiting = waiting->added - waiting->dropped;
+	node->shown.waiting_bytes = waiting->end - waiting->head;
+	pthread_mutex_unlock(&node->lock);
+}
+
+void node_read_numbers(struct expirer_node *node, struct node_numbers *numbers)
+{
+	pthread_mutex_lock(&node->lock);
+	*numbers = node->shown;
+	pthread_mutex_unlock(&node->lock);
+}
