@@ -610,11 +610,16 @@ class Cluster:
             raise
         self.url = "redis://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
 
+    def variables(self, _):
+        """The environment of a node, beside that of the test."""
+        return {}
+
     def make(self, count, replicas, arguments):
         buses = [free_port() for _ in range(count * (1 + replicas))]
         for number, bus in enumerate(buses):
             self.nodes.append(Redis("--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
-                                    "--cluster-port", str(bus), *arguments, folder=f"redis-{number}"))
+                                    "--cluster-port", str(bus), *arguments, folder=f"redis-{number}",
+                                    **self.variables(number)))
         for number, node in enumerate(self.nodes):
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
             if number < count:

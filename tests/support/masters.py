@@ -2,12 +2,13 @@
 import binascii
 import os
 import select
+import struct
 import subprocess
 import threading
 import time
 
 from expirer import Ends
-from harness import PATIENCE, Cluster, Redis, until
+from harness import PATIENCE, Cluster, Redis, compiled, until
 from sessiond import Client, encoded
 
 LAZY = ("--enable-debug-command", "yes", "--notify-keyspace-events", "Ex", "--repl-diskless-sync-delay", "0")
@@ -28,12 +29,24 @@ def slot_of(key):
 
 
 class LazyCluster(Cluster):
-    """A cluster of which no node expires keys by itself."""
+    """A cluster of which no node expires keys by itself. With `clocks`, step sets the clock of a node."""
 
-    def __init__(self, *arguments, **counts):
+    def __init__(self, *arguments, clocks=False, **counts):
+        self.library = compiled("support/redis/shifted_clock.c", "-shared", "-fPIC") if clocks else None
         super().__init__(*LAZY, *arguments, **counts)
         for node in self.nodes:
             be_lazy(node)
+
+    def variables(self, number):
+        if not self.library:
+            return {}
+        self.step(number, 0)
+        return {"LD_PRELOAD": self.library, "SHIFT": os.path.abspath(f"shift-{number}")}
+
+    @staticmethod
+    def step(number, microseconds):
+        with open(f"shift-{number}", "r+b" if os.path.exists(f"shift-{number}") else "wb") as file:
+            file.write(struct.pack("=q", microseconds))
 
     def ask(self, key, *commands):
         """The answers to commands with this key, from the node that has its slot. Any node knows which one that is."""
@@ -74,6 +87,14 @@ class LazyCluster(Cluster):
 
     def masters(self):
         return [node for node in self.alive() if node.ask("ROLE")[0] == "master"]
+
+    def owner(self, slot):
+        """The node that has it, as it says itself."""
+        for node in self.masters():
+            for first, last, place, *_ in node.ask("CLUSTER", "SLOTS"):
+                if first <= slot <= last and place[1] == node.port:
+                    return node
+        return None
 
     def count(self):
         """How many keys the masters have, those that have expired included."""
