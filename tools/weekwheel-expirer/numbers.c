@@ -137,7 +137,7 @@ static void add_health(void *context, struct health *health)
 
 	health_states(health);
 	for (size_t i = 0; masters_read_numbers(expirer->masters, i, &numbers); i++) {
-		if (numbers.keeper.is_exact || numbers.is_behind)
+		if (numbers.keeper.is_exact || numbers.has_reason)
 			continue;
 		health->stops |= STATE_STOPS_READING;
 		(void)snprintf(text, sizeof text,

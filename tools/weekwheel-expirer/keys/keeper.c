@@ -66,6 +66,7 @@ void keeper_connected(struct keeper *keeper, uint64_t now, int has_times)
 	keeper->estimate = (struct estimate){.count = 0};
 	keeper->has_times = has_times;
 	keeper->is_master = 1;
+	keeper->is_down = 0;
 	keeper->clock_at = now;
 	keeper_pass(keeper);
 }
@@ -243,7 +244,7 @@ static uint64_t wait_until(struct keeper *keeper, uint64_t now)
 
 	if (!waiting_is_empty(&keeper->waiting))
 		at = earlier(at, keeper->look_at);
-	if (keeper->held_count > 0)
+	if (keeper->held_count > keeper->held_head)
 		at = earlier(at, keeper->held_at);
 	return keeper->is_passing ? earlier(at, keeper->page_at) : at;
 }

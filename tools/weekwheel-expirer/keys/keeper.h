@@ -111,12 +111,16 @@ struct keeper {
 	/* In a cluster: see slots.h. */
 	uint8_t serves[KEEPER_SLOTS / 8]; /* a bit for each slot that the node serves, as far as the owner knows */
 	int is_misled;                    /* it does not serve one of these; the owner takes it back to 0 */
+	int is_down;                      /* it serves nothing for now: the cluster is down */
 	int is_asking;                    /* the request asks with ASKING */
 	uint64_t asking_until;
-	struct due_key *held; /* due keys that are asked for again */
+	struct due_key *held; /* due keys that are asked for again, the first next */
+	size_t held_head;
+	size_t held_end; /* of those that this round asks for; held_head: none goes on */
 	size_t held_count;
 	size_t held_room;
-	uint64_t held_at; /* then */
+	uint64_t held_began; /* the round */
+	uint64_t held_at;    /* the next one begins */
 };
 
 /* Returns 0, or -1 without memory. */

@@ -119,6 +119,7 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
 	keeper->asked = end;
 	if (reply->type == REDIS_REPLY_ERROR)
 		return slots_missed(keeper, from, end, reply, now);
+	keeper->is_down = 0;
 	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0 || (size_t)reply->integer > end - from)
 		return -1;
 	/* The oldest is first: nobody is shown as less late than it was. */
@@ -172,6 +173,7 @@ int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 		return -1;
 	if (slots_is_elsewhere(keeper, reply))
 		return slots_lost(keeper, reply, now);
+	keeper->is_down = 0;
 	key = waiting_at(&keeper->waiting, &at, &length);
 	keeper->stats.refused += reply->type == REDIS_REPLY_ERROR;
 	until = reply->type == REDIS_REPLY_ERROR || reply->integer < 0 ? -1 : reply->integer + keeper->told_ms;

@@ -96,24 +96,43 @@ int slots_hold(struct keeper *keeper, size_t from, size_t end, uint64_t at)
 		keeper->held = held;
 		keeper->held_room = room;
 	}
-	memcpy(keeper->held + keeper->held_count, keeper->due + from, (end - from) * sizeof *keeper->due);
 	if (keeper->held_count == 0 || at < keeper->held_at)
 		keeper->held_at = at;
+	memcpy(keeper->held + keeper->held_count, keeper->due + from, (end - from) * sizeof *keeper->due);
 	keeper->held_count = count;
 	return 0;
+}
+
+/* The next round begins after a pause: a longer one if many are held. */
+static void end_round(struct keeper *keeper, uint64_t now)
+{
+	uint64_t took = now - keeper->held_began;
+
+	keeper->held_count -= keeper->held_end;
+	memmove(keeper->held, keeper->held + keeper->held_end, keeper->held_count * sizeof *keeper->held);
+	keeper->held_head = keeper->held_end = 0;
+	keeper->held_at = now + (4 * took > AGAIN_MS * MS ? 4 * took : AGAIN_MS * MS);
 }
 
 size_t slots_take_held(struct keeper *keeper, uint64_t now)
 {
 	size_t count = 0;
 
-	while (now >= keeper->held_at && keeper->held_count > 0 && count < keeper->batch) {
-		struct due_key due = keeper->held[--keeper->held_count];
+	if (now < keeper->held_at || keeper->held_head == keeper->held_count)
+		return 0;
+	if (keeper->held_head == keeper->held_end) {
+		keeper->held_end = keeper->held_count;
+		keeper->held_began = now;
+	}
+	while (keeper->held_head < keeper->held_end && count < keeper->batch) {
+		struct due_key due = keeper->held[keeper->held_head++];
 
 		/* It may have been set again meanwhile, or be gone. */
 		if (deadlines_is_due(keeper->deadlines, due.index))
 			keeper->due[count++] = due;
 	}
+	if (keeper->held_head == keeper->held_end)
+		end_round(keeper, now);
 	return count;
 }
 
@@ -132,7 +151,8 @@ int slots_is_to_asking(const struct keeper *keeper, const struct redisReply *rep
 int slots_is_elsewhere(const struct keeper *keeper, const struct redisReply *reply)
 {
 	return keeper->config.slot && (keeper->kind == KEEPER_ASK || keeper->kind == KEEPER_LOOK) &&
-	       (begins(reply, "MOVED ") || begins(reply, "ASK ") || begins(reply, "TRYAGAIN "));
+	       (begins(reply, "MOVED ") || begins(reply, "ASK ") || begins(reply, "TRYAGAIN ") ||
+	           begins(reply, "CLUSTERDOWN "));
 }
 
 /* Whether ASKING is still to be tried. */
@@ -144,9 +164,11 @@ static int is_to_ask(struct keeper *keeper, const struct redisReply *reply, uint
 	return 1;
 }
 
-/* Whether the node ought to serve the slot. */
+/* Whether the node ought to serve the slot, and will or another in its place. */
 static int is_served(struct keeper *keeper, const struct redisReply *reply, unsigned slot)
 {
+	if (begins(reply, "CLUSTERDOWN "))
+		return keeper->is_down = 1;
 	if (!begins(reply, "MOVED ") || !(keeper->serves[slot / 8] >> slot % 8 & 1))
 		return 0;
 	keeper->is_misled = 1;
@@ -179,7 +201,6 @@ int slots_lost(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 	size_t at = keeper->waiting.head;
 	size_t length;
 	const char *key = waiting_at(&keeper->waiting, &at, &length);
-	uint64_t until;
 	int result = 0;
 
 	if (is_to_ask(keeper, reply, now)) {
@@ -195,9 +216,9 @@ int slots_lost(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 			keeper->page = keeper->waiting.added;
 	} else if (!is_served(keeper, reply, keeper->config.slot(key, length))) {
 		deadlines_remove(keeper->deadlines, key, length);
-	} else if (!deadlines_pending(keeper->deadlines, key, length, &until)) {
-		until = deadlines_now(keeper->deadlines) + AGAIN_MS;
-		result = deadlines_set(keeper->deadlines, key, length, until);
+	} else {
+		/* What it has is not known: then it is asked for, and looked up if it is there. */
+		result = deadlines_set(keeper->deadlines, key, length, deadlines_now(keeper->deadlines) + AGAIN_MS);
 	}
 	waiting_drop(&keeper->waiting);
 	return result;

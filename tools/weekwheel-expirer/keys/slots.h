@@ -8,7 +8,8 @@
  *     One command has the keys of one slot. Keys that are due are asked for slot by slot, in one pipeline.
  *     A slot that is coming is served only after ASKING: once a MOVED says so, requests ask with it for some seconds.
  *     A key may be elsewhere. If the node does not serve its slot, another keeper has it. If it should, as when a replica
- *     takes over, or if Redis keeps a key whose deadline has passed while its slot is leaving, it is asked for again.
+ *     takes over, or the cluster is down, or if Redis keeps a key whose deadline has passed while its slot is leaving, it
+ *     is asked for again.
  */
 
 #include "tools/weekwheel-expirer/keys/keeper.h"

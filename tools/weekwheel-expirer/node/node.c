@@ -25,7 +25,7 @@ enum { FLUSH_MS = 1000 };
 /* New slots begin a pass when none has come for the first time, at the latest after the second. */
 enum { SLOTS_MS = 1000, SLOTS_MOST_MS = 10000 };
 /* Where others may take over, a node that comes back is soon tried again. */
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 2000, BACKOFF_SOON_MS = 500 };
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 2000, BACKOFF_SOON_MS = 200 };
 /* Bytes of keys that wait. Beyond them the ear is not read, and Redis cuts it off if that goes on. */
 static const size_t waiting_most = (size_t)64 << 20;
 
@@ -334,6 +334,7 @@ static const char *serve(struct expirer_node *node)
 		watch_waiting(node, now_ns());
 		node_say_exact(node);
 		node_say_step(node);
+		node_say_down(node);
 		node_show(node);
 	}
 	return why;

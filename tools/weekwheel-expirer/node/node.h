@@ -62,7 +62,7 @@ struct node_numbers {
 	uint64_t waiting;           /* keys to be looked up */
 	uint64_t waiting_bytes;
 	int is_connected;
-	int is_behind;
+	int has_reason; /* a state says why it is not exact */
 };
 
 /* Copy its numbers. Any thread. */

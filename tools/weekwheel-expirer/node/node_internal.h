@@ -59,6 +59,8 @@ void node_end_states(const struct expirer_node *node, int is_left);
 /* Say if it has become exact, and how far Redis's clock was stepped. */
 void node_say_exact(struct expirer_node *node);
 void node_say_step(struct expirer_node *node);
+/* Say if the cluster is down there, or serves again. */
+void node_say_down(const struct expirer_node *node);
 /* Let its numbers be seen. */
 void node_show(struct expirer_node *node);
 

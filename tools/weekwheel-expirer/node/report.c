@@ -34,15 +34,27 @@ void node_end_states(const struct expirer_node *node, int is_left)
 		    node_state(node, "redis"), "Redis at %s is left: it is not the master any more.", node->place);
 	state_end(node_state(node, "silent"), "Redis at %s is left.", node->place);
 	state_end(node_state(node, "behind"), "Redis at %s is left.", node->place);
+	state_end(node_state(node, "down"), "Redis at %s is left.", node->place);
 }
 
 void node_say_exact(struct expirer_node *node)
 {
-	if (!node->is_awaited || !node->keeper.is_exact)
+	if (!node->is_awaited || !node->keeper.is_exact || node->keeper.is_down)
 		return;
 	node->is_awaited = 0;
 	message_info("Exact from now on at %s: %zu keys have a deadline, found in %.1f s.", node->place,
 	    deadlines_count(node->keeper.deadlines), (double)(now_ns() - node->began) / 1e9);
+}
+
+void node_say_down(const struct expirer_node *node)
+{
+	if (node->keeper.is_down)
+		state_begin(node_state(node, "down"), STATE_STOPS_READING,
+		    "The cluster is down at %s: most masters, or the master of some slots, are away. Keys that end meanwhile "
+		    "are asked for when it serves again.",
+		    node->place);
+	else
+		state_end(node_state(node, "down"), "The cluster serves again at %s.", node->place);
 }
 
 void node_say_step(struct expirer_node *node)
@@ -61,8 +73,8 @@ void node_show(struct expirer_node *node)
 
 	pthread_mutex_lock(&node->lock);
 	keeper_read_stats(&node->keeper, &node->shown.keeper);
-	node->shown.keeper.is_exact &= !node->is_behind;
-	node->shown.is_behind = node->is_behind;
+	node->shown.keeper.is_exact &= !node->is_behind && !node->keeper.is_down;
+	node->shown.has_reason = node->is_behind || node->keeper.is_down;
 	node->shown.is_connected = node->talk.line != NULL;
 	strcpy(node->shown.place, node->place);
 	node->shown.waiting = waiting->added - waiting->dropped;

@@ -17,7 +17,7 @@ enum { BEGIN = 1000000 };
 static struct cluster_world {
 	struct keeper keeper;
 	uint64_t local;
-	char sent[4096];
+	char sent[65536];
 } world;
 
 /* A key's slot is its first character. */
@@ -214,6 +214,58 @@ START_TEST(a_key_of_a_slot_that_should_be_served_is_asked_for_again)
 }
 END_TEST
 
+START_TEST(a_cluster_that_is_down_is_asked_again)
+{
+	begin();
+	keep("a1b1", 50);
+	ck_assert_str_eq(after(60), "EXISTS a1\nEXISTS b1\n");
+	answer("-CLUSTERDOWN The cluster is down\r\n-CLUSTERDOWN The cluster is down\r\n");
+	ck_assert_int_eq(world.keeper.is_down, 1);
+	/* A change of a key is not forgotten. */
+	hear("a2");
+	ck_assert_str_eq(gathered(), "PEXPIRETIME a2\n");
+	answer("-CLUSTERDOWN The cluster is down\r\n");
+	ck_assert_str_eq(after(98), "EXISTS a1 a2\nEXISTS b1\n");
+	answer(":1\r\n-CLUSTERDOWN The cluster is down\r\n");
+	ck_assert_int_eq(world.keeper.is_down, 1);
+	ck_assert_str_eq(gathered(), "PEXPIRETIME a1\nPEXPIRETIME a2\n");
+	answer(":-2\r\n:-2\r\n");
+	ck_assert_int_eq(world.keeper.is_down, 0);
+	ck_assert_str_eq(after(100), "EXISTS b1\n");
+	answer(":0\r\n");
+	ck_assert_uint_eq(end().known, 0);
+}
+END_TEST
+
+/* More than one request takes. */
+START_TEST(all_that_are_held_have_their_turn)
+{
+	char key[16];
+	unsigned asked = 0;
+
+	begin();
+	for (int i = 0; i < 600; i++) {
+		int length = sprintf(key, "a%d", i);
+
+		ck_assert_int_eq(deadlines_set(world.keeper.deadlines, key, (size_t)length, BEGIN + 50), 0);
+	}
+	after(60);
+	while (strncmp(world.sent, "EXISTS", 6) == 0) {
+		answer("-CLUSTERDOWN The cluster is down\r\n");
+		asked++;
+		after(1);
+	}
+	ck_assert_uint_eq(asked, (600 + 127) / 128);
+	/* Another round asks for each once. */
+	ck_assert_str_ne(after(300), "");
+	while (strncmp(world.sent, "EXISTS", 6) == 0) {
+		answer(":0\r\n");
+		after(0);
+	}
+	ck_assert_uint_eq(end().known, 0);
+}
+END_TEST
+
 START_TEST(what_was_on_its_way_is_asked_for_again)
 {
 	begin();
@@ -251,7 +303,8 @@ int main(void)
 {
 	const TTest *const tests[] = {keys_are_asked_for_slot_by_slot, a_slot_that_is_coming_is_asked_for_with_asking,
 	    a_key_of_a_slot_that_is_served_elsewhere_is_dropped,
-	    a_key_of_a_slot_that_should_be_served_is_asked_for_again, what_was_on_its_way_is_asked_for_again,
+	    a_key_of_a_slot_that_should_be_served_is_asked_for_again, a_cluster_that_is_down_is_asked_again,
+	    all_that_are_held_have_their_turn, what_was_on_its_way_is_asked_for_again,
 	    a_key_that_a_leaving_slot_keeps_is_asked_for_again};
 
 	return suite_run("expirer/slots", tests, sizeof tests / sizeof *tests);
