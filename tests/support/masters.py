@@ -108,13 +108,16 @@ class LazyCluster(Cluster):
         return self.nodes[-1]
 
     def move(self, slot, source, target, meanwhile=lambda: None):
-        """Move a slot with its keys. `meanwhile` is called while it moves."""
+        """Move a slot with its keys. `meanwhile` is called while it moves. A node that is no master any more ends it."""
         names = [node.ask("CLUSTER", "MYID") for node in (source, target)]
         target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", names[0])
         source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", names[1])
         meanwhile()
         while keys := source.ask("CLUSTER", "GETKEYSINSLOT", slot, 100):
-            source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+            if source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys) not in ("+OK", "+NOKEY"):
+                for node in (target, source):
+                    node.ask("CLUSTER", "SETSLOT", slot, "STABLE")
+                return
         for node in (target, source, *self.masters()):
             node.ask("CLUSTER", "SETSLOT", slot, "NODE", names[1])
 

@@ -41,7 +41,6 @@ static int append(void *context, size_t argc, const char *const *argv, const siz
 
 static const char *take_line(struct expirer_node *node)
 {
-	static char text[200];
 	struct redisReply *reply;
 	const char *why = NULL;
 	int result;
@@ -50,8 +49,9 @@ static const char *take_line(struct expirer_node *node)
 		if (result < 0)
 			return ww_redis_line_why(node->talk.line);
 		node->heard[0] = now_ns();
-		if (ww_redis_line_judge(reply, text, sizeof text) && !keeper_takes_error(&node->keeper, reply))
-			why = text;
+		if (ww_redis_line_judge(reply, node->error, sizeof node->error) &&
+		    !keeper_takes_error(&node->keeper, reply))
+			why = node->error;
 		else if (keeper_reply(&node->keeper, reply, node->heard[0]) != 0)
 			why = "its answer makes no sense, or there is no memory";
 		else if (!node->keeper.is_master)
@@ -129,11 +129,18 @@ static void follow_flush(struct expirer_node *node, uint64_t now)
 		begin_pass(node, now);
 }
 
+/* Others may serve what this node should. */
+static void doubt(const struct expirer_node *node)
+{
+	if (node->config.doubt)
+		node->config.doubt(node->config.context);
+}
+
 /* Redis reports each key that a slot brings along. A pass finds what came in a way that it does not report. */
 static void follow_slots(struct expirer_node *node, uint64_t now)
 {
-	if (node->keeper.is_misled && node->config.doubt)
-		node->config.doubt(node->config.context);
+	if (node->keeper.is_misled)
+		doubt(node);
 	node->keeper.is_misled = 0;
 	if (!node->gained || (now - node->gained_last < SLOTS_MS * MS && now - node->gained < SLOTS_MOST_MS * MS))
 		return;
@@ -372,16 +379,10 @@ static void disconnected(struct expirer_node *node, const char *why)
 	if (why)
 		node_say_lost(node, why);
 	node->keeper.is_exact = 0;
-	node->is_behind = 0;
+	node->is_behind = node->is_down = 0;
 	node_end_states(node, 0);
 	talk_close(&node->talk);
 	node_show(node);
-}
-
-static void doubt(const struct expirer_node *node)
-{
-	if (node->config.doubt)
-		node->config.doubt(node->config.context);
 }
 
 static int open_talk(struct expirer_node *node)

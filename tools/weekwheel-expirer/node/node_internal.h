@@ -17,10 +17,12 @@ struct expirer_node {
 	char place[REDIS_PLACE_MAX];
 	unsigned db;
 	struct talk talk;
+	char error[200]; /* that the line was answered with */
 	struct keeper keeper;
 	int is_awaited;     /* the log tells when it is exact */
 	int is_appended;    /* something is to be sent at once */
 	int is_flushed;     /* a pass is to begin */
+	int is_down;        /* and that was reported */
 	int is_behind;      /* the oldest change has waited for too long */
 	uint64_t marked;    /* how many keys had begun to wait */
 	uint64_t marked_at; /* at that time */
@@ -60,7 +62,7 @@ void node_end_states(const struct expirer_node *node, int is_left);
 void node_say_exact(struct expirer_node *node);
 void node_say_step(struct expirer_node *node);
 /* Say if the cluster is down there, or serves again. */
-void node_say_down(const struct expirer_node *node);
+void node_say_down(struct expirer_node *node);
 /* Let its numbers be seen. */
 void node_show(struct expirer_node *node);
 

@@ -46,9 +46,12 @@ void node_say_exact(struct expirer_node *node)
 	    deadlines_count(node->keeper.deadlines), (double)(now_ns() - node->began) / 1e9);
 }
 
-void node_say_down(const struct expirer_node *node)
+void node_say_down(struct expirer_node *node)
 {
-	if (node->keeper.is_down)
+	if (node->is_down == node->keeper.is_down)
+		return;
+	node->is_down = node->keeper.is_down;
+	if (node->is_down)
 		state_begin(node_state(node, "down"), STATE_STOPS_READING,
 		    "The cluster is down at %s: most masters, or the master of some slots, are away. Keys that end meanwhile "
 		    "are asked for when it serves again.",
