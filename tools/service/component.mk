@@ -1,8 +1,8 @@
 # What the servers share: listening, tokens, HTTP in their loop, states, and the common part of their pages.
-service_FOLDERS := $(addprefix tools/service/,state net access http settings)
+service_FOLDERS := $(addprefix tools/service/,state net access http settings outbox)
 service_USES := base core common tls
-service_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
-service_TESTS := $(addprefix tests/tools/service/,state net access http settings)
+service_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev xxhash.h=libxxhash-dev
+service_TESTS := $(addprefix tests/tools/service/,state net access http settings outbox)
 service_OBJECTS := $(B)/obj/gen/service_files.o
 
 $(B)/gen/service_files.c: tools/service/page/page.css tools/service/page/common.js scripts/file-to-c $(B)/config.mk

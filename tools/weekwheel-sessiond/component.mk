@@ -1,9 +1,9 @@
 # The server of sessions, weekwheel-sessiond.
 sessiond_PROGRAM := weekwheel-sessiond
-sessiond_FOLDERS := tools/weekwheel-sessiond $(addprefix tools/weekwheel-sessiond/,protocol data outbox keep settings server commands http)
+sessiond_FOLDERS := tools/weekwheel-sessiond $(addprefix tools/weekwheel-sessiond/,protocol data keep settings server commands http)
 sessiond_USES := core journal service common tls
-sessiond_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev xxhash.h=libxxhash-dev
-sessiond_TESTS := tests/tools/weekwheel-sessiond $(addprefix tests/tools/weekwheel-sessiond/,protocol outbox keep commands data)
+sessiond_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
+sessiond_TESTS := tests/tools/weekwheel-sessiond $(addprefix tests/tools/weekwheel-sessiond/,protocol keep commands data)
 sessiond_FUZZERS := resp
 sessiond_OBJECTS := $(B)/obj/gen/sessiond_files.o
 

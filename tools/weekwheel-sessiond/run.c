@@ -65,15 +65,22 @@ static int start_data(struct sessiond *server)
 static int start_outbox(struct sessiond *server)
 {
 	/* Without --expired-to it has what an earlier server could not tell. */
-	server->outbox = outbox_open(server->settings->outbox_max);
+	server->outbox = outbox_open(server->settings->telling.max);
 	return server->outbox ? 0 : message_error("no memory");
+}
+
+static int64_t wall_ms(void *context, int64_t ms)
+{
+	return data_steady_to_wall_ms(context, ms);
 }
 
 static int start_courier(struct sessiond *server)
 {
-	if (!server->settings->is_telling)
+	const struct letter_form form = {.wall_ms = wall_ms, .context = server->data};
+
+	if (!server->settings->telling.is_telling)
 		return 0;
-	server->courier = courier_start(server->outbox, server->data, &server->settings->courier);
+	server->courier = courier_start(server->outbox, &form, &server->settings->telling.courier);
 	return server->courier ? 0 : -1;
 }
 
@@ -88,7 +95,7 @@ static int start_keep(struct sessiond *server)
 	    .downtime_max = (int64_t)(settings->max_downtime / WW_MILLISECOND),
 	    .knows_downtime = settings->is_ahead_given,
 	    .outbox = server->outbox,
-	    .tells = settings->is_telling,
+	    .tells = settings->telling.is_telling,
 	    .recovers = settings->recovers};
 
 	if (!settings->folder)

@@ -125,7 +125,7 @@ void event_gone(
 	const struct sessiond *server = context;
 	struct pubsub_text name = {key, length};
 
-	if (server->settings->is_telling)
+	if (server->settings->telling.is_telling)
 		keep_for_telling(server, database, name, value, why);
 	if (!pubsub_has_listeners())
 		return;

@@ -5,6 +5,7 @@
 #include "tools/common/tls/tls.h"
 #include "tools/service/http/metric.h"
 #include "tools/service/http/reply.h"
+#include "tools/service/outbox/numbers.h"
 #include "tools/weekwheel-sessiond/http/files.h"
 #include "tools/weekwheel-sessiond/http/http.h"
 #include "tools/weekwheel-sessiond/http/view.h"
@@ -67,25 +68,6 @@ static int add_data(const struct sessiond *server, struct buffer *out)
 	           data_recalls_dropped(server->data));
 }
 
-static int add_outbox(const struct sessiond *server, struct buffer *out)
-{
-	struct outbox_stats stats;
-	int64_t age;
-
-	if (!server->settings->is_telling)
-		return 0;
-	outbox_stats(server->outbox, &stats);
-	age = stats.waiting ? data_steady_ms(server->data) - stats.oldest_ms : 0;
-	return add(out, "expired-to-waiting", 0, "Expiries that wait to be told by --expired-to.", stats.waiting) ||
-	       add(out, "expired-to-bytes", 0, "What they take.", stats.bytes) ||
-	       metric_add_seconds(out, prefix, "expired-to-oldest-seconds", 0, "Since the oldest of them has expired.",
-	           age > 0 ? (uint64_t)age * WW_MILLISECOND : 0) ||
-	       add(out, "expired-to-told", 1, "Expiries that the other server has.", stats.told) ||
-	       add(out, "expired-to-shortened", 1, "Those without their values.", stats.shortened) ||
-	       add(out, "expired-to-refused", 1, "Those that it takes in no form.", stats.given_up) ||
-	       add(out, "expired-to-dropped", 1, "Those dropped at --expired-max.", stats.dropped);
-}
-
 static enum MHD_Result serve_metrics(const struct site_request *request)
 {
 	const struct sessiond *server = request->context;
@@ -93,7 +75,9 @@ static enum MHD_Result serve_metrics(const struct site_request *request)
 	uint64_t up = (uint64_t)(data_steady_ms(server->data) - server->started_ms);
 
 	if (site_metrics(&server->site, up * WW_MILLISECOND, &out) || add_clients(server, &out) ||
-	    add_data(server, &out) || add_outbox(server, &out)) {
+	    add_data(server, &out) ||
+	    (server->settings->telling.is_telling &&
+	        outbox_numbers_add(&out, prefix, server->outbox, data_steady_ms(server->data)))) {
 		buffer_free(&out);
 		return reply_text(request->client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(WW_ENOMEM));
 	}

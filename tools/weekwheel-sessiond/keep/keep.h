@@ -20,8 +20,8 @@
 
 #include <stdint.h>
 
+#include "tools/service/outbox/outbox.h"
 #include "tools/weekwheel-sessiond/data/data.h"
-#include "tools/weekwheel-sessiond/outbox/outbox.h"
 
 struct keep;
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "tools/common/duration.h"
-#include "tools/common/message.h"
 
 #define AT(member) SETTING_AT(sessiond_settings, member)
 #define DAYS (86400 * WW_SECOND)
@@ -13,15 +12,6 @@
 _Static_assert((int)KEEP_ALWAYS == SETTINGS_ALWAYS && (int)KEEP_INTERVAL == SETTINGS_INTERVAL &&
                    (int)KEEP_SYSTEM == SETTINGS_SYSTEM,
     "run.c hands --sync to the journal");
-
-static int read_expired_to(void *to, const struct given *given)
-{
-	struct sessiond_settings *settings = to;
-	const char *expected = beanstalk_read(given->value, &settings->courier.address);
-
-	settings->is_telling = 1;
-	return expected ? settings_bad(given, expected) : 0;
-}
 
 /* commands/events.h reads it. An empty one is none. */
 static int read_events(void *to, const struct given *given)
@@ -69,15 +59,7 @@ static const struct setting table[] = {
         AT(max_downtime), .most = 3650 * DAYS, .needs = "data"},
     {0, "recover", NULL, "of a damaged directory load what is whole; the files as they were\ngo to DIR/damaged", NULL,
         SETTING_FLAG, AT(recovers), .needs = "data"},
-    {0, "expired-to", "URL",
-        "make a job of each key that expires or is evicted, at weekwheeld or\nbeanstalkd: beanstalk://HOST:PORT/TUBE, beanstalks:// with TLS",
-        .read = read_expired_to},
-    {0, "expired-max", "BYTES", "the most that such keys take while they wait for that server (%s)", "256M",
-        SETTING_BYTES, AT(outbox_max), 1 << 20, UINT64_C(1) << 40, .needs = "expired-to"},
-    {0, "expired-ca", "FILE", "certificates to trust there instead of the system's", NULL, SETTING_TEXT,
-        AT(courier.tls.trusted), .needs = "expired-to"},
-    {0, "expired-token-file", "FILE", "send the token in this file there", NULL, SETTING_SECRET, AT(courier.token),
-        .needs = "expired-to"},
+    OUTBOX_OPTIONS(sessiond_settings, telling, "make a job of each key that expires or is evicted"),
     {0, "requirepass-file", "FILE", "clients must say the password in the first line of this file", NULL,
         SETTING_SECRET, AT(password)},
 };
@@ -90,18 +72,6 @@ static const struct setting here[] = {
     {.name = NULL},
 };
 
-/* They are read with each connection, which is too late for a message. */
-static int check_trusted(const struct tls_files *files)
-{
-	char why[TLS_REASON];
-	struct tls *tls = files->trusted ? tls_client(files, why) : NULL;
-
-	if (files->trusted && !tls)
-		return message_error("--expired-ca: %s", why);
-	tls_free(tls);
-	return 0;
-}
-
 /* Check these options, and set the defaults that depend on others. */
 static int complete(void *of)
 {
@@ -109,17 +79,15 @@ static int complete(void *of)
 
 	if (settings->password && settings->auth_file)
 		return settings_refuse("requirepass-file", "and --auth-file exclude each other: leave one out");
-	/* A blank could end the command. */
-	if (settings->courier.token[strcspn(settings->courier.token, " \t")])
-		return settings_refuse(
-		    "expired-token-file", "names a file whose first line is no token: it has a blank");
+	if (outbox_options_complete(&settings->telling) != 0)
+		return -1;
 	settings->has_password = settings->password != NULL;
 	settings->has_lifetimes |= settings->lifetime > 0;
 	if (settings->keeps_lifetimes && !settings_has(settings, "stay-ended"))
 		settings->stays_ended = 60 * WW_SECOND;
 	if (!settings->databases)
 		settings->databases = settings->memory ? 1 : 16;
-	return check_trusted(&settings->courier.tls);
+	return 0;
 }
 
 static const struct settings_server server = {
@@ -139,6 +107,6 @@ static const struct settings_server server = {
 
 int sessiond_settings_read(struct sessiond_settings *settings, char **arguments)
 {
-	*settings = (struct sessiond_settings){.courier.token = ""};
+	*settings = (struct sessiond_settings){.databases = 0};
 	return service_settings_read(&server, settings, arguments);
 }

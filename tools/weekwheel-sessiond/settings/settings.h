@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/service/outbox/options.h"
 #include "tools/service/settings/settings.h"
 #include "tools/weekwheel-sessiond/data/data.h"
 #include "tools/weekwheel-sessiond/keep/keep.h"
-#include "tools/weekwheel-sessiond/outbox/courier.h"
 
 enum { LOOPS_MAX = 256 };
 
@@ -31,9 +31,7 @@ struct sessiond_settings {
 	uint64_t max_downtime;
 	int recovers;
 	const char *password; /* NULL: none */
-	int is_telling;       /* --expired-to */
-	struct courier_config courier;
-	uint64_t outbox_max; /* bytes */
+	struct outbox_options telling;
 };
 
 /* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program ends now. */

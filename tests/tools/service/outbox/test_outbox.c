@@ -6,7 +6,7 @@
 
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
-#include "tools/weekwheel-sessiond/outbox/outbox.h"
+#include "tools/service/outbox/outbox.h"
 #include "weekwheel/error.h"
 
 enum { MODEL_MAX = 4096, STEPS = 60000, BOUND = 64 * 1024 };
@@ -295,4 +295,4 @@ START_TEST(what_waited_comes_before_what_has_come_since)
 }
 END_TEST
 
-TEST_MAIN("sessiond/outbox", it_does_as_the_model, what_waited_comes_before_what_has_come_since)
+TEST_MAIN("service/outbox", it_does_as_the_model, what_waited_comes_before_what_has_come_since)

@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEEL_SESSIOND_OUTBOX_BEANSTALK_H
-#define TOOLS_WEEKWHEEL_SESSIOND_OUTBOX_BEANSTALK_H
+#ifndef TOOLS_SERVICE_OUTBOX_BEANSTALK_H
+#define TOOLS_SERVICE_OUTBOX_BEANSTALK_H
 
 /*
  * A connection that puts jobs into a tube of a server that speaks beanstalkd's protocol. Opening it waits; later calls

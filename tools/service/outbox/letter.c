@@ -1,5 +1,5 @@
 /* Writes the report of an expiry: see letter.h. */
-#include "tools/weekwheel-sessiond/outbox/letter.h"
+#include "tools/service/outbox/letter.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,20 +69,22 @@ static int append_member(struct buffer *out, const char *name, const char *bytes
 	return buffer_format(out, ",\"%s_base64\":", name) || append_bytes(out, bytes, size) ? -1 : 0;
 }
 
-static int append_time(struct buffer *out, int64_t ms)
+static int append_time(struct buffer *out, int64_t ms, const struct letter_form *form)
 {
-	time_t seconds = (time_t)(ms / 1000);
+	time_t seconds;
 	char text[40];
 	struct tm at;
 
 	if (ms == OUTBOX_NEVER)
 		return buffer_format(out, ",\"deadline\":null");
+	ms = form->wall_ms(form->context, ms);
+	seconds = (time_t)(ms / 1000);
 	(void)gmtime_r(&seconds, &at);
 	(void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &at);
 	return buffer_format(out, ",\"deadline\":\"%s.%03dZ\"", text, (int)(ms % 1000));
 }
 
-int letter_write(struct buffer *out, const struct outbox_item *item, int64_t deadline_ms)
+int letter_write(struct buffer *out, const struct outbox_item *item, const struct letter_form *form)
 {
 	char id[LETTER_ID];
 
@@ -93,7 +95,7 @@ int letter_write(struct buffer *out, const struct outbox_item *item, int64_t dea
 	                : buffer_format(out, ",\"value\":null,\"value_size\":%zu", item->size))
 		return -1;
 	if (buffer_format(out, ",\"why\":\"%s\"", item->why == WW_GONE_EVICTED ? "evicted" : "expired") ||
-	    append_time(out, deadline_ms) || buffer_append(out, "}", 1))
+	    append_time(out, item->deadline_ms, form) || buffer_append(out, "}", 1))
 		return -1;
 	return 0;
 }

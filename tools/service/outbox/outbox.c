@@ -1,5 +1,5 @@
 /* The queue of expiries to report: see outbox.h. */
-#include "tools/weekwheel-sessiond/outbox/outbox.h"
+#include "tools/service/outbox/outbox.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Puts jobs at another server: see beanstalk.h. */
-#include "tools/weekwheel-sessiond/outbox/beanstalk.h"
+#include "tools/service/outbox/beanstalk.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,14 +1,14 @@
-#ifndef TOOLS_WEEKWHEEL_SESSIOND_OUTBOX_COURIER_H
-#define TOOLS_WEEKWHEEL_SESSIOND_OUTBOX_COURIER_H
+#ifndef TOOLS_SERVICE_OUTBOX_COURIER_H
+#define TOOLS_SERVICE_OUTBOX_COURIER_H
 
 /*
  * Reports the items of the outbox to another server: each becomes a job (letter.h). A thread does this on a connection
  * of its own. If the connection is lost, the thread makes it anew, after pauses that grow and are partly random.
  */
 
-#include "tools/weekwheel-sessiond/data/data.h"
-#include "tools/weekwheel-sessiond/outbox/beanstalk.h"
-#include "tools/weekwheel-sessiond/outbox/outbox.h"
+#include "tools/service/outbox/beanstalk.h"
+#include "tools/service/outbox/letter.h"
+#include "tools/service/outbox/outbox.h"
 
 struct courier;
 
@@ -19,8 +19,9 @@ struct courier_config {
 	const char *token; /* "": none */
 };
 
-/* Only the clocks of `data` are used. Returns NULL after a message. */
-struct courier *courier_start(struct outbox *outbox, struct data *data, const struct courier_config *config);
+/* Returns NULL after a message. */
+struct courier *courier_start(
+    struct outbox *outbox, const struct letter_form *form, const struct courier_config *config);
 
 /* Send the items that there are, for at most COURIER_STOP_MS, and end. Log how many are left. NULL is harmless. */
 enum { COURIER_STOP_MS = 5000 };

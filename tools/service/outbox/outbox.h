@@ -1,11 +1,11 @@
-#ifndef TOOLS_WEEKWHEEL_SESSIOND_OUTBOX_OUTBOX_H
-#define TOOLS_WEEKWHEEL_SESSIOND_OUTBOX_OUTBOX_H
+#ifndef TOOLS_SERVICE_OUTBOX_OUTBOX_H
+#define TOOLS_SERVICE_OUTBOX_OUTBOX_H
 
 /*
- * Items: entries that have expired or were evicted, and that wait to be told to another server (--expired-to), in the
- * order in which they came.
+ * Items: keys that have expired or were evicted, and that wait to be told to another server (--expired-to), in the
+ * order in which they came. Times are in ms, of a clock of the program's.
  *
- *     a map's gone ---> outbox_add ---> | told | in flight | waiting | <--- outbox_restore <--- journal, at the start
+ *     an end -------> outbox_add ---> | told | in flight | waiting | <--- outbox_restore <--- journal, at the start
  *                                       ^head  ^answered   ^next     ^tail
  *
  * courier.c takes items from `next` on and sends them; an answer is for the earliest in flight. An item that the other
@@ -32,8 +32,8 @@ struct outbox_item {
 	uint64_t id; /* greater than those of all that came before, also before a restart */
 	enum ww_gone why;
 	unsigned database;
-	int64_t deadline_ms; /* steady (data.h); OUTBOX_NEVER: an evicted key had none */
-	int64_t since_ms;    /* steady: when it had to be told */
+	int64_t deadline_ms; /* OUTBOX_NEVER: an evicted key had none */
+	int64_t since_ms;    /* when it had to be told */
 	const void *key;
 	size_t length;
 	const void *value; /* NULL: it was left out */

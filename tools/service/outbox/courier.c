@@ -1,5 +1,5 @@
 /* The thread that reports expiries to another server: see courier.h. */
-#include "tools/weekwheel-sessiond/outbox/courier.h"
+#include "tools/service/outbox/courier.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,6 @@
 #include "tools/common/message.h"
 #include "tools/common/random.h"
 #include "tools/service/state/state.h"
-#include "tools/weekwheel-sessiond/outbox/letter.h"
 #include "weekwheel/error.h"
 
 enum {
@@ -31,7 +30,7 @@ enum {
 struct courier {
 	struct outbox *outbox;
 	const struct courier_config *config;
-	struct data *data; /* for its clocks */
+	struct letter_form form;
 	pthread_t thread;
 	int wake;                /* an eventfd */
 	_Atomic int64_t stop_by; /* ms of the monotonic clock; 0: it goes on */
@@ -174,13 +173,10 @@ static void receive(struct courier *courier)
 
 static int send_one(struct courier *courier, const struct outbox_item *item)
 {
-	int64_t deadline_ms = item->deadline_ms;
 	char id[LETTER_ID];
 
-	if (deadline_ms != OUTBOX_NEVER)
-		deadline_ms = data_steady_to_wall_ms(courier->data, deadline_ms);
 	buffer_drop(&courier->body, courier->body.size);
-	if (letter_write(&courier->body, item, deadline_ms) != 0)
+	if (letter_write(&courier->body, item, &courier->form) != 0)
 		return -1;
 	return beanstalk_put(&courier->link, letter_id(item, id), &courier->body);
 }
@@ -300,7 +296,8 @@ static void *run(void *context)
 
 /* ---- Beginning and end */
 
-struct courier *courier_start(struct outbox *outbox, struct data *data, const struct courier_config *config)
+struct courier *courier_start(
+    struct outbox *outbox, const struct letter_form *form, const struct courier_config *config)
 {
 	struct courier *courier = calloc(1, sizeof *courier);
 
@@ -310,7 +307,7 @@ struct courier *courier_start(struct outbox *outbox, struct data *data, const st
 	}
 	courier->outbox = outbox;
 	courier->config = config;
-	courier->data = data;
+	courier->form = *form;
 	courier->link.fd = -1;
 	courier->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (getrandom(&courier->random, sizeof courier->random, GRND_NONBLOCK) != (ssize_t)sizeof courier->random)

@@ -1,0 +1,23 @@
+#ifndef TOOLS_SERVICE_OUTBOX_LETTER_H
+#define TOOLS_SERVICE_OUTBOX_LETTER_H
+
+/* The body of the job that reports an expiry: JSON. */
+
+#include "tools/common/buffer.h"
+#include "tools/service/outbox/outbox.h"
+
+enum { LETTER_ID = 40 };
+
+/* What the items of a program mean. */
+struct letter_form {
+	int64_t (*wall_ms)(void *context, int64_t ms); /* a time of an item, by the wall clock */
+	void *context;
+};
+
+/* Write the item's name, which no other one has, over restarts and servers. Letters, digits and a dash. */
+const char *letter_id(const struct outbox_item *item, char text[LETTER_ID]);
+
+/* Append the body. Returns 0, or -1 without memory. */
+int letter_write(struct buffer *out, const struct outbox_item *item, const struct letter_form *form);
+
+#endif
