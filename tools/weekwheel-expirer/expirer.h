@@ -10,6 +10,7 @@
 #include "tools/service/net/certificate.h"
 #include "tools/service/net/shake.h"
 #include "tools/service/state/teller.h"
+#include "tools/weekwheel-expirer/ends/ends.h"
 #include "tools/weekwheel-expirer/settings.h"
 
 struct expirer {
@@ -24,6 +25,7 @@ struct expirer {
 	struct access access;
 	struct certificate certificate;
 	struct web_site site;
+	struct ends *ends; /* NULL: nobody is told */
 	struct expirer_masters *masters;
 	uint64_t started; /* ns */
 };

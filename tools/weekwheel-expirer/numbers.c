@@ -120,7 +120,7 @@ static enum MHD_Result serve_metrics(const struct site_request *request)
 
 	for (size_t i = 0; i < sizeof numbers_of_node / sizeof *numbers_of_node && !bad; i++)
 		bad = add_number(&out, &all, &numbers_of_node[i]);
-	bad = bad || add_late(&out, &all);
+	bad = bad || add_late(&out, &all) || (expirer->ends && ends_add_numbers(expirer->ends, &out, prefix));
 	free(all.of);
 	if (bad) {
 		buffer_free(&out);

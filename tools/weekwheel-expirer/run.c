@@ -79,9 +79,20 @@ static uint64_t now_ns(void *context)
 	return time_now(CLOCK_MONOTONIC);
 }
 
+static int start_ends(struct expirer *expirer)
+{
+	const struct expirer_settings *settings = expirer->settings;
+
+	if (!settings->telling.is_telling)
+		return 0;
+	expirer->ends = ends_open(&settings->telling, settings->database);
+	return expirer->ends ? 0 : -1;
+}
+
 static int start(struct expirer *expirer)
 {
 	const struct expirer_settings *settings = expirer->settings;
+	struct masters_config masters;
 
 	(void)listen_raise_limit();
 	expirer->started = time_now(CLOCK_MONOTONIC);
@@ -90,7 +101,11 @@ static int start(struct expirer *expirer)
 	certificate_start(&expirer->certificate, &settings->tls, settings->certificate);
 	if (start_loop(expirer) != 0)
 		return -1;
-	expirer->masters = masters_start(&settings->masters);
+	if (start_ends(expirer) != 0)
+		return -1;
+	masters = settings->masters;
+	masters.node.watch = expirer->ends ? ends_watch(expirer->ends) : NULL;
+	expirer->masters = masters_start(&masters);
 	if (!expirer->masters || numbers_start(expirer) != 0)
 		return -1;
 	notify_start(&expirer->loop, &expirer->watchdog);
@@ -110,6 +125,7 @@ int expirer_run(const struct expirer_settings *settings)
 		status = 0;
 	}
 	masters_stop(expirer->masters);
+	ends_close(expirer->ends);
 	state_finish();
 	(void)uv_loop_close(&expirer->loop);
 	certificate_stop(&expirer->certificate);

@@ -13,7 +13,10 @@ static int read_redis(void *to, const struct given *given)
 
 	settings->masters.node.url = given->value;
 	/* The url may have a password, which no message shows. */
-	return ww_redis_url_parse(&url, given->value, &why) ? message_error("URL: %s", why) : 0;
+	if (ww_redis_url_parse(&url, given->value, &why))
+		return message_error("URL: %s", why);
+	settings->database = url.db;
+	return 0;
 }
 
 static const struct setting table[] = {
@@ -31,6 +34,7 @@ static const struct setting table[] = {
     {0, "only-later", NULL,
         "deadlines only move on, as those of sessions do: a change of a known key\ncosts nothing, and at its old deadline the new one is looked up",
         NULL, SETTING_FLAG, AT(masters.node.only_later)},
+    OUTBOX_OPTIONS(expirer_settings, telling, "make a job of each key that ends"),
 };
 
 static const struct setting here[] = {
@@ -43,11 +47,14 @@ static const char *const without[] = {"listen", "unix", "socket-mode", "socket-g
 
 static int check(void *of)
 {
-	const struct expirer_settings *settings = of;
+	struct expirer_settings *settings = of;
 
-	return settings->masters.node.url
-	           ? 0
-	           : message_error("URL: expected where Redis is, such as redis://127.0.0.1:6379");
+	if (!settings->masters.node.url)
+		return message_error("URL: expected where Redis is, such as redis://127.0.0.1:6379");
+	if (settings->telling.is_telling && settings->masters.node.only_later)
+		return settings_refuse("only-later",
+		    "and --expired-to exclude each other: without a lookup, a key that was deleted seems to have ended");
+	return outbox_options_complete(&settings->telling);
 }
 
 static const struct settings_server server = {

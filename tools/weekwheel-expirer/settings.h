@@ -3,12 +3,15 @@
 
 /* The settings of the expirer, from the command line and a configuration file. */
 
+#include "tools/service/outbox/options.h"
 #include "tools/service/settings/settings.h"
 #include "tools/weekwheel-expirer/masters/masters.h"
 
 struct expirer_settings {
 	SERVICE_SETTINGS;
 	struct masters_config masters;
+	unsigned database;
+	struct outbox_options telling;
 };
 
 /* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program ends now. */

@@ -178,7 +178,7 @@ static int send_one(struct courier *courier, const struct outbox_item *item)
 	buffer_drop(&courier->body, courier->body.size);
 	if (letter_write(&courier->body, item, &courier->form) != 0)
 		return -1;
-	return beanstalk_put(&courier->link, letter_id(item, id), &courier->body);
+	return beanstalk_put(&courier->link, letter_id(item, &courier->form, id), &courier->body);
 }
 
 /* Take what fits, let the journal have it, and send it. */

@@ -15,11 +15,16 @@
 enum { PIECE = 3072 };
 
 /* Two servers that began in the same millisecond have the same ids. */
-const char *letter_id(const struct outbox_item *item, char text[LETTER_ID])
+const char *letter_id(const struct outbox_item *item, const struct letter_form *form, char text[LETTER_ID])
 {
-	XXH64_hash_t hash = XXH3_64bits_withSeed(item->key, item->length, (XXH64_hash_t)item->deadline_ms);
+	XXH128_hash_t hash = {.high64 = item->id};
 
-	(void)snprintf(text, LETTER_ID, "%016" PRIx64 "-%016" PRIx64, item->id, (uint64_t)(hash + item->database));
+	if (form->is_shared)
+		hash = XXH3_128bits_withSeed(item->key, item->length, (XXH64_hash_t)item->deadline_ms);
+	else
+		hash.low64 = XXH3_64bits_withSeed(item->key, item->length, (XXH64_hash_t)item->deadline_ms);
+	(void)snprintf(text, LETTER_ID, "%016" PRIx64 "-%016" PRIx64, (uint64_t)hash.high64,
+	    (uint64_t)(hash.low64 + item->database));
 	return text;
 }
 
@@ -69,33 +74,48 @@ static int append_member(struct buffer *out, const char *name, const char *bytes
 	return buffer_format(out, ",\"%s_base64\":", name) || append_bytes(out, bytes, size) ? -1 : 0;
 }
 
-static int append_time(struct buffer *out, int64_t ms, const struct letter_form *form)
+static int append_time(struct buffer *out, const char *name, int64_t ms, const struct letter_form *form)
 {
 	time_t seconds;
 	char text[40];
 	struct tm at;
 
 	if (ms == OUTBOX_NEVER)
-		return buffer_format(out, ",\"deadline\":null");
+		return buffer_format(out, ",\"%s\":null", name);
 	ms = form->wall_ms(form->context, ms);
 	seconds = (time_t)(ms / 1000);
 	(void)gmtime_r(&seconds, &at);
 	(void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &at);
-	return buffer_format(out, ",\"deadline\":\"%s.%03dZ\"", text, (int)(ms % 1000));
+	return buffer_format(out, ",\"%s\":\"%s.%03dZ\"", name, text, (int)(ms % 1000));
+}
+
+static int append_value(struct buffer *out, const struct outbox_item *item, const struct letter_form *form)
+{
+	if (item->is_type)
+		return buffer_format(out, ",\"value\":null") ||
+		       (item->value && append_member(out, "type", item->value, item->size));
+	if (item->value)
+		return append_member(out, "value", item->value, item->size) ||
+		       (item->early_ms && append_time(out, "value_as_of", item->deadline_ms - item->early_ms, form));
+	if (item->size == OUTBOX_UNKNOWN)
+		return buffer_format(out, ",\"value\":null");
+	return buffer_format(out, ",\"value\":null,\"value_size\":%zu", item->size);
+}
+
+static const char *why_of(const struct outbox_item *item)
+{
+	return item->why == WW_GONE_EVICTED ? "evicted" : item->why == OUTBOX_GONE ? "gone" : "expired";
 }
 
 int letter_write(struct buffer *out, const struct outbox_item *item, const struct letter_form *form)
 {
 	char id[LETTER_ID];
 
-	if (buffer_format(out, "{\"id\":\"%s\",\"database\":%u", letter_id(item, id), item->database) ||
-	    append_member(out, "key", item->key, item->length))
+	if (buffer_format(out, "{\"id\":\"%s\",\"database\":%u", letter_id(item, form, id), item->database) ||
+	    append_member(out, "key", item->key, item->length) || append_value(out, item, form))
 		return -1;
-	if (item->value ? append_member(out, "value", item->value, item->size)
-	                : buffer_format(out, ",\"value\":null,\"value_size\":%zu", item->size))
-		return -1;
-	if (buffer_format(out, ",\"why\":\"%s\"", item->why == WW_GONE_EVICTED ? "evicted" : "expired") ||
-	    append_time(out, item->deadline_ms, form) || buffer_append(out, "}", 1))
+	if (buffer_format(out, ",\"why\":\"%s\"", why_of(item)) ||
+	    append_time(out, "deadline", item->deadline_ms, form) || buffer_append(out, "}", 1))
 		return -1;
 	return 0;
 }

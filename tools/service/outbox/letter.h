@@ -12,10 +12,11 @@ enum { LETTER_ID = 40 };
 struct letter_form {
 	int64_t (*wall_ms)(void *context, int64_t ms); /* a time of an item, by the wall clock */
 	void *context;
+	int is_shared; /* others report the same ends: a name is that of a key's end, whoever reports it */
 };
 
 /* Write the item's name, which no other one has, over restarts and servers. Letters, digits and a dash. */
-const char *letter_id(const struct outbox_item *item, char text[LETTER_ID]);
+const char *letter_id(const struct outbox_item *item, const struct letter_form *form, char text[LETTER_ID]);
 
 /* Append the body. Returns 0, or -1 without memory. */
 int letter_write(struct buffer *out, const struct outbox_item *item, const struct letter_form *form);

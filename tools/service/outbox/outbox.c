@@ -19,9 +19,11 @@ struct outbox_entry {
 	uint16_t length;
 	uint8_t database;
 	uint8_t why;
-	uint8_t has_value;
+	uint8_t has_value : 1;
+	uint8_t is_type : 1;
 	uint8_t is_noted; /* the journal knows */
-	char bytes[];     /* key, value */
+	uint32_t early_ms;
+	char bytes[]; /* key, value */
 };
 
 /*
@@ -107,7 +109,9 @@ static struct outbox_entry *make_entry(const struct outbox_item *item, int has_v
 	    .length = (uint16_t)item->length,
 	    .database = (uint8_t)item->database,
 	    .why = (uint8_t)item->why,
-	    .has_value = has_value != 0};
+	    .has_value = has_value != 0,
+	    .is_type = item->is_type != 0,
+	    .early_ms = item->early_ms};
 	if (item->length)
 		memcpy(entry->bytes, item->key, item->length);
 	if (has_value && item->size)
@@ -118,14 +122,16 @@ static struct outbox_entry *make_entry(const struct outbox_item *item, int has_v
 static void show(const struct outbox_entry *entry, struct outbox_item *item)
 {
 	*item = (struct outbox_item){.id = entry->id,
-	    .why = (enum ww_gone)entry->why,
+	    .why = entry->why,
 	    .database = entry->database,
 	    .deadline_ms = entry->deadline_ms,
 	    .since_ms = entry->since_ms,
 	    .key = entry->bytes,
 	    .length = entry->length,
 	    .value = entry->has_value ? entry->bytes + entry->length : NULL,
-	    .size = entry->size};
+	    .size = entry->size,
+	    .is_type = entry->is_type,
+	    .early_ms = entry->early_ms};
 }
 
 static void leave(struct outbox *outbox, uint64_t position)
@@ -216,7 +222,7 @@ uint64_t outbox_add(struct outbox *outbox, const struct outbox_item *item)
 		free(entry);
 		outbox->stats.dropped++;
 	} else {
-		outbox->stats.shortened += !has_value;
+		outbox->stats.shortened += item->value && !has_value;
 		make_room(outbox, weight(entry));
 		append(outbox, entry);
 		show(entry, &kept);

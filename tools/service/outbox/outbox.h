@@ -27,17 +27,23 @@
 struct outbox;
 
 #define OUTBOX_NEVER INT64_MAX
+/* The size of a value that nobody knows. */
+#define OUTBOX_UNKNOWN UINT32_MAX
+/* Why, beside those of enum ww_gone: the key has expired or was deleted, and nobody knows which. */
+enum { OUTBOX_GONE = 16 };
 
 struct outbox_item {
-	uint64_t id; /* greater than those of all that came before, also before a restart */
-	enum ww_gone why;
+	uint64_t id;  /* greater than those of all that came before, also before a restart */
+	unsigned why; /* enum ww_gone, or OUTBOX_GONE */
 	unsigned database;
 	int64_t deadline_ms; /* OUTBOX_NEVER: an evicted key had none */
 	int64_t since_ms;    /* when it had to be told */
 	const void *key;
 	size_t length;
 	const void *value; /* NULL: it was left out */
-	size_t size;       /* of the value, whether it is there or not */
+	size_t size;       /* of the value, whether it is there or not; or OUTBOX_UNKNOWN */
+	int is_type;       /* the value is the name of its type, as it is no string */
+	uint32_t early_ms; /* by how much the value was read before the deadline; 0: it is that of the end */
 };
 
 /* At most this many bytes; an item counts with some 60 beside its key and value. NULL: there is no memory. */

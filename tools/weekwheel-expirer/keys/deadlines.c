@@ -13,11 +13,16 @@
 /* Bytes of a key within its record; records that a sweep looks at in one go; expiries taken at once. */
 enum { NEAR = 24, SWEEP = 4096, TAKE = 64 };
 
+/* A certainty: `at` is no deadline. */
+enum { GUESS = UINT8_MAX };
+
 struct kept_key {
 	struct ww_timer timer;
+	uint64_t at; /* when it is due; its timer may be late */
 	uint32_t index;
 	uint16_t length;
-	uint8_t seen; /* by which pass; 0: the record is unused */
+	uint8_t seen;      /* by which pass; 0: the record is unused */
+	uint8_t certainty; /* that of `deadlines` when it was set; 0: it is doubted; GUESS */
 	union {
 		char near[NEAR];
 		char *far;
@@ -33,6 +38,7 @@ struct deadlines {
 	size_t far_bytes;
 	uint32_t swept; /* records below were swept */
 	uint8_t pass;
+	uint8_t certainty; /* since the last doubt of all */
 };
 
 /* ---- Making */
@@ -57,7 +63,7 @@ struct deadlines *deadlines_make(void)
 	if (!made)
 		return NULL;
 	made->allocator = ww_allocator_default();
-	made->pass = 1;
+	made->pass = made->certainty = 1;
 	ww_slab_init(&made->slab, sizeof(struct kept_key), made->allocator);
 	made->wheel = make_wheel();
 	if (!made->wheel || ww_hash_secret_make(&made->secret) || ww_table_init(&made->table, made->allocator)) {
@@ -126,11 +132,24 @@ static uint32_t find(const struct deadlines *deadlines, uint64_t hash, const cha
 	return table_find(&deadlines->table, hash, is_same, &sought);
 }
 
-int deadlines_pending(const struct deadlines *deadlines, const char *key, size_t length, uint64_t *at)
+void deadlines_look(const struct deadlines *deadlines, uint32_t index, struct known_key *known)
+{
+	const struct kept_key *record = record_at(deadlines, index);
+
+	*known = (struct known_key){.index = index,
+	    .at = record->at,
+	    .is_idle = ww_timer_pending(&record->timer) == 0,
+	    .is_guess = record->certainty == GUESS,
+	    .is_sure = record->certainty == deadlines->certainty};
+}
+
+int deadlines_find(const struct deadlines *deadlines, const char *key, size_t length, struct known_key *known)
 {
 	uint32_t index = find(deadlines, hash_of(deadlines, key, length), key, length);
 
-	return index != TABLE_NONE && ww_timer_deadline(&record_at(deadlines, index)->timer, at) == 1;
+	if (index != TABLE_NONE)
+		deadlines_look(deadlines, index, known);
+	return index != TABLE_NONE;
 }
 
 const char *deadlines_key(const struct deadlines *deadlines, uint32_t index, size_t *length)
@@ -187,18 +206,54 @@ static struct kept_key *add(struct deadlines *deadlines, uint64_t hash, const ch
 	return record;
 }
 
+static int file(struct deadlines *deadlines, struct kept_key *record, uint64_t at)
+{
+	uint64_t next = ww_wheel_now(deadlines->wheel) + 1;
+
+	return ww_wheel_schedule_at(deadlines->wheel, &record->timer, at < next ? next : at) == WW_OK ? 0 : -1;
+}
+
 int deadlines_set(struct deadlines *deadlines, const char *key, size_t length, uint64_t at)
 {
 	uint64_t hash = hash_of(deadlines, key, length);
 	uint32_t index = find(deadlines, hash, key, length);
-	uint64_t next = ww_wheel_now(deadlines->wheel) + 1;
 	struct kept_key *record = index != TABLE_NONE ? record_at(deadlines, index) : add(deadlines, hash, key, length);
 
 	if (!record)
 		return -1;
 	record->seen = deadlines->pass;
-	at = at < next ? next : at > WW_TIME_MAX ? WW_TIME_MAX : at;
-	return ww_wheel_schedule_at(deadlines->wheel, &record->timer, at) == WW_OK ? 0 : -1;
+	record->certainty = deadlines->certainty;
+	record->at = at > WW_TIME_MAX ? WW_TIME_MAX : at;
+	return file(deadlines, record, record->at);
+}
+
+int deadlines_guess(struct deadlines *deadlines, const char *key, size_t length, uint64_t at)
+{
+	struct known_key known;
+
+	if (deadlines_set(deadlines, key, length, at) != 0)
+		return -1;
+	(void)deadlines_find(deadlines, key, length, &known);
+	record_at(deadlines, known.index)->certainty = GUESS;
+	return 0;
+}
+
+void deadlines_again(struct deadlines *deadlines, uint32_t index, uint64_t when)
+{
+	struct kept_key *record = record_at(deadlines, index);
+
+	(void)file(deadlines, record, record->at > when ? record->at : when);
+}
+
+void deadlines_doubt(struct deadlines *deadlines, uint32_t index)
+{
+	if (record_at(deadlines, index)->certainty != GUESS)
+		record_at(deadlines, index)->certainty = 0;
+}
+
+void deadlines_doubt_all(struct deadlines *deadlines)
+{
+	deadlines->certainty = deadlines->certainty == GUESS - 1 ? 1 : (uint8_t)(deadlines->certainty + 1);
 }
 
 void deadlines_drop(struct deadlines *deadlines, uint32_t index)
@@ -210,14 +265,6 @@ void deadlines_drop(struct deadlines *deadlines, uint32_t index)
 	free_key(deadlines, record);
 	record->seen = 0;
 	ww_slab_give(&deadlines->slab, index);
-}
-
-void deadlines_remove(struct deadlines *deadlines, const char *key, size_t length)
-{
-	uint32_t index = find(deadlines, hash_of(deadlines, key, length), key, length);
-
-	if (index != TABLE_NONE)
-		deadlines_drop(deadlines, index);
 }
 
 /* ---- Time */
@@ -233,10 +280,11 @@ size_t deadlines_due(struct deadlines *deadlines, uint64_t now, struct due_key *
 		size_t room = most - count < TAKE ? most - count : TAKE;
 
 		more = ww_wheel_advance_batch(deadlines->wheel, now, batch, room, &got);
-		for (size_t i = 0; i < got; i++)
-			due[count++] =
-			    (struct due_key){.index = WW_TIMER_OWNER(batch[i].timer, struct kept_key, timer)->index,
-			        .at = batch[i].deadline};
+		for (size_t i = 0; i < got; i++) {
+			const struct kept_key *record = WW_TIMER_OWNER(batch[i].timer, struct kept_key, timer);
+
+			due[count++] = (struct due_key){.index = record->index, .at = record->at};
+		}
 	}
 	return count;
 }
@@ -262,7 +310,7 @@ void deadlines_pass(struct deadlines *deadlines)
 	deadlines->swept = 0;
 }
 
-int deadlines_sweep(struct deadlines *deadlines)
+int deadlines_sweep(struct deadlines *deadlines, deadlines_fn *fn, void *context)
 {
 	uint32_t end = slab_end(&deadlines->slab);
 	uint32_t until = end - deadlines->swept < SWEEP ? end : deadlines->swept + SWEEP;
@@ -272,7 +320,7 @@ int deadlines_sweep(struct deadlines *deadlines)
 
 		/* Redis is being asked about an idle one. */
 		if (record->seen && record->seen != deadlines->pass && ww_timer_pending(&record->timer) == 1)
-			deadlines_drop(deadlines, deadlines->swept);
+			fn(context, deadlines->swept);
 	}
 	return deadlines->swept < end;
 }

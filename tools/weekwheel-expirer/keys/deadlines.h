@@ -2,10 +2,10 @@
 #define TOOLS_WEEKWHEEL_EXPIRER_KEYS_DEADLINES_H
 
 /*
- * The keys with a deadline, in a wheel of milliseconds and a table by key. A key of up to 24 bytes takes 80 bytes and 9
+ * The keys with a deadline, in a wheel of milliseconds and a table by key. A key of up to 24 bytes takes 88 bytes and 9
  * to 13 in the table; a longer one has a block of its own.
  *
- *     set ---> | key | pending in the wheel | ---> due: idle, still in the table ---> drop, or set again
+ *     set ---> | key | pending in the wheel | ---> due: idle, still in the table ---> drop, set, or again
  *
  * A *pass* goes through all keys of Redis. A key that it has not seen when it ends is gone: the sweep drops it.
  *
@@ -25,9 +25,26 @@ void deadlines_free(struct deadlines *deadlines);
 
 /* Let a key be due at `at`, or at the next ms if that has passed. Returns 0, or -1 without memory. */
 int deadlines_set(struct deadlines *deadlines, const char *key, size_t length, uint64_t at);
-void deadlines_remove(struct deadlines *deadlines, const char *key, size_t length);
-/* Return 1 and store when the key is due if it is pending. Return 0 if it is idle or unknown. */
-int deadlines_pending(const struct deadlines *deadlines, const char *key, size_t length, uint64_t *at);
+
+/* The same, but that is no deadline: nobody knows when the key ends. */
+int deadlines_guess(struct deadlines *deadlines, const char *key, size_t length, uint64_t at);
+
+/* What is known of a key. */
+struct known_key {
+	uint32_t index;
+	uint64_t at; /* when it is due, or was */
+	int is_idle; /* it was due */
+	int is_guess;
+	int is_sure; /* since it was set, it was not doubted, nor was a change heard */
+};
+
+/* Return 1 and fill *known, or return 0: it is unknown. */
+int deadlines_find(const struct deadlines *deadlines, const char *key, size_t length, struct known_key *known);
+void deadlines_look(const struct deadlines *deadlines, uint32_t index, struct known_key *known);
+
+/* A change of the key was heard; changes of any key may have been missed. Until they are set again, they are not sure. */
+void deadlines_doubt(struct deadlines *deadlines, uint32_t index);
+void deadlines_doubt_all(struct deadlines *deadlines);
 
 /* A key that is due. */
 struct due_key {
@@ -49,10 +66,16 @@ const char *deadlines_key(const struct deadlines *deadlines, uint32_t index, siz
 /* Whether there still is one, and it is not set again. */
 int deadlines_is_due(const struct deadlines *deadlines, uint32_t index);
 void deadlines_drop(struct deadlines *deadlines, uint32_t index);
+/* Let one that was due be due again, not before `when`. Its deadline stays. */
+void deadlines_again(struct deadlines *deadlines, uint32_t index, uint64_t when);
 
-/* A pass begins, and has ended: drop some of the keys that it has not seen. Returns 1 while there may be more. */
+/*
+ * A pass begins, and has ended: call fn, which drops them, with some of the keys that it has not seen. Returns 1 while
+ * there may be more.
+ */
+typedef void deadlines_fn(void *context, uint32_t index);
 void deadlines_pass(struct deadlines *deadlines);
-int deadlines_sweep(struct deadlines *deadlines);
+int deadlines_sweep(struct deadlines *deadlines, deadlines_fn *fn, void *context);
 
 size_t deadlines_count(const struct deadlines *deadlines);
 size_t deadlines_bytes(const struct deadlines *deadlines);

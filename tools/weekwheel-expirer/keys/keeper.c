@@ -8,6 +8,7 @@
 #include <hiredis/hiredis.h>
 
 #include "tools/common/glob.h"
+#include "tools/weekwheel-expirer/keys/ends.h"
 #include "tools/weekwheel-expirer/keys/learn.h"
 #include "tools/weekwheel-expirer/keys/slots.h"
 
@@ -18,6 +19,9 @@ enum { CLOCK_NS = 200 * 1000 * 1000, ROLE_EVERY = 5 };
 enum { PAGE = 256, BATCH_FIRST = 128 };
 /* How long changes wait for others, in ns: one pipeline costs Redis much less than a call for each. */
 enum { GATHER_NS = 2 * 1000 * 1000 };
+
+/* A turn or an answer that takes longer, in ns, was held up, as by a stopped process: messages are late. Until when, in ms. */
+enum { HELD_UP_NS = 600 * 1000 * 1000, LATE_MS = 200 };
 
 const uint32_t keeper_bounds[KEEPER_BUCKETS] = {1000, 2000, 3000, 5000, 10000, 20000, 50000, 100000, 1000000, 10000000};
 
@@ -43,6 +47,8 @@ void keeper_pass(struct keeper *keeper)
 	keeper->is_passing = 0;
 	keeper->is_exact = 0;
 	keeper->is_sweeping = 0;
+	/* What was missed may be a deletion. */
+	deadlines_doubt_all(keeper->deadlines);
 }
 
 static void begin_pass(struct keeper *keeper, uint64_t now)
@@ -67,7 +73,7 @@ void keeper_connected(struct keeper *keeper, uint64_t now, int has_times)
 	keeper->has_times = has_times;
 	keeper->is_master = 1;
 	keeper->is_down = 0;
-	keeper->clock_at = now;
+	keeper->clock_at = keeper->turned = now;
 	keeper_pass(keeper);
 }
 
@@ -89,9 +95,10 @@ static int is_looked_at(const struct keeper *keeper, const char *key, size_t len
 /* Whether a change is no news. A key that is due is not pending: an answer is awaited, or a lookup. */
 static int is_known(const struct keeper *keeper, const char *key, size_t length)
 {
-	uint64_t at;
+	struct known_key known;
 
-	return deadlines_pending(keeper->deadlines, key, length, &at) && !is_looked_at(keeper, key, length);
+	return deadlines_find(keeper->deadlines, key, length, &known) && !known.is_idle &&
+	       !is_looked_at(keeper, key, length);
 }
 
 int keeper_heard(struct keeper *keeper, const char *key, size_t length)
@@ -107,6 +114,7 @@ int keeper_heard(struct keeper *keeper, const char *key, size_t length)
 		keeper->stats.too_long++;
 		return 0;
 	}
+	ends_hear(keeper, key, length);
 	if (keeper->config.only_later && is_known(keeper, key, length))
 		return 0;
 	return waiting_add(&keeper->waiting, key, length);
@@ -268,16 +276,40 @@ static int send_next(struct keeper *keeper, uint64_t now, uint64_t *again)
 	return 0;
 }
 
+static void drop(void *context, uint32_t index)
+{
+	ends_drop(context, index);
+}
+
+void keeper_doubt(struct keeper *keeper, uint64_t now)
+{
+	keeper->doubted = reached_ms(keeper, now) + LATE_MS;
+}
+
+/* What was heard since the last turn has come since then. */
+static void turn(struct keeper *keeper, uint64_t now)
+{
+	const struct keeper_watch *watch = keeper->config.watch;
+
+	if (now - keeper->turned > HELD_UP_NS)
+		keeper_doubt(keeper, now);
+	keeper->turned = now;
+	keeper->reached = reached_ms(keeper, now);
+	if (watch && watch->turned)
+		watch->turned(watch->context, keeper);
+}
+
 int keeper_next(struct keeper *keeper, uint64_t now, uint64_t *again)
 {
 	int error = 0;
 
 	*again = KEEPER_NEVER;
+	turn(keeper, now);
 	if (keeper->kind == KEEPER_IDLE)
 		error = send_next(keeper, now, again);
 	/* Redis answers meanwhile. */
 	if (keeper->is_sweeping) {
-		keeper->is_sweeping = deadlines_sweep(keeper->deadlines);
+		keeper->is_sweeping = deadlines_sweep(keeper->deadlines, drop, keeper);
 		*again = earlier(*again, now + (uint64_t)MS);
 	}
 	return error;
@@ -305,6 +337,8 @@ int keeper_reply(struct keeper *keeper, const struct redisReply *reply, uint64_t
 
 	if (keeper->kind == KEEPER_IDLE)
 		return -1;
+	if (now - keeper->sent > HELD_UP_NS)
+		keeper_doubt(keeper, now);
 	result = learn[keeper->kind](keeper, reply, now);
 	if (--keeper->owed == 0) {
 		if (keeper->kind == KEEPER_LOOK || keeper->kind == KEEPER_SCAN)

@@ -34,6 +34,7 @@
 #include "tools/weekwheel-expirer/keys/estimate.h"
 #include "tools/weekwheel-expirer/keys/waiting.h"
 
+struct keeper;
 struct redisReply; /* of hiredis/hiredis.h */
 
 #define KEEPER_NEVER UINT64_MAX
@@ -44,9 +45,27 @@ enum { KEEPER_BATCH = 512, KEEPER_LOOKS = 256, KEEPER_BUCKETS = 10 };
 /* The upper bounds of the buckets of lateness, in us. */
 extern const uint32_t keeper_bounds[KEEPER_BUCKETS];
 
+/* A key that has ended: see ends.h. */
+struct ended_key {
+	const char *key;
+	size_t length;
+	int64_t deadline; /* ms of Redis's clock */
+	int is_sure;      /* it has expired; 0: expired or deleted */
+};
+
+/* What the owner hears of keys, in the thread of the keeper. Members other than `ended` may be NULL. */
+struct keeper_watch {
+	void *context;
+	void (*ended)(void *context, const struct ended_key *ended);
+	void (*kept)(void *context, const char *key, size_t length, int64_t deadline);
+	void (*dropped)(void *context, const char *key, size_t length); /* also one that has ended */
+	void (*turned)(void *context, struct keeper *keeper);           /* before the next request is sent */
+};
+
 struct keeper_config {
-	const char *match; /* the pattern of the keys that count; NULL: all */
-	int only_later;    /* deadlines only move on: a change of a known key is no news */
+	const char *match;                /* the pattern of the keys that count; NULL: all */
+	int only_later;                   /* deadlines only move on: a change of a known key is no news */
+	const struct keeper_watch *watch; /* NULL: nobody hears of keys */
 	unsigned (*slot)(const char *key, size_t length); /* of a cluster; NULL: there is none */
 	/* Append a command to what is sent. Returns 0, or an error with which keeper_next returns. */
 	int (*append)(void *context, size_t argc, const char *const *argv, const size_t *lengths);
@@ -108,6 +127,11 @@ struct keeper {
 	int is_exact;
 	struct keeper_stats stats;
 
+	/* See ends.h. */
+	uint64_t reached; /* of Redis's clock, in the deadlines' time: what is heard now is hardly from before */
+	uint64_t doubted; /* messages were late: keys that are due until then are not sure */
+	uint64_t turned;  /* the last keeper_next */
+
 	/* In a cluster: see slots.h. */
 	uint8_t serves[KEEPER_SLOTS / 8]; /* a bit for each slot that the node serves, as far as the owner knows */
 	int is_misled;                    /* it does not serve one of these; the owner takes it back to 0 */
@@ -135,6 +159,9 @@ void keeper_connected(struct keeper *keeper, uint64_t now, int has_times);
  * be from before.
  */
 void keeper_pass(struct keeper *keeper);
+
+/* Redis has been silent: what it has told of changes may be late. */
+void keeper_doubt(struct keeper *keeper, uint64_t now);
 
 /* A key has changed. Returns 0, or -1 without memory. */
 int keeper_heard(struct keeper *keeper, const char *key, size_t length);

@@ -6,6 +6,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "tools/weekwheel-expirer/keys/ends.h"
 #include "tools/weekwheel-expirer/keys/slots.h"
 
 #define MS INT64_C(1000000)
@@ -133,7 +134,7 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
 		if (reply->integer > 0)
 			result |= waiting_add(&keeper->waiting, key, length);
 		else
-			deadlines_drop(keeper->deadlines, keeper->due[i].index);
+			ends_tell(keeper, keeper->due[i].index, 1);
 	}
 	if (end == keeper->due_count)
 		fit_batch(keeper, now);
@@ -142,17 +143,25 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
 
 /* ---- Keys that were looked up */
 
-/* The key is gone. If the request was sent after its deadline, it ended late. */
+/* The key is gone. If the request was sent after its deadline, it ended late. If Redis's clock had surely not reached
+ * that when it answered, the key was deleted. */
 static void forget(struct keeper *keeper, const char *key, size_t length, uint64_t now)
 {
 	int64_t sent_ms = estimate_reached(&keeper->estimate, keeper->sent) / MS + keeper->shift;
-	uint64_t at;
+	int64_t latest_ms = estimate_latest(&keeper->estimate, now) / MS + keeper->shift;
+	struct known_key known;
 
-	if (deadlines_pending(keeper->deadlines, key, length, &at) && (int64_t)at <= sent_ms) {
+	if (!deadlines_find(keeper->deadlines, key, length, &known))
+		return;
+	/* One that was due is counted already. */
+	if (!known.is_idle && (int64_t)known.at <= sent_ms) {
 		keeper->stats.due++;
-		count_late(keeper, at, now, 1);
+		count_late(keeper, known.at, now, 1);
 	}
-	deadlines_remove(keeper->deadlines, key, length);
+	if ((int64_t)known.at <= latest_ms)
+		ends_tell(keeper, known.index, (int64_t)known.at <= sent_ms);
+	else
+		ends_drop(keeper, known.index);
 }
 
 int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
@@ -181,9 +190,9 @@ int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == -2)
 		forget(keeper, key, length, now);
 	else if (until < 0 || until >= INT64_MAX / MS)
-		deadlines_remove(keeper->deadlines, key, length);
+		ends_remove(keeper, key, length);
 	else
-		result = deadlines_set(keeper->deadlines, key, length, (uint64_t)(until + 1 + keeper->shift));
+		result = ends_keep(keeper, key, length, until);
 	waiting_drop(&keeper->waiting);
 	return result;
 }

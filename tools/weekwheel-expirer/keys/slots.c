@@ -6,6 +6,8 @@
 
 #include <hiredis/hiredis.h>
 
+#include "tools/weekwheel-expirer/keys/ends.h"
+
 #define MS UINT64_C(1000000)
 
 /* How long requests ask with ASKING after a MOVED, and after what time a key is asked for again. */
@@ -191,9 +193,21 @@ int slots_missed(struct keeper *keeper, size_t from, size_t end, const struct re
 		if (begins(reply, "TRYAGAIN "))
 			result |= waiting_add(&keeper->waiting, key, length);
 		else
-			deadlines_drop(keeper->deadlines, keeper->due[i].index);
+			ends_drop(keeper, keeper->due[i].index);
 	}
 	return result;
+}
+
+/* What the key has is not known: soon it is asked for, and looked up if it is there. */
+static int look_again(struct keeper *keeper, const char *key, size_t length)
+{
+	uint64_t soon = deadlines_now(keeper->deadlines) + AGAIN_MS;
+	struct known_key known;
+
+	if (!deadlines_find(keeper->deadlines, key, length, &known) || known.at > soon)
+		return deadlines_guess(keeper->deadlines, key, length, soon);
+	deadlines_again(keeper->deadlines, known.index, soon);
+	return 0;
 }
 
 int slots_lost(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
@@ -215,10 +229,9 @@ int slots_lost(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 		if (keeper->is_passing && keeper->page_at == KEEPER_NEVER)
 			keeper->page = keeper->waiting.added;
 	} else if (!is_served(keeper, reply, keeper->config.slot(key, length))) {
-		deadlines_remove(keeper->deadlines, key, length);
+		ends_remove(keeper, key, length);
 	} else {
-		/* What it has is not known: then it is asked for, and looked up if it is there. */
-		result = deadlines_set(keeper->deadlines, key, length, deadlines_now(keeper->deadlines) + AGAIN_MS);
+		result = look_again(keeper, key, length);
 	}
 	waiting_drop(&keeper->waiting);
 	return result;

@@ -168,6 +168,8 @@ static const char *keep_alive(struct expirer_node *node, uint64_t now)
 	if (silent > LOST_MS * MS)
 		return "it does not answer";
 	if (silent > QUIET_MS * MS)
+		keeper_doubt(&node->keeper, now);
+	if (silent > QUIET_MS * MS)
 		state_begin(node_state(node, "silent"), STATE_STOPS_READING,
 		    "Redis at %s has been silent for a second. Keys that end meanwhile are asked for when it answers.",
 		    node->place);
@@ -293,17 +295,15 @@ static const char *move(struct expirer_node *node, int which)
 {
 	const char *why = NULL;
 
-	if (which & 2) {
+	if (which & 1 && ww_redis_line_move(node->talk.line))
+		return ww_redis_line_why(node->talk.line);
+	/* What Redis told before it answered is there by now, and is heard before the answer: ends.h relies on that. */
+	if (which && !is_deaf(node)) {
 		if (ww_redis_line_move(node->talk.ear))
 			return ww_redis_line_why(node->talk.ear);
 		why = take_ear(node);
 	}
-	if (!why && which & 1) {
-		if (ww_redis_line_move(node->talk.line))
-			return ww_redis_line_why(node->talk.line);
-		why = take_line(node);
-	}
-	return why;
+	return !why && which & 1 ? take_line(node) : why;
 }
 
 /* Append the next request, send it at once, and wait until something can be done. Returns what wait_for does. */
@@ -474,6 +474,7 @@ static int start(struct expirer_node *node, int is_first)
 {
 	const struct keeper_config config = {.match = node->config.match,
 	    .only_later = node->config.only_later,
+	    .watch = node->config.watch,
 	    .slot = node->config.kind == NODE_OF_CLUSTER ? ww_redis_link_slot : NULL,
 	    .append = append,
 	    .context = node};

@@ -29,6 +29,7 @@ struct node_config {
 	const char *password; /* NULL: the url's */
 	const char *match;    /* NULL: all keys */
 	int only_later;
+	const struct keeper_watch *watch; /* NULL: nobody hears of keys */
 	enum node_kind kind;
 	/* Another server may have the master's place, or some of its slots. Called by the node's thread. NULL: nobody */
 	void (*doubt)(void *context);

@@ -22,7 +22,7 @@ static struct keep_entry entry_of(const struct outbox_item *item)
 int keep_outbox_item(const struct keep_entry *entry, struct outbox_item *item)
 {
 	*item = (struct outbox_item){.id = entry->ttl,
-	    .why = (enum ww_gone)(entry->expiry >> WHY_SHIFT),
+	    .why = (unsigned)(entry->expiry >> WHY_SHIFT),
 	    .database = entry->database,
 	    .deadline_ms = (int64_t)entry->deadline,
 	    .since_ms = (int64_t)entry->end,

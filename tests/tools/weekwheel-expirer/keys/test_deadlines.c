@@ -37,9 +37,11 @@ static void forget(struct deadlines *deadlines, uint32_t number)
 {
 	size_t length;
 	const char *key = key_of(number, &length);
+	struct known_key known;
 
-	deadlines_remove(deadlines, key, length);
-	ck_assert_int_eq(deadlines_pending(deadlines, key, length, &(uint64_t){0}), 0);
+	if (deadlines_find(deadlines, key, length, &known))
+		deadlines_drop(deadlines, known.index);
+	ck_assert_int_eq(deadlines_find(deadlines, key, length, &known), 0);
 	at[number] = 0;
 }
 
@@ -107,9 +109,15 @@ START_TEST(it_does_what_an_array_does)
 }
 END_TEST
 
+static void drop(void *context, uint32_t index)
+{
+	deadlines_drop(context, index);
+}
+
 START_TEST(a_sweep_drops_what_the_pass_has_not_seen)
 {
 	struct deadlines *deadlines = deadlines_make();
+	struct known_key known;
 	size_t length;
 
 	/* More passes than their marks can count. */
@@ -120,12 +128,12 @@ START_TEST(a_sweep_drops_what_the_pass_has_not_seen)
 		memset(seen, 0, sizeof seen);
 		for (uint32_t i = (uint32_t)round % 7; i < KEYS; i += 7)
 			set(deadlines, i, 2000000 + i);
-		while (deadlines_sweep(deadlines))
+		while (deadlines_sweep(deadlines, drop, deadlines))
 			;
 		for (uint32_t i = 0; i < KEYS; i++) {
 			const char *key = key_of(i, &length);
 
-			ck_assert_int_eq(deadlines_pending(deadlines, key, length, &(uint64_t){0}), seen[i]);
+			ck_assert_int_eq(deadlines_find(deadlines, key, length, &known), seen[i]);
 		}
 	}
 	deadlines_free(deadlines);
@@ -150,5 +158,42 @@ START_TEST(a_deadline_that_has_passed_is_due_in_the_next_ms)
 }
 END_TEST
 
+START_TEST(a_key_is_sure_until_it_is_doubted)
+{
+	struct deadlines *deadlines = deadlines_make();
+	struct known_key known;
+	struct due_key due[2];
+
+	ck_assert_uint_eq(deadlines_due(deadlines, 5000, due, 2), 0);
+	ck_assert_int_eq(deadlines_set(deadlines, "a", 1, 4000), 0);
+	ck_assert_int_eq(deadlines_set(deadlines, "b", 1, 6000), 0);
+	ck_assert_int_eq(deadlines_find(deadlines, "c", 1, &known), 0);
+	for (int round = 0; round < 200; round++) {
+		ck_assert_int_eq(deadlines_set(deadlines, "a", 1, 4000), 0);
+		ck_assert_int_eq(deadlines_find(deadlines, "a", 1, &known), 1);
+		ck_assert(known.is_sure && !known.is_idle && known.at == 4000);
+		ck_assert_int_eq(deadlines_find(deadlines, "b", 1, &known), 1);
+		ck_assert_int_eq(known.is_sure, round == 0);
+		deadlines_doubt_all(deadlines);
+		ck_assert_int_eq(deadlines_find(deadlines, "a", 1, &known), 1);
+		ck_assert_int_eq(known.is_sure, 0);
+	}
+	/* Due, and again, it is what it was: its deadline stays, however late. */
+	ck_assert_int_eq(deadlines_set(deadlines, "b", 1, 5500), 0);
+	ck_assert_uint_eq(deadlines_due(deadlines, 5600, due, 2), 2);
+	deadlines_look(deadlines, due[1].index, &known);
+	ck_assert(known.is_idle && known.is_sure && known.at == 5500);
+	deadlines_again(deadlines, known.index, 0);
+	ck_assert_uint_eq(deadlines_due(deadlines, 5601, due, 2), 1);
+	ck_assert_uint_eq(due[0].at, 5500);
+	deadlines_look(deadlines, due[0].index, &known);
+	ck_assert(known.is_idle && known.is_sure && known.at == 5500);
+	deadlines_doubt(deadlines, known.index);
+	deadlines_look(deadlines, known.index, &known);
+	ck_assert_int_eq(known.is_sure, 0);
+	deadlines_free(deadlines);
+}
+END_TEST
+
 TEST_MAIN("expirer/deadlines", it_does_what_an_array_does, a_sweep_drops_what_the_pass_has_not_seen,
-    a_deadline_that_has_passed_is_due_in_the_next_ms)
+    a_deadline_that_has_passed_is_due_in_the_next_ms, a_key_is_sure_until_it_is_doubted)

@@ -43,6 +43,10 @@ static struct world {
 	int scans;
 	int scanned; /* keys before are behind the cursor */
 	uint64_t expired, worst_ms, early, asked;
+	int is_asking;         /* the keeper looks */
+	int64_t ended[KEYS];   /* the deadline of the last end */
+	int64_t untold[KEYS];  /* the same, if the keeper made and has not told it; 0: there is none */
+	uint64_t sure, unsure; /* ends that were told */
 } world;
 
 static int64_t redis_ns(void)
@@ -57,6 +61,20 @@ static int64_t redis_ms(void)
 
 /* ---- Redis */
 
+static size_t name_of(int number, char name[NAME]);
+
+/* The keeper knew when it would be due, and Redis has given it up for the keeper: it has to tell that. */
+static void note_end(int number)
+{
+	struct known_key known;
+	char name[NAME];
+
+	world.ended[number] = world.key[number].until;
+	if (world.is_asking && deadlines_find(world.keeper.deadlines, name, name_of(number, name), &known) &&
+	    (int64_t)known.at - world.keeper.shift - 1 <= world.ended[number])
+		world.untold[number] = world.ended[number];
+}
+
 static void look_at(struct model_key *key)
 {
 	int64_t now = redis_ms();
@@ -64,6 +82,7 @@ static void look_at(struct model_key *key)
 	if (!key->is_there || key->until == 0 || now <= key->until)
 		return;
 	world.expired++;
+	note_end((int)(key - world.key));
 	if (key->until >= key->sure && (uint64_t)(now - key->until) > world.worst_ms)
 		world.worst_ms = (uint64_t)(now - key->until);
 	*key = (struct model_key){.told = now + 1};
@@ -126,12 +145,30 @@ static size_t scan(char *text)
 	return length + (size_t)(name - names);
 }
 
+/* An end is told after its deadline, and one that is surely an end is one. */
+static void hear_end(void *context, const struct ended_key *ended)
+{
+	int number = (int)(named(ended->key, ended->length) - world.key);
+	/* PTTL counts from a time that is not exactly that of TIME, and a change is heard some ms later. */
+	int is_it = llabs(world.ended[number] - ended->deadline) <= 10;
+
+	(void)context;
+	ck_assert_int_gt(redis_ms(), ended->deadline);
+	world.sure += (uint64_t)ended->is_sure;
+	world.unsure += !ended->is_sure;
+	if (ended->is_sure)
+		ck_assert(is_it);
+	if (is_it)
+		world.untold[number] = 0;
+}
+
 static int append(void *context, size_t argc, const char *const *argv, const size_t *lengths)
 {
 	char *text = malloc(ANSWER);
 	size_t length = 0;
 
 	(void)context;
+	world.is_asking = 1;
 	ck_assert_uint_lt(world.answers, ANSWERS);
 	world.answer[world.answers++] = text;
 	if (strcmp(argv[0], "TIME") == 0) {
@@ -165,6 +202,7 @@ static int append(void *context, size_t argc, const char *const *argv, const siz
 			    (long long)(world.has_times || answer < 0 ? answer : answer - redis_ms()));
 	}
 	world.length[world.answers - 1] = length ? length : strlen(text);
+	world.is_asking = 0;
 	return 0;
 }
 
@@ -233,7 +271,8 @@ static void pass(int64_t ms)
 
 static void begin(int has_times, int only_later)
 {
-	const struct keeper_config config = {.append = append, .only_later = only_later};
+	static const struct keeper_watch watch = {.ended = hear_end};
+	const struct keeper_config config = {.append = append, .only_later = only_later, .watch = &watch};
 
 	memset(&world, 0, sizeof world);
 	world.state = seed_of_run("test_keeper");
@@ -384,6 +423,9 @@ START_TEST(a_lost_connection_loses_no_key)
 	}
 	pass(200);
 	ck_assert_uint_eq(world.expired, KEYS);
+	for (int i = 0; i < KEYS; i++)
+		ck_assert_int_eq(world.untold[i], 0);
+	ck_assert_uint_eq(world.sure + world.unsure, KEYS);
 	ck_assert_uint_eq(deadlines_count(world.keeper.deadlines), 0);
 	end();
 }
@@ -431,10 +473,11 @@ static void check_known(void)
 	for (int i = 0; i < KEYS; i++) {
 		const struct model_key *key = &world.key[i];
 		int has = key->is_there && key->until && redis_ms() <= key->until;
-		uint64_t at = 0;
+		struct known_key found = {.is_idle = 1};
 
 		known += (unsigned)has;
-		if (deadlines_pending(world.keeper.deadlines, name, name_of(i, name), &at) == has)
+		(void)deadlines_find(world.keeper.deadlines, name, name_of(i, name), &found);
+		if (found.is_idle != has)
 			continue;
 		ck_abort_msg("key %d is%s there", i, has ? "" : " not");
 	}
@@ -684,6 +727,83 @@ START_TEST(one_that_a_lookup_finds_ended_is_told_late)
 }
 END_TEST
 
+/* No end is missing. */
+static void check_told(uint64_t sure, uint64_t unsure)
+{
+	for (int i = 0; i < KEYS; i++)
+		if (world.untold[i])
+			ck_abort_msg("an end of key %d is not told", i);
+	ck_assert_uint_eq(world.sure, sure);
+	ck_assert_uint_eq(world.unsure, unsure);
+}
+
+/* A client deletes the key. That is heard at once, or with the next request's answer. */
+static void delete_key(int number, int64_t after_ms)
+{
+	look_at(&world.key[number]);
+	ck_assert_int_eq(world.key[number].is_there, 1);
+	world.key[number] = (struct model_key){.told = redis_ms() + after_ms};
+}
+
+START_TEST(what_is_deleted_is_told_from_what_expires)
+{
+	begin(_i, 0);
+	set(0, 1000);
+	set(1, 1000);
+	set(2, 1000);
+	set(3, 1500);
+	pass(500);
+	/* Long before its deadline: that is no end. */
+	delete_key(1, 1);
+	/* Its deadline passes before it is looked up. */
+	pass(498);
+	delete_key(2, 1);
+	pass(50);
+	check_told(1, 1);
+	/* An end that Redis has told before it is asked for is one, but so might a deletion have been. */
+	pass(world.key[3].until - redis_ms() - 1);
+	world.local += 3 * (uint64_t)MS;
+	look_at(&world.key[3]);
+	world.key[3].told = redis_ms();
+	hear();
+	pass(50);
+	check_told(1, 2);
+	end();
+}
+END_TEST
+
+START_TEST(what_may_have_been_missed_makes_ends_unsure)
+{
+	begin(_i, 0);
+	for (int i = 0; i < 5; i++)
+		set(i == 4 ? KEYS - 1 : i, 1000 * (i + 1));
+	pass(500);
+	/* This process stands still: what is told meanwhile is heard later. */
+	world.local += 1200 * (uint64_t)MS;
+	pass(100);
+	check_told(0, 1);
+	pass(1000);
+	check_told(1, 1);
+	/* Redis answers late. */
+	world.trip = 700 * (uint64_t)MS;
+	pass(300);
+	world.trip = 60000;
+	pass(100);
+	check_told(1, 2);
+	/* A connection was lost, and a key that the pass has found is sure again. */
+	keeper_connected(&world.keeper, world.local, _i);
+	pass(1000);
+	check_told(2, 2);
+	/* It is due before the pass comes to it. */
+	pass(world.key[KEYS - 1].until - redis_ms() - 1);
+	world.local += 3 * (uint64_t)MS;
+	keeper_connected(&world.keeper, world.local, _i);
+	pass(100);
+	check_told(2, 3);
+	end();
+}
+END_TEST
+
 /* Others change keys, and miss something, while an answer is on its way. */
 static void anything(void)
 {
@@ -723,6 +843,8 @@ START_TEST(random_changes_end_in_time)
 	ck_assert_uint_le(world.worst_ms, SOON_MS);
 	for (int i = 0; i < KEYS; i++)
 		ck_assert_int_eq(world.key[i].is_there && world.key[i].until != 0, 0);
+	check_told(world.sure, world.unsure);
+	ck_assert_uint_gt(world.sure, 5 * world.unsure);
 	ck_assert_uint_eq(deadlines_count(world.keeper.deadlines), 0);
 	end();
 }
@@ -742,7 +864,8 @@ int main(void)
 	    a_pass_that_begins_while_a_page_is_on_its_way_begins_at_the_beginning,
 	    a_key_that_may_not_be_looked_at_is_left_out, other_errors_are_not_taken,
 	    a_long_way_makes_batches_and_pauses_no_smaller, a_pass_goes_on_while_changes_never_end,
-	    one_that_a_lookup_finds_ended_is_told_late, random_changes_end_in_time};
+	    one_that_a_lookup_finds_ended_is_told_late, what_is_deleted_is_told_from_what_expires,
+	    what_may_have_been_missed_makes_ends_unsure, random_changes_end_in_time};
 
 	return suite_run_kinds("expirer/keeper", tests, sizeof tests / sizeof *tests, kind, 2, NULL);
 }

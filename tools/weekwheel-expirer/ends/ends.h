@@ -1,0 +1,27 @@
+#ifndef TOOLS_WEEKWHEEL_EXPIRER_ENDS_ENDS_H
+#define TOOLS_WEEKWHEEL_EXPIRER_ENDS_ENDS_H
+
+/*
+ * Each end of a key becomes a job at another server (--expired-to), at least once: an outbox keeps it until then. A job's
+ * name is that of the key and its deadline, so that of two expirers at one Redis one job comes, where the other server
+ * knows names.
+ */
+
+#include "tools/common/buffer.h"
+#include "tools/service/outbox/options.h"
+#include "tools/weekwheel-expirer/keys/keeper.h"
+
+struct ends;
+
+/* Returns NULL after a message. The options must outlive it. */
+struct ends *ends_open(const struct outbox_options *options, unsigned database);
+/* Send what there is, for some seconds at most. No keeper calls it any more. NULL is harmless. */
+void ends_close(struct ends *ends);
+
+/* What a keeper has to call. */
+const struct keeper_watch *ends_watch(const struct ends *ends);
+
+/* Write the numbers for Prometheus. Returns 0, or another number without memory. */
+int ends_add_numbers(const struct ends *ends, struct buffer *out, const char *prefix);
+
+#endif

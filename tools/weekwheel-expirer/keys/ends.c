@@ -1,0 +1,70 @@
+/* What the owner of a keeper hears of its keys: see ends.h. */
+#include "tools/weekwheel-expirer/keys/ends.h"
+
+#define MS INT64_C(1000000)
+
+static int64_t deadline_of(const struct keeper *keeper, uint64_t at)
+{
+	/* A key is due when the ms of its deadline is over. */
+	return (int64_t)at - keeper->shift - 1;
+}
+
+int ends_keep(struct keeper *keeper, const char *key, size_t length, int64_t until)
+{
+	const struct keeper_watch *watch = keeper->config.watch;
+
+	if (deadlines_set(keeper->deadlines, key, length, (uint64_t)(until + 1 + keeper->shift)) != 0)
+		return -1;
+	if (watch && watch->kept)
+		watch->kept(watch->context, key, length, until);
+	return 0;
+}
+
+static void tell_dropped(struct keeper *keeper, uint32_t index)
+{
+	const struct keeper_watch *watch = keeper->config.watch;
+	size_t length;
+	const char *key = deadlines_key(keeper->deadlines, index, &length);
+
+	if (watch && watch->dropped)
+		watch->dropped(watch->context, key, length);
+}
+
+void ends_drop(struct keeper *keeper, uint32_t index)
+{
+	tell_dropped(keeper, index);
+	deadlines_drop(keeper->deadlines, index);
+}
+
+void ends_remove(struct keeper *keeper, const char *key, size_t length)
+{
+	struct known_key known;
+
+	if (deadlines_find(keeper->deadlines, key, length, &known))
+		ends_drop(keeper, known.index);
+}
+
+void ends_tell(struct keeper *keeper, uint32_t index, int is_sure)
+{
+	const struct keeper_watch *watch = keeper->config.watch;
+	struct ended_key ended = {.key = deadlines_key(keeper->deadlines, index, &ended.length)};
+	struct known_key known;
+
+	deadlines_look(keeper->deadlines, index, &known);
+	ended.deadline = deadline_of(keeper, known.at);
+	ended.is_sure = is_sure && known.is_sure && known.at > keeper->doubted;
+	if (watch && !known.is_guess)
+		watch->ended(watch->context, &ended);
+	ends_drop(keeper, index);
+}
+
+void ends_hear(struct keeper *keeper, const char *key, size_t length)
+{
+	struct known_key known;
+
+	if (!keeper->config.watch || !deadlines_find(keeper->deadlines, key, length, &known))
+		return;
+	/* What is heard of a key that is asked for at its deadline is mostly that Redis has expired it. */
+	if (!known.is_idle && known.at > keeper->reached)
+		deadlines_doubt(keeper->deadlines, known.index);
+}
