@@ -1,4 +1,5 @@
 """What tests of weekwheel-expirer share: the program, a Redis that expires nothing by itself, and what that publishes."""
+import json
 import os
 import re
 import signal
@@ -6,7 +7,7 @@ import subprocess
 import threading
 import unittest
 
-from harness import BUILD, PATIENCE, Redis, get_from, until
+from harness import BUILD, PATIENCE, Redis, environment, equal, get_from, matches, until
 from sessiond import Client
 
 EXPIRER = os.path.abspath(os.environ.get("EXPIRER") or os.path.join(BUILD, "bin", "weekwheel-expirer"))
@@ -15,13 +16,14 @@ EXPIRER = os.path.abspath(os.environ.get("EXPIRER") or os.path.join(BUILD, "bin"
 class Expirer:
     """weekwheel-expirer beside a Redis. `said` is what it has said so far."""
 
-    def __init__(self, url, *arguments):
+    def __init__(self, url, *arguments, **env):
         if not os.access(EXPIRER, os.X_OK):
             raise unittest.SkipTest("this build has no weekwheel-expirer: configure says what it lacks")
         # pylint: disable=consider-using-with
         self.process = subprocess.Popen([EXPIRER, "--http", "127.0.0.1:0", *arguments, url], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        self.said = ""
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                        env=environment(**env))
+        self.said, self.is_killed = "", False
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
 
@@ -35,7 +37,7 @@ class Expirer:
 
     def __exit__(self, fault, *_):
         status = self.stop()
-        assert fault or status == 0, self.said
+        assert fault or self.is_killed or status == 0, self.said
 
     def hear(self, pattern, times=1):
         """Wait until it has said so, so many times."""
@@ -55,6 +57,11 @@ class Expirer:
         assert found, name
         return sum(map(float, found))
 
+    def kill(self):
+        self.is_killed = True
+        self.process.kill()
+        self.process.wait()
+
     def stop(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
@@ -65,6 +72,19 @@ class Expirer:
         self.process.stderr.close()
         late.cancel()
         return status
+
+
+def told(jobs, count):
+    """So many jobs of ends out of the tube "ended", and no more: what they say, by key."""
+    jobs.ask("watch ended")
+    bodies = []
+    while len(bodies) < count:
+        answer = jobs.ask("reserve-with-timeout %d" % PATIENCE)
+        matches("^RESERVED ", answer)
+        bodies.append(json.loads(answer.split("|", 1)[1]))
+        equal(jobs.ask("delete " + answer.split()[1]), "DELETED")
+    equal(jobs.ask("reserve-with-timeout 0"), "TIMED_OUT")
+    return {body.get("key", body.get("key_base64")): body for body in bodies}
 
 
 class Lazy(Redis):

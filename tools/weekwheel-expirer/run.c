@@ -79,20 +79,26 @@ static uint64_t now_ns(void *context)
 	return time_now(CLOCK_MONOTONIC);
 }
 
-static int start_ends(struct expirer *expirer)
+static int start_masters(struct expirer *expirer)
 {
 	const struct expirer_settings *settings = expirer->settings;
+	const struct ends_config ends = {
+	    .options = &settings->telling, .folder = settings->folder, .database = settings->database};
+	struct masters_config masters = settings->masters;
 
-	if (!settings->telling.is_telling)
-		return 0;
-	expirer->ends = ends_open(&settings->telling, settings->database);
-	return expirer->ends ? 0 : -1;
+	if (settings->telling.is_telling) {
+		expirer->ends = ends_open(&ends, &masters.node.deadlines);
+		if (!expirer->ends)
+			return -1;
+		masters.node.watch = ends_watch(expirer->ends);
+	}
+	expirer->masters = masters_start(&masters);
+	return expirer->masters ? 0 : -1;
 }
 
 static int start(struct expirer *expirer)
 {
 	const struct expirer_settings *settings = expirer->settings;
-	struct masters_config masters;
 
 	(void)listen_raise_limit();
 	expirer->started = time_now(CLOCK_MONOTONIC);
@@ -101,12 +107,7 @@ static int start(struct expirer *expirer)
 	certificate_start(&expirer->certificate, &settings->tls, settings->certificate);
 	if (start_loop(expirer) != 0)
 		return -1;
-	if (start_ends(expirer) != 0)
-		return -1;
-	masters = settings->masters;
-	masters.node.watch = expirer->ends ? ends_watch(expirer->ends) : NULL;
-	expirer->masters = masters_start(&masters);
-	if (!expirer->masters || numbers_start(expirer) != 0)
+	if (start_masters(expirer) != 0 || numbers_start(expirer) != 0)
 		return -1;
 	notify_start(&expirer->loop, &expirer->watchdog);
 	return 0;

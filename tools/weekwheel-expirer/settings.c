@@ -3,6 +3,7 @@
 
 #include "tools/common/message.h"
 
+#define SECONDS(number) ((number)*UINT64_C(1000000000))
 #define AT(member) SETTING_AT(expirer_settings, member)
 
 static int read_redis(void *to, const struct given *given)
@@ -34,7 +35,16 @@ static const struct setting table[] = {
     {0, "only-later", NULL,
         "deadlines only move on, as those of sessions do: a change of a known key\ncosts nothing, and at its old deadline the new one is looked up",
         NULL, SETTING_FLAG, AT(masters.node.only_later)},
+    {'w', "window", "TIME",
+        "keep in memory only the keys that are due within it, such as 1h, and go\nthrough all keys again whenever half of it has passed",
+        NULL, SETTING_TIME, AT(window), SECONDS(1), SECONDS(30 * 86400)},
     OUTBOX_OPTIONS(expirer_settings, telling, "make a job of each key that ends"),
+    {0, "with-value", "TIME", "read a string's value so long before its end, such as 50ms, for the job", NULL,
+        SETTING_TIME, AT(lead), SECONDS(1) / 1000, SECONDS(60), .needs = "expired-to"},
+    {0, "most-value", "BYTES", "the longest value that is read (%s)", "64K", SETTING_BYTES, AT(masters.node.value_max),
+        1, 64 << 20, .needs = "with-value"},
+    {'d', "data", "DIR", "keep in this directory what is known, and report what ends during a downtime", NULL,
+        SETTING_TEXT, AT(folder), .needs = "expired-to"},
 };
 
 static const struct setting here[] = {
@@ -54,6 +64,10 @@ static int check(void *of)
 	if (settings->telling.is_telling && settings->masters.node.only_later)
 		return settings_refuse("only-later",
 		    "and --expired-to exclude each other: without a lookup, a key that was deleted seems to have ended");
+	settings->masters.node.window_ms = settings->window / 1000000;
+	settings->masters.node.lead_ms = settings->lead / 1000000;
+	/* Where the outbox leaves values out. */
+	settings->masters.node.values_max = settings->telling.max / 4 * 3;
 	return outbox_options_complete(&settings->telling);
 }
 

@@ -11,7 +11,10 @@ struct expirer_settings {
 	SERVICE_SETTINGS;
 	struct masters_config masters;
 	unsigned database;
+	uint64_t window; /* ns */
+	uint64_t lead;   /* ns; 0: values are not read */
 	struct outbox_options telling;
+	const char *folder; /* --data; NULL: nothing outlasts the program */
 };
 
 /* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program ends now. */

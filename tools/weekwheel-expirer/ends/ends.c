@@ -5,12 +5,15 @@
 
 #include "lib/base/time.h"
 #include "tools/common/message.h"
+#include "tools/service/http/metric.h"
 #include "tools/service/outbox/numbers.h"
+#include "tools/weekwheel-expirer/keep/keep.h"
 
 struct ends {
 	struct keeper_watch watch;
 	struct outbox *outbox;
 	struct courier *courier;
+	struct keep *keep; /* NULL: nothing outlasts the program */
 	unsigned database;
 };
 
@@ -30,23 +33,57 @@ static void ended(void *context, const struct ended_key *key)
 	    .since_ms = key->deadline,
 	    .key = key->key,
 	    .length = key->length,
-	    .size = OUTBOX_UNKNOWN};
+	    .value = key->value,
+	    .size = key->value ? key->size : OUTBOX_UNKNOWN,
+	    .is_type = key->is_type,
+	    .early_ms = key->early_ms};
 
 	(void)outbox_add(ends->outbox, &item);
 }
 
-static int start(struct ends *ends, const struct outbox_options *options)
+static void kept(void *context, const char *key, size_t length, int64_t deadline)
+{
+	keep_kept(((struct ends *)context)->keep, key, length, deadline);
+}
+
+static void dropped(void *context, const char *key, size_t length)
+{
+	keep_dropped(((struct ends *)context)->keep, key, length);
+}
+
+static void turned(void *context, struct keeper *keeper)
+{
+	keep_turn(((struct ends *)context)->keep, keeper);
+}
+
+static int start_keep(struct ends *ends, const struct ends_config *config, struct deadlines **deadlines)
+{
+	if (!config->folder)
+		return 0;
+	*deadlines = deadlines_make();
+	if (!*deadlines)
+		return message_error("no memory");
+	ends->keep = keep_open(config->folder, config->database, *deadlines, ends->outbox);
+	ends->watch.kept = kept;
+	ends->watch.dropped = dropped;
+	ends->watch.turned = turned;
+	return ends->keep ? 0 : -1;
+}
+
+static int start(struct ends *ends, const struct ends_config *config, struct deadlines **deadlines)
 {
 	static const struct letter_form form = {.wall_ms = wall_ms, .is_shared = 1};
 
-	ends->outbox = outbox_open(options->max);
+	ends->outbox = outbox_open(config->options->max);
 	if (!ends->outbox)
 		return message_error("no memory");
-	ends->courier = courier_start(ends->outbox, &form, &options->courier);
+	if (start_keep(ends, config, deadlines) != 0)
+		return -1;
+	ends->courier = courier_start(ends->outbox, &form, &config->options->courier);
 	return ends->courier ? 0 : -1;
 }
 
-struct ends *ends_open(const struct outbox_options *options, unsigned database)
+struct ends *ends_open(const struct ends_config *config, struct deadlines **deadlines)
 {
 	struct ends *ends = calloc(1, sizeof *ends);
 
@@ -54,11 +91,13 @@ struct ends *ends_open(const struct outbox_options *options, unsigned database)
 		message_error("no memory");
 		return NULL;
 	}
-	ends->database = database;
+	*deadlines = NULL;
+	ends->database = config->database;
 	ends->watch = (struct keeper_watch){.context = ends, .ended = ended};
-	if (start(ends, options) == 0)
+	if (start(ends, config, deadlines) == 0)
 		return ends;
 	ends_close(ends);
+	deadlines_free(*deadlines);
 	return NULL;
 }
 
@@ -67,6 +106,7 @@ void ends_close(struct ends *ends)
 	if (!ends)
 		return;
 	courier_stop(ends->courier);
+	keep_close(ends->keep);
 	outbox_close(ends->outbox);
 	free(ends);
 }
@@ -78,5 +118,10 @@ const struct keeper_watch *ends_watch(const struct ends *ends)
 
 int ends_add_numbers(const struct ends *ends, struct buffer *out, const char *prefix)
 {
-	return outbox_numbers_add(out, prefix, ends->outbox, (int64_t)(time_now(CLOCK_REALTIME) / (uint64_t)1000000));
+	int64_t now = (int64_t)(time_now(CLOCK_REALTIME) / (uint64_t)1000000);
+	int bad = outbox_numbers_add(out, prefix, ends->outbox, now);
+
+	if (!bad && ends->keep)
+		bad = metric_add(out, prefix, "data-bytes", 0, "What --data takes.", keep_bytes(ends->keep));
+	return bad;
 }

@@ -13,8 +13,14 @@
 
 struct ends;
 
-/* Returns NULL after a message. The options must outlive it. */
-struct ends *ends_open(const struct outbox_options *options, unsigned database);
+struct ends_config {
+	const struct outbox_options *options;
+	const char *folder; /* --data; NULL: none */
+	unsigned database;
+};
+
+/* All in *config must outlive it. *deadlines gets the keys that an earlier run knew, or NULL. Returns NULL after a message. */
+struct ends *ends_open(const struct ends_config *config, struct deadlines **deadlines);
 /* Send what there is, for some seconds at most. No keeper calls it any more. NULL is harmless. */
 void ends_close(struct ends *ends);
 

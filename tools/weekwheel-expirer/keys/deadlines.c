@@ -10,8 +10,8 @@
 #include "lib/base/table.h"
 #include "weekwheel/wheel.h"
 
-/* Bytes of a key within its record; records that a sweep looks at in one go; expiries taken at once. */
-enum { NEAR = 24, SWEEP = 4096, TAKE = 64 };
+/* Bytes of a key within its record; records that a sweep and a walk look at in one go; expiries taken at once. */
+enum { NEAR = 24, SWEEP = 4096, WALK = 1024, TAKE = 64 };
 
 /* A certainty: `at` is no deadline. */
 enum { GUESS = UINT8_MAX };
@@ -36,6 +36,7 @@ struct deadlines {
 	struct table table;
 	struct hash_secret secret;
 	size_t far_bytes;
+	uint64_t lead;
 	uint32_t swept; /* records below were swept */
 	uint8_t pass;
 	uint8_t certainty; /* since the last doubt of all */
@@ -71,6 +72,11 @@ struct deadlines *deadlines_make(void)
 		return NULL;
 	}
 	return made;
+}
+
+void deadlines_set_lead(struct deadlines *deadlines, uint64_t lead)
+{
+	deadlines->lead = lead;
 }
 
 static struct kept_key *record_at(const struct deadlines *deadlines, uint32_t index)
@@ -224,7 +230,7 @@ int deadlines_set(struct deadlines *deadlines, const char *key, size_t length, u
 	record->seen = deadlines->pass;
 	record->certainty = deadlines->certainty;
 	record->at = at > WW_TIME_MAX ? WW_TIME_MAX : at;
-	return file(deadlines, record, record->at);
+	return file(deadlines, record, record->at > deadlines->lead ? record->at - deadlines->lead : 0);
 }
 
 int deadlines_guess(struct deadlines *deadlines, const char *key, size_t length, uint64_t at)
@@ -323,6 +329,16 @@ int deadlines_sweep(struct deadlines *deadlines, deadlines_fn *fn, void *context
 			fn(context, deadlines->swept);
 	}
 	return deadlines->swept < end;
+}
+
+int deadlines_walk(const struct deadlines *deadlines, uint32_t *from, deadlines_fn *fn, void *context)
+{
+	uint32_t end = slab_end(&deadlines->slab);
+
+	for (uint32_t left = WALK; left > 0 && *from < end; left--, (*from)++)
+		if (record_at(deadlines, *from)->seen)
+			fn(context, *from);
+	return *from < end;
 }
 
 size_t deadlines_count(const struct deadlines *deadlines)

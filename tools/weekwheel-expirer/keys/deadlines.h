@@ -22,6 +22,8 @@ struct deadlines;
 /* NULL without memory. */
 struct deadlines *deadlines_make(void);
 void deadlines_free(struct deadlines *deadlines);
+/* Let keys that are set from now on be due early, too, by so many ms. */
+void deadlines_set_lead(struct deadlines *deadlines, uint64_t lead);
 
 /* Let a key be due at `at`, or at the next ms if that has passed. Returns 0, or -1 without memory. */
 int deadlines_set(struct deadlines *deadlines, const char *key, size_t length, uint64_t at);
@@ -50,7 +52,7 @@ void deadlines_doubt_all(struct deadlines *deadlines);
 struct due_key {
 	uint32_t index;
 	unsigned slot; /* the caller's */
-	uint64_t at;
+	uint64_t at;   /* later than now: it is early */
 };
 
 /* Move the time to `now`, and take at most `most` keys that are due. Returns how many. */
@@ -66,7 +68,7 @@ const char *deadlines_key(const struct deadlines *deadlines, uint32_t index, siz
 /* Whether there still is one, and it is not set again. */
 int deadlines_is_due(const struct deadlines *deadlines, uint32_t index);
 void deadlines_drop(struct deadlines *deadlines, uint32_t index);
-/* Let one that was due be due again, not before `when`. Its deadline stays. */
+/* Let one that was due be due again, not early, and not before `when`. Its deadline stays. */
 void deadlines_again(struct deadlines *deadlines, uint32_t index, uint64_t when);
 
 /*
@@ -76,6 +78,9 @@ void deadlines_again(struct deadlines *deadlines, uint32_t index, uint64_t when)
 typedef void deadlines_fn(void *context, uint32_t index);
 void deadlines_pass(struct deadlines *deadlines);
 int deadlines_sweep(struct deadlines *deadlines, deadlines_fn *fn, void *context);
+
+/* Call fn with some of all keys, and move *from on, which begins at 0. Returns 1 while there may be more. */
+int deadlines_walk(const struct deadlines *deadlines, uint32_t *from, deadlines_fn *fn, void *context);
 
 size_t deadlines_count(const struct deadlines *deadlines);
 size_t deadlines_bytes(const struct deadlines *deadlines);

@@ -1,7 +1,7 @@
 /* What the owner of a keeper hears of its keys: see ends.h. */
 #include "tools/weekwheel-expirer/keys/ends.h"
 
-#define MS INT64_C(1000000)
+#include "tools/weekwheel-expirer/keys/values.h"
 
 static int64_t deadline_of(const struct keeper *keeper, uint64_t at)
 {
@@ -13,6 +13,10 @@ int ends_keep(struct keeper *keeper, const char *key, size_t length, int64_t unt
 {
 	const struct keeper_watch *watch = keeper->config.watch;
 
+	struct known_key known;
+
+	if (keeper->values && deadlines_find(keeper->deadlines, key, length, &known))
+		values_drop(keeper, known.index);
 	if (deadlines_set(keeper->deadlines, key, length, (uint64_t)(until + 1 + keeper->shift)) != 0)
 		return -1;
 	if (watch && watch->kept)
@@ -33,6 +37,7 @@ static void tell_dropped(struct keeper *keeper, uint32_t index)
 void ends_drop(struct keeper *keeper, uint32_t index)
 {
 	tell_dropped(keeper, index);
+	values_drop(keeper, index);
 	deadlines_drop(keeper->deadlines, index);
 }
 
@@ -53,9 +58,27 @@ void ends_tell(struct keeper *keeper, uint32_t index, int is_sure)
 	deadlines_look(keeper->deadlines, index, &known);
 	ended.deadline = deadline_of(keeper, known.at);
 	ended.is_sure = is_sure && known.is_sure && known.at > keeper->doubted;
+	values_show(keeper, index, &ended);
 	if (watch && !known.is_guess)
 		watch->ended(watch->context, &ended);
 	ends_drop(keeper, index);
+}
+
+static void tell_kept(void *context, uint32_t index)
+{
+	struct keeper *keeper = context;
+	const struct keeper_watch *watch = keeper->config.watch;
+	struct known_key known;
+	size_t length;
+	const char *key = deadlines_key(keeper->deadlines, index, &length);
+
+	deadlines_look(keeper->deadlines, index, &known);
+	watch->kept(watch->context, key, length, deadline_of(keeper, known.at));
+}
+
+int ends_tell_again(struct keeper *keeper, uint32_t *from)
+{
+	return deadlines_walk(keeper->deadlines, from, tell_kept, keeper);
 }
 
 void ends_hear(struct keeper *keeper, const char *key, size_t length)
@@ -64,7 +87,7 @@ void ends_hear(struct keeper *keeper, const char *key, size_t length)
 
 	if (!keeper->config.watch || !deadlines_find(keeper->deadlines, key, length, &known))
 		return;
-	/* What is heard of a key that is asked for at its deadline is mostly that Redis has expired it. */
-	if (!known.is_idle && known.at > keeper->reached)
+	/* What is heard of a key after its deadline is mostly that Redis has expired it. */
+	if (known.at > keeper->reached)
 		deadlines_doubt(keeper->deadlines, known.index);
 }

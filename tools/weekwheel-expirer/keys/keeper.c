@@ -11,6 +11,7 @@
 #include "tools/weekwheel-expirer/keys/ends.h"
 #include "tools/weekwheel-expirer/keys/learn.h"
 #include "tools/weekwheel-expirer/keys/slots.h"
+#include "tools/weekwheel-expirer/keys/values.h"
 
 #define MS INT64_C(1000000)
 
@@ -30,12 +31,16 @@ const uint32_t keeper_bounds[KEEPER_BUCKETS] = {1000, 2000, 3000, 5000, 10000, 2
 int keeper_begin(struct keeper *keeper, const struct keeper_config *config)
 {
 	*keeper = (struct keeper){.config = *config, .batch = BATCH_FIRST};
-	keeper->deadlines = deadlines_make();
-	return keeper->deadlines ? 0 : -1;
+	keeper->deadlines = config->deadlines ? config->deadlines : deadlines_make();
+	if (!keeper->deadlines)
+		return -1;
+	deadlines_set_lead(keeper->deadlines, config->lead_ms);
+	return 0;
 }
 
 void keeper_end(struct keeper *keeper)
 {
+	values_free(keeper);
 	deadlines_free(keeper->deadlines);
 	waiting_free(&keeper->waiting);
 	free(keeper->held);
@@ -59,7 +64,7 @@ static void begin_pass(struct keeper *keeper, uint64_t now)
 	keeper->is_last = 0;
 	strcpy(keeper->cursor, "0");
 	keeper->page = keeper->waiting.dropped;
-	keeper->page_at = now;
+	keeper->page_at = keeper->pass_began = now;
 	keeper->stats.passes++;
 }
 
@@ -68,6 +73,7 @@ void keeper_connected(struct keeper *keeper, uint64_t now, int has_times)
 	/* What was on its way is unknown: these keys are asked for again. */
 	if (keeper->kind == KEEPER_ASK)
 		(void)slots_hold(keeper, keeper->asked, keeper->due_count, now);
+	values_lose(keeper);
 	keeper->kind = KEEPER_IDLE;
 	keeper->estimate = (struct estimate){.count = 0};
 	keeper->has_times = has_times;
@@ -175,6 +181,16 @@ static int send_look(struct keeper *keeper, uint64_t now)
 	return error ? error : begin_request(keeper, KEEPER_LOOK, owed, now);
 }
 
+/* Returns as append, or 1: there is nothing to be read. */
+static int send_read(struct keeper *keeper, uint64_t now)
+{
+	int owed = values_ask(keeper);
+
+	if (owed <= 0)
+		return owed < 0 ? owed : 1;
+	return begin_request(keeper, KEEPER_READ, (unsigned)owed, now);
+}
+
 static int send_scan(struct keeper *keeper, uint64_t now)
 {
 	char count[16];
@@ -227,17 +243,30 @@ static int is_page_due(const struct keeper *keeper, uint64_t now)
 
 static int is_due(struct keeper *keeper, uint64_t now)
 {
+	uint64_t reached = reached_ms(keeper, now);
 	size_t fresh;
+	size_t room;
 
 	/* Others' changes and the page get their turn while very many are due. */
 	if (keeper->last == KEEPER_ASK && (is_look_due(keeper, now) || is_page_due(keeper, now)))
 		return 0;
 	keeper->due_count = slots_take_held(keeper, now);
-	fresh = deadlines_due(keeper->deadlines, reached_ms(keeper, now), keeper->due + keeper->due_count,
-	    keeper->batch - keeper->due_count);
+	room = keeper->batch - keeper->due_count;
+	if (room > KEEPER_BATCH - keeper->early_count)
+		room = KEEPER_BATCH - keeper->early_count;
+	fresh = deadlines_due(keeper->deadlines, reached, keeper->due + keeper->due_count, room);
+	fresh = values_take_early(keeper, keeper->due + keeper->due_count, fresh, reached);
 	keeper->due_count += fresh;
 	keeper->stats.due += fresh;
 	return keeper->due_count > 0;
+}
+
+/* With a window, when the next pass begins. */
+static uint64_t next_pass(const struct keeper *keeper)
+{
+	return keeper->config.window_ms && !keeper->is_passing && !keeper->is_sweeping
+	           ? keeper->pass_began + keeper->config.window_ms * (uint64_t)MS / 2
+	           : KEEPER_NEVER;
 }
 
 static uint64_t earlier(uint64_t one, uint64_t other)
@@ -250,6 +279,7 @@ static uint64_t wait_until(struct keeper *keeper, uint64_t now)
 {
 	uint64_t at = earlier(keeper->clock_at, local_at(keeper, now, deadlines_next(keeper->deadlines)));
 
+	at = earlier(at, next_pass(keeper));
 	if (!waiting_is_empty(&keeper->waiting))
 		at = earlier(at, keeper->look_at);
 	if (keeper->held_count > keeper->held_head)
@@ -259,7 +289,9 @@ static uint64_t wait_until(struct keeper *keeper, uint64_t now)
 
 static int send_next(struct keeper *keeper, uint64_t now, uint64_t *again)
 {
-	if (keeper->begins_pass)
+	int error;
+
+	if (keeper->begins_pass || now >= next_pass(keeper))
 		begin_pass(keeper, now);
 	if (now >= keeper->clock_at)
 		return send_clock(keeper, now);
@@ -268,6 +300,8 @@ static int send_next(struct keeper *keeper, uint64_t now, uint64_t *again)
 		return send_scan(keeper, now);
 	if (is_due(keeper, now))
 		return send_ask(keeper, now);
+	if (keeper->early_count > 0 && (error = send_read(keeper, now)) <= 0)
+		return error;
 	if (is_look_due(keeper, now))
 		return send_look(keeper, now);
 	if (is_page_due(keeper, now))
@@ -284,6 +318,7 @@ static void drop(void *context, uint32_t index)
 void keeper_doubt(struct keeper *keeper, uint64_t now)
 {
 	keeper->doubted = reached_ms(keeper, now) + LATE_MS;
+	keeper->stats.doubts++;
 }
 
 /* What was heard since the last turn has come since then. */
@@ -295,6 +330,10 @@ static void turn(struct keeper *keeper, uint64_t now)
 		keeper_doubt(keeper, now);
 	keeper->turned = now;
 	keeper->reached = reached_ms(keeper, now);
+	if (keeper->config.window_ms && keeper->is_exact && now >= keeper->covered) {
+		keeper->is_exact = 0;
+		keeper->is_outrun = 1;
+	}
 	if (watch && watch->turned)
 		watch->turned(watch->context, keeper);
 }
@@ -321,6 +360,9 @@ int keeper_takes_error(const struct keeper *keeper, const struct redisReply *rep
 {
 	if (slots_is_elsewhere(keeper, reply))
 		return 1;
+	/* It is no string, or nobody may read it: the report says so. */
+	if (keeper->kind == KEEPER_READ && reply->type == REDIS_REPLY_ERROR)
+		return 1;
 	/* "No permissions to access a key", but not "no permissions to run the command". */
 	return keeper->kind == KEEPER_LOOK && reply->type == REDIS_REPLY_ERROR &&
 	       strncmp(reply->str, "NOPERM ", 7) == 0 && strstr(reply->str, " to access ") != NULL;
@@ -332,7 +374,8 @@ int keeper_reply(struct keeper *keeper, const struct redisReply *reply, uint64_t
 	    [KEEPER_CLOCK] = learn_clock,
 	    [KEEPER_ASK] = learn_ask,
 	    [KEEPER_LOOK] = learn_look,
-	    [KEEPER_SCAN] = learn_scan};
+	    [KEEPER_SCAN] = learn_scan,
+	    [KEEPER_READ] = values_learn};
 	int result;
 
 	if (keeper->kind == KEEPER_IDLE)

@@ -24,6 +24,10 @@
  *
  * Exact: from the moment when a pass through all keys has ended, until something is missed.
  *
+ * With a window, keys that are due later are not kept. A pass begins whenever half of the window has gone by, so that it
+ * finds each of them in time: between two looks at a key lie half a window and the time that a pass takes. What was due
+ * within a window of the beginning of a pass is known when that has ended.
+ *
  * Times are ns of a clock that never goes backwards. Threads: one at a time.
  */
 
@@ -40,7 +44,7 @@ struct redisReply; /* of hiredis/hiredis.h */
 #define KEEPER_NEVER UINT64_MAX
 #define KEEPER_SLOTS 16384
 
-enum { KEEPER_BATCH = 512, KEEPER_LOOKS = 256, KEEPER_BUCKETS = 10 };
+enum { KEEPER_BATCH = 512, KEEPER_READS = 32, KEEPER_LOOKS = 256, KEEPER_BUCKETS = 10 };
 
 /* The upper bounds of the buckets of lateness, in us. */
 extern const uint32_t keeper_bounds[KEEPER_BUCKETS];
@@ -49,8 +53,12 @@ extern const uint32_t keeper_bounds[KEEPER_BUCKETS];
 struct ended_key {
 	const char *key;
 	size_t length;
-	int64_t deadline; /* ms of Redis's clock */
-	int is_sure;      /* it has expired; 0: expired or deleted */
+	int64_t deadline;  /* ms of Redis's clock */
+	int is_sure;       /* it has expired; 0: expired or deleted */
+	const char *value; /* NULL: it was not read */
+	size_t size;
+	int is_type;       /* that is the name of its type */
+	uint32_t early_ms; /* by how much it was read before the deadline */
 };
 
 /* What the owner hears of keys, in the thread of the keeper. Members other than `ended` may be NULL. */
@@ -64,9 +72,14 @@ struct keeper_watch {
 
 struct keeper_config {
 	const char *match;                /* the pattern of the keys that count; NULL: all */
+	uint64_t window_ms;               /* keep only what is due within it; 0: all */
 	int only_later;                   /* deadlines only move on: a change of a known key is no news */
 	const struct keeper_watch *watch; /* NULL: nobody hears of keys */
 	unsigned (*slot)(const char *key, size_t length); /* of a cluster; NULL: there is none */
+	uint64_t lead_ms;            /* read values so long before the deadlines; 0: do not read them */
+	size_t value_max;            /* bytes; of a longer one only the type is known */
+	size_t values_max;           /* bytes of all that are known at a time */
+	struct deadlines *deadlines; /* what is known before, which becomes the keeper's; NULL: nothing */
 	/* Append a command to what is sent. Returns 0, or an error with which keeper_next returns. */
 	int (*append)(void *context, size_t argc, const char *const *argv, const size_t *lengths);
 	void *context;
@@ -82,6 +95,8 @@ struct keeper_stats {
 	uint64_t looks; /* keys looked up */
 	uint64_t passes;
 	uint64_t steps;                    /* of Redis's clock */
+	uint64_t doubts;                   /* times when messages were late: see ends.h */
+	uint64_t unread;                   /* values that could not be read in time, or for lack of rights or memory */
 	uint64_t too_long;                 /* keys that are longer than DEADLINES_KEY_MAX */
 	uint64_t refused;                  /* keys that the user may not look at */
 	uint64_t late[KEEPER_BUCKETS + 1]; /* of those told: by how much at most; the last is beyond all bounds */
@@ -89,7 +104,7 @@ struct keeper_stats {
 	int is_exact;
 };
 
-enum keeper_kind { KEEPER_IDLE, KEEPER_CLOCK, KEEPER_ASK, KEEPER_LOOK, KEEPER_SCAN };
+enum keeper_kind { KEEPER_IDLE, KEEPER_CLOCK, KEEPER_ASK, KEEPER_LOOK, KEEPER_SCAN, KEEPER_READ };
 
 struct keeper {
 	struct keeper_config config;
@@ -123,6 +138,9 @@ struct keeper {
 	uint64_t page;      /* the lookups that end it */
 	uint64_t page_took; /* Redis, in ns */
 	uint64_t page_at;
+	uint64_t pass_began;
+	uint64_t covered; /* with a window: all that is due before is known; local time */
+	int is_outrun;    /* a pass takes longer than the window allows */
 	int is_sweeping;
 	int is_exact;
 	struct keeper_stats stats;
@@ -131,6 +149,15 @@ struct keeper {
 	uint64_t reached; /* of Redis's clock, in the deadlines' time: what is heard now is hardly from before */
 	uint64_t doubted; /* messages were late: keys that are due until then are not sure */
 	uint64_t turned;  /* the last keeper_next */
+
+	/* See values.h. */
+	struct due_key early[KEEPER_BATCH];
+	size_t early_count;
+	struct due_key reading[KEEPER_READS];
+	size_t reading_count;
+	char type[32];
+	struct read_value *values;
+	size_t values_bytes;
 
 	/* In a cluster: see slots.h. */
 	uint8_t serves[KEEPER_SLOTS / 8]; /* a bit for each slot that the node serves, as far as the owner knows */

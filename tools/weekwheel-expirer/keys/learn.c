@@ -164,6 +164,14 @@ static void forget(struct keeper *keeper, const char *key, size_t length, uint64
 		ends_drop(keeper, known.index);
 }
 
+/* Whether nobody waits for a key that is due then: it is centuries away, or behind the window. */
+static int is_far(const struct keeper *keeper, int64_t until, uint64_t now)
+{
+	int64_t window = (int64_t)keeper->config.window_ms;
+
+	return until >= INT64_MAX / MS || (window && until > estimate_latest(&keeper->estimate, now) / MS + window);
+}
+
 int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
 {
 	size_t at = keeper->waiting.head;
@@ -186,10 +194,9 @@ int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 	key = waiting_at(&keeper->waiting, &at, &length);
 	keeper->stats.refused += reply->type == REDIS_REPLY_ERROR;
 	until = reply->type == REDIS_REPLY_ERROR || reply->integer < 0 ? -1 : reply->integer + keeper->told_ms;
-	/* Nobody waits for one that is centuries away. */
 	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == -2)
 		forget(keeper, key, length, now);
-	else if (until < 0 || until >= INT64_MAX / MS)
+	else if (until < 0 || is_far(keeper, until, now))
 		ends_remove(keeper, key, length);
 	else
 		result = ends_keep(keeper, key, length, until);
@@ -224,6 +231,15 @@ int learn_scan(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 	return result;
 }
 
+static void end_pass(struct keeper *keeper, uint64_t now)
+{
+	keeper->is_passing = 0;
+	keeper->is_sweeping = 1;
+	keeper->covered = keeper->pass_began + keeper->config.window_ms * (uint64_t)MS;
+	keeper->is_outrun = keeper->config.window_ms && now >= keeper->covered;
+	keeper->is_exact = !keeper->is_outrun;
+}
+
 void learn_page(struct keeper *keeper, uint64_t now)
 {
 	uint64_t pause;
@@ -232,9 +248,7 @@ void learn_page(struct keeper *keeper, uint64_t now)
 	if (!keeper->is_passing || keeper->waiting.dropped < keeper->page || keeper->page_at != KEEPER_NEVER)
 		return;
 	if (keeper->is_last) {
-		keeper->is_passing = 0;
-		keeper->is_sweeping = 1;
-		keeper->is_exact = 1;
+		end_pass(keeper, now);
 		return;
 	}
 	pause = keeper->page_took * PAUSES;

@@ -125,6 +125,7 @@ static int add(struct expirer_masters *masters, const struct redis_address *addr
 	*added = (struct master){.address = *address, .is_found = 1};
 	memcpy(added->slots, slots, sizeof added->slots);
 	added->node = node_start(&masters->config.node, address, slots, is_first);
+	masters->config.node.deadlines = NULL;
 	masters->count += added->node != NULL;
 	return added->node ? 0 : -1;
 }
@@ -261,6 +262,11 @@ static enum talk_result find_kind(struct expirer_masters *masters)
 		(void)snprintf(masters->why, sizeof masters->why, "Redis at %s is lost: %s.", place, talk.why);
 	else if (!is_cluster && masters->url.count > 1)
 		return wrong_hosts(masters, place);
+	if (result == TALK_WORKS && is_cluster && masters->config.node.deadlines) {
+		(void)snprintf(masters->why, sizeof masters->why,
+		    "Redis at %s is a node of a cluster, which --data does not serve: leave --data out.", place);
+		result = TALK_WRONG;
+	}
 	if (result != TALK_WORKS)
 		return result;
 	masters->config.node.kind = is_cluster ? NODE_OF_CLUSTER : NODE_ALONE;
@@ -443,6 +449,7 @@ void masters_stop(struct expirer_masters *masters)
 		node_stop(masters->list[i].node);
 	for (size_t i = 0; i < masters->leaving_count; i++)
 		node_stop(masters->leaving[i]);
+	deadlines_free(masters->config.node.deadlines);
 	cluster_free(masters->cluster);
 	sentinels_free(masters->sentinels);
 	if (masters->wake >= 0)

@@ -18,7 +18,10 @@
 
 struct expirer_masters;
 
-/* How to reach them; kind, doubt and context are set here. The caller has the strings until the end. */
+/*
+ * How to reach them; kind, doubt and context are set here. The caller has the strings until the end. What is known before
+ * is of the only master: a cluster is refused with it.
+ */
 struct masters_config {
 	struct node_config node;
 	const char *sentinel_user;     /* NULL: none */

@@ -340,6 +340,7 @@ static const char *serve(struct expirer_node *node)
 		follow_slots(node, now_ns());
 		watch_waiting(node, now_ns());
 		node_say_exact(node);
+		node_say_outrun(node);
 		node_say_step(node);
 		node_say_down(node);
 		node_show(node);
@@ -474,7 +475,12 @@ static int start(struct expirer_node *node, int is_first)
 {
 	const struct keeper_config config = {.match = node->config.match,
 	    .only_later = node->config.only_later,
+	    .window_ms = node->config.window_ms,
+	    .lead_ms = node->config.lead_ms,
+	    .value_max = node->config.value_max,
+	    .values_max = node->config.values_max,
 	    .watch = node->config.watch,
+	    .deadlines = node->config.deadlines,
 	    .slot = node->config.kind == NODE_OF_CLUSTER ? ww_redis_link_slot : NULL,
 	    .append = append,
 	    .context = node};

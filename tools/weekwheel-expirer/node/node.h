@@ -29,7 +29,12 @@ struct node_config {
 	const char *password; /* NULL: the url's */
 	const char *match;    /* NULL: all keys */
 	int only_later;
+	uint64_t window_ms; /* 0: keep all keys */
+	uint64_t lead_ms;   /* these three are of values: see keeper.h */
+	uint64_t value_max;
+	uint64_t values_max;
 	const struct keeper_watch *watch; /* NULL: nobody hears of keys */
+	struct deadlines *deadlines;      /* what is known before, which becomes the node's, also if it cannot start */
 	enum node_kind kind;
 	/* Another server may have the master's place, or some of its slots. Called by the node's thread. NULL: nobody */
 	void (*doubt)(void *context);

@@ -58,8 +58,9 @@ const char *node_state(const struct expirer_node *node, const char *state);
 void node_say_lost(const struct expirer_node *node, const char *why);
 /* What was reported of the server is over, since it is lost or not the master any more. */
 void node_end_states(const struct expirer_node *node, int is_left);
-/* Say if it has become exact, and how far Redis's clock was stepped. */
+/* Say if it has become exact, whether the window is too short, and how far Redis's clock was stepped. */
 void node_say_exact(struct expirer_node *node);
+void node_say_outrun(const struct expirer_node *node);
 void node_say_step(struct expirer_node *node);
 /* Say if the cluster is down there, or serves again. */
 void node_say_down(struct expirer_node *node);

@@ -35,6 +35,7 @@ void node_end_states(const struct expirer_node *node, int is_left)
 	state_end(node_state(node, "silent"), "Redis at %s is left.", node->place);
 	state_end(node_state(node, "behind"), "Redis at %s is left.", node->place);
 	state_end(node_state(node, "down"), "Redis at %s is left.", node->place);
+	state_end(node_state(node, "window"), "Redis at %s is left.", node->place);
 }
 
 void node_say_exact(struct expirer_node *node)
@@ -60,6 +61,17 @@ void node_say_down(struct expirer_node *node)
 		state_end(node_state(node, "down"), "The cluster serves again at %s.", node->place);
 }
 
+void node_say_outrun(const struct expirer_node *node)
+{
+	if (node->keeper.is_outrun)
+		state_begin(node_state(node, "window"), STATE_STOPS_READING,
+		    "It takes longer than half of --window to go through the keys at %s: some may end late. Give a "
+		    "longer window.",
+		    node->place);
+	else
+		state_end(node_state(node, "window"), "The keys at %s are gone through in time again.", node->place);
+}
+
 void node_say_step(struct expirer_node *node)
 {
 	int64_t step = node->keeper.step_ns;
@@ -77,7 +89,7 @@ void node_show(struct expirer_node *node)
 	pthread_mutex_lock(&node->lock);
 	keeper_read_stats(&node->keeper, &node->shown.keeper);
 	node->shown.keeper.is_exact &= !node->is_behind && !node->keeper.is_down;
-	node->shown.has_reason = node->is_behind || node->keeper.is_down;
+	node->shown.has_reason = node->is_behind || node->keeper.is_down || node->keeper.is_outrun;
 	node->shown.is_connected = node->talk.line != NULL;
 	strcpy(node->shown.place, node->place);
 	node->shown.waiting = waiting->added - waiting->dropped;

@@ -269,10 +269,13 @@ static void pass(int64_t ms)
 	}
 }
 
+static uint64_t window_of_begin; /* ms */
+
 static void begin(int has_times, int only_later)
 {
 	static const struct keeper_watch watch = {.ended = hear_end};
-	const struct keeper_config config = {.append = append, .only_later = only_later, .watch = &watch};
+	const struct keeper_config config = {
+	    .append = append, .only_later = only_later, .watch = &watch, .window_ms = window_of_begin};
 
 	memset(&world, 0, sizeof world);
 	world.state = seed_of_run("test_keeper");
@@ -804,6 +807,53 @@ START_TEST(what_may_have_been_missed_makes_ends_unsure)
 }
 END_TEST
 
+START_TEST(a_window_keeps_what_is_due_within_it)
+{
+	struct keeper_stats stats;
+
+	window_of_begin = 4000;
+	begin(_i, 0);
+	window_of_begin = 0;
+	for (int i = 0; i < KEYS; i++)
+		set(i, 100 * i + 50);
+	for (int second = 0; second < 30; second++) {
+		pass(1000);
+		keeper_read_stats(&world.keeper, &stats);
+		ck_assert_uint_le(stats.known, 41);
+		ck_assert_int_eq(stats.is_exact, 1);
+		ck_assert_uint_le(stats.passes, (unsigned)second / 2 + 2);
+		ck_assert_uint_eq(world.expired, 10 * (unsigned)(second + 1) - (second == 29));
+		/* One that is known moves behind the window, and back. */
+		set(KEYS - 1, second % 2 ? 100000 : 4500);
+	}
+	ck_assert_uint_le(world.worst_ms, SOON_MS);
+	ck_assert_uint_eq(world.early, 0);
+	end();
+}
+END_TEST
+
+START_TEST(a_window_that_is_too_short_is_told)
+{
+	window_of_begin = 1000;
+	begin(_i, 0);
+	window_of_begin = 0;
+	for (int i = 0; i < KEYS; i++)
+		set(i, 100000);
+	pass(500);
+	ck_assert_int_eq(world.keeper.is_exact, 1);
+	/* Nine pages, and as many lookups. */
+	world.trip = 80 * (uint64_t)MS;
+	pass(3000);
+	ck_assert_int_eq(world.keeper.is_exact, 0);
+	ck_assert_int_eq(world.keeper.is_outrun, 1);
+	world.trip = 60000;
+	pass(1500);
+	ck_assert_int_eq(world.keeper.is_exact, 1);
+	ck_assert_int_eq(world.keeper.is_outrun, 0);
+	end();
+}
+END_TEST
+
 /* Others change keys, and miss something, while an answer is on its way. */
 static void anything(void)
 {
@@ -865,7 +915,8 @@ int main(void)
 	    a_key_that_may_not_be_looked_at_is_left_out, other_errors_are_not_taken,
 	    a_long_way_makes_batches_and_pauses_no_smaller, a_pass_goes_on_while_changes_never_end,
 	    one_that_a_lookup_finds_ended_is_told_late, what_is_deleted_is_told_from_what_expires,
-	    what_may_have_been_missed_makes_ends_unsure, random_changes_end_in_time};
+	    what_may_have_been_missed_makes_ends_unsure, a_window_keeps_what_is_due_within_it,
+	    a_window_that_is_too_short_is_told, random_changes_end_in_time};
 
 	return suite_run_kinds("expirer/keeper", tests, sizeof tests / sizeof *tests, kind, 2, NULL);
 }

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""weekwheel-expirer --data: what is known outlasts it, and what its directory may be."""
+# tier: check, waits
+import errno
+import os
+
+from expirer import EXPIRER, Expirer, Lazy, told
+from faults import FOREVER, SIZE, SYNC, WRITE, Plan
+from harness import Case, Server, equal, free_port, main, matches, run, until
+
+
+def to(redis, port, **env):
+    return Expirer(redis.url, "--data", "data", "--expired-to", f"beanstalk://127.0.0.1:{port}/ended", **env)
+
+
+def files():
+    return sorted(name for name in os.listdir("data") if name.startswith("journal."))
+
+
+class Data(Case):
+    def test_what_ends_meanwhile_is_told_and_what_was_deleted_may_be(self):
+        with Lazy() as redis, Server() as other, other.client() as jobs:
+            for is_killed in (0, 1):
+                with to(redis, other.port) as expirer:
+                    expirer.exact()
+                    for key in ("ended", "deleted", "moved", "early"):
+                        redis.ask("SET", key, "v", "PX", 2500)
+                    redis.ask("SET", "later", "v", "EX", 1000)
+                    until(lambda expirer=expirer: expirer.metric("known") == 5, "all are known")
+                    if is_killed:
+                        expirer.kill()
+                redis.ask("PEXPIRE", "moved", 5000)
+                redis.ask("DEL", "deleted", "later")
+                until(lambda: redis.ask("PTTL", "early") < 0, "all have ended, this one last")
+                with to(redis, other.port) as expirer:
+                    bodies = told(jobs, 4)
+                    equal({body["why"] for key, body in bodies.items() if key != "moved"}, {"gone"})
+                    equal(sorted(bodies), ["deleted", "early", "ended", "moved"])
+                    equal(expirer.metric("known"), 0)
+
+    def test_what_waits_outlasts_a_kill(self):
+        port = free_port()
+        with Lazy() as redis:
+            with to(redis, port) as expirer:
+                expirer.exact()
+                for i in range(100):
+                    redis.ask("SET", f"key:{i}", "v", "PX", 2500)
+                until(lambda: expirer.metric("expired_to_waiting") == 100, "all wait")
+                expirer.kill()
+            # No key is there any more: they are known from the journal alone.
+            with to(redis, port) as expirer, Server("--listen", f"127.0.0.1:{port}") as other, other.client() as jobs:
+                equal(len(told(jobs, 100)), 100)
+                until(lambda: expirer.metric("expired_to_told_total") == 100, "all are told")
+            with to(redis, port) as expirer:
+                expirer.exact()
+                equal(expirer.metric("expired_to_waiting"), 0)
+
+    def test_a_full_disk_stops_nothing(self):
+        plan = Plan()
+        with Lazy() as redis, Server() as other, other.client() as jobs:
+            with to(redis, other.port, **plan.environment) as expirer:
+                expirer.exact()
+                plan.set(1, FOREVER, errno.ENOSPC, WRITE | SIZE, file="journal")
+                redis.ask("SET", "full", "v", "PX", 2500)
+                expirer.hear("cannot be written")
+                redis.ask("SET", "meanwhile", "v", "EX", 1000)
+                equal(list(told(jobs, 1)), ["full"])
+                plan.set(0)
+                expirer.hear("is written again")
+                looks = expirer.metric("looked_up_total")
+                redis.ask("PEXPIRE", "meanwhile", 3000)
+                until(lambda: expirer.metric("looked_up_total") > looks, "that was learned")
+                expirer.kill()
+            until(lambda: redis.ask("PTTL", "meanwhile") < 0, "it has ended while nobody is there")
+            with to(redis, other.port):
+                equal(told(jobs, 1)["meanwhile"]["why"], "gone")
+
+    def test_a_failed_sync_is_told(self):
+        plan = Plan()
+        with Lazy() as redis, Server() as other, other.client() as jobs:
+            with to(redis, other.port, **plan.environment) as expirer:
+                expirer.exact()
+                plan.set(1, 1, errno.EIO, SYNC, file="journal")
+                redis.ask("SET", "key", "v", "PX", 2500)
+                expirer.hear("cannot be written")
+                equal(list(told(jobs, 1)), ["key"])
+
+    def test_a_directory_is_of_one_program_and_one_database(self):
+        with Lazy() as redis, to(redis, 1) as expirer:
+            expirer.exact()
+            words = ("--expired-to", "beanstalk://127.0.0.1:1/t", "--data", "data")
+            matches("another program has this directory", run(1, EXPIRER, *words, redis.url).err)
+            expirer.stop()
+            matches("is of another database", run(1, EXPIRER, *words, redis.url + "1").err)
+            equal(files(), ["journal.1"])
+            with open("data/journal.1", "r+b") as file:
+                file.seek(60)
+                file.write(b"damaged!")
+            matches("cannot be read.*Move it away", run(1, EXPIRER, *words, redis.url).err)
+
+    def test_starts_leave_one_file(self):
+        with Lazy() as redis:
+            for _ in range(5):
+                with to(redis, 1) as expirer:
+                    expirer.exact()
+                    until(lambda: len(files()) == 1, "the file before is removed")
+                    expirer.kill()
+            equal(files(), ["journal.5"])
+
+
+if __name__ == "__main__":
+    main()

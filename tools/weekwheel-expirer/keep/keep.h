@@ -1,0 +1,43 @@
+#ifndef TOOLS_WEEKWHEEL_EXPIRER_KEEP_KEEP_H
+#define TOOLS_WEEKWHEEL_EXPIRER_KEEP_KEEP_H
+
+/*
+ * What outlasts the expirer (--data): the keys with their deadlines, and the ends that wait to be told, in a journal.
+ *
+ *     journal.7   | first | kept, dropped, waiting, told ...                       removed when journal.8 has all
+ *     journal.8   | first | told, waiting, kept: all there is, meanwhile what changes |  what changes ...
+ *
+ * There is no image beside it. When the journal has grown, a file begins, and all that is kept is noted in it once more,
+ * some with each turn. A start reads all files in order. The keys are then as they were, and those whose deadlines have
+ * passed are due: what is gone of them has ended while nobody was there, or was deleted.
+ *
+ * A deadline is in the journal before Redis is asked for its key, and an end before its job is put. A kill therefore
+ * loses neither. A thread syncs the journal each second: a power failure may lose what was learned in the last one.
+ *
+ * While the journal cannot be written, ends are told from memory. When it can, all is noted once more.
+ */
+
+#include "tools/service/outbox/outbox.h"
+#include "tools/weekwheel-expirer/keys/keeper.h"
+
+struct keep;
+
+/*
+ * Read what the folder has, the keys into `deadlines` and the ends into the outbox, which then lets its items be noted.
+ * Returns NULL after a message.
+ */
+struct keep *keep_open(const char *folder, unsigned database, struct deadlines *deadlines, struct outbox *outbox);
+/* Nobody calls it or its outbox any more. NULL is harmless. */
+void keep_close(struct keep *keep);
+
+/* Note that a key has a deadline, or is kept no longer. */
+void keep_kept(struct keep *keep, const char *key, size_t length, int64_t deadline);
+void keep_dropped(struct keep *keep, const char *key, size_t length);
+
+/* Write what was noted, and note some of what is kept once more, if it is time. */
+void keep_turn(struct keep *keep, struct keeper *keeper);
+
+/* Bytes of the journal. */
+uint64_t keep_bytes(struct keep *keep);
+
+#endif
