@@ -326,7 +326,9 @@ class Refused(Case):
 
     def test_wrong_options(self):
         for words, pattern in ((["http://a"], "begins with redis://"), (["redis+sentinel://a"], "the name of the master"), ([], "URL: expected"),
-                               (["redis://a", "redis://b"], "is given already"), (["--user", "a", "redis://a"], "--password-file"),
+                               (["redis://a", "redis://b"], "is given already"),
+                               (["redis://a", "--redis=redis://b"], "--redis is given twice"), (["--redis=redis://b", "redis://a"], "is given already"),
+                               (["--user", "a", "redis://a"], "--password-file"),
                                (["--listen", "127.0.0.1:0", "redis://a"], "listen")):
             matches(pattern, run(2, EXPIRER, *words).err)
 
@@ -403,6 +405,27 @@ class Manual(Case):
                 ends.wait("sess:a")
                 until(lambda: expirer.metric("known") == 0, "none is kept")
                 check("is lost" not in expirer.said, expirer.said)
+
+    def test_the_log_says_why_redis_stays_lost(self):
+        rights = shlex.split(re.findall(r"^ACL SETUSER expirer (.*)$", self.text, re.M)[0])
+        with Lazy() as redis:
+            redis.ask("ACL", "SETUSER", "expirer", *rights)
+            with Expirer(f"redis://expirer:PASSWORD@127.0.0.1:{redis.port}") as expirer:
+                expirer.exact()
+                redis.ask("ACL", "SETUSER", "expirer", "-exists")
+                redis.ask("SET", "a", "v", "PX", 100)
+                expirer.hear("is lost: NOPERM .*'?exists'?")
+                # At its next login it tries each right, and names the remedy.
+                expirer.hear("is still lost: .*NOPERM .*exists.* has the rights that it needs")
+                redis.ask("ACL", "SETUSER", "expirer", "+exists", "resetpass", ">other")
+                expirer.hear("is still lost: .*WRONGPASS ")
+                redis.ask("ACL", "SETUSER", "expirer", ">PASSWORD")
+                expirer.exact(2)
+
+    def test_the_place_of_a_page_names_what_there_is(self):
+        with Redis() as redis, Expirer(redis.url) as expirer:
+            for path, status in (("/", 200), ("/index.html", 404)):
+                equal(expirer.get(path), (status, "there are /livez, /readyz, /healthz and /metrics\n"))
 
     def test_each_option_has_an_entry(self):
         options = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", run(0, EXPIRER, "--help").out, re.M)

@@ -101,7 +101,7 @@ void settings_give(void *to, const char *name)
 		settings->given[settings->given_count++] = row_named(settings->server, name);
 }
 
-static int read_option(struct service_settings *settings, const struct options *options, int id)
+static int read_option(struct service_settings *settings, struct options *options, int id)
 {
 	struct given given = {.value = options->value};
 
@@ -115,6 +115,10 @@ static int read_option(struct service_settings *settings, const struct options *
 	/* The value may have a password, which no message shows. */
 	if (id == OPTIONS_OPERAND && settings_has(settings, given.setting->name))
 		return options_fail(options, "%s is given already; expected only one", given.setting->argument);
+	/* Its option may follow. */
+	for (size_t i = 0; id == OPTIONS_OPERAND && i < options->count; i++)
+		if (options->table[i].name == given.setting->name)
+			options->given |= UINT64_C(1) << i;
 	settings_give(settings, given.setting->name);
 	return settings_take(settings, &given);
 }

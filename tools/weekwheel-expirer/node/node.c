@@ -362,6 +362,7 @@ static void connected(struct expirer_node *node)
 	uint64_t now = now_ns();
 
 	state_end(node_state(node, "redis"), "Redis at %s is there.", node->place);
+	node->lost[0] = 0;
 	keeper_connected(&node->keeper, now, node->talk.has_times);
 	node->heard[0] = node->heard[1] = now;
 	node->pinged = node->gained = 0;

@@ -19,17 +19,18 @@ struct expirer_node {
 	struct talk talk;
 	char error[200]; /* that the line was answered with */
 	struct keeper keeper;
-	int is_awaited;     /* the log tells when it is exact */
-	int is_appended;    /* something is to be sent at once */
-	int is_flushed;     /* a pass is to begin */
-	int is_down;        /* and that was reported */
-	int is_behind;      /* the oldest change has waited for too long */
-	uint64_t marked;    /* how many keys had begun to wait */
-	uint64_t marked_at; /* at that time */
-	uint64_t began;     /* the pass */
-	uint64_t heard[2];  /* when something came at the line, and at the ear */
-	uint64_t pinged;    /* when the ear was; 0: it owes no answer */
-	uint64_t gained;    /* when the first and the last slot came; 0: none has */
+	int is_awaited;                           /* the log tells when it is exact */
+	int is_appended;                          /* something is to be sent at once */
+	int is_flushed;                           /* a pass is to begin */
+	int is_down;                              /* and that was reported */
+	int is_behind;                            /* the oldest change has waited for too long */
+	uint64_t marked;                          /* how many keys had begun to wait */
+	uint64_t marked_at;                       /* at that time */
+	uint64_t began;                           /* the pass */
+	uint64_t heard[2];                        /* when something came at the line, and at the ear */
+	char lost[sizeof((struct talk *)0)->why]; /* why Redis is; "": it is there */
+	uint64_t pinged;                          /* when the ear was; 0: it owes no answer */
+	uint64_t gained;                          /* when the first and the last slot came; 0: none has */
 	uint64_t gained_last;
 	int is_ending;
 	int is_moved; /* to another address */
@@ -55,7 +56,7 @@ static inline uint64_t now_ns(void)
 
 /* A state's name, of this node. */
 const char *node_state(const struct expirer_node *node, const char *state);
-void node_say_lost(const struct expirer_node *node, const char *why);
+void node_say_lost(struct expirer_node *node, const char *why);
 /* What was reported of the server is over, since it is lost or not the master any more. */
 void node_end_states(const struct expirer_node *node, int is_left);
 /* Say if it has become exact, whether the window is too short, and how far Redis's clock was stepped. */

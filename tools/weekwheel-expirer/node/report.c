@@ -20,8 +20,12 @@ const char *node_state(const struct expirer_node *node, const char *state)
 	return key;
 }
 
-void node_say_lost(const struct expirer_node *node, const char *why)
+/* A state is in the log when it begins. Why Redis stays away may be another thing, such as a password that was changed. */
+void node_say_lost(struct expirer_node *node, const char *why)
 {
+	if (*node->lost && strcmp(node->lost, why) != 0)
+		message_warning("Redis at %s is still lost: %s.", node->place, why);
+	(void)snprintf(node->lost, sizeof node->lost, "%s", why);
 	state_begin(node_state(node, "redis"), STATE_STOPS_READING,
 	    "Redis at %s is lost: %s. Until it is back, nobody asks for its keys at their deadlines.", node->place,
 	    why);
