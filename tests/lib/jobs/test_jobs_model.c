@@ -4,7 +4,7 @@
  *
  * WW_MODEL_OPS sets the number of steps; a costly kind does a part of them. WW_SEED sets the seed, which is printed.
  */
-/* tier: long, every-build, no-valgrind */
+/* tier: long, no-valgrind */
 
 #include <stdio.h>
 #include <stdlib.h>
