@@ -10,7 +10,7 @@ EXAMPLE_SRC := $(filter-out $(patsubst include/weekwheel/%.h,tools/examples/%.c,
 	$(call sources,tools/examples,*.c))
 EXAMPLES := $(call named,examples,$(EXAMPLE_SRC))
 # Those that a script compiles by itself are no helpers.
-HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/fault_memory.c %/known.c %/small.c %/shifted_clock.c %/shifted_wall.c,\
+HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/fault_memory.c %/known.c %/small.c %/store_actor.c %/shifted_clock.c %/shifted_wall.c,\
 	$(call sources,$(foreach name,$(COMPONENTS),$($(name)_TESTS) $($(name)_HELPERS)),*.c)) \
 	$(if $(FUZZ),,tests/fuzz/main.c)
 
@@ -21,6 +21,9 @@ $(BENCH_TESTS): $(filter-out %/main.o,$(bench_OBJECTS))
 $(filter %/test_jobs_copy %/test_jobs_faults %/test_jobs_each_fault %/test_journal_faults,$(TESTS)): \
 	$(call objects,tests/support/system/calls.c)
 $(filter %/test_jobs_faults %/test_jobs_each_fault %/test_journal_faults,$(TESTS)): $(call objects,tests/support/system/fail.c)
+# A linker that goes back to earlier archives would take its clock, and the whole library of Redis, for every test.
+$(filter %/test_redis_aside %/test_redis_promises %/test_redis_replicas %/test_redis_worker,$(TESTS)): \
+	$(call objects,tests/support/redis/store_actor.c)
 $(filter %/test_jobs_each_fault,$(TESTS)): $(call objects,tests/lib/jobs/store/fault_memory.c tests/lib/jobs/store/known.c)
 # Each test program takes from these archives what it names: the tests' helpers, the programs without their main, the parts and
 # the libraries, users before what they use.
