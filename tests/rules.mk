@@ -71,10 +71,14 @@ $(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call 
 $(EXAMPLES): $(call each,shared,$(call built,schedule calendar callback redis jobs core))
 	$(link) $(RPATH) -Wl,--disable-new-dtags $(bench_LIBS) $(JEMALLOC_LIBS)
 
-# With libFuzzer's own main (FUZZ=-fsanitize=fuzzer) a target searches. Otherwise tests/fuzz/main.c replays its corpus.
+# With libFuzzer's own main (FUZZ=-fsanitize=fuzzer) a target searches. Otherwise tests/fuzz/main.c replays its corpus. To
+# search, nothing is compiled but the files and folders that components name in their FUZZED: what a target calls beside them
+# is missed when it is linked.
+FUZZED := $(foreach name,$(COMPONENTS),$($(name)_FUZZED))
+$(B)/fuzz/libfuzzed.a: $(call objects,$(filter %.c,$(FUZZED)) $(call sources,$(filter-out %.c,$(FUZZED)),*.c))
 $(FUZZERS): LDFLAGS += $(FUZZ)
 $(foreach source,$(FUZZ_SRC),$(eval $(call named,fuzz,$(source)): $(call objects,$(source))))
-$(FUZZERS): $(ARCHIVES)
+$(FUZZERS): $(if $(FUZZ),$(B)/fuzz/libfuzzed.a,$(ARCHIVES))
 	$(link) $(ALL_LIBS)
 
 # "make check-quick" takes the tests of the tier quick, "make check" those of check as well, "make check-long" those of long; each test

@@ -6,3 +6,4 @@ calendar_USES := core
 calendar_NEEDS := glib-2.0=libglib2.0-dev
 calendar_TESTS := tests/lib/calendar
 calendar_FUZZERS := calendar
+calendar_FUZZED := lib/calendar

@@ -7,3 +7,4 @@ callback_NEEDS := libcurl=libcurl4-gnutls-dev libcrypto=libssl-dev
 callback_TESTS := tests/lib/callback $(if $(filter redis,$(COMPONENTS)),tests/lib/callback/redis)
 callback_HELPERS := tests/support/callback
 callback_FUZZERS := callback
+callback_FUZZED := lib/callback/request.c lib/callback/text.c

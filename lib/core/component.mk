@@ -7,3 +7,4 @@ core_CONTAINS := base
 core_TESTS := $(addprefix tests/lib/core/,error allocator clock wheel driver after keyed session)
 core_HELPERS := tests/support/model
 core_FUZZERS := wheel session
+core_FUZZED := $(core_FOLDERS) tests/support/model

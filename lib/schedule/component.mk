@@ -5,3 +5,4 @@ schedule_HEADERS := schedule
 schedule_USES := jobs calendar
 schedule_TESTS := tests/lib/schedule
 schedule_FUZZERS := schedule
+schedule_FUZZED := lib/schedule/record.c

@@ -2,3 +2,4 @@
 job_FOLDERS := tools/job
 job_USES := common
 job_TESTS := tests/tools/job
+job_FUZZED := tools/job

@@ -5,6 +5,7 @@ sessiond_USES := core journal service common tls
 sessiond_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
 sessiond_TESTS := tests/tools/weekwheel-sessiond $(addprefix tests/tools/weekwheel-sessiond/,protocol keep commands data)
 sessiond_FUZZERS := resp
+sessiond_FUZZED := tools/weekwheel-sessiond/protocol tests/tools/weekwheel-sessiond/protocol/resp_transcript.c
 sessiond_OBJECTS := $(B)/obj/gen/sessiond_files.o
 
 # What the server hands out as it is.

@@ -10,3 +10,4 @@ weekwheel_NEEDS := zlib=zlib1g-dev openssl=libssl-dev uthash.h=uthash-dev xxhash
 weekwheel_LIBS += $(if $(filter redis,$(COMPONENTS)),$(redis_LIBS))
 weekwheel_TESTS := tests/tools/weekwheel $(addprefix tests/tools/weekwheel/,input replay jobs sessions)
 weekwheel_FUZZERS := csv log swf reply
+weekwheel_FUZZED := $(addprefix tools/weekwheel/,input replay jobs)

@@ -6,6 +6,7 @@ weekwheeld_MAY_USE := redis callback schedule
 weekwheeld_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
 weekwheeld_TESTS := tests/tools/weekwheeld $(addprefix tests/tools/weekwheeld/,protocol engine)
 weekwheeld_FUZZERS := protocol
+weekwheeld_FUZZED := tools/weekwheeld/protocol tests/tools/weekwheeld/protocol/transcript.c
 weekwheeld_OBJECTS := $(B)/obj/gen/weekwheeld_files.o
 
 # What the server hands out as it is.

@@ -3,3 +3,4 @@ tls_FOLDERS := tools/common/tls
 tls_USES := common
 tls_NEEDS := openssl=libssl-dev
 tls_TESTS := tests/tools/common/tls
+tls_FUZZED := tools/common/tls
