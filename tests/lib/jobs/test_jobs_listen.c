@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/jobs/fixture.h"
+#include "tests/support/seed.h"
 
 #define HOUR (3600 * WW_SECOND)
 
@@ -166,23 +167,23 @@ END_TEST
 /* Far jobs are loaded when their time has passed already. */
 START_TEST(each_of_many_is_told_once)
 {
-	enum { MANY = 30000 };
+	const unsigned many = (unsigned)seed_rounds(30000);
 
 	NEEDS(KIND_IN_PROCESS);
 	begin(_i);
 	struct ww_job_spec spec = spec_of("body");
 	spec.due = HOUR;
 	OK(ww_jobs_begin(world.jobs));
-	for (int i = 0; i < MANY; i++) {
+	for (unsigned i = 0; i < many; i++) {
 		put(&spec);
 		*heard = '\0';
 	}
 	OK(ww_jobs_commit(world.jobs));
-	ck_assert_uint_eq(count, MANY);
+	ck_assert_uint_eq(count, many);
 	count = 0;
-	for (int i = 0; i < 100 && count < MANY; i++)
+	for (int i = 0; i < 100 && count < many; i++)
 		world_pass(&world, HOUR + HOUR / 2);
-	ck_assert_uint_eq(count, MANY);
+	ck_assert_uint_eq(count, many);
 	OK(ww_jobs_listen(world.jobs, NULL, NULL));
 	world_end(&world);
 }

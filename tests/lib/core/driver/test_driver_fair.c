@@ -1,5 +1,5 @@
 /* Fairness: a burst of one group delays its own firings only. All is counted; nothing depends on how long it takes. */
-/* tier: quick, threads, forks */
+/* tier: quick, threads, no-valgrind (long, and of the driver others reach each line) */
 
 #include "lib/core/driver/source.h"
 #include "tests/lib/core/driver/fixture.h"

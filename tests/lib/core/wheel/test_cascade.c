@@ -1,5 +1,5 @@
 /* Levels: which one a timer is filed in, when it is demoted, and that demotion is spread over time. */
-/* tier: check, every-build */
+/* tier: check, every-build, no-valgrind (long, and of the wheel others reach each line) */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"

@@ -1,5 +1,5 @@
 /* Never early, late or twice: every delay of the adversarial table from every time of it. */
-/* tier: check, every-build */
+/* tier: check, every-build, no-valgrind (long, and of the wheel others reach each line) */
 
 #include "tests/lib/core/wheel/fixture.h"
 

@@ -13,7 +13,8 @@
 #define HOUR (3600 * WW_SECOND)
 #define WEEK (168 * HOUR)
 
-enum { ELSEWHERE = 20000, AT_ONCE = 500 };
+enum { AT_ONCE = 500 };
+#define ELSEWHERE ((unsigned)seed_rounds(20000))
 
 static struct world world;
 static uint64_t state;

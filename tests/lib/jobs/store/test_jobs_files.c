@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/jobs/fixture.h"
+#include "tests/support/seed.h"
 
 static struct world world;
 
@@ -411,7 +412,7 @@ START_TEST(the_space_of_finished_jobs_is_used_again)
 	(void)put_job(&world, &spec);
 	spec.due = 0;
 	/* 200 MB */
-	for (int round = 0; round < 100; round++) {
+	for (int round = 0; round < seed_rounds(100); round++) {
 		OK(ww_jobs_begin(world.jobs));
 		for (int i = 0; i < 200; i++)
 			(void)put_job(&world, &spec);
