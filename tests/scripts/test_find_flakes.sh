@@ -1,7 +1,7 @@
 #!/bin/bash
 # scripts/find-flakes: what it runs and how often, the list of what did not pass each time, the logs, the busy processes, and
 # a run that does not come to its end.
-# tier: check
+# tier: check, no-sanitizers
 set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1

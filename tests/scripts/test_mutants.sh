@@ -1,6 +1,6 @@
 #!/bin/bash
 # Mutants of a small tree: one that its test notices, one that it does not, and those that are drawn again.
-# tier: check
+# tier: check, no-sanitizers
 set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The judge of sessions' histories says what it should of small cases."""
-# tier: check
+# tier: check, no-sanitizers
 import json
 
 from harness import Case, equal, main

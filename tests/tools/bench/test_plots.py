@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """scripts/bench-plots draws results: its page shows all of them, and its plots are files that need no others."""
-# tier: long
+# tier: long, no-sanitizers
 import copy
 import importlib.machinery
 import importlib.util

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The attacks of test_sessiond_attacks.py by a thousand clients."""
-# tier: long, alone
+# tier: long, alone, no-sanitizers (they see the same attacks by ten)
 import test_sessiond_attacks
 from harness import main
 

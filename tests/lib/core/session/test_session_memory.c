@@ -1,5 +1,5 @@
 /* The memory of an entry, as the map and the allocator count it, and that it is given back. */
-/* tier: long, no-valgrind */
+/* tier: long, no-valgrind, no-sanitizers (it counts memory, and a sanitizer adds its own) */
 
 #include "tests/lib/core/session/fixture.h"
 
