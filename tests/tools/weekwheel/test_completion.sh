@@ -1,6 +1,8 @@
 #!/bin/bash
 # Completion in bash offers the words of the program's help.
 # tier: check
+# Names with $ are data.
+# shellcheck disable=SC2016
 set -uo pipefail
 
 cd "$(dirname "$0")/../../.." || exit 1
@@ -98,8 +100,35 @@ if [ -x "$server" ]; then
 	"$weekwheel" put --tube more --key cartoon x >/dev/null
 	equal 'tubes' "$(offered list --tube m | sort | paste -sd' ')" 'mail more'
 	equal 'a tube to pause' "$(offered pause ma)" mail
-	equal 'keys' "$(offered cancel --tube mail --key cart | sort | paste -sd,)" 'cart 1,cart-ä'
+	equal 'keys' "$(offered cancel --tube mail --key cart | sort | paste -sd,)" "$(printf '%s\n' 'cart\ 1' cart-ä | sort | paste -sd,)"
 	equal 'keys of all tubes' "$(offered peek --key carto)" cartoon
+
+	# Anybody may choose a name. None is executed, and no key is another one than its name. A terminal would obey some.
+	cd "$folder" || exit 1
+	"$weekwheel" put --tube 'x$(touch$IFS$PWD/ran)' y >/dev/null
+	for key in '$(touch ran)' '`touch ran`' 'k"e\y' 'a%41b' '*' $'es\ec' $'c1\xc2\x9b' $'rtl\xe2\x80\xae' $'no\xfftext'; do
+		"$weekwheel" put --tube keys --key "$key" y >/dev/null
+	done
+	for words in 'list --tube' 'work --tube' 'put -t' pause resume purge limit; do
+		# shellcheck disable=SC2086
+		equal "$words" "$(offered $words x)" 'x\$\(touch\$IFS\$PWD/ran\)'
+	done
+	equal 'keys as they are' "$(offered cancel --tube keys --key '' | sort | paste -sd,)" \
+		"$(printf '%q\n' '$(touch ran)' '`touch ran`' 'k"e\y' 'a%41b' '*' | sort | paste -sd,)"
+	equal 'keys of a tube in quotes' "$(offered list --tube "'keys'" --key '\$\(')" '\$\(touch\ ran\)'
+	equal 'a tube on the line' "$(offered list --tube "'x\$(touch ran)'" --key '')" ''
+	equal 'a key begun in quotes' "$(offered peek --key '"k\"')" 'k\"e\\y'
+	equal 'a command begun in quotes' "$(offered peek --key '"`')" '\`touch ran\`'
+	equal 'the same in others' "$(offered peek --key "'\`")" '`touch ran`'
+	"$weekwheel" put --tube keys --key "it's!" y >/dev/null
+	equal 'a key with a quote' "$(offered peek --key "'it'\\''s")" "it'\\''s!"
+	equal 'a key with a bang' "$(offered peek --key '"it')" "it's\"\\!\""
+	equal 'a key begun with blanks' "$(offered peek --key "'cart ")" 'cart 1'
+	mkdir zones
+	printf 'XX\t+0+0\tE/$(touch$IFS$PWD/ran)\n' >zones/zone.tab
+	equal 'zones' "$(TZDIR=zones offered cron --tz E)" 'E/\$\(touch\$IFS\$PWD/ran\)'
+	equal 'what was executed' "$(ls)" "$(printf '%s\n' log socket zones)"
+	cd "$OLDPWD" || exit 1
 	unset WEEKWHEEL_SERVER
 	equal 'tubes of the server that is named' "$(offered list --server "unix:$folder/socket" --tube mo)" more
 

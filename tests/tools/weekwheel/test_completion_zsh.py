@@ -79,6 +79,11 @@ class Zsh:
         return sorted(set(self.found().split("\n.\n" if self.answers > 1 else ".\n")[self.answers - 1].split("\n")) - {"", "."})
 
 
+def quoted(word):
+    """The word as zsh writes it to the command line."""
+    return re.sub(r"([^\w./%-])", r"\\\1", word)
+
+
 def options(*command):
     """The long options of a program's help, and no other words."""
     return sorted(set(re.findall(r"^ +(?:-., )?(--[a-z-]+)", run(0, *command, "--help").out, re.M)))
@@ -126,6 +131,24 @@ class Completion(Case):
                 equal(zsh.offered(f"weekwheel list {at}--tube m"), ["mail", "more"])
                 equal(zsh.offered(f"weekwheel cancel {at}--tube mail --key cart"), ["cart-ä", r"cart\ 1"])
                 equal(zsh.offered(f"weekwheel peek {at}--key carto"), ["cartoon"])
+
+    def test_names_are_not_executed(self):
+        """Anybody may choose a name. A terminal would obey some."""
+        tube = "x$(touch$IFS$PWD/ran)"
+        keys = ["$(touch ran)", "`touch ran`", 'k"e\\y', "a%41b", "*"]
+        with Server() as server:
+            for key in [*keys, "es\x1bc", "c1\u009b", "rtl\u202e"]:
+                server.program.run(0, "put", "--tube", "keys", "--key", key, "x")
+            server.program.run(0, "put", "--tube", tube, "x")
+            with Zsh() as zsh:
+                at = f"--server {server.address} "
+                for command in ("list", "put"):
+                    equal(zsh.offered(f"weekwheel {command} {at}--tube x"), [quoted(tube)])
+                equal(zsh.offered(f"weekwheel cancel {at}--tube keys --key "), sorted(map(quoted, keys)))
+                equal(zsh.offered(f"weekwheel list {at}--tube '{tube}' --key "), [])
+                equal(zsh.offered(f"weekwheel list {at}--tube $(touch ran) --key "), [])
+                equal(zsh.offered(f"weekwheel '$(touch ran)' -"), [])
+        check(not os.path.exists("ran"), "a name was executed")
 
     def test_the_server(self):
         need_server()
