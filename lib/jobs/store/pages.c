@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/crc32c.h"
@@ -182,10 +183,25 @@ static int access_file(sqlite3_vfs *vfs, const char *name, int flags, int *resul
 	return real_vfs->xAccess(real_vfs, name, flags, result);
 }
 
+/* SQLITE_OPEN_NOFOLLOW would refuse links in all of the name. Its folder may be reached by them, the file may be none. */
 static int full_name(sqlite3_vfs *vfs, const char *name, int size, char *full)
 {
+	const char *last = strrchr(name, '/');
+	char folder[4096];
+	int code;
+
 	(void)vfs;
-	return real_vfs->xFullPathname(real_vfs, name, size, full);
+	if (!last || last == name)
+		return real_vfs->xFullPathname(real_vfs, name, size, full);
+	if ((size_t)snprintf(folder, sizeof folder, "%.*s", (int)(last - name), name) >= sizeof folder)
+		return SQLITE_CANTOPEN;
+	code = real_vfs->xFullPathname(real_vfs, folder, size, full);
+	if (code && code != SQLITE_OK_SYMLINK)
+		return code;
+	if (strlen(full) + strlen(last) >= (size_t)size)
+		return SQLITE_CANTOPEN;
+	strcat(full, last);
+	return SQLITE_OK;
 }
 
 static int randomness(sqlite3_vfs *vfs, int size, char *bytes)

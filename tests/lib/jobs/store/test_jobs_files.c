@@ -196,6 +196,36 @@ START_TEST(a_directory_with_other_files_is_no_store)
 }
 END_TEST
 
+START_TEST(a_directory_may_be_reached_by_links)
+{
+	char link[128], above[128], below[256], moved[128];
+
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	(void)snprintf(link, sizeof link, "%s.link", world.path);
+	ck_assert_int_eq(symlink(world.path, link), 0);
+	world.config.path = link;
+	OK(opens());
+	/* In the middle of the path, too. */
+	(void)snprintf(above, sizeof above, "%s.above", world.path);
+	ck_assert_int_eq(symlink("/tmp", above), 0);
+	(void)snprintf(below, sizeof below, "%s/%s", above, strrchr(link, '/') + 1);
+	world.config.path = below;
+	OK(opens());
+	/* The file itself may not be a link. */
+	(void)snprintf(moved, sizeof moved, "%s.moved", world.path);
+	ck_assert_int_eq(rename(data_file(), moved), 0);
+	ck_assert_int_eq(symlink(moved, data_file()), 0);
+	ck_assert_int_eq(opens(), WW_EDENIED);
+	ck_assert_int_eq(rename(moved, data_file()), 0);
+	ck_assert_int_eq(unlink(above), 0);
+	ck_assert_int_eq(unlink(link), 0);
+	world.config.path = world.path;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_end(&world);
+}
+END_TEST
+
 static void remember(const char *problem, void *context)
 {
 	(void)snprintf(context, 200, "%s", problem);
@@ -433,7 +463,8 @@ END_TEST
 TEST_MAIN("jobs/files", a_directory_belongs_to_one_process,
     files_are_the_owners_alone_and_copies_of_them_are_left_alone, a_reader_sees_and_changes_nothing,
     a_directory_that_cannot_be_made_is_denied, a_foreign_or_truncated_file_is_reported_as_damaged,
-    a_directory_with_other_files_is_no_store, a_store_of_a_later_version_is_left_alone,
-    a_store_of_a_former_kind_is_left_alone, one_damaged_record_is_reported_and_the_others_are_delivered,
-    a_missing_index_entry_and_a_wrong_count_are_reported, a_full_disk_is_reported_and_nothing_has_changed,
-    an_opening_that_failed_for_want_of_room_can_be_tried_again, the_space_of_finished_jobs_is_used_again)
+    a_directory_with_other_files_is_no_store, a_directory_may_be_reached_by_links,
+    a_store_of_a_later_version_is_left_alone, a_store_of_a_former_kind_is_left_alone,
+    one_damaged_record_is_reported_and_the_others_are_delivered, a_missing_index_entry_and_a_wrong_count_are_reported,
+    a_full_disk_is_reported_and_nothing_has_changed, an_opening_that_failed_for_want_of_room_can_be_tried_again,
+    the_space_of_finished_jobs_is_used_again)
