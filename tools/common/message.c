@@ -12,6 +12,7 @@
 
 #include "tools/common/json.h"
 #include "tools/common/progress.h"
+#include "tools/common/utf8.h"
 
 /* Longer texts and fields are cut. */
 enum { TEXT_MAX = 2048, FIELD_MAX = 512, FIELDS_MAX = 8 };
@@ -114,6 +115,9 @@ static void write_line(
 		return;
 	if (vsnprintf(text, sizeof text, format, arguments) >= (int)sizeof text)
 		memcpy(text + sizeof text - 4, "...", 4);
+	/* It may have what others chose: arguments, names of files, answers. */
+	if (message_form != MESSAGE_JSON)
+		(void)utf8_show_lines(text, strlen(text));
 	pthread_mutex_lock(&lock);
 	progress_clear();
 	size = message_form == MESSAGE_JSON ? make_json(line, level, fields, text) : make_text(line, level, text);
@@ -143,15 +147,20 @@ int message_error(const char *format, ...)
 
 void message_line(const char *format, ...)
 {
+	char *text = NULL;
 	va_list arguments;
+	int size;
 
 	va_start(arguments, format);
+	size = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (size < 0)
+		return;
 	pthread_mutex_lock(&lock);
 	progress_clear();
-	vfprintf(stderr, format, arguments);
-	fputc('\n', stderr);
+	fprintf(stderr, "%s\n", utf8_show_lines(text, (size_t)size));
 	pthread_mutex_unlock(&lock);
-	va_end(arguments);
+	free(text);
 }
 
 const char *message_excerpt(char *out, size_t room, const char *text, size_t size)

@@ -32,7 +32,8 @@ static int is_shown(int32_t code)
 	       (code < 0x2028 || code > 0x202e) && (code < 0x2060 || code > 0x206f);
 }
 
-char *utf8_show(const char *text, size_t size, char *out, size_t room)
+/* out may be text. */
+static char *show(const char *text, size_t size, char *out, size_t room, const char *kept)
 {
 	const char *end = text + size;
 	size_t at = 0;
@@ -40,7 +41,8 @@ char *utf8_show(const char *text, size_t size, char *out, size_t room)
 	while (text < end) {
 		int32_t code = utf8_take(&text, end);
 		char bytes[4];
-		size_t length = utf8_put(bytes, is_shown(code) ? code : '?');
+		int stays = is_shown(code) || (code > 0 && code < ' ' && strchr(kept, code));
+		size_t length = utf8_put(bytes, stays ? code : '?');
 
 		if (at + length >= room)
 			break;
@@ -49,6 +51,16 @@ char *utf8_show(const char *text, size_t size, char *out, size_t room)
 	}
 	out[at] = 0;
 	return out;
+}
+
+char *utf8_show(const char *text, size_t size, char *out, size_t room)
+{
+	return show(text, size, out, room, "");
+}
+
+char *utf8_show_lines(char *text, size_t size)
+{
+	return show(text, size, text, size + 1, "\n\t");
 }
 
 size_t utf8_length(const char *text)

@@ -18,6 +18,12 @@ int32_t utf8_take(const char **at, const char *end);
  */
 char *utf8_show(const char *text, size_t size, char *out, size_t room);
 
+/*
+ * Do the same in place with text[0 .. size-1], which has room for the 0, except that lines and tabs stay. It becomes no
+ * longer. Return text.
+ */
+char *utf8_show_lines(char *text, size_t size);
+
 /* Return how many characters a valid text has. */
 size_t utf8_length(const char *text);
 

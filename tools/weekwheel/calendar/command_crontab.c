@@ -291,10 +291,20 @@ static int put_line(struct crontab *crontab, const char *expression, const char 
 	return 0;
 }
 
+/* Return why no tube can be named after a user, or NULL. */
+static const char *set_tube(struct crontab *crontab, const char *user)
+{
+	int size = snprintf(crontab->tube, sizeof crontab->tube, "%s.%s", crontab_base(crontab), user);
+
+	return size < (int)sizeof crontab->tube && jobs_is_tube(crontab->tube)
+	           ? NULL
+	           : "no tube can be named after the user: expected letters, digits and + / ; . $ _ ( ) -";
+}
+
 static int take_times(struct crontab *crontab, char *line)
 {
 	char *command = cut_fields(line, *line == '@' ? 1 : 5);
-	const char *refusal;
+	const char *refusal = NULL;
 
 	join_fields(line);
 	if (strncmp(line, "@reboot", 7) == 0) {
@@ -307,15 +317,15 @@ static int take_times(struct crontab *crontab, char *line)
 		char *user = command;
 
 		command = cut_fields(command, 1);
-		snprintf(crontab->tube, sizeof crontab->tube, "%.100s.%.90s",
-		    crontab->schedule.jobs.tube ? crontab->schedule.jobs.tube : "cron", user);
+		refusal = set_tube(crontab, user);
 	}
 	if (!command || !*command) {
 		leave_out(crontab, crontab->is_system ? "expected five fields or @daily, a user and a command"
 		                                      : "expected five fields or @daily, and a command");
 		return 0;
 	}
-	refusal = crontab_refusal(line, command);
+	if (!refusal)
+		refusal = crontab_refusal(line, command);
 	if (!refusal && !crontab->is_other_shell)
 		refusal = crontab_percent_refusal(command);
 	if (refusal) {

@@ -10,6 +10,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
+#include "tools/common/utf8.h"
 #include "tools/job/job.h"
 #include "tools/weekwheel/calendar/schedule.h"
 #include "tools/weekwheel/calendar/zone.h"
@@ -236,6 +237,13 @@ static uint64_t server_now(struct client *client)
 	return time_now();
 }
 
+static const char *shown_name(const struct schedule_command *command)
+{
+	static char shown[JOBS_KEY_MAX + 4];
+
+	return utf8_show(command->name, strlen(command->name), shown, sizeof shown);
+}
+
 static int answer_add(struct schedule_command *command, const char *zone, const struct reply *reply)
 {
 	struct duration_problem problem;
@@ -258,17 +266,17 @@ static int answer_add(struct schedule_command *command, const char *zone, const 
 		return STATUS_OK;
 	}
 	if (reply_is(reply, "KEPT")) {
-		printf("%s: there is such a schedule already; it is kept\n", command->name);
+		printf("%s: there is such a schedule already; it is kept\n", shown_name(command));
 		return STATUS_OK;
 	}
 	if (reply->words > 2)
 		was = strcmp(reply->word[2], "resumed") == 0 ? "replaced, no longer paused, " : "replaced, ";
 	now = server_now(&command->jobs.client);
 	if (next)
-		printf("%s: %snext at %s, in %s\n", command->name, was, zone_clock(time, next, zone),
+		printf("%s: %snext at %s, in %s\n", shown_name(command), was, zone_clock(time, next, zone),
 		    duration_format(in, next > now ? next - now : 0));
 	else
-		printf("%s: %s%s\n", command->name, was, command->is_paused ? "paused" : "no next time");
+		printf("%s: %s%s\n", shown_name(command), was, command->is_paused ? "paused" : "no next time");
 	if (!command->body && !command->file)
 		message_warning("schedule: the jobs of '%s' have an empty body; give one behind the expression, or "
 		                "with --file",
@@ -335,9 +343,9 @@ static int run(void *context)
 	if (!reply_is(&reply, action->word))
 		return schedule_refuse_name(command, &reply);
 	if (command->action == RUN_NOW)
-		printf("%s: job %s is put\n", command->name, reply.word[1]);
+		printf("%s: job %s is put\n", shown_name(command), reply.word[1]);
 	else
-		printf("%s: %s\n", command->name, action->said);
+		printf("%s: %s\n", shown_name(command), action->said);
 	return 0;
 }
 

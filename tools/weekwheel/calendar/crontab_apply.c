@@ -8,6 +8,7 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/calendar/crontab.h"
+#include "tools/weekwheel/calendar/crontab_script.h"
 #include "tools/weekwheel/calendar/zone.h"
 
 enum { LEFT_MAX = 10 };
@@ -88,15 +89,21 @@ static int is_ours(const struct crontab *crontab, const char *tube)
 	return crontab->is_system ? strncmp(tube, base, length) == 0 && tube[length] == '.' : strcmp(tube, base) == 0;
 }
 
+/* A tube's name for a line of shell. No quote can be in it. Return the end. */
+static char *quote_tube(char *to, const char *tube)
+{
+	return strpbrk(tube, ";$()") ? crontab_quote(to, tube) : stpcpy(to, tube);
+}
+
 static void say_left(const struct crontab_schedule *schedule)
 {
-	char name[JOBS_KEY_MAX + 4];
+	char name[JOBS_KEY_MAX + 4], quoted[4 * sizeof name], tube[JOBS_TUBE_MAX + 4];
 
-	jobs_key_show(schedule->name, name, sizeof name);
-	message_warning(
-	    "the schedule '%s' is in no line, and goes on; to end it: weekwheel schedule remove '%s' --tube "
-	    "%s, or import with --replace",
-	    name, name, schedule->tube);
+	(void)crontab_quote(quoted, jobs_key_show(schedule->name, name, sizeof name));
+	(void)quote_tube(tube, schedule->tube);
+	message_warning("the schedule '%s' is in no line, and goes on; to end it: weekwheel schedule remove %s --tube "
+	                "%s, or import with --replace",
+	    name, quoted, tube);
 }
 
 static int end_left(struct crontab *crontab)
@@ -129,10 +136,10 @@ static void write_hint(const struct crontab *crontab)
 {
 	char tubes[1000] = "", difference[100] = "";
 	size_t length = 0;
+	char *to = tubes;
 
-	for (size_t i = 0; i < crontab->tube_count && length + JOBS_TUBE_MAX + 10 < sizeof tubes; i++)
-		length += (size_t)sprintf(tubes + length, " --tube %s", crontab->tubes[i]);
-	length = 0;
+	for (size_t i = 0; i < crontab->tube_count && tubes + sizeof tubes - to > JOBS_TUBE_MAX + 12; i++)
+		to = quote_tube(stpcpy(to, " --tube "), crontab->tubes[i]);
 	if (crontab->changed)
 		length += (size_t)snprintf(difference, sizeof difference, ", %u changed", crontab->changed);
 	if (crontab->kept)

@@ -7,6 +7,7 @@
 
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
+#include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
 #include "tools/common/utf8.h"
@@ -91,25 +92,17 @@ static void read_report(struct worked *worked, const struct ww_job_run *run)
 		(void)duration_format(worked->seconds, ns);
 }
 
-/* On a terminal, '.' replaces bytes that could control it. */
-static void write_byte(char byte)
-{
-	unsigned char c = (unsigned char)byte;
-	int controls = c == 0x7f || (c < ' ' && c != '\n' && c != '\t');
-
-	putchar(controls && isatty(STDOUT_FILENO) ? '.' : c);
-}
-
+/* What a terminal would obey is not shown there. */
 static void write_lines(const char *text)
 {
-	for (int at_begin = 1; *text; text++) {
-		if (at_begin)
-			fputs("    ", stdout);
-		write_byte(*text);
-		at_begin = *text == '\n';
-		if (!text[1] && !at_begin)
-			putchar('\n');
-	}
+	size_t size = strlen(text);
+	char *shown = memcpy(memory_zeroed(size + 1, 1), text, size);
+
+	if (isatty(STDOUT_FILENO))
+		(void)utf8_show_lines(shown, size);
+	for (const char *at = shown; *at; at += strcspn(at, "\n"), at += *at == '\n')
+		printf("    %.*s\n", (int)strcspn(at, "\n"), at);
+	free(shown);
 }
 
 static void write_run(const struct history_command *history, const struct ww_job_run *run, const struct worked *worked)
@@ -124,9 +117,7 @@ static void write_run(const struct history_command *history, const struct ww_job
 	if (*worked->seconds)
 		printf("  %s", worked->seconds);
 	if (*worked->worker)
-		fputs("  by ", stdout);
-	for (const char *at = worked->worker; *at; at++)
-		write_byte(*at == '\n' ? '.' : *at);
+		printf("  by %s", utf8_show(worked->worker, strlen(worked->worker), shown, sizeof shown));
 	putchar('\n');
 	if (*run->error)
 		write_lines(run->error);

@@ -75,16 +75,12 @@ static int find(struct peek_command *peek, struct reply *reply)
 	return reply_is(reply, "FOUND") ? 0 : reply_refused(&peek->jobs.client, reply, "peek");
 }
 
-/* On a terminal, '.' replaces bytes that could control it. Files and pipes get the bytes unchanged. */
-static void show_body(const struct peek_command *peek)
+/* What a terminal would obey is not shown there. Files and pipes get the bytes unchanged. */
+static void show_body(struct peek_command *peek)
 {
-	int terminal = isatty(STDOUT_FILENO);
-
-	for (size_t i = 0; i < peek->size; i++) {
-		unsigned char c = (unsigned char)peek->bytes[i];
-
-		putchar(terminal && (c == 0x7f || (c < ' ' && c != '\n' && c != '\t')) ? '.' : c);
-	}
+	if (isatty(STDOUT_FILENO))
+		peek->size = strlen(utf8_show_lines(peek->bytes, peek->size));
+	fwrite(peek->bytes, 1, peek->size, stdout);
 	if (peek->size && peek->bytes[peek->size - 1] != '\n')
 		putchar('\n');
 }

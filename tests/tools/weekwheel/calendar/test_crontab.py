@@ -262,6 +262,18 @@ class Crontab(Case):
             ended = alone.run(0, "import", "crontab", "--dry-run", "--tz", "UTC", "tab")
             equal("tab:1: Debian's cron makes one backslash of two" in ended.err, is_named, command)
 
+    def test_a_user_is_no_command_and_does_not_control_a_terminal(self):
+        with open("system", "w", encoding="utf-8") as file:
+            file.write("0 3 * * * bob;touch one\n0 3 * * * a\x1b[31m\x9b\u202eb two\n0 3 * * * %s three\n" % ("u" * 200))
+        ended = alone.run(1, "import", "crontab", "--system", "--dry-run", "--tz", "UTC", "system")
+        equal(bare(ended.out), "cron.bob;touch\tone\t0 3 * * *\tUTC\n")
+        matches("(?s)system:2: no tube can be named after the user.*system:3: no tube .*--jobs 20 --tube 'cron.bob;touch' -- sh$",
+                ended.err.rstrip())
+        ended = alone.run(1, "import", "crontab", "no\x1b[31m\x9b\u202ename")
+        matches(r"no\?\[31m\?\?name: ", ended.err)
+        with Server() as server:
+            matches(r"^a\?\?b: next at", server.program.run(0, "schedule", "add", "a\x9b\u202eb", "@daily", "x").out)
+
     def test_the_format_of_the_system(self):
         with open("dash", "w", encoding="ascii") as file:
             file.write("-5 0 * * * root x\n")

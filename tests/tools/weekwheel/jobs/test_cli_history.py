@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """weekwheel history: how runs ended, as people see it."""
 # tier: check
+import contextlib
 import json
 import os
 import pty
+import re
 import subprocess
 
 from harness import WEEKWHEEL, Beanstalkd, Case, Program, Server, equal, main, matches, objects
@@ -72,16 +74,26 @@ class History(Case):
         with Server() as server, server.client() as a:
             a.ask("put-key 0 0 60 1 - keep=86400\r\nx")
             a.ask("reserve")
-            said = json.dumps({"worker": "w\x1b]0;x\x07", "seconds": 1, "output": "\x1b[2Jtext\nmore"})
+            said = json.dumps({"worker": "w\x1b]0;x\x07\x9b1m", "seconds": 1, "output": "\x1b[2Jtext\x9b1m \u202eback\nmore"})
             equal(a.ask("report 1 %d\r\n%s" % (len(said), said)), "REPORTED")
             equal(a.ask("delete 1"), "DELETED")
-            leader, follower = pty.openpty()
-            cli = Program(server.address)
-            subprocess.run([WEEKWHEEL, "history", "--output"], stdout=follower, env=cli.environment(), check=True)
-            os.close(follower)
-            shown = os.read(leader, 65536)
-            os.close(leader)
-            assert b"\x1b" not in shown and b"\x07" not in shown and b"text" in shown, shown
+            a.send(b"put 0 0 60 18\r\n\x1b[2Jtext\x9b1m\xc2\x9b2m\xe2\x80\xae\r\n")
+            equal(a.line(), "INSERTED 2")
+            for words in (["history", "--output"], ["peek", "2"]):
+                shown = self.on_terminal(server, words)
+                assert "?[2Jtext?1m" in shown and not re.search("[\x1b\x07\x9b\u202e\udc9b]", shown), shown
+
+    def on_terminal(self, server, words):
+        leader, follower = pty.openpty()
+        subprocess.run([WEEKWHEEL, *words], stdout=follower, env=Program(server.address).environment(), check=True)
+        os.close(follower)
+        shown = b""
+        # Linux ends a terminal that nobody has open by an error.
+        with contextlib.suppress(OSError):
+            while piece := os.read(leader, 65536):
+                shown += piece
+        os.close(leader)
+        return shown.decode(errors="surrogateescape")
 
     def test_without_weekwheeld(self):
         with Beanstalkd() as other:
