@@ -97,7 +97,7 @@ static int open_file(const struct replay *replay, uint64_t number, struct replay
 	int error;
 
 	set_path(replay, number, file);
-	fd = open(file->path, flags | O_NOFOLLOW | O_CLOEXEC);
+	fd = open_plain(AT_FDCWD, file->path, flags);
 	if (fd < 0)
 		return error_of(errno);
 	error = read_whole(fd, file);

@@ -129,7 +129,7 @@ static int copy_back(const struct copy *copy, int in, int out)
 /* A file that is missing is left out. */
 static int copy_file(const struct copy *copy, const char *name, copy_fn *bytes)
 {
-	int in = openat(copy->from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int in = open_plain(copy->from, name, O_RDONLY);
 	int error = WW_OK;
 	int out;
 
@@ -149,7 +149,7 @@ static int copy_file(const struct copy *copy, const char *name, copy_fn *bytes)
 /* What tells one log from the next. A log that is missing or empty has zeros. */
 static int read_salt(const struct copy *copy, unsigned char salt[SALT_SIZE])
 {
-	int fd = openat(copy->from, "index.db-wal", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = open_plain(copy->from, "index.db-wal", O_RDONLY);
 	int error = WW_OK;
 
 	memset(salt, 0, SALT_SIZE);

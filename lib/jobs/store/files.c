@@ -72,13 +72,18 @@ static int look_at(struct store_files *files, const struct ww_jobs_config *confi
 	uint64_t number;
 	int error = check_plain(config, folder, name, &status);
 
+	if (error) {
+		/* Then there is nothing to go on from. */
+		files->has_log = 0;
+		return error;
+	}
 	if (strcmp(name, "index.db") == 0)
 		files->has_index = status.st_size >= PAGES_SIZE;
 	else if (strcmp(name, "index.db-wal") == 0)
 		files->has_log = 1;
 	else if (ww_journal_number(name, &number))
 		files->has_journal = 1;
-	return error;
+	return WW_OK;
 }
 
 static int look_through(struct store_files *files, const struct ww_jobs_config *config, DIR *folder)

@@ -40,7 +40,7 @@ static int open_file(const char *folder, const char *name, int *fd)
 
 	if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
 		return WW_EINVAL;
-	*fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	*fd = open_plain(AT_FDCWD, path, O_RDONLY);
 	if (*fd >= 0 || errno == ENOENT)
 		return WW_OK;
 	return error_of_errno(errno);

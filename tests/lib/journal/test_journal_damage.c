@@ -354,8 +354,12 @@ START_TEST(what_is_no_file_is_not_read)
 	book_remove(&book, 1);
 	ck_assert_int_eq(mkdir(book_path(&book, 1), 0700), 0);
 	book_read(&book, &reading);
-	ck_assert_int_eq(reading.answer, WW_EIO);
+	ck_assert_int_eq(reading.answer, WW_EDENIED);
 	ck_assert_int_eq(rmdir(book_path(&book, 1)), 0);
+	ck_assert_int_eq(mkfifo(book_path(&book, 1), 0600), 0);
+	book_read(&book, &reading);
+	ck_assert_int_eq(reading.answer, WW_EDENIED);
+	book_remove(&book, 1);
 	reading.replay.folder = "/nonexistent";
 	ck_assert_int_eq(ww_replay(&reading.replay), WW_EDENIED);
 	book_end(&book);

@@ -51,15 +51,43 @@ static int check(void *context, const struct options *options)
 	    options, "the directory of a store and one for the copy are expected, as in '%s'", backup->example);
 }
 
-static int refused(const struct backup *backup, int error)
+/* Why the copy cannot be made where it is to be, or NULL. */
+static const char *target_refusal(const char *path)
 {
+	struct stat status;
+
+	if (stat(path, &status) == 0) {
+		if (!S_ISDIR(status.st_mode))
+			return "is not a directory; name an empty one, or one that is to be made";
+		return access(path, R_OK | W_OK | X_OK) ? strerror(errno) : NULL;
+	}
+	if (lstat(path, &status) == 0)
+		return "is a link that leads to no directory; make that, or remove the link";
+	if (mkdir(path, S_IRWXU))
+		return errno == ENOENT ? "cannot be made, as the directory above is missing; make that first"
+		                       : strerror(errno);
+	(void)rmdir(path);
+	return NULL;
+}
+
+/* What backup and restore say alike. */
+static int refused_alike(const struct backup *backup, int error)
+{
+	const char *why = error == WW_EDENIED ? target_refusal(backup->target) : NULL;
 	struct store_place place = {.path = backup->path};
 
+	if (why)
+		return message_error("%s: %s", backup->target, why);
+	if (error == WW_EINVAL)
+		return message_error("%s: lies in %s; name a directory elsewhere", backup->target, backup->path);
+	return store_refused(&place, error);
+}
+
+static int refused(const struct backup *backup, int error)
+{
 	if (error == WW_EINUSE)
 		return message_error(
 		    "%s: is not empty; name an empty directory, or one that is to be made", backup->target);
-	if (error == WW_EINVAL)
-		return message_error("%s: lies in %s; name a directory elsewhere", backup->target, backup->path);
 	if (error == WW_ECORRUPT)
 		return message_error("%s: is damaged, and its copy would be, too: none was kept; 'weekwheel fsck %s' "
 		                     "tells what is wrong, and 'weekwheel recover %s %s' saves what can be read",
@@ -74,7 +102,7 @@ static int refused(const struct backup *backup, int error)
 	if (error == WW_EIO)
 		return message_error("%s or %s: could not be read or written; 'weekwheel fsck' tells more",
 		    backup->path, backup->target);
-	return store_refused(&place, error);
+	return refused_alike(backup, error);
 }
 
 /* The directory was empty or missing. */
@@ -120,6 +148,8 @@ static int copy(const struct backup *backup, struct ww_jobs_stats *stats, refuse
 	if (!error)
 		return 0;
 	remove_copy(backup, was_there);
+	if (error == WW_ECORRUPT)
+		return refuse(backup, error);
 	return message_error("%s: its copy cannot be opened (%s), and was removed; 'weekwheel fsck %s' tells more",
 	    backup->path, ww_strerror(error), backup->path);
 }
@@ -180,15 +210,23 @@ struct restored {
 	struct stat owner; /* the directory, or the one above it */
 };
 
+static int refuse_mount(const char *path)
+{
+	return message_error(
+	    "%s: a file system is mounted there, so it cannot get another name; empty it, and fill it by "
+	    "'weekwheel backup COPY DIR'",
+	    path);
+}
+
 static int failed(const char *path)
 {
+	if (errno == EBUSY)
+		return refuse_mount(path);
 	return message_error("%s: %s", path, strerror(errno));
 }
 
 static int restore_refused(const struct backup *backup, int error)
 {
-	struct store_place place = {.path = backup->path};
-
 	if (error == WW_EINUSE)
 		return message_error(
 		    "%s: is not empty; it is left of a restore that was cut short, or somebody's: remove or rename it",
@@ -202,7 +240,7 @@ static int restore_refused(const struct backup *backup, int error)
 		return message_error("%s: the disk is full: a restore needs room for a second store", backup->target);
 	if (error == WW_EIO)
 		return message_error("%s or %s: could not be read or written", backup->path, backup->target);
-	return store_refused(&place, error);
+	return refused_alike(backup, error);
 }
 
 /* Whether a directory is empty or has a store. With any other, a name was mistaken, and all that is in it would move. */
@@ -232,10 +270,7 @@ static int take_place(struct restored *place, const char *path)
 		return message_error(
 		    "%s: has files in it, but no jobs; name the directory that weekwheeld has as --data", path);
 	if (above.st_dev != place->owner.st_dev)
-		return message_error(
-		    "%s: another file system is mounted there, so it cannot get another name; empty it, and fill it by "
-		    "'weekwheel backup COPY DIR'",
-		    path);
+		return refuse_mount(path);
 	return flock(place->fd, LOCK_EX | LOCK_NB) == 0
 	           ? 0
 	           : message_error("%s: a server has it open; end that one first", path);

@@ -56,7 +56,8 @@ static void tell(const char *problem, void *context)
 
 static int refused(const struct recover *recover, int error)
 {
-	struct store_place place = {.path = recover->target};
+	/* The library tells what is wrong with the target. */
+	struct store_place place = {.path = error == WW_EDENIED ? recover->path : recover->target};
 
 	if (error == WW_EINVAL)
 		return message_error(

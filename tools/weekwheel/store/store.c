@@ -1,7 +1,9 @@
 /* Opens a store of jobs, explains errors, and reads every job. */
 #include "tools/weekwheel/store/store.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -103,6 +105,23 @@ int store_close(struct opened_store *store)
 	return error;
 }
 
+/* Whether a file of a store is none. */
+static int has_others(const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+	struct stat status;
+	int others = 0;
+
+	while (folder && (entry = readdir(folder)))
+		others += (strncmp(entry->d_name, "index.db", 8) == 0 || strncmp(entry->d_name, "journal.", 8) == 0) &&
+		          fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+		          !S_ISREG(status.st_mode);
+	if (folder)
+		closedir(folder);
+	return others;
+}
+
 /* The library has one error for several causes, which a person would fix in different ways. */
 static const char *denied(const char *path)
 {
@@ -114,8 +133,10 @@ static const char *denied(const char *path)
 	if (!S_ISDIR(status.st_mode))
 		return "is not a directory; name the one that weekwheeld has as --data";
 	snprintf(name, sizeof name, "%s/index.db", path);
-	if (stat(name, &status) && errno == ENOENT)
+	if (stat(name, &status) && errno == ENOENT && lstat(name, &status))
 		return "has no jobs in it; name the directory that weekwheeld has as --data";
+	if (has_others(path))
+		return "has a link, or what is no plain file, for a file of its own; put the file itself there";
 	return "no permission; run this as the user whose directory it is";
 }
 

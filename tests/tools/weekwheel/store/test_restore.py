@@ -96,12 +96,49 @@ class Restore(Case):
         if not shutil.which("mount") or subprocess.run(["mount", "-t", "tmpfs", "none", "mounted"], check=False, capture_output=True).returncode:
             self.skipTest("nothing may be mounted here")
         try:
-            matches("mounted: another file system is mounted there", alone.run(1, "restore", "copy", "mounted").err)
+            matches("mounted: a file system is mounted there", alone.run(1, "restore", "copy", "mounted").err)
             equal(sorted(os.listdir(".")), ["copy", "jobs", "mounted"])
             alone.run(0, "restore", "copy", "mounted/jobs")
             equal(self.bodies("mounted/jobs"), ["old"])
         finally:
             run(0, "umount", "mounted")
+
+    def test_a_folder_that_is_mounted_elsewhere(self):
+        os.mkdir("again")
+        if not shutil.which("mount") or subprocess.run(["mount", "--bind", "again", "again"], check=False, capture_output=True).returncode:
+            self.skipTest("nothing may be mounted here")
+        try:
+            matches("again: a file system is mounted there.*fill it by 'weekwheel backup", alone.run(1, "restore", "copy", "again").err)
+            equal(sorted(os.listdir(".")), ["again", "copy", "jobs"])
+        finally:
+            run(0, "umount", "again")
+
+    def test_what_stands_for_a_file(self):
+        journal = next(name for name in os.listdir("copy") if name.startswith("journal"))
+        for name in ("index.db", "index.db-wal", journal):
+            for make in (os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)):
+                shutil.rmtree("bad", ignore_errors=True)
+                shutil.copytree("copy", "bad", ignore=shutil.ignore_patterns(name))
+                make(os.path.join("bad", name))
+                for words in (["backup", "bad", "new"], ["restore", "bad", "new"], ["recover", "bad", "new"], ["fsck", "bad"], ["export", "bad"]):
+                    matches("^weekwheel: bad.*(no|itself).*plain file|^weekwheel: bad.*put the file itself", alone.run(1, *words).err)
+                    equal(sorted(os.listdir(".")), ["bad", "copy", "jobs"], words)
+
+    def test_where_no_copy_can_be(self):
+        os.symlink("nowhere", "link")
+        with open("file", "w", encoding="utf-8"):
+            pass
+        for target, why in (("none/x", "cannot be made, as the directory above is missing"), ("file", "is not a directory"),
+                            ("/dev/null", "is not a directory"), ("link", "is a link that leads to no directory")):
+            matches(f"^weekwheel: {target}: {why}", alone.run(1, "backup", "jobs", target).err)
+        for command in ("backup", "restore"):
+            matches("^weekwheel: .*copy/sub.*: lies in copy; name", alone.run(1, command, "copy", "copy/sub").err)
+        for name in os.listdir("copy"):
+            if name.startswith("journal"):
+                os.unlink(os.path.join("copy", name))
+        matches("^weekwheel: copy: is damaged, and its copy", alone.run(1, "backup", "copy", "new").err)
+        matches("^weekwheel: copy: is damaged, and nothing was restored", alone.run(1, "restore", "copy", "new").err)
+        equal(sorted(os.listdir(".")), ["copy", "file", "jobs", "link"])
 
     def test_one_who_may_not_give_it_away(self):
         if os.geteuid() != 0:
