@@ -83,18 +83,22 @@ static void note(const struct crontab *crontab, const char *format, const char *
 
 /* ---- Variables */
 
-/* NAME = VALUE, with or without quotes. Return the value and end the name, or return NULL. */
-static char *split_variable(char *line)
+/*
+ * NAME = VALUE, each with or without quotes. Return the value, and the name in *name, both ended; or return NULL. Cron
+ * takes any name.
+ */
+static char *split_variable(char *line, char **name)
 {
-	size_t length = strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
-	char *at = line + length;
-	char *end;
+	int is_quoted = *line == '"' || *line == '\'';
+	char *end = is_quoted ? strchr(line + 1, *line) : line + strcspn(line, " \t=");
+	char *at = end ? end + is_quoted : line;
 
 	at += strspn(at, " \t");
-	if (length == 0 || isdigit((unsigned char)*line) || *at != '=')
+	*name = line + is_quoted;
+	if (!end || end == *name || *at != '=')
 		return NULL;
 	at += 1 + strspn(at + 1, " \t");
-	line[length] = 0;
+	*end = 0;
 	end = at + strlen(at);
 	while (end > at && isspace((unsigned char)end[-1]))
 		*--end = 0;
@@ -103,6 +107,20 @@ static char *split_variable(char *line)
 		at++;
 	}
 	return at;
+}
+
+/* Whether sh can have a variable of this name. */
+static int is_name(const char *name)
+{
+	return !isdigit((unsigned char)*name) &&
+	       !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")];
+}
+
+static int is_one_of(const char *name, const char *const *names)
+{
+	while (*names && strcmp(*names, name) != 0)
+		names++;
+	return *names != NULL;
 }
 
 /* A line of shell that sets a variable. Returns -1 if there is no room. */
@@ -121,8 +139,15 @@ static int add_export(struct crontab *crontab, const char *name, const char *val
 
 static void take_variable(struct crontab *crontab, const char *name, const char *value)
 {
-	static const char *const ours[] = {"HOME", "LOGNAME", "USER"};
+	static const char *const ours[] = {"HOME", "LOGNAME", "USER", NULL};
+	/* Shells take none of these from the environment, and end a script that sets one or obey it. */
+	static const char *const shells[] = {
+	    "BASHOPTS", "BASH_VERSINFO", "EUID", "IFS", "OPTIND", "PPID", "SHELLOPTS", "UID", NULL};
 
+	if (!is_name(name)) {
+		note(crontab, "the variable '%s' is not carried over: sh can have none of this name", name);
+		return;
+	}
 	if (strcmp(name, "CRON_TZ") == 0) {
 		snprintf(crontab->zone, sizeof crontab->zone, "%s", value);
 		return;
@@ -141,12 +166,11 @@ static void take_variable(struct crontab *crontab, const char *name, const char 
 		note(crontab, "%s is not carried over: --spread of 'weekwheel schedule add' is like it", name);
 		return;
 	}
-	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-		if (strcmp(name, ours[i]) == 0) {
-			note(crontab, "%s is not carried over: it is the worker's", name);
-			return;
-		}
-	if (add_export(crontab, name, value))
+	if (is_one_of(name, ours))
+		note(crontab, "%s is not carried over: it is the worker's", name);
+	else if (is_one_of(name, shells))
+		note(crontab, "%s is not carried over: the shell sets it itself, also under cron", name);
+	else if (add_export(crontab, name, value))
 		note(crontab, "%s is not carried over: there are too many variables", name);
 }
 
@@ -347,7 +371,7 @@ static int take_line(struct crontab *crontab, char *line, int is_ended)
 {
 	static const char mark[] = "\xef\xbb\xbf";
 	int is_marked = crontab->number == 1 && strncmp(line, mark, strlen(mark)) == 0;
-	char *value;
+	char *value, *name = line;
 
 	line += is_marked ? strlen(mark) : 0;
 	line += strspn(line, " \t");
@@ -364,9 +388,10 @@ static int take_line(struct crontab *crontab, char *line, int is_ended)
 		              : "cron ignores a last line without a newline: end it with one");
 		return 0;
 	}
-	value = split_variable(line);
+	/* A dash was hardly meant to begin a name. */
+	value = *line == '-' ? NULL : split_variable(line, &name);
 	if (value) {
-		take_variable(crontab, line, value);
+		take_variable(crontab, name, value);
 		return 0;
 	}
 	if (*line == '-' && !crontab->is_system) {

@@ -262,6 +262,24 @@ class Crontab(Case):
             ended = alone.run(0, "import", "crontab", "--dry-run", "--tz", "UTC", "tab")
             equal("tab:1: Debian's cron makes one backslash of two" in ended.err, is_named, command)
 
+    def test_variables_that_a_script_cannot_set(self):
+        with open("crontab", "w", encoding="utf-8") as file:
+            file.write("IFS=,\nPPID=5\nUID = 7\n'J'=6\n\"K\" = 'a b'\n1S=7\nR!=7\n'a b'=8\nOPTIND=x\n"
+                       "0 3 * * * V=a,b; printf '%s|' $V $J \"$K\" > out\n".replace("%", r"\%"))
+        with Server() as server:
+            ended = server.program.run(0, "import", "crontab", "crontab")
+            for number, words in ((1, "IFS is not carried over: the shell"), (2, "PPID is not"), (3, "UID is not"), (9, "OPTIND is not"),
+                                  (6, "the variable '1S' is not carried over: sh can have none"), (7, "the variable 'R!' is"),
+                                  (8, "the variable 'a b' is")):
+                matches(f"crontab:{number}: {words}", ended.err)
+            equal(len(ended.err.splitlines()), 8, ended.err)
+            server.program.run(0, "schedule", "run", ended.out.split("\t")[1], "--tube", "cron")
+            for shell in ("sh", "bash --posix"):
+                server.program.run(0, "work", "--tube", "cron", "--drain", "--", *shell.split())
+                equal(open("out", encoding="utf-8").read(), "a,b|6|a b|")
+                os.unlink("out")
+                server.program.run(0, "schedule", "run", ended.out.split("\t")[1], "--tube", "cron")
+
     def test_a_user_is_no_command_and_does_not_control_a_terminal(self):
         with open("system", "w", encoding="utf-8") as file:
             file.write("0 3 * * * bob;touch one\n0 3 * * * a\x1b[31m\x9b\u202eb two\n0 3 * * * %s three\n" % ("u" * 200))
