@@ -373,8 +373,8 @@ WW_API int ww_jobs_config_default(struct ww_jobs_config *config);
  * Open a store and store it in *jobs. Make the store if the directory is empty or missing. The call copies config and
  * the string at path. When it returns, due jobs are ready, up to config.window_jobs of them; the others follow soon.
  * Complexity: does not depend on how many jobs are stored.
- * Errors: WW_EINVAL: a member is out of range. WW_EINUSE: another process has the store. WW_EDENIED: no permission, or
- * a read-only filesystem. WW_EVERSION: made by a later version, or by a former one that kept jobs in LMDB: export them
+ * Errors: WW_EINVAL: a member is out of range. WW_EINUSE: another process has the store. WW_EDENIED: no permission, a
+ * read-only filesystem, or a directory in which weekwheel-sessiond keeps its sessions. WW_EVERSION: made by a later version, or by a former one that kept jobs in LMDB: export them
  * with that version and import them with this one. WW_ECORRUPT: the store is damaged, one of its files is missing, or
  * the directory is not empty and has no store. WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
  */

@@ -41,6 +41,10 @@ struct journal_head {
 
 /* The store was closed: its index is complete without a log. */
 #define JOURNAL_CLOSED 1u
+/* What its records are. Files of 0.1 do not say it: they may be of either kind. */
+#define JOURNAL_JOBS 2u
+#define JOURNAL_SESSIONS 4u
+#define JOURNAL_KINDS (JOURNAL_JOBS | JOURNAL_SESSIONS)
 
 struct journal_record {
 	uint32_t size; /* of the bytes behind this; 0: the end, another file goes on */

@@ -116,7 +116,7 @@ static struct journal_head head_of(const struct journal *journal, uint64_t numbe
 	    .unsynced = unsynced(journal),
 	    .prepared = is_last ? (uint32_t)sizeof head : JOURNAL_PREPARED,
 	    .salt = (uint32_t)(time_now(CLOCK_REALTIME) * UINT64_C(0x9e3779b97f4a7c15) >> 32),
-	    .flags = is_last ? JOURNAL_CLOSED : 0};
+	    .flags = journal->kind | (is_last ? JOURNAL_CLOSED : 0)};
 
 	head.salt_again = head.salt;
 	head.sum = journal_head_sum(&head);

@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "lib/base/system.h"
+#include "lib/journal/format.h"
+
+enum { FILES_MOST = 4096 };
 
 int ww_journal_number(const char *name, uint64_t *number)
 {
@@ -49,4 +52,34 @@ int ww_journal_numbers(int at, const char *folder, uint64_t *numbers, int most)
 	closedir(opened);
 	qsort(numbers, (size_t)count, sizeof *numbers, by_number);
 	return count;
+}
+
+static uint32_t kind_of(int folder, uint64_t number)
+{
+	struct journal_head head;
+	char name[64];
+	int is_whole;
+	int fd;
+
+	(void)snprintf(name, sizeof name, "journal.%" PRIu64, number);
+	fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	is_whole = pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && head.magic << 8 == JOURNAL_MAGIC << 8 &&
+	           head.sum == journal_head_sum(&head);
+	close(fd);
+	return is_whole ? head.flags & JOURNAL_KINDS : 0;
+}
+
+int ww_journal_is_other(int folder, uint32_t kind)
+{
+	uint64_t numbers[FILES_MOST];
+	int count = ww_journal_numbers(folder, ".", numbers, FILES_MOST);
+
+	for (int i = 0; i < count; i++) {
+		uint32_t its = kind_of(folder, numbers[i]);
+		if (its && !(its & kind))
+			return 1;
+	}
+	return 0;
 }

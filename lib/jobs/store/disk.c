@@ -13,6 +13,7 @@
 #include "lib/jobs/store/copy.h"
 #include "lib/jobs/store/disk_internal.h"
 #include "lib/jobs/store/whole.h"
+#include "lib/journal/format.h"
 
 /* What ends of jobs may still write when new jobs are refused. */
 #define KEPT ((uint64_t)256 << 10)
@@ -371,6 +372,7 @@ static int read_journal(struct disk *disk, uint64_t cut, uint64_t record)
 		ww_journal_open(&disk->journal, disk->path, &disk->fault, replay.last, replay.record);
 		/* The process that wrote what was read may have ended before it was synced. */
 		disk->journal.synced = record;
+		disk->journal.kind = JOURNAL_JOBS;
 		disk->journal.fills = disk->config.sync == WW_SYNC_ALWAYS;
 	}
 	return error;

@@ -16,6 +16,7 @@
 
 #include "lib/base/system.h"
 #include "lib/jobs/store/pages.h"
+#include "lib/journal/format.h"
 #include "lib/journal/names.h"
 
 int ww_store_files_refuse(const struct ww_jobs_config *config, int error, const char *format, ...)
@@ -39,6 +40,13 @@ static int refuse_system(const struct ww_jobs_config *config, const char *path)
 }
 
 /* ---- What is in the folder */
+
+static int refuse_sessions(const struct ww_jobs_config *config)
+{
+	return ww_store_files_refuse(config, WW_EDENIED,
+	    "%s: weekwheel-sessiond keeps its sessions there, and nothing was changed; name another directory",
+	    config->path);
+}
 
 static int is_ours(const char *name)
 {
@@ -90,6 +98,7 @@ static int look_through(struct store_files *files, const struct ww_jobs_config *
 {
 	const struct dirent *entry;
 	char other[256] = "";
+	int has_sessions = 0;
 	int error = WW_OK;
 
 	while (!error && (entry = readdir(folder))) {
@@ -101,7 +110,11 @@ static int look_through(struct store_files *files, const struct ww_jobs_config *
 			    config->path);
 		else
 			(void)snprintf(other, sizeof other, "%s", entry->d_name);
+		has_sessions |= strcmp(entry->d_name, "sessions") == 0;
 	}
+	/* A file of that name beside an index may be anybody's. */
+	if (!error && ((has_sessions && !files->has_index) || ww_journal_is_other(dirfd(folder), JOURNAL_JOBS)))
+		error = refuse_sessions(config);
 	/* Then it was hardly meant. */
 	if (!error && other[0] && !files->has_index && !files->has_journal)
 		error = ww_store_files_refuse(config, WW_ECORRUPT,

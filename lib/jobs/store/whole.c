@@ -2,6 +2,7 @@
 
 #include "lib/jobs/store/whole.h"
 
+#include "lib/journal/format.h"
 #include "lib/journal/journal.h"
 
 int ww_store_whole_advise(const struct ww_jobs_config *config, int error)
@@ -37,6 +38,7 @@ static int make_journal(const struct ww_jobs_config *config, struct journal_faul
 	int error;
 
 	ww_journal_open(&journal, config->path, fault, 0, 1);
+	journal.kind = JOURNAL_JOBS;
 	error = ww_journal_turn(&journal, 0);
 	ww_journal_close(&journal);
 	return error;

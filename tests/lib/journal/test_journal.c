@@ -548,6 +548,36 @@ START_TEST(numbers_come_in_order_whatever_else_a_folder_has)
 }
 END_TEST
 
+static int is_other(uint32_t kind)
+{
+	int folder = open(book.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int other = ww_journal_is_other(folder, kind);
+
+	close(folder);
+	return other;
+}
+
+START_TEST(a_file_says_of_which_kind_it_is)
+{
+	book_make(&book);
+	book_turn(&book);
+	ck_assert(!is_other(JOURNAL_JOBS) && !is_other(JOURNAL_SESSIONS));
+	book.journal.kind = JOURNAL_JOBS;
+	book_turn(&book);
+	ck_assert(!is_other(JOURNAL_JOBS) && is_other(JOURNAL_SESSIONS));
+	OK(ww_journal_turn(&book.journal, 1));
+	ck_assert_uint_eq(book_head(&book, 4).flags, JOURNAL_CLOSED | JOURNAL_JOBS);
+	/* Damage says nothing. */
+	for (uint64_t number = 3; number <= 4; number++) {
+		struct journal_head head = book_head(&book, number);
+		head.sum++;
+		book_make_file(&book, number, (const unsigned char *)&head, sizeof head);
+	}
+	ck_assert(!is_other(JOURNAL_JOBS) && !is_other(JOURNAL_SESSIONS));
+	book_end(&book);
+}
+END_TEST
+
 TEST_MAIN("journal", the_format_stays_what_it_is, a_file_begins_with_a_head_that_says_which_one_it_is,
     a_record_says_how_many_before_it_may_be_lost, sums_end_with_a_byte_that_is_not_zero, records_of_each_size_come_back,
     records_about_the_end_of_the_space_come_back, a_record_may_be_larger_than_the_space_of_a_file,
@@ -557,4 +587,4 @@ TEST_MAIN("journal", the_format_stays_what_it_is, a_file_begins_with_a_head_that
     a_cut_removes_files_up_to_its_number_and_never_the_last, only_its_own_files_are_closed_and_each_once,
     files_that_the_index_has_may_be_there_or_not, so_many_files_may_exist_and_no_more,
     a_file_that_a_crash_left_unnamed_is_in_nobodys_way, a_name_has_a_number_and_nothing_else,
-    numbers_come_in_order_whatever_else_a_folder_has)
+    numbers_come_in_order_whatever_else_a_folder_has, a_file_says_of_which_kind_it_is)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/system.h"
+#include "lib/journal/format.h"
 #include "lib/journal/names.h"
 #include "lib/journal/replay.h"
 #include "tools/common/message.h"
@@ -200,6 +201,7 @@ static int replay_journal(struct load *load)
 		return error;
 	load->keep->found = (int)(replay.last - load->cut);
 	ww_journal_open(&load->keep->journal, load->keep->path, &load->keep->fault, replay.last, replay.record);
+	load->keep->journal.kind = JOURNAL_SESSIONS;
 	load->keep->journal.fills = load->keep->config.sync == KEEP_ALWAYS;
 	load->keep->is_open = 1;
 	return WW_OK;
@@ -228,6 +230,22 @@ static int check_files(struct load *load)
 	load->cut = load->cut ? load->cut : UINT64_MAX;
 	load->record = load->cut == UINT64_MAX ? 0 : load->record;
 	return WW_OK;
+}
+
+/* What --recover would set aside, weekwheeld could not open any more. A journal of 0.1 does not say whose it is. */
+static int refuse_jobs(const struct keep *keep)
+{
+	static const char *const names[] = {"index.db", "index.db-wal"};
+	int has_jobs = ww_journal_is_other(keep->folder, JOURNAL_SESSIONS);
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		has_jobs |= faccessat(keep->folder, names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	if (!has_jobs)
+		return 0;
+	return message_error(
+	    "--data %s: weekwheeld keeps its jobs there, and nothing was changed: give another folder. "
+	    "If weekwheeld refuses it, 'weekwheel recover %s NEW' saves the jobs",
+	    keep->path, keep->path);
 }
 
 /* What is damaged is read once more by somebody, so it stays. */
@@ -286,8 +304,10 @@ int keep_load(struct keep *keep)
 {
 	struct load load = {.keep = keep, .now = (uint64_t)data_wall_ms(keep->data)};
 	struct ww_session_stats stats;
-	int result = keep->config.recovers ? set_aside(keep) : 0;
+	int result = refuse_jobs(keep);
 
+	if (result == 0 && keep->config.recovers)
+		result = set_aside(keep);
 	if (result == 0)
 		result = load_all(&load);
 	keep_entries_free(&load);

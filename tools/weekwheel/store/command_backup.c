@@ -248,15 +248,17 @@ static int may_move(int folder)
 {
 	DIR *entries = fdopendir(dup(folder));
 	const struct dirent *entry;
-	int others = 0, has_store = 0;
+	int others = 0, has_store = 0, has_sessions = 0;
 
 	while (entries && (entry = readdir(entries))) {
 		others += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 		has_store |= strcmp(entry->d_name, "index.db") == 0 || strncmp(entry->d_name, "journal.", 8) == 0;
+		has_sessions |= strcmp(entry->d_name, "sessions") == 0;
 	}
 	if (entries)
 		closedir(entries);
-	return entries && (has_store || !others);
+	/* Those of weekwheel-sessiond have a journal, too. */
+	return entries && ((has_store && !has_sessions) || !others);
 }
 
 /* A directory that is there. A server has it locked. */

@@ -157,7 +157,8 @@ const char *store_reason(char *text, size_t room, const struct store_place *plac
 		      "'weekwheel export' and the 'weekwheel import' of this one";
 	else if (error == WW_EFULL)
 		why = "the disk is full; make room";
-	if (said[0] && (error == WW_ECORRUPT || strstr(said, "has format") || strstr(said, "not followed")))
+	if (said[0] && (error == WW_ECORRUPT || strstr(said, "has format") || strstr(said, "not followed") ||
+	                   strstr(said, "weekwheel-sessiond")))
 		snprintf(text, room, "%s", said);
 	else
 		snprintf(text, room, "%s: %s", place->path, why);

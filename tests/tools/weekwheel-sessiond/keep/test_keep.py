@@ -13,7 +13,7 @@ import time
 import power
 from faults import FOREVER, MEMORY, SIZE, SYNC, WRITE, Plan
 from sessiond import SESSIOND, Sessiond
-from harness import Case, check, compiled, equal, main, matches, until
+from harness import WEEKWHEELD, Case, Server, alone, check, compiled, equal, main, matches, until
 
 OK = b"+OK\r\n"
 
@@ -348,6 +348,43 @@ class Keep(Case):
         with Sessiond("--data", "data") as server:
             equal(size_of(server), left + 1)
         matches("move it away", refused("--data", "data", "--recover"))
+
+    def test_the_folder_of_weekwheeld_is_left_as_it_is(self):
+        """What --recover would set aside is its journal, without which its jobs could not be read."""
+        with Server("--data", "data") as server, server.client() as client:
+            client.put(delay=3600)
+            server.stop(signal.SIGKILL)
+        there = sorted(os.listdir("data"))
+        for lost in None, "index.db", "index.db-wal":
+            if lost:
+                os.rename("data/" + lost, lost)
+            for options in (), ("--recover",):
+                matches("--data data: weekwheeld keeps its jobs there.*another folder.*weekwheel recover data NEW",
+                        refused("--data", "data", *options))
+        for lost in "index.db", "index.db-wal":
+            os.rename(lost, "data/" + lost)
+        equal(sorted(os.listdir("data")), there)
+        with Server("--data", "data") as server, server.client() as client:
+            equal(client.put(delay=3600).split()[1], "2")
+
+    def test_weekwheeld_leaves_its_folder_as_it_is(self):
+        with Sessiond("--data", "data") as server, server.client() as a:
+            equal(a.ask("SET", "k", 1), OK)
+            server.stop(signal.SIGKILL)
+        there = sorted(os.listdir("data"))
+        said = "data: weekwheel-sessiond keeps its sessions there, and nothing was changed; name another directory"
+        for lost in None, "sessions":
+            if lost:
+                os.rename("data/" + lost, lost)
+            done = subprocess.run([WEEKWHEELD, "--listen", "127.0.0.1:0", "--data", "data"], capture_output=True,
+                                  timeout=60, text=True, check=False)
+            matches(said, done.stderr)
+            for command in ("recover", "data", "new"), ("export", "data"):
+                matches(said, alone.run(1, *command).err)
+        os.rename("sessions", "data/sessions")
+        equal((sorted(os.listdir("data")), os.path.exists("new")), (there, False))
+        with Sessiond("--data", "data") as server:
+            equal(size_of(server), 1)
 
     def test_a_disk_that_cannot_be_written(self):
         """Nobody hears that what is not kept is; what is there can be read."""

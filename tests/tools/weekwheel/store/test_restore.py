@@ -84,6 +84,12 @@ class Restore(Case):
         # A mistaken name: all that is in it would move.
         for path in (".", os.path.abspath(".")):
             matches("has files in it, but no jobs; name the directory that weekwheeld has", alone.run(1, "restore", "empty", path).err)
+        os.mkdir("session.data")
+        for name in "sessions", "journal.1":
+            with open("session.data/" + name, "w", encoding="utf-8"):
+                pass
+        matches("session.data: has files in it, but no jobs", alone.run(1, "restore", "copy", "session.data").err)
+        shutil.rmtree("session.data")
         os.mkdir("jobs.restored")
         with open("jobs.restored/file", "w", encoding="utf-8"):
             pass
