@@ -223,7 +223,12 @@ WW_API int ww_session_set(
 struct ww_session_order {
 	uint64_t ttl;      /* in ns; 0: the map's own */
 	uint64_t lifetime; /* in ns; 0: the map's own; WW_SESSION_NO_END: none */
-	uint64_t end; /* of the lifetime, on the driver's clock in ns; 0: by `lifetime`; of both, the earlier counts */
+	/*
+	 * Of the lifetime, on the driver's clock in ns; 0: by `lifetime`. Of both, the earlier counts: an end that is to
+	 * stay although it is later than the map's own lifetime, as of an entry from before a restart, needs a
+	 * `lifetime` of WW_SESSION_NO_END.
+	 */
+	uint64_t end;
 	uint64_t
 	    deadline; /* put: when the TTL first ends, on the driver's clock in ns; 0: `ttl` and jitter from now on */
 	uint64_t version; /* that the entry must have; or WW_SESSION_ANY or WW_SESSION_ABSENT */

@@ -119,10 +119,8 @@ static int as_ordered(const struct ww_session_order *order, const struct session
 
 uint64_t ww_session_ordered_end(const struct session_sought *sought, const struct ww_session_order *order)
 {
-	uint64_t end = END_NONE;
+	uint64_t end = ww_session_end(sought->shard->session, sought->now, order->lifetime);
 
-	if (order->lifetime || !order->end)
-		end = ww_session_end(sought->shard->session, sought->now, order->lifetime);
 	if (order->end && order->end < end)
 		end = order->end;
 	return end > WW_DRIVER_TIME_MAX ? END_NONE : end;

@@ -132,11 +132,29 @@ START_TEST(an_order_may_name_a_lifetime_an_end_or_none)
 	ck_assert_uint_eq(left(&rig, "a"), 2 * SEC);
 	OK(put(&rig, "a", 1, (struct ww_session_order){.lifetime = WW_SESSION_NO_END}));
 	ck_assert_uint_eq(found(&rig, "a").end_left, WW_SESSION_NO_END);
-	OK(put(&rig, "a", 1, (struct ww_session_order){.end = WW_SESSION_NO_END}));
-	ck_assert_uint_eq(found(&rig, "a").end_left, WW_SESSION_NO_END);
 	/* Beyond the last time there is none either. */
 	OK(put(&rig, "a", 1, (struct ww_session_order){.lifetime = WW_DRIVER_TIME_MAX}));
 	ck_assert_uint_eq(found(&rig, "a").end_left, WW_SESSION_NO_END);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(an_end_does_not_put_off_the_maps_own_lifetime)
+{
+	static const uint64_t ends[] = {START + 500 * SEC, WW_DRIVER_TIME_MAX, WW_SESSION_NO_END};
+	struct rig rig;
+
+	start(&rig);
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		OK(put(&rig, "a", 1, (struct ww_session_order){.end = ends[i]}));
+		ck_assert_uint_eq(found(&rig, "a").end_left, 60 * SEC);
+		const struct ww_session_order order = {.end = ends[i], .flags = WW_SESSION_REPLACE};
+		OK(ww_session_rename(rig.map, "a", 1, "b", 1, &order, NULL, NULL));
+		ck_assert_uint_eq(found(&rig, "b").end_left, 60 * SEC);
+	}
+	/* Unless the order says that it has none. */
+	OK(put(&rig, "a", 1, (struct ww_session_order){.end = ends[0], .lifetime = WW_SESSION_NO_END}));
+	ck_assert_uint_eq(found(&rig, "a").end_left, 500 * SEC);
 	rig_close(&rig);
 }
 END_TEST
@@ -305,8 +323,8 @@ END_TEST
 TEST_MAIN("session/lifetime", a_lifetime_ends_however_often_the_entry_is_refreshed,
     an_idle_entry_expires_before_its_lifetime_ends, a_ttl_longer_than_the_lifetime_does_not_prolong_it,
     jitter_does_not_reach_beyond_the_end_of_a_lifetime, a_set_begins_a_new_lifetime_unless_it_is_to_keep_the_end,
-    an_order_may_name_a_lifetime_an_end_or_none, an_end_that_has_passed_makes_an_expired_entry,
-    entries_may_have_lifetimes_in_a_map_that_has_none_of_its_own,
+    an_order_may_name_a_lifetime_an_end_or_none, an_end_does_not_put_off_the_maps_own_lifetime,
+    an_end_that_has_passed_makes_an_expired_entry, entries_may_have_lifetimes_in_a_map_that_has_none_of_its_own,
     an_end_is_a_time_of_the_clock_when_that_is_stepped_back, lookups_renew_in_a_map_that_says_so,
     a_look_renews_too_and_a_map_without_the_flag_renews_nothing, at_the_end_of_all_time_lookups_find_and_renew_no_more,
     unknown_flags_are_refused)

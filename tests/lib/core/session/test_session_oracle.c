@@ -56,7 +56,7 @@ static uint64_t end_of(const struct ww_session_order *order, const struct place 
 
 	if (replaced && lives(replaced) && order->flags & WW_SESSION_KEEP_END)
 		return replaced->end;
-	if (!lifetime && !order->end)
+	if (!lifetime)
 		lifetime = o.rig.of_map.lifetime;
 	if (lifetime && lifetime != NO_END)
 		end = o.now + lifetime;

@@ -801,6 +801,19 @@ class Lifetimes(Case):
                     left = self.left(a, key)
                     assert 0 < left <= 200, (end, key, left)
 
+    def test_an_end_stays_whatever_the_lifetime_is_now(self):
+        """A shorter or longer --lifetime is of what is set from now on."""
+        for end in (signal.SIGTERM, signal.SIGKILL):
+            for now in ("50s", "3h"):
+                folder = "data-%d-%s" % (end, now)
+                with Sessiond("--data", folder, "--lifetime", "1000s") as server, server.client() as a:
+                    equal(a.ask("SET", "a", "x", "EX", 1800), OK)
+                    server.stop(end)
+                with Sessiond("--data", folder, "--lifetime", now) as server, server.client() as a:
+                    equal(a.ask("RENAME", "a", "b"), OK)
+                    left = self.left(a, "b")
+                    assert 500 < left <= 1000, (end, now, left)
+
     def test_what_had_none_gets_one(self):
         """Of a site that turned --lifetime on, or had left it out once. It begins once, not with each start."""
         library = compiled("support/shifted_wall.c", "-shared", "-fPIC")
