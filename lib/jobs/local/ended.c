@@ -143,10 +143,9 @@ void ww_jobs_plan_forget(struct jobs_local *jobs, uint64_t at)
 		return;
 	ww_jobs_cancel_timer(jobs, line->driver, &jobs->forget_timer);
 	jobs->forget_at = at;
-	at = at > line->offset ? at - line->offset : 0;
 	/* Without a timer, puts still find them forgotten. */
-	if (ww_driver_schedule_at(line->driver, at < WW_DRIVER_TIME_MAX ? at : WW_DRIVER_TIME_MAX, on_time, jobs,
-	        &jobs->forget_timer) != WW_OK)
+	if (ww_driver_schedule_at(line->driver, ww_jobs_driver_time(line, at), on_time, jobs, &jobs->forget_timer) !=
+	    WW_OK)
 		jobs->forget_at = UINT64_MAX;
 }
 

@@ -91,10 +91,7 @@ static int set_timer(struct jobs_local *jobs, struct entry *entry, const struct 
 	/* After a failed write, try again later: the disk may be full for long. */
 	if (jobs->undoing && at <= ww_jobs_time(line))
 		at = time_after(ww_jobs_time(line), WW_SECOND);
-	at = at > line->offset ? at - line->offset : 0;
-	if (at > WW_DRIVER_TIME_MAX)
-		at = WW_DRIVER_TIME_MAX;
-	return ww_driver_schedule_at(line->driver, at, on_timer, entry, timer);
+	return ww_driver_schedule_at(line->driver, ww_jobs_driver_time(line, at), on_timer, entry, timer);
 }
 
 static int has_timer(const struct image *image)

@@ -131,14 +131,13 @@ static int pause_tube(struct jobs_local *jobs, void *arguments)
 	const struct pause_call *call = arguments;
 	struct ww_driver *driver = jobs->elapsed.driver;
 	uint64_t ends = time_after(ww_jobs_time(&jobs->elapsed), call->ns);
-	uint64_t at = ends - jobs->elapsed.offset;
+	uint64_t at = ww_jobs_driver_time(&jobs->elapsed, ends);
 	ww_handle timer = 0;
 	struct tube *tube;
 	int error = ww_jobs_tube_get(jobs, call->tube, &tube);
 
 	if (!error && call->ns)
-		error = ww_driver_schedule_at(
-		    driver, at < WW_DRIVER_TIME_MAX ? at : WW_DRIVER_TIME_MAX, on_pause_end, tube, &timer);
+		error = ww_driver_schedule_at(driver, at, on_pause_end, tube, &timer);
 	if (error)
 		return error;
 	ww_jobs_cancel_timer(jobs, driver, &tube->pause_timer);

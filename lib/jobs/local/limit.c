@@ -47,8 +47,8 @@ static int hold(struct limiter *limiter)
 	limiter->waits = !ww_jobs_limiter_is_full(limiter);
 	if (!limiter->waits || limiter->timer)
 		return 1;
-	int error = ww_driver_schedule_at(
-	    line->driver, ww_jobs_limiter_allows(limiter) - line->offset, on_hold_end, limiter, &limiter->timer);
+	uint64_t at = ww_jobs_driver_time(line, ww_jobs_limiter_allows(limiter));
+	int error = ww_driver_schedule_at(line->driver, at, on_hold_end, limiter, &limiter->timer);
 	return error ? error : 1;
 }
 

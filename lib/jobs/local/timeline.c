@@ -20,6 +20,18 @@ uint64_t ww_jobs_time(const struct timeline *line)
 	return now + line->offset;
 }
 
+uint64_t ww_jobs_driver_time(const struct timeline *line, uint64_t at)
+{
+	uint64_t ahead = -line->offset;
+
+	/* No clock reaches 2^63: a difference as great is less than none. */
+	if (line->offset > INT64_MAX)
+		at = at < WW_DRIVER_TIME_MAX ? at + ahead : WW_DRIVER_TIME_MAX;
+	else
+		at = at > line->offset ? at - line->offset : 0;
+	return at < WW_DRIVER_TIME_MAX ? at : WW_DRIVER_TIME_MAX;
+}
+
 void ww_jobs_count_late(const struct timeline *line, uint64_t due)
 {
 	struct jobs_local *jobs = line->jobs;
@@ -71,8 +83,8 @@ void ww_jobs_plan_at(struct timeline *line, uint64_t at)
 		return;
 	ww_jobs_cancel_timer(jobs, line->driver, &line->timer);
 	line->planned = at;
-	at = at > line->offset ? at - line->offset : 0;
-	if (ww_driver_schedule_at(line->driver, at, on_planned, line, &line->timer) != WW_OK) {
+	if (ww_driver_schedule_at(line->driver, ww_jobs_driver_time(line, at), on_planned, line, &line->timer) !=
+	    WW_OK) {
 		line->planned = UINT64_MAX;
 		line->wants = 1;
 	}

@@ -18,7 +18,7 @@ struct jobs_local;
 struct timeline {
 	struct jobs_local *jobs;
 	struct ww_driver *driver; /* NULL: the store has no driver of this clock */
-	uint64_t offset;          /* the time of jobs minus the driver's time */
+	uint64_t offset;          /* the time of jobs minus the driver's time; modulo 2^64, as that may be ahead */
 	enum store_table table;
 	uint64_t edge_due; /* each job that is due before this, or then and with an id up to edge_id, has an entry */
 	uint64_t edge_id;
@@ -34,6 +34,8 @@ struct timeline {
 struct timeline *ww_jobs_timeline(struct jobs_local *jobs, int wall);
 /* The time now. Also for other threads, once the store is open. */
 uint64_t ww_jobs_time(const struct timeline *line);
+/* The driver's time at a time of the timeline; 0 if that was before the driver's, at most WW_DRIVER_TIME_MAX. */
+uint64_t ww_jobs_driver_time(const struct timeline *line, uint64_t at);
 /* Whether a job with this due time lies before the edge. */
 int ww_jobs_is_near(const struct timeline *line, uint64_t due, uint64_t id);
 /* Count the lateness of a job that becomes ready now, unless it came due while the store was closed. */

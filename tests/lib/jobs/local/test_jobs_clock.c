@@ -207,7 +207,79 @@ START_TEST(a_store_that_is_made_in_1970_goes_on)
 }
 END_TEST
 
+/* What waits for a timer: a job, a lease, a key, a pause and a limit. */
+static void assert_nothing_is_early(void)
+{
+	const struct ww_limit limit = {.starts = 1, .per = HOUR, .burst = 1};
+	struct ww_job_spec spec = spec_of("x");
+	struct ww_lease lease;
+	uint64_t kept;
+	uint64_t id;
+
+	spec.key = "key";
+	spec.key_length = 3;
+	spec.key_mode = WW_KEY_UNIQUE;
+	spec.key_span = HOUR;
+	kept = put_job(&world, &spec);
+	lease = reserve_job(&world);
+	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+	id = put_in(HOUR);
+	OK(ww_jobs_pause(world.jobs, "paused", HOUR));
+	OK(ww_jobs_limit_set(world.jobs, &(struct ww_limit_ref){.tube = "limited"}, &limit));
+	spec = spec_of("x");
+	spec.run = HOUR;
+	(void)put_job(&world, &spec);
+	lease = reserve_job(&world);
+	for (int i = 0; i < 2; i++) {
+		spec.tube = "limited";
+		(void)put_job(&world, &spec);
+	}
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, (const char *[]){"limited"}, 1, &lease), 1);
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, (const char *[]){"limited"}, 1, &lease), 0);
+	spec.tube = "paused";
+	(void)put_job(&world, &spec);
+	pass(HOUR - WW_SECOND);
+	expect_none(&world);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(ww_jobs_reserve(world.jobs, (const char *[]){i ? "limited" : "paused"}, 1, &lease), 0);
+	spec = spec_of("again");
+	spec.key = "key";
+	spec.key_length = 3;
+	uint64_t had;
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, &had, NULL), WW_PUT_ENDED);
+	ck_assert_uint_eq(had, kept);
+	pass(WW_SECOND);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(ww_jobs_reserve(world.jobs, (const char *[]){i ? "limited" : "paused"}, 1, &lease), 1);
+	/* The delayed job, and the one whose lease is over. */
+	ck_assert_int_eq(info_of(&world, id).state, WW_JOB_READY);
+	(void)reserve_job(&world);
+	(void)reserve_job(&world);
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_PUT_NEW);
+}
+
+START_TEST(a_driver_whose_clock_is_ahead_of_unix_time_delivers_nothing_early)
+{
+	static const uint64_t ahead[] = {0, WW_SECOND, 5 * DAY, 80 * YEAR};
+
+	for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++) {
+		begin(TODAY + ahead[i], TODAY);
+		assert_nothing_is_early();
+		uint64_t id = put_in(2 * DAY);
+		boot(WW_SECOND, TODAY + DAY);
+		ck_assert_int_eq(info_of(&world, id).state, WW_JOB_DELAYED);
+		boot(TODAY + 2 * YEAR, TODAY + DAY + HOUR);
+		pass(DAY - HOUR);
+		ck_assert_int_eq(info_of(&world, id).state, WW_JOB_DELAYED);
+		pass(HOUR);
+		ck_assert_int_eq(info_of(&world, id).state, WW_JOB_READY);
+		end();
+	}
+}
+END_TEST
+
 TEST_MAIN("jobs/clock", the_time_off_counts,
     a_boot_in_1970_makes_jobs_late_by_the_time_off_and_no_later_step_changes_that,
     a_boot_ten_years_ahead_delivers_nothing_at_once, the_limit_is_the_longest_time_off,
-    an_idle_server_that_ends_without_a_word_was_not_off_all_the_time, a_store_that_is_made_in_1970_goes_on)
+    an_idle_server_that_ends_without_a_word_was_not_off_all_the_time, a_store_that_is_made_in_1970_goes_on,
+    a_driver_whose_clock_is_ahead_of_unix_time_delivers_nothing_early)
