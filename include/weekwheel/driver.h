@@ -62,7 +62,8 @@
  *
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed,
  * unless the function says otherwise.
- * Every function answers WW_EINVAL to NULL where it needs an object, and WW_ECLOSED after ww_driver_stop.
+ * Every function answers WW_EINVAL to NULL where it needs an object, and WW_ECLOSED after ww_driver_stop. Only
+ * ww_driver_now, ww_driver_stats, ww_driver_fd, ww_driver_stop and ww_driver_destroy work after it, too.
  */
 
 #include <stddef.h>
@@ -134,10 +135,10 @@ struct ww_driver_config {
 	struct ww_clock *clock;               /* NULL: ww_clock_elapsed(); must outlive the driver */
 	const struct ww_allocator *allocator; /* NULL: the default; many threads use it at once */
 	uint64_t tick_ns; /* 1,000 to 10^12; 1 ms: precision, and the shortest time between two wakes */
-	size_t queue;     /* expiries of each map, and of the timers, that may wait for a worker; at least 1; 65,536 */
-	uint32_t workers; /* callbacks that may run at a time, 1 to WW_DRIVER_WORKERS_MAX; 8 */
-	uint32_t shards;  /* 0: from the number of processors; else 1 to WW_DRIVER_SHARDS_MAX */
-	uint32_t flags;   /* WW_DRIVER_* */
+	size_t queue; /* expiries of each map, and of the timers, that may wait for a worker; 1 to 2^31 - 1; 65,536 */
+	uint32_t workers;                  /* callbacks that may run at a time, 1 to WW_DRIVER_WORKERS_MAX; 8 */
+	uint32_t shards;                   /* 0: from the number of processors; else 1 to WW_DRIVER_SHARDS_MAX */
+	uint32_t flags;                    /* WW_DRIVER_* */
 	ww_driver_thread_fn *thread_begin; /* NULL: no call */
 	ww_driver_thread_fn *thread_end;   /* NULL: no call */
 	void *thread_user;                 /* for both */
@@ -176,7 +177,7 @@ WW_API int ww_driver_create(struct ww_driver **driver, const struct ww_driver_co
 /*
  * Stop the driver if it still runs, wait for running callbacks to end, and free it. NULL is harmless.
  * In a callback of a driver without threads the call stops the driver, and ww_driver_dispatch frees it when the
- * callback has returned. Until then other calls answer WW_ECLOSED. ww_driver_settle then answers WW_ECLOSED, too.
+ * callback has returned. Until then other calls answer as after a stop. ww_driver_settle then answers WW_ECLOSED, too.
  * Threads: no other thread may use the driver any more.
  * Errors: WW_EBUSY: called in a callback of this driver, which has threads, or in the drain function of its stop; or an
  * object made on the driver (after.h, keyed.h, session.h) is left.
@@ -192,11 +193,11 @@ WW_API int ww_driver_destroy(struct ww_driver *driver);
 typedef void ww_driver_drain_fn(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context);
 
 /*
- * Stop the driver. Every other call answers WW_ECLOSED from now on. Once a stop has returned, or another call has
- * answered WW_ECLOSED, no callback begins any more. Hand every timer that would still fire, due or not, to `drain`, or
- * drop it if `drain` is NULL. *count, unless NULL, gets the number of these timers. Running callbacks go on;
- * ww_driver_destroy waits for them. A second stop does nothing and counts 0, even while the first one still hands
- * timers over. A callback may call this.
+ * Stop the driver. From now on calls answer WW_ECLOSED, except those that the top names. Once a stop has returned, or
+ * another call has answered WW_ECLOSED, no callback begins any more. Hand every timer that would still fire, due or
+ * not, to `drain`, or drop it if `drain` is NULL. *count, unless NULL, gets the number of these timers. Running
+ * callbacks go on; ww_driver_destroy waits for them. A second stop does nothing and counts 0, even while the first one
+ * still hands timers over. A callback may call this.
  * A timer that would fire again, because it is periodic or was rescheduled, may be handed over while its callback runs.
  * Before `drain` frees what user points to, it calls ww_driver_cancel_wait to wait for the callback's end, unless that
  * callback has called the stop.
@@ -263,9 +264,10 @@ WW_API int ww_driver_cancel(struct ww_driver *driver, ww_handle timer);
  * its user pointer any more. This also holds when the answer is WW_ESTALE because the timer was cancelled before: the
  * call waits for a callback that still runs. It holds for WW_ECLOSED, too, but a stop under way in another thread may
  * still hand the user pointer to its `drain`. Free it only when that stop has returned. A point of thread cancellation.
- * Errors: as ww_driver_cancel. WW_EBUSY: called in that very callback, which would wait for itself, or in a callback
- * that the timer's callback already waits for in this function, directly or through others; nothing has changed. If two
- * callbacks wait for each other, the second call gets the error. Waits across drivers are not detected.
+ * Errors: as ww_driver_cancel: WW_ESTALE also in that very callback, if it was cancelled before. WW_EBUSY: called in
+ * that very callback otherwise, which would wait for itself, or in a callback that the timer's callback already waits
+ * for in this function, directly or through others; nothing has changed. If two callbacks wait for each other, the
+ * second call gets the error. Waits across drivers are not detected.
  */
 WW_API int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer);
 

@@ -38,7 +38,8 @@
  * a lookup returned may leave the map at the next moment, and its owner may free it. Threads that share values count
  * references, and take one in ww_session_look or ww_session_inspect.
  *
- * Time: ns of the driver's clock. The map keeps TTLs in microseconds, rounded up.
+ * Time: ns of the driver's clock. A deadline is exact to the nanosecond where a call gives the TTL. The map keeps the
+ * TTL in microseconds, rounded up: so long is what a refresh without one starts.
  * Queue: while the map's places in the driver's queue are taken, expired values wait in the map for `gone`, even with
  * WW_DRIVER_DROP: no value is dropped. No lookup finds them meanwhile.
  * Lifetimes: in addition to the TTL, which a refresh starts anew, an entry may have a lifetime, which nothing prolongs:
@@ -54,11 +55,11 @@
  * removes the entries over a limit: expired ones first, then the least recently used. A call removes at most 256
  * entries, and the next calls remove the rest. With WW_SESSION_ADMIT a new entry first stays in a window of a hundredth
  * of the limit. It then takes the place of the least recently used entry only if it was used more often (TinyLFU;
- * lib/core/session/limit.c cites it). So a scan of other keys, up to ten times the limit, leaves most of what was used
- * often; after more than that without a use, nothing of it counts. And most of what is new and not used again leaves a full
- * map soon. That takes 4 to 8 bytes an entry of the limit. Pinned entries count and are not
- * removed. If they alone fill a shard, a set answers WW_ENOMEM, unless it replaces one of them by an entry that weighs
- * no more. A save keeps weights and pins.
+ * lib/core/session/limit.c cites it). A scan of eight times the limit, whose keys are used once, puts out about a
+ * tenth of what was used often. As uses count less with time, one of thirty times puts out all of it. Most of what
+ * is new and not used again leaves a full map soon. That takes 4 to 8 bytes an entry of the limit. Pinned entries count
+ * and are not removed. If they alone fill a shard, a set answers WW_ENOMEM, unless it replaces one of them by an entry
+ * that weighs no more. A save keeps weights and pins.
  * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, 8
  * more with a weight_limit, and 9 to 13 for its place in the table. A longer key is a separate block. Records are
  * allocated in chunks of 512: with few entries a shard, the unused part of its last chunk takes more. A map of more
@@ -107,7 +108,7 @@ enum ww_gone {
  * Called with a value that has left the map. The key's bytes are valid during the call. No lock is held. The function
  * may set the same key again and call every function on the map. It may destroy the map if a worker of the driver or
  * ww_driver_dispatch called it with an expired value. If another function on the map called it, ww_session_destroy
- * answers WW_EBUSY. While the map is being destroyed, the other functions answer WW_ECLOSED.
+ * answers WW_EBUSY. While the map is being destroyed, the other functions answer WW_ECLOSED, except ww_session_stats.
  * EXPIRED comes from a worker of the driver, from ww_driver_dispatch in a driver without threads, or from a call that
  * replaces an expired value or removes it from a full map. The other reasons come from the call that caused them; a
  * value whose loading was outdated comes from the call that loaded it (ww_session_take).
@@ -127,12 +128,12 @@ WW_API int ww_session_gone_deadline(uint64_t *ns);
 /* Flags of a configuration. */
 #define WW_SESSION_RENEW 1u     /* get, find, look and take start an entry's TTL anew, as refresh does */
 #define WW_SESSION_LIFETIMES 2u /* entries may have lifetimes of their own, even if `lifetime` is 0 */
-#define WW_SESSION_ADMIT 4u     /* a full map keeps entries used often, beside a scan. Needs a `limit` */
+#define WW_SESSION_ADMIT 4u     /* a full map keeps entries used often: see Limits. Needs a `limit` */
 
 /* The configuration of a map. Fill it with ww_session_config_default, then change what should differ. */
 struct ww_session_config {
 	uint64_t ttl;        /* default TTL in ns: 1 to WW_SESSION_TTL_MAX; a week */
-	uint64_t jitter_max; /* in ns: the most that jitter adds; a minute */
+	uint64_t jitter_max; /* in ns: the most that jitter adds, 0 to WW_SESSION_TTL_MAX; a minute */
 	uint32_t jitter;     /* in thousandths of the TTL, 0 to 1,000; 0: none */
 	uint32_t shards;     /* 0: from the processors and the limits; otherwise 1 to WW_DRIVER_SHARDS_MAX */
 	/*
@@ -187,8 +188,8 @@ WW_API int ww_session_create(
 
 /*
  * Clear the map, wait for calls of gone that run in workers, and free the map. NULL is harmless. It works after the
- * driver's stop, too: values that had expired and waited for a worker go to gone now, as EXPIRED. In a child of the
- * process the call frees the map without calling gone; the values stay as they are.
+ * driver's stop, too: values that the driver had taken out as expired, and that waited for a worker, go to gone now, as
+ * EXPIRED. In a child of the process the call frees the map without calling gone; the values stay as they are.
  * Threads: no other thread may use the map any more.
  * In gone, called by a worker or ww_driver_dispatch, the call does not wait. The map is freed when that call of gone
  * and the others that run have ended. The driver can be destroyed before.
@@ -224,8 +225,8 @@ struct ww_session_order {
 	uint64_t ttl;      /* in ns; 0: the map's own */
 	uint64_t lifetime; /* in ns; 0: the map's own; WW_SESSION_NO_END: none */
 	/*
-	 * Of the lifetime, on the driver's clock in ns; 0: by `lifetime`. Of both, the earlier counts: an end that is to
-	 * stay although it is later than the map's own lifetime, as of an entry from before a restart, needs a
+	 * Of the lifetime, on the driver's clock in ns; 0: by `lifetime`. Of both, the earlier counts: an end that is
+	 * to stay although it is later than the map's own lifetime, as of an entry from before a restart, needs a
 	 * `lifetime` of WW_SESSION_NO_END.
 	 */
 	uint64_t end;
@@ -388,10 +389,11 @@ WW_API int ww_session_rename(struct ww_session *session, const void *key, size_t
  * forgotten. A deleted or evicted entry is not recalled, nor is one without a lifetime.
  * `ns` is at most WW_SESSION_TTL_MAX, and holds for what expires from now on. ww_session_clear forgets all ends, also
  * of what expires during the call.
- * Memory: 40 bytes and a copy of the key for each. A key of more than 512 bytes is not recalled. A shard recalls at
- * most 8,192, in buckets of 8. A bucket may be full before: with 2,048 in a shard nearly none is dropped, with 4,096
- * about 1 of 100, and with 8,192 about 1 of 7. What is dropped then, or without memory, is first one whose lifetime
- * would still go on, and of several the one that would be forgotten first.
+ * Memory: 40 bytes and a copy of the key for each. A key of more than 512 bytes is recalled only as long as its expired
+ * entry waits for the driver. A shard recalls at most 8,192, in buckets of 8. A bucket may be full before: with
+ * 2,048 in a shard nearly none is dropped, with 4,096 about 1 of 100, and with 8,192 about 1 of 7. What is dropped
+ * then, or without memory, is first one whose lifetime would still go on, and of several the one that would be
+ * forgotten first.
  * ww_session_save does not save what is recalled: see ww_session_recalled. O(1).
  * Errors: WW_EINVAL also: `ns` is too long, or the map does not keep lifetimes.
  */
@@ -461,7 +463,8 @@ WW_API int ww_session_take(
 
 /*
  * Loads a missing value with all options. As ww_load_fn; instead of the TTL it gets an order, all zero, and may set its
- * ttl, lifetime, end, weight and pin. If the order is refused, the call answers WW_EINVAL.
+ * ttl, lifetime, end, weight and pin. If the order is refused, the call answers as ww_session_put does: WW_ETOOBIG to a
+ * weight that no shard can take, otherwise WW_EINVAL.
  */
 typedef int ww_load_order_fn(
     const void *key, size_t length, void **value, struct ww_session_order *order, void *context);
@@ -499,8 +502,9 @@ WW_API int ww_session_take_by(
     struct ww_session *session, const void *key, size_t length, const struct ww_session_loading *how, void **value);
 
 /*
- * Take all entries out, as CLEARED. An entry that is set after the call has begun with its shard stays. *count, unless
- * NULL, gets the number of entries taken out. Values that are being loaded are outdated (ww_session_take).
+ * Take all entries out, as CLEARED, also what has expired and was not yet taken out by the driver. An entry that is set
+ * after the call has begun with its shard stays. *count, unless NULL, gets the number of entries taken out. Values that
+ * are being loaded are outdated (ww_session_take).
  * Complexity: O(the largest number of entries that the map had). A shard is locked for some hundred entries at a time,
  * and not while gone is called for them.
  */

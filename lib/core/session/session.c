@@ -25,7 +25,7 @@ static int config_refused(const struct ww_session_config *config)
 		return WW_EINVAL;
 	if (config->jitter > 1000 || config->jitter_max > WW_SESSION_TTL_MAX || config->flags & ~FLAGS)
 		return WW_EINVAL;
-	if (config->weight_limit > UINT64_MAX / 4 || (config->flags & WW_SESSION_ADMIT && !config->limit))
+	if (config->weight_limit > UINT64_C(1) << 62 || (config->flags & WW_SESSION_ADMIT && !config->limit))
 		return WW_EINVAL;
 	if (config->shards > WW_DRIVER_SHARDS_MAX || config->share > WW_DRIVER_SHARE_MAX)
 		return WW_EINVAL;

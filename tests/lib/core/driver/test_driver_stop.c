@@ -97,6 +97,7 @@ START_TEST(a_stop_hands_over_each_pending_timer_once_and_then_all_is_closed)
 		ck_assert(drained[i].user == (drained[i].handle == queued ? &gate : NULL));
 	}
 	assert_closed();
+	OK(ww_driver_now(driver, &(uint64_t){0}));
 	ck_assert_uint_eq(stats_of().pending, 0);
 	ck_assert_uint_eq(stats_of().queued, 0);
 	ck_assert_uint_eq(stats_of().cancelled, 305);

@@ -478,6 +478,38 @@ START_TEST(clear_and_destroy_end_although_gone_sets_again)
 }
 END_TEST
 
+/* What stats answer while the map is being destroyed. */
+static int stats_answer;
+
+static void ask_stats(struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	struct ww_session_stats now;
+
+	note(map, key, length, value, why, user);
+	stats_answer = ww_session_stats(map, &now);
+}
+
+START_TEST(what_has_expired_and_was_not_taken_out_is_cleared)
+{
+	for (int ends = 0; ends < 2; ends++) {
+		struct rig rig;
+		size_t count = 1;
+		rig_plan(&rig);
+		rig.of_map.gone = ask_stats;
+		rig_open(&rig);
+		OK(set(&rig, "a", 1, SEC));
+		step(&rig, 2 * SEC);
+		stats_answer = WW_EINVAL;
+		if (!ends)
+			OK(ww_session_clear(rig.map, &count));
+		ck_assert_uint_eq(count, 1);
+		rig_close(&rig);
+		assert_last_gone(1, "a", 1, WW_GONE_CLEARED);
+		OK(stats_answer);
+	}
+}
+END_TEST
+
 /* How many entries the map had left when gone was called, and what gone does with the lock that clear gave up. */
 struct clearing {
 	struct rig rig;
@@ -540,5 +572,5 @@ TEST_MAIN("session/life", create_refuses_values_out_of_range, each_failed_alloca
     destroy_waits_for_a_running_gone_and_the_map_takes_nothing_new,
     a_value_loaded_while_the_map_is_destroyed_goes_to_gone, destroy_loses_nothing_that_a_gone_sets_meanwhile,
     gone_may_destroy_the_map_of_an_expired_value, destroy_in_gone_of_a_call_is_refused_and_harmless,
-    gone_may_destroy_another_map, clear_and_destroy_end_although_gone_sets_again,
-    clear_gives_the_lock_up_between_some_hundred_entries)
+    gone_may_destroy_another_map, what_has_expired_and_was_not_taken_out_is_cleared,
+    clear_and_destroy_end_although_gone_sets_again, clear_gives_the_lock_up_between_some_hundred_entries)

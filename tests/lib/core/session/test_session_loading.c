@@ -216,6 +216,23 @@ START_TEST(a_lifetime_that_ends_before_the_ttl_does_not_make_a_value_old)
 }
 END_TEST
 
+START_TEST(a_weight_that_no_shard_can_take_is_too_big)
+{
+	struct rig rig;
+	uintptr_t value;
+
+	rig_plan(&rig);
+	rig.of_map.weight_limit = 100;
+	rig_open(&rig);
+	struct plan plan = plan_of(&rig);
+	plan.order = (struct ww_session_order){.weight = 101};
+	ck_assert_int_eq(take(&plan, "a", &value), WW_ETOOBIG);
+	plan.order.weight = 100;
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(the_loader_orders_lifetimes_and_may_be_refused)
 {
 	struct rig rig;
@@ -236,6 +253,7 @@ START_TEST(the_loader_orders_lifetimes_and_may_be_refused)
 	assert_last_gone(1, "b", 2, WW_GONE_REPLACED);
 	plan.order = (struct ww_session_order){.version = 8};
 	ck_assert_int_eq(take(&plan, "b", &value), WW_EINVAL);
+	plan.order = (struct ww_session_order){0};
 	plan.how.ahead = 1000;
 	ck_assert_int_eq(take(&plan, "b", &value), WW_EINVAL);
 	ck_assert_int_eq(ww_session_take_by(rig.map, "b", 1, NULL, (void **)&value), WW_EINVAL);
@@ -551,7 +569,8 @@ TEST_MAIN("session/loading", an_ageing_value_is_loaded_ahead_while_it_serves,
     a_load_ahead_that_fails_or_is_outdated_leaves_what_is_there,
     a_set_forgets_a_failure_also_where_it_replaces_an_entry,
     a_lifetime_that_ends_before_the_ttl_does_not_make_a_value_old,
-    a_failure_is_kept_until_its_time_or_a_set_a_delete_or_a_clear, the_loader_orders_lifetimes_and_may_be_refused,
-    statistics_tell_how_long_loads_took, without_memory_a_failure_is_not_kept, who_waits_with_a_limit_wakes_the_driver,
+    a_failure_is_kept_until_its_time_or_a_set_a_delete_or_a_clear, a_weight_that_no_shard_can_take_is_too_big,
+    the_loader_orders_lifetimes_and_may_be_refused, statistics_tell_how_long_loads_took,
+    without_memory_a_failure_is_not_kept, who_waits_with_a_limit_wakes_the_driver,
     who_waits_with_a_limit_leaves_at_its_time_and_the_load_goes_on, an_ageing_value_serves_others_during_one_load,
     a_reference_taken_in_the_look_is_safe)
