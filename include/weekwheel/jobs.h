@@ -43,7 +43,8 @@
  * WW_EFULL if the disk is full, WW_EIO if writing fails, and WW_ENOMEM. Every function answers WW_EINVAL to NULL where
  * it needs an object and to a tube's name that is empty or too long, and WW_ECORRUPT to a record that cannot be read.
  *
- * Fork: in a child of the process every call answers WW_ECLOSED.
+ * Fork: in a child of the process every call answers WW_ECLOSED, except those that do not need the store: the defaults,
+ * ww_jobs_free and ww_jobs_listen.
  *
  * Threads: any, except for ww_jobs_open and ww_jobs_close. Threads that write while another thread's write is under way
  * share the next sync. No function is a point of cancellation.
@@ -93,7 +94,9 @@ enum ww_jobs_sync {
  */
 #define WW_JOBS_MEMORY 1u
 /*
- * Write nothing and deliver nothing. For looking at a store that may be open in another process, but not in this one.
+ * Change nothing and deliver nothing: calls that would answer WW_EDENIED. For looking at a store that may be open in
+ * another process, but not in this one. SQLite makes index.db-shm and an empty index.db-wal in a closed store, if it
+ * may.
  */
 #define WW_JOBS_READONLY 2u
 
@@ -109,17 +112,17 @@ struct ww_jobs_config {
 	struct ww_driver *wall;   /* of wall time; NULL: jobs on wall time wait undelivered, and none can be put */
 	const struct ww_allocator *allocator; /* NULL: the default */
 	enum ww_jobs_sync sync;               /* WW_SYNC_ALWAYS */
-	uint64_t sync_ns;                     /* 50 ms */
-	uint64_t window;                      /* how far ahead jobs are loaded into memory; 60 s */
-	size_t window_jobs;                   /* how many of them at most; 100,000 */
-	size_t body_max;                      /* bytes of a body; 65,535 */
+	uint64_t sync_ns;                     /* at least 1 ms; 50 ms */
+	uint64_t window;    /* how far ahead jobs are loaded into memory, 1 ns to WW_DRIVER_TIME_MAX; 60 s */
+	size_t window_jobs; /* how many of them at most, 1 to 2^24; 100,000 */
+	size_t body_max;    /* bytes of a body, at most WW_JOB_BODY_MAX; 65,535 */
 	/*
 	 * Bytes that the files may take, 0 or at least WW_JOBS_DISK_LEAST. At this size new jobs are refused with
 	 * WW_EFULL, as on a full disk. Work of the index under way may take some MiB more for a while. 0: as the disk
 	 * allows
 	 */
 	uint64_t max_disk;
-	uint64_t downtime_max; /* the longest time off between two boots that is believed; 30 days */
+	uint64_t downtime_max; /* the longest time off between two boots that is believed, to INT64_MAX; 30 days */
 	/*
 	 * The most ended jobs that are kept for their keys; 1,000,000. Beyond that number, those whose time is over
 	 * first are forgotten early: their keys are free again.
@@ -196,7 +199,12 @@ struct ww_job_spec {
 	size_t group_length; /* 0: none; at most WW_JOB_GROUP_MAX */
 	const void *body;
 	size_t body_length;
-	uint64_t due;         /* a delay, or a time with WW_JOB_AT; at most WW_DRIVER_TIME_MAX from now; 0 */
+	/*
+	 * A delay, or a time with WW_JOB_AT; 0. WW_EOVERFLOW: it is over WW_DRIVER_TIME_MAX on the driver's clock, so a
+	 * delay is at most that less the driver's time. No other time or delay here is over WW_DRIVER_TIME_MAX, except
+	 * `skip`: WW_EINVAL.
+	 */
+	uint64_t due;
 	uint64_t run;         /* time to run of a delivery; at least 1 s; 60 s */
 	uint64_t period;      /* ns from one due time to the next, at least 1 ms; 0: once */
 	uint64_t skip;        /* with WW_MISSED_SKIP */
@@ -374,9 +382,10 @@ WW_API int ww_jobs_config_default(struct ww_jobs_config *config);
  * the string at path. When it returns, due jobs are ready, up to config.window_jobs of them; the others follow soon.
  * Complexity: does not depend on how many jobs are stored.
  * Errors: WW_EINVAL: a member is out of range. WW_EINUSE: another process has the store. WW_EDENIED: no permission, a
- * read-only filesystem, or a directory in which weekwheel-sessiond keeps its sessions. WW_EVERSION: made by a later version, or by a former one that kept jobs in LMDB: export them
- * with that version and import them with this one. WW_ECORRUPT: the store is damaged, one of its files is missing, or
- * the directory is not empty and has no store. WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
+ * read-only filesystem, or a directory in which weekwheel-sessiond keeps its sessions. WW_EVERSION: made by a later
+ * version, or by a former one that kept jobs in LMDB: export them with that version and import them with this one.
+ * WW_ECORRUPT: the store is damaged, one of its files is missing, or the directory is not empty and has no store.
+ * WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
  */
 WW_API int ww_jobs_open(struct ww_jobs **jobs, const struct ww_jobs_config *config);
 
@@ -561,8 +570,8 @@ WW_API int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, 
 WW_API int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id);
 
 /*
- * Deliver nothing of a tube for ns nanoseconds; 0 ends a pause. The tube need not have jobs yet. Closing the store ends
- * all pauses.
+ * Deliver nothing of a tube for ns nanoseconds, at most WW_DRIVER_TIME_MAX; 0 ends a pause. The tube need not have jobs
+ * yet. Closing the store ends all pauses.
  */
 WW_API int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns);
 
@@ -726,7 +735,7 @@ WW_API int ww_jobs_limit_default(struct ww_limit *limit);
 
 /*
  * Set a limit, in place of the former one. It is stored as a job is, and holds from now on: leases above it go on. The
- * tube need not have jobs. If both `running` and `starts` are 0, the limit is removed.
+ * tube need not have jobs. If both `running` and `starts` are 0, the limit is removed, whatever `per` and `burst` are.
  * Restarts: a store that was closed knows how many jobs started lately. After a crash, and if the rate was changed, it
  * takes the burst as used up, so that never too many start. For the limit of each group it always does so.
  * Complexity: O(1). Errors: WW_EINVAL: a member is out of range.

@@ -58,8 +58,9 @@ enum ww_overlap {
 
 /* A schedule. Fill it with ww_schedule_spec_default, then set what differs. */
 struct ww_schedule_spec {
-	const char *tube;       /* of the jobs; "default" */
-	const char *name;       /* unique in its tube; 1 to WW_SCHEDULE_NAME_MAX bytes, no control characters */
+	const char *tube; /* of the jobs; "default" */
+	const char *
+	    name; /* unique in its tube; 1 to WW_SCHEDULE_NAME_MAX bytes, no control characters, U+0080 to U+009F included */
 	const char *expression; /* as in calendar.h */
 	const char *zone;       /* "UTC" */
 	const void *body;       /* of the jobs */

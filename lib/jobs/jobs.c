@@ -324,8 +324,11 @@ static int refer_limit(struct ww_limit_ref *ref, const struct ww_limit_ref *from
 
 int ww_jobs_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *from, const struct ww_limit *limit)
 {
+	static const struct ww_limit none = {.per = WW_SECOND, .burst = 1};
 	struct ww_limit_ref ref;
 
+	if (limit && !limit->running && !limit->starts)
+		limit = &none;
 	if (!jobs || refer_limit(&ref, from) || !limit || !is_limit(limit))
 		return WW_EINVAL;
 	return jobs->backend->limit_set(jobs, &ref, limit);

@@ -312,6 +312,18 @@ int ww_schedule_list(
 
 /* ---- Changing */
 
+/*
+ * The controls beyond ASCII, U+0080 to U+009F: a terminal obeys them, too. A key may have them, so that a schedule that has
+ * one from before can be removed.
+ */
+static int has_control(const char *name)
+{
+	for (const unsigned char *at = (const unsigned char *)name; *at; at++)
+		if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)
+			return 1;
+	return 0;
+}
+
 static int check_spec(const struct ww_schedule_spec *spec)
 {
 	const uint64_t times[] = {
@@ -326,6 +338,8 @@ static int check_spec(const struct ww_schedule_spec *spec)
 	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
 		if (times[i] > WW_DRIVER_TIME_MAX)
 			return WW_EINVAL;
+	if (!spec->name || has_control(spec->name))
+		return WW_EINVAL;
 	return ww_schedule_key(spec->tube, spec->name, &key);
 }
 

@@ -134,7 +134,7 @@ static int pause_tube(struct jobs_local *jobs, void *arguments)
 	uint64_t at = ww_jobs_driver_time(&jobs->elapsed, ends);
 	ww_handle timer = 0;
 	struct tube *tube;
-	int error = ww_jobs_tube_get(jobs, call->tube, &tube);
+	int error = jobs->config.flags & WW_JOBS_READONLY ? WW_EDENIED : ww_jobs_tube_get(jobs, call->tube, &tube);
 
 	if (!error && call->ns)
 		error = ww_driver_schedule_at(driver, at, on_pause_end, tube, &timer);

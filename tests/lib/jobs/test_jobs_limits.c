@@ -514,7 +514,10 @@ START_TEST(limits_out_of_range_are_refused)
 	limit.starts = 1000000;
 	OK(ww_jobs_limit_set(world.jobs, &(struct ww_limit_ref){.tube = NULL}, &limit));
 	ck_assert_uint_eq(limit_now().limit.starts, 1000000);
-	clear_limit();
+	/* All zero is none. */
+	OK(ww_jobs_limit_set(world.jobs, &whole, &(struct ww_limit){0}));
+	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, &info), WW_ENOTFOUND);
+	OK(ww_jobs_limit_set(world.jobs, &whole, &(struct ww_limit){0}));
 	world_end(&world);
 }
 END_TEST

@@ -543,11 +543,18 @@ START_TEST(refusals)
 	ck_assert_str_eq(problem.reason, "");
 	spec.run = WW_SECOND;
 	memset(long_name, 'a', sizeof long_name - 1);
-	const char *const names[] = {"", NULL, "a\nb", long_name};
-	for (size_t i = 0; i < 4; i++) {
+	const char *const names[] = {"", NULL, "a\nb", "\xc2\x80",
+	    "a\xc2\x9b"
+	    "31m",
+	    "a\xc2\x9f", "\x7f", long_name};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		spec.name = names[i];
 		ck_assert_int_eq(ww_schedule_put(schedules, &spec, NULL, &problem), WW_EINVAL);
 	}
+	/* Beside them: a no-break space, and one whose second byte is the same. */
+	spec.name = "\xc2\xa0\xc3\x80";
+	OK(ww_schedule_put(schedules, &spec, NULL, &problem));
+	OK(ww_schedule_remove(schedules, "default", spec.name));
 	ck_assert_int_eq(ww_schedule_peek(schedules, "default", "backup", see, NULL), WW_ENOTFOUND);
 	ck_assert_int_eq(ww_schedule_run(schedules, "default", "backup", NULL), WW_ENOTFOUND);
 	ck_assert_int_eq(ww_schedule_work(schedules, 0, 0), WW_EINVAL);

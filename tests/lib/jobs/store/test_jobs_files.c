@@ -100,6 +100,8 @@ START_TEST(a_reader_sees_and_changes_nothing)
 	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EDENIED);
 	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tube, 1, &lease), WW_EDENIED);
 	ck_assert_int_eq(ww_jobs_reserve_job(world.jobs, 1, &lease), WW_EDENIED);
+	ck_assert_int_eq(ww_jobs_pause(world.jobs, WW_TUBE_DEFAULT, WW_SECOND), WW_EDENIED);
+	ck_assert_int_eq(ww_jobs_pause(world.jobs, WW_TUBE_DEFAULT, 0), WW_EDENIED);
 	world_end(&world);
 }
 END_TEST
