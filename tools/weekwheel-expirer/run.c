@@ -105,7 +105,7 @@ static int start(struct expirer *expirer)
 	expirer->access.now = now_ns;
 	access_start(&expirer->access, settings->auth_file, settings->tokens, NULL);
 	certificate_start(&expirer->certificate, &settings->tls, settings->certificate);
-	if (start_loop(expirer) != 0)
+	if (listen_check_files() != 0 || start_loop(expirer) != 0)
 		return -1;
 	if (start_masters(expirer) != 0 || numbers_start(expirer) != 0)
 		return -1;

@@ -151,8 +151,9 @@ static int start(struct sessiond *server)
 	auth_start(server);
 	crowd_begin(&server->crowd, "max-connections-per-address", server->settings->max_per_address);
 	certificate_start(&server->certificate, &server->settings->tls, server->settings->certificate);
-	if (start_outbox(server) != 0 || start_data(server) != 0 || start_keep(server) != 0 ||
-	    start_courier(server) != 0 || start_loops(server) != 0 || pass_ahead(server) != 0)
+	if (listen_check_files() != 0 || start_outbox(server) != 0 || start_data(server) != 0 ||
+	    start_keep(server) != 0 || start_courier(server) != 0 || start_loops(server) != 0 ||
+	    pass_ahead(server) != 0)
 		return -1;
 	/* A script that reads that the server listens may end it at once. */
 	start_signals(server);

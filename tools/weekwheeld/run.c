@@ -209,6 +209,8 @@ static int server_start(struct server *server)
 	server->tubes.default_tube = tube_make(server, WW_TUBE_DEFAULT);
 	if (!server->tubes.default_tube)
 		return message_error("no memory");
+	if (listen_check_files() != 0)
+		return -1;
 	if (uv_loop_init(&server->loop) != 0)
 		return loop_not_made();
 	if (clock_start(server) != 0 || store_start(server) != 0 || clock_pass_ahead(server) != 0)

@@ -177,6 +177,17 @@ class Surroundings(Case):
             equal(status_of("files of no size", process), 1)
         self.serves(SESSIOND, b"GET a\r\n", b"$-1\r\n", "--data", os.path.join(self.folder, "sessions"), only="files of no size")
 
+    def test_fewer_descriptors_than_a_server_needs(self):
+        """Where libuv lacks one, it aborts without a word."""
+        for program, *arguments in (WEEKWHEELD, "--memory"), (SESSIOND,), (SESSIOND, "--data", "sessions"):
+            if not os.access(program, os.X_OK):
+                continue
+            for count in range(5, 17):
+                done = subprocess.run([program, "--listen", "127.0.0.1:0", *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+                                      timeout=PATIENCE, text=True, check=False, **limited(resource.RLIMIT_NOFILE, count))
+                equal((program, count, done.returncode), (program, count, 1))
+                matches('raise the limit of open files \\("ulimit -n"\\)', done.stderr)
+
     def test_weekwheel(self):
         """It has warnings for its user, which must not go to the server."""
         with open("crontab", "w", encoding="utf-8") as file:

@@ -20,7 +20,7 @@
 #include "tools/service/state/state.h"
 
 /* Those that are connected come before many who want to be. */
-enum { BACKLOG = 1024, ACCEPTED_MAX = 16, REST_MS = 100, SYSTEMD_FIRST = 3, ROOM_MOST = 65536 };
+enum { BACKLOG = 1024, ACCEPTED_MAX = 16, REST_MS = 100, SYSTEMD_FIRST = 3, ROOM_MOST = 65536, FILES_LEAST = 16 };
 /* Descriptors that no client gets: at most, as a part of all, and how many one client may take. */
 enum { KEPT_MOST = 64, KEPT_PART = 4, EACH_MOST = 4 };
 
@@ -406,6 +406,22 @@ uint64_t listen_raise_limit(void)
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}
 	return limit_of_files();
+}
+
+int listen_check_files(void)
+{
+	int files[FILES_LEAST];
+	int count = 0;
+
+	while (count < FILES_LEAST && (files[count] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
+		count++;
+	for (int i = 0; i < count; i++)
+		(void)close(files[i]);
+	return count == FILES_LEAST
+	           ? 0
+	           : message_error("only %d more files can be opened, and %d are needed: raise the limit of open files "
+	                           "(\"ulimit -n\")",
+	                 count, FILES_LEAST);
 }
 
 static void on_closed(uv_handle_t *handle)

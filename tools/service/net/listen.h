@@ -60,6 +60,11 @@ int listen_start(struct listening *listening, uv_loop_t *loop, const struct list
 
 /* Raise the limit of descriptors as far as possible, as each client takes one. Returns how many there may be. */
 uint64_t listen_raise_limit(void);
+/*
+ * Whether a server finds files enough to begin with: where libuv finds none for what all its loops share, it aborts
+ * without a word. Before the first loop. Returns 0, or -1 after a message.
+ */
+int listen_check_files(void);
 
 /* Close the listeners; the loop closes the other handles. */
 void listen_stop(struct listening *listening);

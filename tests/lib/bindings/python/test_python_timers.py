@@ -261,6 +261,8 @@ class Threads(Case):
             del thing
             check(seen() is not None, "a pending timer holds what it calls")
             timer.cancel()
+            gc.collect()
+            check(seen() is not None, "the timer itself has it, for who keeps that")
             del timer
             gc.collect()
             check(seen() is None, "and lets it go")
@@ -463,6 +465,7 @@ if os.fork() == 0:
             call()
         except weekwheel.Closed:
             print("closed", end=" ", flush=True)
+    print(timer.cancel(), timer.time_left(), end=" ", flush=True)
     driver.close()
     with weekwheel.Driver(clock=weekwheel.VirtualClock()) as own:
         own.schedule(1, lambda: print("own", end=" ", flush=True))
@@ -471,7 +474,7 @@ if os.fork() == 0:
 print("child", os.waitstatus_to_exitcode(os.wait()[1]), map["a"], timer.cancel())
 driver.close()
 """)
-        equal((status, out, err), (0, "closed closed closed own child 0 1 True\n", ""))
+        equal((status, out, err), (0, "closed closed closed False None own child 0 1 True\n", ""))
 
     def test_a_child_that_is_forked_while_a_load_is_kept(self):
         status, out, err = script("""

@@ -362,7 +362,30 @@ START_TEST(many_who_come_at_once_are_taken_in_several_turns)
 }
 END_TEST
 
+START_TEST(a_server_begins_only_with_some_files_free)
+{
+	struct rlimit limit, few;
+	int next;
+
+	begin();
+	next = dup(STDERR_FILENO);
+	close(next);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (int free = 15; free <= 16; free++) {
+		few = limit;
+		few.rlim_cur = (rlim_t)(next + free);
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+		int answer = listen_check_files();
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		if (free < 16)
+			says("raise the limit of open files");
+		ck_assert_int_eq(answer, free < 16 ? -1 : 0);
+	}
+	finish();
+}
+END_TEST
+
 TEST_MAIN("service/listen", without_another_place_it_listens_at_the_usual_one, an_address_may_have_tls,
     http_has_words_of_its_own, it_says_why_it_cannot_listen, a_unix_socket_has_its_mode_and_its_group,
     only_a_socket_without_a_server_is_replaced, sockets_of_systemd_are_used, it_rests_while_there_are_no_descriptors,
-    many_who_come_at_once_are_taken_in_several_turns)
+    many_who_come_at_once_are_taken_in_several_turns, a_server_begins_only_with_some_files_free)
