@@ -106,7 +106,7 @@ static int find_kept(const struct listen_config *config)
 }
 
 /* Whether a client finds all its descriptors below those that are kept. A new one has the lowest number that is free. */
-static int has_descriptors(const struct listening *listening, int of)
+static int has_descriptors(const struct listening *listening)
 {
 	unsigned each = listening->config.each > 0 ? listening->config.each : 1;
 	int taken[EACH_MOST];
@@ -114,7 +114,7 @@ static int has_descriptors(const struct listening *listening, int of)
 	int good = 1;
 
 	while (good && count < each && count < EACH_MOST) {
-		taken[count] = fcntl(of, F_DUPFD_CLOEXEC, 0);
+		taken[count] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 		good = taken[count] >= 0 && taken[count] < listening->kept;
 		count += taken[count] >= 0;
 	}
@@ -131,7 +131,7 @@ static int take_client(const struct listener *listener)
 	const struct listen_config *config = &listener->of->config;
 	int fd;
 
-	if (!has_descriptors(listener->of, listener->fd)) {
+	if (!has_descriptors(listener->of)) {
 		rest(listener->of, EMFILE);
 		return 0;
 	}
@@ -391,7 +391,7 @@ int listen_start(struct listening *listening, uv_loop_t *loop, const struct list
 		return -1;
 	if (SLIST_EMPTY(&listening->listeners) && listen_tcp(listening, config->otherwise) != 0)
 		return -1;
-	if (!has_descriptors(listening, SLIST_FIRST(&listening->listeners)->fd))
+	if (!has_descriptors(listening))
 		return message_error(
 		    "a limit of %" PRIu64 " open files (\"ulimit -n\") lets no client in: raise it", limit_of_files());
 	return 0;
