@@ -290,7 +290,8 @@ class Crontab(Case):
         ended = alone.run(1, "import", "crontab", "no\x1b[31m\x9b\u202ename")
         matches(r"no\?\[31m\?\?name: ", ended.err)
         with Server() as server:
-            matches(r"^a\?\?b: next at", server.program.run(0, "schedule", "add", "a\x9b\u202eb", "@daily", "x").out)
+            matches(r"^a\?b: next at", server.program.run(0, "schedule", "add", "a\u202eb", "@daily", "x").out)
+            server.program.run(2, "schedule", "add", "a\x9bb", "@daily", "x")
 
     def test_the_format_of_the_system(self):
         with open("dash", "w", encoding="ascii") as file:
