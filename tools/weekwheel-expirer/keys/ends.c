@@ -12,7 +12,6 @@ static int64_t deadline_of(const struct keeper *keeper, uint64_t at)
 int ends_keep(struct keeper *keeper, const char *key, size_t length, int64_t until)
 {
 	const struct keeper_watch *watch = keeper->config.watch;
-
 	struct known_key known;
 
 	if (keeper->values && deadlines_find(keeper->deadlines, key, length, &known))
