@@ -48,6 +48,9 @@ static void end_line(struct request_head *head)
 		value = find_value(head, "Content-Length:");
 		if (value)
 			head->body = read_length(value);
+		/* Its number may be where nothing was kept. */
+		if (value && held < head->length)
+			head->state = HEAD_WRONG;
 	}
 	head->has_line |= head->length > 0 && head->state == HEAD_INSIDE;
 	head->length = 0;
