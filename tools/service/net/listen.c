@@ -186,6 +186,10 @@ static void make_room(struct listening *listening, int fd)
 {
 	unsigned most = listening->config.most < ROOM_MOST ? listening->config.most : ROOM_MOST;
 
+	/* No client has a higher one. */
+	if (listening->kept > 0 && most >= (unsigned)listening->kept)
+		most = (unsigned)listening->kept - 1;
+
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, (int)most);
 	if (fd < 0)
 		return;
