@@ -44,7 +44,8 @@ struct journal_head {
 /* What its records are. Files of 0.1 do not say it: they may be of either kind. */
 #define JOURNAL_JOBS 2u
 #define JOURNAL_SESSIONS 4u
-#define JOURNAL_KINDS (JOURNAL_JOBS | JOURNAL_SESSIONS)
+#define JOURNAL_KEYS 8u /* of another server, and their ends */
+#define JOURNAL_KINDS (JOURNAL_JOBS | JOURNAL_SESSIONS | JOURNAL_KEYS)
 
 struct journal_record {
 	uint32_t size; /* of the bytes behind this; 0: the end, another file goes on */

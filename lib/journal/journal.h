@@ -44,7 +44,7 @@ struct journal {
 	uint64_t filled;             /* up to there it has bytes */
 	uint32_t salt;               /* of that file */
 	int fills;                   /* its files get zeros in advance, as each commit is synced */
-	uint32_t kind;               /* JOURNAL_JOBS or JOURNAL_SESSIONS, which its files say; 0: they do not */
+	uint32_t kind;               /* JOURNAL_JOBS or one of the others, which its files say; 0: they do not */
 	_Atomic uint64_t synced;     /* all records below this number are stable */
 	struct journal_fault *fault; /* the caller's; a failed sync is noted there, and ends appending and syncing */
 };

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/time.h"
+#include "lib/journal/format.h"
 #include "lib/journal/journal.h"
 #include "lib/journal/names.h"
 #include "lib/journal/replay.h"
@@ -22,7 +23,7 @@
 /* All is noted once more when the journal has grown by so much, and by what that takes. */
 #define GROWS (UINT64_C(64) << 20)
 /* So much is noted once more in a turn; a failed journal is tried again after this time. */
-enum { PIECE = 65536 };
+enum { PIECE = 65536, FILES_MOST = 4096 };
 #define RETRY TIME_SECOND
 
 struct keep {
@@ -159,10 +160,12 @@ static int begin_walk(struct keep *keep)
 	add(keep, NOTE_FIRST, NULL, 0, NOTES_VERSION << 32 | keep->database);
 	told(keep, outbox_told(keep->outbox));
 	while (outbox_walk(keep->outbox, &after, note_again, keep) > 0)
-		;
+		(void)settle(keep);
+	pthread_mutex_lock(&keep->lock);
 	keep->walked = 0;
-	keep->is_walking = 1;
+	keep->is_walking = !keep->is_broken;
 	keep->written = 0;
+	pthread_mutex_unlock(&keep->lock);
 	return 0;
 }
 
@@ -182,13 +185,34 @@ static int is_walk_due(const struct keep *keep)
 	return keep->written > GROWS && keep->written > 2 * keep->all;
 }
 
+static int begins_walk(struct keep *keep)
+{
+	int begins;
+
+	pthread_mutex_lock(&keep->lock);
+	begins = !keep->is_walking && is_walk_due(keep);
+	pthread_mutex_unlock(&keep->lock);
+	return begins;
+}
+
+/* Whether more is to be noted once more in this turn. */
+static int goes_on(struct keep *keep)
+{
+	int goes;
+
+	pthread_mutex_lock(&keep->lock);
+	goes = keep->is_walking && keep->notes.size < PIECE;
+	pthread_mutex_unlock(&keep->lock);
+	return goes;
+}
+
 void keep_turn(struct keep *keep, struct keeper *keeper)
 {
 	int more = 1;
 
-	if (!keep->is_walking && is_walk_due(keep))
+	if (begins_walk(keep))
 		(void)begin_walk(keep);
-	while (keep->is_walking && more && keep->notes.size < PIECE)
+	while (more && goes_on(keep))
 		more = ends_tell_again(keeper, &keep->walked);
 	pthread_mutex_lock(&keep->lock);
 	(void)write_notes(keep);
@@ -283,12 +307,12 @@ static int load(struct keep *keep)
 {
 	struct replay replay = {
 	    .folder = keep->path, .read = read_record, .context = keep, .problem = problem, .problem_context = keep};
-	uint64_t first;
+	uint64_t numbers[FILES_MOST];
 	int error;
 
-	/* What came before the first file is in it. */
-	if (ww_journal_numbers(AT_FDCWD, keep->path, &first, 1) > 0)
-		replay.cut = first - 1;
+	/* What came before the first file is in it. A folder names its files in any order. */
+	if (ww_journal_numbers(keep->folder, ".", numbers, FILES_MOST) > 0)
+		replay.cut = numbers[0] - 1;
 	error = ww_replay(&replay);
 	if (!error)
 		error = ww_replay_settle(&replay);
@@ -302,6 +326,7 @@ static int load(struct keep *keep)
 		    "what has ended meanwhile is not told.",
 		    keep->path, ww_strerror(error));
 	ww_journal_open(&keep->journal, keep->path, &keep->fault, replay.last, replay.record);
+	keep->journal.kind = JOURNAL_KEYS;
 	keep->is_open = 1;
 	return 0;
 }
@@ -321,6 +346,21 @@ static int take_folder(struct keep *keep)
 	return 0;
 }
 
+/* Their journals have the same names. One of 0.1 does not say whose it is, but what is beside it does. */
+static int refuse_others(const struct keep *keep)
+{
+	static const char *const names[] = {"index.db", "index.db-wal", "sessions"};
+	int is_other = ww_journal_is_other(keep->folder, JOURNAL_KEYS);
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		is_other |= faccessat(keep->folder, names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return is_other
+	           ? message_error("--data %s: weekwheeld or weekwheel-sessiond keeps its data there, and nothing was "
+	                           "changed: give another folder",
+	                 keep->path)
+	           : 0;
+}
+
 static void free_keep(struct keep *keep)
 {
 	if (keep->is_open)
@@ -336,7 +376,7 @@ static void free_keep(struct keep *keep)
 
 static int begin(struct keep *keep)
 {
-	if (take_folder(keep) != 0 || load(keep) != 0)
+	if (take_folder(keep) != 0 || refuse_others(keep) != 0 || load(keep) != 0)
 		return -1;
 	keep->hooks = (struct outbox_journal){.context = keep, .waiting = waiting, .told = told, .settle = settle};
 	outbox_set_journal(keep->outbox, &keep->hooks);

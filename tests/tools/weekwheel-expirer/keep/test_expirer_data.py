@@ -7,6 +7,7 @@ import os
 from expirer import EXPIRER, Expirer, Lazy, told
 from faults import FOREVER, SIZE, SYNC, WRITE, Plan
 from harness import Case, Server, equal, free_port, main, matches, run, until
+from sessiond import Sessiond
 
 
 def to(redis, port, **env):
@@ -54,6 +55,38 @@ class Data(Case):
             with to(redis, port) as expirer:
                 expirer.exact()
                 equal(expirer.metric("expired_to_waiting"), 0)
+
+    def test_starts_that_are_cut_short_lose_no_key(self):
+        """Each begins another file, and the first one still has the keys."""
+        with Lazy() as redis, Server() as other, other.client() as jobs:
+            with to(redis, other.port) as expirer:
+                expirer.exact()
+                for i in range(20):
+                    redis.ask("SET", f"key:{i}", "v", "PX", 2000)
+                until(lambda: expirer.metric("known") == 20, "all are known")
+                expirer.kill()
+            for _ in range(6):
+                with Expirer(f"redis://127.0.0.1:{free_port()}", "--data", "data", "--expired-to", "beanstalk://127.0.0.1:1/t") as expirer:
+                    expirer.hear("Connection refused")
+                    expirer.kill()
+            equal("journal.1" in files(), True)
+            until(lambda: redis.ask("PTTL", "key:19") < 0, "all have ended, this one last")
+            with to(redis, other.port):
+                equal(len(told(jobs, 20)), 20)
+
+    def test_a_directory_of_another_program_is_refused(self):
+        for program, name in (("", "index.db"), ("-sessiond", "sessions")):
+            folder = "of" + name
+            with Server("--data", folder) if not program else Sessiond("--data", folder):
+                pass
+            before = {path: os.stat(os.path.join(folder, path)).st_size for path in os.listdir(folder)}
+            words = ("--expired-to", "beanstalk://127.0.0.1:1/t", "--data", folder, "redis://127.0.0.1:1")
+            matches("keeps its data there, and nothing was changed", run(1, EXPIRER, *words).err)
+            # What the journal's head says is enough.
+            os.rename(os.path.join(folder, name), name)
+            matches("keeps its data there, and nothing was changed", run(1, EXPIRER, *words).err)
+            os.rename(name, os.path.join(folder, name))
+            equal({path: os.stat(os.path.join(folder, path)).st_size for path in os.listdir(folder)}, before)
 
     def test_a_full_disk_stops_nothing(self):
         plan = Plan()
