@@ -1,8 +1,11 @@
 /* A line: one connection for a program that waits by itself (see line.h). */
 #include "lib/redis/link/line.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <hiredis/hiredis.h>
 
 #include "lib/redis/link/link_internal.h"
 
@@ -105,6 +108,14 @@ int ww_redis_line_move(struct redis_line *line)
 	int error = ww_redis_wire_send(line->wire);
 
 	return error ? error : ww_redis_wire_receive(line->wire);
+}
+
+int ww_redis_line_is_amid(const struct redis_line *line)
+{
+	const struct redisReader *reader = line->wire->context->reader;
+	struct pollfd polled = {.fd = line->wire->context->fd, .events = POLLIN};
+
+	return reader->ridx >= 0 || reader->len > reader->pos || poll(&polled, 1, 0) > 0;
 }
 
 int ww_redis_line_reply(struct redis_line *line, struct redisReply **reply)

@@ -54,6 +54,9 @@ int ww_redis_line_append(struct redis_line *line, size_t argc, const char *const
 /* Send what the system takes, and receive what is there. Errors: WW_EIO, WW_ENOMEM. */
 int ww_redis_line_move(struct redis_line *line);
 
+/* Whether a part of a reply has come whose rest has not, or more may be there than was received. */
+int ww_redis_line_is_amid(const struct redis_line *line);
+
 /*
  * Take the next reply that has come: 1 and *reply, which the caller frees, or 0. Errors: WW_ECORRUPT: what came is no
  * reply, or one too large. WW_ENOMEM.

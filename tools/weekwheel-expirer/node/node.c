@@ -162,6 +162,7 @@ static const char *keep_alive(struct expirer_node *node, uint64_t now)
 	if (is_deaf(node)) {
 		node->heard[1] = now;
 		node->pinged = 0;
+		keeper_doubt(&node->keeper, now);
 	}
 	if (node->pinged && now - node->pinged > silent)
 		silent = now - node->pinged;
@@ -302,6 +303,9 @@ static const char *move(struct expirer_node *node, int which)
 		if (ww_redis_line_move(node->talk.ear))
 			return ww_redis_line_why(node->talk.ear);
 		why = take_ear(node);
+		/* Of very many changes at a time Redis tells in one message, which may take longer than an answer. */
+		if (which & 1 && node->keeper.config.watch && ww_redis_line_is_amid(node->talk.ear))
+			keeper_doubt(&node->keeper, now_ns());
 	}
 	return !why && which & 1 ? take_line(node) : why;
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """weekwheel-expirer --expired-to beside real Redis and weekwheeld: each end becomes a job, and no deletion does."""
 # tier: check, waits
+import json
 import time
 
 from expirer import EXPIRER, Expirer, Lazy, told
@@ -53,6 +54,26 @@ class ExpiredTo(Case):
                 redis.ask("SET", f"key:{i}", "v", "PX", 2000 + i)
             equal(len(told(jobs, 100)), 100)
             until(lambda: one.metric("expired_to_told_total") + another.metric("expired_to_told_total") > 100, "both tell")
+
+    def test_a_mass_deletion_is_no_expiry(self):
+        """Redis tells all of it in one message, whose end comes after the answers to what was asked meanwhile."""
+        every = "for i = 1, 40000 do redis.call(%s) end"
+        name = "'key:' .. i .. string.rep('x', 40)"
+        with Lazy() as redis, Server() as other, other.client() as jobs, to(redis, other.port) as expirer:
+            expirer.exact()
+            redis.ask("EVAL", every % f"'SET', {name}, 'v', 'PX', 6000 + i % 1000", "0")
+            until(lambda: expirer.metric("known") == 40000, "all are known")
+            until(lambda: redis.ask("PTTL", "key:1000" + 40 * "x") < 50, "the first deadlines are near")
+            redis.ask("EVAL", every % f"'UNLINK', {name}", "0")
+            seconds, microseconds = map(int, redis.ask("TIME"))
+            until(lambda: expirer.metric("known") == 0, "none is left")
+            until(lambda: expirer.metric("expired_to_waiting") == 0, "all are told")
+            jobs.ask("watch ended")
+            while (answer := jobs.ask("reserve-with-timeout 0")).startswith("RESERVED"):
+                body = json.loads(answer.split("|", 1)[1])
+                if body["deadline"] > iso(seconds * 1000 + microseconds // 1000):
+                    equal(body["why"], "gone")
+                jobs.ask("delete " + answer.split()[1])
 
     def test_what_cannot_be_told_waits(self):
         port = free_port()
