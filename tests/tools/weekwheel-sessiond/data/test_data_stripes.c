@@ -109,24 +109,27 @@ START_TEST(what_was_evicted_is_erased_when_the_stripes_are_free)
 	static char value[100000];
 	const struct data_config config = {
 	    .databases = 1, .is_virtual = 1, .memory = 1000000, .policy = DATA_ALLKEYS_LRU};
-	struct data_stripes all;
 	char name[16];
 
 	ck_assert_int_eq(data_open(&data, &config), WW_OK);
 	data_set_keep(data, &keep);
-	data_stripes_all(&all);
 	for (int i = 0; i < 60; i++) {
 		const struct data_key key = {0, name, (size_t)snprintf(name, sizeof name, "%d", i)};
+		struct data_stripes some = {{0}};
 		unsigned stripe = 0;
 		is_locked = 1;
+		/* Of all 256, the thread sanitizer would lose count. */
+		data_stripes_add(&some, name, key.length);
+		data_stripes_add(&some, "another", 7);
+		data_stripes_add(&some, "third", 5);
 		if (i % 2)
-			data_lock(data, &all);
+			data_lock(data, &some);
 		else
 			stripe = data_lock_key(data, name, key.length);
 		ck_assert_int_eq(data_set(data, &key, value, sizeof value, &(struct data_times){.ttl = DATA_NEVER}), 0);
 		is_locked = 0;
 		if (i % 2)
-			data_unlock(data, &all);
+			data_unlock(data, &some);
 		else
 			data_unlock_key(data, stripe);
 		/* Each that is not there was erased by now, whichever way the stripes were given back. */
