@@ -103,8 +103,11 @@ static int is_wanted(struct keeper *keeper, const struct due_key *key)
 {
 	struct known_key known;
 
+	/* It may have been set again meanwhile, or be gone. */
+	if (!deadlines_is_due(keeper->deadlines, key->index))
+		return 0;
 	deadlines_look(keeper->deadlines, key->index, &known);
-	if (!known.is_idle || known.at != key->at)
+	if (known.at != key->at)
 		return 0;
 	if (known.at > keeper->reached && keeper->values_bytes < keeper->config.values_max)
 		return 1;
