@@ -15,6 +15,7 @@ import glob
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 
@@ -210,6 +211,16 @@ def read(path):
         return file.read()
 
 
+def cluster_port():
+    """A node of a cluster also takes the port 10,000 above: below those that connections get, and free."""
+    while True:
+        port = free_port()
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            if port < 22768:
+                probe.bind(("127.0.0.1", port + 10000))
+                return port
+
+
 class Examples(Case):
     def follow(self, name, parts):
         need_server()
@@ -218,7 +229,8 @@ class Examples(Case):
             if re.search(rf"\b{program} ", text):
                 need_program(program)
         ports = {"6380": free_port(), "11300": free_port(), "11301": free_port(), "6379": free_port(), "6381": free_port(),
-                 "6382": free_port(), "6383": free_port(), **{str(port): free_port() for port in range(6371, 6377)}}
+                 "6382": free_port(), "6383": free_port(), "6384": free_port(),
+                 **{str(port): cluster_port() for port in range(6371, 6377)}}
         with contextlib.ExitStack() as stack:
             if re.search("redis://|redis-cli|sidekiq://", text):
                 ports["6379"] = stack.enter_context(Redis()).port
