@@ -51,7 +51,7 @@ END_TEST
 
 START_TEST(an_entry_shows_its_times)
 {
-	struct data_entry entry;
+	struct data_entry entry = {.version = 7};
 	char seen[16];
 
 	open_data(0);
