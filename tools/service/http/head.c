@@ -29,6 +29,7 @@ static void end_head(struct request_head *head)
 	int is_chunked = head->is_chunked;
 
 	head->has_line = head->is_chunked = 0;
+	head->whole++;
 	if (is_chunked)
 		head->state = HEAD_REST;
 	else if (head->body > 0)
@@ -104,6 +105,14 @@ size_t head_read(struct request_head *head, const char *bytes, size_t size)
 		}
 	}
 	return at;
+}
+
+int head_take(struct request_head *head)
+{
+	int is_read = head->whole > 0;
+
+	head->whole -= (size_t)is_read;
+	return is_read;
 }
 
 const char *head_refusal(const struct request_head *head)

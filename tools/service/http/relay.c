@@ -1,12 +1,10 @@
-/* What comes before libmicrohttpd: see relay.h. */
+/* TLS before HTTP: see relay.h. */
 #include "tools/service/http/relay.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tools/service/http/head.h"
 #include "tools/service/net/stream.h"
 
 enum { STALLED_MS = 30000 };
@@ -14,12 +12,11 @@ enum { STALLED_MS = 30000 };
 struct relay {
 	LIST_ENTRY(relay) next;
 	struct relays *relays;
-	struct stream outer;      /* the client's */
-	struct stream inner;      /* libmicrohttpd's, in clear */
-	struct request_head head; /* of what the client sends */
-	uv_timer_t stalled;       /* runs while bytes wait for the client */
-	int is_half;              /* the client sends no more */
-	int is_over;              /* it closes when all is written */
+	struct stream outer; /* the client's */
+	struct stream inner; /* libmicrohttpd's, in clear */
+	uv_timer_t stalled;  /* runs while bytes wait for the client */
+	int is_half;         /* the client sends no more */
+	int is_over;         /* it closes when all is written */
 	int is_closed;
 	int handles; /* not closed yet */
 };
@@ -96,35 +93,15 @@ static void settle(struct relay *relay)
 	stream_wait(inner, (stream_is_unsent(inner) ? UV_WRITABLE : 0) | (is_read ? UV_READABLE : 0));
 }
 
-/* Returns 0, or -1 without memory. What follows a head that is wrong is only read. */
-static int pass_request(struct relay *relay, size_t size)
-{
-	struct buffer *out = &relay->inner.out;
-	int was_wrong = relay->head.state == HEAD_WRONG;
-	size_t right = head_read(&relay->head, relay->relays->input, size);
-	const char *refusal = head_refusal(&relay->head);
-
-	if (buffer_append(out, relay->relays->input, right) != 0)
-		return -1;
-	if (was_wrong || relay->head.state != HEAD_WRONG)
-		return 0;
-	return buffer_append(out, refusal, strlen(refusal));
-}
-
-static int pass_answer(struct relay *relay, size_t size)
-{
-	return buffer_append(&relay->outer.out, relay->relays->input, size);
-}
-
 /* Pass on what has come from one side. Returns what stream_read did last. */
-static ssize_t pass(struct stream *from, int (*on)(struct relay *relay, size_t size))
+static ssize_t pass(struct stream *from, struct stream *to)
 {
 	struct relay *relay = from->owner;
 	ssize_t got;
 
 	do {
 		got = stream_read(from, relay->relays->input, RELAY_CHUNK);
-		if (got > 0 && on(relay, (size_t)got) != 0)
+		if (got > 0 && buffer_append(&to->out, relay->relays->input, (size_t)got) != 0)
 			got = STREAM_LOST;
 	} while (got > 0 && from->is_fed);
 	return got;
@@ -133,12 +110,11 @@ static ssize_t pass(struct stream *from, int (*on)(struct relay *relay, size_t s
 static void outer_came(struct stream *outer, int events)
 {
 	struct relay *relay = outer->owner;
-	ssize_t got = events & UV_READABLE ? pass(outer, pass_request) : 0;
+	ssize_t got = events & UV_READABLE ? pass(outer, &relay->inner) : 0;
 
 	if (got == STREAM_ENDED || got == STREAM_SHUT)
 		relay->is_half = 1;
-	relay->is_over |=
-	    got == STREAM_LOST || got == STREAM_BROKEN || (relay->is_half && outer->tls && !tls_is_ready(outer->tls));
+	relay->is_over |= got == STREAM_LOST || got == STREAM_BROKEN || (relay->is_half && !tls_is_ready(outer->tls));
 	settle(relay);
 }
 
@@ -146,7 +122,7 @@ static void inner_came(struct stream *inner, int events)
 {
 	struct relay *relay = inner->owner;
 
-	relay->is_over |= events & UV_READABLE && pass(inner, pass_answer) < 0;
+	relay->is_over |= events & UV_READABLE && pass(inner, &relay->outer) < 0;
 	settle(relay);
 }
 
@@ -164,7 +140,7 @@ static int open_end(struct relay *relay, struct stream *stream, int fd, void (*c
 }
 
 /* It has both descriptors, and closes them if it fails. */
-static int set_up(struct relay *relay, int outer, int inner, int is_tls)
+static int set_up(struct relay *relay, int outer, int inner)
 {
 	struct relays *relays = relay->relays;
 	int is_bad;
@@ -175,13 +151,13 @@ static int set_up(struct relay *relay, int outer, int inner, int is_tls)
 	LIST_INSERT_HEAD(&relays->all, relay, next);
 	is_bad = open_end(relay, &relay->outer, outer, outer_came) != 0;
 	is_bad |= open_end(relay, &relay->inner, inner, inner_came) != 0;
-	if (!is_bad && (!is_tls || stream_secure(&relay->outer, relays->certificate, relays->shakes) == 0))
+	if (!is_bad && stream_secure(&relay->outer, relays->certificate, relays->shakes) == 0)
 		return 0;
 	relay_close(relay);
 	return -1;
 }
 
-int relay_begin(struct relays *relays, int fd, int is_tls)
+int relay_begin(struct relays *relays, int fd)
 {
 	struct relay *relay = calloc(1, sizeof *relay);
 	int ends[2];
@@ -192,7 +168,7 @@ int relay_begin(struct relays *relays, int fd, int is_tls)
 		return -1;
 	}
 	relay->relays = relays;
-	if (set_up(relay, fd, ends[0], is_tls) != 0) {
+	if (set_up(relay, fd, ends[0]) != 0) {
 		(void)close(ends[1]);
 		return -1;
 	}

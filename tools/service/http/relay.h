@@ -2,11 +2,10 @@
 #define TOOLS_SERVICE_HTTP_RELAY_H
 
 /*
- * What comes before libmicrohttpd: TLS, and a look at the heads of requests (head.h). libmicrohttpd gets one end of a socket
- * pair in place of the client's socket, and a relay deciphers and enciphers between the two, so that there is one TLS with one
- * certificate in the server:
+ * TLS before HTTP. libmicrohttpd gets one end of a socket pair in place of the client's socket, and a relay deciphers and
+ * enciphers between the two, so that there is one TLS with one certificate in the server:
  *
- *     client <- TLS or not -> outer [ relay ] inner <- socket pair -> libmicrohttpd
+ *     client <- TLS -> outer [ relay ] inner <- socket pair -> libmicrohttpd
  *
  * While bytes wait on one side, none are read from the other. A client that takes none of them for STALLED_MS is gone:
  * libmicrohttpd may have closed its end long ago, which is only seen by reading there.
@@ -26,16 +25,16 @@ enum { RELAY_CHUNK = 16384, RELAY_FILES = 3 /* that a connection takes */ };
 struct relays {
 	LIST_HEAD(, relay) all;
 	uv_loop_t *loop;
-	struct shakes *shakes; /* with TLS: of the loop */
+	struct shakes *shakes; /* of the loop */
 	struct certificate *certificate;
 	char input[RELAY_CHUNK]; /* what any side has just sent */
 };
 
 /*
- * A client has come, with TLS or without. Return the descriptor of what it says in clear, or -1; either way `fd` is taken. Whoever closes
+ * A client with TLS has come. Return the descriptor of what it says in clear, or -1; either way `fd` is taken. Whoever closes
  * that descriptor ends the connection.
  */
-int relay_begin(struct relays *relays, int fd, int is_tls);
+int relay_begin(struct relays *relays, int fd);
 
 /* Close all; the loop goes on until it has let go of them, and the struct is not used any more. */
 void relay_stop(struct relays *relays);

@@ -19,7 +19,7 @@ void visitors_end(struct visitors *visitors)
 	free(visitors->by_fd);
 }
 
-static struct visitor *find(const struct visitors *visitors, int fd)
+struct visitor *visitors_find(const struct visitors *visitors, int fd)
 {
 	return fd >= 0 && fd < visitors->fd_room ? visitors->by_fd[fd] : NULL;
 }
@@ -131,7 +131,7 @@ int visitors_enter(struct visitors *visitors, int fd, const struct sockaddr *add
 
 void visitors_note(struct visitors *visitors, int fd, int is_answered, uint64_t now)
 {
-	struct visitor *visitor = find(visitors, fd);
+	struct visitor *visitor = visitors_find(visitors, fd);
 
 	if (!visitor || visitor->list == &visitors->leaving)
 		return;
@@ -142,7 +142,7 @@ void visitors_note(struct visitors *visitors, int fd, int is_answered, uint64_t 
 
 void visitors_owe(struct visitors *visitors, int fd, size_t bytes)
 {
-	struct visitor *visitor = find(visitors, fd);
+	struct visitor *visitor = visitors_find(visitors, fd);
 
 	if (visitor)
 		visitor->owed = bytes;
@@ -150,7 +150,7 @@ void visitors_owe(struct visitors *visitors, int fd, size_t bytes)
 
 int visitors_is_leaving(const struct visitors *visitors, int fd)
 {
-	const struct visitor *visitor = find(visitors, fd);
+	const struct visitor *visitor = visitors_find(visitors, fd);
 
 	return visitor && visitor->list == &visitors->leaving;
 }
@@ -194,7 +194,7 @@ void visitors_end_worst(struct visitors *visitors)
 
 void visitors_leave(struct visitors *visitors, int fd)
 {
-	struct visitor *visitor = find(visitors, fd);
+	struct visitor *visitor = visitors_find(visitors, fd);
 
 	if (!visitor)
 		return;

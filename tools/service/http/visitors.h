@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/address.h"
+#include "tools/service/http/head.h"
 
 enum { VISITORS_MAX = 1024, REQUEST_MS = 5000, ANSWER_MS = 30000, IDLE_MS = 60000 };
 
@@ -35,6 +36,8 @@ struct visitor {
 	uint64_t since; /* ms: when it came, or its last request was complete, or was answered */
 	size_t owed;    /* bytes of an answer that it may not have read yet */
 	struct address_key from;
+	struct request_head head; /* of what it sends */
+	const char *refusal;      /* of its head: what libmicrohttpd has still to get. NULL: it was right so far */
 };
 
 struct visitors {
@@ -57,6 +60,9 @@ void visitors_end(struct visitors *visitors);
 
 /* Note who comes, and let another leave if all places are taken. Returns 0, or -1 without memory. */
 int visitors_enter(struct visitors *visitors, int fd, const struct sockaddr *address, uint64_t now);
+
+/* Return the one with this descriptor, or NULL. */
+struct visitor *visitors_find(const struct visitors *visitors, int fd);
 
 /* A request of it is complete (1), or answered (0). */
 void visitors_note(struct visitors *visitors, int fd, int is_answered, uint64_t now);

@@ -10,8 +10,10 @@
 #include "tools/common/message.h"
 #include "tools/service/http/framing.h"
 #include "tools/service/http/gate.h"
+#include "tools/service/http/recv.h"
 #include "tools/service/http/relay.h"
 #include "tools/service/http/reply.h"
+#include "tools/service/net/address.h"
 
 /*
  * Clients that leave keep their connections for a moment. An accepted client can then send its request before enough
@@ -29,7 +31,7 @@ struct web {
 	uv_loop_t *loop;
 	struct MHD_Daemon *daemon;
 	struct visitors visitors;
-	struct relays relays; /* of all connections */
+	struct relays relays; /* of connections that have TLS */
 	uv_poll_t poll;
 	uv_timer_t timer; /* a slow client has to leave */
 	uv_idle_t again;  /* it has more to do at once */
@@ -64,6 +66,13 @@ static int is_answered_at_once(const struct web_config *config, const char *path
 	       (strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0);
 }
 
+static int was_looked_at(const struct web *web, struct MHD_Connection *client)
+{
+	struct visitor *visitor = visitors_find(&web->visitors, reply_descriptor(client));
+
+	return visitor && head_take(&visitor->head);
+}
+
 static enum MHD_Result web_serve(void *context, struct MHD_Connection *client, const char *path, const char *method,
     const char *version, const char *data, size_t *size, void **state)
 {
@@ -82,6 +91,8 @@ static enum MHD_Result web_serve(void *context, struct MHD_Connection *client, c
 		return MHD_YES;
 	}
 	wrong = framing_read(client, version, &path, &host, room);
+	if (!visit && !was_looked_at(web, client))
+		wrong = "nobody has looked at this head: HTTP is not for this libmicrohttpd\n";
 	if (!wrong && !visit && is_answered_at_once(config, path, method)) {
 		*state = &deferred;
 		return MHD_YES;
@@ -150,9 +161,14 @@ struct visitors *web_visitors(struct web *web)
 	return &web->visitors;
 }
 
+static unsigned files_each(const struct web *web)
+{
+	return address_is_tls(web->config.where) ? RELAY_FILES : 1;
+}
+
 unsigned web_files(const struct web *web)
 {
-	return web->visitors.places * RELAY_FILES;
+	return web->visitors.places * files_each(web);
 }
 
 /* ---- In the loop */
@@ -193,7 +209,9 @@ static void web_run(struct web *web)
 
 	uv_update_time(web->loop);
 	slow = visitors_sweep(&web->visitors, uv_now(web->loop));
+	recv_look_at(&web->visitors);
 	(void)MHD_run(web->daemon);
+	recv_look_at(NULL);
 	if (MHD_get_timeout(web->daemon, &wait) != MHD_YES)
 		wait = UINT64_MAX;
 	if (wait == 0) {
@@ -220,7 +238,8 @@ static void web_came(void *context, int fd, const struct sockaddr *peer, int is_
 {
 	struct web *web = context;
 
-	fd = relay_begin(&web->relays, fd, is_tls);
+	if (is_tls)
+		fd = relay_begin(&web->relays, fd);
 	if (fd >= 0)
 		web_enter(web, fd, peer);
 	/* Others may come with it. */
@@ -242,12 +261,12 @@ static struct MHD_Daemon *daemon_start(struct web *web)
 	return daemon;
 }
 
-static unsigned count_places(void)
+static unsigned count_places(const struct web *web)
 {
 	struct rlimit files = {0, 0};
 
 	(void)getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur /= PART * RELAY_FILES;
+	files.rlim_cur /= PART * files_each(web);
 	if (files.rlim_cur >= VISITORS_MAX)
 		return VISITORS_MAX;
 	return files.rlim_cur > PLACES_MIN ? (unsigned)files.rlim_cur : PLACES_MIN;
@@ -278,7 +297,7 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config)
 	web->config = *config;
 	web->loop = loop;
 	web->relays = (struct relays){.loop = loop, .shakes = config->shakes, .certificate = config->certificate};
-	visitors_begin(&web->visitors, count_places());
+	visitors_begin(&web->visitors, count_places(web));
 	web->daemon = daemon_start(web);
 	if (!web->daemon) {
 		free(web);
@@ -290,7 +309,7 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config)
 	web->config.listen.where = &web->config.where;
 	web->config.listen.count = 1;
 	web->config.listen.is_http = 1;
-	web->config.listen.each = RELAY_FILES;
+	web->config.listen.each = files_each(web);
 	web->config.listen.came = web_came;
 	web->config.listen.context = web;
 	return listen_start(config->listening, loop, &web->config.listen) == 0 ? web : NULL;

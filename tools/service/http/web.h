@@ -5,7 +5,7 @@
  * HTTP in a server's own loop, by libmicrohttpd. This part lets visitors in and out (visitors.h). The server decides
  * what a request gets:
  *
- *     listener -> relay: TLS, heads -> visitors -> libmicrohttpd -> Host -> begin -> visit: go_on ... end
+ *     listener -> [ relay: TLS ] -> visitors -> libmicrohttpd -> Host -> begin -> visit: go_on ... end
  *
  * All calls are made in the loop's thread.
  */

@@ -89,6 +89,19 @@ class Descriptors(Case):
                 equal(server.get("/livez")[0], 200)
                 self.leave(server, idle)
 
+    def test_a_client_in_clear_takes_one(self):
+        for kind in (Server, Sessiond):
+            with kind("--http", "127.0.0.1:0") as server:
+                equal(server.get("/livez")[0], 200)
+                http = int(re.search(r"serving http://127\.0\.0\.1:(\d+)/", server.said)[1])
+                with contextlib.ExitStack() as stack:
+                    clients = [stack.enter_context(socket.create_connection(("127.0.0.1", http), PATIENCE)) for _ in range(10)]
+                    for client in clients:
+                        client.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                        check(client.recv(65536).startswith(b"HTTP/1.1 200"), "it is served")
+                    files = open_files(server)
+                until(lambda f=files, s=server: open_files(s) == f - len(clients), "each has had one")
+
     def test_a_limit_that_lets_nobody_in(self):
         for program in "weekwheeld", "weekwheel-sessiond":
             more = ["--data", program] + (["--threads", "2"] if program == "weekwheel-sessiond" else [])
