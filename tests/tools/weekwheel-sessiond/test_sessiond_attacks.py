@@ -120,7 +120,7 @@ class Refusals(Case):
             answers = [client.answer() for _ in range(5)]
             parts = answers[-1].split(b"\r\n")
             equal(parts[:3], [b"*3", b"*1", b"$1"])
-            matches("^-ERR KEYS and SCAN look at too many keys", answers[-1].decode())
+            matches("^-ERR this looks at too many keys or channels", answers[-1].decode())
             equal(client.ask("SCAN", 0, "COUNT", 1000000)[:10], b"*2\r\n$1\r\n0\r\n"[:10])
 
     def test_patterns_of_a_transaction_are_bounded(self):
@@ -133,7 +133,7 @@ class Refusals(Case):
             scan = encoded("SCAN", 0, "COUNT", 2000, "MATCH", "a?" * 2000)
             client.send(b"MULTI\r\n" + scan * 20 + b"EXEC\r\n")
             answer = [client.answer() for _ in range(22)][-1].decode()
-            matches("-ERR KEYS and SCAN look at too many keys", answer)
+            matches("-ERR this looks at too many keys or channels", answer)
             check(1 <= answer.count("-ERR") < 20, answer[:1000])
             # The next transaction begins anew, and outside of one there is no bound.
             client.send(b"MULTI\r\n" + scan + b"EXEC\r\n")
@@ -148,7 +148,51 @@ class Refusals(Case):
             answer = [client.answer() for _ in range(1003)][-1].decode()
             # They have looked at all keys that the transaction may look at.
             equal(answer.count(f"keys={KEYS}"), 1000)
-            matches("-ERR KEYS and SCAN look at too many keys", answer)
+            matches("-ERR this looks at too many keys or channels", answer)
+
+    def test_random_keys_of_a_transaction_are_bounded(self):
+        """Each looks at some keys, and at many places where a table had more keys once."""
+        with Sessiond() as server, server.client() as client:
+            fill(client)
+            for first in range(0, KEYS - 10, 10000):
+                exec_random = b"MULTI\r\n" + b"RANDOMKEY\r\n" * 20000 + b"EXEC\r\n"
+                client.send(exec_random)
+                answer = [client.answer() for _ in range(20002)][-1]
+                check(1 <= answer.count(b"$") < 20000, answer.count(b"$"))
+                equal(answer.count(b"$") + answer.count(b"-ERR this looks at too many keys"), 20000)
+                keys = [f"key:{number}" for number in range(first, min(first + 10000, KEYS - 10))]
+                equal(client.ask("DEL", *keys), b":%d\r\n" % len(keys))
+            check(client.ask("RANDOMKEY").startswith(b"$"), "outside of one there is no bound")
+
+    def test_messages_of_a_transaction_are_bounded(self):
+        pattern = "a?" * 2000
+        with Sessiond("--max-patterns", "1000") as server, server.client() as client, server.client() as listener:
+            for number in range(100):
+                listener.ask("PSUBSCRIBE", pattern + str(number))
+                listener.ask("SUBSCRIBE", "a" * 4000 + str(number))
+            for words in (("PUBLISH", "a" * 4000, "x"), ("PUBSUB", "CHANNELS", pattern)):
+                client.send(b"MULTI\r\n" + encoded(*words) * 200 + b"EXEC\r\n")
+                answer = [client.answer() for _ in range(202)][-1]
+                refused = answer.count(b"-ERR this looks at too many keys or channels")
+                check(1 <= refused < 200, (words, refused))
+                client.send(b"MULTI\r\n" + encoded(*words) + b"EXEC\r\n")
+                check(b"-ERR" not in [client.answer() for _ in range(3)][-1], "one of them")
+
+    def test_names_of_a_command_are_bounded(self):
+        names = [f"key:{number}" for number in range(200001)]
+        pairs = [word for name in names for word in (name, "v")]
+        with Sessiond() as server, server.client() as client:
+            for words in (("MSET", *pairs), ("MSETNX", *pairs), *((word, *names) for word in ("MGET", "DEL", "UNLINK", "EXISTS", "TOUCH")),
+                          ("SUBSCRIBE", *names), ("PUBSUB", "NUMSUB", *names)):
+                matches("^-ERR more than 200000 keys or channels in a command", client.ask(*words).decode())
+            equal(client.ask("DBSIZE"), b":0\r\n")
+            equal(client.ask("MSET", *pairs[2:]), b"+OK\r\n")
+            equal(client.ask("DEL", *names[1:]), b":200000\r\n")
+            for words, count in ((("SET", "a", "b"), 200001), (("PING",), 200001), (("MSET", *pairs[2:]), 2), (("DEL", *names[:150000]), 2)):
+                client.send(b"MULTI\r\n" + encoded(*words) * count + b"EXEC\r\n")
+                answers = [client.answer() for _ in range(count + 2)]
+                matches("^-EXECABORT .* more than 200000 commands, keys and channels", answers[-1].decode())
+            equal(client.ask("DBSIZE"), b":0\r\n")
 
     def test_a_transaction_does_not_delete_very_many_keys(self):
         with Sessiond() as server, server.client() as client:

@@ -52,6 +52,9 @@ static inline int command_adds(const struct command_entry *command)
 	return (command->flags & (COMMAND_WRITE | COMMAND_DELETES)) == COMMAND_WRITE;
 }
 
+/* Return how many keys, channels and patterns these arguments are. */
+size_t command_names(const struct command_entry *command, size_t count);
+
 /* Find a command by its name in any case; NULL: there is none. */
 const struct command_entry *command_find(const struct resp_arg *name);
 const struct command_entry *command_at(size_t number); /* NULL: beyond the last */

@@ -66,6 +66,7 @@ static void publish(const char *word, unsigned database, struct pubsub_text name
 	char room[256];
 	size_t size = strlen(word) + 16 + name.size;
 	char *channel = size <= sizeof room ? room : malloc(size);
+	size_t steps = 0;
 	char *at;
 
 	_Static_assert(DATA_DATABASES_MAX <= 100, "two digits are enough");
@@ -79,7 +80,7 @@ static void publish(const char *word, unsigned database, struct pubsub_text name
 	*at++ = (char)('0' + database % 10);
 	at = put(at, "__:", 3);
 	at = put(at, name.data, name.size);
-	(void)pubsub_publish(PUBSUB_CHANNEL, (struct pubsub_text){channel, (size_t)(at - channel)}, message);
+	(void)pubsub_publish(PUBSUB_CHANNEL, (struct pubsub_text){channel, (size_t)(at - channel)}, message, &steps);
 	if (channel != room)
 		free(channel);
 }

@@ -9,9 +9,6 @@
 
 /* The number of entries that SCAN looks at without COUNT, and of the steps that it takes for them. */
 enum { SCAN_COUNT = 10, SCAN_STEPS = 64 };
-/* The steps that all patterns of a transaction may take: so much as a short one for each key that it may look at, and more. */
-enum { EXEC_STEPS = 32 << 20 };
-#define TOO_MUCH "ERR KEYS and SCAN look at too many keys for a transaction: use them outside of MULTI"
 /* Room before the keys for the head of the answer. */
 enum { HEAD = 64 };
 
@@ -49,16 +46,10 @@ static int list_key(const void *key, size_t length, const struct ww_session_foun
 	return 0;
 }
 
-/* A transaction cannot be divided, and all others wait for it. */
-static int is_too_much(const struct key_list *listing)
-{
-	return listing->walk.conn->is_in_exec && listing->walk.conn->exec_steps > EXEC_STEPS;
-}
-
 static int is_over(const struct key_list *listing)
 {
 	return listing->cursor == 0 || listing->room == 0 || listing->steps == 0 || listing->failed ||
-	       is_too_much(listing);
+	       request_took_long(listing->walk.conn);
 }
 
 static void take_piece(struct key_list *listing)
@@ -104,8 +95,8 @@ static void answer(struct key_list *listing)
 	listing->failed |= add_head(listing, &head);
 	if (listing->failed) {
 		conn_fail(conn);
-	} else if (is_too_much(listing)) {
-		reply_error(conn, "%s", TOO_MUCH);
+	} else if (request_took_long(conn)) {
+		request_refuse_long(conn);
 	} else if (!reply_is_silent(conn)) {
 		buffer_drop(&conn->aside, HEAD - head.size);
 		memcpy(conn->aside.data, head.data, head.size);
@@ -160,21 +151,6 @@ static void begin(struct key_list *listing)
 
 /* ---- Commands */
 
-/* Return 1 if it may look at so many keys. Otherwise it was answered. */
-static int may_look(struct request *request, size_t keys)
-{
-	struct conn *conn = request->conn;
-
-	if (!conn->is_in_exec)
-		return 1;
-	if (keys > conn->exec_looks) {
-		reply_error(conn, "%s", TOO_MUCH);
-		return 0;
-	}
-	conn->exec_looks -= keys;
-	return 1;
-}
-
 void command_keys(struct request *request)
 {
 	struct key_list listing = {
@@ -184,7 +160,7 @@ void command_keys(struct request *request)
 	listing.pattern = request->arg[1];
 	if (request_waits(request->conn))
 		return;
-	if (may_look(request, data_count(request->data, request->conn->database)))
+	if (request_may_look(request->conn, data_count(request->data, request->conn->database)))
 		begin(&listing);
 }
 
@@ -257,6 +233,6 @@ void command_scan(struct request *request)
 		listing.session = NULL;
 	/* Many places without a key are passed at most. */
 	listing.steps = SCAN_STEPS + listing.room / SCAN_COUNT;
-	if (may_look(request, listing.room))
+	if (request_may_look(request->conn, listing.room))
 		begin(&listing);
 }

@@ -72,6 +72,15 @@ void command_stripes(
 		data_stripes_add(stripes, arg[i].data, arg[i].size);
 }
 
+size_t command_names(const struct command_entry *command, size_t count)
+{
+	size_t last = command->last < 0 ? count + (size_t)(ptrdiff_t)command->last : (size_t)command->last;
+
+	if (command->first == 0)
+		return strcmp(command->group, "pubsub") == 0 ? count - 1 : 0;
+	return last < (size_t)command->first ? 0 : (last - (size_t)command->first) / (size_t)command->step + 1;
+}
+
 int command_has_arity(int arity, size_t count)
 {
 	return arity > 0 ? count == (size_t)arity : count >= (size_t)-arity;

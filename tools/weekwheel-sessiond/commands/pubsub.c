@@ -14,6 +14,8 @@
 
 /* The number of subscriptions that end at a time. */
 enum { PIECE = 1000 };
+/* What a message takes for each that gets it, in steps of patterns. */
+enum { TOLD_STEPS = 100 };
 
 /* A channel or pattern with subscribers. */
 struct channel {
@@ -120,7 +122,7 @@ static size_t tell(const struct channel *channel, struct pubsub_text name, struc
 	return channel->count;
 }
 
-size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message)
+size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message, size_t *steps)
 {
 	struct channel *channel;
 	size_t told = 0;
@@ -133,9 +135,10 @@ size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text name, struct pub
 		told += tell(channel, name, message);
 	if (kind == PUBSUB_CHANNEL)
 		for (channel = channels[PUBSUB_PATTERN]; channel; channel = channel->hh.next)
-			if (glob_matches(channel->name, channel->length, name.data, name.size))
+			if (glob_matches_count(channel->name, channel->length, name.data, name.size, steps))
 				told += tell(channel, name, message);
 	pthread_rwlock_unlock(&lock);
+	*steps += told * TOLD_STEPS;
 	return told;
 }
 
@@ -373,7 +376,8 @@ static void publish(struct request *request, enum pubsub_kind kind)
 	struct pubsub_text name = {request->arg[1].data, request->arg[1].size};
 	struct pubsub_text message = {request->arg[2].data, request->arg[2].size};
 
-	reply_integer(request->conn, (int64_t)pubsub_publish(kind, name, message));
+	if (request_may_look(request->conn, 0))
+		reply_integer(request->conn, (int64_t)pubsub_publish(kind, name, message, &request->conn->exec_steps));
 }
 
 void command_publish(struct request *request)
@@ -424,11 +428,25 @@ static void leave_channels(struct key_walk *pointer)
 
 static void note_channel(struct channel_walk *walk, const struct channel *channel)
 {
-	if (channel->count == 0 ||
-	    (walk->has_pattern && !glob_matches(walk->pattern, walk->size, channel->name, channel->length)))
+	if (channel->count == 0 || (walk->has_pattern && !glob_matches_count(walk->pattern, walk->size, channel->name,
+	                                                     channel->length, &walk->walk.conn->exec_steps)))
 		return;
 	walk->failed |= reply_add_bulk(&walk->walk.conn->aside, channel->name, channel->length);
 	walk->count++;
+}
+
+static void answer_channels(const struct channel_walk *walk)
+{
+	struct conn *conn = walk->walk.conn;
+
+	if (walk->failed)
+		conn_fail(conn);
+	if (request_took_long(conn)) {
+		request_refuse_long(conn);
+		return;
+	}
+	reply_array(conn, walk->count);
+	reply_bytes(conn, conn->aside.data, conn->aside.size);
 }
 
 static int take_channels(struct key_walk *pointer)
@@ -439,21 +457,28 @@ static int take_channels(struct key_walk *pointer)
 	struct channel *channel;
 
 	pthread_rwlock_wrlock(&lock);
-	for (channel = walk->at; channel && !walk->failed; channel = channel->hh.next) {
+	for (channel = walk->at; channel && !walk->failed && !request_took_long(conn); channel = channel->hh.next) {
 		if (!conn->is_in_exec && uv_hrtime() >= end)
 			break;
 		note_channel(walk, channel);
 	}
 	go_to(walk, channel);
 	pthread_rwlock_unlock(&lock);
-	if (channel && !walk->failed)
+	if (channel && !walk->failed && !request_took_long(conn))
 		return 0;
-	if (walk->failed)
-		conn_fail(conn);
-	reply_array(conn, walk->count);
-	reply_bytes(conn, conn->aside.data, conn->aside.size);
+	answer_channels(walk);
 	buffer_free(&conn->aside);
 	return 1;
+}
+
+static size_t count_channels(enum pubsub_kind kind)
+{
+	size_t count;
+
+	pthread_rwlock_rdlock(&lock);
+	count = HASH_COUNT(channels[kind]);
+	pthread_rwlock_unlock(&lock);
+	return count;
 }
 
 static void reply_channels(struct request *request, enum pubsub_kind kind)
@@ -467,6 +492,8 @@ static void reply_channels(struct request *request, enum pubsub_kind kind)
 		    (int)request->arg[1].size, request->arg[1].data);
 		return;
 	}
+	if (!request_may_look(request->conn, count_channels(kind)))
+		return;
 	walk = malloc(sizeof *walk + (pattern ? pattern->size : 0));
 	if (!walk) {
 		(void)request_failed(request, WW_ENOMEM);

@@ -16,8 +16,8 @@ struct pubsub_text {
 	size_t size;
 };
 
-/* Return how many clients get the message. */
-size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text channel, struct pubsub_text message);
+/* Return how many clients get the message. Adds to *steps what it took, as glob_matches_count does. */
+size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text channel, struct pubsub_text message, size_t *steps);
 /* Return 0 if nobody has subscribed to anything. */
 int pubsub_has_listeners(void);
 /* Forget subscriptions of the client. Returns 1 if it has more. */

@@ -41,6 +41,31 @@ int request_waits(struct conn *conn)
 	return conn->is_again;
 }
 
+/* So much as a short pattern takes for each key that a transaction may look at, and more. */
+enum { EXEC_STEPS = 32 << 20 };
+
+int request_took_long(const struct conn *conn)
+{
+	return conn->is_in_exec && conn->exec_steps > EXEC_STEPS;
+}
+
+void request_refuse_long(struct conn *conn)
+{
+	reply_error(conn, "ERR this looks at too many keys or channels for a transaction: use it outside of MULTI");
+}
+
+int request_may_look(struct conn *conn, size_t looks)
+{
+	if (!conn->is_in_exec)
+		return 1;
+	if (looks > conn->exec_looks || request_took_long(conn)) {
+		request_refuse_long(conn);
+		return 0;
+	}
+	conn->exec_looks -= looks;
+	return 1;
+}
+
 void request_call(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
 	struct request request = {conn, conn->loop->server->data, arg, count};

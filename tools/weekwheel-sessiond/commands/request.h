@@ -35,6 +35,18 @@ enum {
 	REQUEST_MANY = 16      /* arguments that do */
 };
 
+/* How many keys, channels and patterns a command may name, and a transaction with its commands. Others wait for them. */
+enum { REQUEST_NAMES = 200000 };
+
+/*
+ * Others wait for a transaction, so its walks through keys and channels are bounded. Return 1 if this one may look at so
+ * many more, and 0 after an answer: it may not, or patterns have taken too long already.
+ */
+int request_may_look(struct conn *conn, size_t looks);
+/* Whether patterns, and messages to subscribers, have taken too many of the transaction's steps. */
+int request_took_long(const struct conn *conn);
+void request_refuse_long(struct conn *conn);
+
 /* Return 1 if what may take long waits for another turn: then this command is carried out again, from its beginning. */
 int request_waits(struct conn *conn);
 

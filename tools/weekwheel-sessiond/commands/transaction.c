@@ -13,8 +13,6 @@
 enum { LOOKED_AT = 16 };
 /* All keys at which the walks of a transaction may look: it cannot be divided, and all others wait for it. */
 enum { EXEC_LOOKS = 65536 };
-/* And keys that it may delete by FLUSHALL and FLUSHDB. */
-enum { EXEC_FLUSHED = 200000 };
 
 /* A command with copies of its arguments, whose bytes follow. Until EXEC each has their place in the block for its data. */
 struct queued_command {
@@ -27,6 +25,7 @@ struct queued_command {
 /* The commands are one after the other in the client's `queued`. */
 struct command_queue {
 	size_t count;
+	size_t names;   /* of all commands; one without any counts, too */
 	unsigned flags; /* of all commands */
 	int adds;       /* one of them writes what needs room */
 	int is_spoilt;
@@ -91,6 +90,7 @@ void transaction_queue(struct conn *conn, const struct command_entry *command, c
 		queue->is_spoilt = 1;
 	} else {
 		queue->count++;
+		queue->names += command_names(command, count) + !command_names(command, count);
 		queue->flags |= command->flags;
 		queue->adds |= command_adds(command);
 	}
@@ -284,8 +284,10 @@ static const char *find_obstacle(const struct request *request)
 {
 	unsigned flags = request->conn->queue->flags;
 
+	if (request->conn->queue->names > REQUEST_NAMES)
+		return "more than 200000 commands, keys and channels: use several transactions";
 	/* Only these two take all stripes. */
-	if (flags & COMMAND_ALL && count_flushed(request) > EXEC_FLUSHED)
+	if (flags & COMMAND_ALL && count_flushed(request) > REQUEST_NAMES)
 		return "FLUSHALL and FLUSHDB delete too many keys for a transaction: use them outside of MULTI";
 	/* The journal may have become full since they were queued. */
 	return flags & COMMAND_WRITE ? data_refuses(request->data, !request->conn->queue->adds) : NULL;
