@@ -389,3 +389,25 @@ int ww_replay_settle(const struct replay *replay)
 	}
 	return error;
 }
+
+/* The zeros at its end stay: a file that is too short would be damaged. */
+static int give_back(int fd, const struct replay_file *file)
+{
+	size_t end = file->size;
+
+	while (end > 0 && file->bytes[end - 1] == 0)
+		end--;
+	if (end < file->size)
+		(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)end, (off_t)(file->size - end));
+	return WW_OK;
+}
+
+void ww_replay_give_back(const struct replay *replay)
+{
+	struct replay_file file;
+
+	for (uint64_t number = replay->last; number > replay->cut; number--) {
+		(void)open_file(replay, number, &file, O_RDWR, give_back);
+		free(file.bytes);
+	}
+}

@@ -49,4 +49,10 @@ int ww_replay(struct replay *replay);
  */
 int ww_replay_settle(const struct replay *replay);
 
+/*
+ * A disk is full: give back the room behind the last records of the files above `cut`, up to `last`, which was taken in advance. A server
+ * that is killed leaves a mebibyte. They read as before, and nobody may write to them any more. If it fails nothing has changed.
+ */
+void ww_replay_give_back(const struct replay *replay);
+
 #endif

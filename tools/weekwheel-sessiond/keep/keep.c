@@ -11,6 +11,7 @@
 
 #include "lib/base/boot.h"
 #include "lib/base/time.h"
+#include "lib/journal/replay.h"
 #include "tools/common/message.h"
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/keep/keep_internal.h"
@@ -262,6 +263,15 @@ static void end_threads(struct keep *keep, int is_one)
 		pthread_join(keep->painter, NULL);
 }
 
+/* The servers before took room in advance, in files that nobody writes to any more: so there is some for what is deleted. */
+static void give_back_room(const struct keep *keep)
+{
+	const struct replay replay = {
+	    .folder = keep->path, .cut = keep->read_from, .last = keep->read_from + (uint64_t)keep->found};
+
+	ww_replay_give_back(&replay);
+}
+
 /* Returns 0, or -1 after a message. */
 static int begin(struct keep *keep)
 {
@@ -269,8 +279,12 @@ static int begin(struct keep *keep)
 
 	/* A server that was killed may have left an image that is none, and takes room. */
 	(void)unlinkat(keep->folder, "sessions.new", 0);
-	/* Without room the sessions can be read, and the thread looks for it. */
 	keep_log_room(keep);
+	if (keep->is_full == WW_EFULL) {
+		give_back_room(keep);
+		keep_log_room(keep);
+	}
+	/* Without room the sessions can be read, and the thread looks for it. */
 	error = keep->is_full;
 	if (error && error != WW_EFULL)
 		return message_error("--data %s: the journal cannot be written: %s", keep->path, ww_strerror(error));

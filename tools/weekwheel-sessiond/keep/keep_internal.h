@@ -41,7 +41,8 @@ struct keep {
 	struct journal_fault fault;
 	struct journal journal; /* appended to under `writing` */
 	int is_open;            /* the journal */
-	int found;              /* files of it, at the start */
+	uint64_t read_from;     /* the files above this number were read at the start */
+	int found;              /* so many */
 
 	pthread_mutex_t noting; /* of the next three */
 	struct buffer pending;  /* entries that are not in the journal */

@@ -199,6 +199,7 @@ static int replay_journal(struct load *load)
 		error = ww_replay_settle(&replay);
 	if (error)
 		return error;
+	load->keep->read_from = load->cut;
 	load->keep->found = (int)(replay.last - load->cut);
 	ww_journal_open(&load->keep->journal, load->keep->path, &load->keep->fault, replay.last, replay.record);
 	load->keep->journal.kind = JOURNAL_SESSIONS;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond --data: sessions over a restart, a crash, and with a damaged file."""
 # tier: check, threads
+import contextlib
 import errno
 import os
 import re
@@ -486,6 +487,43 @@ class Keep(Case):
                 matches("there is room for the journal in data again", server.said)
         with Sessiond("--data", "data") as server:
             equal(size_of(server), 2)
+
+    def test_what_is_deleted_makes_room_after_a_start_on_a_full_disk(self):
+        """The server before had room in advance, and gave none of it back."""
+        os.mkdir("disk")
+        if not shutil.which("mount") or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32M", "none", "disk"], check=False,
+                                                       capture_output=True).returncode:
+            self.skipTest("no small disk can be mounted")
+        self.addCleanup(subprocess.run, ["umount", "-l", os.path.abspath("disk")], check=False)
+        for end in (signal.SIGKILL, signal.SIGTERM):
+            shutil.rmtree("disk/data", ignore_errors=True)
+            with Sessiond("--data", "disk/data") as server, server.client() as a:
+                for number in range(3000):
+                    a.ask("SET", "k%d" % number, "v" * 1000)
+                equal(a.ask("SAVE"), OK)
+                equal(a.ask("SET", "later", "x"), OK)
+                with open("disk/other", "wb", 0) as other, contextlib.suppress(OSError):
+                    while True:
+                        other.write(bytes(1 << 16))
+                server.stop(end)
+            with open("disk/more", "wb", 0) as other, contextlib.suppress(OSError):
+                while other.write(bytes(4096)):
+                    pass
+            with Sessiond("--data", "disk/data") as server, server.client() as a:
+                matches("the journal in disk/data cannot grow", server.said)
+                equal(a.ask("GET", "later"), b"$1\r\nx\r\n")
+                matches("^-MISCONF The disk has no room", a.ask("SET", "b", "2").decode())
+                equal(a.ask("DEL", "k1", "k2"), b":2\r\n")
+                server.stop(signal.SIGKILL)
+            with Sessiond("--data", "disk/data") as server, server.client() as a:
+                equal(a.ask("DBSIZE"), b":2999\r\n")
+                equal(a.ask("FLUSHALL"), OK)
+                until(lambda a=a: a.ask("SET", "b", "2") == OK, "an image without them makes room")
+                server.stop(signal.SIGKILL)
+            os.unlink("disk/more")
+            os.unlink("disk/other")
+            with Sessiond("--data", "disk/data") as server:
+                equal(size_of(server), 1)
 
     def test_many_kills_do_not_leave_a_file_each(self):
         journals = lambda: len([name for name in os.listdir("data") if name.startswith("journal.")])
