@@ -191,8 +191,8 @@ WW_API int ww_jobs_redis_check_url(const char *url, const char **why);
  * Open a store in Redis, start its worker, and store it in *jobs. Make the store if there is none. The call copies
  * config and what it points to, except the allocator and the context, which must outlive the store. An existing store
  * keeps its `shards` and `slice`. ww_jobs_close ends it: the worker gives up its place, and leases go on.
- * Errors: WW_EINVAL: a member is out of range, Redis has no database of the url's number, or the url's hosts are not a
- * cluster; `report` then says so. WW_EVERSION: made by a later version. WW_EIO: no server answers. WW_EDENIED,
+ * Errors: WW_EINVAL: a member is out of range, Redis has no database of the url's number, the url's hosts are not a
+ * cluster, or one of its files cannot be used; `report` then says so. WW_EVERSION: made by a later version. WW_EIO: no server answers. WW_EDENIED,
  * WW_EAGAIN, WW_ECORRUPT, WW_EFULL: as above. WW_ENOTFOUND: WW_REDIS_EXISTING, and there is no store. WW_ENOMEM.
  * WW_ESYSTEM: no thread or descriptor.
  */

@@ -1,6 +1,7 @@
 /* The table of weekwheel-expirer's own options. */
 #include "tools/weekwheel-expirer/settings.h"
 
+#include "lib/redis/link/line.h"
 #include "tools/common/message.h"
 
 #define SECONDS(number) ((number)*UINT64_C(1000000000))
@@ -10,12 +11,15 @@ static int read_redis(void *to, const struct given *given)
 {
 	struct expirer_settings *settings = to;
 	struct redis_url url;
+	char reason[REDIS_LINE_WHY];
 	const char *why;
 
 	settings->masters.node.url = given->value;
 	/* The url may have a password, which no message shows. */
 	if (ww_redis_url_parse(&url, given->value, &why))
 		return message_error("URL: %s", why);
+	if (ww_redis_line_check_files(&url, reason) != WW_OK)
+		return message_error("URL: %s", reason);
 	settings->database = url.db;
 	return 0;
 }

@@ -2,6 +2,7 @@
  * Opens and closes the store, and reports what stands in the way. The commands call the store themselves (verbs/), through
  * include/weekwheel/jobs.h.
  */
+#include "tools/common/command.h"
 #include "tools/weekwheeld/run.h"
 
 #ifdef HAVE_REDIS
@@ -99,8 +100,9 @@ static void store_reports(const char *sentence, void *context)
 
 /* lib/redis has reported the error itself. */
 static const struct cure redis_cures[] = {
-    {WW_EINVAL, "Redis does not match the URL of --store: give a database that it has (its \"databases\"), and several "
-                "hosts only for a cluster"},
+    {WW_EINVAL,
+        "check the URL of --store: its files, its database (Redis has as many as \"databases\" says), and several "
+        "hosts only for a cluster"},
     {WW_EDENIED, "Redis refuses access: put its password into the file of --store-file, as "
                  "redis://:PASSWORD@HOST:PORT/, and grant the user the rights for the keys and for EVALSHA; of several "
                  "servers name the primary"},
@@ -165,12 +167,15 @@ static int open_redis(struct server *server)
 
 int store_start(struct server *server)
 {
+	int error;
+
 	server->thread = pthread_self();
 	server->is_shared = server->settings->redis.url != NULL;
 	if (ready_start(server) != 0)
 		return -1;
-	if ((server->is_shared ? open_redis(server) : open_local(server)) != WW_OK)
-		return -1;
+	error = server->is_shared ? open_redis(server) : open_local(server);
+	if (error != WW_OK)
+		return server->is_shared && error == WW_EINVAL ? STATUS_USAGE : -1;
 	if (tasks_start(server) != 0)
 		return -1;
 	ready_again(server);

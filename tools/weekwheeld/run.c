@@ -195,9 +195,11 @@ static int doors_open(struct server *server)
 	return listen_start(&server->run->listening, &server->loop, &config);
 }
 
+/* Returns 0; otherwise as store_start. */
 static int server_start(struct server *server)
 {
 	uint64_t id = 0;
+	int status;
 
 	bounds_start(server);
 	STAILQ_INIT(&server->tubes.ready);
@@ -213,10 +215,13 @@ static int server_start(struct server *server)
 		return -1;
 	if (uv_loop_init(&server->loop) != 0)
 		return loop_not_made();
-	if (clock_start(server) != 0 || store_start(server) != 0 || clock_pass_ahead(server) != 0)
+	if (clock_start(server) != 0)
 		return -1;
-	if (loop_start(server) != 0 || push_start(server) != 0 || schedules_start(server) != 0 ||
-	    http_start(server, &server->run->http) != 0 || doors_open(server) != 0)
+	status = store_start(server);
+	if (status != 0)
+		return status;
+	if (clock_pass_ahead(server) != 0 || loop_start(server) != 0 || push_start(server) != 0 ||
+	    schedules_start(server) != 0 || http_start(server, &server->run->http) != 0 || doors_open(server) != 0)
 		return -1;
 	notify_start(&server->loop, &server->run->watchdog);
 	return 0;
@@ -224,9 +229,10 @@ static int server_start(struct server *server)
 
 static int run(struct server *server)
 {
+	int status = server_start(server);
 	int error;
 
-	if (server_start(server) != 0) {
+	if (status != 0) {
 		/* Closing its listener removes a socket's file. */
 		listen_stop(&server->run->listening);
 		push_stop(server);
@@ -234,7 +240,7 @@ static int run(struct server *server)
 		schedules_stop(server);
 		(void)store_stop(server);
 		events_free(server);
-		return 1;
+		return status > 0 ? status : 1;
 	}
 	tasks_loop(server);
 	push_stop(server);

@@ -57,7 +57,7 @@ void round_end(struct server *server);
 
 /* ---- open.c: the store is opened and closed */
 
-/* Open the store of the settings. The loop exists. Returns 0, or -1 after a message. */
+/* Open the store of the settings. The loop exists. Returns 0, or after a message STATUS_USAGE: no other start repairs it; or -1. */
 int store_start(struct server *server);
 
 /* Close it. Returns a WW_E*. */

@@ -40,6 +40,17 @@ static int read_config(struct redis_line *line, const struct redis_line_config *
 	return error;
 }
 
+int ww_redis_line_check_files(const struct redis_url *url, char why[REDIS_LINE_WHY])
+{
+	struct redis_tls *tls = NULL;
+	int error = url->is_tls ? ww_redis_tls_make(&tls, url, why, REDIS_LINE_WHY) : WW_OK;
+
+	if (error == WW_ENOMEM)
+		(void)snprintf(why, REDIS_LINE_WHY, "no memory");
+	ww_redis_tls_free(tls);
+	return error;
+}
+
 static int connect_line(struct redis_line *line, size_t reply_max, uint64_t deadline, char why[REDIS_LINE_WHY])
 {
 	const struct redis_budget budget = {.allocator = line->allocator, .max = reply_max};

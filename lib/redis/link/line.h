@@ -17,8 +17,9 @@
 #include "weekwheel/allocator.h"
 
 struct redis_line;
-struct redis_address; /* of url.h */
-struct redisReply;    /* of hiredis/hiredis.h */
+struct redis_address; /* of url.h, as the next */
+struct redis_url;
+struct redisReply; /* of hiredis/hiredis.h */
 
 enum { REDIS_LINE_WHY = 700 };
 
@@ -35,11 +36,14 @@ struct redis_line_config {
 /*
  * Connect, log in and choose the database, until `deadline` of CLOCK_MONOTONIC at the latest; a host's name takes as
  * long as the system needs to resolve it. why gets the reason.
- * Errors: WW_EINVAL: the url is malformed, or there is no such database. WW_EIO: no answer. WW_EDENIED: wrong password
- * or a file of TLS that cannot be used. WW_ECORRUPT: the server is no Redis. WW_ENOMEM.
+ * Errors: WW_EINVAL: the url is malformed, a file of TLS cannot be used, or there is no such database. WW_EIO: no answer.
+ * WW_EDENIED: wrong password. WW_ECORRUPT: the server is no Redis. WW_ENOMEM.
  */
 int ww_redis_line_open(
     struct redis_line **line, const struct redis_line_config *config, uint64_t deadline, char why[REDIS_LINE_WHY]);
+
+/* Read the files that the url names. Errors: WW_EINVAL: one cannot be used, and why says which. WW_ENOMEM. */
+int ww_redis_line_check_files(const struct redis_url *url, char why[REDIS_LINE_WHY]);
 
 /* NULL is harmless. */
 void ww_redis_line_close(struct redis_line *line);

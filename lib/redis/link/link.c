@@ -113,7 +113,7 @@ static int begin_tls(struct redis_link *link)
 	char why[700];
 	int error = ww_redis_tls_make(&link->tls, &link->url, why, sizeof why);
 
-	if (error == WW_EDENIED)
+	if (error == WW_EINVAL)
 		ww_redis_link_say(link, "rediss://: %s.", why);
 	return error;
 }

@@ -98,9 +98,10 @@ int ww_redis_link_check_url(const char *url, const char **why);
 
 /*
  * Connect, and find out whether this is a cluster. The allocator and the context must outlive the link.
- * Errors: WW_EINVAL: a value out of range, a malformed url, a db that the server lacks, or several hosts that are no
- * cluster. WW_EIO: no host answers. WW_EDENIED: wrong password or missing rights. WW_EAGAIN: the cluster has no slots
- * yet. WW_ECORRUPT: the server is no Redis. WW_ENOMEM. WW_ESYSTEM: no mutex. Each is reported.
+ * Errors: WW_EINVAL: a value out of range, a malformed url, a file of it that cannot be used, a db that the server
+ * lacks, or several hosts that are no cluster. WW_EIO: no host answers. WW_EDENIED: wrong password or missing rights.
+ * WW_EAGAIN: the cluster has no slots yet. WW_ECORRUPT: the server is no Redis. WW_ENOMEM. WW_ESYSTEM: no mutex. Each is
+ * reported.
  */
 int ww_redis_link_open(struct redis_link **link, const struct redis_link_config *config);
 

@@ -68,11 +68,13 @@ static long control(BIO *bio, int command, long number, void *pointer)
 
 static int refuse(char *why, size_t size, const char *what, const char *file)
 {
-	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+	unsigned long first = ERR_peek_error();
+	const char *reason =
+	    ERR_SYSTEM_ERROR(first) ? strerror(ERR_GET_REASON(first)) : ERR_reason_error_string(ERR_peek_last_error());
 
 	(void)snprintf(why, size, "%s %s: %s", what, file, reason ? reason : "it cannot be read");
 	ERR_clear_error();
-	return WW_EDENIED;
+	return WW_EINVAL;
 }
 
 /* OpenSSL would wait for the writer of a pipe. */
@@ -83,7 +85,7 @@ static int check(const char *file, char *why, size_t size)
 	if (!file[0] || stat(file, &about) != 0 || S_ISREG(about.st_mode))
 		return WW_OK;
 	(void)snprintf(why, size, "%s is not a file", file);
-	return WW_EDENIED;
+	return WW_EINVAL;
 }
 
 static int load(SSL_CTX *context, const struct redis_url *url, char *why, size_t size)
@@ -91,7 +93,7 @@ static int load(SSL_CTX *context, const struct redis_url *url, char *why, size_t
 	const char *key = url->key[0] ? url->key : url->certificate;
 
 	if (check(url->ca, why, size) || check(url->certificate, why, size) || check(key, why, size))
-		return WW_EDENIED;
+		return WW_EINVAL;
 	if (url->ca[0] && SSL_CTX_load_verify_locations(context, url->ca, NULL) != 1)
 		return refuse(why, size, "the file of authorities", url->ca);
 	if (!url->ca[0] && SSL_CTX_set_default_verify_paths(context) != 1)

@@ -15,7 +15,7 @@
 struct redis_tls;      /* what all connections of a link share */
 struct redis_tls_wire; /* one connection's */
 
-/* Read the files that the url names. Errors: WW_ENOMEM. WW_EDENIED: a file cannot be read or used, why says which. */
+/* Read the files that the url names. Errors: WW_ENOMEM. WW_EINVAL: a file cannot be read or used, why says which. */
 int ww_redis_tls_make(struct redis_tls **tls, const struct redis_url *url, char *why, size_t size);
 void ww_redis_tls_free(struct redis_tls *tls);
 

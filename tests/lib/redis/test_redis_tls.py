@@ -8,7 +8,7 @@ import os
 import shutil
 import unittest
 
-from harness import WEEKWHEEL, Actor, Case, Redis, equal, free_port, lack, main, matches, run
+from harness import WEEKWHEEL, WEEKWHEELD, Actor, Case, Redis, equal, free_port, lack, main, matches, run
 
 JOBS, BODY = 60, 30_000
 
@@ -64,6 +64,11 @@ class Tls(Case):
                                (f"rediss://127.0.0.1:{port}/?ca={os.path.abspath('pipe')}", "/pipe is not a file"),
                                (f"rediss://127.0.0.1:{port}/?ca={files[0]}&cert={files[1]}&key={files[0]}", "the key ")):
                 matches(why, run(1, WEEKWHEEL, "export", wrong).err)
+            # A file that is wrong is a wrong setting: no other start repairs it.
+            said = run(2, WEEKWHEELD, "--store", f"rediss://127.0.0.1:{port}/?ca=/none.pem").err
+            matches("the file of authorities /none.pem: No such file or directory", said)
+            equal("password" in said, False)
+            matches("TLS: ", run(1, WEEKWHEELD, "--store", f"rediss://127.0.0.1:{port}/").err)
 
 
 main()

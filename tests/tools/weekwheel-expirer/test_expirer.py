@@ -329,6 +329,7 @@ class Refused(Case):
                                (["redis://a", "redis://b"], "is given already"),
                                (["redis://a", "--redis=redis://b"], "--redis is given twice"), (["--redis=redis://b", "redis://a"], "is given already"),
                                (["--user", "a", "redis://a"], "--password-file"),
+                               (["rediss://a/?ca=/none.pem"], "the file of authorities /none.pem: No such file"),
                                (["--listen", "127.0.0.1:0", "redis://a"], "listen")):
             matches(pattern, run(2, EXPIRER, *words).err)
 

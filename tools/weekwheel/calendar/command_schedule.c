@@ -215,11 +215,22 @@ void schedule_problem(const struct reply *reply, struct ww_calendar_problem *pro
 		problem->reason[i] = percent_take(&at, end);
 }
 
+static const char *shown_name(const struct schedule_command *command)
+{
+	static char shown[JOBS_KEY_MAX + 4];
+
+	return utf8_show(command->name, strlen(command->name), shown, sizeof shown);
+}
+
 static int refuse(const struct schedule_command *command, const char *zone, const struct reply *reply)
 {
 	struct ww_calendar_problem problem;
 
 	schedule_problem(reply, &problem);
+	if (strcmp(reply->word[1], "name") == 0) {
+		message_error("%s: %s", shown_name(command), problem.reason);
+		return STATUS_USAGE;
+	}
 	zone_refuse("schedule", command->expression, zone, &problem);
 	return STATUS_USAGE;
 }
@@ -235,13 +246,6 @@ static uint64_t server_now(struct client *client)
 	    duration_parse(reply.word[1], &now, &problem) == 0)
 		return now;
 	return time_now();
-}
-
-static const char *shown_name(const struct schedule_command *command)
-{
-	static char shown[JOBS_KEY_MAX + 4];
-
-	return utf8_show(command->name, strlen(command->name), shown, sizeof shown);
 }
 
 static int answer_add(struct schedule_command *command, const char *zone, const struct reply *reply)

@@ -5,7 +5,9 @@
 #include "tools/weekwheeld/engine/schedules.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "tools/common/utf8.h"
 #include "weekwheel/schedule.h"
 
 #ifdef HAVE_SCHEDULE
@@ -154,6 +156,32 @@ int schedules_numbers(struct server *server, struct buffer *out, number_fn *add)
 struct ww_schedule *schedules_all(struct server *server)
 {
 	return server->schedules ? server->schedules->all : NULL;
+}
+
+static int has_control(const char *name)
+{
+	for (const char *at = name, *end = name + strlen(name); at < end;) {
+		int32_t code = utf8_take(&at, end);
+		if (code >= 0 && (code < 0x20 || (code >= 0x7f && code <= 0x9f)))
+			return 1;
+	}
+	return 0;
+}
+
+const char *schedules_refusal(const struct ww_schedule_spec *schedule, int *is_name)
+{
+	size_t length = strlen(schedule->name);
+
+	_Static_assert(WW_SCHEDULE_NAME_MAX == 150, "as the sentence says");
+	*is_name = 1;
+	if (length == 0 || length > WW_SCHEDULE_NAME_MAX)
+		return "the name of a schedule has 1 to 150 bytes";
+	if (strlen(schedule->tube) + length + 1 > WW_JOB_KEY_MAX)
+		return "the names of the tube and the schedule are too long together";
+	if (has_control(schedule->name))
+		return "the name of a schedule has no control characters";
+	*is_name = 0;
+	return "a time or a number is out of range";
 }
 
 void schedules_put(struct ww_schedule_spec *schedule, const struct ww_job_spec *job)

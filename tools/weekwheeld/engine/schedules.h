@@ -26,6 +26,12 @@ struct ww_schedule *schedules_all(struct server *server);
 /* Let the jobs of a schedule be as this one is. */
 void schedules_put(struct ww_schedule_spec *schedule, const struct ww_job_spec *job);
 
+/*
+ * ww_schedule_put has refused it, and neither for its expression nor for its zone. Return what is wrong, and whether it is the
+ * name.
+ */
+const char *schedules_refusal(const struct ww_schedule_spec *schedule, int *is_name);
+
 /* Call fn with up to ten of its next times, and how many seconds its zone's clocks are ahead of UTC then. */
 void schedules_times(
     const struct ww_schedule_info *info, void (*fn)(uint64_t time, int32_t offset, void *context), void *context);

@@ -172,13 +172,18 @@ static void fill(const struct v1_request *request, struct ww_schedule_spec *spec
 	spec->version = request->version;
 }
 
+/* What is wrong with the name, a time or a number. */
+static int refuse_other(struct v1_request *request, const struct ww_schedule_spec *spec)
+{
+	int is_name;
+	const char *why = schedules_refusal(spec, &is_name);
+
+	return v1_problem(request, 422, is_name ? "name" : NULL, "see /v1/openapi.json", "%s", why);
+}
+
 /* What is wrong with the expression or the zone. */
 static int refuse(struct v1_request *request, const struct ww_calendar_problem *problem, const char *expression)
 {
-	if (!*problem->reason)
-		return v1_problem(request, 422, "name", "see /v1/openapi.json",
-		    "the name or a number is out of range: a name has 1 to %d bytes, and no control characters",
-		    WW_SCHEDULE_NAME_MAX);
 	return v1_problem(request, 422, problem->in_zone ? "zone" : expression,
 	    "GET /v1/cron?expression=...&zone=... tells what an expression means", "byte %zu: %s", problem->at + 1,
 	    problem->reason);
@@ -204,7 +209,7 @@ static void run_put(struct v1_request *request)
 	spec.name = name_of(request, name);
 	result = ww_schedule_put(all_of(request), &spec, NULL, &problem);
 	if (result == WW_EINVAL) {
-		(void)refuse(request, &problem, "cron");
+		(void)(*problem.reason ? refuse(request, &problem, "cron") : refuse_other(request, &spec));
 		return;
 	}
 	request->status = result == WW_PUT_NEW ? 201 : 200;

@@ -42,16 +42,17 @@ static int put_prepare(struct call *call)
 	return !call->text;
 }
 
-/* What is wrong with the expression, as the answer says it. */
-static int tell_problem(struct buffer *out, const struct ww_calendar_problem *problem)
+/* What is wrong, as the answer says it. */
+static int tell_problem(
+    struct buffer *out, const struct ww_schedule_spec *spec, const struct ww_calendar_problem *problem)
 {
-	static const char other[] = "a name, a time or a number is out of range";
-	const char *reason = *problem->reason ? problem->reason : other;
+	int is_name = 0;
+	const char *reason = *problem->reason ? problem->reason : schedules_refusal(spec, &is_name);
+	const char *what = is_name ? "name" : problem->in_zone ? "zone" : "cron";
 	char encoded[3 * sizeof problem->reason];
 
 	(void)percent_encode(reason, strlen(reason), encoded, sizeof encoded);
-	return buffer_format(
-	    out, "BAD_SCHEDULE %s %zu %s\r\n", problem->in_zone ? "zone" : "cron", problem->at, encoded);
+	return buffer_format(out, "BAD_SCHEDULE %s %zu %s\r\n", what, problem->at, encoded);
 }
 
 static int note_pause(const struct ww_schedule_info *info, void *context)
@@ -89,7 +90,7 @@ static void put_run(struct call *call)
 		(void)ww_schedule_peek(all_of(call), spec.tube, spec.name, note_pause, &was_paused);
 		call->result = ww_schedule_put(all_of(call), &spec, &call->number, &problem);
 	}
-	if (call->result == WW_EINVAL && tell_problem(&call->made, &problem))
+	if (call->result == WW_EINVAL && tell_problem(&call->made, &spec, &problem))
 		call->result = WW_ENOMEM;
 	if (call->result == WW_PUT_REPLACED &&
 	    buffer_format(&call->made, was_paused && !spec.is_paused ? " resumed" : " replaced") != 0)

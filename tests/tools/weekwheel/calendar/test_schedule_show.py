@@ -21,6 +21,10 @@ class Show(Case):
             matches(r"^2060-03-28T03:[0-2]\d:\d\d\+02:00$", shown[0]["times"][1])
             equal(shown[0]["body"], "x\n")
 
+    def test_a_name_that_none_can_have(self):
+        with Server() as server:
+            equal(server.program.run(2, "schedule", "add", "a\tb", "@daily", "x").err, "weekwheel: a?b: the name of a schedule has no control characters\n")
+
 
 if __name__ == "__main__":
     main()

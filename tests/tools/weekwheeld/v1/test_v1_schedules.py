@@ -81,7 +81,8 @@ class Schedules:
             equal(web.good("GET", longest)["name"], "n" * 150)
             # A name that no schedule can have, as long as a key.
             matches("no such schedule", web.refused(404, None, "GET", "tubes/mail/schedules/" + "n" * 200))
-            web.refused(422, "name", "PUT", "tubes/mail/schedules/a%0Ab", {"cron": "@daily"})
+            for control in "%0A", "%C2%85":
+                matches("no control characters", web.refused(422, "name", "PUT", f"tubes/mail/schedules/a{control}b", {"cron": "@daily"}))
             web.refused(404, "key", "PUT", "tubes/mail/schedules/" + "n" * 201, {"cron": "@daily"})
             web.refused(404, "tube", "GET", "tubes/-schedules/schedules/n")
             web.refused(400, "expression", "GET", "cron")

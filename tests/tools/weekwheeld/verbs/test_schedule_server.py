@@ -84,7 +84,10 @@ class Verbs(Case):
         with Server("--clock", "virtual") as server, server.client() as a:
             equal(schedule(a, "a", "0 25 * * *"), "BAD_SCHEDULE cron 2 '25' is not a valid hour: expected 0 to 23 or *")
             assert schedule(a, "a", "0 3 * * *", "zone=Nowhere").startswith("BAD_SCHEDULE zone 0 there is no such zone")
-            equal(schedule(a, "a" * 151, "@daily"), "BAD_SCHEDULE cron 0 a name, a time or a number is out of range")
+            for name, why in (("a" * 151, "the name of a schedule has 1 to 150 bytes"),
+                              ("a%09b", "the name of a schedule has no control characters"),
+                              ("a%C2%85b", "the name of a schedule has no control characters")):
+                equal(schedule(a, name, "@daily"), "BAD_SCHEDULE name 0 " + why)
             for words in ("a", "a cron=", "a cron=%00", "a cron=%40daily overlap=no", "a cron=%40daily paused=no", "- cron=%40daily"):
                 a.send("put-schedule 0 0 60 1 %s\r\nx\r\n" % words)
                 equal(a.line(), "BAD_FORMAT")
