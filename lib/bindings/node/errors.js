@@ -18,7 +18,7 @@ export class StaleError extends WeekwheelError {}
 export class DeniedError extends WeekwheelError {}
 /** The server takes no more now: its memory, its disk or a bound is full. Try again later. */
 export class BusyError extends WeekwheelError {}
-/** A time expression or a zone is wrong: `what` is "cron" or "zone", `at` the byte. */
+/** A time expression or a zone is wrong: `what` is "cron", "zone" or "name", `at` the byte. */
 export class ScheduleError extends WeekwheelError {}
 
 const told = {

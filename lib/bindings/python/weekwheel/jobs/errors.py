@@ -69,7 +69,7 @@ class DeadlineSoon(JobsError):
 
 
 class BadSchedule(Refused):
-    """An expression or a zone of a schedule is wrong. `field` is cron or zone, `at` the byte where, `reason` what."""
+    """An expression, a zone or a name of a schedule is wrong. `field` is cron, zone or name, `at` the byte where, `reason` what."""
 
     field, at, reason = "", 0, ""
 
