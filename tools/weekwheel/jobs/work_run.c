@@ -11,6 +11,7 @@
 
 #include "tools/common/message.h"
 #include "tools/common/program.h"
+#include "tools/common/utf8.h"
 #include "tools/weekwheel/jobs/work.h"
 
 /* A file and not a pipe: a command that reads slowly or not at all then delays nobody. */
@@ -101,6 +102,22 @@ static void keep_tail(struct runner *runner)
 	runner->tail_size += runner->line_size;
 }
 
+/* Bodies of jobs may be in it. What a terminal would obey is not shown there; files and pipes get the bytes unchanged. */
+static void show_line(const struct runner *runner)
+{
+	size_t size = runner->line_size;
+	char shown[sizeof runner->line + 1];
+
+	if (!isatty(STDERR_FILENO)) {
+		fwrite(runner->line, 1, size, stderr);
+		return;
+	}
+	memcpy(shown, runner->line, size);
+	if (size >= 2 && memcmp(shown + size - 2, "\r\n", 2) == 0)
+		shown[--size - 1] = '\n';
+	fputs(utf8_show_lines(shown, size), stderr);
+}
+
 static void keep_line(struct runner *runner)
 {
 	size_t size = runner->line_size;
@@ -116,7 +133,7 @@ static void keep_line(struct runner *runner)
 	keep_tail(runner);
 	if (runner->logs)
 		fprintf(stderr, "job %" PRIu64 ": ", runner->id);
-	fwrite(runner->line, 1, runner->line_size, stderr);
+	show_line(runner);
 	if (runner->logs && (runner->line_size == 0 || runner->line[runner->line_size - 1] != '\n'))
 		fputc('\n', stderr);
 	runner->line_size = 0;

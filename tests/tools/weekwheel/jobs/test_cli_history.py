@@ -8,7 +8,7 @@ import pty
 import re
 import subprocess
 
-from harness import WEEKWHEEL, Beanstalkd, Case, Program, Server, equal, main, matches, objects
+from harness import WEEKWHEEL, Beanstalkd, Case, Program, Server, check, equal, main, matches, objects
 
 FAILS = "echo first >&2; printf 'a\\tline' >&2; exit 3"
 
@@ -83,9 +83,23 @@ class History(Case):
                 shown = self.on_terminal(server, words)
                 assert "?[2Jtext?1m" in shown and not re.search("[\x1b\x07\x9b\u202e\udc9b]", shown), shown
 
+    def test_what_commands_write_on_a_terminal(self):
+        """What work passes on, with lines of any length; a pipe gets it as it is."""
+        with Server() as server, server.client() as a:
+            body = b"\x1b[2Jtext\x9b1m\xc2\x9b2m\r\n\t\xc3\xa4" + b"\x1b" * 3000 + b"end\n"
+            for words in (["--", "sh", "-c", "cat >&2"], ["--log", "--", "cat"], ["--json", "--", "sh", "-c", "cat >&2"]):
+                words = ["work", "--drain", *words]
+                matches("^INSERTED", a.put(body))
+                shown = self.on_terminal(server, words)
+                check("?[2Jtext?1m?2m" in shown and "\u00e4??" in shown and "end" in shown, shown)
+                check(not re.search("[\x1b\x9b\udc9b]", shown), shown)
+                matches("^INSERTED", a.put(body))
+                ended = subprocess.run([WEEKWHEEL, *words], capture_output=True, env=Program(server.address).environment(), check=True)
+                check(body[:16] in ended.stderr, ended.stderr[:100])
+
     def on_terminal(self, server, words):
         leader, follower = pty.openpty()
-        subprocess.run([WEEKWHEEL, *words], stdout=follower, env=Program(server.address).environment(), check=True)
+        subprocess.run([WEEKWHEEL, *words], stdout=follower, stderr=follower, env=Program(server.address).environment(), check=True)
         os.close(follower)
         shown = b""
         # Linux ends a terminal that nobody has open by an error.
