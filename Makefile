@@ -119,11 +119,18 @@ $(B)/obj/%.o: %.c $(B)/config.mk Makefile
 $(B)/obj/gen/%.o: $(B)/gen/%.c $(B)/config.mk Makefile
 	$(compile)
 
+# $(call listed,TARGET,FILES): these files, and a list of them, which is written when they are others than before. The times of
+# the files do not show that one has gone, or came back with an object that is older than the target.
+same = $(and $(findstring <$(1)>,<$(2)>),$(findstring <$(2)>,<$(1)>))
+list = $(B)/lists/$(subst /,-,$(1:$(B)/%=%)).list
+listed = $(2) $(if $(call same,$(file <$(list)),$(strip $(2))),,$(file >$(list),$(strip $(2))))$(list)
+$(if $(COMPONENTS),$(shell mkdir -p $(B)/lists))
+
 # Archives are made anew. Two members may have the same name.
 %.a:
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(call quiet,AR,$@)$(AR) qcs $@ $^
+	$(call quiet,AR,$@)$(AR) qcs $@ $(filter %.o,$^)
 
 # What one component is built from, and how it is linked with those that it uses.
 define component_rule
@@ -133,8 +140,8 @@ $(1)_LINKS := $$(call using,$(1))
 $$(addprefix $(B)/obj/,$$(addsuffix /%,$$($(1)_FOLDERS))): PART += $$($(1)_CFLAGS)
 endef
 define library_rule
-$(call archive,$(1)): $$($(1)_OBJECTS) $$(foreach part,$$($(1)_CONTAINS),$$($$(part)_OBJECTS))
-$(call shared,$(1)): $$($(1)_OBJECTS) lib/$(1)/$($(1)_LIBRARY).map $$(call parts,$(1)) \
+$(call archive,$(1)): $$(call listed,$(call archive,$(1)),$$($(1)_OBJECTS) $$(foreach part,$$($(1)_CONTAINS),$$($$(part)_OBJECTS)))
+$(call shared,$(1)): $$(call listed,$(call shared,$(1)),$$($(1)_OBJECTS)) lib/$(1)/$($(1)_LIBRARY).map $$(call parts,$(1)) \
 		$$(call each,shared,$$(filter-out $(1),$$(filter $(LIBRARIES),$$($(1)_LINKS))))
 	@mkdir -p $$(@D)
 	$$(call quiet,LINK,$$@)$$(LINK_SHARED) -Wl,--version-script=$$(filter %.map,$$^) -o $$@ $$(filter %.o %.a,$$^) \
@@ -143,7 +150,7 @@ $(call shared,$(1)): $$($(1)_OBJECTS) lib/$(1)/$($(1)_LIBRARY).map $$(call parts
 	@ln -sf lib$($(1)_LIBRARY).so.0 $$(@D)/lib$($(1)_LIBRARY).so
 endef
 define program_rule
-$(call program,$(1)): $$($(1)_OBJECTS) $$(call objects,$$($(1)_ALSO)) $$(call parts,$(1)) \
+$(call program,$(1)): $$(call listed,$(call program,$(1)),$$($(1)_OBJECTS) $$(call objects,$$($(1)_ALSO))) $$(call parts,$(1)) \
 		$$(call each,shared,$$(filter $(LIBRARIES),$$($(1)_LINKS)))
 	$$(link) $$(RPATH) $$(call libs,$(1)) $$(JEMALLOC_LIBS) -lm
 endef
@@ -151,7 +158,7 @@ RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
 $(foreach name,$(COMPONENTS),$(eval $(call component_rule,$(name))))
 $(foreach name,$(LIBRARIES),$(eval $(call library_rule,$(name))))
 $(foreach name,$(PROGRAMS),$(eval $(call program_rule,$(name))))
-$(foreach name,$(PARTS),$(eval $(call part,$(name)): $($(name)_OBJECTS)))
+$(foreach name,$(PARTS),$(eval $(call part,$(name)): $(call listed,$(call part,$(name)),$($(name)_OBJECTS))))
 
 # A page tells the version, names the other pages and shows a program.
 $(B)/man/weekwheel_%.3: include/weekwheel/%.h $(HEADERS) scripts/header-to-man $(wildcard tools/examples/*.c)

@@ -27,9 +27,9 @@ $(filter %/test_redis_aside %/test_redis_promises %/test_redis_replicas %/test_r
 $(filter %/test_jobs_each_fault,$(TESTS)): $(call objects,tests/lib/jobs/store/fault_memory.c tests/lib/jobs/store/known.c)
 # Each test program takes from these archives what it names: the tests' helpers, the programs without their main, the parts and
 # the libraries, users before what they use.
-$(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
-$(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(filter-out bench,$(PROGRAMS)),\
-	$($(name)_OBJECTS) $(call objects,$($(name)_ALSO))))
+$(B)/tests/libhelpers.a: $(call listed,$(B)/tests/libhelpers.a,$(call objects,$(HELPER_SRC)))
+$(B)/tests/libtools.a: $(call listed,$(B)/tests/libtools.a,$(filter-out %/main.o,$(foreach name,$(filter-out bench,$(PROGRAMS)),\
+	$($(name)_OBJECTS) $(call objects,$($(name)_ALSO)))))
 BELOW := $(call each,part,$(filter $(PARTS),$(call unique,$(foreach name,$(COMPONENTS),$($(name)_LINKS))))) \
 	$(call each,archive,$(call built,callback redis schedule jobs calendar core))
 ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(BELOW)
@@ -75,7 +75,8 @@ $(EXAMPLES): $(call each,shared,$(call built,schedule calendar callback redis jo
 # search, nothing is compiled but the files and folders that components name in their FUZZED: what a target calls beside them
 # is missed when it is linked.
 FUZZED := $(foreach name,$(COMPONENTS),$($(name)_FUZZED))
-$(B)/fuzz/libfuzzed.a: $(call objects,$(filter %.c,$(FUZZED)) $(call sources,$(filter-out %.c,$(FUZZED)),*.c))
+$(B)/fuzz/libfuzzed.a: $(call listed,$(B)/fuzz/libfuzzed.a,\
+	$(call objects,$(filter %.c,$(FUZZED)) $(call sources,$(filter-out %.c,$(FUZZED)),*.c)))
 $(FUZZERS): LDFLAGS += $(FUZZ)
 $(foreach source,$(FUZZ_SRC),$(eval $(call named,fuzz,$(source)): $(call objects,$(source))))
 $(FUZZERS): $(if $(FUZZ),$(B)/fuzz/libfuzzed.a,$(ARCHIVES))
