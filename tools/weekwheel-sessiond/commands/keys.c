@@ -82,8 +82,14 @@ static int rename_key(struct request *request, int only_if_new)
 		reply_error(request->conn, "ERR no such key");
 	else if (result < 0 && result != WW_EBACKWARDS)
 		(void)request_failed(request, result);
+	/* Its lifetime has ended since it was looked at: the name is taken. */
+	if (result == WW_EBACKWARDS && only_if_new) {
+		reply_integer(request->conn, 0);
+		return 0;
+	}
 	/* As if it had been renamed, and had ended. */
 	if (result == WW_EBACKWARDS) {
+		(void)data_delete(request->data, &from);
 		event_tell(EVENT_GENERIC, "del", &from);
 		return 1;
 	}

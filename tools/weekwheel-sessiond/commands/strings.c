@@ -222,11 +222,17 @@ void command_getset(struct request *request)
 
 static int set_many(struct request *request, const struct data_times *times)
 {
+	size_t bytes = 0;
 	int error;
 
+	/* Nothing is set if all of it cannot be. */
+	for (size_t i = 1; i < request->count; i++)
+		bytes += request->arg[i].size;
 	for (size_t i = 1; i < request->count; i += 2)
 		if (request->arg[i].size > WW_SESSION_KEY_MAX)
 			return request_failed(request, WW_EINVAL) ? -1 : 0;
+	if (!data_takes(request->data, request->count / 2, bytes))
+		return request_failed(request, WW_EFULL) ? -1 : 0;
 	for (size_t i = 1; i < request->count; i += 2) {
 		struct data_key key = request_key(request, i);
 		error = data_set(request->data, &key, request->arg[i + 1].data, request->arg[i + 1].size, times);

@@ -52,9 +52,9 @@ static struct ww_session_order make_order(
 }
 
 /* Asked before the map changes: what belongs together must be written together. */
-static int is_too_much(const struct data *data, size_t bytes)
+int data_takes(const struct data *data, size_t count, size_t bytes)
 {
-	return data->keep && !data->keep->takes(data->keep->context, bytes);
+	return !data->keep || data->keep->takes(data->keep->context, count, bytes);
 }
 
 /* What the journal gets of an entry that is in the map. */
@@ -142,7 +142,7 @@ int data_swap(struct data *data, const struct data_key *key, const void *bytes, 
 	int error;
 
 	*former = NULL;
-	if (is_too_much(data, key->length + size))
+	if (!data_takes(data, 1, key->length + size))
 		return WW_EFULL;
 	value = data_value(bytes, size);
 	if (!value)
@@ -206,7 +206,7 @@ int data_touch(
 	void *former;
 	int error;
 
-	if (is_too_much(data, key->length + (end == entry->end ? 0 : entry->size)))
+	if (!data_takes(data, 1, key->length + (end == entry->end ? 0 : entry->size)))
 		return WW_EFULL;
 	if (ww_session_get(session, key->bytes, key->length, &value) != 1)
 		return 0;
@@ -260,12 +260,10 @@ int data_rename(struct data *data, const struct data_key *key, const struct data
 
 	if (data_inspect(data, key, &entry, NULL, NULL) != 1)
 		return 0;
-	if (is_too_much(data, key->length + to->length + entry.size))
+	if (!data_takes(data, 1, key->length + to->length + entry.size))
 		return WW_EFULL;
 	error = ww_session_rename(
 	    data_map(data, key->database), key->bytes, key->length, to->bytes, to->length, &order, NULL, &former);
-	if (error == WW_EBACKWARDS)
-		return data_delete(data, key) ? error : 0;
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep && !former)

@@ -80,8 +80,8 @@ struct data_keep {
 	void *context;
 	/* NULL: it takes changes, or those that only delete; otherwise an answer for clients, "MISCONF ..." */
 	const char *(*refuses)(void *context, int deletes);
-	/* Whether a change with so many bytes of keys and value can belong together with those since `begin`. */
-	int (*takes)(void *context, size_t bytes);
+	/* Whether so many changes, with so many bytes of keys and values, can belong together with those since `begin`. */
+	int (*takes)(void *context, size_t count, size_t bytes);
 	void (*set)(void *context, const struct data_record *record);
 	/* Only its times are new, and the journal has the deadline `disk`. Returns 0 if it may go on with that. */
 	int (*touch)(void *context, const struct data_record *record, uint64_t disk);
@@ -277,9 +277,11 @@ int data_touch(
 int data_delete(struct data *data, const struct data_key *key);
 /* The same, and return the value, to be freed, or NULL. */
 struct value *data_take(struct data *data, const struct data_key *key);
+/* Whether so many changes, with so many bytes of keys and values, can belong together with those of this thread. */
+int data_takes(const struct data *data, size_t count, size_t bytes);
 /*
  * What has the name `to` goes. Returns 1, or 0 if there is no entry, or a WW_E*. Both stripes are held. WW_EBACKWARDS: `to`
- * has ended lately and stays ended, and so the entry was deleted.
+ * has ended lately and stays ended.
  */
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to);
 /* Of the databases from the first to the last. All stripes are held. What has expired by then is told as ever. */

@@ -388,11 +388,12 @@ static void clear(void *context, unsigned database)
 }
 
 /* One is never too much: it has at most half of what a record can have. */
-static int takes(void *context, size_t bytes)
+static int takes(void *context, size_t count, size_t bytes)
 {
 	const struct keep *keep = context;
 
-	return together.size == 0 || together.size + KEEP_ENTRY_MOST + bytes <= keep->config.record;
+	return (together.size == 0 && count == 1) ||
+	       together.size + count * KEEP_ENTRY_MOST + bytes <= keep->config.record;
 }
 
 static void begin(void *context)

@@ -72,9 +72,10 @@ static void clear(void *context, unsigned database)
 	hear("c", NULL);
 }
 
-static int takes(void *context, size_t bytes)
+static int takes(void *context, size_t count, size_t bytes)
 {
 	(void)context;
+	(void)count;
 	return bytes <= most;
 }
 
@@ -291,6 +292,26 @@ START_TEST(a_rename_keeps_the_deadline_on_disk)
 }
 END_TEST
 
+START_TEST(a_name_that_stays_ended_leaves_the_entry_as_it_is)
+{
+	const struct data_config config = {.databases = 1,
+	    .is_virtual = 1,
+	    .has_lifetimes = 1,
+	    .lifetime = 50 * WW_SECOND,
+	    .stays_ended = 50 * WW_SECOND,
+	    .keeps_lifetimes = 1};
+
+	ck_assert_int_eq(data_open(&data, &config), WW_OK);
+	ck_assert_int_eq(data_set(data, &other, "two", 3, &(struct data_times){.ttl = 100 * WW_SECOND}), WW_OK);
+	ck_assert_int_eq(data_advance(data, 51 * WW_SECOND), WW_OK);
+	set_key("one", &(struct data_times){.ttl = 100 * WW_SECOND});
+	ck_assert_int_eq(data_rename(data, &key, &other), WW_EBACKWARDS);
+	ck_assert_int_eq(data_is_there(data, &key), 1);
+	ck_assert_int_eq(data_is_taken(data, &other), 1);
+	data_close(data);
+}
+END_TEST
+
 /* ---- A report that comes late */
 
 static void *advance(void *context)
@@ -446,6 +467,7 @@ TEST_MAIN("weekwheel-sessiond/data_change", a_set_is_journaled_as_the_map_has_it
     a_set_that_keeps_the_times_keeps_the_deadline_on_disk, a_set_goes_on_with_a_lifetime,
     a_set_that_is_over_erases_what_was_there, a_set_that_fails_is_not_journaled, a_touch_is_on_disk_when_it_was_written,
     the_first_deadline_begins_the_lifetime_and_is_set, a_rename_keeps_the_deadline_on_disk,
+    a_name_that_stays_ended_leaves_the_entry_as_it_is,
     what_is_renamed_beyond_its_deadline_on_disk_is_journaled_behind_the_report_of_its_name,
     what_is_too_much_for_the_journal_is_refused, a_delete_is_journaled_whatever_it_finds_and_so_is_a_flush,
     a_database_that_nobody_has_selected_has_nothing, what_is_restored_is_as_it_was_and_nobody_hears_of_it)

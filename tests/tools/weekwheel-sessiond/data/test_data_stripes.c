@@ -90,9 +90,10 @@ static void erase(void *context, unsigned database, const void *key, size_t leng
 	erased++;
 }
 
-static int takes(void *context, size_t bytes)
+static int takes(void *context, size_t count, size_t bytes)
 {
 	(void)context;
+	(void)count;
 	(void)bytes;
 	return 1;
 }

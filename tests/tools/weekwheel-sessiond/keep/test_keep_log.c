@@ -85,7 +85,13 @@ START_TEST(a_transaction_has_the_changes_that_a_record_takes)
 	ck_assert_int_eq(set("b", 500), WW_EFULL);
 	ck_assert_int_eq(set("c", 300), WW_OK);
 	ck_assert_int_eq(set("d", 300), WW_EFULL);
+	/* Several are asked for at once, so that all or none of them are done. */
+	ck_assert_int_eq(data_takes(data, 2, 10), 1);
+	ck_assert_int_eq(data_takes(data, 2, 300), 0);
 	data_commit(data);
+	ck_assert_int_eq(data_takes(data, 1, RECORD), 1);
+	ck_assert_int_eq(data_takes(data, 2, RECORD - 100), 1);
+	ck_assert_int_eq(data_takes(data, 2, RECORD), 0);
 	uint64_t before = records();
 	ck_assert_int_eq(data_settle(data), WW_OK);
 	ck_assert_uint_eq(records(), before + 1);
