@@ -18,7 +18,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "lib/base/random.h"
 #include "lib/callback/callback_internal.h"

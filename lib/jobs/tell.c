@@ -4,8 +4,6 @@
  */
 #include "lib/jobs/tell.h"
 
-#include <string.h>
-
 void ww_jobs_tell_event(struct ww_jobs *jobs, const struct ww_job_event *event)
 {
 	ww_jobs_listen_fn *listener = atomic_load_explicit(&jobs->listener, memory_order_acquire);

@@ -1,5 +1,4 @@
 /* Items of many shards in as few calls as possible. */
-#include <string.h>
 
 #include "lib/redis/redis_internal.h"
 

@@ -1,5 +1,4 @@
 /* What became of runs. Each shard has those of its jobs, in order of time; a call puts those of all shards in one order. */
-#include <string.h>
 
 #include "lib/redis/redis_internal.h"
 

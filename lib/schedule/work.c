@@ -1,6 +1,4 @@
 /* Works on due schedules: puts the jobs of their times, then moves the schedules on. */
-#include <stdio.h>
-#include <string.h>
 
 #include "lib/schedule/schedule_internal.h"
 

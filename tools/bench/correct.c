@@ -1,6 +1,5 @@
 /* The correctness run. A structure passes it before it is timed. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/bench/structure.h"
 #include "tools/common/memory.h"

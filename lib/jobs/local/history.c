@@ -13,7 +13,6 @@
 
 #include <string.h>
 
-#include "lib/base/time.h"
 #include "lib/jobs/local/clock.h"
 #include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/local.h"

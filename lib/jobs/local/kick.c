@@ -1,8 +1,6 @@
 /* Kicks jobs, and pauses tubes. */
 #include "lib/jobs/local/kick.h"
 
-#include <string.h>
-
 #include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/queue.h"

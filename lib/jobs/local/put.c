@@ -1,8 +1,6 @@
 /* Puts, moves and cancels jobs. */
 #include "lib/jobs/local/put.h"
 
-#include <string.h>
-
 #include "lib/base/time.h"
 #include "lib/jobs/local/ended.h"
 #include "lib/jobs/local/entries.h"

@@ -1,5 +1,4 @@
 /* What the replies of a round mean for its calls (steps 4 and 5 of run.c). */
-#include <stdio.h>
 #include <string.h>
 
 #include "lib/redis/link/run.h"

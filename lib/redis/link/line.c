@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <hiredis/hiredis.h>
 

@@ -1,6 +1,5 @@
 /* K: the time it takes to find an entry by its key and, for a session, to refresh it. */
 #include <stdlib.h>
-#include <string.h>
 #include <uthash.h>
 
 #include "tools/bench/layers.h"

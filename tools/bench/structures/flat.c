@@ -4,7 +4,6 @@
  * memory.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/bench/structures/list.h"
 #include "tools/common/memory.h"

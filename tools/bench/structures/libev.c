@@ -9,7 +9,6 @@
  */
 
 #include <ev.h>
-#include <stdlib.h>
 
 #include "tools/bench/structure.h"
 #include "tools/bench/structures/event_loop.h"

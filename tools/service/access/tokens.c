@@ -1,7 +1,6 @@
 /* Reads the file of tokens, finds a token, and decides what it may do. */
 #include "tools/service/access/tokens.h"
 
-#include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 #include <stdarg.h>

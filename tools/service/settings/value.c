@@ -1,5 +1,4 @@
 /* Reads the values of options by their kinds and the files that they name, and says what is wrong with them. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Asks the nodes of a cluster who serves what: see find.h. The link does it as for jobs. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/time.h"
 #include "tools/common/message.h"

@@ -1,5 +1,4 @@
 /* CLIENT: what clients ask and state about themselves and others. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

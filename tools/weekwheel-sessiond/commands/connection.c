@@ -1,7 +1,5 @@
 /* Commands about the connection. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/weekwheel-sessiond/commands/commands.h"
 #include "tools/weekwheel-sessiond/commands/pubsub.h"

@@ -2,7 +2,6 @@
 #include "tools/weekwheel-sessiond/commands/events.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

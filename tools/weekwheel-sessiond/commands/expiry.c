@@ -1,5 +1,4 @@
 /* Commands about deadlines. */
-#include <string.h>
 
 #include "tools/weekwheel-sessiond/commands/commands.h"
 #include "tools/weekwheel-sessiond/commands/times.h"

@@ -1,7 +1,6 @@
 /* Commands that read and set values. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/weekwheel-sessiond/commands/commands.h"
 #include "tools/weekwheel-sessiond/commands/events.h"

@@ -1,8 +1,6 @@
 /* Reads deadlines in commands, and applies them. */
 #include "tools/weekwheel-sessiond/commands/times.h"
 
-#include <string.h>
-
 #include "tools/weekwheel-sessiond/commands/events.h"
 
 static int invalid(struct request *request, const struct times *times)

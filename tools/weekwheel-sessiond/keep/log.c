@@ -1,5 +1,4 @@
 /* Changes: each is noted under the key's stripe, and written into the journal before it is answered. */
-#include <string.h>
 
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/keep/keep_internal.h"

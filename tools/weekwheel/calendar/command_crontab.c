@@ -3,8 +3,6 @@
  * runs: weekwheel work --tube cron -- sh. What does not carry over is said, with its line.
  */
 #include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* The command schedule: adds and changes schedules of a server, and shows them. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

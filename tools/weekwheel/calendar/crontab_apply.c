@@ -1,5 +1,4 @@
 /* Makes the schedules of the lines of crontabs, and shows how they differ from those that are there: see crontab.h. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

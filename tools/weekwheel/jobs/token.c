@@ -1,5 +1,4 @@
 /* The token that a client says to its server: where it is from, and how it is said. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

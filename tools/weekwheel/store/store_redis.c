@@ -1,7 +1,6 @@
 /* Opens a store in Redis, explains its errors, and reads every job once. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/common/memory.h"
 #include "tools/weekwheel/store/store.h"

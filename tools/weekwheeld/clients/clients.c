@@ -1,5 +1,4 @@
 /* The clients of the protocol together: the loop goes on with them, and the server sees them as one of its faces. */
-#include <string.h>
 
 #include "tools/weekwheeld/clients/clients.h"
 

@@ -2,7 +2,6 @@
  * A client of the protocol and its token. It has to say one in time, and wrong ones wait. What the token does not grant is
  * refused. A client that speaks another protocol is turned away.
  */
-#include <string.h>
 #include <sys/socket.h>
 
 #include "tools/service/net/address.h"

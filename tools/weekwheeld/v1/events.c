@@ -2,7 +2,6 @@
 #include "tools/weekwheeld/v1/events.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

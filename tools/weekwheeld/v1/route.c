@@ -1,7 +1,6 @@
 /* Finds the operation of a request, and takes what its path and its query say. */
 #include <microhttpd.h>
 #include <string.h>
-#include <strings.h>
 
 #include "tools/common/number.h"
 #include "tools/common/percent.h"
