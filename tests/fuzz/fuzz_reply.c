@@ -40,19 +40,15 @@ static void read_body(const struct reply *reply)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct client client = {.fd = -1, .server = "fuzz"};
+	struct client client = {.channel.fd = -1, .server = "fuzz"};
 	struct reply reply;
 
-	client.in.bytes = malloc(size + !size);
-	if (!client.in.bytes)
+	if (buffer_append(&client.channel.in, data, size))
 		abort();
-	if (size)
-		memcpy(client.in.bytes, data, size);
-	client.in.end = client.in.room = size;
 	while (client_take(&client, &reply) > 0)
 		if (reply.body)
 			read_body(&reply);
-	if (client.in.start > size)
+	if (client.channel.in.size > size)
 		abort();
 	client_close(&client);
 	return 0;

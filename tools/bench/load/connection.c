@@ -2,23 +2,20 @@
 #include "tools/bench/load/connection.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "tools/common/clock.h"
 #include "tools/common/command.h"
+#include "tools/common/dial.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
+
+enum { CONNECT_MS = 10000 };
 
 static _Noreturn void end(const char *address, const char *why)
 {
@@ -26,48 +23,14 @@ static _Noreturn void end(const char *address, const char *why)
 	exit(STATUS_FAILED);
 }
 
-static int open_unix(const char *path)
-{
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	(void)snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof name) == 0)
-		return fd;
-	return -1;
-}
-
-static int open_tcp(const char *address)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-	struct addrinfo *found;
-	char host[256];
-	const char *colon = strrchr(address, ':');
-	int one = 1;
-
-	if (!colon || (size_t)(colon - address) >= sizeof host)
-		end(address, "expected HOST:PORT");
-	memcpy(host, address, (size_t)(colon - address));
-	host[colon - address] = 0;
-	if (getaddrinfo(host, colon + 1, &hints, &found))
-		end(address, "no such host");
-	int fd = socket(found->ai_family, SOCK_STREAM, 0);
-	if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen)) {
-		close(fd);
-		fd = -1;
-	}
-	freeaddrinfo(found);
-	if (fd >= 0)
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-	return fd;
-}
-
 void connection_open(struct load_connection *connection, const char *address)
 {
+	const char *reason;
+
 	memset(connection, 0, sizeof *connection);
-	connection->fd = strncmp(address, "unix:", 5) == 0 ? open_unix(address + 5) : open_tcp(address);
-	if (connection->fd < 0 || fcntl(connection->fd, F_SETFL, O_NONBLOCK))
-		end(address, strerror(errno));
+	connection->fd = dial_connect(address, CONNECT_MS, &reason);
+	if (connection->fd < 0)
+		end(address, reason);
 }
 
 static void make_room(struct load_connection *connection, size_t size)

@@ -6,8 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "tools/common/clock.h"
 #include "tools/common/dial.h"
@@ -15,8 +13,6 @@
 /* What a put says: the usual priority, at once, and a minute for the worker. A key stays taken for an hour after its job. */
 #define PUT "1024 0 60"
 #define UNIQUE "unique=3600"
-
-enum { CHUNK = 65536 };
 
 /* ---- Addresses */
 
@@ -49,91 +45,16 @@ const char *beanstalk_read(const char *text, struct beanstalk_address *address)
 	return dial_is_address(address->server) ? NULL : expected;
 }
 
-/* ---- Bytes */
-
-int beanstalk_is_pending(const struct beanstalk *link)
-{
-	return link->out.size > 0 || link->sealed.size > 0;
-}
-
-static int must_wait(void)
-{
-	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-}
-
-static int seal(struct beanstalk *link)
-{
-	size_t size;
-
-	if (tls_write(link->tls, link->out.data, link->out.size) != TLS_OK)
-		return -1;
-	buffer_drop(&link->out, link->out.size);
-	size = tls_pending(link->tls);
-	if (buffer_reserve(&link->sealed, size) != 0)
-		return -1;
-	link->sealed.size += size ? tls_drain(link->tls, link->sealed.data + link->sealed.size, size) : 0;
-	return 0;
-}
-
-int beanstalk_push(struct beanstalk *link)
-{
-	struct buffer *out = link->tls ? &link->sealed : &link->out;
-
-	if (link->tls && seal(link) != 0)
-		return -1;
-	while (link->sent < out->size) {
-		ssize_t sent = send(link->fd, out->data + link->sent, out->size - link->sent, MSG_NOSIGNAL);
-
-		if (sent < 0)
-			return must_wait() ? 0 : -1;
-		link->sent += (size_t)sent;
-	}
-	buffer_drop(out, out->size);
-	link->sent = 0;
-	return 0;
-}
-
-static int unseal(struct beanstalk *link, const char *bytes, size_t size)
-{
-	char clear[4096];
-	int got;
-
-	if (tls_feed(link->tls, bytes, size) != TLS_OK)
-		return -1;
-	while ((got = tls_read(link->tls, clear, sizeof clear)) > 0)
-		if (buffer_append(&link->in, clear, (size_t)got) != 0)
-			return -1;
-	return got;
-}
-
-int beanstalk_pull(struct beanstalk *link)
-{
-	char bytes[CHUNK];
-	ssize_t got = recv(link->fd, bytes, sizeof bytes, 0);
-
-	if (got < 0)
-		return must_wait() ? 0 : -1;
-	errno = 0;
-	if (got == 0)
-		return -1;
-	return link->tls ? unseal(link, bytes, (size_t)got) : buffer_append(&link->in, bytes, (size_t)got);
-}
-
 int beanstalk_line(struct beanstalk *link, char line[BEANSTALK_LINE])
 {
-	size_t there = link->in.size < BEANSTALK_LINE ? link->in.size : BEANSTALK_LINE;
-	const char *end = there ? memchr(link->in.data, '\n', there) : NULL;
-	size_t length = end ? (size_t)(end - link->in.data) : there;
+	struct buffer *in = &link->channel.in;
+	int length = channel_line(&link->channel, BEANSTALK_LINE);
 
-	if (length >= BEANSTALK_LINE)
-		return -1;
-	if (!end)
-		return 0;
-	if (length == 0 || end[-1] != '\r' || memchr(link->in.data, 0, length))
-		return -1;
-	memcpy(line, link->in.data, length - 1);
-	line[length - 1] = 0;
-	buffer_drop(&link->in, length + 1);
+	if (length <= 0)
+		return length;
+	memcpy(line, in->data, (size_t)length - 2);
+	line[length - 2] = 0;
+	buffer_drop(in, (size_t)length);
 	return 1;
 }
 
@@ -160,16 +81,16 @@ static int shake(struct beanstalk *link, const struct tls_files *files, const ch
 
 	if (!tls)
 		return failed(reason, "TLS: %s", why);
-	link->tls = tls_open(tls, host);
+	link->channel.tls = tls_open(tls, host);
 	tls_free(tls);
-	if (!link->tls)
+	if (!link->channel.tls)
 		return failed(reason, "no memory for TLS");
-	done = tls_handshake(link->tls, link->fd, timeout_ms);
+	done = tls_handshake(link->channel.tls, link->channel.fd, timeout_ms);
 	if (done == 1)
 		return 0;
 	if (done == 0)
 		return failed(reason, "TLS failed: %s", errno ? strerror(errno) : "the connection ended");
-	tls_reason(link->tls, why);
+	tls_reason(link->channel.tls, why);
 	return failed(reason, "TLS failed: %s", why);
 }
 
@@ -180,17 +101,17 @@ static int ask(struct beanstalk *link, int timeout_ms, char line[BEANSTALK_LINE]
 	int taken;
 
 	while ((taken = beanstalk_line(link, line)) == 0) {
-		struct pollfd one = {link->fd, POLLIN, 0};
+		struct pollfd one = {link->channel.fd, POLLIN, 0};
 		int64_t left = deadline - clock_ms();
 
 		if (left <= 0)
 			return failed(reason, "it does not answer");
 		errno = 0;
-		if (beanstalk_push(link) != 0)
+		if (channel_push(&link->channel) != 0)
 			return failed(reason, "the connection was lost");
-		if (beanstalk_is_pending(link))
+		if (channel_is_pending(&link->channel))
 			one.events |= POLLOUT;
-		if (poll(&one, 1, (int)left) > 0 && one.revents & ~POLLOUT && beanstalk_pull(link) != 0)
+		if (poll(&one, 1, (int)left) > 0 && one.revents & ~POLLOUT && channel_pull(&link->channel) != 0)
 			return failed(reason, "the connection was lost: %s",
 			    errno ? strerror(errno) : "the other server closed it");
 	}
@@ -203,7 +124,7 @@ static int log_in(struct beanstalk *link, const char *token, int timeout_ms, cha
 
 	if (!*token)
 		return 0;
-	if (buffer_format(&link->out, "auth %s\r\n", token) != 0)
+	if (buffer_format(&link->channel.out, "auth %s\r\n", token) != 0)
 		return failed(reason, "no memory");
 	if (ask(link, timeout_ms, line, reason) != 0)
 		return -1;
@@ -217,7 +138,7 @@ static int greet(struct beanstalk *link, const char *tube, int timeout_ms, char 
 {
 	char line[BEANSTALK_LINE];
 
-	if (buffer_format(&link->out, "use %s\r\nput-key ?\r\n", tube) != 0)
+	if (buffer_format(&link->channel.out, "use %s\r\nput-key ?\r\n", tube) != 0)
 		return failed(reason, "no memory");
 	if (ask(link, timeout_ms, line, reason) != 0)
 		return -1;
@@ -237,8 +158,8 @@ int beanstalk_open(struct beanstalk *link, const struct beanstalk_address *addre
 	char host[DIAL_HOST_MAX];
 	const char *why;
 
-	*link = (struct beanstalk){.fd = dial_connect(address->server, timeout_ms, &why)};
-	if (link->fd < 0)
+	*link = (struct beanstalk){.channel.fd = dial_connect(address->server, timeout_ms, &why)};
+	if (link->channel.fd < 0)
 		return failed(reason, "%s", why);
 	if ((!dial_is_tls(address->server, host) || shake(link, files, host, timeout_ms, reason) == 0) &&
 	    log_in(link, token, timeout_ms, reason) == 0 && greet(link, address->tube, timeout_ms, reason) == 0)
@@ -249,23 +170,19 @@ int beanstalk_open(struct beanstalk *link, const struct beanstalk_address *addre
 
 void beanstalk_close(struct beanstalk *link)
 {
-	if (link->fd >= 0)
-		(void)close(link->fd);
-	tls_close(link->tls);
-	buffer_free(&link->in);
-	buffer_free(&link->out);
-	buffer_free(&link->sealed);
-	*link = (struct beanstalk){.fd = -1};
+	channel_close(&link->channel);
 }
 
 int beanstalk_put(struct beanstalk *link, const char *id, const struct buffer *body)
 {
-	size_t before = link->out.size;
-	int bad = link->is_own ? buffer_format(&link->out, "put-key " PUT " %zu %s " UNIQUE "\r\n", body->size, id)
-	                       : buffer_format(&link->out, "put " PUT " %zu\r\n", body->size);
+	size_t before = link->channel.out.size;
+	int bad = link->is_own
+	              ? buffer_format(&link->channel.out, "put-key " PUT " %zu %s " UNIQUE "\r\n", body->size, id)
+	              : buffer_format(&link->channel.out, "put " PUT " %zu\r\n", body->size);
 
-	if (bad || buffer_append(&link->out, body->data, body->size) || buffer_append(&link->out, "\r\n", 2)) {
-		link->out.size = before;
+	if (bad || buffer_append(&link->channel.out, body->data, body->size) ||
+	    buffer_append(&link->channel.out, "\r\n", 2)) {
+		link->channel.out.size = before;
 		return -1;
 	}
 	return 0;

@@ -6,8 +6,7 @@
  * do not. Reasons are sentences for a person, and name neither the server nor the program.
  */
 
-#include "tools/common/buffer.h"
-#include "tools/common/tls/tls.h"
+#include "tools/common/tls/channel.h"
 
 enum { BEANSTALK_SERVER = 300, BEANSTALK_TUBE = 200, BEANSTALK_LINE = 256, BEANSTALK_REASON = 300 };
 
@@ -21,13 +20,8 @@ struct beanstalk_address {
 const char *beanstalk_read(const char *text, struct beanstalk_address *address);
 
 struct beanstalk {
-	int fd;     /* -1: closed */
+	struct tls_channel channel;
 	int is_own; /* a weekwheeld, which knows put-key */
-	struct tls_link *tls;
-	struct buffer in;
-	struct buffer out;
-	struct buffer sealed; /* with TLS: what the other side gets of `out` */
-	size_t sent;          /* bytes of what goes out that have gone */
 };
 
 /*
@@ -40,13 +34,6 @@ void beanstalk_close(struct beanstalk *link);
 
 /* Queue a put. id: the key that keeps it from being put twice, where the server knows keys. 0, or -1 without memory. */
 int beanstalk_put(struct beanstalk *link, const char *id, const struct buffer *body);
-
-/* Whether there is something to send. */
-int beanstalk_is_pending(const struct beanstalk *link);
-
-/* Send or read what can be without waiting. 0, or -1 if the connection is lost. */
-int beanstalk_push(struct beanstalk *link);
-int beanstalk_pull(struct beanstalk *link);
 
 /* Take an answer's line: 1, 0 if none is there, or -1 if it is of another protocol. */
 int beanstalk_line(struct beanstalk *link, char line[BEANSTALK_LINE]);

@@ -158,7 +158,7 @@ static void receive(struct courier *courier)
 	int got;
 
 	errno = 0;
-	if (beanstalk_pull(&courier->link) != 0) {
+	if (channel_pull(&courier->link.channel) != 0) {
 		lose(courier, errno ? strerror(errno) : "it has closed the connection");
 		return;
 	}
@@ -188,7 +188,7 @@ static void send_more(struct courier *courier)
 	unsigned before = courier->flight;
 	int bad = 0;
 
-	while (!bad && courier->flight < FLIGHT_MAX && courier->link.out.size < FLIGHT_BYTES &&
+	while (!bad && courier->flight < FLIGHT_MAX && courier->link.channel.out.size < FLIGHT_BYTES &&
 	       outbox_take(courier->outbox, &item)) {
 		courier->flight++;
 		bad = send_one(courier, &item);
@@ -221,7 +221,7 @@ static void connect_again(struct courier *courier)
 static void send_bytes(struct courier *courier)
 {
 	errno = 0;
-	if (courier->link.fd >= 0 && beanstalk_push(&courier->link) != 0)
+	if (courier->link.channel.fd >= 0 && channel_push(&courier->link.channel) != 0)
 		lose(courier, errno ? strerror(errno) : "the connection is lost");
 }
 
@@ -235,13 +235,13 @@ static int64_t earlier(int64_t a, int64_t b)
 /* Sleep until something comes, or is due. */
 static void sleep_on(struct courier *courier)
 {
-	struct pollfd both[2] = {{courier->wake, POLLIN, 0}, {courier->link.fd, POLLIN, 0}};
+	struct pollfd both[2] = {{courier->wake, POLLIN, 0}, {courier->link.channel.fd, POLLIN, 0}};
 	int64_t until = earlier(courier->rest_until, courier->flight ? courier->answer_by : 0);
 	int64_t now = clock_ms();
 	uint64_t count;
 
 	until = earlier(until, courier->stop_by);
-	if (beanstalk_is_pending(&courier->link))
+	if (channel_is_pending(&courier->link.channel))
 		both[1].events |= POLLOUT;
 	(void)poll(both, 2, until == 0 ? -1 : until <= now ? 0 : (int)(until - now));
 	if (both[0].revents)
@@ -270,11 +270,11 @@ static void turn(struct courier *courier)
 	if (courier->flight && now >= courier->answer_by)
 		lose(courier, "it does not answer");
 	/* What waits for long is in the journal meanwhile. */
-	if (courier->link.fd < 0)
+	if (courier->link.channel.fd < 0)
 		(void)outbox_settle(courier->outbox);
-	if (courier->link.fd < 0 && !courier->rest_until)
+	if (courier->link.channel.fd < 0 && !courier->rest_until)
 		connect_again(courier);
-	if (courier->link.fd >= 0 && !courier->rest_until)
+	if (courier->link.channel.fd >= 0 && !courier->rest_until)
 		send_more(courier);
 	send_bytes(courier);
 }
@@ -308,7 +308,7 @@ struct courier *courier_start(
 	courier->outbox = outbox;
 	courier->config = config;
 	courier->form = *form;
-	courier->link.fd = -1;
+	courier->link.channel.fd = -1;
 	courier->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (getrandom(&courier->random, sizeof courier->random, GRND_NONBLOCK) != (ssize_t)sizeof courier->random)
 		courier->random = clock_ns(CLOCK_MONOTONIC);

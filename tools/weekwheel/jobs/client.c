@@ -5,75 +5,47 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "tools/common/clock.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
 
-enum { CHUNK = 65536 };
-
-/* Make room for `size` more bytes and for the NUL of snprintf. */
-static char *buffer_room(struct client_buffer *buffer, size_t size)
+/* Append to what is queued, or end the program. */
+static void queue(struct client *client, const void *bytes, size_t size)
 {
-	if (buffer->start == buffer->end)
-		buffer->start = buffer->end = 0;
-	if (buffer->start > CHUNK && buffer->start > buffer->end / 2) {
-		memmove(buffer->bytes, buffer->bytes + buffer->start, buffer->end - buffer->start);
-		buffer->end -= buffer->start;
-		buffer->start = 0;
-	}
-	if (buffer->end + size + 1 > buffer->room) {
-		buffer->room = buffer->end + size + 1 + buffer->room / 2;
-		buffer->bytes = memory_resize(buffer->bytes, buffer->room, 1);
-	}
-	return buffer->bytes + buffer->end;
-}
-
-static void buffer_add(struct client_buffer *buffer, const void *bytes, size_t size)
-{
-	if (size)
-		memcpy(buffer_room(buffer, size), bytes, size);
-	buffer->end += size;
+	if (buffer_append(&client->channel.out, bytes, size))
+		memory_exhausted();
 }
 
 int client_open(struct client *client, const char *server, int timeout_ms, const struct tls_files *files,
     const char *token, const char *remedy)
 {
-	*client = (struct client){.fd = -1, .server = server, .timeout_ms = timeout_ms};
+	*client = (struct client){.channel.fd = -1, .server = server, .timeout_ms = timeout_ms};
 	return client_connect(client, remedy) || client_secure(client, files) || client_login(client, token) ? -1 : 0;
 }
 
 void client_close(struct client *client)
 {
-	if (client->fd >= 0)
-		close(client->fd);
-	client->fd = -1;
-	tls_close(client->tls);
-	client->tls = NULL;
-	free(client->in.bytes);
-	free(client->out.bytes);
-	free(client->sealed.bytes);
-	client->in = client->out = client->sealed = (struct client_buffer){0};
+	channel_close(&client->channel);
+	client->taken = 0;
 }
 
 static void queue_line(struct client *client, const char *format, va_list arguments)
 {
+	struct buffer *out = &client->channel.out;
 	va_list again;
 	int length;
 
 	va_copy(again, arguments);
 	length = vsnprintf(NULL, 0, format, again);
 	va_end(again);
-	if (length < 0)
+	if (length < 0 || buffer_reserve(out, (size_t)length + 1))
 		memory_exhausted();
-	vsnprintf(buffer_room(&client->out, (size_t)length), (size_t)length + 1, format, arguments);
-	client->out.end += (size_t)length;
-	buffer_add(&client->out, "\r\n", 2);
+	vsnprintf(out->data + out->size, (size_t)length + 1, format, arguments);
+	out->size += (size_t)length;
+	queue(client, "\r\n", 2);
 }
 
 void client_line(struct client *client, const char *format, ...)
@@ -87,87 +59,13 @@ void client_line(struct client *client, const char *format, ...)
 
 void client_bytes(struct client *client, const void *bytes, size_t size)
 {
-	buffer_add(&client->out, bytes, size);
+	queue(client, bytes, size);
 }
 
 void client_body(struct client *client, const void *body, size_t size)
 {
-	buffer_add(&client->out, body, size);
-	buffer_add(&client->out, "\r\n", 2);
-}
-
-int client_pending(const struct client *client)
-{
-	return client->out.start < client->out.end || client->sealed.start < client->sealed.end;
-}
-
-static int must_wait(void)
-{
-	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-}
-
-/* Encipher all that is queued. */
-static int seal(struct client *client)
-{
-	struct client_buffer *out = &client->out;
-	size_t size;
-
-	if (tls_write(client->tls, out->bytes + out->start, out->end - out->start) != TLS_OK)
-		return -1;
-	out->start = out->end;
-	size = tls_pending(client->tls);
-	client->sealed.end += size ? tls_drain(client->tls, buffer_room(&client->sealed, size), size) : 0;
-	return 0;
-}
-
-int client_push(struct client *client)
-{
-	struct client_buffer *out = client->tls ? &client->sealed : &client->out;
-
-	if (client->tls && seal(client))
-		return -1;
-	while (out->start < out->end) {
-		ssize_t sent = send(client->fd, out->bytes + out->start, out->end - out->start, MSG_NOSIGNAL);
-
-		if (sent < 0)
-			return must_wait() ? 0 : -1;
-		out->start += (size_t)sent;
-	}
-	return 0;
-}
-
-/* Decipher all that has come. An end in order and a broken connection are the same to who needs an answer. */
-static int pull_sealed(struct client *client)
-{
-	char bytes[CHUNK];
-	ssize_t got = recv(client->fd, bytes, sizeof bytes, 0);
-	int clear = got == 0 ? -1 : 0;
-
-	if (got < 0)
-		return must_wait() ? 0 : -1;
-	errno = 0;
-	if (got > 0 && tls_feed(client->tls, bytes, (size_t)got) == TLS_OK)
-		while ((clear = tls_read(client->tls, buffer_room(&client->in, CHUNK), CHUNK)) > 0)
-			client->in.end += (size_t)clear;
-	return clear;
-}
-
-int client_pull(struct client *client)
-{
-	ssize_t got;
-
-	if (client->tls)
-		return pull_sealed(client) < 0 ? -1 : 0;
-	got = recv(client->fd, buffer_room(&client->in, CHUNK), CHUNK, 0);
-
-	if (got < 0)
-		return must_wait() ? 0 : -1;
-	if (got == 0) {
-		errno = 0;
-		return -1;
-	}
-	client->in.end += (size_t)got;
-	return 0;
+	queue(client, body, size);
+	queue(client, "\r\n", 2);
 }
 
 static void split(struct reply *reply)
@@ -206,42 +104,40 @@ static int body_size(const struct reply *reply, size_t *size)
 
 int client_take(struct client *client, struct reply *reply)
 {
-	/* Before the first byte there is no buffer, and C forbids even adding 0 to NULL. */
-	size_t there = client->in.end - client->in.start;
-	const char *start = there ? client->in.bytes + client->in.start : "";
-	const char *end = there ? memchr(start, '\n', there) : NULL;
-	size_t length = end ? (size_t)(end - start) : there;
-	int has_body;
+	struct buffer *in = &client->channel.in;
+	int has_body, line;
+	size_t length;
 
-	if (length >= CLIENT_LINE)
-		return -1;
-	if (!end)
-		return 0;
-	if (length == 0 || start[length - 1] != '\r' || memchr(start, 0, length))
-		return -1;
-	memcpy(reply->line, start, length - 1);
-	reply->line[length - 1] = 0;
+	buffer_drop(in, client->taken);
+	client->taken = 0;
+	line = channel_line(&client->channel, CLIENT_LINE);
+	if (line <= 0)
+		return line;
+	length = (size_t)line;
+	memcpy(reply->line, in->data, length - 2);
+	reply->line[length - 2] = 0;
 	split(reply);
 	reply->body = NULL;
 	reply->body_size = 0;
-	length++;
 	has_body = body_size(reply, &reply->body_size);
 	if (has_body < 0)
 		return -1;
 	if (has_body) {
-		if (there - length < reply->body_size + 2)
+		if (in->size - length < reply->body_size + 2)
 			return 0;
-		reply->body = start + length;
+		reply->body = in->data + length;
 		length += reply->body_size + 2;
-		if (memcmp(start + length - 2, "\r\n", 2) != 0)
+		if (memcmp(in->data + length - 2, "\r\n", 2) != 0)
 			return -1;
 	}
-	client->in.start += length;
+	client->taken = length;
 	return 1;
 }
 
 static int lost(const struct client *client)
 {
+	if (errno == ENOMEM)
+		memory_exhausted();
 	return message_error("%s: the connection was lost: %s; is the server still running?", client->server,
 	    errno ? strerror(errno) : "the server closed it");
 }
@@ -249,7 +145,7 @@ static int lost(const struct client *client)
 /* Wait up to the deadline until the connection is ready. Return the events, or -1 after a message. */
 static int await(const struct client *client, short events, int64_t deadline)
 {
-	struct pollfd one = {client->fd, events, 0};
+	struct pollfd one = {client->channel.fd, events, 0};
 
 	for (;;) {
 		int64_t left = deadline - clock_ms();
@@ -275,19 +171,19 @@ static int no_answer(const struct client *client)
 /* Read answers while sending: a server that cannot send its answers stops reading. */
 int client_flush(struct client *client)
 {
-	while (client_pending(client)) {
+	while (channel_is_pending(&client->channel)) {
 		int events;
 
-		if (client_push(client))
+		if (channel_push(&client->channel))
 			return lost(client);
-		if (!client_pending(client))
+		if (!channel_is_pending(&client->channel))
 			break;
 		events = await(client, POLLIN | POLLOUT, clock_ms() + client->timeout_ms);
 		if (events < 0)
 			return -1;
-		if ((events & (POLLIN | POLLHUP)) && client_pull(client))
+		if ((events & (POLLIN | POLLHUP)) && channel_pull(&client->channel))
 			return lost(client);
-		if (client->in.end - client->in.start > CLIENT_BODY_MAX)
+		if (client->channel.in.size > CLIENT_BODY_MAX)
 			return no_answer(client);
 	}
 	return 0;
@@ -295,13 +191,13 @@ int client_flush(struct client *client)
 
 int client_await(struct client *client)
 {
-	size_t before = client->in.end - client->in.start;
+	size_t before = client->channel.in.size;
 
 	/* With TLS what comes may have no byte for us. */
-	while (client->in.end - client->in.start == before) {
+	while (client->channel.in.size == before) {
 		if (await(client, POLLIN, clock_ms() + client->timeout_ms) < 0)
 			return -1;
-		if (client_pull(client))
+		if (channel_pull(&client->channel))
 			return lost(client);
 	}
 	return 0;
@@ -313,14 +209,14 @@ int client_read(struct client *client, struct reply *reply)
 	int taken;
 
 	while ((taken = client_take(client, reply)) == 0) {
-		size_t before = client->in.end - client->in.start;
+		size_t before = client->channel.in.size;
 
 		if (await(client, POLLIN, deadline) < 0)
 			return -1;
-		if (client_pull(client))
+		if (channel_pull(&client->channel))
 			return lost(client);
 		/* A long body may take longer than the timeout while bytes keep coming. */
-		if (client->in.end - client->in.start > before)
+		if (client->channel.in.size > before)
 			deadline = clock_ms() + client->timeout_ms;
 	}
 	return taken < 0 ? no_answer(client) : 0;

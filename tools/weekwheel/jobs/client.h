@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/common/tls/tls.h"
+#include "tools/common/tls/channel.h"
 
 #define CLIENT_DEFAULT_SERVER "127.0.0.1:11300"
 #define CLIENT_DEFAULT_TIMEOUT_MS 10000
@@ -21,23 +21,16 @@
 enum { CLIENT_LINE = 1024, CLIENT_WORDS = 6 };
 #define CLIENT_BODY_MAX ((size_t)1 << 30)
 
-struct client_buffer {
-	char *bytes;
-	size_t start, end, room; /* bytes[start .. end-1] are pending */
-};
-
 /* The right that a token needs for what is asked, and in which tubes: "work", "the tube mail". NULL: not said. */
 struct client_needs {
 	const char *right, *where;
 };
 
 struct client {
-	int fd;               /* -1: not connected */
-	struct tls_link *tls; /* NULL: the address is not tls:HOST:PORT */
-	const char *server;   /* as it was given */
+	struct tls_channel channel;
+	size_t taken;       /* bytes in channel.in of the answer that client_take found last */
+	const char *server; /* as it was given */
 	int timeout_ms;
-	struct client_buffer in, out;
-	struct client_buffer sealed; /* with TLS: what the other side gets of `out` */
 	enum { CLIENT_NO_TOKEN, CLIENT_TOKEN_REFUSED, CLIENT_TOKEN_KNOWN } token;
 	int is_misled;             /* the files for TLS cannot be used: another try is of no use */
 	struct client_needs needs; /* what the server's DENIED then means */
@@ -77,7 +70,7 @@ int client_flush(struct client *client);
 /* Wait for the next answer. Return 0, or -1 after a message. */
 int client_read(struct client *client, struct reply *reply);
 
-/* For answers of another protocol: wait until more bytes are in client->in. Return 0, or -1 after a message. */
+/* For answers of another protocol: wait until more bytes are in channel.in. Return 0, or -1 after a message. */
 int client_await(struct client *client);
 
 /* Queue a line, send it, and wait for its answer. Return 0, or -1 after a message. */
@@ -88,15 +81,8 @@ int client_ask(struct client *client, struct reply *reply, const char *format, .
 int client_expect(struct client *client, struct reply *reply, const char *word, const char *what, const char *format,
     ...) __attribute__((format(printf, 5, 6)));
 
-/* Send or read as much as is possible without waiting. Return 0, or -1 if the connection is lost. */
-int client_push(struct client *client);
-int client_pull(struct client *client);
-
 /* Take an answer out of what was read: 1, 0 if none is complete, or -1 if it does not belong to this protocol. */
 int client_take(struct client *client, struct reply *reply);
-
-/* Return whether there is something to send. */
-int client_pending(const struct client *client);
 
 /* Return 1 if the answer is this word. */
 int reply_is(const struct reply *reply, const char *word);

@@ -217,9 +217,9 @@ static void wait_and_read(struct work *work, struct runner *runners, struct poll
 	uint64_t n = work->runners;
 
 	for (uint64_t i = 0; i < n; i++) {
-		short events = client_pending(&runners[i].client) ? POLLIN | POLLOUT : POLLIN;
+		short events = channel_is_pending(&runners[i].client.channel) ? POLLIN | POLLOUT : POLLIN;
 
-		fds[i] = (struct pollfd){runners[i].client.fd, events, 0};
+		fds[i] = (struct pollfd){runners[i].client.channel.fd, events, 0};
 		fds[n + i] = (struct pollfd){runners[i].output, POLLIN, 0};
 	}
 	fds[2 * n] = (struct pollfd){signal_pipe[0], POLLIN, 0};
@@ -229,7 +229,7 @@ static void wait_and_read(struct work *work, struct runner *runners, struct poll
 	for (uint64_t i = 0; i < n; i++) {
 		if (fds[n + i].revents)
 			work_read_output(&runners[i]);
-		if ((fds[i].revents & ~POLLOUT) && runners[i].client.fd == fds[i].fd)
+		if ((fds[i].revents & ~POLLOUT) && runners[i].client.channel.fd == fds[i].fd)
 			runner_receive(work, &runners[i]);
 	}
 }
@@ -303,7 +303,7 @@ static int run(void *context)
 	runners = memory_zeroed(work->runners, sizeof *runners);
 	fds = memory_zeroed(2 * work->runners + 1, sizeof *fds);
 	for (uint64_t i = 0; i < work->runners; i++)
-		runners[i].client.fd = runners[i].output = runners[i].body = -1;
+		runners[i].client.channel.fd = runners[i].output = runners[i].body = -1;
 	failed = loop(work, runners, fds);
 	free(runners);
 	free(fds);

@@ -10,8 +10,8 @@ int client_connect(struct client *client, const char *remedy)
 {
 	const char *reason;
 
-	client->fd = dial_connect(client->server, client->timeout_ms, &reason);
-	if (client->fd >= 0)
+	client->channel.fd = dial_connect(client->server, client->timeout_ms, &reason);
+	if (client->channel.fd >= 0)
 		return 0;
 	return message_error("%s: %s; %s", client->server, reason,
 	    remedy ? remedy : "start weekwheeld there, or name another with --server or WEEKWHEEL_SERVER");
@@ -25,16 +25,16 @@ static int complain(const char *server, const char *reason, const char *cure)
 static int shake(const struct client *client)
 {
 	char reason[TLS_REASON];
-	int done = tls_handshake(client->tls, client->fd, client->timeout_ms);
+	int done = tls_handshake(client->channel.tls, client->channel.fd, client->timeout_ms);
 
 	if (done == 1)
 		return 0;
 	if (done == 0)
 		return complain(
 		    client->server, strerror(errno), "is this an address where the server listens with tls:?");
-	tls_reason(client->tls, reason);
+	tls_reason(client->channel.tls, reason);
 	return complain(client->server, reason,
-	    tls_is_out_of_time(client->tls)
+	    tls_is_out_of_time(client->channel.tls)
 	        ? "the server needs another certificate, unless the clock of this machine is wrong"
 	        : "give the certificates to trust with --tls-ca, and use the name for which the server's was made");
 }
@@ -51,7 +51,7 @@ int client_secure(struct client *client, const struct tls_files *files)
 	client->is_misled = !tls;
 	if (!tls)
 		return message_error("TLS: %s", reason);
-	client->tls = tls_open(tls, host);
+	client->channel.tls = tls_open(tls, host);
 	tls_free(tls);
-	return client->tls ? shake(client) : message_error("no memory for TLS");
+	return client->channel.tls ? shake(client) : message_error("no memory for TLS");
 }

@@ -140,7 +140,7 @@ int jobs_command(const struct jobs_command *command, char **arguments)
 		    .timeout_ms = CLIENT_DEFAULT_TIMEOUT_MS,
 		    .tls = {named("WEEKWHEEL_TLS_CERT", NULL), named("WEEKWHEEL_TLS_KEY", NULL),
 		        named("WEEKWHEEL_TLS_CA", NULL)},
-		    .client = {.fd = -1}};
+		    .client = {.channel = {.fd = -1}}};
 	while ((id = options_next(&options)) != OPTIONS_END) {
 		if (id == JOBS_HELP)
 			return write_help(command);

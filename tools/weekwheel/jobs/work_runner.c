@@ -346,14 +346,14 @@ void runner_receive(struct work *work, struct runner *runner)
 	struct reply reply;
 	int taken = 0;
 
-	if (client_pull(&runner->client)) {
+	if (channel_pull(&runner->client.channel)) {
 		runner_lost(work, runner);
 		return;
 	}
 	/* A large body may take long on its way. */
 	if (runner->answer_by && runner->answer_by < clock_ms() + work->jobs.timeout_ms)
 		runner->answer_by = clock_ms() + work->jobs.timeout_ms;
-	while (runner->client.fd >= 0 && (taken = client_take(&runner->client, &reply)) > 0)
+	while (runner->client.channel.fd >= 0 && (taken = client_take(&runner->client, &reply)) > 0)
 		take_reply(work, runner, &reply);
 	if (taken < 0)
 		runner_lost(work, runner);
@@ -472,7 +472,7 @@ static void turn_running(struct work *work, struct runner *runner)
 /* The answer may have come while this process was stopped, or made a connection. */
 static int has_input(const struct runner *runner)
 {
-	struct pollfd input = {runner->client.fd, POLLIN, 0};
+	struct pollfd input = {runner->client.channel.fd, POLLIN, 0};
 
 	return poll(&input, 1, 0) == 1 && !(input.revents & ~POLLIN);
 }
@@ -497,7 +497,7 @@ void runner_turn(struct work *work, struct runner *runner)
 		else if (clock_ms() >= work->retry_at)
 			runner_connect(work, runner);
 	}
-	if (runner->client.fd >= 0 && client_push(&runner->client))
+	if (runner->client.channel.fd >= 0 && channel_push(&runner->client.channel))
 		runner_lost(work, runner);
 }
 
@@ -533,7 +533,7 @@ void runner_abandon(struct work *work, struct runner *runner)
 	}
 	runner->client.timeout_ms = LAST_WORDS_MS;
 	/* With a touch pending there would be two answers. Closing the connection releases the job as well. */
-	if (runner->state == RUNNER_RUNNING && !runner->touching && runner->client.fd >= 0) {
+	if (runner->state == RUNNER_RUNNING && !runner->touching && runner->client.channel.fd >= 0) {
 		queue_end(work, runner, "release", " 0", "the%20worker%20was%20stopped");
 		(void)(client_flush(&runner->client) || client_read(&runner->client, &reply));
 	}

@@ -92,7 +92,7 @@ static int open_source(struct moving *moving)
 	    .tube = moving->jobs.tube,
 	    .timeout_ms = moving->jobs.timeout_ms,
 	    .remedy = "is beanstalkd running there?",
-	    .client = {.fd = -1}};
+	    .client = {.channel = {.fd = -1}}};
 	if (target_open(moving, target, sizeof target) || read_address(moving, own) || jobs_connect(&own->jobs) ||
 	    client_expect(client, &reply, "OK", own->address, "stats"))
 		return -1;

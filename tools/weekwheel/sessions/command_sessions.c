@@ -69,16 +69,15 @@ static void ask(struct sessions *sessions, const char *format, ...)
 static redisReply *answer(struct sessions *sessions)
 {
 	struct client *client = &sessions->jobs.client;
-	struct client_buffer *in = &client->in;
+	struct buffer *in = &client->channel.in;
 	void *reply = NULL;
 
 	if (client_flush(client))
 		return NULL;
 	for (;;) {
-		if (in->end > in->start &&
-		    redisReaderFeed(sessions->reader, in->bytes + in->start, in->end - in->start))
+		if (in->size > 0 && redisReaderFeed(sessions->reader, in->data, in->size))
 			memory_exhausted();
-		in->start = in->end;
+		buffer_drop(in, in->size);
 		if (redisReaderGetReply(sessions->reader, &reply) != REDIS_OK) {
 			(void)fail(
 			    sessions->address, "this is not a server of sessions: its answers are not those of Redis");

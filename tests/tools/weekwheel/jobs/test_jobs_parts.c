@@ -23,7 +23,7 @@ static void said(struct client *client, const char *text, size_t size)
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	ck_assert_int_eq(write(ends[1], text, size), (ssize_t)size);
 	close(ends[1]);
-	*client = (struct client){.fd = ends[0], .server = "test", .timeout_ms = 5000};
+	*client = (struct client){.channel.fd = ends[0], .server = "test", .timeout_ms = 5000};
 }
 
 START_TEST(answers_are_taken_apart)
@@ -66,18 +66,18 @@ START_TEST(what_is_no_answer_is_refused)
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		said(&client, bad[i], strlen(bad[i]));
 		if (strcmp(bad[i], "OK\r\n") != 0) {
-			ck_assert_int_eq(client_pull(&client), 0);
+			ck_assert_int_eq(channel_pull(&client.channel), 0);
 			ck_assert_msg(client_take(&client, &reply) == -1, "%s", bad[i]);
 		}
 		client_close(&client);
 	}
 	memset(line, 'x', sizeof line);
 	said(&client, line, sizeof line);
-	ck_assert_int_eq(client_pull(&client), 0);
+	ck_assert_int_eq(channel_pull(&client.channel), 0);
 	ck_assert_int_eq(client_take(&client, &reply), -1);
 	client_close(&client);
 	said(&client, "A\0B\r\n", 5);
-	ck_assert_int_eq(client_pull(&client), 0);
+	ck_assert_int_eq(channel_pull(&client.channel), 0);
 	ck_assert_int_eq(client_take(&client, &reply), -1);
 	client_close(&client);
 }
@@ -92,10 +92,10 @@ START_TEST(an_answer_comes_in_any_pieces)
 	int taken = 0;
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	client.fd = ends[0];
+	client.channel.fd = ends[0];
 	for (size_t i = 0; i < sizeof text - 1; i++) {
 		ck_assert_int_eq(write(ends[1], text + i, 1), 1);
-		ck_assert_int_eq(client_pull(&client), 0);
+		ck_assert_int_eq(channel_pull(&client.channel), 0);
 		if (client_take(&client, &reply) == 1)
 			taken++;
 		ck_assert_int_eq(taken, (i >= 16) + (i >= 25));
