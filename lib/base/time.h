@@ -21,6 +21,12 @@ static inline uint64_t time_now(clockid_t clock)
 	return (uint64_t)now.tv_sec * TIME_SECOND + (uint64_t)now.tv_nsec;
 }
 
+/* Monotonic. */
+static inline int64_t time_ms(void)
+{
+	return (int64_t)(time_now(CLOCK_MONOTONIC) / 1000000);
+}
+
 /* The moment `ns` after `now`, or the last one that there is. */
 static inline uint64_t time_add(uint64_t now, uint64_t ns)
 {

@@ -1,9 +1,9 @@
 /* The correctness run. A structure passes it before it is timed. */
 #include <stdlib.h>
 
+#include "lib/base/random.h"
 #include "tools/bench/structure.h"
 #include "tools/common/memory.h"
-#include "tools/common/random.h"
 
 enum { OBJECTS = 250, CHANCES = 8 };
 /* After the last deadline, with time for a structure that is late. */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/random.h"
 #include "tools/common/memory.h"
-#include "tools/common/random.h"
 
 enum { LIVES_PER_TIMER = 4, CANCELS_PER_EXPIRY = 4 };
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/time.h"
 #include "tools/bench/interrupt.h"
-#include "tools/common/clock.h"
 #include "tools/common/memory.h"
 
 #define TIMED __attribute__((noinline))
@@ -65,7 +65,7 @@ static void pass_gather(struct pass *pass, const uint32_t *first, const uint32_t
 /* Return the sample of a pass of one part, and end it. */
 static struct sample pass_end(struct pass *pass, const char *why, uint64_t operations)
 {
-	struct sample sample = {.timed_ns = clock_ns(CLOCK_MONOTONIC) - pass->began, .why = why};
+	struct sample sample = {.timed_ns = time_now(CLOCK_MONOTONIC) - pass->began, .why = why};
 
 	sample.ns_per_op = (double)sample.timed_ns / (double)operations;
 	pass->structure->destroy(pass->state);
@@ -84,7 +84,7 @@ static void sample_split(struct sample *sample, uint64_t first_ns, uint64_t oper
 
 static int pass_is_late(const struct pass *pass)
 {
-	return clock_ns(CLOCK_MONOTONIC) - pass->began > pass->arena->limit_ns || interrupt_signal();
+	return time_now(CLOCK_MONOTONIC) - pass->began > pass->arena->limit_ns || interrupt_signal();
 }
 
 /* order NULL: in the order of memory. */
@@ -126,9 +126,9 @@ struct sample workload_schedule_cancel(struct arena *arena, const struct structu
 	uint64_t middle;
 
 	pass_gather(&pass, NULL, arena->inputs->order[0]);
-	pass.began = clock_ns(CLOCK_MONOTONIC);
+	pass.began = time_now(CLOCK_MONOTONIC);
 	timed_schedule(&pass, NULL, arena->inputs->delay);
-	middle = clock_ns(CLOCK_MONOTONIC);
+	middle = time_now(CLOCK_MONOTONIC);
 	timed_cancel(&pass, arena->inputs->order[0]);
 	sample = pass_end(&pass, NULL, pass.n);
 	sample_split(&sample, middle - pass.began, pass.n, pass.n);
@@ -173,7 +173,7 @@ struct sample workload_heartbeat(struct arena *arena, const struct structure *st
 
 	for (uint64_t i = 0; i < pass.n; i++)
 		structure->schedule(pass.state, &pass.objects[i], timeout);
-	pass.began = clock_ns(CLOCK_MONOTONIC);
+	pass.began = time_now(CLOCK_MONOTONIC);
 	return pass_end(&pass, heartbeat(&pass, timeout), pass.n * TOUCHES_PER_TIMER);
 }
 
@@ -194,13 +194,13 @@ static TIMED const char *timed_ticks_each(const struct pass *pass, uint32_t *tic
 {
 	void (*advance)(void *, uint64_t) = pass->structure->advance;
 	void *state = pass->state;
-	uint64_t before = clock_ns(CLOCK_MONOTONIC);
+	uint64_t before = time_now(CLOCK_MONOTONIC);
 
 	for (uint64_t now = 1; now <= BENCH_WEEK; now++) {
 		uint64_t after, ns;
 
 		advance(state, now);
-		after = clock_ns(CLOCK_MONOTONIC);
+		after = time_now(CLOCK_MONOTONIC);
 		ns = after - before;
 		before = after;
 		tick_ns[now - 1] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
@@ -216,7 +216,7 @@ struct sample workload_life(struct arena *arena, const struct structure *structu
 	struct sample sample;
 
 	pass_gather(&pass, shuffled ? arena->inputs->order[0] : NULL, arena->inputs->order[0]);
-	pass.began = clock_ns(CLOCK_MONOTONIC);
+	pass.began = time_now(CLOCK_MONOTONIC);
 	timed_schedule(&pass, shuffled ? arena->inputs->order[0] : NULL, arena->inputs->delay);
 	sample = pass_end(&pass, tick_ns ? timed_ticks_each(&pass, tick_ns) : timed_ticks(&pass), pass.n);
 	if (!sample.why && arena->sink.count != pass.n)
@@ -245,7 +245,7 @@ static TIMED uint64_t timed_jumps(const struct pass *pass, uint64_t began)
 		pass->structure->advance(pass->state, now);
 		pass->arena->sink.count = 0;
 		jumps++;
-	} while (jumps % 16 || clock_ns(CLOCK_MONOTONIC) - began < LONELY_NS);
+	} while (jumps % 16 || time_now(CLOCK_MONOTONIC) - began < LONELY_NS);
 	return jumps;
 }
 
@@ -257,9 +257,9 @@ struct sample workload_lonely(struct arena *arena, const struct structure *struc
 	uint64_t middle, jumps;
 
 	structure->schedule(pass.state, pass.objects, LONELY_DELAY);
-	pass.began = clock_ns(CLOCK_MONOTONIC);
+	pass.began = time_now(CLOCK_MONOTONIC);
 	timed_lonely_ticks(&pass);
-	middle = clock_ns(CLOCK_MONOTONIC);
+	middle = time_now(CLOCK_MONOTONIC);
 	if (arena->sink.count != 1)
 		why = not_all_expired;
 	arena->sink.count = 0;
@@ -314,6 +314,6 @@ struct sample workload_churn(struct arena *arena, const struct structure *struct
 
 	for (uint64_t i = 0; i < pass.n; i++)
 		structure->schedule(pass.state, &pass.objects[i], churn->first_delay[i]);
-	pass.began = clock_ns(CLOCK_MONOTONIC);
+	pass.began = time_now(CLOCK_MONOTONIC);
 	return pass_end(&pass, churn_run(&pass), churn->lives);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/duration.h"
 #include "tools/common/moment.h"
 #include "tools/common/number.h"
@@ -243,7 +243,7 @@ const char *time_format_zone(char *text, uint64_t ns)
 	return text;
 }
 
-uint64_t time_now(void)
+uint64_t wall_now(void)
 {
-	return clock_ns(CLOCK_REALTIME);
+	return time_now(CLOCK_REALTIME);
 }

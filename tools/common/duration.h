@@ -51,6 +51,6 @@ const char *time_format(char *text, uint64_t ns);
 const char *time_format_zone(char *text, uint64_t ns);
 
 /* Return Unix time now. */
-uint64_t time_now(void);
+uint64_t wall_now(void);
 
 #endif

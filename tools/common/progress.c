@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 
 enum { BAR_WIDTH = 40 };
 
@@ -30,7 +30,7 @@ void progress_begin(const char *label)
 
 static int progress_is_too_soon(void)
 {
-	int64_t now = clock_ms();
+	int64_t now = time_ms();
 
 	if (progress_on_screen && now - progress_drawn < 100)
 		return 1;

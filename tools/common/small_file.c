@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/message.h"
 
 /* A writer that is there has written by then. */
@@ -60,7 +60,7 @@ struct small_file_wait {
 static int poll_until(int fd, int64_t deadline)
 {
 	struct pollfd one = {.fd = fd, .events = POLLIN};
-	int64_t left = deadline - clock_ms();
+	int64_t left = deadline - time_ms();
 
 	return poll(&one, 1, left > 0 ? (int)left : 0) > 0;
 }
@@ -124,7 +124,7 @@ static int finish(struct small_file *file, enum small_file_end end, char why[SMA
 int small_file_read(
     struct small_file *file, const char *path, enum small_file_end end, int wait_ms, char why[SMALL_FILE_WHY])
 {
-	struct small_file_wait wait = {path, clock_ms(), wait_ms, 0};
+	struct small_file_wait wait = {path, time_ms(), wait_ms, 0};
 	struct stat about;
 	int fd = open_file(path, wait_ms == 0, &about, why);
 	int done = 0;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "lib/base/time.h"
 #include "tools/bench/layers.h"
-#include "tools/common/clock.h"
 #include "weekwheel/weekwheel.h"
 
 enum { PROBES = 20, PROBE_EVERY_MS = 20 };
@@ -21,13 +21,13 @@ struct burst {
 static void work(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, void *user)
 {
 	struct burst *burst = user;
-	uint64_t end = clock_ns(CLOCK_MONOTONIC) + burst->callback_ns;
+	uint64_t end = time_now(CLOCK_MONOTONIC) + burst->callback_ns;
 	struct timespec pause = {0, (long)burst->callback_ns};
 
 	(void)session, (void)key, (void)length, (void)value, (void)why;
 	if (!burst->computes)
 		(void)nanosleep(&pause, NULL);
-	while (clock_ns(CLOCK_MONOTONIC) < end)
+	while (time_now(CLOCK_MONOTONIC) < end)
 		continue;
 	burst->gone++;
 }

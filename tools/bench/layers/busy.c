@@ -1,8 +1,8 @@
 /* M: what a tick costs with one map in use, alone and among many that are not. */
 #include <stdlib.h>
 
+#include "lib/base/time.h"
 #include "tools/bench/layers.h"
-#include "tools/common/clock.h"
 #include "tools/common/memory.h"
 #include "weekwheel/weekwheel.h"
 
@@ -22,14 +22,14 @@ static void set(struct ww_session *session, uint64_t ttl)
 /* In each tick a session of the first map expires, and another one is set. The clock is virtual, and nobody sleeps. */
 static uint64_t run_ticks(struct ww_driver *driver, struct ww_clock *clock, struct ww_session *busy)
 {
-	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+	uint64_t begin = time_now(CLOCK_MONOTONIC);
 
 	for (int i = 0; i < TICKS; i++) {
 		set(busy, WW_MILLISECOND);
 		layer_check(ww_clock_virtual_advance(clock, WW_MILLISECOND), "the clock");
 		layer_check(ww_driver_dispatch(driver, 1), "the driver");
 	}
-	return clock_ns(CLOCK_MONOTONIC) - begin;
+	return time_now(CLOCK_MONOTONIC) - begin;
 }
 
 /* All maps have a session, which expires in an hour. */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/random.h"
 #include "tools/common/command.h"
 #include "tools/common/message.h"
-#include "tools/common/random.h"
 #include "weekwheel/error.h"
 
 void layer_check(int error, const char *what)

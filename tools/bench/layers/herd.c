@@ -1,8 +1,8 @@
 /* H: many sessions with one deadline among many more that are not due. */
 #include <stdatomic.h>
 
+#include "lib/base/random.h"
 #include "tools/bench/layers.h"
-#include "tools/common/random.h"
 #include "weekwheel/weekwheel.h"
 
 enum { HERD = 1000, TICKS_MOST = 60 };

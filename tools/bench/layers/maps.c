@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <uthash.h>
 
+#include "lib/base/random.h"
+#include "lib/base/time.h"
 #include "tools/bench/layers.h"
-#include "tools/common/clock.h"
 #include "tools/common/memory.h"
-#include "tools/common/random.h"
 #include "weekwheel/weekwheel.h"
 
 #ifdef HAVE_KHASH
@@ -74,9 +74,9 @@ static struct layer_sample measure(
 		layer_key(i, seed, key);
 		layer_check(ww_session_set(session, key, sizeof key, &session, 0, NULL), "a session");
 	}
-	begin = clock_ns(CLOCK_MONOTONIC);
+	begin = time_now(CLOCK_MONOTONIC);
 	hits = lookups(session, n, seed);
-	double ns = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
+	double ns = (double)(time_now(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
 	layer_check(hits == LOOKUPS ? 0 : WW_ESTALE, "a session was lost");
 	layer_check(ww_session_stats(session, &after), "the session map");
 	layer_check(ww_session_destroy(session), "the session map");
@@ -113,14 +113,14 @@ struct layer_sample layer_uthash(uint64_t n, uint64_t seed)
 		layer_key(i, seed, all[i].key);
 		HASH_ADD(hh, table, key, sizeof all[i].key, &all[i]);
 	}
-	begin = clock_ns(CLOCK_MONOTONIC);
+	begin = time_now(CLOCK_MONOTONIC);
 	for (uint64_t i = 0; i < LOOKUPS; i++) {
 		struct named *hit;
 		layer_key(random_below(&state, n), seed, key);
 		HASH_FIND(hh, table, key, sizeof key, hit);
 		hits += hit != NULL;
 	}
-	double ns = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
+	double ns = (double)(time_now(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
 	found = hits;
 	HASH_CLEAR(hh, table);
 	free(all);
@@ -159,13 +159,13 @@ struct layer_sample layer_khash(uint64_t n, uint64_t seed)
 		khint_t at = kh_put(names, table, key, &added);
 		kh_val(table, at) = &key;
 	}
-	begin = clock_ns(CLOCK_MONOTONIC);
+	begin = time_now(CLOCK_MONOTONIC);
 	for (uint64_t i = 0; i < LOOKUPS; i++) {
 		layer_key(random_below(&state, n), seed, (unsigned char *)key.words);
 		khint_t at = kh_get(names, table, key);
 		hits += at != kh_end(table) && kh_val(table, at) != NULL;
 	}
-	double ns = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
+	double ns = (double)(time_now(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
 	found = hits;
 	kh_destroy(names, table);
 	return (struct layer_sample){ns, 0};

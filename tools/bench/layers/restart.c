@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/time.h"
 #include "tools/bench/layers.h"
-#include "tools/common/clock.h"
 #include "tools/common/memory.h"
 #include "weekwheel/weekwheel.h"
 
@@ -140,14 +140,14 @@ struct layer_sample layer_restart(uint64_t n, uint64_t seed)
 	snapshot.values = (void *)(values.bytes + (size_t)n * VALUE);
 	open_map(&memory, &allocator, &driver, &session);
 	fill(session, n, seed, (void *)values.bytes);
-	begin = clock_ns(CLOCK_MONOTONIC);
+	begin = time_now(CLOCK_MONOTONIC);
 	layer_check(ww_session_save(session, &writer, NULL), "saving");
-	sample.first = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)n;
+	sample.first = (double)(time_now(CLOCK_MONOTONIC) - begin) / (double)n;
 	close_map(driver, session);
 	open_map(&memory, &allocator, &driver, &session);
-	begin = clock_ns(CLOCK_MONOTONIC);
+	begin = time_now(CLOCK_MONOTONIC);
 	layer_check(ww_session_load(session, &reader, &loaded), "loading");
-	sample.second = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)n;
+	sample.second = (double)(time_now(CLOCK_MONOTONIC) - begin) / (double)n;
 	layer_check(loaded.entries == n ? 0 : WW_ESTALE, "a session was lost");
 	close_map(driver, session);
 	free(memory.bytes);

@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "lib/base/time.h"
 #include "tools/bench/layers.h"
-#include "tools/common/clock.h"
 #include "tools/common/memory.h"
 #include "weekwheel/weekwheel.h"
 
@@ -49,7 +49,7 @@ static struct layer_sample run_threads(unsigned threads)
 	uint64_t begin, ns;
 
 	layer_check(ww_driver_create(&driver, NULL), "the driver");
-	begin = clock_ns(CLOCK_MONOTONIC);
+	begin = time_now(CLOCK_MONOTONIC);
 	for (unsigned i = 0; i < threads; i++) {
 		callers[i].driver = driver;
 		if (pthread_create(&running[i], NULL, call, &callers[i]))
@@ -57,7 +57,7 @@ static struct layer_sample run_threads(unsigned threads)
 	}
 	for (unsigned i = 0; i < threads; i++)
 		pthread_join(running[i], NULL);
-	ns = clock_ns(CLOCK_MONOTONIC) - begin;
+	ns = time_now(CLOCK_MONOTONIC) - begin;
 	layer_check(ww_driver_destroy(driver), "the driver");
 	free(callers);
 	free(running);
@@ -159,7 +159,7 @@ struct layer_sample layer_sleep(uint64_t n, uint64_t seed)
 	enum { TICK_NS = 1000000 };
 	const uint64_t between = WW_SECOND / FIRINGS_A_SECOND;
 	uint32_t *late_ns = memory_zeroed(FIRINGS, sizeof *late_ns);
-	uint64_t begin = clock_ns(CLOCK_MONOTONIC) + 10 * TICK_NS;
+	uint64_t begin = time_now(CLOCK_MONOTONIC) + 10 * TICK_NS;
 	uint64_t now;
 	size_t i = 0;
 
@@ -168,7 +168,7 @@ struct layer_sample layer_sleep(uint64_t n, uint64_t seed)
 		struct timespec until = {(time_t)(tick / WW_SECOND), (long)(tick % WW_SECOND)};
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL))
 			continue;
-		now = clock_ns(CLOCK_MONOTONIC);
+		now = time_now(CLOCK_MONOTONIC);
 		for (; i < FIRINGS && begin + i * between <= tick; i++)
 			late_ns[i] = (uint32_t)(now - (begin + i * between));
 	}

@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/command.h"
 #include "tools/common/dial.h"
 #include "tools/common/memory.h"
@@ -59,7 +59,7 @@ void connection_send(struct load_connection *connection, const char *format, ...
 	if (connection->waiting == CONNECTION_WAITING)
 		end("the load", "too many commands under way");
 	connection->waiting_since[(connection->first_waiting + connection->waiting++) % CONNECTION_WAITING] =
-	    clock_ns(CLOCK_MONOTONIC);
+	    time_now(CLOCK_MONOTONIC);
 }
 
 int connection_flush(struct load_connection *connection)
@@ -90,7 +90,7 @@ static void answer(struct load_connection *connection, connection_fn *fn)
 
 	connection->first_waiting = (connection->first_waiting + 1) % CONNECTION_WAITING;
 	connection->waiting--;
-	fn(connection, connection->line, connection->body_start, clock_ns(CLOCK_MONOTONIC) - since);
+	fn(connection, connection->line, connection->body_start, time_now(CLOCK_MONOTONIC) - since);
 }
 
 static size_t take_body(struct load_connection *connection, const char *from, size_t size)

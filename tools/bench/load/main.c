@@ -23,13 +23,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/random.h"
+#include "lib/base/time.h"
 #include "tools/bench/load/connection.h"
-#include "tools/common/clock.h"
 #include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/percentile.h"
-#include "tools/common/random.h"
 
 enum { CONNECTIONS_MAX = 1000, LATENCIES_MAX = 4000000, WAITING_MAX = 1000, MILLION = 1000000 };
 
@@ -52,7 +52,7 @@ static struct {
 
 static uint64_t now_ns(void)
 {
-	return clock_ns(CLOCK_MONOTONIC);
+	return time_now(CLOCK_MONOTONIC);
 }
 
 /* ---- Counting */

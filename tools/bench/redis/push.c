@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/memory.h"
 #include "weekwheel/callback.h"
 #include "weekwheel/driver.h"
@@ -74,7 +74,7 @@ static uint64_t push_all(struct ww_jobs *jobs, uint64_t count, size_t in_flight)
 	struct ww_callback_config config;
 	struct ww_callback_stats stats;
 	struct ww_callback *callback;
-	uint64_t began = clock_ns(CLOCK_MONOTONIC);
+	uint64_t began = time_now(CLOCK_MONOTONIC);
 
 	(void)ww_callback_config_default(&config);
 	config.jobs = jobs;
@@ -89,7 +89,7 @@ static uint64_t push_all(struct ww_jobs *jobs, uint64_t count, size_t in_flight)
 		if (stats.retried || stats.buried || stats.refused)
 			bench_fail("push", "a request failed");
 	} while (stats.finished < count);
-	began = clock_ns(CLOCK_MONOTONIC) - began;
+	began = time_now(CLOCK_MONOTONIC) - began;
 	bench_check("close", ww_callback_close(callback, WW_SECOND));
 	return began;
 }

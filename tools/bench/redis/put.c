@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/random.h"
+#include "lib/base/time.h"
 #include "tools/bench/redis/redis.h"
-#include "tools/common/clock.h"
 #include "tools/common/memory.h"
-#include "tools/common/random.h"
 
 enum { KEY_MAX = 64, BODY = 32 };
 
@@ -132,9 +132,9 @@ void bench_put(const char *url, char **words)
 			bench_fail("thread", "not possible");
 	}
 	pthread_barrier_wait(&start);
-	began = clock_ns(CLOCK_MONOTONIC);
+	began = time_now(CLOCK_MONOTONIC);
 	pthread_barrier_wait(&start);
-	double seconds = (double)(clock_ns(CLOCK_MONOTONIC) - began) / 1e9;
+	double seconds = (double)(time_now(CLOCK_MONOTONIC) - began) / 1e9;
 	for (unsigned i = 0; i < put.threads; i++)
 		(void)pthread_join(putters[i].thread, NULL);
 	bench_check("close", ww_jobs_close(put.jobs));

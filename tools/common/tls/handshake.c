@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/tls/tls.h"
 
 enum { CHUNK = 16384 };
@@ -21,7 +21,7 @@ static int exchange(struct tls_link *link, int fd, int64_t deadline)
 		if (send(fd, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
 			return -1;
 	do {
-		int64_t left = deadline - clock_ms();
+		int64_t left = deadline - time_ms();
 
 		errno = ETIMEDOUT;
 		if (left <= 0 || poll(&one, 1, (int)left) == 0)
@@ -35,7 +35,7 @@ static int exchange(struct tls_link *link, int fd, int64_t deadline)
 
 int tls_handshake(struct tls_link *link, int fd, int timeout_ms)
 {
-	int64_t deadline = clock_ms() + timeout_ms;
+	int64_t deadline = time_ms() + timeout_ms;
 	int done;
 
 	while ((done = tls_shake(link)) == 0)

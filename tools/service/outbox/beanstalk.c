@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/dial.h"
 
 /* What a put says: the usual priority, at once, and a minute for the worker. A key stays taken for an hour after its job. */
@@ -97,12 +97,12 @@ static int shake(struct beanstalk *link, const struct tls_files *files, const ch
 /* Send what is queued, and wait for a line. */
 static int ask(struct beanstalk *link, int timeout_ms, char line[BEANSTALK_LINE], char reason[BEANSTALK_REASON])
 {
-	int64_t deadline = clock_ms() + timeout_ms;
+	int64_t deadline = time_ms() + timeout_ms;
 	int taken;
 
 	while ((taken = beanstalk_line(link, line)) == 0) {
 		struct pollfd one = {link->channel.fd, POLLIN, 0};
-		int64_t left = deadline - clock_ms();
+		int64_t left = deadline - time_ms();
 
 		if (left <= 0)
 			return failed(reason, "it does not answer");

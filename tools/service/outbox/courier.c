@@ -12,9 +12,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/random.h"
+#include "lib/base/time.h"
 #include "tools/common/message.h"
-#include "tools/common/random.h"
 #include "tools/service/state/state.h"
 #include "weekwheel/error.h"
 
@@ -58,7 +58,7 @@ static void rest(struct courier *courier)
 {
 	int ms = courier->rest_ms ? courier->rest_ms : REST_LEAST_MS;
 
-	courier->rest_until = clock_ms() + ms - (int)random_below(&courier->random, (uint64_t)ms / 2);
+	courier->rest_until = time_ms() + ms - (int)random_below(&courier->random, (uint64_t)ms / 2);
 	courier->rest_ms = 2 * ms < REST_MOST_MS ? 2 * ms : REST_MOST_MS;
 }
 
@@ -117,7 +117,7 @@ static int is_taken(const char *line)
 static void answered(struct courier *courier, enum outbox_answer answer)
 {
 	courier->flight--;
-	courier->answer_by = clock_ms() + TIMEOUT_MS;
+	courier->answer_by = time_ms() + TIMEOUT_MS;
 	if (outbox_answered(courier->outbox, answer))
 		state_seen("expired-too-big", "%s does not take a job as long as a key: its expiry is not told",
 		    courier->config->address.server);
@@ -198,7 +198,7 @@ static void send_more(struct courier *courier)
 		return;
 	}
 	if (courier->flight > before) {
-		courier->answer_by = clock_ms() + TIMEOUT_MS;
+		courier->answer_by = time_ms() + TIMEOUT_MS;
 		if (outbox_settle(courier->outbox) != WW_OK)
 			lose(courier, "the journal cannot be written");
 	} else if (courier->flight == 0) {
@@ -237,7 +237,7 @@ static void sleep_on(struct courier *courier)
 {
 	struct pollfd both[2] = {{courier->wake, POLLIN, 0}, {courier->link.channel.fd, POLLIN, 0}};
 	int64_t until = earlier(courier->rest_until, courier->flight ? courier->answer_by : 0);
-	int64_t now = clock_ms();
+	int64_t now = time_ms();
 	uint64_t count;
 
 	until = earlier(until, courier->stop_by);
@@ -258,12 +258,12 @@ static int is_over(struct courier *courier)
 	if (!courier->stop_by)
 		return 0;
 	outbox_stats(courier->outbox, &stats);
-	return stats.waiting == 0 || clock_ms() >= courier->stop_by || (courier->rest_until && !courier->flight);
+	return stats.waiting == 0 || time_ms() >= courier->stop_by || (courier->rest_until && !courier->flight);
 }
 
 static void turn(struct courier *courier)
 {
-	int64_t now = clock_ms();
+	int64_t now = time_ms();
 
 	if (courier->rest_until && now >= courier->rest_until)
 		courier->rest_until = 0;
@@ -311,7 +311,7 @@ struct courier *courier_start(
 	courier->link.channel.fd = -1;
 	courier->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (getrandom(&courier->random, sizeof courier->random, GRND_NONBLOCK) != (ssize_t)sizeof courier->random)
-		courier->random = clock_ns(CLOCK_MONOTONIC);
+		courier->random = time_now(CLOCK_MONOTONIC);
 	outbox_set_wake(outbox, wake, courier);
 	if (courier->wake >= 0 && pthread_create(&courier->thread, NULL, run, courier) == 0)
 		return courier;
@@ -344,7 +344,7 @@ void courier_stop(struct courier *courier)
 {
 	if (!courier)
 		return;
-	courier->stop_by = clock_ms() + COURIER_STOP_MS;
+	courier->stop_by = time_ms() + COURIER_STOP_MS;
 	wake(courier);
 	pthread_join(courier->thread, NULL);
 	outbox_set_wake(courier->outbox, NULL, NULL);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/message.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -19,7 +19,7 @@ static void *states_context;
 /* 0 stands for never. */
 static uint64_t now_ms(void)
 {
-	return (uint64_t)clock_ms() + 1;
+	return (uint64_t)time_ms() + 1;
 }
 
 static struct told_state *find(const char *key)

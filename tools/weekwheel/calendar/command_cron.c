@@ -61,7 +61,7 @@ static int check(void *context, const struct options *options)
 
 	if (!*asking->expression)
 		return options_fail(options, "an expression is missing, such as '0 3 * * *', in quotes");
-	asking->from = asking->from ? asking->from : time_now();
+	asking->from = asking->from ? asking->from : wall_now();
 	return 0;
 }
 

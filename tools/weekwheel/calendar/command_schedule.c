@@ -244,7 +244,7 @@ static uint64_t server_now(struct client *client)
 	if (client_ask(client, &reply, "advance 0") == 0 && reply_is(&reply, "ADVANCED") &&
 	    duration_parse(reply.word[1], &now, &problem) == 0)
 		return now;
-	return time_now();
+	return wall_now();
 }
 
 static int answer_add(struct schedule_command *command, const char *zone, const struct reply *reply)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
@@ -148,7 +148,7 @@ static int await(const struct client *client, short events, int64_t deadline)
 	struct pollfd one = {client->channel.fd, events, 0};
 
 	for (;;) {
-		int64_t left = deadline - clock_ms();
+		int64_t left = deadline - time_ms();
 		int ready = poll(&one, 1, left > 0 ? (int)left : 0);
 
 		if (ready > 0)
@@ -178,7 +178,7 @@ int client_flush(struct client *client)
 			return lost(client);
 		if (!channel_is_pending(&client->channel))
 			break;
-		events = await(client, POLLIN | POLLOUT, clock_ms() + client->timeout_ms);
+		events = await(client, POLLIN | POLLOUT, time_ms() + client->timeout_ms);
 		if (events < 0)
 			return -1;
 		if ((events & (POLLIN | POLLHUP)) && channel_pull(&client->channel))
@@ -195,7 +195,7 @@ int client_await(struct client *client)
 
 	/* With TLS what comes may have no byte for us. */
 	while (client->channel.in.size == before) {
-		if (await(client, POLLIN, clock_ms() + client->timeout_ms) < 0)
+		if (await(client, POLLIN, time_ms() + client->timeout_ms) < 0)
 			return -1;
 		if (channel_pull(&client->channel))
 			return lost(client);
@@ -205,7 +205,7 @@ int client_await(struct client *client)
 
 int client_read(struct client *client, struct reply *reply)
 {
-	int64_t deadline = clock_ms() + client->timeout_ms;
+	int64_t deadline = time_ms() + client->timeout_ms;
 	int taken;
 
 	while ((taken = client_take(client, reply)) == 0) {
@@ -217,7 +217,7 @@ int client_read(struct client *client, struct reply *reply)
 			return lost(client);
 		/* A long body may take longer than the timeout while bytes keep coming. */
 		if (client->channel.in.size > before)
-			deadline = clock_ms() + client->timeout_ms;
+			deadline = time_ms() + client->timeout_ms;
 	}
 	return taken < 0 ? no_answer(client) : 0;
 }

@@ -34,7 +34,7 @@ static void write_outlook(const struct outlook *outlook, const uint64_t *counts)
 {
 	uint64_t rows[FORECAST_MAX] = {0};
 	size_t n = outlook->count / outlook->row;
-	uint64_t now = time_now() / DURATION_SECOND;
+	uint64_t now = wall_now() / DURATION_SECOND;
 	char bar[FORECAST_BAR + 1];
 	uint64_t most = 0, sum = 0;
 

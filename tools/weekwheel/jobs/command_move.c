@@ -93,7 +93,7 @@ static int run(void *context)
 		jobs_warn_of_past(move->at);
 	if (ask(move, &reply) || reply_number(&move->jobs.client, &reply, 1, &version))
 		return -1;
-	now = time_now();
+	now = wall_now();
 	due = move->has_at ? move->at : now + move->delay;
 	if (move->jobs.json) {
 		write_json(move, version, due);

@@ -71,7 +71,7 @@ static int run(void *context)
 	else
 		printf("%s delivers no jobs for %s, until %s\n", pause->jobs.tube,
 		    duration_format(span, seconds * DURATION_SECOND),
-		    time_format(until, time_now() + seconds * DURATION_SECOND));
+		    time_format(until, wall_now() + seconds * DURATION_SECOND));
 	return 0;
 }
 

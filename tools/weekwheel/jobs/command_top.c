@@ -84,7 +84,7 @@ static int keys_begin(struct termios *before)
 static int wait_key(int keyboard)
 {
 	struct pollfd keys = {keyboard ? STDIN_FILENO : -1, POLLIN, 0};
-	int past = (int)(time_now() % DURATION_SECOND / (DURATION_SECOND / 1000));
+	int past = (int)(wall_now() % DURATION_SECOND / (DURATION_SECOND / 1000));
 	int ready = poll(&keys, 1, past > 800 ? 2000 - past : 1000 - past);
 	char typed[64]; /* a key such as an arrow is several bytes */
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
@@ -207,7 +207,7 @@ static int wait_time(const struct work *work, const struct runner *runners)
 			next = runner_next(work, &runners[i]);
 	if (next == INT64_MAX)
 		return -1;
-	left = next - clock_ms();
+	left = next - time_ms();
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
@@ -299,7 +299,7 @@ static int run(void *context)
 	name_worker(work);
 	if (catch_signals())
 		return message_error("work: signals cannot be caught: %s", strerror(errno));
-	work->seed = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
+	work->seed = time_now(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
 	runners = memory_zeroed(work->runners, sizeof *runners);
 	fds = memory_zeroed(2 * work->runners + 1, sizeof *fds);
 	for (uint64_t i = 0; i < work->runners; i++)

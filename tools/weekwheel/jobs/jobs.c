@@ -217,7 +217,7 @@ int jobs_time_from(const struct options *options, const char *name, uint64_t *ns
 {
 	struct duration_problem problem;
 
-	return time_parse_from(options->value, time_now(), ns, &problem) ? bad_time(options, name, &problem) : 0;
+	return time_parse_from(options->value, wall_now(), ns, &problem) ? bad_time(options, name, &problem) : 0;
 }
 
 int jobs_id(const struct options *options, uint64_t *id)
@@ -272,7 +272,7 @@ void jobs_warn_of_past(uint64_t at)
 {
 	char text[DURATION_TEXT];
 
-	if (at < time_now())
+	if (at < wall_now())
 		message_line(
 		    "weekwheel: warning: --at %s is in the past, so the job is due now", time_format_zone(text, at));
 }

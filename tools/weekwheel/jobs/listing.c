@@ -78,7 +78,7 @@ static uint64_t set_due(struct ww_job_info *info, uint64_t seen)
 
 	if (info->flags & WW_JOB_WALL)
 		return seen;
-	info->due = time_now() + info->left;
+	info->due = wall_now() + info->left;
 	return info->state == WW_JOB_DELAYED && seen & listing_bit("left") ? seen | due : seen & ~due;
 }
 
@@ -115,7 +115,7 @@ uint64_t listing_stats(struct ww_job_info *info, const char *yaml, size_t size)
 		const struct json_value name = {JSON_STRING, said.name, said.name_size};
 
 		if (json_is(name, "age")) {
-			info->created = time_now() - yaml_whole(yaml, size, "age") * WW_SECOND;
+			info->created = wall_now() - yaml_whole(yaml, size, "age") * WW_SECOND;
 			seen |= listing_bit("created");
 		}
 		for (size_t i = 0; i < sizeof names / sizeof *names; i++)

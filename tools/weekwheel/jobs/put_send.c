@@ -103,7 +103,7 @@ static const struct result *find_result(const struct reply *reply)
 
 static void say_json(const struct put_options *put, const struct result *result, uint64_t id, uint64_t version)
 {
-	uint64_t due = put->has_at ? put->at : time_now() + put->delay;
+	uint64_t due = put->has_at ? put->at : wall_now() + put->delay;
 
 	printf("{\"id\": \"%" PRIu64 "\", \"result\": \"%s\"", id, result->name);
 	if (version)
@@ -133,7 +133,7 @@ static uint64_t debounced_until(struct put_options *put, uint64_t id, uint64_t n
 
 static void say(struct put_options *put, const struct result *result, uint64_t id, uint64_t version)
 {
-	uint64_t now = time_now();
+	uint64_t now = wall_now();
 	uint64_t due = put->has_at ? put->at : now + put->delay;
 
 	if (put->jobs.json) {

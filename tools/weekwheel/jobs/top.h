@@ -65,7 +65,7 @@ uint64_t top_wheel_most(const struct top_wheel *wheel);
 
 /* What the server reported at one moment. */
 struct top_sample {
-	int64_t taken; /* ms of clock_ms */
+	int64_t taken; /* ms of time_ms */
 	struct tube_rows tubes;
 	struct tube_row all; /* sums, named after the server's version */
 	uint64_t uptime, workers;
@@ -88,7 +88,7 @@ struct top_panel {
 
 struct top_panels {
 	struct top_panel at[TOP_PANELS];
-	int64_t asked; /* ms of clock_ms */
+	int64_t asked; /* ms of time_ms */
 	int is_asked;
 };
 

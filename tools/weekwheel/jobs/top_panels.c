@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
@@ -170,7 +170,7 @@ static int read_panel(struct jobs *jobs, const struct kind *kind, struct top_pan
 
 int top_panels_read(struct jobs *jobs, struct top_panels *panels)
 {
-	int64_t now = clock_ms();
+	int64_t now = time_ms();
 
 	if (panels->is_asked && now < panels->asked + 1000 * PANEL_SECONDS)
 		return 0;

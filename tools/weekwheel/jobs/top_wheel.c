@@ -2,7 +2,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/top.h"
 #include "tools/weekwheel/jobs/yaml.h"
@@ -78,7 +78,7 @@ static uint64_t question(const struct top_wheel_kind *kind, uint64_t now)
 {
 	uint64_t every = kind->every * DURATION_SECOND;
 
-	return time_now() / every + now / every;
+	return wall_now() / every + now / every;
 }
 
 /*
@@ -132,7 +132,7 @@ static int read_counts(struct jobs *jobs, struct top_wheels *wheels)
 /* A server with a virtual clock tells its time when advanced by 0. One with a real clock does not know the verb. */
 static int read_clock(struct jobs *jobs, struct top_wheels *wheels)
 {
-	uint64_t now = time_now();
+	uint64_t now = wall_now();
 	struct reply reply;
 
 	if (!wheels->is_asked || wheels->is_virtual) {
@@ -144,7 +144,7 @@ static int read_clock(struct jobs *jobs, struct top_wheels *wheels)
 		if (wheels->is_virtual)
 			now = now < DURATION_TIME_MAX / DURATION_SECOND ? now * DURATION_SECOND : DURATION_TIME_MAX;
 		else
-			now = time_now();
+			now = wall_now();
 	}
 	top_wheels_turn(wheels, now);
 	return 0;
@@ -211,7 +211,7 @@ static int read_server(struct jobs *jobs, struct top_sample *sample)
 int top_sample(struct jobs *jobs, struct top_sample *sample, struct top_wheels *wheels)
 {
 	memset(sample, 0, sizeof *sample);
-	sample->taken = clock_ms();
+	sample->taken = time_ms();
 	if (read_server(jobs, sample) || tubes_read(jobs, &sample->tubes))
 		return -1;
 	wheels->overdue = sample->all.ready;

@@ -7,12 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/random.h"
+#include "lib/base/time.h"
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
-#include "tools/common/random.h"
 #include "tools/weekwheel/jobs/listing.h"
 #include "tools/weekwheel/jobs/work.h"
 #include "tools/weekwheel/jobs/yaml.h"
@@ -58,16 +58,16 @@ static void runner_lost(struct work *work, struct runner *runner)
 	if (!work->lost_told++)
 		message_error("%s: no connection; trying again", work->jobs.server);
 	runner->state = RUNNER_LOST;
-	if (clock_ms() < work->retry_at)
+	if (time_ms() < work->retry_at)
 		return;
 	work->retry_ms = work_pause(work->retry_ms);
-	work->retry_at = clock_ms() + work->retry_ms;
+	work->retry_at = time_ms() + work->retry_ms;
 }
 
 /* A command was queued that the server answers at once. */
 static void expect_answer(const struct work *work, struct runner *runner)
 {
-	runner->answer_by = clock_ms() + work->jobs.timeout_ms;
+	runner->answer_by = time_ms() + work->jobs.timeout_ms;
 }
 
 static void runner_done(struct runner *runner)
@@ -78,7 +78,7 @@ static void runner_done(struct runner *runner)
 
 static void expect_reserve(const struct work *work, struct runner *runner)
 {
-	runner->answer_by = clock_ms() + work->jobs.timeout_ms + runner->waits_ms;
+	runner->answer_by = time_ms() + work->jobs.timeout_ms + runner->waits_ms;
 }
 
 static void ask_for_job(struct work *work, struct runner *runner)
@@ -110,7 +110,7 @@ static void runner_connect(struct work *work, struct runner *runner)
 
 static void take_job(struct work *work, struct runner *runner, const struct reply *reply)
 {
-	runner->began = clock_ms();
+	runner->began = time_ms();
 	runner->touching = runner->lease_lost = runner->late = 0;
 	runner->tried = 0;
 	runner->again_ms = 0;
@@ -163,7 +163,7 @@ static void take_held(struct work *work, struct runner *runner, const struct rep
 		runner->again_ms = runner->again_ms ? 2 * runner->again_ms : HELD_FIRST_MS;
 	if (runner->again_ms > HELD_MAX_MS)
 		runner->again_ms = HELD_MAX_MS;
-	runner->again_at = clock_ms() + runner->again_ms;
+	runner->again_at = time_ms() + runner->again_ms;
 }
 
 static void take_reserve(struct work *work, struct runner *runner, const struct reply *reply)
@@ -239,7 +239,7 @@ static void take_looked(struct work *work, struct runner *runner, const struct r
 		runner->run = UINT32_MAX;
 	runner->touch_at = runner->began + (int64_t)runner->run * 500;
 	runner->state = RUNNER_RUNNING;
-	runner->kill_at = work->run_timeout ? clock_ms() + (int64_t)(work->run_timeout / 1000000) : 0;
+	runner->kill_at = work->run_timeout ? time_ms() + (int64_t)(work->run_timeout / 1000000) : 0;
 	if (work_start(work, runner))
 		runner_lost(work, runner);
 	close(runner->body);
@@ -250,7 +250,7 @@ static void take_touch(struct runner *runner, const struct reply *reply)
 {
 	runner->touching = 0;
 	if (reply_is(reply, "TOUCHED")) {
-		runner->touch_at = clock_ms() + (int64_t)runner->run * 500;
+		runner->touch_at = time_ms() + (int64_t)runner->run * 500;
 		return;
 	}
 	runner->lease_lost = 1;
@@ -266,7 +266,7 @@ static void write_json(const struct runner *runner, const char *told, int good)
 	printf("{\"id\": \"%" PRIu64 "\", \"tube\": ", runner->id);
 	json_write_string(stdout, runner->tube, strlen(runner->tube));
 	printf(", \"attempt\": %" PRIu64 ", \"end\": \"%s\", \"milliseconds\": %" PRId64, runner->attempt, told,
-	    clock_ms() - runner->began);
+	    time_ms() - runner->began);
 	if (!good) {
 		fputs(", \"error\": ", stdout);
 		json_write_string(stdout, runner->error, strlen(runner->error));
@@ -281,7 +281,7 @@ static void say_end(struct work *work, const struct runner *runner, const char *
 
 	work->ended++;
 	work->failed += !good;
-	duration_format(took, (uint64_t)(clock_ms() - runner->began) * (DURATION_SECOND / 1000));
+	duration_format(took, (uint64_t)(time_ms() - runner->began) * (DURATION_SECOND / 1000));
 	if (work->jobs.json)
 		write_json(runner, told, good);
 	if (good && work->verbose)
@@ -351,8 +351,8 @@ void runner_receive(struct work *work, struct runner *runner)
 		return;
 	}
 	/* A large body may take long on its way. */
-	if (runner->answer_by && runner->answer_by < clock_ms() + work->jobs.timeout_ms)
-		runner->answer_by = clock_ms() + work->jobs.timeout_ms;
+	if (runner->answer_by && runner->answer_by < time_ms() + work->jobs.timeout_ms)
+		runner->answer_by = time_ms() + work->jobs.timeout_ms;
 	while (runner->client.channel.fd >= 0 && (taken = client_take(&runner->client, &reply)) > 0)
 		take_reply(work, runner, &reply);
 	if (taken < 0)
@@ -402,7 +402,7 @@ static void queue_release(struct work *work, struct runner *runner, const char *
 static void queue_report(const struct work *work, struct runner *runner)
 {
 	static char text[JSON_QUOTED(WORK_TAIL) + JSON_QUOTED(sizeof work->name) + 200];
-	uint64_t ms = (uint64_t)(clock_ms() - runner->began);
+	uint64_t ms = (uint64_t)(time_ms() - runner->began);
 	size_t cut = 0;
 	size_t size;
 
@@ -448,10 +448,10 @@ static void report_end(struct work *work, struct runner *runner)
 /* The command has run too long: it is asked to end, and after a while made to. */
 static void turn_late(const struct work *work, struct runner *runner)
 {
-	if (!runner->pid || !runner->kill_at || clock_ms() < runner->kill_at)
+	if (!runner->pid || !runner->kill_at || time_ms() < runner->kill_at)
 		return;
 	kill(-runner->pid, runner->late ? SIGKILL : SIGTERM);
-	runner->kill_at = runner->late ? 0 : clock_ms() + (int64_t)(work->kill_after / 1000000);
+	runner->kill_at = runner->late ? 0 : time_ms() + (int64_t)(work->kill_after / 1000000);
 	runner->late = 1;
 }
 
@@ -462,7 +462,7 @@ static void turn_running(struct work *work, struct runner *runner)
 		return;
 	if (!runner->pid)
 		report_end(work, runner);
-	else if (!runner->lease_lost && clock_ms() >= runner->touch_at) {
+	else if (!runner->lease_lost && time_ms() >= runner->touch_at) {
 		client_line(&runner->client, "touch %" PRIu64, runner->id);
 		runner->touching = 1;
 		expect_answer(work, runner);
@@ -486,15 +486,15 @@ void runner_turn(struct work *work, struct runner *runner)
 	if (work_is_ending(work) &&
 	    (runner->state == RUNNER_WAITING || runner->state == RUNNER_LOOKING || runner->state == RUNNER_HELD))
 		runner_done(runner);
-	if (runner->state == RUNNER_HELD && !runner->looks && clock_ms() >= runner->again_at)
+	if (runner->state == RUNNER_HELD && !runner->looks && time_ms() >= runner->again_at)
 		ask_for_job(work, runner);
-	if (runner->answer_by && clock_ms() >= runner->answer_by && !has_input(runner))
+	if (runner->answer_by && time_ms() >= runner->answer_by && !has_input(runner))
 		runner_lost(work, runner);
 	/* After a lost connection a runner takes no new job until its command has ended. */
 	if (runner->state == RUNNER_LOST && !runner->pid) {
 		if (work_is_ending(work))
 			runner_done(runner);
-		else if (clock_ms() >= work->retry_at)
+		else if (time_ms() >= work->retry_at)
 			runner_connect(work, runner);
 	}
 	if (runner->client.channel.fd >= 0 && channel_push(&runner->client.channel))

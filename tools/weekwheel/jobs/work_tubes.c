@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/base/random.h"
 #include "tools/common/number.h"
-#include "tools/common/random.h"
 #include "tools/weekwheel/jobs/work.h"
 
 int work_take_tube(struct work *work, const struct options *options)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/dial.h"
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
@@ -192,7 +192,7 @@ static void describe(const struct beanstalkd *own, struct moving_job *job, const
 	job->is_buried = strcmp(state, "buried") == 0;
 	/* The seconds left were rounded down, and a job must not be early. */
 	if (strcmp(state, "delayed") == 0)
-		job->due = clock_ns(CLOCK_MONOTONIC) +
+		job->due = time_now(CLOCK_MONOTONIC) +
 		           (yaml_whole(reply->body, reply->body_size, "time-left") + 1) * DURATION_SECOND;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
@@ -150,7 +150,7 @@ static int move_batch(struct moving *moving, size_t *count)
 /* Wait before looking again: for a tenth of a second, or longer where a look takes long, so that it costs little. */
 static void rest(int64_t began)
 {
-	const int64_t took = clock_ms() - began;
+	const int64_t took = time_ms() - began;
 
 	poll(NULL, 0, took > PAUSE_MS / 10 ? (int)(10 * took) : PAUSE_MS);
 }
@@ -164,7 +164,7 @@ static int move_all(struct moving *moving, struct moving_left *left)
 		return -1;
 	total = left->waiting;
 	while (!is_stopped) {
-		const int64_t began = clock_ms();
+		const int64_t began = time_ms();
 
 		if (move_batch(moving, &count))
 			return -1;

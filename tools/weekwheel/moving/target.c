@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/yaml.h"
@@ -53,7 +53,7 @@ int target_total(struct moving *moving, uint64_t *total)
 static void send_put(struct moving *moving, const struct moving_job *job)
 {
 	struct client *client = &moving->jobs.client;
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t now = time_now(CLOCK_MONOTONIC);
 	const char *verb = job->is_wall && !job->is_buried ? "put-at" : "put-key";
 	char due[DURATION_TEXT], run[DURATION_TEXT];
 	uint64_t when = job->due;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/clock.h"
+#include "lib/base/time.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
@@ -86,12 +86,12 @@ static int drive_advance(struct drive *drive, uint64_t now)
 
 	drive->now = now;
 	do {
-		uint64_t begin = drive->clock ? drive->clock : clock_ns(CLOCK_MONOTONIC);
+		uint64_t begin = drive->clock ? drive->clock : time_now(CLOCK_MONOTONIC);
 		uint64_t end;
 		size_t count = 0;
 
 		more = ww_wheel_advance_batch(drive->wheel, now, drive->batch, BATCH, &count);
-		end = clock_ns(CLOCK_MONOTONIC);
+		end = time_now(CLOCK_MONOTONIC);
 		took += end - begin;
 		drive->clock = count ? 0 : end;
 		if (more < 0)
@@ -188,14 +188,14 @@ static int drive_cancel(struct drive *drive, const struct event *event)
 
 static int drive_check(struct drive *drive)
 {
-	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+	uint64_t begin = time_now(CLOCK_MONOTONIC);
 	char text[256];
 	int error = ww_wheel_check(drive->wheel, text, sizeof text);
 
 	drive->result->checks++;
 	/* A check costs as much as there are timers. The more timers, the fewer checks, and the whole stays linear. */
 	drive->until_check = CHECK_STEP + (size_t)drive->result->outcome.tally.pending;
-	drive->paused_ns += clock_ns(CLOCK_MONOTONIC) - begin;
+	drive->paused_ns += time_now(CLOCK_MONOTONIC) - begin;
 	if (!error)
 		return 0;
 	return message_error("at %" PRIu64 ": the wheel is broken: %s", drive->now, text);
@@ -316,10 +316,10 @@ int replay_run(const struct events *events, const struct replay_options *options
 	drive->result = result;
 	failed = drive_init(drive);
 	if (!failed) {
-		uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+		uint64_t begin = time_now(CLOCK_MONOTONIC);
 
 		failed = drive_all(drive);
-		result->wall_ns = clock_ns(CLOCK_MONOTONIC) - begin - drive->paused_ns;
+		result->wall_ns = time_now(CLOCK_MONOTONIC) - begin - drive->paused_ns;
 		progress_clear();
 		failed = failed || drive_finish(drive);
 	}

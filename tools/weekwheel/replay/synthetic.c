@@ -14,8 +14,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "lib/base/random.h"
 #include "tools/common/progress.h"
-#include "tools/common/random.h"
 
 static const uint64_t WEEK_NS = 7u * 24 * 60 * 60 * UINT64_C(1000000000);
 static const uint64_t NS_PER_SECOND = 1000000000;

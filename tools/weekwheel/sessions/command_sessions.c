@@ -250,7 +250,7 @@ static void write_days(const struct survey *survey)
 
 	printf("\nThe next 7 days\n");
 	for (int day = 0; day < SURVEY_DAYS; day++) {
-		time_t from = (time_t)(time_now() / DURATION_SECOND + (uint64_t)day * 86400);
+		time_t from = (time_t)(wall_now() / DURATION_SECOND + (uint64_t)day * 86400);
 		char title[40] = "";
 		struct tm tm;
 

@@ -187,7 +187,7 @@ void v1_moment_now(struct ww_jobs *jobs, struct field_moment *moment)
 {
 	*moment = (struct field_moment){0};
 	if (ww_jobs_now(jobs, WW_JOB_WALL, &moment->wall) != WW_OK)
-		moment->wall = time_now();
+		moment->wall = wall_now();
 	(void)ww_jobs_now(jobs, 0, &moment->elapsed);
 }
 
