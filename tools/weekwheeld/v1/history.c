@@ -29,7 +29,7 @@ static int prepare_list(struct v1_request *request)
 }
 
 /* The runs of a job, or of all. The job may be gone: then its runs say which tube it had. */
-static void run_list(struct v1_request *request)
+static int run_list(struct v1_request *request)
 {
 	const struct ww_run_filter filter = {.tube = request->filter.tube,
 	    .job = request->id,
@@ -43,10 +43,7 @@ static void run_list(struct v1_request *request)
 	v1_add(request, "{\"runs\":[");
 	error =
 	    ww_jobs_history(v1_jobs(request), &filter, request->limit ? request->limit : LIMIT, add_one, &runs, &next);
-	if (error < 0)
-		(void)v1_failed(request, error);
-	else
-		v1_listed(request, runs.count, next);
+	return v1_listed(request, error, runs.count, next);
 }
 
 static int prepare_report(struct v1_request *request)
@@ -61,13 +58,15 @@ static int prepare_report(struct v1_request *request)
 	return 0;
 }
 
-static void run_report(struct v1_request *request)
+static int run_report(struct v1_request *request)
 {
 	const struct v1_fields *fields = request->fields;
+	int error = v1_may_job(request);
 
-	if (v1_may_job(request))
-		v1_end(request, ww_jobs_report(v1_jobs(request), request->id, fields->token, fields->job.spec.body,
-		                    fields->job.spec.body_length));
+	if (error == WW_OK)
+		error = ww_jobs_report(
+		    v1_jobs(request), request->id, fields->token, fields->job.spec.body, fields->job.spec.body_length);
+	return v1_end(request, error);
 }
 
 const struct v1_operation v1_history_operations[] = {

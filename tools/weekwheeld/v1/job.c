@@ -30,13 +30,9 @@ int v1_refuse_tube(struct v1_request *request, const char *tube)
 /* To those who may not look at it, there is no such job. */
 int v1_may_job(struct v1_request *request)
 {
-	int error = WW_OK;
-
-	if (!v1_may(request, NULL))
-		error = auth_may(v1_jobs(request), request->who.token, request->operation->right, request->id);
-	if (error < 0)
-		(void)v1_failed(request, error);
-	return error == WW_OK;
+	return v1_may(request, NULL)
+	           ? WW_OK
+	           : auth_may(v1_jobs(request), request->who.token, request->operation->right, request->id);
 }
 
 int v1_prepare_tube(struct v1_request *request)
@@ -49,13 +45,11 @@ static int may_change(struct v1_request *request)
 {
 	const struct ww_job_ref job = {.id = request->id};
 	struct ww_job_info info;
+	int error = v1_may_job(request);
 
-	if (!v1_may_job(request))
-		return 0;
-	if (ww_jobs_peek(v1_jobs(request), &job, &info, NULL) != WW_OK || !store_hides(info.tube))
-		return 1;
-	(void)v1_failed(request, WW_ENOTFOUND);
-	return 0;
+	if (error < 0 || ww_jobs_peek(v1_jobs(request), &job, &info, NULL) != WW_OK)
+		return error;
+	return store_hides(info.tube) ? WW_ENOTFOUND : WW_OK;
 }
 
 static int prepare_object(struct v1_request *request)
@@ -68,37 +62,33 @@ int v1_prepare_tube_object(struct v1_request *request)
 	return v1_prepare_tube(request) != 0 ? -1 : v1_read(request, 0);
 }
 
-void v1_end(struct v1_request *request, int error)
+int v1_end(struct v1_request *request, int error)
 {
-	if (error < 0)
-		(void)v1_failed(request, error);
-	else
+	if (error >= 0)
 		request->status = 204;
+	return error;
 }
 
 /* ---- One job */
 
-static void run_get(struct v1_request *request)
+static int run_get(struct v1_request *request)
 {
 	struct ww_job_ref job = job_of(request);
 	struct field_moment now;
 	struct ww_job_info info;
 	void *body = NULL;
-	int error;
+	int error = request->id ? may_change(request) : WW_OK;
 
 	job.version = 0;
-	if (request->id && !may_change(request))
-		return;
-	error = ww_jobs_peek(v1_jobs(request), &job, &info, &body);
-	if (error < 0) {
-		(void)v1_failed(request, error);
-		return;
-	}
+	if (error == WW_OK)
+		error = ww_jobs_peek(v1_jobs(request), &job, &info, &body);
+	if (error < 0)
+		return error;
 	v1_moment_now(v1_jobs(request), &now);
-	request->status = 200;
 	request->etag = info.version;
 	v1_write(request, job_fields, JOB_SHOWN | JOB_BODY, &info, &now);
 	ww_jobs_free(v1_jobs(request), body);
+	return WW_OK;
 }
 
 /* "at" means Unix time, whichever clock the job has. */
@@ -117,56 +107,51 @@ static int move_at(struct v1_request *request, struct ww_job_ref *job, uint64_t 
 	return ww_jobs_move(v1_jobs(request), job, spec->due > now.wall ? spec->due - now.wall : 0, 0, version);
 }
 
-static void run_move(struct v1_request *request)
+static int run_move(struct v1_request *request)
 {
 	const struct ww_job_spec *spec = &request->fields->job.spec;
 	struct ww_job_ref job = job_of(request);
 	uint64_t version = 0;
-	int error;
+	int error = request->id ? may_change(request) : WW_OK;
 
-	if (request->id && !may_change(request))
-		return;
-	if (spec->flags & WW_JOB_AT)
-		error = move_at(request, &job, &version);
-	else
-		error = ww_jobs_move(v1_jobs(request), &job, spec->due, 0, &version);
-	if (error < 0) {
-		(void)v1_failed(request, error);
-		return;
-	}
-	request->status = 200;
+	if (error == WW_OK)
+		error = spec->flags & WW_JOB_AT ? move_at(request, &job, &version)
+		                                : ww_jobs_move(v1_jobs(request), &job, spec->due, 0, &version);
+	if (error < 0)
+		return error;
 	request->etag = version;
 	v1_add(request, "{\"version\":%" PRIu64 "}", version);
+	return WW_OK;
 }
 
 /* A job that is being delivered is gone after that delivery. */
-static void run_cancel(struct v1_request *request)
+static int run_cancel(struct v1_request *request)
 {
 	struct ww_job_ref job = job_of(request);
+	int error = request->id ? may_change(request) : WW_OK;
 
-	if (!request->id || may_change(request))
-		v1_end(request, ww_jobs_cancel(v1_jobs(request), &job));
+	return v1_end(request, error == WW_OK ? ww_jobs_cancel(v1_jobs(request), &job) : error);
 }
 
 /* The library kicks any version. Between the look and the kick, only another server of a shared store can change it. */
-static void run_kick_job(struct v1_request *request)
+static int run_kick_job(struct v1_request *request)
 {
 	const struct ww_job_ref job = job_of(request);
 	enum ww_job_state state;
 	struct ww_job_info info;
-	int error = WW_OK;
+	int error = may_change(request);
 
-	if (!may_change(request))
-		return;
+	if (error < 0)
+		return error;
 	if (request->version)
 		error = ww_jobs_peek(v1_jobs(request), &job, &info, NULL);
 	if (error == WW_OK)
 		error = ww_jobs_kick_job(v1_jobs(request), request->id);
-	if (error == WW_ENOTFOUND && ww_jobs_state(v1_jobs(request), request->id, &state) == WW_OK)
-		(void)v1_problem(request, 409, NULL, NULL, "the job is %s: only buried and delayed ones can be kicked",
-		    job_states[state]);
-	else
-		v1_end(request, error);
+	if (error != WW_ENOTFOUND || ww_jobs_state(v1_jobs(request), request->id, &state) != WW_OK)
+		return v1_end(request, error);
+	(void)v1_problem(
+	    request, 409, NULL, NULL, "the job is %s: only buried and delayed ones can be kicked", job_states[state]);
+	return WW_OK;
 }
 
 const struct v1_operation v1_job_operations[] = {

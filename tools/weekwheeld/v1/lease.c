@@ -12,61 +12,66 @@ static int prepare_end(struct v1_request *request)
 	return 0;
 }
 
-static void run_finish(struct v1_request *request)
+static int run_finish(struct v1_request *request)
 {
-	if (!v1_may_job(request))
-		return;
+	int error = v1_may_job(request);
+
 	request->ended = COUNT_DONE;
-	v1_end(request, ww_jobs_finish(v1_jobs(request), request->id, request->fields->token));
+	if (error == WW_OK)
+		error = ww_jobs_finish(v1_jobs(request), request->id, request->fields->token);
+	return v1_end(request, error);
 }
 
-static void run_release(struct v1_request *request)
+static int run_release(struct v1_request *request)
 {
 	const struct v1_fields *fields = request->fields;
 	const struct ww_job_spec *spec = &fields->job.spec;
-	int result;
+	int result = v1_may_job(request);
 
-	if (!v1_may_job(request))
-		return;
-	result = ww_jobs_release(v1_jobs(request), request->id, fields->token, spec->priority,
-	    v1_has(fields, "delay") ? spec->due : WW_JOB_BACKOFF, *fields->job.error ? fields->job.error : NULL);
-	if (result < 0) {
-		(void)v1_failed(request, result);
-		return;
-	}
+	if (result == WW_OK)
+		result = ww_jobs_release(v1_jobs(request), request->id, fields->token, spec->priority,
+		    v1_has(fields, "delay") ? spec->due : WW_JOB_BACKOFF,
+		    *fields->job.error ? fields->job.error : NULL);
+	if (result < 0)
+		return result;
 	request->ended = result ? COUNT_BURIED : COUNT_FAILED;
 	if (result)
 		burial_tell(v1_jobs(request), request->id);
-	request->status = 200;
 	v1_add(request, "{\"buried\":%s}", result ? "true" : "false");
+	return WW_OK;
 }
 
-static void run_bury(struct v1_request *request)
+static int run_bury(struct v1_request *request)
 {
 	const struct v1_fields *fields = request->fields;
-	int error;
+	int error = v1_may_job(request);
 
-	if (!v1_may_job(request))
-		return;
-	error = ww_jobs_bury(v1_jobs(request), request->id, fields->token, fields->job.spec.priority,
-	    *fields->job.error ? fields->job.error : NULL);
+	if (error == WW_OK)
+		error = ww_jobs_bury(v1_jobs(request), request->id, fields->token, fields->job.spec.priority,
+		    *fields->job.error ? fields->job.error : NULL);
 	request->ended = COUNT_BURIED;
 	if (error == WW_OK)
 		burial_tell(v1_jobs(request), request->id);
-	v1_end(request, error);
+	return v1_end(request, error);
 }
 
-static void run_return(struct v1_request *request)
+static int run_return(struct v1_request *request)
 {
+	int error = v1_may_job(request);
+
 	request->ended = COUNTS;
-	if (v1_may_job(request))
-		v1_end(request, ww_jobs_return(v1_jobs(request), request->id, request->fields->token));
+	if (error == WW_OK)
+		error = ww_jobs_return(v1_jobs(request), request->id, request->fields->token);
+	return v1_end(request, error);
 }
 
-static void run_touch(struct v1_request *request)
+static int run_touch(struct v1_request *request)
 {
-	if (v1_may_job(request))
-		v1_end(request, ww_jobs_touch(v1_jobs(request), request->id, request->fields->token, NULL));
+	int error = v1_may_job(request);
+
+	if (error == WW_OK)
+		error = ww_jobs_touch(v1_jobs(request), request->id, request->fields->token, NULL);
+	return v1_end(request, error);
 }
 
 static int prepare_reserve(struct v1_request *request)
@@ -99,7 +104,7 @@ void v1_no_leases(struct v1_request *request)
 }
 
 /* Whoever has not got an answer waits, if the request says so: see serve.c. */
-static void run_reserve(struct v1_request *request)
+static int run_reserve(struct v1_request *request)
 {
 	const struct v1_fields *fields = request->fields;
 	struct ww_lease *leases = request->leases;
@@ -111,13 +116,9 @@ static void run_reserve(struct v1_request *request)
 	if (leases)
 		got = ww_jobs_reserve_many(
 		    v1_jobs(request), request->tubes, request->tube_count, leases, (size_t)fields->most);
-	if (got < 0)
-		(void)v1_failed(request, got);
-	if (got >= 0) {
+	if (got > 0)
 		v1_moment_now(v1_jobs(request), &now);
-		request->status = 200;
-		v1_add(request, "{\"leases\":[");
-	}
+	v1_add(request, "{\"leases\":[");
 	for (int i = 0; i < got; i++) {
 		struct job_counts *counts = &request->task.server->counts;
 
@@ -127,8 +128,7 @@ static void run_reserve(struct v1_request *request)
 		    counts, counts_of(counts, leases[i].tube), leases[i].attempt, leases[i].kicks, leases[i].late);
 		v1_write(request, job_lease_fields, 0, &leases[i], &now);
 	}
-	if (got >= 0)
-		v1_add(request, "]}");
+	v1_add(request, "]}");
 	/* Without memory for the answer nobody has heard of the leases. */
 	for (int i = 0; i < got; i++) {
 		if (!request->status)
@@ -136,6 +136,7 @@ static void run_reserve(struct v1_request *request)
 		ww_jobs_free(v1_jobs(request), leases[i].body);
 	}
 	request->got = got;
+	return got;
 }
 
 const struct v1_operation v1_lease_operations[] = {

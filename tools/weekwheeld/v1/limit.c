@@ -21,24 +21,24 @@ static struct ww_limit_ref ref_of(const struct v1_request *request)
 	    request->tube, fields->job.spec.group, fields->job.spec.group_length, fields->each};
 }
 
-static void run_set(struct v1_request *request)
+static int run_set(struct v1_request *request)
 {
 	const struct ww_limit_ref ref = ref_of(request);
 	int error = ww_jobs_limit_set(v1_jobs(request), &ref, &request->fields->limit);
 
-	if (error == WW_EINVAL)
-		(void)v1_problem(request, 422, "starts", NULL,
-		    "at most a million starts a second, per from 0.001 s to 7 days, burst up to 1,000,000");
-	else
-		v1_end(request, error);
+	if (error != WW_EINVAL)
+		return v1_end(request, error);
+	(void)v1_problem(request, 422, "starts", NULL,
+	    "at most a million starts a second, per from 0.001 s to 7 days, burst up to 1,000,000");
+	return WW_OK;
 }
 
-static void run_end(struct v1_request *request)
+static int run_end(struct v1_request *request)
 {
 	const struct ww_limit_ref ref = ref_of(request);
 	const struct ww_limit none = {0, 0, WW_SECOND, 1};
 
-	v1_end(request, ww_jobs_limit_set(v1_jobs(request), &ref, &none));
+	return v1_end(request, ww_jobs_limit_set(v1_jobs(request), &ref, &none));
 }
 
 struct v1_limits {
@@ -58,18 +58,15 @@ static int list_one(const struct ww_limit_info *info, void *context)
 	return !limits->request->status;
 }
 
-static void run_list(struct v1_request *request)
+static int run_list(struct v1_request *request)
 {
 	struct v1_limits limits = {request, 0};
 	int error;
 
-	request->status = 200;
 	v1_add(request, "{\"limits\":[");
 	error = ww_jobs_limit_list(v1_jobs(request), request->filter.tube, list_one, &limits);
-	if (error < 0)
-		(void)v1_failed(request, error);
-	else
-		v1_add(request, "]}");
+	v1_add(request, "]}");
+	return error;
 }
 
 const struct v1_operation v1_limit_operations[] = {

@@ -37,34 +37,26 @@ static int list_one(const struct ww_job_info *info, void *context)
 	return !listing->request->status;
 }
 
-static void run_list(struct v1_request *request)
+static int run_list(struct v1_request *request)
 {
 	struct v1_listing listing = {.request = request};
 	uint64_t next = 0;
 	int error;
 
 	v1_moment_now(v1_jobs(request), &listing.now);
-	request->status = 200;
 	v1_add(request, "{\"jobs\":[");
 	error = ww_jobs_list(v1_jobs(request), &request->filter, request->limit, list_one, &listing, &next);
-	if (error < 0) {
-		(void)v1_failed(request, error);
-		return;
-	}
-	v1_listed(request, listing.count, next);
+	return v1_listed(request, error, listing.count, next);
 }
 
-static void run_stats(struct v1_request *request)
+static int run_stats(struct v1_request *request)
 {
 	struct ww_jobs_stats stats;
 	int error = store_stats(v1_jobs(request), &stats);
 
-	if (error < 0) {
-		(void)v1_failed(request, error);
-		return;
-	}
-	request->status = 200;
-	v1_write_stats(request, &stats);
+	if (error >= 0)
+		v1_write_stats(request, &stats);
+	return error;
 }
 
 static int prepare_stats(struct v1_request *request)
@@ -84,36 +76,30 @@ static int tubes_one(const struct ww_tube_stats *tube, void *context)
 	return !listing->request->status;
 }
 
-static void run_tubes(struct v1_request *request)
+static int run_tubes(struct v1_request *request)
 {
 	struct v1_listing listing = {.request = request};
 	int error;
 
-	request->status = 200;
 	v1_add(request, "{\"tubes\":[");
 	error = ww_jobs_tubes(v1_jobs(request), tubes_one, &listing);
-	if (error < 0)
-		(void)v1_failed(request, error);
-	else
-		v1_add(request, "]}");
+	v1_add(request, "]}");
+	return error;
 }
 
-static void run_tube(struct v1_request *request)
+static int run_tube(struct v1_request *request)
 {
 	struct ww_tube_stats stats;
 	int error = ww_jobs_tube(v1_jobs(request), request->tube, &stats);
 
-	if (error < 0) {
-		(void)v1_failed(request, error);
-		return;
-	}
-	request->status = 200;
-	v1_write(request, v1_tube_fields, 0, &stats, NULL);
+	if (error >= 0)
+		v1_write(request, v1_tube_fields, 0, &stats, NULL);
+	return error;
 }
 
-static void run_pause(struct v1_request *request)
+static int run_pause(struct v1_request *request)
 {
-	v1_end(request, ww_jobs_pause(v1_jobs(request), request->tube, request->fields->span));
+	return v1_end(request, ww_jobs_pause(v1_jobs(request), request->tube, request->fields->span));
 }
 
 static int prepare_pause(struct v1_request *request)
@@ -125,23 +111,19 @@ static int prepare_pause(struct v1_request *request)
 	return 0;
 }
 
-static void run_resume(struct v1_request *request)
+static int run_resume(struct v1_request *request)
 {
-	v1_end(request, ww_jobs_pause(v1_jobs(request), request->tube, 0));
+	return v1_end(request, ww_jobs_pause(v1_jobs(request), request->tube, 0));
 }
 
-static void run_kick(struct v1_request *request)
+static int run_kick(struct v1_request *request)
 {
 	uint64_t count = 0;
 	uint64_t most = request->fields->most ? request->fields->most : 1;
 	int error = ww_jobs_kick(v1_jobs(request), request->tube, most < KICK_MAX ? most : KICK_MAX, &count);
 
-	if (error < 0 && error != WW_ENOTFOUND) {
-		(void)v1_failed(request, error);
-		return;
-	}
-	request->status = 200;
 	v1_add(request, "{\"kicked\":%" PRIu64 "}", count);
+	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
 static int prepare_forecast(struct v1_request *request)
@@ -155,30 +137,25 @@ static int prepare_forecast(struct v1_request *request)
 	return 0;
 }
 
-static void run_forecast(struct v1_request *request)
+static int run_forecast(struct v1_request *request)
 {
 	uint64_t *counts = calloc(request->limit, sizeof *counts);
 	int error = WW_ENOMEM;
 
 	if (counts)
 		error = ww_jobs_forecast(v1_jobs(request), request->filter.tube, request->span, counts, request->limit);
-	if (error < 0) {
-		(void)v1_failed(request, error);
-		free(counts);
-		return;
-	}
-	request->status = 200;
 	v1_add(request, "{\"span\":%" PRIu64 ",\"counts\":[", request->span / WW_SECOND);
-	for (size_t i = 0; i < request->limit; i++)
+	for (size_t i = 0; error >= 0 && i < request->limit; i++)
 		v1_add(request, "%s%" PRIu64, i ? "," : "", counts[i]);
 	v1_add(request, "]}");
 	free(counts);
+	return error;
 }
 
-static void run_openapi(struct v1_request *request)
+static int run_openapi(struct v1_request *request)
 {
-	request->status = 200;
 	v1_add_bytes(request, openapi_json, openapi_json_size);
+	return WW_OK;
 }
 
 const struct v1_operation v1_look_operations[] = {

@@ -133,7 +133,6 @@ static void write_put(struct v1_request *request, const struct ww_job_put *put)
 
 static void answer_puts(struct v1_request *request, const struct ww_job_put *puts)
 {
-	request->status = 200;
 	v1_add(request, "[");
 	for (size_t i = 0; i < request->count; i++) {
 		if (i > 0)
@@ -146,22 +145,23 @@ static void answer_puts(struct v1_request *request, const struct ww_job_put *put
 	v1_add(request, "]");
 }
 
-static void run_put(struct v1_request *request)
+static int run_put(struct v1_request *request)
 {
 	struct ww_job_put *puts = request->puts;
 	int error = ww_jobs_put_many(v1_jobs(request), puts, request->count);
 
 	if (error == WW_OK && !request->is_many)
 		error = puts->result;
-	if (error < 0) {
-		(void)v1_failed(request, error);
-	} else if (request->is_many) {
+	if (error < 0)
+		return error;
+	if (request->is_many) {
 		answer_puts(request, puts);
 	} else {
 		request->status = puts->result == WW_PUT_NEW ? 201 : 200;
 		request->etag = puts->version;
 		write_put(request, puts);
 	}
+	return WW_OK;
 }
 
 /* The tube and the key are those of the path. */

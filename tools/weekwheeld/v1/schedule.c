@@ -24,18 +24,13 @@ static const char *name_of(const struct v1_request *request, char name[WW_JOB_KE
 	return memchr(request->key, 0, request->key_length) ? "" : name;
 }
 
-static int failed(struct v1_request *request, int error)
+/* Answer an error, if it is one, in words of schedules. Returns 0. */
+static int judge(struct v1_request *request, int error)
 {
-	/* A name that no schedule can have. */
-	return v1_failed_of(request, error == WW_EINVAL ? WW_ENOTFOUND : error, "schedule");
-}
-
-static void end(struct v1_request *request, int error)
-{
+	/* A name that no schedule can have is unknown. */
 	if (error < 0)
-		(void)failed(request, error);
-	else
-		request->status = 204;
+		(void)v1_failed_of(request, error == WW_EINVAL ? WW_ENOTFOUND : error, "schedule");
+	return WW_OK;
 }
 
 /* ---- Times of a zone */
@@ -105,7 +100,7 @@ static int prepare_list(struct v1_request *request)
 	return v1_may(request, request->filter.tube) ? 0 : v1_refuse_tube(request, request->filter.tube);
 }
 
-static void run_list(struct v1_request *request)
+static int run_list(struct v1_request *request)
 {
 	struct v1_schedules schedules = {.request = request};
 	uint64_t next = request->filter.after;
@@ -114,20 +109,16 @@ static void run_list(struct v1_request *request)
 	v1_add(request, "{\"schedules\":[");
 	error = ww_schedule_list(
 	    all_of(request), request->filter.tube, request->limit ? request->limit : LIMIT, add_one, &schedules, &next);
-	if (error < 0)
-		(void)failed(request, error);
-	else
-		v1_listed(request, schedules.count, next);
+	return judge(request, v1_listed(request, error, schedules.count, next));
 }
 
-static void run_get(struct v1_request *request)
+static int run_get(struct v1_request *request)
 {
 	struct v1_schedules schedules = {.request = request, .is_one = 1};
 	char name[WW_JOB_KEY_MAX + 1];
-	int error = ww_schedule_peek(all_of(request), request->tube, name_of(request, name), add_one, &schedules);
 
-	if (error < 0)
-		(void)failed(request, error);
+	return judge(
+	    request, ww_schedule_peek(all_of(request), request->tube, name_of(request, name), add_one, &schedules));
 }
 
 /* ---- Changing */
@@ -196,7 +187,7 @@ static int add_put(const struct ww_schedule_info *info, void *context)
 	return 0;
 }
 
-static void run_put(struct v1_request *request)
+static int run_put(struct v1_request *request)
 {
 	static const char *const results[] = {
 	    [WW_PUT_NEW] = "new", [WW_PUT_REPLACED] = "replaced", [WW_PUT_KEPT] = "kept"};
@@ -210,7 +201,7 @@ static void run_put(struct v1_request *request)
 	result = ww_schedule_put(all_of(request), &spec, NULL, &problem);
 	if (result == WW_EINVAL) {
 		(void)(*problem.reason ? refuse(request, &problem, "cron") : refuse_other(request, &spec));
-		return;
+		return WW_OK;
 	}
 	request->status = result == WW_PUT_NEW ? 201 : 200;
 	if (result >= 0) {
@@ -218,30 +209,31 @@ static void run_put(struct v1_request *request)
 		result = ww_schedule_peek(all_of(request), request->tube, spec.name, add_put, request);
 		v1_add(request, "}");
 	}
-	if (result < 0)
-		(void)failed(request, result);
+	return judge(request, result);
 }
 
-static void run_remove(struct v1_request *request)
+static int run_remove(struct v1_request *request)
 {
 	char name[WW_JOB_KEY_MAX + 1];
 
-	end(request,
-	    ww_schedule_remove_version(all_of(request), request->tube, name_of(request, name), request->version));
+	return judge(request, v1_end(request, ww_schedule_remove_version(all_of(request), request->tube,
+	                                          name_of(request, name), request->version)));
 }
 
-static void run_pause(struct v1_request *request)
+static int run_pause(struct v1_request *request)
 {
 	char name[WW_JOB_KEY_MAX + 1];
 
-	end(request, ww_schedule_pause(all_of(request), request->tube, name_of(request, name), 1));
+	return judge(
+	    request, v1_end(request, ww_schedule_pause(all_of(request), request->tube, name_of(request, name), 1)));
 }
 
-static void run_resume(struct v1_request *request)
+static int run_resume(struct v1_request *request)
 {
 	char name[WW_JOB_KEY_MAX + 1];
 
-	end(request, ww_schedule_pause(all_of(request), request->tube, name_of(request, name), 0));
+	return judge(
+	    request, v1_end(request, ww_schedule_pause(all_of(request), request->tube, name_of(request, name), 0)));
 }
 
 static int prepare_now(struct v1_request *request)
@@ -253,16 +245,14 @@ static int prepare_now(struct v1_request *request)
 	return 0;
 }
 
-static void run_now(struct v1_request *request)
+static int run_now(struct v1_request *request)
 {
 	char name[WW_JOB_KEY_MAX + 1];
 	uint64_t id = 0;
 	int error = ww_schedule_run(all_of(request), request->tube, name_of(request, name), &id);
 
-	if (error < 0)
-		(void)failed(request, error);
-	else
-		v1_add(request, "{\"id\":\"%" PRIu64 "\"}", id);
+	v1_add(request, "{\"id\":\"%" PRIu64 "\"}", id);
+	return judge(request, error);
 }
 
 /* ---- What an expression means */
@@ -275,7 +265,7 @@ static int prepare_cron(struct v1_request *request)
 	    "this is missing");
 }
 
-static void run_cron(struct v1_request *request)
+static int run_cron(struct v1_request *request)
 {
 	const char *zone = *request->zone ? request->zone : "UTC";
 	struct ww_calendar_spec spec = {.expression = request->expression, .zone = zone};
@@ -290,10 +280,10 @@ static void run_cron(struct v1_request *request)
 	v1_moment_now(v1_jobs(request), &now);
 	spec.anchor = now.wall;
 	error = ww_calendar_open(&calendar, &spec, &problem);
-	if (error) {
-		(void)(error == WW_EINVAL ? refuse(request, &problem, "expression") : v1_failed(request, error));
-		return;
-	}
+	if (error == WW_EINVAL)
+		(void)refuse(request, &problem, "expression");
+	if (error)
+		return error == WW_EINVAL ? WW_OK : error;
 	(void)ww_calendar_explain(calendar, words, sizeof words);
 	v1_add(request, "{\"expression\":");
 	v1_add_string(request, request->expression);
@@ -307,6 +297,7 @@ static void run_cron(struct v1_request *request)
 		add_local(now.wall, offset, &times);
 	v1_add(request, "]}");
 	ww_calendar_close(calendar);
+	return WW_OK;
 }
 
 const struct v1_operation v1_schedule_operations[] = {

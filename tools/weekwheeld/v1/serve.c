@@ -170,11 +170,14 @@ void v1_wake(struct server *server)
 static void task_run(struct task *task)
 {
 	struct v1_request *request = (struct v1_request *)task;
+	int error;
 
 	/* It waited for room, and its client may not have. Threads may not ask that. */
 	if (task->is_large && request->is_suspended && !task->server->is_shared && is_gone(request))
 		return;
-	request->operation->run(request);
+	error = request->operation->run(request);
+	if (error < 0)
+		(void)v1_failed(request, error);
 	request->is_run = 1;
 }
 

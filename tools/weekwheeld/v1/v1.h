@@ -61,8 +61,8 @@ struct v1_operation {
 	int is_change;    /* it is answered after the commit */
 	/* In the loop. Returns 0, or -1 if the request has been answered. */
 	int (*prepare)(struct v1_request *request);
-	/* A task's: asks the store, and writes the answer. */
-	void (*run)(struct v1_request *request);
+	/* A task's: asks the store, and writes the answer, which has the status 200. Returns an error of the store to answer it. */
+	int (*run)(struct v1_request *request);
 };
 
 /* Kinds of objects, for the members that they may have. */
@@ -208,20 +208,23 @@ int v1_may(const struct v1_request *request, const char *tube);
 /* Answer that it does not. Returns -1. */
 int v1_refuse_tube(struct v1_request *request, const char *tube);
 
-/* In run(): return 1 if the token grants it in the tube of the path's job. Otherwise, it has been answered. */
+/* In run(): return 0 if the token grants it in the tube of the path's job, or an error. */
 int v1_may_job(struct v1_request *request);
 
 /* Prepare an operation on the path's tube, without and with an object. */
 int v1_prepare_tube(struct v1_request *request);
 int v1_prepare_tube_object(struct v1_request *request);
 
-/* Answer 204, or with the error. */
-void v1_end(struct v1_request *request, int error);
+/* In run(): answer 204, unless there is an error. Returns it. */
+int v1_end(struct v1_request *request, int error);
 
 #define v1_jobs(request) ((request)->task.server->jobs)
 
-/* In run(), a list has been written. If it found nothing and there is more to look at, it goes on in another turn. */
-void v1_listed(struct v1_request *request, size_t count, uint64_t next);
+/*
+ * In run(), a list has been written, unless there is an error: return it. If it found nothing and there is more to look at,
+ * it goes on in another turn.
+ */
+int v1_listed(struct v1_request *request, int error, size_t count, uint64_t next);
 
 /* Answer a reserve with no lease. */
 void v1_no_leases(struct v1_request *request);

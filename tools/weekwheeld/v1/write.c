@@ -38,11 +38,14 @@ void v1_add_string(struct v1_request *request, const char *text)
 		lost(request);
 }
 
-void v1_listed(struct v1_request *request, size_t count, uint64_t next)
+int v1_listed(struct v1_request *request, int error, size_t count, uint64_t next)
 {
+	if (error < 0)
+		return error;
 	v1_add(request, next ? "],\"next\":\"%" PRIu64 "\"}" : "],\"next\":null}", next);
 	request->is_partial = count == 0 && next;
 	request->filter.after = next;
+	return WW_OK;
 }
 
 /* ---- Problems */
