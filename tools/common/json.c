@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "tools/common/base64.h"
 #include "tools/common/number.h"
 #include "tools/common/utf8.h"
 
@@ -299,18 +298,5 @@ void json_write_string(FILE *out, const char *text, size_t size)
 	fputc('"', out);
 	while (text < end)
 		fwrite(bytes, 1, quote_one(bytes, &text, end), out);
-	fputc('"', out);
-}
-
-void json_write_base64(FILE *out, const void *bytes, size_t size)
-{
-	enum { PART = 3 * 1024 };
-	const unsigned char *from = bytes;
-	char text[BASE64_SIZE(PART)];
-
-	fputc('"', out);
-	for (; size > PART; from += PART, size -= PART)
-		fwrite(text, 1, base64_encode(text, from, PART), out);
-	fwrite(text, 1, base64_encode(text, from, size), out);
 	fputc('"', out);
 }

@@ -61,7 +61,4 @@ size_t json_quote(char *out, const char *text, size_t size);
 /* Write a string with its quotes in the same way to a file. */
 void json_write_string(FILE *out, const char *text, size_t size);
 
-/* Write bytes as a string in base64. */
-void json_write_base64(FILE *out, const void *bytes, size_t size);
-
 #endif

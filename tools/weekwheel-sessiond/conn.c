@@ -67,7 +67,6 @@ void conn_close(struct conn *conn)
 	buffer_free(&conn->mail);
 	input_end(conn);
 	buffer_free(&conn->aside);
-	loop->client_count--;
 	doors_let_out(loop->server, conn->place);
 	stream_close(&conn->stream, on_closed);
 }
@@ -229,7 +228,6 @@ void conn_begin(struct loop *loop, const struct arrival *arrival)
 	pthread_mutex_lock(&loop->lock);
 	LIST_INSERT_HEAD(&loop->conns, conn, next);
 	pthread_mutex_unlock(&loop->lock);
-	loop->client_count++;
 	auth_begin(conn);
 	if (arrival->is_tls && stream_secure(&conn->stream, &server->certificate, &loop->shakes) != 0)
 		conn_close(conn);

@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "tools/common/small_file.h"
+#include "tools/common/tube.h"
 #include "weekwheel/jobs.h"
 
 enum { TOKENS_MAX = 10000, NAME_MOST = 64 };
 
 #define HASH_PREFIX "sha256:"
-#define TUBE_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+/;.$_()"
 
 static int refuse(char why[TOKEN_WHY], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -77,19 +77,6 @@ static unsigned read_rights(const char *at, const char *end)
 	return rights;
 }
 
-static int patterns_are_right(const char *at)
-{
-	for (;; at++) {
-		size_t length = strspn(at, TUBE_BYTES ":@*");
-
-		if (length == 0 || length > WW_TUBE_MAX || (at[length] && at[length] != ','))
-			return 0;
-		at += length;
-		if (!*at)
-			return 1;
-	}
-}
-
 static int read_grant(const char *word, struct grant *grant, char why[TOKEN_WHY])
 {
 	const char *colon = strchr(word, ':');
@@ -100,7 +87,7 @@ static int read_grant(const char *word, struct grant *grant, char why[TOKEN_WHY]
 		    "'%.40s' does not begin with rights, which are read, put (or write), work, admin, and a colon",
 		    word);
 	grant->patterns = colon + 1;
-	if (!patterns_are_right(grant->patterns))
+	if (!tube_are_patterns(grant->patterns))
 		return refuse(why,
 		    "'%.40s' has to end in names of tubes or keys with commas between, where * stands for any bytes",
 		    word);

@@ -9,20 +9,13 @@
 
 #include "lib/base/time.h"
 #include "tools/common/dial.h"
+#include "tools/common/tube.h"
 
 /* What a put says: the usual priority, at once, and a minute for the worker. A key stays taken for an hour after its job. */
 #define PUT "1024 0 60"
 #define UNIQUE "unique=3600"
 
 /* ---- Addresses */
-
-static int is_tube(const char *name)
-{
-	static const char *const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;.$_()";
-	size_t length = strlen(name);
-
-	return length > 0 && length <= BEANSTALK_TUBE && *name != '-' && strspn(name, allowed) == length;
-}
 
 const char *beanstalk_read(const char *text, struct beanstalk_address *address)
 {
@@ -35,7 +28,7 @@ const char *beanstalk_read(const char *text, struct beanstalk_address *address)
 	if (!is_tls && strncmp(text, "beanstalk://", 12) != 0)
 		return expected;
 	length = strcspn(host, "/");
-	if (length == 0 || length > 255 || !host[length] || !is_tube(host + length + 1))
+	if (length == 0 || length > 255 || !host[length] || !tube_is_name(host + length + 1, strlen(host + length + 1)))
 		return expected;
 	has_port = memchr(*host == '[' ? host + strcspn(host, "]/") : host, ':',
 	               *host == '[' ? length - strcspn(host, "]/") : length) != NULL;

@@ -7,13 +7,14 @@
  */
 
 #include "tools/common/tls/channel.h"
+#include "weekwheel/jobs.h"
 
-enum { BEANSTALK_SERVER = 300, BEANSTALK_TUBE = 200, BEANSTALK_LINE = 256, BEANSTALK_REASON = 300 };
+enum { BEANSTALK_SERVER = 300, BEANSTALK_LINE = 256, BEANSTALK_REASON = 300 };
 
 /* The server and tube, read from beanstalk://HOST[:PORT]/TUBE, or with TLS from beanstalks://... */
 struct beanstalk_address {
 	char server[BEANSTALK_SERVER]; /* as dial.h has it */
-	char tube[BEANSTALK_TUBE + 1];
+	char tube[WW_TUBE_MAX + 1];
 };
 
 /* Returns NULL, or what was expected. */

@@ -66,7 +66,6 @@ struct keep {
 	pthread_t painter;    /* writes images */
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t wake;  /* something is asked for, or has been done */
-	int is_running;
 	int is_ending;
 	int has_work;   /* something was written */
 	int is_idle;    /* nothing was for long */

@@ -35,7 +35,6 @@ struct loop {
 	int is_long;          /* this turn has taken long: what may take long itself waits for another */
 	uint64_t told_bounds; /* ms: when it told other loops that there is too much */
 	_Alignas(64) _Atomic uint64_t commands;
-	_Atomic uint64_t client_count;
 	_Atomic uint64_t bytes_in;
 	_Atomic uint64_t bytes_out;
 	char input[INPUT_SIZE];

@@ -12,6 +12,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
+#include "tools/common/tube.h"
 #include "tools/weekwheel/calendar/crontab.h"
 #include "tools/weekwheel/calendar/crontab_rules.h"
 #include "tools/weekwheel/calendar/crontab_script.h"
@@ -318,7 +319,7 @@ static const char *set_tube(struct crontab *crontab, const char *user)
 {
 	int size = snprintf(crontab->tube, sizeof crontab->tube, "%s.%s", crontab_base(crontab), user);
 
-	return size < (int)sizeof crontab->tube && jobs_is_tube(crontab->tube)
+	return size < (int)sizeof crontab->tube && tube_is_name(crontab->tube, strlen(crontab->tube))
 	           ? NULL
 	           : "no tube can be named after the user: expected letters, digits and + / ; . $ _ ( ) -";
 }

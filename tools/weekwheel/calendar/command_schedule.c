@@ -216,7 +216,7 @@ void schedule_problem(const struct reply *reply, struct ww_calendar_problem *pro
 
 static const char *shown_name(const struct schedule_command *command)
 {
-	static char shown[JOBS_KEY_MAX + 4];
+	static char shown[WW_JOB_KEY_MAX + 4];
 
 	return utf8_show(command->name, strlen(command->name), shown, sizeof shown);
 }

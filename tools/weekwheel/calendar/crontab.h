@@ -14,7 +14,7 @@ enum { CRONTAB_TUBES = 64, CRONTAB_ENVIRONMENT = 8192 };
 /* A line with a time that carries over. Its texts are its own. */
 struct crontab_line {
 	char *expression, *zone, *script;
-	char tube[JOBS_TUBE_MAX + 1];
+	char tube[WW_TUBE_MAX + 1];
 	char name[CRONTAB_NAME];
 };
 
@@ -29,13 +29,13 @@ struct crontab {
 	char zone[WW_CALENDAR_MAX + 1];        /* "": that of all lines */
 	char environment[CRONTAB_ENVIRONMENT]; /* lines of shell that the jobs begin with */
 	int is_other_shell;                    /* than sh, for which commands are written */
-	char tube[JOBS_TUBE_MAX + 1];
+	char tube[WW_TUBE_MAX + 1];
 	/* What has been read. */
 	struct crontab_line *lines;
 	size_t line_count, line_room;
-	unsigned left_out, refused; /* lines; refused: those that cron or this program does not take */
-	int is_refused;             /* the zone for all lines is none */
-	char tubes[CRONTAB_TUBES][JOBS_TUBE_MAX + 1]; /* that get a schedule */
+	unsigned left_out, refused;                 /* lines; refused: those that cron or this program does not take */
+	int is_refused;                             /* the zone for all lines is none */
+	char tubes[CRONTAB_TUBES][WW_TUBE_MAX + 1]; /* that get a schedule */
 	size_t tube_count;
 	/* What is made of it. */
 	struct crontab_there there; /* of the server; empty without one */

@@ -16,7 +16,7 @@ enum { LEFT_MAX = 10 };
 static void show(const struct crontab *crontab, char sign, const char *tube, const char *name, const char *expression,
     const char *zone)
 {
-	char shown[JOBS_KEY_MAX + 4];
+	char shown[WW_JOB_KEY_MAX + 4];
 
 	if (crontab->is_whole)
 		printf("%c\t", sign);
@@ -96,7 +96,7 @@ static char *quote_tube(char *to, const char *tube)
 
 static void say_left(const struct crontab_schedule *schedule)
 {
-	char name[JOBS_KEY_MAX + 4], quoted[4 * sizeof name], tube[JOBS_TUBE_MAX + 4];
+	char name[WW_JOB_KEY_MAX + 4], quoted[4 * sizeof name], tube[WW_TUBE_MAX + 4];
 
 	(void)crontab_quote(quoted, jobs_key_show(schedule->name, name, sizeof name));
 	(void)quote_tube(tube, schedule->tube);
@@ -137,7 +137,7 @@ static void write_hint(const struct crontab *crontab)
 	size_t length = 0;
 	char *to = tubes;
 
-	for (size_t i = 0; i < crontab->tube_count && tubes + sizeof tubes - to > JOBS_TUBE_MAX + 12; i++)
+	for (size_t i = 0; i < crontab->tube_count && tubes + sizeof tubes - to > WW_TUBE_MAX + 12; i++)
 		to = quote_tube(stpcpy(to, " --tube "), crontab->tubes[i]);
 	if (crontab->changed)
 		length += (size_t)snprintf(difference, sizeof difference, ", %u changed", crontab->changed);

@@ -162,7 +162,7 @@ int schedule_list(struct schedule_command *command)
 
 	table_begin(&rows, columns, sizeof columns / sizeof *columns);
 	do {
-		char words[JOBS_TUBE_MAX + 60] = "";
+		char words[WW_TUBE_MAX + 60] = "";
 
 		jobs_add(words, sizeof words, "tube", command->jobs.tube);
 		if (next)

@@ -37,10 +37,10 @@ static const struct option table[] = {
 /* The jobs of a schedule have its name and '@' before their keys. */
 static int take_schedule(struct history_command *history, const struct options *options)
 {
-	char text[JOBS_KEY_MAX + 2];
+	char text[WW_JOB_KEY_MAX + 2];
 	size_t length = strlen(options->value);
 
-	if (length == 0 || length > JOBS_KEY_MAX - 1)
+	if (length == 0 || length > WW_JOB_KEY_MAX - 1)
 		return options_bad_value(options, "schedule", "the name of a schedule");
 	memcpy(text, options->value, length);
 	text[length] = '@';
@@ -107,7 +107,7 @@ static void write_lines(const char *text)
 
 static void write_run(const struct history_command *history, const struct ww_job_run *run, const struct worked *worked)
 {
-	char when[DURATION_TEXT], shown[JOBS_KEY_MAX + 4];
+	char when[DURATION_TEXT], shown[WW_JOB_KEY_MAX + 4];
 
 	printf("%s  %-9s  attempt %" PRIu32 "  %s", time_format(when, run->ended), job_events[run->outcome],
 	    run->attempt, run->tube);

@@ -79,7 +79,7 @@ static int take_option(void *context, struct options *options, int id)
 	default:
 		if (limit->tube)
 			return options_fail(options, "'%s': one tube at a time", options->value);
-		if (!*options->value || strlen(options->value) > JOBS_TUBE_MAX || strpbrk(options->value, " \t\r\n"))
+		if (!*options->value || strlen(options->value) > WW_TUBE_MAX || strpbrk(options->value, " \t\r\n"))
 			return options_fail(options, "'%s': expected the name of a tube", options->value);
 		limit->tube = options->value;
 		return 0;

@@ -11,6 +11,7 @@
 #include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/suggest.h"
+#include "tools/common/tube.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
 enum { FILE_OPTION = 1, BYTES = 32, GRANTS_MAX = 32, NAME_MOST = 64 };
@@ -28,8 +29,6 @@ static const struct option table[] = {
     {FILE_OPTION, 0, "token-file", "FILE", "the file that gets the token; it must not exist"},
     JOBS_HELP_OPTION,
 };
-
-#define TUBE_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+/;.$_()"
 
 static int refuse_right(const struct options *options, const char *word, size_t length)
 {
@@ -61,15 +60,11 @@ static int check_grant(const struct options *options, const char *value)
 			break;
 		}
 	}
-	for (;; value += length + 1) {
-		length = strspn(value, TUBE_BYTES ":@*");
-		if (length == 0 || length > JOBS_TUBE_MAX || (value[length] && value[length] != ','))
-			return options_fail(options,
-			    "'%s': expected names of tubes or keys behind the colon, with commas between; * stands for any bytes",
-			    options->value);
-		if (!value[length])
-			return 0;
-	}
+	if (tube_are_patterns(value))
+		return 0;
+	return options_fail(options,
+	    "'%s': expected names of tubes or keys behind the colon, with commas between; * stands for any bytes",
+	    options->value);
 }
 
 static int take_name(struct making *making, const struct options *options)

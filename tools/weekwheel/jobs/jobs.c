@@ -12,6 +12,7 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
+#include "tools/common/tube.h"
 #include "tools/common/utf8.h"
 #include "tools/job/field.h"
 
@@ -28,18 +29,9 @@ static const char *default_server(void)
 	return named("WEEKWHEEL_SERVER", CLIENT_DEFAULT_SERVER);
 }
 
-/* The name becomes part of a command. Anything but a tube's name could end that command and begin another. */
-int jobs_is_tube(const char *name)
-{
-	static const char *const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;.$_()";
-	size_t length = strlen(name);
-
-	return length > 0 && length <= JOBS_TUBE_MAX && *name != '-' && strspn(name, allowed) == length;
-}
-
 int jobs_tube(struct jobs *jobs, const struct options *options)
 {
-	if (!jobs_is_tube(options->value))
+	if (!tube_is_name(options->value, strlen(options->value)))
 		return options_bad_value(options, "tube",
 		    "a name of up to 200 letters, digits and + / ; . $ _ ( ) -,\n"
 		    "which does not begin with a dash");
@@ -235,7 +227,7 @@ int jobs_key(const struct options *options, const char *name, char text[JOBS_KEY
 {
 	size_t length = strlen(options->value);
 
-	if (length == 0 || length > JOBS_KEY_MAX)
+	if (length == 0 || length > WW_JOB_KEY_MAX)
 		return options_bad_value(options, name, "1 to 200 bytes");
 	(void)percent_encode(options->value, length, text, JOBS_KEY_TEXT);
 	return 0;
@@ -305,7 +297,7 @@ void jobs_write_time(FILE *out, const char *name, uint64_t unix_ns)
 void jobs_write_key(FILE *out, const char *key)
 {
 	const char *end = key + strlen(key);
-	char bytes[JOBS_KEY_MAX];
+	char bytes[WW_JOB_KEY_MAX];
 	struct buffer text = {0};
 	size_t size = 0;
 

@@ -9,9 +9,10 @@
 
 #include "tools/common/options.h"
 #include "tools/weekwheel/jobs/client.h"
+#include "weekwheel/jobs.h"
 
 enum { JOBS_TOKEN_LEAST = 16, JOBS_TOKEN_MOST = 200 };
-enum { JOBS_TUBE_MAX = 200, JOBS_KEY_MAX = 200, JOBS_KEY_TEXT = 3 * JOBS_KEY_MAX + 1 };
+enum { JOBS_KEY_TEXT = 3 * WW_JOB_KEY_MAX + 1 };
 
 struct jobs {
 	const char *server;
@@ -23,8 +24,8 @@ struct jobs {
 	int is_token_given;
 	char token[JOBS_TOKEN_MOST + 1]; /* "": none */
 	struct client_needs needs;
-	const char *remedy;             /* what to do if the server does not answer; NULL: the usual */
-	char where[JOBS_TUBE_MAX + 20]; /* what needs.where points to if a tube was given */
+	const char *remedy;           /* what to do if the server does not answer; NULL: the usual */
+	char where[WW_TUBE_MAX + 20]; /* what needs.where points to if a tube was given */
 	struct client client;
 };
 
@@ -108,9 +109,6 @@ extern const struct jobs_command command_sessions;
 /* These open stores themselves. They exist only if the library of jobs is built. */
 extern const struct jobs_command command_backup, command_export, command_fsck, command_import, command_recover,
     command_restore;
-
-/* Return 1 if a tube may have this name. */
-int jobs_is_tube(const char *name);
 
 /* Read the option's value, which is one of these. Return 0, or OPTIONS_ERROR after a message with the place. */
 int jobs_whole(const struct options *options, const char *name, uint64_t least, uint64_t most, uint64_t *number,

@@ -22,7 +22,7 @@ static int is_name(const struct yaml_field *field)
 	for (size_t i = 0; i < field->value_size; i++)
 		if (field->value[i] <= ' ' || field->value[i] >= 0x7f)
 			return 0;
-	return field->value_size > 0 && field->value_size <= JOBS_TUBE_MAX;
+	return field->value_size > 0 && field->value_size <= WW_TUBE_MAX;
 }
 
 static int by_name(const void *a, const void *b)

@@ -6,7 +6,7 @@
 #include "tools/weekwheel/jobs/jobs.h"
 
 struct tube_row {
-	char name[JOBS_TUBE_MAX + 1];
+	char name[WW_TUBE_MAX + 1];
 	uint64_t ready, urgent, delayed, reserved, buried, total, deleted, waiting, pause, held;
 };
 
@@ -28,7 +28,7 @@ int tubes_each(struct jobs *jobs, tubes_fn *fn, void *context);
 /* Return 0 if the server has jobs->tube, or if that is not set; otherwise -1 after a message that names a near one. */
 int tubes_known(struct jobs *jobs);
 
-enum { TUBE_HINT = JOBS_TUBE_MAX + 40 };
+enum { TUBE_HINT = WW_TUBE_MAX + 40 };
 
 /*
  * Return 1 if the server does not know the tube, with a question in `hint` that names a near one, or "". Return 0 if it

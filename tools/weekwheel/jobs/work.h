@@ -25,7 +25,7 @@ enum { WORK_RUNNERS_MAX = 256, WORK_ERROR_MAX = 255, WORK_TUBES_MAX = 64, WORK_T
 enum { WORK_RETRY_FIRST_MS = 1000, WORK_RETRY_MAX_MS = 30000, WORK_WAIT_S = 30 };
 
 struct work_tube {
-	char name[JOBS_TUBE_MAX + 1];
+	char name[WW_TUBE_MAX + 1];
 	uint64_t weight;
 };
 
@@ -81,7 +81,7 @@ struct runner {
 	/* The job. */
 	uint64_t id, priority, attempt, limit, run;
 	uint64_t backoff; /* ns; 0: none */
-	char tube[JOBS_TUBE_MAX + 1], key[JOBS_KEY_MAX + 1];
+	char tube[WW_TUBE_MAX + 1], key[WW_JOB_KEY_MAX + 1];
 	int body; /* a file, open at its beginning; -1: none */
 	int64_t began, touch_at;
 	int touching;    /* the answer to a touch is still missing */

@@ -21,9 +21,9 @@ int work_take_tube(struct work *work, const struct options *options)
 		return options_fail(options, "--tube '%s': at most %d tubes", options->value, WORK_TUBES_MAX);
 	tube->weight = 1;
 	if (*weight &&
-	    (length > JOBS_TUBE_MAX || number_whole(weight + 1, strlen(weight + 1), 1, 1000000, &tube->weight)))
+	    (length > WW_TUBE_MAX || number_whole(weight + 1, strlen(weight + 1), 1, 1000000, &tube->weight)))
 		return options_bad_value(options, "tube", "a tube, or one with a weight from 1 on, such as mail=3");
-	if (length <= JOBS_TUBE_MAX) {
+	if (length <= WW_TUBE_MAX) {
 		memcpy(tube->name, options->value, length);
 		tube->name[length] = 0;
 		name.value = tube->name;

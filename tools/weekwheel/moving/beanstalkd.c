@@ -271,7 +271,7 @@ static int add_near(struct moving *moving, uint64_t first, size_t count, const c
 {
 	struct beanstalkd *own = moving->state;
 	struct client *client = &own->jobs.client;
-	char text[JOBS_TUBE_MAX + 1];
+	char text[WW_TUBE_MAX + 1];
 	struct moving_job *job;
 	struct reply reply;
 

@@ -30,7 +30,7 @@ enum moving_result {
 struct moving_job {
 	uint64_t id; /* at the source, which may use this and the mark as it likes */
 	char mark[MOVING_MARK + 1];
-	char tube[JOBS_TUBE_MAX + 1];
+	char tube[WW_TUBE_MAX + 1];
 	char key[JOBS_KEY_TEXT]; /* percent-encoded */
 	uint64_t priority;
 	uint64_t run; /* ns */

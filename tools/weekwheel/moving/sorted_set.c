@@ -22,6 +22,7 @@
 #include "tools/common/message.h"
 #include "tools/common/number.h"
 #include "tools/common/percent.h"
+#include "tools/common/tube.h"
 
 enum { PRIORITY = 1024, SETS_MAX = 2, JID_MAX = 60, HASHED = 16 };
 
@@ -306,7 +307,7 @@ static int add(struct moving *moving, const redisReply *member, const redisReply
 	const struct sorted_sets *own = moving->state;
 	struct moving_job *job = moving_add(moving, member->str, member->len);
 	char jid[JID_MAX + 1] = "";
-	char queue[JOBS_TUBE_MAX + 10] = "";
+	char queue[WW_TUBE_MAX + 10] = "";
 	const char *tube;
 
 	job->id = own->at;
@@ -321,7 +322,7 @@ static int add(struct moving *moving, const redisReply *member, const redisReply
 	}
 	make_key(own, job, jid, score->str);
 	tube = moving->jobs.tube ? moving->jobs.tube : *queue ? queue : "default";
-	if (!jobs_is_tube(tube))
+	if (!tube_is_name(tube, strlen(tube)))
 		return message_error(
 		    "%s: the queue '%s' is not a name of a tube: choose one with --tube", own->name, tube);
 	strcpy(job->tube, tube);

@@ -83,7 +83,7 @@ static int read_put(struct moving *moving, struct moving_job *job, int is_said)
 {
 	struct client *client = &moving->jobs.client;
 	struct reply reply;
-	char what[JOBS_TUBE_MAX + 60];
+	char what[WW_TUBE_MAX + 60];
 	enum moving_result result;
 
 	if (client_read(client, &reply))

@@ -5,6 +5,7 @@
 
 #include "tools/common/number.h"
 #include "tools/common/percent.h"
+#include "tools/common/tube.h"
 #include "weekwheel/driver.h"
 #include "weekwheel/jobs.h"
 
@@ -25,14 +26,10 @@ int words_seconds(struct span word, uint64_t most, uint64_t *ns)
 
 int words_tube(struct span word, char *tube)
 {
-	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+/;.$_()";
 	size_t length = (size_t)(word.end - word.at);
 
-	if (length == 0 || length > WW_TUBE_MAX || *word.at == '-')
+	if (!tube_is_name(word.at, length))
 		return -1;
-	for (const char *at = word.at; at < word.end; at++)
-		if (!memchr(allowed, *at, sizeof allowed - 1))
-			return -1;
 	memcpy(tube, word.at, length);
 	tube[length] = 0;
 	return 0;

@@ -206,20 +206,15 @@ START_TEST(strings_of_json_are_valid_whatever_the_bytes)
 
 	ck_assert_ptr_nonnull(out);
 	json_write_string(out, bytes, sizeof bytes - 1);
-	json_write_base64(out, "", 0);
-	json_write_base64(out, "f", 1);
-	json_write_base64(out, "fo", 2);
-	json_write_base64(out, "foo\xff", 4);
 	fclose(out);
-	ck_assert_str_eq(
-	    written, "\"a\\\"\\\\\\u000a\\u001b\\u007f\xc3\xa4\\ufffd\\ufffd\\ufffd\"\"\"\"Zg==\"\"Zm8=\"\"Zm9v/w==\"");
+	ck_assert_str_eq(written, "\"a\\\"\\\\\\u000a\\u001b\\u007f\xc3\xa4\\ufffd\\ufffd\\ufffd\"");
 	free(written);
 }
 END_TEST
 
 START_TEST(keys_are_encoded_and_shown)
 {
-	char out[JOBS_KEY_TEXT], key[JOBS_KEY_MAX];
+	char out[JOBS_KEY_TEXT], key[WW_JOB_KEY_MAX];
 
 	percent_encode("a b/~-._Z9", 10, out, sizeof out);
 	ck_assert_str_eq(out, "a%20b%2F~-._Z9");
