@@ -12,9 +12,7 @@ struct text {
 	size_t room, length;
 };
 
-static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(struct text *text, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
 {
 	va_list arguments;
 	int length;

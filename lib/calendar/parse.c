@@ -33,10 +33,8 @@ struct parse {
 	struct ww_calendar_problem *problem;
 };
 
-static int refuse(const struct parse *parse, const char *at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int refuse(const struct parse *parse, const char *at, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int refuse(
+    const struct parse *parse, const char *at, const char *format, ...)
 {
 	va_list arguments;
 

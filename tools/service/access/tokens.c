@@ -16,9 +16,7 @@ enum { TOKENS_MAX = 10000, NAME_MOST = 64 };
 
 #define HASH_PREFIX "sha256:"
 
-static int refuse(char why[TOKEN_WHY], const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static int refuse(char why[TOKEN_WHY], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int refuse(char why[TOKEN_WHY], const char *format, ...)
 {
 	va_list arguments;
 

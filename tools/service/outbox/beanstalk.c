@@ -53,9 +53,7 @@ int beanstalk_line(struct beanstalk *link, char line[BEANSTALK_LINE])
 
 /* ---- Beginning */
 
-static int failed(char reason[BEANSTALK_REASON], const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static int failed(char reason[BEANSTALK_REASON], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int failed(char reason[BEANSTALK_REASON], const char *format, ...)
 {
 	va_list arguments;
 

@@ -89,18 +89,11 @@ static void count(struct request *request, uint64_t now[SESSIOND_COUNTS])
 {
 	const struct sessiond *server = server_of(request);
 	struct ww_session_stats stats;
-	uint64_t commands = 0;
-	uint64_t in = 0;
-	uint64_t sent = 0;
+	struct traffic traffic = sessiond_traffic(server);
 
-	for (unsigned i = 0; i < server->loop_count; i++) {
-		commands += server->loop[i].commands;
-		in += server->loop[i].bytes_in;
-		sent += server->loop[i].bytes_out;
-	}
 	data_stats(request->data, &stats);
-	const uint64_t all[SESSIOND_COUNTS] = {server->clients_total, commands, in, sent, server->refused,
-	    stats.expired, stats.evicted, stats.hits, stats.misses};
+	const uint64_t all[SESSIOND_COUNTS] = {server->clients_total, traffic.commands, traffic.in, traffic.out,
+	    server->refused, stats.expired, stats.evicted, stats.hits, stats.misses};
 	memcpy(now, all, sizeof all);
 }
 

@@ -22,21 +22,14 @@ static int add(struct buffer *out, const char *name, int is_counter, const char 
 
 static int add_clients(const struct sessiond *server, struct buffer *out)
 {
-	uint64_t commands = 0;
-	uint64_t in = 0;
-	uint64_t sent = 0;
+	struct traffic traffic = sessiond_traffic(server);
 
-	for (unsigned i = 0; i < server->loop_count; i++) {
-		commands += server->loop[i].commands;
-		in += server->loop[i].bytes_in;
-		sent += server->loop[i].bytes_out;
-	}
 	return add(out, "clients", 0, "Clients that are connected.", server->clients) ||
 	       add(out, "clients", 1, "Clients that have connected.", server->clients_total) ||
 	       add(out, "clients-refused", 1, "Clients beyond --maxclients.", server->refused) ||
-	       add(out, "commands", 1, "Commands carried out.", commands) ||
-	       add(out, "received-bytes", 1, "Bytes from clients.", in) ||
-	       add(out, "sent-bytes", 1, "Bytes to clients.", sent);
+	       add(out, "commands", 1, "Commands carried out.", traffic.commands) ||
+	       add(out, "received-bytes", 1, "Bytes from clients.", traffic.in) ||
+	       add(out, "sent-bytes", 1, "Bytes to clients.", traffic.out);
 }
 
 static int add_keys(const struct sessiond *server, struct buffer *out)

@@ -86,24 +86,17 @@ enum MHD_Result view_stats(const struct site_request *request)
 	const struct sessiond *server = request->context;
 	struct ww_session_stats stats;
 	struct buffer out = {0};
-	uint64_t commands = 0;
-	uint64_t in = 0;
-	uint64_t sent = 0;
+	struct traffic traffic = sessiond_traffic(server);
 	unsigned stops = 0;
 	int bad;
 
 	data_stats(server->data, &stats);
 	state_each(add_stop, &stops);
-	for (unsigned i = 0; i < server->loop_count; i++) {
-		commands += server->loop[i].commands;
-		in += server->loop[i].bytes_in;
-		sent += server->loop[i].bytes_out;
-	}
 	bad = buffer_format(&out,
 	    "{\"version\":\"%s\",\"ready\":%s,\"uptime_ms\":%" PRIi64 ",\"sessions\":%" PRIu64 ",\"clients\":%" PRIu64
 	    ",\"commands\":%" PRIu64 ",\"received_bytes\":%" PRIu64 ",\"sent_bytes\":%" PRIu64,
 	    ww_version(), stops ? "false" : "true", data_steady_ms(server->data) - server->started_ms,
-	    (uint64_t)stats.entries, server->clients, commands, in, sent);
+	    (uint64_t)stats.entries, server->clients, traffic.commands, traffic.in, traffic.out);
 	bad |= buffer_format(&out,
 	    ",\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"expired\":%" PRIu64 ",\"evicted\":%" PRIu64
 	    ",\"map_bytes\":%" PRIu64 ",\"resident_bytes\":%" PRIu64 ",\"most_bytes\":%" PRIu64,

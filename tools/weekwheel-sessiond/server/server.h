@@ -61,4 +61,21 @@ struct sessiond {
 	int failed;
 };
 
+/* What clients have sent and got, of all loops. */
+struct traffic {
+	uint64_t commands, in, out;
+};
+
+static inline struct traffic sessiond_traffic(const struct sessiond *server)
+{
+	struct traffic sum = {0, 0, 0};
+
+	for (unsigned i = 0; i < server->loop_count; i++) {
+		sum.commands += server->loop[i].commands;
+		sum.in += server->loop[i].bytes_in;
+		sum.out += server->loop[i].bytes_out;
+	}
+	return sum;
+}
+
 #endif

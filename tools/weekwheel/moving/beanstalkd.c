@@ -211,8 +211,9 @@ static void keep(struct moving *moving, const int *is_kept)
 	moving->count = kept;
 }
 
-/* Ask what the reserved jobs of the batch are, and leave out those that somebody has deleted. */
-static int describe_all(struct moving *moving)
+/* Ask something of each job of the batch, and leave out those that somebody has deleted. */
+static int ask_all(struct moving *moving, const char *verb, const char *word,
+    void (*fn)(const struct beanstalkd *own, struct moving_job *job, const struct reply *reply))
 {
 	struct beanstalkd *own = moving->state;
 	struct client *client = &own->jobs.client;
@@ -220,15 +221,15 @@ static int describe_all(struct moving *moving)
 	struct reply reply;
 
 	for (size_t i = 0; i < moving->count; i++)
-		client_line(client, "stats-job %" PRIu64, moving->batch[i].id);
+		client_line(client, "%s %" PRIu64, verb, moving->batch[i].id);
 	if (client_flush(client))
 		return -1;
 	for (size_t i = 0; i < moving->count; i++) {
 		if (client_read(client, &reply))
 			return -1;
-		is_kept[i] = reply_is(&reply, "OK");
+		is_kept[i] = reply_is(&reply, word);
 		if (is_kept[i])
-			describe(own, &moving->batch[i], &reply);
+			fn(own, &moving->batch[i], &reply);
 	}
 	keep(moving, is_kept);
 	return 0;
@@ -260,7 +261,7 @@ static int take_ready(struct moving *moving)
 		moving_add(moving, reply.body, reply.body_size)->id = id;
 	}
 	own->ready = adapt(own, asked, moving->count);
-	return moving->count ? describe_all(moving) : 0;
+	return moving->count ? ask_all(moving, "stats-job", "OK", describe) : 0;
 }
 
 /*
@@ -295,27 +296,10 @@ static int add_near(struct moving *moving, uint64_t first, size_t count, const c
 	return 0;
 }
 
-/* Read the bodies of the batch, and leave out jobs that have gone. */
-static int peek_all(struct moving *moving)
+static void take_body(const struct beanstalkd *own, struct moving_job *job, const struct reply *reply)
 {
-	struct beanstalkd *own = moving->state;
-	struct client *client = &own->jobs.client;
-	int is_kept[MOVING_BATCH] = {0};
-	struct reply reply;
-
-	for (size_t i = 0; i < moving->count; i++)
-		client_line(client, "peek %" PRIu64, moving->batch[i].id);
-	if (client_flush(client))
-		return -1;
-	for (size_t i = 0; i < moving->count; i++) {
-		if (client_read(client, &reply))
-			return -1;
-		is_kept[i] = reply_is(&reply, "FOUND");
-		if (is_kept[i])
-			moving_body(&moving->batch[i], reply.body, reply.body_size);
-	}
-	keep(moving, is_kept);
-	return 0;
+	(void)own;
+	moving_body(job, reply->body, reply->body_size);
 }
 
 /* Take the first jobs of a tube in this state. */
@@ -337,7 +321,7 @@ static int take_state(struct moving *moving, const char *tube, const char *state
 		return -1;
 	if (asked == own->near)
 		own->near = adapt(own, asked, moving->count);
-	return peek_all(moving);
+	return ask_all(moving, "peek", "FOUND", take_body);
 }
 
 /* Take jobs that cannot be reserved, of the first tube that has some. */

@@ -5,7 +5,6 @@ import asyncio
 import contextlib
 import functools
 import inspect
-import json
 import socket
 import ssl
 from types import TracebackType
@@ -15,7 +14,7 @@ from .._handle import Handle
 from .._time import Seconds, nanoseconds
 from . import verbs
 from .address import Address, keep_alive, token_of
-from .client import describe
+from .client import Reserved, describe
 from .errors import Bury, ConnectionLost, DeadlineSoon, Full, JobsError, LeaseLost, ServerFailed
 from .protocol import Answer, Body, Dialogue, Object, Steps, block_size, introduce, reserve, unexpected
 from .worker import FIRST_PAUSE, LONGEST_PAUSE, logger
@@ -35,25 +34,10 @@ def _verb(steps: Callable[Concatenate[Dialogue, Arguments], Steps[Result]]
     return method
 
 
-class AsyncJob(Handle):
+class AsyncJob(Reserved):
     """A job that its client has reserved, as Job is."""
 
-    def __init__(self, client: AsyncClient, id: int, body: bytes) -> None:
-        self.id = id
-        self.body = body
-        self.client = client
-        self.is_finished = False
-        """It was deleted, released or buried."""
-        self._connection = client._connections
-
-    @property
-    def text(self) -> str:
-        """The body as text."""
-        return self.body.decode()
-
-    def json(self) -> Any:
-        """The body as JSON."""
-        return json.loads(self.body)
+    client: AsyncClient
 
     async def delete(self) -> None:
         """The job is done."""

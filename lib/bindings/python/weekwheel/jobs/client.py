@@ -32,17 +32,16 @@ def _verb(steps: Callable[Concatenate[Dialogue, Arguments], Steps[Result]]
     return method
 
 
-class Job(Handle):
-    """A job that its client has reserved. In a `with` statement it is deleted at the end, and released, with the
-    exception as the reason, if the block raises one."""
+class Reserved(Handle):
+    """What a client has reserved."""
 
-    def __init__(self, client: Client, id: int, body: bytes) -> None:
+    def __init__(self, client: Any, id: int, body: bytes) -> None:
         self.id = id
         self.body = body
         self.client = client
         self.is_finished = False
         """It was deleted, released or buried."""
-        self._connection = client._connections
+        self._connection: int = client._connections
 
     @property
     def text(self) -> str:
@@ -52,6 +51,13 @@ class Job(Handle):
     def json(self) -> Any:
         """The body as JSON."""
         return json.loads(self.body)
+
+
+class Job(Reserved):
+    """A job that its client has reserved. In a `with` statement it is deleted at the end, and released, with the
+    exception as the reason, if the block raises one."""
+
+    client: Client
 
     def delete(self) -> None:
         """The job is done."""
