@@ -120,7 +120,7 @@ struct session_shard {
 	struct ww_session *session;
 	struct use_list list[LISTS]; /* in a limited map */
 	struct sketch sketch;
-	uint64_t version; /* the last that an entry got: grows by the number of shards, from the shard\'s number on */
+	uint64_t version; /* the last that an entry got: grows by the number of shards, from the shard's number on */
 	uint64_t random;
 	struct session_load *loads;
 	struct session_failure *failures; /* NULL until one is kept (failure.c) */
