@@ -39,7 +39,11 @@ struct command_entry {
 	command_fn *run;
 	const char *group;
 	const char *summary;
+	int way; /* which of several commands its function carries out */
 };
+
+/* The way of a command about time. */
+enum { COMMAND_MS = 1, COMMAND_AT = 2 };
 
 /* The most commands that a table has. */
 enum { COMMANDS_MAX = 128 };

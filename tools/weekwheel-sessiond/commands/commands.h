@@ -18,81 +18,16 @@ void command_carry_out(struct conn *conn, const struct resp_arg *arg, size_t cou
 /* Whether it is about one key, and does not copy its value within the server. */
 int command_is_short(const struct command_entry *command);
 
-#define COMMAND(name) void command_##name(struct request *request)
-
-COMMAND(get);
-COMMAND(set);
-COMMAND(setex);
-COMMAND(psetex);
-COMMAND(setnx);
-COMMAND(getex);
-COMMAND(getdel);
-COMMAND(getset);
-COMMAND(mget);
-COMMAND(mset);
-COMMAND(msetnx);
-COMMAND(append);
-COMMAND(strlen);
-COMMAND(incr);
-COMMAND(decr);
-COMMAND(incrby);
-COMMAND(decrby);
-
-COMMAND(expire);
-COMMAND(pexpire);
-COMMAND(expireat);
-COMMAND(pexpireat);
-COMMAND(ttl);
-COMMAND(pttl);
-COMMAND(expiretime);
-COMMAND(pexpiretime);
-COMMAND(persist);
-
-COMMAND(del);
-COMMAND(exists);
-COMMAND(touch);
-COMMAND(type);
-COMMAND(rename);
-COMMAND(renamenx);
-COMMAND(scan);
-COMMAND(keys);
-COMMAND(dbsize);
-COMMAND(randomkey);
-COMMAND(flushdb);
-COMMAND(flushall);
-
-COMMAND(multi);
-COMMAND(exec);
-COMMAND(discard);
-COMMAND(watch);
-COMMAND(unwatch);
-
-COMMAND(subscribe);
-COMMAND(unsubscribe);
-COMMAND(psubscribe);
-COMMAND(punsubscribe);
-COMMAND(ssubscribe);
-COMMAND(sunsubscribe);
-COMMAND(publish);
-COMMAND(spublish);
-COMMAND(pubsub);
-
-COMMAND(ping);
-COMMAND(echo);
-COMMAND(quit);
-COMMAND(hello);
-COMMAND(auth);
-COMMAND(select);
-COMMAND(reset);
-COMMAND(client);
-COMMAND(command);
-COMMAND(info);
-COMMAND(config);
-COMMAND(time);
-COMMAND(save);
-COMMAND(bgsave);
-COMMAND(lastsave);
-COMMAND(shutdown);
-COMMAND(step);
+command_fn command_get, command_set, command_setex, command_setnx, command_getex, command_getdel, command_getset,
+    command_mget, command_mset, command_msetnx, command_append, command_strlen, command_incr, command_incrby,
+    command_decrby;
+command_fn command_expire, command_ttl, command_persist;
+command_fn command_del, command_exists, command_touch, command_type, command_rename, command_renamenx, command_scan,
+    command_keys, command_dbsize, command_randomkey, command_flushdb, command_flushall;
+command_fn command_multi, command_exec, command_discard, command_watch, command_unwatch;
+command_fn command_subscribe, command_unsubscribe, command_publish, command_pubsub;
+command_fn command_ping, command_echo, command_quit, command_hello, command_auth, command_select, command_reset,
+    command_client, command_command, command_info, command_config, command_time, command_save, command_bgsave,
+    command_lastsave, command_shutdown, command_step;
 
 #endif

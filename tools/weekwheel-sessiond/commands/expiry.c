@@ -63,8 +63,11 @@ static void reply_done(struct request *request, int result)
 		reply_integer(request->conn, result);
 }
 
-static void expire(struct request *request, int64_t unit_ms, int is_absolute, const char *name)
+void command_expire(struct request *request)
 {
+	const char *name = request->command->name;
+	int64_t unit_ms = request->command->way & COMMAND_MS ? 1 : 1000;
+	int is_absolute = (request->command->way & COMMAND_AT) != 0;
 	struct data_key key = request_key(request, 1);
 	int64_t base = is_absolute ? 0 : data_steady_ms(request->data);
 	struct times times = {.name = name, .is_absolute = is_absolute};
@@ -87,26 +90,6 @@ static void expire(struct request *request, int64_t unit_ms, int is_absolute, co
 	reply_done(request, times_move(request, &key, &entry, &times));
 }
 
-void command_expire(struct request *request)
-{
-	expire(request, 1000, 0, "expire");
-}
-
-void command_pexpire(struct request *request)
-{
-	expire(request, 1, 0, "pexpire");
-}
-
-void command_expireat(struct request *request)
-{
-	expire(request, 1000, 1, "expireat");
-}
-
-void command_pexpireat(struct request *request)
-{
-	expire(request, 1, 1, "pexpireat");
-}
-
 /* Answer -2 without the key and -1 without a deadline. Returns 0 then. */
 static int find_deadline(struct request *request, struct data_entry *entry)
 {
@@ -124,33 +107,13 @@ static int find_deadline(struct request *request, struct data_entry *entry)
 void command_ttl(struct request *request)
 {
 	struct data_entry entry;
+	int64_t ms;
 
-	if (find_deadline(request, &entry))
-		reply_integer(request->conn, (left_ms(request, &entry) + 500) / 1000);
-}
-
-void command_pttl(struct request *request)
-{
-	struct data_entry entry;
-
-	if (find_deadline(request, &entry))
-		reply_integer(request->conn, left_ms(request, &entry));
-}
-
-void command_expiretime(struct request *request)
-{
-	struct data_entry entry;
-
-	if (find_deadline(request, &entry))
-		reply_integer(request->conn, (data_to_wall_ms(request->data, entry.deadline) + 500) / 1000);
-}
-
-void command_pexpiretime(struct request *request)
-{
-	struct data_entry entry;
-
-	if (find_deadline(request, &entry))
-		reply_integer(request->conn, data_to_wall_ms(request->data, entry.deadline));
+	if (!find_deadline(request, &entry))
+		return;
+	ms = request->command->way & COMMAND_AT ? data_to_wall_ms(request->data, entry.deadline)
+	                                        : left_ms(request, &entry);
+	reply_integer(request->conn, request->command->way & COMMAND_MS ? ms : (ms + 500) / 1000);
 }
 
 void command_persist(struct request *request)

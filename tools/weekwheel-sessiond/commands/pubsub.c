@@ -280,8 +280,15 @@ static void reply_state(struct conn *conn, enum pubsub_kind kind, const char *wo
 	conn->silence = silence;
 }
 
-static void subscribe(struct request *request, enum pubsub_kind kind)
+void command_subscribe(struct request *request)
 {
+	enum pubsub_kind kind = (enum pubsub_kind)request->command->way;
+
+	/* As Redis says it. */
+	if (kind == PUBSUB_SHARD && request->conn->is_in_exec) {
+		reply_error(request->conn, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+		return;
+	}
 	for (size_t i = 1; i < request->count; i++) {
 		struct pubsub_text name = {request->arg[i].data, request->arg[i].size};
 		pthread_rwlock_wrlock(&lock);
@@ -320,8 +327,9 @@ static void unsubscribe_all(struct conn *conn, enum pubsub_kind kind)
 	}
 }
 
-static void unsubscribe(struct request *request, enum pubsub_kind kind)
+void command_unsubscribe(struct request *request)
 {
+	enum pubsub_kind kind = (enum pubsub_kind)request->command->way;
 	struct conn *conn = request->conn;
 
 	pthread_rwlock_wrlock(&lock);
@@ -337,57 +345,14 @@ static void unsubscribe(struct request *request, enum pubsub_kind kind)
 	pthread_rwlock_unlock(&lock);
 }
 
-void command_subscribe(struct request *request)
+void command_publish(struct request *request)
 {
-	subscribe(request, PUBSUB_CHANNEL);
-}
-
-void command_psubscribe(struct request *request)
-{
-	subscribe(request, PUBSUB_PATTERN);
-}
-
-void command_ssubscribe(struct request *request)
-{
-	/* As Redis says it. */
-	if (request->conn->is_in_exec)
-		reply_error(request->conn, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
-	else
-		subscribe(request, PUBSUB_SHARD);
-}
-
-void command_unsubscribe(struct request *request)
-{
-	unsubscribe(request, PUBSUB_CHANNEL);
-}
-
-void command_punsubscribe(struct request *request)
-{
-	unsubscribe(request, PUBSUB_PATTERN);
-}
-
-void command_sunsubscribe(struct request *request)
-{
-	unsubscribe(request, PUBSUB_SHARD);
-}
-
-static void publish(struct request *request, enum pubsub_kind kind)
-{
+	enum pubsub_kind kind = (enum pubsub_kind)request->command->way;
 	struct pubsub_text name = {request->arg[1].data, request->arg[1].size};
 	struct pubsub_text message = {request->arg[2].data, request->arg[2].size};
 
 	if (request_may_look(request->conn, 0))
 		reply_integer(request->conn, (int64_t)pubsub_publish(kind, name, message, &request->conn->exec_steps));
-}
-
-void command_publish(struct request *request)
-{
-	publish(request, PUBSUB_CHANNEL);
-}
-
-void command_spublish(struct request *request)
-{
-	publish(request, PUBSUB_SHARD);
 }
 
 /* ---- PUBSUB CHANNELS, in pieces: a client may have subscribed to millions, and each may take long to be compared */

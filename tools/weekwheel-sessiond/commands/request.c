@@ -68,7 +68,7 @@ int request_may_look(struct conn *conn, size_t looks)
 
 void request_call(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
-	struct request request = {conn, conn->loop->server->data, arg, count};
+	struct request request = {conn, conn->loop->server->data, command, arg, count};
 
 	atomic_store_explicit(&conn->last, command, memory_order_relaxed);
 	atomic_fetch_add_explicit(&conn->loop->commands, 1, memory_order_relaxed);

@@ -11,6 +11,7 @@
 struct request {
 	struct conn *conn;
 	struct data *data;
+	const struct command_entry *command;
 	const struct resp_arg *arg; /* arg[0] is the command's name */
 	size_t count;
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/weekwheel-sessiond/commands/commands.h"
+#include "tools/weekwheel-sessiond/commands/pubsub.h"
 
 /* A key or channel longer than this is granted only by "*". */
 enum { NAME_MOST = 1024 };
@@ -35,7 +36,7 @@ static const char *refuses_keys(const struct token *token, unsigned right, const
 /* The argument from which on there are channels that it listens to or asks for; 0: there are none. */
 static size_t first_heard(const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
-	if (command->run == command_subscribe || command->run == command_ssubscribe)
+	if (command->run == command_subscribe && command->way != PUBSUB_PATTERN)
 		return 1;
 	return command->run == command_pubsub && count > 1 &&
 	               (command_is_word(&arg[1], "NUMSUB") || command_is_word(&arg[1], "SHARDNUMSUB"))
@@ -46,7 +47,7 @@ static size_t first_heard(const struct command_entry *command, const struct resp
 /* Whether it hears or tells the names of all: there are those of keys among them, __expired@0__:KEY. */
 static int is_about_all(const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
-	return command->run == command_psubscribe ||
+	return (command->run == command_subscribe && command->way == PUBSUB_PATTERN) ||
 	       (command->run == command_pubsub && count > 1 &&
 	           (command_is_word(&arg[1], "CHANNELS") || command_is_word(&arg[1], "SHARDCHANNELS")));
 }
@@ -59,7 +60,7 @@ static const char *refuses_channels(
 
 	for (size_t i = first; first && i < count; i++)
 		is_right &= may(token, RIGHT_READ, &arg[i]);
-	if (command->run == command_publish || command->run == command_spublish)
+	if (command->run == command_publish)
 		is_right = may(token, RIGHT_PUT, &arg[1]);
 	return is_right ? NULL : "NOPERM this user has no permissions to access one of the channels used as arguments";
 }

@@ -162,10 +162,11 @@ void command_set(struct request *request)
 		reply_ok(request->conn);
 }
 
-static void set_for(struct request *request, int64_t unit_ms, const char *name)
+void command_setex(struct request *request)
 {
+	int64_t unit_ms = request->command->way & COMMAND_MS ? 1 : 1000;
 	struct data_key key = request_key(request, 1);
-	struct times times = {.name = name};
+	struct times times = {.name = request->command->name};
 	struct data_times to;
 	int error;
 
@@ -180,16 +181,6 @@ static void set_for(struct request *request, int64_t unit_ms, const char *name)
 		event_tell(EVENT_GENERIC, "expire", &key);
 	}
 	reply_ok(request->conn);
-}
-
-void command_setex(struct request *request)
-{
-	set_for(request, 1000, "setex");
-}
-
-void command_psetex(struct request *request)
-{
-	set_for(request, 1, "psetex");
 }
 
 void command_setnx(struct request *request)
@@ -375,12 +366,7 @@ static void add(struct request *request, int64_t more)
 
 void command_incr(struct request *request)
 {
-	add(request, 1);
-}
-
-void command_decr(struct request *request)
-{
-	add(request, -1);
+	add(request, request->command->way);
 }
 
 void command_incrby(struct request *request)
