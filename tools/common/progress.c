@@ -13,7 +13,7 @@ static const char *progress_label = "";
 static int64_t progress_drawn; /* ms */
 static int progress_on_screen;
 
-int progress_visible(void)
+static int is_visible(void)
 {
 	static int terminal = -1;
 
@@ -44,7 +44,7 @@ void progress_show(uint64_t done, uint64_t total)
 	double share;
 	int i;
 
-	if (!progress_visible() || progress_is_too_soon())
+	if (!is_visible() || progress_is_too_soon())
 		return;
 	progress_on_screen = 1;
 	if (total == 0) {

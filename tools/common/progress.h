@@ -13,9 +13,6 @@ void progress_begin(const char *label);
 /* Show that `done` of `total` is done. 0 stands for an unknown total. A call for every 1000 steps is cheap enough. */
 void progress_show(uint64_t done, uint64_t total);
 
-/* Return 1 if bars are drawn. */
-int progress_visible(void);
-
 /* Remove the bar from the screen, before something else is written. */
 void progress_clear(void);
 

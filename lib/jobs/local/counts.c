@@ -223,7 +223,8 @@ void ww_jobs_counts_close(struct jobs_local *jobs)
 
 /* ---- Read */
 
-int ww_jobs_counts_read(struct store_bytes key, struct store_bytes value, struct slot_count *count)
+/* The count of a pair of COUNTS. WW_ECORRUPT */
+static int read_pair(struct store_bytes key, struct store_bytes value, struct slot_count *count)
 {
 	struct count read = {0};
 
@@ -244,7 +245,7 @@ int ww_jobs_counts_read(struct store_bytes key, struct store_bytes value, struct
 /* Take a pair that was read, if it is one of the tube and the clock. */
 static int take(struct slot_count *count, struct store_bytes key, struct store_bytes value, uint32_t tube, int wall)
 {
-	int error = ww_jobs_counts_read(key, value, count);
+	int error = read_pair(key, value, count);
 
 	if (error)
 		return error;

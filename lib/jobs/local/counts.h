@@ -49,7 +49,5 @@ int ww_jobs_counts_seek(struct jobs_local *jobs, uint32_t tube, int wall, uint64
 int ww_jobs_counts_next(struct jobs_local *jobs, struct slot_count *count);
 /* Read how many jobs of all tubes wait in the same slot. WW_ECORRUPT: that is not counted. */
 int ww_jobs_counts_all(struct jobs_local *jobs, const struct slot_count *count, uint64_t *number);
-/* The count of a pair of COUNTS. WW_ECORRUPT */
-int ww_jobs_counts_read(struct store_bytes key, struct store_bytes value, struct slot_count *count);
 
 #endif

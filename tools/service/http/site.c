@@ -99,11 +99,6 @@ static enum MHD_Result reply_read_only(struct MHD_Connection *client)
 	return reply_with(client, MHD_HTTP_METHOD_NOT_ALLOWED, REPLY_TEXT, &text, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 }
 
-enum MHD_Result site_deny(const struct web_site *site, struct MHD_Connection *client)
-{
-	return reply_text(client, MHD_HTTP_FORBIDDEN, site->config.denied);
-}
-
 /* Return 1 if the client may not, with the answer in *result. */
 static int refuses(const struct web_site *site, struct MHD_Connection *client, enum site_need need,
     struct access_client *who, enum MHD_Result *result)
@@ -122,7 +117,7 @@ static int refuses(const struct web_site *site, struct MHD_Connection *client, e
 		          : "this needs a token, in a field \"Authorization: Bearer TOKEN\": \"weekwheel token\" makes "
 		            "one and its line for the file of --auth-file\n");
 	else if (need == SITE_ALL && who->token && !token_may(who->token, RIGHT_READ, NULL))
-		*result = site_deny(site, client);
+		*result = reply_text(client, MHD_HTTP_FORBIDDEN, site->config.denied);
 	else
 		return 0;
 	return 1;

@@ -78,7 +78,4 @@ unsigned site_files(const struct web_site *site);
 /* Write the metrics that every server has; `uptime` is in ns. Returns 0, or another number without memory. */
 int site_metrics(const struct web_site *site, uint64_t uptime, struct buffer *out);
 
-/* Answer with the text of 403: the token does not grant this. */
-enum MHD_Result site_deny(const struct web_site *site, struct MHD_Connection *client);
-
 #endif
