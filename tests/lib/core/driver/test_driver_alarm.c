@@ -85,7 +85,7 @@ START_TEST(whatever_comes_before_the_alarm_is_set_it_is_right_afterwards)
 {
 	seed = seed_of_run("test_driver_alarm");
 	begin(WW_DRIVER_THREADLESS, 0);
-	for (int n = 0; n < OPERATIONS; n++) {
+	for (int n = seed_rounds(OPERATIONS); n > 0; n--) {
 		do_something();
 		check_alarm();
 		if (seed_below(&seed, 4) == 0) {
@@ -103,11 +103,12 @@ enum { THREADS = 4, ROUNDS = SLOW ? 500 : 3000, EACH = 6 };
 
 static pthread_barrier_t barrier;
 static _Atomic int scheduling;
+static int rounds;
 
 /* In each round all threads schedule earlier and earlier. */
 static void *schedule_earlier(void *unused)
 {
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < rounds; round++) {
 		pthread_barrier_wait(&barrier);
 		for (uint64_t n = EACH; n > 0; n--)
 			(void)after(n * TICK, count, NULL);
@@ -140,10 +141,11 @@ START_TEST(no_wake_up_is_lost_while_threads_schedule_earlier_and_earlier)
 	/* To the tick. */
 	go(TICK - now_ns() % TICK);
 	hesitant = 1;
+	rounds = seed_rounds(ROUNDS);
 	pthread_barrier_init(&barrier, NULL, THREADS + 1);
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, schedule_earlier, NULL), 0);
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < rounds; round++) {
 		uint64_t kicks = seed_below(&seed, 30);
 		calls = 0;
 		scheduling = THREADS;
