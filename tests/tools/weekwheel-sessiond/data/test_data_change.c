@@ -206,6 +206,7 @@ END_TEST
 /* What is over when it comes replaces what was there, and is none itself. */
 START_TEST(a_set_that_is_over_erases_what_was_there)
 {
+	struct ww_session_stats stats;
 	struct data_entry entry;
 
 	open_data(0, 0);
@@ -216,6 +217,16 @@ START_TEST(a_set_that_is_over_erases_what_was_there)
 	set_key("never", &over);
 	ck_assert_str_eq(heard, "se");
 	ck_assert_int_eq(data_inspect(data, &key, &entry, NULL, NULL), 0);
+	data_close(data);
+	/* Also where a lifetime would begin now, as what was there had no deadline. */
+	open_data(3600 * WW_SECOND, 1);
+	set_key("ever", &(struct data_times){.ttl = DATA_NEVER, .end = DATA_NEVER});
+	set_key("never", &over);
+	ck_assert_str_eq(heard, "se");
+	ck_assert_int_eq(data_inspect(data, &key, &entry, NULL, NULL), 0);
+	/* Its value went with it, and was not put again. */
+	data_stats(data, &stats);
+	ck_assert_uint_eq(stats.expired, 1);
 	data_close(data);
 }
 END_TEST
@@ -288,6 +299,8 @@ START_TEST(a_rename_keeps_the_deadline_on_disk)
 	ck_assert_uint_eq(look(&other).deadline, disk + WW_SECOND);
 	ck_assert_int_eq(last.is_new, 1);
 	ck_assert_int_eq(data_rename(data, &key, &other), 0);
+	/* Other errors are told, and not that it is gone. */
+	ck_assert_int_eq(data_rename(data, &other, &other), WW_EINVAL);
 	data_close(data);
 }
 END_TEST
