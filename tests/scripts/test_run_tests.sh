@@ -155,6 +155,24 @@ END
 run 3 "$folder"/{by_itself,first,second}.sh
 ends 'a test that is alone has nothing beside it' last '3 passed, 0 failed'
 
+# What took longest the last time comes first, also if that was in the build above.
+for name in one two three; do
+	script $name.sh <<END
+echo $name >>"$folder/order"
+END
+done
+took() { # FOLDER SECONDS SECONDS: of one and of two
+	mkdir -p "$1/tests/log"
+	printf '{"name": "%s", "seconds": %s}\n' one "$2" two "$3" >"$1/tests/log/results.jsonl"
+}
+took "$folder" 2 5.5
+run 1 "$folder"/{three,one,two}.sh
+ends 'the longest first' diff "$folder/order" <(printf '%s\n' two one three)
+took "$folder" 5 3
+rm "$folder/order"
+B=$folder/below TEST_JOBS=1 scripts/run-tests "$folder"/{three,two,one}.sh >"$out" 2>&1
+ends 'the longest of another build first' diff "$folder/order" <(printf '%s\n' one two three)
+
 # A test that fails is run again with its seed, and once more.
 script once.sh <<END
 echo "seed 4711"
