@@ -214,6 +214,11 @@ class JobCommands(Case):
             equal(client.run(0, "peek", "3", "--body").raw, b"")
             matches("No such file", client.run(1, "put", "--file", "missing").err)
             matches("JOB_TOO_BIG", client.run(1, "put", "-", stdin=b"x" * 70000).err)
+        # More than is read at once.
+        large = bytes(number * number % 251 for number in range(200000))
+        with serving("--max-job-size", "300000") as client:
+            client.run(0, "put", "-", stdin=large)
+            equal(client.run(0, "peek", "1", "--body").raw, large)
 
     def test_each_line_is_a_job(self):
         with serving() as client:

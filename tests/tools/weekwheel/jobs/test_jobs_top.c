@@ -228,6 +228,7 @@ START_TEST(what_is_narrow_has_slots_together)
 	ck_assert_ptr_nonnull(strstr(text, "\nsec  -          @\n     0  15 30 45^\n"));
 	ck_assert_ptr_nonnull(strstr(text, "\n     0  6^ 12 18\n"));
 	ck_assert_ptr_nonnull(strstr(text, "\n3 ready, 3 buried\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\noverdue: ?\n"));
 	ck_assert_ptr_nonnull(strstr(text, "\nTUBE          READY\na tube            3\n"));
 	free(text);
 	look.columns = 40;

@@ -115,10 +115,10 @@ class Limits(Case):
             matches(r"^default +a +2 +2 +- +- +1 +-$", table)
             equal(a.numbers("stats-tube default")["current-jobs-held"], "1")
             # What each group's limit holds back, beside the others. What they hold together is what stats has.
-            for _ in range(2):
+            for held in range(1, 3):
                 run(0, "put", "--group", "b", "of b")
-            equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
-            matches(r"^default +each +- +1 +- +- +2 +-$", run(0, "limit").out)
+                equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
+                matches(r"^default +each +- +1 +- +- +%d +-$" % held, run(0, "limit").out)
             matches(r"^default +a +2 +2 +- +- +1 +-$", run(0, "limit").out)
             equal(a.numbers("stats-tube default")["current-jobs-held"], "3")
             conversation(a, ("limit-tube default running=1", "LIMITED"), ("reserve-with-timeout 0", "TIMED_OUT"))
