@@ -1,7 +1,7 @@
 #!/bin/bash
 # The test runner: tests whose process is killed, the order of the results, the hint at a failed random test, misspelt
 # names, what a test says of itself, and tests that fail once.
-# tier: check, no-sanitizers
+# tier: check, waits, no-sanitizers
 set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1

@@ -4,7 +4,7 @@
 A redis-server gets shifted_clock.c in front of its C library. Processes that use the store (actors in store_rig.h) have
 clocks that go on. A job that comes by the wrong time comes hours later, so no test depends on how long a step takes.
 """
-# tier: check
+# tier: check, waits
 # needs: tests/test_redis_worker
 import contextlib
 import os

@@ -5,7 +5,7 @@ Each client has a program in clients/ that tells its story, and asks for what on
 "advance SECONDS", and gets "done"; at its end it prints "told". Those for Node.js come
 from npm's registry, in the versions of package-lock.json.
 """
-# tier: long, no-sanitizers
+# tier: long, waits, no-sanitizers
 import os
 import re
 import shutil

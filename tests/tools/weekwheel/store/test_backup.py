@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel backup: copies of a store while a server writes to it, and one that stalls."""
-# tier: long
+# tier: long, waits
 import json
 import os
 import re
