@@ -500,7 +500,7 @@ START_TEST(groups_out_of_range_are_refused)
 }
 END_TEST
 
-/* ---- A model: see test_jobs_limits.c for its buckets of time */
+/* ---- A model: see test_jobs_limits_model.c for its buckets of time */
 
 struct model_group {
 	struct ww_limit limit;

@@ -1,36 +1,22 @@
 /*
  * Limits of tubes: how many run at once and how many start in a time, the waking when the next may start, and what is
- * stored. A random test compares the store with a plain model.
- *
- * WW_SEED sets the seed of the random test, which is printed.
+ * stored.
  */
 /* tier: check */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/lib/jobs/fixture.h"
-#include "tests/support/seed.h"
-
-enum { MOST = 64 };
+#include "tests/lib/jobs/limits.h"
 
 static struct world world;
 static const struct ww_limit_ref whole = {.tube = WW_TUBE_DEFAULT};
 static const char *const here[] = {WW_TUBE_DEFAULT};
-static uint64_t state;
 
 static void set_limit(uint64_t running, uint64_t starts, uint64_t per, uint64_t burst)
 {
 	struct ww_limit limit = {running, starts, per, burst};
 
-	OK(ww_jobs_limit_set(world.jobs, &whole, &limit));
-}
-
-static void clear_limit(void)
-{
-	struct ww_limit limit;
-
-	OK(ww_jobs_limit_default(&limit));
 	OK(ww_jobs_limit_set(world.jobs, &whole, &limit));
 }
 
@@ -40,28 +26,6 @@ static struct ww_limit_info limit_now(void)
 
 	OK(ww_jobs_limit_get(world.jobs, &whole, &info));
 	return info;
-}
-
-static void put_some(unsigned count)
-{
-	struct ww_job_spec spec = spec_of("x");
-
-	for (unsigned i = 0; i < count; i++)
-		(void)put_job(&world, &spec);
-}
-
-/* Start as many as may, and finish them. */
-static unsigned run_all(void)
-{
-	struct ww_lease leases[MOST];
-	int count = ww_jobs_reserve_many(world.jobs, here, 1, leases, MOST);
-
-	ck_assert_int_ge(count, 0);
-	for (int i = 0; i < count; i++) {
-		OK(ww_jobs_finish(world.jobs, leases[i].id, leases[i].token));
-		ww_jobs_free(world.jobs, leases[i].body);
-	}
-	return (unsigned)count;
 }
 
 /* ---- At once */
@@ -80,7 +44,7 @@ START_TEST(only_so_many_run_at_once)
 	NEEDS(KIND_LIMITS);
 	world_make(&world, _i);
 	set_limit(2, 0, WW_SECOND, 1);
-	put_some(9);
+	limits_put(&world, 9);
 	struct ww_lease first = start();
 	struct ww_lease second = start();
 	expect_none(&world);
@@ -109,7 +73,7 @@ START_TEST(only_so_many_run_at_once)
 	expect_none(&world);
 	OK(ww_jobs_finish(world.jobs, first.id, first.token));
 	OK(ww_jobs_finish(world.jobs, second.id, second.token));
-	clear_limit();
+	limits_clear(&world);
 	world_end(&world);
 }
 END_TEST
@@ -120,7 +84,7 @@ START_TEST(a_lower_limit_lets_those_that_run_go_on)
 
 	NEEDS(KIND_LIMITS);
 	world_make(&world, _i);
-	put_some(7);
+	limits_put(&world, 7);
 	for (int i = 0; i < 3; i++)
 		leases[i] = start();
 	set_limit(1, 0, WW_SECOND, 1);
@@ -141,7 +105,7 @@ START_TEST(a_lower_limit_lets_those_that_run_go_on)
 	ck_assert_uint_eq(limit_now().running, 2);
 	OK(ww_jobs_finish(world.jobs, leases[0].id, leases[0].token));
 	expect_none(&world);
-	clear_limit();
+	limits_clear(&world);
 	leases[0] = start();
 	OK(ww_jobs_finish(world.jobs, leases[0].id, leases[0].token));
 	OK(ww_jobs_finish(world.jobs, leases[1].id, leases[1].token));
@@ -181,10 +145,10 @@ START_TEST(starts_keep_the_rate_and_their_order)
 	}
 	/* After a rest, three at once again. */
 	world_pass(&world, 60 * WW_SECOND);
-	put_some(5);
-	ck_assert_uint_eq(run_all(), 3);
-	clear_limit();
-	ck_assert_uint_eq(run_all(), 2);
+	limits_put(&world, 5);
+	ck_assert_uint_eq(limits_run_all(&world), 3);
+	limits_clear(&world);
+	ck_assert_uint_eq(limits_run_all(&world), 2);
 	world_end(&world);
 }
 END_TEST
@@ -194,38 +158,28 @@ START_TEST(lateness_is_made_up_while_jobs_wait)
 	NEEDS(KIND_IN_PROCESS);
 	world_make(&world, _i);
 	set_limit(0, 1000, WW_SECOND, 1);
-	put_some(40);
-	ck_assert_uint_eq(run_all(), 1);
+	limits_put(&world, 40);
+	ck_assert_uint_eq(limits_run_all(&world), 1);
 	world_pass(&world, 5 * MS);
-	ck_assert_uint_eq(run_all(), 5);
+	ck_assert_uint_eq(limits_run_all(&world), 5);
 	/* Up to 10 ms. */
 	world_pass(&world, 500 * MS);
-	ck_assert_uint_eq(run_all(), 11);
+	ck_assert_uint_eq(limits_run_all(&world), 11);
 	/* The rest at twice the pace. */
 	world_pass(&world, 3 * MS);
-	ck_assert_uint_eq(run_all(), 6);
-	while (run_all() || world_now(&world) % 7)
+	ck_assert_uint_eq(limits_run_all(&world), 6);
+	while (limits_run_all(&world) || world_now(&world) % 7)
 		world_pass(&world, 1 * MS);
-	ck_assert_uint_eq(run_all(), 0);
+	ck_assert_uint_eq(limits_run_all(&world), 0);
 	/* None waited: there is nothing to make up. */
 	world_pass(&world, 500 * MS);
-	put_some(5);
-	ck_assert_uint_eq(run_all(), 1);
-	clear_limit();
-	(void)run_all();
+	limits_put(&world, 5);
+	ck_assert_uint_eq(limits_run_all(&world), 1);
+	limits_clear(&world);
+	(void)limits_run_all(&world);
 	world_end(&world);
 }
 END_TEST
-
-/* How many starts there were in the last ns, of those at these times. */
-static unsigned starts_since(const uint64_t *times, unsigned count, uint64_t from)
-{
-	unsigned found = 0;
-
-	while (found < count && times[count - 1 - found] > from)
-		found++;
-	return found;
-}
 
 /* A server that was not run for a while makes it up, but nobody who counts finds more in any second than was promised. */
 START_TEST(a_stall_is_made_up_within_the_second)
@@ -238,27 +192,27 @@ START_TEST(a_stall_is_made_up_within_the_second)
 	NEEDS(KIND_IN_PROCESS);
 	world_make(&world, _i);
 	set_limit(0, 1000, WW_SECOND, BURST);
-	put_some(sizeof times / sizeof *times);
+	limits_put(&world, sizeof times / sizeof *times);
 	for (unsigned ms = 0; ms < SECONDS * 1000; ms++) {
 		world_pass(&world, MS);
 		/* For 90 ms of each second, nobody is there. */
 		if (ms % 1000 >= 300 && ms % 1000 < 390)
 			continue;
-		unsigned got = run_all();
+		unsigned got = limits_run_all(&world);
 		for (unsigned i = 0; i < got; i++)
 			times[count++] = world_now(&world);
 		in_each[ms / 1000] += got;
-		ck_assert_uint_le(starts_since(times, count, world_now(&world) - WW_SECOND), 1010 + BURST);
+		ck_assert_uint_le(limits_starts_since(times, count, world_now(&world) - WW_SECOND), 1010 + BURST);
 		/* Not all at once. */
-		ck_assert_uint_le(starts_since(times, count, world_now(&world) - MS), ms ? 11 + BURST : BURST);
+		ck_assert_uint_le(limits_starts_since(times, count, world_now(&world) - MS), ms ? 11 + BURST : BURST);
 	}
 	ck_assert_uint_ge(in_each[0], 1000);
 	for (unsigned i = 1; i < SECONDS; i++) {
 		ck_assert_uint_ge(in_each[i], 990);
 		ck_assert_uint_le(in_each[i], 1010);
 	}
-	clear_limit();
-	while (run_all())
+	limits_clear(&world);
+	while (limits_run_all(&world))
 		;
 	world_end(&world);
 }
@@ -269,15 +223,15 @@ START_TEST(a_returned_lease_is_no_start)
 	NEEDS(KIND_LIMITS);
 	world_make(&world, _i);
 	set_limit(0, 1, 60 * WW_SECOND, 2);
-	put_some(3);
+	limits_put(&world, 3);
 	struct ww_lease lease = start();
 	OK(ww_jobs_return(world.jobs, lease.id, lease.token));
 	lease = start();
 	OK(ww_jobs_return_after(world.jobs, lease.id, lease.token, MS));
 	world_pass(&world, 2 * MS);
-	ck_assert_uint_eq(run_all(), 2);
-	clear_limit();
-	ck_assert_uint_eq(run_all(), 1);
+	ck_assert_uint_eq(limits_run_all(&world), 2);
+	limits_clear(&world);
+	ck_assert_uint_eq(limits_run_all(&world), 1);
 	world_end(&world);
 }
 END_TEST
@@ -300,12 +254,12 @@ START_TEST(callers_hear_when_the_next_may_start)
 	world.config.ready = note_ready;
 	world_reopen(&world);
 	set_limit(1, 1, WW_SECOND, 1);
-	put_some(3);
-	ck_assert_uint_eq(run_all(), 1);
-	ck_assert_uint_eq(run_all(), 0);
+	limits_put(&world, 3);
+	ck_assert_uint_eq(limits_run_all(&world), 1);
+	ck_assert_uint_eq(limits_run_all(&world), 0);
 	told = 0;
 	world_pass(&world, 999 * MS);
-	ck_assert_uint_eq(run_all(), 0);
+	ck_assert_uint_eq(limits_run_all(&world), 0);
 	ck_assert_uint_eq(told, 0);
 	world_pass(&world, 1 * MS);
 	ck_assert_uint_eq(told, 1);
@@ -319,9 +273,9 @@ START_TEST(callers_hear_when_the_next_may_start)
 	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
 	ck_assert_uint_eq(told, 1);
 	told = 0;
-	clear_limit();
+	limits_clear(&world);
 	ck_assert_uint_eq(told, 1);
-	ck_assert_uint_eq(run_all(), 1);
+	ck_assert_uint_eq(limits_run_all(&world), 1);
 	world.config.ready = NULL;
 	world_end(&world);
 }
@@ -336,7 +290,7 @@ START_TEST(other_tubes_go_on)
 	NEEDS(KIND_LIMITS);
 	world_make(&world, _i);
 	set_limit(1, 0, WW_SECOND, 1);
-	put_some(3);
+	limits_put(&world, 3);
 	struct ww_lease held = start();
 	spec.tube = "mail";
 	spec.priority = 2000;
@@ -352,7 +306,7 @@ START_TEST(other_tubes_go_on)
 	ck_assert_uint_eq(stats.held, 0);
 	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
 	OK(ww_jobs_finish(world.jobs, held.id, held.token));
-	clear_limit();
+	limits_clear(&world);
 	world_end(&world);
 }
 END_TEST
@@ -388,8 +342,8 @@ START_TEST(limits_are_stored)
 	world_make(&world, _i);
 	OK(ww_jobs_limit_set(world.jobs, &mail, &limit));
 	set_limit(0, 1, 60 * WW_SECOND, 2);
-	put_some(3);
-	ck_assert_uint_eq(run_all(), 2);
+	limits_put(&world, 3);
+	ck_assert_uint_eq(limits_run_all(&world), 2);
 	world_pass(&world, 5 * WW_SECOND);
 	world_reopen(&world);
 	ck_assert_uint_eq(count_limits(NULL), 2);
@@ -399,10 +353,10 @@ START_TEST(limits_are_stored)
 	ck_assert_mem_eq(&info.limit, &limit, sizeof limit);
 	/* What was started before counts. */
 	ck_assert_uint_eq(limit_now().left, 55 * WW_SECOND);
-	ck_assert_uint_eq(run_all(), 0);
+	ck_assert_uint_eq(limits_run_all(&world), 0);
 	world_pass(&world, 55 * WW_SECOND);
-	ck_assert_uint_eq(run_all(), 1);
-	clear_limit();
+	ck_assert_uint_eq(limits_run_all(&world), 1);
+	limits_clear(&world);
 	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, &info), WW_ENOTFOUND);
 	world_reopen(&world);
 	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, &info), WW_ENOTFOUND);
@@ -426,17 +380,17 @@ START_TEST(after_a_crash_the_burst_is_used_up)
 		return;
 	}
 	set_limit(0, 1, 10 * WW_SECOND, 4);
-	put_some(3);
+	limits_put(&world, 3);
 	(void)snprintf(path, sizeof path, "%s.new", world.path);
 	OK(ww_jobs_backup(world.path, path));
 	struct ww_jobs *first = world.jobs;
 	before = world.config.path;
 	world.config.path = path;
 	OK(ww_jobs_open(&world.jobs, &world.config));
-	ck_assert_uint_eq(run_all(), 0);
+	ck_assert_uint_eq(limits_run_all(&world), 0);
 	ck_assert_uint_eq(limit_now().left, 10 * WW_SECOND);
 	world_pass(&world, 10 * WW_SECOND);
-	ck_assert_uint_eq(run_all(), 1);
+	ck_assert_uint_eq(limits_run_all(&world), 1);
 	OK(ww_jobs_close(world.jobs));
 	/* What is recovered has its limits. */
 	uint64_t saved;
@@ -446,11 +400,11 @@ START_TEST(after_a_crash_the_burst_is_used_up)
 	OK(ww_jobs_recover(path, &world.config, &saved, NULL, NULL));
 	OK(ww_jobs_open(&world.jobs, &world.config));
 	ck_assert_uint_eq(limit_now().limit.burst, 4);
-	ck_assert_uint_eq(run_all(), 0);
+	ck_assert_uint_eq(limits_run_all(&world), 0);
 	OK(ww_jobs_close(world.jobs));
 	world.jobs = first;
 	world.config.path = before;
-	ck_assert_uint_eq(run_all(), 3);
+	ck_assert_uint_eq(limits_run_all(&world), 3);
 	world_end(&world);
 	char command[sizeof third * 2 + 16];
 	(void)snprintf(command, sizeof command, "rm -r '%s' '%s'", path, third);
@@ -465,7 +419,7 @@ START_TEST(a_limit_that_cannot_be_written_is_not_set)
 	NEEDS(KIND_BATCHES);
 	world_make(&world, _i);
 	set_limit(2, 0, WW_SECOND, 1);
-	put_some(4);
+	limits_put(&world, 4);
 	world_fail(&world, FAIL_COMMIT);
 	ck_assert_int_lt(ww_jobs_limit_set(world.jobs, &whole, &limit), 0);
 	world_fail(&world, FAIL_NOTHING);
@@ -480,7 +434,7 @@ START_TEST(a_limit_that_cannot_be_written_is_not_set)
 	/* A lease that a failed write took back does not run. */
 	OK(ww_jobs_begin(world.jobs));
 	struct ww_lease lease;
-	clear_limit();
+	limits_clear(&world);
 	OK(ww_jobs_reserve(world.jobs, here, 1, &lease) - 1);
 	ww_jobs_free(world.jobs, lease.body);
 	world_fail(&world, FAIL_COMMIT);
@@ -522,159 +476,7 @@ START_TEST(limits_out_of_range_are_refused)
 }
 END_TEST
 
-/* ---- A model */
-
-/*
- * Two buckets of time: a start takes the time between two starts out of each, and time fills them. The least has room
- * for the burst, and who has enough in it may start. The most has room for the lateness that is made up, too, and who has
- * not enough in it may not.
- */
-static struct model {
-	struct ww_limit limit;
-	uint64_t interval;
-	int64_t least;
-	int64_t most;
-	unsigned running;
-	unsigned ready;
-	struct ww_lease leases[MOST];
-	uint64_t times[20000]; /* of starts since the limit was set */
-	unsigned count;
-} model;
-
-/* So much lateness may be made up. */
-static uint64_t made_up_of(const struct ww_limit *limit)
-{
-	if (limit->per > limit->starts * 50 * MS)
-		return 10 * MS;
-	return limit->per < 100 * MS ? limit->per : 100 * MS;
-}
-
-/* However much is made up, no span has more than was promised. */
-static void check_span(void)
-{
-	unsigned found = starts_since(model.times, model.count, world_now(&world) - model.limit.per);
-
-	ck_assert_uint_le(found, model.limit.starts + model.limit.starts / 100 + model.limit.burst + 1);
-}
-
-static void model_pass(uint64_t ns)
-{
-	int64_t room = (int64_t)(model.limit.burst * model.interval);
-
-	world_pass(&world, ns);
-	model.least = model.least + (int64_t)ns < room ? model.least + (int64_t)ns : room;
-	room += (int64_t)made_up_of(&model.limit);
-	model.most = model.most + (int64_t)ns < room ? model.most + (int64_t)ns : room;
-}
-
-static void model_limit(void)
-{
-	struct ww_limit *limit = &model.limit;
-	uint64_t had = limit->starts;
-
-	model.count = 0;
-	*limit = (struct ww_limit){seed_below(&state, 8), seed_below(&state, 50), (1 + seed_below(&state, 1000)) * MS,
-	    1 + seed_below(&state, 5)};
-	model.interval = limit->starts ? (limit->per + limit->starts - 1) / limit->starts : 0;
-	OK(ww_jobs_limit_set(world.jobs, &whole, limit));
-	model.least = had ? 0 : (int64_t)(limit->burst * model.interval);
-	model.most = model.least;
-}
-
-static void model_start(void)
-{
-	struct ww_lease lease;
-	int interval = (int)model.interval;
-	int may = model.ready && (!model.limit.running || model.running < model.limit.running);
-	int got;
-
-	if (model.running == MOST)
-		return;
-	got = ww_jobs_reserve(world.jobs, here, 1, &lease);
-	ck_assert_int_ge(got, 0);
-	if (!may || (model.limit.starts && model.most < interval))
-		ck_assert_int_eq(got, 0);
-	else if (!model.limit.starts || model.least >= interval)
-		ck_assert_int_eq(got, 1);
-	if (!got)
-		return;
-	ww_jobs_free(world.jobs, lease.body);
-	model.leases[model.running++] = lease;
-	model.ready--;
-	model.least -= interval;
-	model.most -= interval;
-	model.times[model.count++] = world_now(&world);
-	if (model.limit.starts)
-		check_span();
-}
-
-static void model_end(void)
-{
-	struct ww_lease *lease = &model.leases[model.running ? seed_below(&state, model.running) : 0];
-
-	if (!model.running)
-		return;
-	if (seed_below(&state, 2)) {
-		OK(ww_jobs_finish(world.jobs, lease->id, lease->token));
-	} else {
-		OK(ww_jobs_release(world.jobs, lease->id, lease->token, 1024, 0, NULL));
-		model.ready++;
-	}
-	*lease = model.leases[--model.running];
-}
-
-static void check_model(void)
-{
-	struct ww_limit_info info;
-	int found = ww_jobs_limit_get(world.jobs, &whole, &info);
-
-	ck_assert_int_eq(found, model.limit.running || model.limit.starts ? WW_OK : WW_ENOTFOUND);
-	if (!found)
-		ck_assert_uint_eq(info.running, model.running);
-}
-
-START_TEST(limits_are_as_in_the_model)
-{
-	unsigned steps = 20000 / (kinds[_i]->cost ? kinds[_i]->cost : 1);
-
-	NEEDS(KIND_LIMITS);
-	world_make(&world, _i);
-	model = (struct model){0};
-	state = seed_of_run("test_jobs_limits");
-	for (unsigned step = 0; step < steps; step++) {
-		switch (seed_below(&state, 8)) {
-		case 0:
-			model_pass(seed_below(&state, 2) ? seed_below(&state, 20 * MS) / 1000 * 1000
-			                                 : seed_below(&state, 400) * MS);
-			break;
-		case 1:
-			if (seed_below(&state, 20) == 0)
-				model_limit();
-			break;
-		case 2:
-		case 3:
-			put_some(1);
-			model.ready++;
-			break;
-		case 4:
-			model_end();
-			break;
-		default:
-			model_start();
-		}
-		check_model();
-	}
-	while (model.running)
-		model_end();
-	clear_limit();
-	while (run_all())
-		;
-	world_end(&world);
-}
-END_TEST
-
 KINDS_MAIN("jobs/limits", only_so_many_run_at_once, a_lower_limit_lets_those_that_run_go_on,
     starts_keep_the_rate_and_their_order, lateness_is_made_up_while_jobs_wait, a_stall_is_made_up_within_the_second,
     a_returned_lease_is_no_start, callers_hear_when_the_next_may_start, other_tubes_go_on, limits_are_stored,
-    after_a_crash_the_burst_is_used_up, a_limit_that_cannot_be_written_is_not_set, limits_out_of_range_are_refused,
-    limits_are_as_in_the_model)
+    after_a_crash_the_burst_is_used_up, a_limit_that_cannot_be_written_is_not_set, limits_out_of_range_are_refused)
