@@ -17,7 +17,8 @@
 
 /* How often Redis is asked what time it is, in ns, and which of these requests also ask for its role. */
 enum { CLOCK_NS = 200 * 1000 * 1000, ROLE_EVERY = 5 };
-enum { PAGE = 256, BATCH_FIRST = 128 };
+/* Keys of a page, and how many of these one request looks up: a third of a millisecond of Redis's time for each. */
+enum { PAGE = 256, PAGE_LOOKS = 128, BATCH_FIRST = 128 };
 /* How long changes wait for others, in ns: one pipeline costs Redis much less than a call for each. */
 enum { GATHER_NS = 2 * 1000 * 1000 };
 
@@ -63,7 +64,7 @@ static void begin_pass(struct keeper *keeper, uint64_t now)
 	keeper->is_passing = 1;
 	keeper->is_last = 0;
 	strcpy(keeper->cursor, "0");
-	keeper->page = keeper->waiting.dropped;
+	keeper->page_from = keeper->page = keeper->waiting.dropped;
 	keeper->page_at = keeper->pass_began = now;
 	keeper->stats.passes++;
 }
@@ -133,6 +134,19 @@ static int append(struct keeper *keeper, size_t argc, const char *const *argv, c
 	return keeper->config.append(keeper->config.context, argc, argv, lengths);
 }
 
+/* Keys that wait, and those of the page among them. */
+static uint64_t page_left(const struct keeper *keeper)
+{
+	uint64_t from = keeper->waiting.dropped > keeper->page_from ? keeper->waiting.dropped : keeper->page_from;
+
+	return keeper->page > from ? keeper->page - from : 0;
+}
+
+static uint64_t changes_left(const struct keeper *keeper)
+{
+	return keeper->waiting.added - keeper->waiting.dropped - page_left(keeper);
+}
+
 static int begin_request(struct keeper *keeper, enum keeper_kind kind, unsigned owed, uint64_t now)
 {
 	keeper->kind = kind;
@@ -166,16 +180,18 @@ static int send_look(struct keeper *keeper, uint64_t now)
 	const char *argv[2] = {keeper->has_times ? "PEXPIRETIME" : "PTTL"};
 	size_t lengths[2] = {strlen(argv[0])};
 	size_t at = keeper->waiting.head;
+	unsigned most = changes_left(keeper) > 0 ? KEEPER_LOOKS : PAGE_LOOKS;
 	unsigned count = 0;
 	unsigned owed = !keeper->has_times;
 	int error = keeper->has_times ? 0 : append(keeper, 1, (const char *[]){"TIME"}, NULL);
 
 	keeper->told_ms = 0;
 	slots_begin(keeper, now);
-	while (!error && count < KEEPER_LOOKS && (argv[1] = waiting_at(&keeper->waiting, &at, &lengths[1])) != NULL) {
+	while (!error && count < most && (argv[1] = waiting_at(&keeper->waiting, &at, &lengths[1])) != NULL) {
 		error = slots_append(keeper, 2, argv, lengths, &owed);
 		count++;
 	}
+	keeper->is_paced = keeper->waiting.dropped < keeper->page;
 	keeper->stats.looks += count;
 	keeper->look_at = 0;
 	return error ? error : begin_request(keeper, KEEPER_LOOK, owed, now);
@@ -199,7 +215,7 @@ static int send_scan(struct keeper *keeper, uint64_t now)
 
 	(void)snprintf(count, sizeof count, "%d", PAGE);
 	error = append(keeper, keeper->config.match ? 6 : 4, argv, NULL);
-	keeper->page_took = 0;
+	keeper->is_paced = 1;
 	return error ? error : begin_request(keeper, KEEPER_SCAN, 1, now);
 }
 
@@ -225,20 +241,26 @@ static uint64_t local_at(const struct keeper *keeper, uint64_t now, uint64_t ms)
 	return left > 0 ? now + (uint64_t)left : now;
 }
 
-/* Whether keys are to be looked up: enough wait, or one has waited for long enough, or a pass waits for them. */
+/* Whether keys are to be looked up: the pass goes on with those of its page, or enough changes wait, or one has for long. */
 static int is_look_due(struct keeper *keeper, uint64_t now)
 {
-	if (waiting_is_empty(&keeper->waiting))
-		return 0;
-	if (keeper->look_at == 0)
+	uint64_t changes = changes_left(keeper);
+
+	if (changes > 0 && keeper->look_at == 0)
 		keeper->look_at = now + GATHER_NS;
-	return now >= keeper->look_at || keeper->waiting.dropped < keeper->page ||
-	       keeper->waiting.added - keeper->waiting.dropped >= KEEPER_LOOKS;
+	return (changes > 0 && (now >= keeper->look_at || changes >= KEEPER_LOOKS)) ||
+	       (page_left(keeper) > 0 && now >= keeper->page_at);
+}
+
+/* Whether the pass goes on with another page. */
+static int is_scan_next(const struct keeper *keeper)
+{
+	return keeper->is_passing && keeper->waiting.dropped >= keeper->page;
 }
 
 static int is_page_due(const struct keeper *keeper, uint64_t now)
 {
-	return keeper->is_passing && now >= keeper->page_at;
+	return is_scan_next(keeper) && now >= keeper->page_at;
 }
 
 static int is_due(struct keeper *keeper, uint64_t now)
@@ -280,11 +302,11 @@ static uint64_t wait_until(struct keeper *keeper, uint64_t now)
 	uint64_t at = earlier(keeper->clock_at, local_at(keeper, now, deadlines_next(keeper->deadlines)));
 
 	at = earlier(at, next_pass(keeper));
-	if (!waiting_is_empty(&keeper->waiting))
+	if (changes_left(keeper) > 0)
 		at = earlier(at, keeper->look_at);
 	if (keeper->held_count > keeper->held_head)
 		at = earlier(at, keeper->held_at);
-	return keeper->is_passing ? earlier(at, keeper->page_at) : at;
+	return page_left(keeper) > 0 || is_scan_next(keeper) ? earlier(at, keeper->page_at) : at;
 }
 
 static int send_next(struct keeper *keeper, uint64_t now, uint64_t *again)

@@ -135,9 +135,10 @@ struct keeper {
 	int is_passing;
 	char cursor[24];
 	int is_last;        /* page */
-	uint64_t page;      /* the lookups that end it */
-	uint64_t page_took; /* Redis, in ns */
-	uint64_t page_at;
+	uint64_t page_from; /* the page's keys among those that wait, in order of their coming */
+	uint64_t page;
+	uint64_t page_at; /* the pass goes on */
+	int is_paced;     /* the request is one of the pass */
 	uint64_t pass_began;
 	uint64_t covered; /* with a window: all that is due before is known; local time */
 	int is_outrun;    /* a pass takes longer than the window allows */

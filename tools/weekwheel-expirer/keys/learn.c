@@ -13,8 +13,8 @@
 
 /* What one EXISTS may take Redis, in ns: with more its batches get smaller, with half of it larger. */
 enum { WORK_NS = 800 * 1000, BATCH_LEAST = 16 };
-/* A pass pauses this many times as long as a page took, so that others have the rest of Redis's time. */
-enum { PAUSES = 2, PAUSE_MOST_MS = 50 };
+/* The longest pause of a pass between two requests. */
+enum { PAUSE_MOST_MS = 50 };
 
 static int is_text(const struct redisReply *reply)
 {
@@ -216,6 +216,7 @@ int learn_scan(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 	    reply->element[0]->len >= sizeof keeper->cursor || reply->element[1]->type != REDIS_REPLY_ARRAY)
 		return -1;
 	keys = reply->element[1];
+	keeper->page_from = keeper->waiting.added;
 	strcpy(keeper->cursor, reply->element[0]->str);
 	keeper->is_last = strcmp(keeper->cursor, "0") == 0;
 	for (size_t i = 0; i < keys->elements && result == 0; i++) {
@@ -227,7 +228,6 @@ int learn_scan(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 			result = waiting_add(&keeper->waiting, keys->element[i]->str, keys->element[i]->len);
 	}
 	keeper->page = keeper->waiting.added;
-	keeper->page_at = KEEPER_NEVER;
 	return result;
 }
 
@@ -240,17 +240,19 @@ static void end_pass(struct keeper *keeper, uint64_t now)
 	keeper->is_exact = !keeper->is_outrun;
 }
 
+/*
+ * Others have Redis for as long as the request took it, on the way of the answer and of the next request as well. What a
+ * request takes is longer when others keep Redis busy: the pass then goes on more slowly.
+ */
 void learn_page(struct keeper *keeper, uint64_t now)
 {
-	uint64_t pause;
+	uint64_t work = took(keeper, now);
+	uint64_t trip = estimate_trip(&keeper->estimate);
+	uint64_t pause = work > trip ? work - trip : 0;
 
-	keeper->page_took += took(keeper, now);
-	if (!keeper->is_passing || keeper->waiting.dropped < keeper->page || keeper->page_at != KEEPER_NEVER)
+	if (!keeper->is_passing || !keeper->is_paced)
 		return;
-	if (keeper->is_last) {
-		end_pass(keeper, now);
-		return;
-	}
-	pause = keeper->page_took * PAUSES;
 	keeper->page_at = now + (pause < PAUSE_MOST_MS * (uint64_t)MS ? pause : PAUSE_MOST_MS * (uint64_t)MS);
+	if (keeper->is_last && keeper->waiting.dropped >= keeper->page)
+		end_pass(keeper, now);
 }

@@ -226,7 +226,7 @@ int slots_lost(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 		memcpy(copy, key, length);
 		result = waiting_add(&keeper->waiting, copy, length);
 		free(copy);
-		if (keeper->is_passing && keeper->page_at == KEEPER_NEVER)
+		if (keeper->waiting.dropped < keeper->page)
 			keeper->page = keeper->waiting.added;
 	} else if (!is_served(keeper, reply, keeper->config.slot(key, length))) {
 		ends_remove(keeper, key, length);

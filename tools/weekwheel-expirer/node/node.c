@@ -39,7 +39,8 @@ static int append(void *context, size_t argc, const char *const *argv, const siz
 
 /* ---- Replies. NULL: all is well, otherwise why the connections are of no use */
 
-static const char *take_line(struct expirer_node *node)
+/* What has come by that time. */
+static const char *take_line(struct expirer_node *node, uint64_t came)
 {
 	struct redisReply *reply;
 	const char *why = NULL;
@@ -48,7 +49,7 @@ static const char *take_line(struct expirer_node *node)
 	while (!why && (result = ww_redis_line_reply(node->talk.line, &reply)) != 0) {
 		if (result < 0)
 			return ww_redis_line_why(node->talk.line);
-		node->heard[0] = now_ns();
+		node->heard[0] = came;
 		if (ww_redis_line_judge(reply, node->error, sizeof node->error) &&
 		    !keeper_takes_error(&node->keeper, reply))
 			why = node->error;
@@ -295,9 +296,11 @@ static int wait_for(struct expirer_node *node, uint64_t until)
 static const char *move(struct expirer_node *node, int which)
 {
 	const char *why = NULL;
+	uint64_t came;
 
 	if (which & 1 && ww_redis_line_move(node->talk.line))
 		return ww_redis_line_why(node->talk.line);
+	came = now_ns();
 	/* What Redis told before it answered is there by now, and is heard before the answer: ends.h relies on that. */
 	if (which && !is_deaf(node)) {
 		if (ww_redis_line_move(node->talk.ear))
@@ -307,7 +310,7 @@ static const char *move(struct expirer_node *node, int which)
 		if (which & 1 && node->keeper.config.watch && ww_redis_line_is_amid(node->talk.ear))
 			keeper_doubt(&node->keeper, now_ns());
 	}
-	return !why && which & 1 ? take_line(node) : why;
+	return !why && which & 1 ? take_line(node, came) : why;
 }
 
 /* Append the next request, send it at once, and wait until something can be done. Returns what wait_for does. */

@@ -39,7 +39,10 @@ static struct world {
 	size_t answers;
 	void (*meanwhile)(void); /* what happens between a request and its answer */
 	uint64_t trip;           /* ns that an answer takes, at least */
-	int refused;             /* the user may not look at this key; 0: at all */
+	uint64_t work;           /* ns that a command takes Redis */
+	uint64_t busy;           /* so long all of them took, and the longest request */
+	uint64_t busy_most;
+	int refused; /* the user may not look at this key; 0: at all */
 	int scans;
 	int scanned; /* keys before are behind the cursor */
 	uint64_t expired, worst_ms, early, asked;
@@ -242,6 +245,15 @@ static void answer(void)
 	redisReaderFree(reader);
 }
 
+static void work(void)
+{
+	uint64_t took = world.work * world.answers;
+
+	world.local += took;
+	world.busy += took;
+	world.busy_most = took > world.busy_most ? took : world.busy_most;
+}
+
 /* Let the keeper act until so many ms have passed. */
 static void pass(int64_t ms)
 {
@@ -256,6 +268,7 @@ static void pass(int64_t ms)
 		if (world.answers > 0) {
 			if (world.meanwhile)
 				world.meanwhile();
+			work();
 			world.local += world.trip + seed_below(&world.state, 100000);
 			hear();
 			answer();
@@ -658,6 +671,51 @@ START_TEST(a_long_way_makes_batches_and_pauses_no_smaller)
 }
 END_TEST
 
+START_TEST(a_pass_leaves_others_half_of_the_time)
+{
+	uint64_t began;
+
+	begin(_i, 0);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 100000);
+	pass(500);
+	world.work = 200000;
+	keeper_pass(&world.keeper);
+	began = world.local;
+	world.busy = 0;
+	while (!world.keeper.is_exact)
+		pass(1);
+	/* The rest is the time of Redis's clock, and the last pause that ends no pass. */
+	ck_assert_uint_gt(world.local - began, world.busy * 18 / 10);
+	ck_assert_uint_lt(world.local - began, world.busy * 24 / 10);
+	end();
+}
+END_TEST
+
+START_TEST(a_page_is_looked_up_in_pieces)
+{
+	char name[NAME];
+
+	begin(_i, 0);
+	pass(500);
+	world.work = 1000;
+	world.busy_most = 0;
+	/* As a page of them. */
+	for (int i = 0; i < 250; i++)
+		ck_assert_int_eq(waiting_add(&world.keeper.waiting, name, name_of(i, name)), 0);
+	world.keeper.page = world.keeper.waiting.added;
+	pass(20);
+	ck_assert_uint_eq(world.keeper.waiting.dropped, world.keeper.waiting.added);
+	ck_assert_uint_le(world.busy_most, 130 * world.work);
+	/* Many changes are looked up at once: that costs Redis less. */
+	for (int i = 0; i < 250; i++)
+		ck_assert_int_eq(keeper_heard(&world.keeper, name, name_of(i, name)), 0);
+	pass(20);
+	ck_assert_uint_ge(world.busy_most, 250 * world.work);
+	end();
+}
+END_TEST
+
 static void touch_all(void)
 {
 	for (int i = 0; i < KEYS; i++) {
@@ -913,7 +971,8 @@ int main(void)
 	    a_change_while_a_lookup_is_on_its_way_is_no_old_one,
 	    a_pass_that_begins_while_a_page_is_on_its_way_begins_at_the_beginning,
 	    a_key_that_may_not_be_looked_at_is_left_out, other_errors_are_not_taken,
-	    a_long_way_makes_batches_and_pauses_no_smaller, a_pass_goes_on_while_changes_never_end,
+	    a_long_way_makes_batches_and_pauses_no_smaller, a_pass_leaves_others_half_of_the_time,
+	    a_page_is_looked_up_in_pieces, a_pass_goes_on_while_changes_never_end,
 	    one_that_a_lookup_finds_ended_is_told_late, what_is_deleted_is_told_from_what_expires,
 	    what_may_have_been_missed_makes_ends_unsure, a_window_keeps_what_is_due_within_it,
 	    a_window_that_is_too_short_is_told, random_changes_end_in_time};
