@@ -37,6 +37,7 @@ struct deadlines {
 	struct hash_secret secret;
 	size_t far_bytes;
 	uint64_t lead;
+	uint64_t shift; /* by which the wheel's time, which never runs backwards, is ahead */
 	uint32_t swept; /* records below were swept */
 	uint8_t pass;
 	uint8_t certainty; /* since the last doubt of all */
@@ -215,8 +216,15 @@ static struct kept_key *add(struct deadlines *deadlines, uint64_t hash, const ch
 static int file(struct deadlines *deadlines, struct kept_key *record, uint64_t at)
 {
 	uint64_t next = ww_wheel_now(deadlines->wheel) + 1;
+	uint64_t when = at < WW_TIME_MAX - deadlines->shift ? at + deadlines->shift : WW_TIME_MAX;
 
-	return ww_wheel_schedule_at(deadlines->wheel, &record->timer, at < next ? next : at) == WW_OK ? 0 : -1;
+	return ww_wheel_schedule_at(deadlines->wheel, &record->timer, when < next ? next : when) == WW_OK ? 0 : -1;
+}
+
+/* Let it be due early. */
+static int file_early(struct deadlines *deadlines, struct kept_key *record)
+{
+	return file(deadlines, record, record->at > deadlines->lead ? record->at - deadlines->lead : 0);
 }
 
 int deadlines_set(struct deadlines *deadlines, const char *key, size_t length, uint64_t at)
@@ -230,7 +238,7 @@ int deadlines_set(struct deadlines *deadlines, const char *key, size_t length, u
 	record->seen = deadlines->pass;
 	record->certainty = deadlines->certainty;
 	record->at = at > WW_TIME_MAX ? WW_TIME_MAX : at;
-	return file(deadlines, record, record->at > deadlines->lead ? record->at - deadlines->lead : 0);
+	return file_early(deadlines, record);
 }
 
 int deadlines_guess(struct deadlines *deadlines, const char *key, size_t length, uint64_t at)
@@ -285,11 +293,15 @@ size_t deadlines_due(struct deadlines *deadlines, uint64_t now, struct due_key *
 	while (more == 1 && count < most) {
 		size_t room = most - count < TAKE ? most - count : TAKE;
 
-		more = ww_wheel_advance_batch(deadlines->wheel, now, batch, room, &got);
+		more = ww_wheel_advance_batch(deadlines->wheel, now + deadlines->shift, batch, room, &got);
 		for (size_t i = 0; i < got; i++) {
-			const struct kept_key *record = WW_TIMER_OWNER(batch[i].timer, struct kept_key, timer);
+			struct kept_key *record = WW_TIMER_OWNER(batch[i].timer, struct kept_key, timer);
 
-			due[count++] = (struct due_key){.index = record->index, .at = record->at};
+			/* It was filed before a step back. */
+			if (record->at > now + deadlines->lead)
+				(void)file_early(deadlines, record);
+			else
+				due[count++] = (struct due_key){.index = record->index, .at = record->at};
 		}
 	}
 	return count;
@@ -300,12 +312,22 @@ uint64_t deadlines_next(const struct deadlines *deadlines)
 	uint64_t when = WW_NEVER;
 
 	(void)ww_wheel_next(deadlines->wheel, &when);
-	return when;
+	return when == WW_NEVER ? when : when - deadlines->shift;
 }
 
 uint64_t deadlines_now(const struct deadlines *deadlines)
 {
-	return ww_wheel_now(deadlines->wheel);
+	return ww_wheel_now(deadlines->wheel) - deadlines->shift;
+}
+
+uint64_t deadlines_step_back(struct deadlines *deadlines, uint64_t now)
+{
+	uint64_t was = deadlines_now(deadlines);
+
+	if (now >= was)
+		return 0;
+	deadlines->shift += was - now;
+	return was - now;
 }
 
 /* ---- Passes */

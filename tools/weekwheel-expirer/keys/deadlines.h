@@ -9,7 +9,7 @@
  *
  * A *pass* goes through all keys of Redis. A key that it has not seen when it ends is gone: the sweep drops it.
  *
- * Time is the caller's, in ms, and never runs backwards. Threads: one at a time.
+ * Time is the caller's, in ms. It runs backwards only by deadlines_step_back. Threads: one at a time.
  */
 
 #include <stddef.h>
@@ -60,8 +60,10 @@ size_t deadlines_due(struct deadlines *deadlines, uint64_t now, struct due_key *
 
 /* When deadlines_due is to be called next, or UINT64_MAX: never. */
 uint64_t deadlines_next(const struct deadlines *deadlines);
-/* What deadlines_due was told last. */
+/* What time deadlines_due was told last. */
 uint64_t deadlines_now(const struct deadlines *deadlines);
+/* The clock went back to `now`, if that is earlier. Returns by how much. */
+uint64_t deadlines_step_back(struct deadlines *deadlines, uint64_t now);
 
 /* The key of one that was due. It stays valid until it is dropped. */
 const char *deadlines_key(const struct deadlines *deadlines, uint32_t index, size_t *length);

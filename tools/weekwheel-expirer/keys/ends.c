@@ -3,10 +3,10 @@
 
 #include "tools/weekwheel-expirer/keys/values.h"
 
-static int64_t deadline_of(const struct keeper *keeper, uint64_t at)
+/* A key is due when the ms of its deadline is over. */
+static int64_t deadline_of(uint64_t at)
 {
-	/* A key is due when the ms of its deadline is over. */
-	return (int64_t)at - keeper->shift - 1;
+	return (int64_t)at - 1;
 }
 
 int ends_keep(struct keeper *keeper, const char *key, size_t length, int64_t until)
@@ -16,7 +16,7 @@ int ends_keep(struct keeper *keeper, const char *key, size_t length, int64_t unt
 
 	if (keeper->values && deadlines_find(keeper->deadlines, key, length, &known))
 		values_drop(keeper, known.index);
-	if (deadlines_set(keeper->deadlines, key, length, (uint64_t)(until + 1 + keeper->shift)) != 0)
+	if (deadlines_set(keeper->deadlines, key, length, (uint64_t)until + 1) != 0)
 		return -1;
 	if (watch && watch->kept)
 		watch->kept(watch->context, key, length, until);
@@ -55,7 +55,7 @@ void ends_tell(struct keeper *keeper, uint32_t index, int is_sure)
 	struct known_key known;
 
 	deadlines_look(keeper->deadlines, index, &known);
-	ended.deadline = deadline_of(keeper, known.at);
+	ended.deadline = deadline_of(known.at);
 	ended.is_sure = is_sure && known.is_sure && known.at > keeper->doubted;
 	values_show(keeper, index, &ended);
 	if (watch && !known.is_guess)
@@ -72,7 +72,7 @@ static void tell_kept(void *context, uint32_t index)
 	const char *key = deadlines_key(keeper->deadlines, index, &length);
 
 	deadlines_look(keeper->deadlines, index, &known);
-	watch->kept(watch->context, key, length, deadline_of(keeper, known.at));
+	watch->kept(watch->context, key, length, deadline_of(known.at));
 }
 
 int ends_tell_again(struct keeper *keeper, uint32_t *from)

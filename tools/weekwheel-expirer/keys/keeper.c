@@ -221,10 +221,10 @@ static int send_scan(struct keeper *keeper, uint64_t now)
 
 /* ---- What comes next */
 
-/* The ms that Redis's clock has surely reached, in the deadlines' time, which stands still where it would go backwards. */
+/* The ms that Redis's clock has surely reached. It stands still where the estimate goes backwards. */
 static uint64_t reached_ms(struct keeper *keeper, uint64_t now)
 {
-	int64_t ms = estimate_reached(&keeper->estimate, now) / MS + keeper->shift;
+	int64_t ms = estimate_reached(&keeper->estimate, now) / MS;
 	uint64_t was = deadlines_now(keeper->deadlines);
 
 	return ms > 0 && (uint64_t)ms > was ? (uint64_t)ms : was;
@@ -237,7 +237,7 @@ static uint64_t local_at(const struct keeper *keeper, uint64_t now, uint64_t ms)
 
 	if (ms >= INT64_MAX / MS)
 		return KEEPER_NEVER;
-	left = ((int64_t)ms - keeper->shift) * MS - estimate_reached(&keeper->estimate, now);
+	left = (int64_t)ms * MS - estimate_reached(&keeper->estimate, now);
 	return left > 0 ? now + (uint64_t)left : now;
 }
 

@@ -111,7 +111,6 @@ struct keeper {
 	struct deadlines *deadlines;
 	struct waiting waiting;
 	struct estimate estimate;
-	int64_t shift;   /* ms that the deadlines' time is ahead of Redis's */
 	int64_t step_ns; /* of Redis's clock, the last one; the owner takes it back to 0 */
 
 	/* The request on its way. */
@@ -147,7 +146,7 @@ struct keeper {
 	struct keeper_stats stats;
 
 	/* See ends.h. */
-	uint64_t reached; /* of Redis's clock, in the deadlines' time: what is heard now is hardly from before */
+	uint64_t reached; /* ms of Redis's clock: what is heard now is hardly from before */
 	uint64_t doubted; /* messages were late: keys that are due until then are not sure */
 	uint64_t turned;  /* the last keeper_next */
 

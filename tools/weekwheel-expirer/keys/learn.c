@@ -32,14 +32,12 @@ static int64_t read_time(const struct redisReply *reply)
 	return strtoll(reply->element[0]->str, NULL, 10) * 1000000 + strtoll(reply->element[1]->str, NULL, 10);
 }
 
-/* The deadlines' time goes on from where it was: what was filed before is asked for early, and filed again. */
 static void follow_step(struct keeper *keeper, uint64_t now)
 {
 	int64_t ms = estimate_reached(&keeper->estimate, now) / MS;
-	int64_t was = (int64_t)deadlines_now(keeper->deadlines);
+	uint64_t back = deadlines_step_back(keeper->deadlines, ms > 0 ? (uint64_t)ms : 0);
 
-	if (ms + keeper->shift < was)
-		keeper->shift = was - ms;
+	keeper->doubted -= back < keeper->doubted ? back : keeper->doubted;
 }
 
 static int learn_role(struct keeper *keeper, const struct redisReply *reply)
@@ -76,7 +74,7 @@ int learn_clock(struct keeper *keeper, const struct redisReply *reply, uint64_t 
 /* So many that were due at `at` are told. A deadline is the ms before. */
 static void count_late(struct keeper *keeper, uint64_t at, uint64_t now, uint64_t count)
 {
-	int64_t due_ms = (int64_t)at - keeper->shift - 1;
+	int64_t due_ms = (int64_t)at - 1;
 	int64_t late = estimate_latest(&keeper->estimate, now) - due_ms * MS;
 	int bucket = 0;
 
@@ -147,8 +145,8 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
  * that when it answered, the key was deleted. */
 static void forget(struct keeper *keeper, const char *key, size_t length, uint64_t now)
 {
-	int64_t sent_ms = estimate_reached(&keeper->estimate, keeper->sent) / MS + keeper->shift;
-	int64_t latest_ms = estimate_latest(&keeper->estimate, now) / MS + keeper->shift;
+	int64_t sent_ms = estimate_reached(&keeper->estimate, keeper->sent) / MS;
+	int64_t latest_ms = estimate_latest(&keeper->estimate, now) / MS;
 	struct known_key known;
 
 	if (!deadlines_find(keeper->deadlines, key, length, &known))

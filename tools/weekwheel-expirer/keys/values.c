@@ -51,7 +51,7 @@ void values_free(struct keeper *keeper)
 static void add(struct keeper *keeper, const struct due_key *key, int is_type, const char *bytes, size_t size)
 {
 	struct read_value *value = malloc(sizeof *value + size);
-	int64_t read_ms = estimate_reached(&keeper->estimate, keeper->sent) / MS + keeper->shift;
+	int64_t read_ms = estimate_reached(&keeper->estimate, keeper->sent) / MS;
 	int64_t early = (int64_t)key->at - 1 - read_ms;
 
 	values_drop(keeper, key->index);

@@ -11,6 +11,7 @@
 
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
+#include "tools/weekwheel-expirer/keys/ends.h"
 #include "tools/weekwheel-expirer/keys/keeper.h"
 
 #define MS INT64_C(1000000)
@@ -49,6 +50,7 @@ static struct world {
 	int is_asking;         /* the keeper looks */
 	int64_t ended[KEYS];   /* the deadline of the last end */
 	int64_t untold[KEYS];  /* the same, if the keeper made and has not told it; 0: there is none */
+	int64_t kept[KEYS];    /* the deadline that the keeper said last */
 	uint64_t sure, unsure; /* ends that were told */
 } world;
 
@@ -74,7 +76,7 @@ static void note_end(int number)
 
 	world.ended[number] = world.key[number].until;
 	if (world.is_asking && deadlines_find(world.keeper.deadlines, name, name_of(number, name), &known) &&
-	    (int64_t)known.at - world.keeper.shift - 1 <= world.ended[number])
+	    (int64_t)known.at - 1 <= world.ended[number])
 		world.untold[number] = world.ended[number];
 }
 
@@ -163,6 +165,12 @@ static void hear_end(void *context, const struct ended_key *ended)
 		ck_assert(is_it);
 	if (is_it)
 		world.untold[number] = 0;
+}
+
+static void hear_kept(void *context, const char *key, size_t length, int64_t deadline)
+{
+	(void)context;
+	world.kept[named(key, length) - world.key] = deadline;
 }
 
 static int append(void *context, size_t argc, const char *const *argv, const size_t *lengths)
@@ -286,7 +294,7 @@ static uint64_t window_of_begin; /* ms */
 
 static void begin(int has_times, int only_later)
 {
-	static const struct keeper_watch watch = {.ended = hear_end};
+	static const struct keeper_watch watch = {.ended = hear_end, .kept = hear_kept};
 	const struct keeper_config config = {
 	    .append = append, .only_later = only_later, .watch = &watch, .window_ms = window_of_begin};
 
@@ -475,6 +483,39 @@ START_TEST(steps_of_the_clock_are_followed)
 	ck_assert_uint_eq(world.expired, 2 * KEYS + 1);
 	ck_assert_uint_le(world.worst_ms, SOON_MS);
 	ck_assert_uint_eq(world.keeper.stats.steps, 2);
+	end();
+}
+END_TEST
+
+START_TEST(a_step_back_of_the_clock_changes_no_deadline)
+{
+	uint32_t from = 0;
+
+	begin(_i, 0);
+	for (int i = 0; i < KEYS; i++)
+		set(i, 2000 + i);
+	pass(1000);
+	world.offset -= 60 * SECOND;
+	pass(500);
+	/* What a journal is told of keys from before the step, and of one from after it. */
+	set(0, 4000);
+	pass(20);
+	memset(world.kept, 0, sizeof world.kept);
+	while (ends_tell_again(&world.keeper, &from))
+		;
+	for (int i = 0; i < KEYS; i++)
+		ck_assert_int_le(llabs(world.kept[i] - world.key[i].until), 10);
+	/* One that is deleted long before its deadline has not ended. */
+	world.key[1] = (struct model_key){.told = redis_ms()};
+	pass(20);
+	ck_assert_uint_eq(world.sure + world.unsure, 0);
+	/* Nor is any asked for early, as by the clock from before the step. */
+	world.asked = 0;
+	pass(2000);
+	ck_assert_uint_eq(world.asked, 0);
+	pass(61000);
+	ck_assert_uint_eq(world.expired, KEYS - 1);
+	ck_assert_uint_le(world.worst_ms, SOON_MS);
 	end();
 }
 END_TEST
@@ -967,8 +1008,8 @@ int main(void)
 {
 	const TTest *const tests[] = {all_of_one_deadline_are_told_and_none_early, changes_are_followed,
 	    with_only_later_a_touch_costs_no_lookup, a_flush_begins_a_pass_that_forgets, a_lost_connection_loses_no_key,
-	    steps_of_the_clock_are_followed, a_change_while_an_answer_is_on_its_way_is_no_old_one,
-	    a_change_while_a_lookup_is_on_its_way_is_no_old_one,
+	    steps_of_the_clock_are_followed, a_step_back_of_the_clock_changes_no_deadline,
+	    a_change_while_an_answer_is_on_its_way_is_no_old_one, a_change_while_a_lookup_is_on_its_way_is_no_old_one,
 	    a_pass_that_begins_while_a_page_is_on_its_way_begins_at_the_beginning,
 	    a_key_that_may_not_be_looked_at_is_left_out, other_errors_are_not_taken,
 	    a_long_way_makes_batches_and_pauses_no_smaller, a_pass_leaves_others_half_of_the_time,
