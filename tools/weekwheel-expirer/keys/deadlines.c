@@ -338,7 +338,7 @@ void deadlines_pass(struct deadlines *deadlines)
 	deadlines->swept = 0;
 }
 
-int deadlines_sweep(struct deadlines *deadlines, deadlines_fn *fn, void *context)
+int deadlines_sweep(struct deadlines *deadlines, uint64_t now, deadlines_fn *fn, void *context)
 {
 	uint32_t end = slab_end(&deadlines->slab);
 	uint32_t until = end - deadlines->swept < SWEEP ? end : deadlines->swept + SWEEP;
@@ -347,7 +347,8 @@ int deadlines_sweep(struct deadlines *deadlines, deadlines_fn *fn, void *context
 		const struct kept_key *record = record_at(deadlines, deadlines->swept);
 
 		/* Redis is being asked about an idle one. */
-		if (record->seen && record->seen != deadlines->pass && ww_timer_pending(&record->timer) == 1)
+		if (record->seen && record->seen != deadlines->pass && record->at > now &&
+		    ww_timer_pending(&record->timer) == 1)
 			fn(context, deadlines->swept);
 	}
 	return deadlines->swept < end;

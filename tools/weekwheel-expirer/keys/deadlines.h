@@ -7,7 +7,8 @@
  *
  *     set ---> | key | pending in the wheel | ---> due: idle, still in the table ---> drop, set, or again
  *
- * A *pass* goes through all keys of Redis. A key that it has not seen when it ends is gone: the sweep drops it.
+ * A *pass* goes through all keys of Redis. A key that it has not seen when it ends is gone: the sweep drops it, unless it is
+ * due and may have ended.
  *
  * Time is the caller's, in ms. It runs backwards only by deadlines_step_back. Threads: one at a time.
  */
@@ -74,12 +75,12 @@ void deadlines_drop(struct deadlines *deadlines, uint32_t index);
 void deadlines_again(struct deadlines *deadlines, uint32_t index, uint64_t when);
 
 /*
- * A pass begins, and has ended: call fn, which drops them, with some of the keys that it has not seen. Returns 1 while
- * there may be more.
+ * A pass begins, and has ended: call fn, which drops them, with some of the keys that it has not seen and that are due
+ * after `now`. Returns 1 while there may be more.
  */
 typedef void deadlines_fn(void *context, uint32_t index);
 void deadlines_pass(struct deadlines *deadlines);
-int deadlines_sweep(struct deadlines *deadlines, deadlines_fn *fn, void *context);
+int deadlines_sweep(struct deadlines *deadlines, uint64_t now, deadlines_fn *fn, void *context);
 
 /* Call fn with some of all keys, and move *from on, which begins at 0. Returns 1 while there may be more. */
 int deadlines_walk(const struct deadlines *deadlines, uint32_t *from, deadlines_fn *fn, void *context);

@@ -337,6 +337,14 @@ static void drop(void *context, uint32_t index)
 	ends_drop(context, index);
 }
 
+/* A key whose deadline may have passed is asked for: it may have ended before the pass came to it. */
+static void sweep(struct keeper *keeper, uint64_t now)
+{
+	int64_t latest_ms = estimate_latest(&keeper->estimate, now) / MS;
+
+	keeper->is_sweeping = deadlines_sweep(keeper->deadlines, latest_ms > 0 ? (uint64_t)latest_ms : 0, drop, keeper);
+}
+
 void keeper_doubt(struct keeper *keeper, uint64_t now)
 {
 	keeper->doubted = reached_ms(keeper, now) + LATE_MS;
@@ -370,7 +378,7 @@ int keeper_next(struct keeper *keeper, uint64_t now, uint64_t *again)
 		error = send_next(keeper, now, again);
 	/* Redis answers meanwhile. */
 	if (keeper->is_sweeping) {
-		keeper->is_sweeping = deadlines_sweep(keeper->deadlines, drop, keeper);
+		sweep(keeper, now);
 		*again = earlier(*again, now + (uint64_t)MS);
 	}
 	return error;

@@ -313,6 +313,17 @@ static const char *move(struct expirer_node *node, int which)
 	return !why && which & 1 ? take_line(node, came) : why;
 }
 
+/* Of what a journal has: keeper_next has noted it, and no answer has come since. */
+static void say(struct expirer_node *node, uint64_t now)
+{
+	watch_waiting(node, now);
+	node_say_exact(node);
+	node_say_outrun(node);
+	node_say_step(node);
+	node_say_down(node);
+	node_show(node);
+}
+
 /* Append the next request, send it at once, and wait until something can be done. Returns what wait_for does. */
 static int step(struct expirer_node *node, const char **why)
 {
@@ -323,6 +334,7 @@ static int step(struct expirer_node *node, const char **why)
 		*why = "no memory";
 	else
 		*why = keep_alive(node, now);
+	say(node, now);
 	if (!*why && node->is_appended) {
 		*why = move(node, 1);
 		/* The answer may be here already. */
@@ -345,12 +357,6 @@ static const char *serve(struct expirer_node *node)
 		why = why ? why : move(node, which > 0 ? which : 0);
 		follow_flush(node, now_ns());
 		follow_slots(node, now_ns());
-		watch_waiting(node, now_ns());
-		node_say_exact(node);
-		node_say_outrun(node);
-		node_say_step(node);
-		node_say_down(node);
-		node_show(node);
 	}
 	return why;
 }

@@ -128,7 +128,7 @@ START_TEST(a_sweep_drops_what_the_pass_has_not_seen)
 		memset(seen, 0, sizeof seen);
 		for (uint32_t i = (uint32_t)round % 7; i < KEYS; i += 7)
 			set(deadlines, i, 2000000 + i);
-		while (deadlines_sweep(deadlines, drop, deadlines))
+		while (deadlines_sweep(deadlines, 0, drop, deadlines))
 			;
 		for (uint32_t i = 0; i < KEYS; i++) {
 			const char *key = key_of(i, &length);

@@ -455,6 +455,52 @@ START_TEST(a_lost_connection_loses_no_key)
 }
 END_TEST
 
+/* What the keeper knows is what is there. */
+static void check_known(void)
+{
+	struct keeper_stats stats;
+	char name[NAME];
+	unsigned known = 0;
+
+	for (int i = 0; i < KEYS; i++) {
+		const struct model_key *key = &world.key[i];
+		int has = key->is_there && key->until && redis_ms() <= key->until;
+		struct known_key found = {.is_idle = 1};
+
+		known += (unsigned)has;
+		(void)deadlines_find(world.keeper.deadlines, name, name_of(i, name), &found);
+		if (found.is_idle != has)
+			continue;
+		ck_abort_msg("key %d is%s there", i, has ? "" : " not");
+	}
+	keeper_read_stats(&world.keeper, &stats);
+	ck_assert_uint_eq(stats.known, known);
+	ck_assert_uint_eq(stats.due, stats.told + stats.later);
+}
+
+START_TEST(a_pass_drops_no_key_whose_deadline_may_have_passed)
+{
+	begin(_i, 0);
+	for (int i = 0; i < KEYS; i++)
+		set(i, i % 2 ? 1000 : 100000);
+	pass(990);
+	/* Nobody is there while half of them end and others are deleted. It goes through the rest before all are asked for. */
+	world.local += 100 * (uint64_t)MS;
+	for (int i = 0; i < KEYS; i++) {
+		look_at(&world.key[i]);
+		world.key[i].is_there &= i % 4 != 0;
+		world.key[i].told = 0;
+	}
+	keeper_connected(&world.keeper, world.local, _i);
+	world.keeper.batch = 1;
+	pass(200);
+	ck_assert_uint_eq(world.sure, 0);
+	ck_assert_uint_eq(world.unsure, KEYS / 2);
+	check_known();
+	end();
+}
+END_TEST
+
 START_TEST(steps_of_the_clock_are_followed)
 {
 	begin(_i, 0);
@@ -519,29 +565,6 @@ START_TEST(a_step_back_of_the_clock_changes_no_deadline)
 	end();
 }
 END_TEST
-
-/* What the keeper knows is what is there. */
-static void check_known(void)
-{
-	struct keeper_stats stats;
-	char name[NAME];
-	unsigned known = 0;
-
-	for (int i = 0; i < KEYS; i++) {
-		const struct model_key *key = &world.key[i];
-		int has = key->is_there && key->until && redis_ms() <= key->until;
-		struct known_key found = {.is_idle = 1};
-
-		known += (unsigned)has;
-		(void)deadlines_find(world.keeper.deadlines, name, name_of(i, name), &found);
-		if (found.is_idle != has)
-			continue;
-		ck_abort_msg("key %d is%s there", i, has ? "" : " not");
-	}
-	keeper_read_stats(&world.keeper, &stats);
-	ck_assert_uint_eq(stats.known, known);
-	ck_assert_uint_eq(stats.due, stats.told + stats.later);
-}
 
 /* A client makes a key anew, and that is heard at once. */
 static void make_anew(int number)
@@ -1008,8 +1031,9 @@ int main(void)
 {
 	const TTest *const tests[] = {all_of_one_deadline_are_told_and_none_early, changes_are_followed,
 	    with_only_later_a_touch_costs_no_lookup, a_flush_begins_a_pass_that_forgets, a_lost_connection_loses_no_key,
-	    steps_of_the_clock_are_followed, a_step_back_of_the_clock_changes_no_deadline,
-	    a_change_while_an_answer_is_on_its_way_is_no_old_one, a_change_while_a_lookup_is_on_its_way_is_no_old_one,
+	    a_pass_drops_no_key_whose_deadline_may_have_passed, steps_of_the_clock_are_followed,
+	    a_step_back_of_the_clock_changes_no_deadline, a_change_while_an_answer_is_on_its_way_is_no_old_one,
+	    a_change_while_a_lookup_is_on_its_way_is_no_old_one,
 	    a_pass_that_begins_while_a_page_is_on_its_way_begins_at_the_beginning,
 	    a_key_that_may_not_be_looked_at_is_left_out, other_errors_are_not_taken,
 	    a_long_way_makes_batches_and_pauses_no_smaller, a_pass_leaves_others_half_of_the_time,
