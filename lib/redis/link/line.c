@@ -125,7 +125,8 @@ int ww_redis_line_is_amid(const struct redis_line *line)
 	const struct redisReader *reader = line->wire->context->reader;
 	struct pollfd polled = {.fd = line->wire->context->fd, .events = POLLIN};
 
-	return reader->ridx >= 0 || reader->len > reader->pos || poll(&polled, 1, 0) > 0;
+	/* hiredis waits for the first byte of a reply at 0, and is deeper within an array, as Redis's messages are. */
+	return reader->ridx > 0 || reader->len > reader->pos || poll(&polled, 1, 0) > 0;
 }
 
 int ww_redis_line_reply(struct redis_line *line, struct redisReply **reply)

@@ -151,5 +151,46 @@ START_TEST(another_server_is_no_redis)
 }
 END_TEST
 
+/* Ask, and wait until there is a reply behind which nothing, or a part of another, has come. */
+static void ask(struct redis_line *line, const char *word, const char *answer)
+{
+	struct redisReply *reply;
+
+	ck_assert_int_eq(ww_redis_line_append(line, 1, &word, NULL), WW_OK);
+	reply = next_reply(line);
+	ck_assert_str_eq(reply->str, answer);
+	ww_redis_line_free(reply);
+	ck_assert_int_eq(ww_redis_line_reply(line, &reply), 0);
+}
+
+START_TEST(a_part_of_a_reply_is_told_from_none)
+{
+	static struct fake_server fake;
+	const struct fake_rule rules[] = {{"WHOLE", 0, FAKE_ANSWER, "+whole\r\n", 0},
+	    {"BEGINS", 0, FAKE_ANSWER, "+begins\r\n*2\r\n$1\r\na\r\n", 0}, {"ENDS", 0, FAKE_ANSWER, "$1\r\nb\r\n", 0},
+	    {0}};
+	struct redis_line *line;
+	struct redisReply *reply;
+	char url[64];
+
+	fake_server_start(&fake, rules);
+	fake_server_url(&fake, url, sizeof url);
+	ck_assert_int_eq(open_line(&line, url, NULL, NULL), WW_OK);
+	for (int round = 0; round < 100; round++) {
+		ask(line, "WHOLE", "whole");
+		ck_assert_int_eq(ww_redis_line_is_amid(line), 0);
+		ask(line, "BEGINS", "begins");
+		ck_assert_int_eq(ww_redis_line_is_amid(line), 1);
+		ck_assert_int_eq(ww_redis_line_append(line, 1, (const char *[]){"ENDS"}, NULL), WW_OK);
+		ww_redis_line_free(next_reply(line));
+		ck_assert_int_eq(ww_redis_line_reply(line, &reply), 0);
+		ck_assert_int_eq(ww_redis_line_is_amid(line), 0);
+	}
+	ww_redis_line_close(line);
+	fake_server_stop(&fake);
+}
+END_TEST
+
 TEST_MAIN("redis/line", replies_come_in_the_order_of_the_commands, user_and_password_may_come_from_elsewhere,
-    another_server_than_the_first_can_be_meant, what_is_wrong_is_said, another_server_is_no_redis)
+    another_server_than_the_first_can_be_meant, what_is_wrong_is_said, another_server_is_no_redis,
+    a_part_of_a_reply_is_told_from_none)
