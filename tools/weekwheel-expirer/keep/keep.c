@@ -22,6 +22,9 @@
 
 /* All is noted once more when the journal has grown by so much, and by what that takes. */
 #define GROWS (UINT64_C(64) << 20)
+/* A file has so much, or this part of all: a start reads one at a time, and there are not many. */
+#define FILE_BYTES (UINT64_C(16) << 20)
+enum { FILE_PARTS = 16 };
 /* So much is noted once more in a turn; a failed journal is tried again after this time. */
 enum { PIECE = 65536, FILES_MOST = 4096 };
 #define RETRY TIME_SECOND
@@ -67,11 +70,21 @@ static void break_off(struct keep *keep, int error)
 	    keep->path, ww_strerror(error));
 }
 
+/* If it cannot begin another file, the journal goes on in this one. */
+static void begin_file(struct keep *keep)
+{
+	uint64_t part = keep->all / FILE_PARTS;
+
+	if (keep->journal.offset > (part > FILE_BYTES ? part : FILE_BYTES))
+		(void)ww_journal_turn(&keep->journal, 0);
+}
+
 static int write_notes(struct keep *keep)
 {
 	int error = WW_OK;
 
 	if (keep->notes.size > 0 && !keep->is_broken) {
+		begin_file(keep);
 		error = ww_journal_append(&keep->journal, keep->notes.data, keep->notes.size);
 		keep->written += keep->notes.size;
 		if (error)

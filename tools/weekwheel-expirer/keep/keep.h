@@ -7,8 +7,8 @@
  *     journal.7   | first | kept, dropped, waiting, told ...                       removed when journal.8 has all
  *     journal.8   | first | told, waiting, kept: all there is, meanwhile what changes |  what changes ...
  *
- * There is no image beside it. When the journal has grown, a file begins, and all that is kept is noted in it once more,
- * some with each turn. A start reads all files in order. The keys are then as they were, and those whose deadlines have
+ * There is no image beside it. When the journal has grown, a file begins, and all that is kept is noted once more from
+ * there on, some with each turn. What is large has several files, so that a start need not have all of it in memory. A start reads all files in order. The keys are then as they were, and those whose deadlines have
  * passed are due: what is gone of them has ended while nobody was there, or was deleted.
  *
  * A deadline is in the journal before Redis is asked for its key, and an end before its job is put. A kill therefore

@@ -6,7 +6,7 @@ import os
 
 from expirer import EXPIRER, Expirer, Lazy, told
 from faults import FOREVER, SIZE, SYNC, WRITE, Plan
-from harness import Case, Server, equal, free_port, main, matches, run, until
+from harness import Case, Server, check, equal, free_port, main, matches, run, until
 from sessiond import Sessiond
 
 
@@ -73,6 +73,24 @@ class Data(Case):
             until(lambda: redis.ask("PTTL", "key:19") < 0, "all have ended, this one last")
             with to(redis, other.port):
                 equal(len(told(jobs, 20)), 20)
+
+    def test_no_file_is_large(self):
+        with Lazy() as redis, Server() as other, other.client() as jobs:
+            with to(redis, other.port) as expirer:
+                expirer.exact()
+                redis.ask("EVAL", "for i = 1, 9000 do redis.call('SET', i .. string.rep('x', 4000), 'v', 'EX', 1000) end", "0")
+                until(lambda: expirer.metric("known") == 9000, "all are known")
+                expirer.kill()
+            check(len(files()) > 2, files())
+            for name in files():
+                check(os.stat(os.path.join("data", name)).st_size < 20 << 20, name)
+            # What the last file says of a key of the first one holds.
+            redis.ask("DEL", "1" + 4000 * "x")
+            with to(redis, other.port) as expirer:
+                expirer.exact()
+                until(lambda: expirer.metric("known") == 8999, "what is gone is forgotten")
+                until(lambda: "journal.1" not in files(), "the files before are removed")
+                equal(expirer.metric("expired_to_told_total"), 0)
 
     def test_a_directory_of_another_program_is_refused(self):
         for program, name in (("", "index.db"), ("-sessiond", "sessions")):
