@@ -56,6 +56,21 @@ static void turned(void *context, struct keeper *keeper)
 	keep_turn(((struct ends *)context)->keep, keeper);
 }
 
+static void joined(void *context, struct keeper *keeper)
+{
+	keep_join(((struct ends *)context)->keep, keeper);
+}
+
+static void left(void *context, struct keeper *keeper)
+{
+	keep_leave(((struct ends *)context)->keep, keeper);
+}
+
+static void settled(void *context)
+{
+	keep_settle(((struct ends *)context)->keep);
+}
+
 static int start_keep(struct ends *ends, const struct ends_config *config, struct deadlines **deadlines)
 {
 	if (!config->folder)
@@ -64,9 +79,14 @@ static int start_keep(struct ends *ends, const struct ends_config *config, struc
 	if (!*deadlines)
 		return message_error("no memory");
 	ends->keep = keep_open(config->folder, config->database, *deadlines, ends->outbox);
-	ends->watch.kept = kept;
-	ends->watch.dropped = dropped;
-	ends->watch.turned = turned;
+	ends->watch = (struct keeper_watch){.context = ends,
+	    .ended = ended,
+	    .kept = kept,
+	    .dropped = dropped,
+	    .turned = turned,
+	    .joined = joined,
+	    .left = left,
+	    .settled = settled};
 	return ends->keep ? 0 : -1;
 }
 

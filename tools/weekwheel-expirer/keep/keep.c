@@ -27,6 +27,8 @@
 enum { FILE_PARTS = 16 };
 /* So much is noted once more in a turn; a failed journal is tried again after this time. */
 enum { PIECE = 65536, FILES_MOST = 4096 };
+/* A keeper has noted all. */
+#define NOTED_ALL UINT32_MAX
 #define RETRY TIME_SECOND
 
 struct keep {
@@ -45,9 +47,12 @@ struct keep {
 	int is_broken;    /* what is noted is forgotten */
 	uint64_t written; /* since all was noted */
 
-	/* Noting all once more: in the keeper's thread. */
+	/* Noting all once more: in the keepers' threads. */
 	int is_walking;
-	uint32_t walked;    /* keys */
+	unsigned round;
+	unsigned keepers;
+	unsigned behind;    /* keepers, and begin_walk, that have not ended the round */
+	int is_settled;     /* the keepers have what was read */
 	uint64_t all;       /* bytes that it took the last time */
 	uint64_t last_file; /* that can be removed when it has ended */
 	uint64_t retry_at;
@@ -153,33 +158,53 @@ static void note_again(const struct outbox_item *item, void *context)
 	waiting(context, item);
 }
 
-/* Begin a file that will have all. */
-static int begin_walk(struct keep *keep)
+static int is_walk_due(const struct keep *keep)
 {
-	uint64_t after = 0;
+	if (keep->is_broken)
+		return !ww_fault_final(&keep->fault) && time_now(CLOCK_MONOTONIC) >= keep->retry_at;
+	return !keep->is_walking && keep->written > GROWS && keep->written > 2 * keep->all;
+}
+
+/* Begin a file, and with it a round. Returns 0, or -1. */
+static int begin_round(struct keep *keep)
+{
 	uint64_t record;
 	int error;
 
-	pthread_mutex_lock(&keep->lock);
 	keep->last_file = ww_journal_end(&keep->journal, &record);
 	error = ww_journal_turn(&keep->journal, 0);
-	if (error)
+	if (error) {
 		break_off(keep, error);
-	else
-		keep->is_broken = 0;
-	pthread_mutex_unlock(&keep->lock);
-	if (error)
 		return -1;
+	}
+	keep->is_broken = 0;
+	keep->is_walking = 1;
+	keep->round++;
+	keep->behind = keep->keepers + 1;
+	keep->written = 0;
+	return 0;
+}
+
+/* If it is time, or at the start, note all that waits once more, and let the keepers do so with what they keep. */
+static void begin_walk(struct keep *keep)
+{
+	uint64_t after = 0;
+	unsigned round;
+	int begins;
+
+	pthread_mutex_lock(&keep->lock);
+	begins = (keep->round == 0 || is_walk_due(keep)) && begin_round(keep) == 0;
+	round = keep->round;
+	pthread_mutex_unlock(&keep->lock);
+	if (!begins)
+		return;
 	add(keep, NOTE_FIRST, NULL, 0, NOTES_VERSION << 32 | keep->database);
 	told(keep, outbox_told(keep->outbox));
 	while (outbox_walk(keep->outbox, &after, note_again, keep) > 0)
 		(void)settle(keep);
 	pthread_mutex_lock(&keep->lock);
-	keep->walked = 0;
-	keep->is_walking = !keep->is_broken;
-	keep->written = 0;
+	keep->behind -= keep->round == round;
 	pthread_mutex_unlock(&keep->lock);
-	return 0;
 }
 
 static void end_walk(struct keep *keep)
@@ -191,46 +216,65 @@ static void end_walk(struct keep *keep)
 	state_end("data", "--data %s is written again.", keep->path);
 }
 
-static int is_walk_due(const struct keep *keep)
-{
-	if (keep->is_broken)
-		return !ww_fault_final(&keep->fault) && time_now(CLOCK_MONOTONIC) >= keep->retry_at;
-	return keep->written > GROWS && keep->written > 2 * keep->all;
-}
-
-static int begins_walk(struct keep *keep)
-{
-	int begins;
-
-	pthread_mutex_lock(&keep->lock);
-	begins = !keep->is_walking && is_walk_due(keep);
-	pthread_mutex_unlock(&keep->lock);
-	return begins;
-}
-
-/* Whether more is to be noted once more in this turn. */
-static int goes_on(struct keep *keep)
+/* Whether the keeper is to note more once more in this turn. */
+static int goes_on(struct keep *keep, struct keeper *keeper)
 {
 	int goes;
 
 	pthread_mutex_lock(&keep->lock);
-	goes = keep->is_walking && keep->notes.size < PIECE;
+	if (keep->is_walking && keeper->round != keep->round) {
+		keeper->round = keep->round;
+		keeper->noted = 0;
+	}
+	goes = keep->is_walking && keeper->noted != NOTED_ALL && keep->notes.size < PIECE;
 	pthread_mutex_unlock(&keep->lock);
 	return goes;
+}
+
+/* Whether a keeper has not ended the round. */
+static int is_behind(const struct keep *keep, const struct keeper *keeper)
+{
+	return keep->is_walking && (keeper->round != keep->round || keeper->noted != NOTED_ALL);
 }
 
 void keep_turn(struct keep *keep, struct keeper *keeper)
 {
 	int more = 1;
 
-	if (begins_walk(keep))
-		(void)begin_walk(keep);
-	while (more && goes_on(keep))
-		more = ends_tell_again(keeper, &keep->walked);
+	begin_walk(keep);
+	while (more && goes_on(keep, keeper))
+		more = ends_tell_again(keeper, &keeper->noted);
 	pthread_mutex_lock(&keep->lock);
 	(void)write_notes(keep);
-	if (keep->is_walking && !more)
+	if (!more && keeper->round == keep->round) {
+		keep->behind -= (unsigned)is_behind(keep, keeper);
+		keeper->noted = NOTED_ALL;
+	}
+	if (keep->is_walking && keep->behind == 0 && keep->is_settled)
 		end_walk(keep);
+	pthread_mutex_unlock(&keep->lock);
+}
+
+void keep_join(struct keep *keep, struct keeper *keeper)
+{
+	pthread_mutex_lock(&keep->lock);
+	keep->keepers++;
+	keep->behind += (unsigned)is_behind(keep, keeper);
+	pthread_mutex_unlock(&keep->lock);
+}
+
+void keep_leave(struct keep *keep, const struct keeper *keeper)
+{
+	pthread_mutex_lock(&keep->lock);
+	keep->keepers--;
+	keep->behind -= (unsigned)is_behind(keep, keeper);
+	pthread_mutex_unlock(&keep->lock);
+}
+
+void keep_settle(struct keep *keep)
+{
+	pthread_mutex_lock(&keep->lock);
+	keep->is_settled = 1;
 	pthread_mutex_unlock(&keep->lock);
 }
 
@@ -393,7 +437,7 @@ static int begin(struct keep *keep)
 		return -1;
 	keep->hooks = (struct outbox_journal){.context = keep, .waiting = waiting, .told = told, .settle = settle};
 	outbox_set_journal(keep->outbox, &keep->hooks);
-	(void)begin_walk(keep);
+	begin_walk(keep);
 	return pthread_create(&keep->thread, NULL, run, keep) == 0
 	           ? 0
 	           : message_error("cannot start the thread that syncs --data");

@@ -14,6 +14,9 @@
  * A deadline is in the journal before Redis is asked for its key, and an end before its job is put. A kill therefore
  * loses neither. A thread syncs the journal each second: a power failure may lose what was learned in the last one.
  *
+ * All is noted once more in rounds. In a cluster several keepers, each in its thread, note what they keep, and a round has
+ * ended when each has. The key of a slot that moves is kept by two: the one that it leaves notes nothing.
+ *
  * While the journal cannot be written, ends are told from memory. When it can, all is noted once more.
  */
 
@@ -34,7 +37,13 @@ void keep_close(struct keep *keep);
 void keep_kept(struct keep *keep, const char *key, size_t length, int64_t deadline);
 void keep_dropped(struct keep *keep, const char *key, size_t length);
 
-/* Write what was noted, and note some of what is kept once more, if it is time. */
+/* A keeper begins, and ends. */
+void keep_join(struct keep *keep, struct keeper *keeper);
+void keep_leave(struct keep *keep, const struct keeper *keeper);
+/* The keepers have all that was read: from now on its files can be removed. */
+void keep_settle(struct keep *keep);
+
+/* Write what was noted, and note some of what the keeper keeps once more, if it is time. */
 void keep_turn(struct keep *keep, struct keeper *keeper);
 
 /* Bytes of the journal. */

@@ -33,11 +33,16 @@ static void tell_dropped(struct keeper *keeper, uint32_t index)
 		watch->dropped(watch->context, key, length);
 }
 
+void ends_leave(struct keeper *keeper, uint32_t index)
+{
+	values_drop(keeper, index);
+	deadlines_drop(keeper->deadlines, index);
+}
+
 void ends_drop(struct keeper *keeper, uint32_t index)
 {
 	tell_dropped(keeper, index);
-	values_drop(keeper, index);
-	deadlines_drop(keeper->deadlines, index);
+	ends_leave(keeper, index);
 }
 
 void ends_remove(struct keeper *keeper, const char *key, size_t length)

@@ -17,8 +17,9 @@
 
 /* Keep a key until then, in ms of Redis's clock. Returns 0, or -1 without memory. */
 int ends_keep(struct keeper *keeper, const char *key, size_t length, int64_t until);
-/* Keep one no longer. */
+/* Keep one no longer. ends_leave: another keeper may keep it, so nobody is told. */
 void ends_drop(struct keeper *keeper, uint32_t index);
+void ends_leave(struct keeper *keeper, uint32_t index);
 void ends_remove(struct keeper *keeper, const char *key, size_t length);
 /* One has ended. */
 void ends_tell(struct keeper *keeper, uint32_t index, int is_sure);

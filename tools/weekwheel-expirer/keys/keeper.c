@@ -36,11 +36,17 @@ int keeper_begin(struct keeper *keeper, const struct keeper_config *config)
 	if (!keeper->deadlines)
 		return -1;
 	deadlines_set_lead(keeper->deadlines, config->lead_ms);
+	if (config->watch && config->watch->joined)
+		config->watch->joined(config->watch->context, keeper);
 	return 0;
 }
 
 void keeper_end(struct keeper *keeper)
 {
+	const struct keeper_watch *watch = keeper->config.watch;
+
+	if (watch && watch->left && keeper->deadlines)
+		watch->left(watch->context, keeper);
 	values_free(keeper);
 	deadlines_free(keeper->deadlines);
 	waiting_free(&keeper->waiting);
@@ -334,7 +340,10 @@ static int send_next(struct keeper *keeper, uint64_t now, uint64_t *again)
 
 static void drop(void *context, uint32_t index)
 {
-	ends_drop(context, index);
+	if (slots_is_served(context, index))
+		ends_drop(context, index);
+	else
+		ends_leave(context, index);
 }
 
 /* A key whose deadline may have passed is asked for: it may have ended before the pass came to it. */

@@ -61,13 +61,16 @@ struct ended_key {
 	uint32_t early_ms; /* by how much it was read before the deadline */
 };
 
-/* What the owner hears of keys, in the thread of the keeper. Members other than `ended` may be NULL. */
+/* What the owner hears of keys, in the threads of the keepers. Members other than `ended` may be NULL. */
 struct keeper_watch {
 	void *context;
 	void (*ended)(void *context, const struct ended_key *ended);
 	void (*kept)(void *context, const char *key, size_t length, int64_t deadline);
 	void (*dropped)(void *context, const char *key, size_t length); /* also one that has ended */
 	void (*turned)(void *context, struct keeper *keeper);           /* before the next request is sent */
+	void (*joined)(void *context, struct keeper *keeper);           /* it begins */
+	void (*left)(void *context, struct keeper *keeper);             /* it ends, with all that it knows */
+	void (*settled)(void *context); /* what was known before has been given to keepers */
 };
 
 struct keeper_config {
@@ -149,6 +152,10 @@ struct keeper {
 	uint64_t reached; /* ms of Redis's clock: what is heard now is hardly from before */
 	uint64_t doubted; /* messages were late: keys that are due until then are not sure */
 	uint64_t turned;  /* the last keeper_next */
+
+	/* Of the journal: see keep.h. */
+	unsigned round;
+	uint32_t noted; /* keys in that round */
 
 	/* See values.h. */
 	struct due_key early[KEEPER_BATCH];

@@ -166,12 +166,25 @@ static int is_to_ask(struct keeper *keeper, const struct redisReply *reply, uint
 	return 1;
 }
 
+static int has_slot(const struct keeper *keeper, unsigned slot)
+{
+	return keeper->serves[slot / 8] >> slot % 8 & 1;
+}
+
+int slots_is_served(const struct keeper *keeper, uint32_t index)
+{
+	size_t length;
+	const char *key = deadlines_key(keeper->deadlines, index, &length);
+
+	return !keeper->config.slot || has_slot(keeper, keeper->config.slot(key, length));
+}
+
 /* Whether the node ought to serve the slot, and will or another in its place. */
 static int is_served(struct keeper *keeper, const struct redisReply *reply, unsigned slot)
 {
 	if (begins(reply, "CLUSTERDOWN "))
 		return keeper->is_down = 1;
-	if (!begins(reply, "MOVED ") || !(keeper->serves[slot / 8] >> slot % 8 & 1))
+	if (!begins(reply, "MOVED ") || !has_slot(keeper, slot))
 		return 0;
 	keeper->is_misled = 1;
 	return 1;
@@ -193,7 +206,7 @@ int slots_missed(struct keeper *keeper, size_t from, size_t end, const struct re
 		if (begins(reply, "TRYAGAIN "))
 			result |= waiting_add(&keeper->waiting, key, length);
 		else
-			ends_drop(keeper, keeper->due[i].index);
+			ends_leave(keeper, keeper->due[i].index);
 	}
 	return result;
 }
@@ -215,6 +228,7 @@ int slots_lost(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 	size_t at = keeper->waiting.head;
 	size_t length;
 	const char *key = waiting_at(&keeper->waiting, &at, &length);
+	struct known_key known;
 	int result = 0;
 
 	if (is_to_ask(keeper, reply, now)) {
@@ -229,7 +243,8 @@ int slots_lost(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 		if (keeper->waiting.dropped < keeper->page)
 			keeper->page = keeper->waiting.added;
 	} else if (!is_served(keeper, reply, keeper->config.slot(key, length))) {
-		ends_remove(keeper, key, length);
+		if (deadlines_find(keeper->deadlines, key, length, &known))
+			ends_leave(keeper, known.index);
 	} else {
 		result = look_again(keeper, key, length);
 	}

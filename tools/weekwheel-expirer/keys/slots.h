@@ -29,6 +29,9 @@ int slots_hold(struct keeper *keeper, size_t from, size_t end, uint64_t at);
 /* Move keys that are to be asked for again to those that are due. Returns how many. */
 size_t slots_take_held(struct keeper *keeper, uint64_t now);
 
+/* Whether a key that is known is of a slot that the node serves. */
+int slots_is_served(const struct keeper *keeper, uint32_t index);
+
 /* Whether a reply is the one to an ASKING; whether it says that keys are elsewhere. */
 int slots_is_to_asking(const struct keeper *keeper, const struct redisReply *reply);
 int slots_is_elsewhere(const struct keeper *keeper, const struct redisReply *reply);

@@ -112,10 +112,70 @@ static struct master *find_former(struct expirer_masters *masters, const uint8_t
 	return former;
 }
 
+/* ---- What was known before. What is of slots without a master waits until a node comes that serves them. */
+
+struct part {
+	struct deadlines *from;
+	struct deadlines *to;
+	const uint8_t *slots;
+	int is_short; /* there is no memory */
+};
+
+static void hand_over(void *context, uint32_t index)
+{
+	struct part *part = context;
+	struct known_key known;
+	size_t length;
+	const char *key = deadlines_key(part->from, index, &length);
+	unsigned slot = ww_redis_link_slot(key, length);
+
+	if (!(part->slots[slot / 8] >> slot % 8 & 1))
+		return;
+	deadlines_look(part->from, index, &known);
+	if (deadlines_set(part->to, key, length, known.at) == 0)
+		deadlines_drop(part->from, index);
+	else
+		part->is_short = 1;
+}
+
+/* Take what is of these slots. Returns NULL: nothing is. */
+static struct deadlines *take_part(struct expirer_masters *masters, const uint8_t slots[KEEPER_SLOTS / 8])
+{
+	struct part part = {.from = masters->config.node.deadlines, .slots = slots};
+	uint32_t from = 0;
+
+	if (!part.from || !masters->cluster) {
+		masters->config.node.deadlines = NULL;
+		return part.from;
+	}
+	part.to = deadlines_make();
+	part.is_short = !part.to;
+	while (!part.is_short && deadlines_walk(part.from, &from, hand_over, &part))
+		;
+	if (part.is_short)
+		message_error("no memory for all keys of --data");
+	if (deadlines_count(part.from) == 0) {
+		deadlines_free(part.from);
+		masters->config.node.deadlines = NULL;
+	}
+	return part.to;
+}
+
+static void settle(const struct expirer_masters *masters)
+{
+	const struct keeper_watch *watch = masters->config.node.watch;
+
+	if (watch && watch->settled && !masters->config.node.deadlines && masters->count > 0)
+		watch->settled(watch->context);
+}
+
+/* ---- The list */
+
 static int add(struct expirer_masters *masters, const struct redis_address *address,
     const uint8_t slots[KEEPER_SLOTS / 8], int is_first)
 {
 	struct master *list = grow(masters->list, masters->count, &masters->room, sizeof *list);
+	struct node_config node = masters->config.node;
 	struct master *added;
 
 	if (!list)
@@ -124,8 +184,8 @@ static int add(struct expirer_masters *masters, const struct redis_address *addr
 	added = &masters->list[masters->count];
 	*added = (struct master){.address = *address, .is_found = 1};
 	memcpy(added->slots, slots, sizeof added->slots);
-	added->node = node_start(&masters->config.node, address, slots, is_first);
-	masters->config.node.deadlines = NULL;
+	node.deadlines = take_part(masters, slots);
+	added->node = node_start(&node, address, slots, is_first);
 	masters->count += added->node != NULL;
 	return added->node ? 0 : -1;
 }
@@ -195,6 +255,7 @@ static int follow_map(struct expirer_masters *masters, int is_first)
 			result = follow_new(masters, place, is_first);
 	if (result == 0)
 		result = remove_lost(masters);
+	settle(masters);
 	pthread_mutex_unlock(&masters->lock);
 	return result;
 }
@@ -262,11 +323,6 @@ static enum talk_result find_kind(struct expirer_masters *masters)
 		(void)snprintf(masters->why, sizeof masters->why, "Redis at %s is lost: %s.", place, talk.why);
 	else if (!is_cluster && masters->url.count > 1)
 		return wrong_hosts(masters, place);
-	if (result == TALK_WORKS && is_cluster && masters->config.node.deadlines) {
-		(void)snprintf(masters->why, sizeof masters->why,
-		    "Redis at %s is a node of a cluster, which --data does not serve: leave --data out.", place);
-		result = TALK_WRONG;
-	}
 	if (result != TALK_WORKS)
 		return result;
 	masters->config.node.kind = is_cluster ? NODE_OF_CLUSTER : NODE_ALONE;

@@ -169,8 +169,6 @@ class ExpiredTo(Case):
                 bodies = told(jobs, 60)
                 equal({key: body["value"] for key, body in bodies.items()}, {f"key:{i}": f"v{i}" for i in range(60)})
                 all_expired(expirer, bodies.values())
-            said = run(1, EXPIRER, "--expired-to", "beanstalk://127.0.0.1:1/t", "--data", "data", cluster.url).err
-            matches("--data does not serve", said)
 
     def test_options_that_do_not_go_together(self):
         said = run(2, EXPIRER, "--expired-to", "beanstalk://h/t", "--only-later", "redis://127.0.0.1").err

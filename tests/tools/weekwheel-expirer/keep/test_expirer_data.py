@@ -7,6 +7,7 @@ import os
 from expirer import EXPIRER, Expirer, Lazy, told
 from faults import FOREVER, SIZE, SYNC, WRITE, Plan
 from harness import Case, Server, check, equal, free_port, main, matches, run, until
+from masters import LazyCluster, slot_of
 from sessiond import Sessiond
 
 
@@ -73,6 +74,29 @@ class Data(Case):
             until(lambda: redis.ask("PTTL", "key:19") < 0, "all have ended, this one last")
             with to(redis, other.port):
                 equal(len(told(jobs, 20)), 20)
+
+    def test_each_node_of_a_cluster_gets_its_keys_back(self):
+        with LazyCluster() as cluster, Server() as other, other.client() as jobs:
+            source, target = cluster.nodes[0], cluster.nodes[1]
+            keys = [f"key:{i}" for i in range(100)]
+            moving = next(key for key in keys if cluster.owner(slot_of(key)) is source)
+            for is_killed in (0, 1, 1):
+                with to(cluster, other.port) as expirer:
+                    expirer.exact(3)
+                    for key in keys:
+                        cluster.ask(key, ("SET", key, "v", "PX", 6000))
+                    until(lambda expirer=expirer: expirer.metric("known") == len(keys), "all are known")
+                    # A key that has moved before is another node's when it starts again.
+                    cluster.move(slot_of(moving), source, target)
+                    source, target = target, source
+                    until(lambda expirer=expirer: expirer.metric("known") == len(keys), "the new owner knows it too")
+                    if is_killed:
+                        expirer.kill()
+                until(lambda: all(cluster.ask(key, ("PTTL", key))[0].startswith(":-") for key in keys), "all have ended")
+                with to(cluster, other.port) as expirer:
+                    equal({body["why"] for body in told(jobs, len(keys)).values()}, {"gone"})
+                    until(lambda: len(files()) == 1, "the files before are removed")
+                    equal(expirer.metric("known"), 0)
 
     def test_no_file_is_large(self):
         with Lazy() as redis, Server() as other, other.client() as jobs:
