@@ -46,6 +46,8 @@ uint64_t ww_jobs_clock_wall(const struct jobs_local *jobs)
 {
 	uint64_t now;
 
+	if (jobs->store.ops->wall)
+		return jobs->store.ops->wall(jobs->store.self);
 	if (jobs->config.wall && ww_driver_now(jobs->config.wall, &now) == WW_OK)
 		return now;
 	/* A virtual clock that is alone stands still meanwhile. */

@@ -89,6 +89,19 @@ int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new)
 	return error == WW_ENOTFOUND ? WW_ECORRUPT : error ? error : read_moving(meta, value);
 }
 
+uint64_t ww_jobs_meta_new_id(struct jobs_local *jobs)
+{
+	const struct store *store = &jobs->store;
+	uint64_t id = jobs->meta.next_id;
+
+	if (store->ops->id)
+		id = store->ops->id(store->self, id);
+	/* One that the store gives may be less than those before. */
+	if (id >= jobs->meta.next_id)
+		jobs->meta.next_id = id + 1;
+	return id;
+}
+
 static int write_fixed(struct jobs_local *jobs)
 {
 	const struct meta *meta = &jobs->meta;

@@ -33,6 +33,8 @@ struct meta {
 int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new);
 /* Read one of the two pairs. WW_ECORRUPT, WW_EVERSION. */
 int ww_jobs_meta_take(struct meta *meta, struct store_bytes key, struct store_bytes value);
+/* The id of a new job. */
+uint64_t ww_jobs_meta_new_id(struct jobs_local *jobs);
 /*
  * Write them with the batch; the first only if it has changed. Unless each batch is synced, ids are set aside now and
  * then, and the batch that does so has to be (`must_sync`).

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/base/fork.h"
+#include "lib/base/memory.h"
 #include "lib/base/time.h"
 #include "lib/jobs/body.h"
 #include "lib/jobs/local/batch.h"
@@ -22,6 +23,7 @@
 #include "lib/jobs/local/look.h"
 #include "lib/jobs/local/memory.h"
 #include "lib/jobs/local/meta.h"
+#include "lib/jobs/local/port.h"
 #include "lib/jobs/local/put.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
@@ -31,6 +33,7 @@
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/wait.h"
 #include "lib/jobs/local/writing.h"
+#include "lib/jobs/store/changes.h"
 #include "lib/jobs/store/copy.h"
 
 int ww_jobs_config_default(struct ww_jobs_config *config)
@@ -306,19 +309,22 @@ int ww_jobs_backup(const char *path, const char *target)
 	return path && target ? ww_store_copy(path, target) : WW_EINVAL;
 }
 
-int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
+/* It cannot be opened on this store, unless that is NULL. */
+static int refuse(const struct store *store, int error)
 {
-	const struct ww_allocator *allocator;
-	struct jobs_local *jobs;
+	if (store)
+		(void)store->ops->close(store->self);
+	return error;
+}
+
+static int open_on(struct ww_jobs **result, const struct ww_jobs_config *config, const struct store *store)
+{
+	const struct ww_allocator *allocator = config->allocator ? config->allocator : ww_allocator_default();
+	struct jobs_local *jobs = memory_take_zeroed(allocator, sizeof *jobs);
 	int error;
 
-	if (!result || !config || !is_sound(config))
-		return WW_EINVAL;
-	allocator = config->allocator ? config->allocator : ww_allocator_default();
-	jobs = allocator->allocate(allocator->user, sizeof *jobs);
 	if (!jobs)
-		return WW_ENOMEM;
-	memset(jobs, 0, sizeof *jobs);
+		return refuse(store, WW_ENOMEM);
 	jobs->base.backend = &backend;
 	jobs->allocator = allocator;
 	jobs->config = *config;
@@ -336,18 +342,20 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	error = make_locks(jobs);
 	if (error) {
 		allocator->free(allocator->user, jobs, sizeof *jobs);
-		return error;
+		return refuse(store, error);
 	}
 	error = ww_table_init(&jobs->ids, allocator);
 	if (!error)
 		error = ww_jobs_counts_open(jobs);
-	if (!error)
+	if (!error && store)
+		jobs->store = *store;
+	else if (!error)
 		error = config->flags & WW_JOBS_MEMORY ? ww_store_memory_open(&jobs->store, &jobs->config)
 		                                       : ww_store_disk_open(&jobs->store, &jobs->config);
 	jobs->config.path = NULL;
 	if (error) {
 		free_all(jobs);
-		return error;
+		return refuse(store, error);
 	}
 	error = read_all(jobs);
 	if (error) {
@@ -359,4 +367,70 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	}
 	*result = &jobs->base;
 	return WW_OK;
+}
+
+int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
+{
+	return result && config && is_sound(config) ? open_on(result, config, NULL) : WW_EINVAL;
+}
+
+/* ---- For stores outside this library (port.h) */
+
+int ww_jobs_port_open(struct ww_jobs **result, const struct ww_jobs_config *config, const struct store *store)
+{
+	struct ww_jobs_config sound = *config;
+	struct ww_jobs *jobs = NULL;
+	int error;
+
+	sound.flags = WW_JOBS_MEMORY;
+	if (!is_sound(&sound))
+		return refuse(store, WW_EINVAL);
+	sound.flags = 0;
+	error = open_on(&jobs, &sound, store);
+	*result = jobs;
+	return error;
+}
+
+void *ww_jobs_port_store(struct ww_jobs *jobs)
+{
+	return local_of(jobs)->store.self;
+}
+
+int ww_jobs_port_memory(struct store *store, const struct ww_jobs_config *config)
+{
+	return ww_store_memory_open(store, config);
+}
+
+int ww_jobs_port_each(const struct store *memory, enum store_table table, store_pair_fn *pair, void *context)
+{
+	return ww_store_memory_each(memory, table, pair, context);
+}
+
+size_t ww_jobs_port_bytes(const struct store *memory)
+{
+	return ww_store_memory_bytes(memory);
+}
+
+int ww_jobs_port_secret(const struct store *store, uint64_t *secret)
+{
+	struct meta meta = {0};
+	struct store_bytes value;
+	static const struct store_bytes key = {"meta", 4};
+	int error = store->ops->get(store->self, STORE_META, key, &value);
+
+	if (!error)
+		error = ww_jobs_meta_take(&meta, key, value);
+	*secret = meta.secret;
+	return error;
+}
+
+int ww_jobs_port_change(struct changes *changes, const struct ww_allocator *allocator, enum store_table table,
+    struct store_bytes key, int there, struct store_bytes value, struct store_bytes *kept)
+{
+	return ww_changes_add(changes, allocator, table, key, there, value, kept);
+}
+
+int ww_jobs_port_changes(const unsigned char *bytes, size_t size, changes_fn *fn, void *context)
+{
+	return ww_changes_each(bytes, size, fn, context);
 }

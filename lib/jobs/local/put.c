@@ -5,6 +5,7 @@
 #include "lib/jobs/local/ended.h"
 #include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/local.h"
+#include "lib/jobs/local/meta.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
@@ -136,7 +137,7 @@ static int insert(struct jobs_local *jobs, const char *name, uint64_t *id, struc
 
 	if (error)
 		return ww_jobs_broken(jobs, error);
-	*id = jobs->meta.next_id++;
+	*id = ww_jobs_meta_new_id(jobs);
 	jobs->meta.accepted++;
 	record->tube = tube->number;
 	ww_jobs_tell(jobs, WW_EVENT_PUT, *id, record, 0);

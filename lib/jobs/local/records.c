@@ -11,6 +11,7 @@
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
+#include "lib/jobs/local/port.h"
 #include "lib/jobs/local/record.h"
 #include "lib/jobs/local/soonest.h"
 #include "lib/jobs/local/timeline.h"
@@ -92,15 +93,15 @@ static int find_place(struct jobs_local *jobs, uint64_t id, struct place *place)
 	return error ? error : read_place(id, value, place);
 }
 
-static int put_place(struct jobs_local *jobs, uint64_t id, const struct place *place)
+static int put_place(const struct store *store, uint64_t id, const struct place *place)
 {
 	unsigned char key[8];
 	unsigned char value[1 + STORE_KEY_MAX];
 
 	value[0] = (unsigned char)place->table;
 	memcpy(value + 1, place->key, place->size - 8);
-	return jobs->store.ops->put(
-	    jobs->store.self, STORE_JOBS, id_key(key, id), (struct store_bytes){value, 1 + place->size - 8});
+	return store->ops->put(
+	    store->self, STORE_JOBS, id_key(key, id), (struct store_bytes){value, 1 + place->size - 8});
 }
 
 /* ---- Jobs */
@@ -156,9 +157,9 @@ int ww_jobs_read_to_write(struct jobs_local *jobs, uint64_t id, struct job_recor
 /* ---- Keys */
 
 static struct store_bytes key_key(
-    const struct jobs_local *jobs, unsigned char key[16], uint64_t tube, struct store_bytes bytes, uint64_t id)
+    uint64_t secret, unsigned char key[16], uint64_t tube, struct store_bytes bytes, uint64_t id)
 {
-	uint64_t seed = jobs->meta.secret ^ tube * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t seed = secret ^ tube * UINT64_C(0x9e3779b97f4a7c15);
 
 	store_write64(key, XXH3_64bits_withSeed(bytes.data, bytes.size, seed));
 	store_write64(key + 8, id);
@@ -170,7 +171,7 @@ int ww_jobs_key(
     struct jobs_local *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id, struct job_record *record)
 {
 	unsigned char bytes[16];
-	struct store_bytes from = key_key(jobs, bytes, tube->number, key, 0);
+	struct store_bytes from = key_key(jobs->meta.secret, bytes, tube->number, key, 0);
 	struct store_bytes found, value;
 	int error = jobs->store.ops->seek(jobs->store.self, STORE_KEYS, from, &found, &value);
 
@@ -254,8 +255,8 @@ int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record 
 	/* Copy the bytes first: they may lie where the store writes next. */
 	size = ww_job_record_write(after, id, jobs->buffer);
 	if (!before && after->key.size)
-		error = ops->put(jobs->store.self, STORE_KEYS, key_key(jobs, key, after->tube, after->key, id),
-		    (struct store_bytes){"", 0});
+		error = ops->put(jobs->store.self, STORE_KEYS,
+		    key_key(jobs->meta.secret, key, after->tube, after->key, id), (struct store_bytes){"", 0});
 	if (!error && before && moves)
 		error = ops->remove(jobs->store.self, was.table, key_of(&was));
 	if (!error && before && moves)
@@ -266,7 +267,7 @@ int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record 
 		error =
 		    ops->put(jobs->store.self, place.table, key_of(&place), (struct store_bytes){jobs->buffer, size});
 	if (!error && moves)
-		error = put_place(jobs, id, &place);
+		error = put_place(&jobs->store, id, &place);
 	if (!error && job_record_waits(after)) {
 		struct timeline *line = ww_jobs_timeline(jobs, place.table == STORE_WALL);
 		if (after->due < line->first)
@@ -288,7 +289,8 @@ int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record 
 		return ww_jobs_broken(jobs, error);
 	/* Remove the key first: its bytes lie in the record. */
 	if (before->key.size)
-		error = ops->remove(jobs->store.self, STORE_KEYS, key_key(jobs, key, before->tube, before->key, id));
+		error = ops->remove(
+		    jobs->store.self, STORE_KEYS, key_key(jobs->meta.secret, key, before->tube, before->key, id));
 	if (!error)
 		error = ops->remove(jobs->store.self, place.table, key_of(&place));
 	if (!error)
@@ -296,6 +298,41 @@ int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record 
 	if (!error)
 		error = ops->remove(jobs->store.self, STORE_JOBS, id_key(key, id));
 	return ww_jobs_broken(jobs, error);
+}
+
+/* ---- For stores outside this library (port.h) */
+
+int ww_jobs_port_lead(const struct store *store, uint64_t secret, enum store_table table, struct store_bytes key,
+    struct store_bytes value)
+{
+	struct place place = {.table = table, .size = key.size};
+	struct job_record record;
+	unsigned char bytes[16];
+	uint64_t id;
+	int error = ww_jobs_read_pair(table, key, value, &id, &record);
+
+	if (error)
+		return error;
+	memcpy(place.key, key.data, key.size);
+	error = put_place(store, id, &place);
+	if (!error && record.key.size)
+		error = store->ops->put(store->self, STORE_KEYS, key_key(secret, bytes, record.tube, record.key, id),
+		    (struct store_bytes){"", 0});
+	return error;
+}
+
+int ww_jobs_port_place(
+    uint64_t id, struct store_bytes value, enum store_table *table, unsigned char key[STORE_KEY_MAX], size_t *size)
+{
+	struct place place;
+	int error = read_place(id, value, &place);
+
+	if (error)
+		return error;
+	*table = place.table;
+	memcpy(key, place.key, place.size);
+	*size = place.size;
+	return WW_OK;
 }
 
 struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *record)

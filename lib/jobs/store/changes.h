@@ -14,6 +14,20 @@ struct changes_head {
 
 enum { CHANGES_REMOVED, CHANGES_THERE };
 
+/* A record in the making. */
+struct changes {
+	unsigned char *bytes;
+	size_t size;
+	size_t room;
+};
+
+/*
+ * Add a change; removed: an empty value and CHANGES_REMOVED. *kept, until the next one is added, is the byte and the
+ * value. WW_ENOMEM.
+ */
+int ww_changes_add(struct changes *changes, const struct ww_allocator *allocator, enum store_table table,
+    struct store_bytes key, int there, struct store_bytes value, struct store_bytes *kept);
+
 /* `kept` is the byte and the value. */
 typedef int changes_fn(void *context, enum store_table table, struct store_bytes key, struct store_bytes kept);
 

@@ -50,41 +50,8 @@ static int begin(void *self)
 	error = ww_store_disk_wait_for_room(disk);
 	if (error == WW_EFULL)
 		error = ww_store_room_ask(&disk->room, 0, 0, 0, error);
-	disk->round_size = 0;
+	disk->round.size = 0;
 	return error ? error : disk->active.ops->begin(disk->active.self);
-}
-
-/* Add a change to the record. Returns the byte and the value behind it, as pairs in memory have them. */
-static int add_change(struct disk *disk, enum store_table table, struct store_bytes key, int there,
-    struct store_bytes value, struct store_bytes *kept)
-{
-	struct changes_head change = {(uint32_t)value.size, (uint16_t)key.size, (uint16_t)table};
-	size_t size = disk->round_size + sizeof change + key.size + 1 + value.size;
-	unsigned char *to;
-
-	if (size > disk->round_room) {
-		size_t room = size > 2 * disk->round_room ? size : 2 * disk->round_room;
-		to = memory_take(disk->allocator, room);
-		if (!to)
-			return WW_ENOMEM;
-		if (disk->round_size)
-			memcpy(to, disk->round, disk->round_size);
-		memory_give(disk->allocator, disk->round, disk->round_room);
-		disk->round = to;
-		disk->round_room = room;
-	}
-	to = disk->round + disk->round_size;
-	memcpy(to, &change, sizeof change);
-	to += sizeof change;
-	if (key.size)
-		memcpy(to, key.data, key.size);
-	to += key.size;
-	*to = (unsigned char)there;
-	if (value.size)
-		memcpy(to + 1, value.data, value.size);
-	*kept = (struct store_bytes){to, 1 + value.size};
-	disk->round_size = size;
-	return WW_OK;
 }
 
 /* Let memory have a change. */
@@ -106,14 +73,14 @@ static int apply(struct disk *disk, enum store_table table, struct store_bytes k
 static int change(
     struct disk *disk, enum store_table table, struct store_bytes key, int there, struct store_bytes value)
 {
-	size_t before = disk->round_size;
+	size_t before = disk->round.size;
 	struct store_bytes kept;
-	int error = add_change(disk, table, key, there, value, &kept);
+	int error = ww_changes_add(&disk->round, disk->allocator, table, key, there, value, &kept);
 
 	if (!error)
 		error = apply(disk, table, key, kept);
 	if (error)
-		disk->round_size = before;
+		disk->round.size = before;
 	return error;
 }
 
@@ -125,7 +92,7 @@ static int room(void *self, size_t size)
 
 	/* All common sizes are refused or accepted alike. */
 	size = size < COMMON ? COMMON : size;
-	error = ww_journal_room(&disk->journal, disk->round_size + size + KEPT);
+	error = ww_journal_room(&disk->journal, disk->round.size + size + KEPT);
 	/* What the index cannot take waits in memory, of which the rest is kept for ends. */
 	pthread_mutex_lock(&disk->mutex);
 	if (!error && disk->waits && disk->failed == WW_EFULL)
@@ -160,7 +127,7 @@ static void abort_write(void *self)
 	struct disk *disk = self;
 
 	memset(disk->walk, 0, sizeof disk->walk);
-	disk->round_size = 0;
+	disk->round.size = 0;
 	disk->active.ops->abort(disk->active.self);
 }
 
@@ -185,10 +152,10 @@ static int commit(void *self)
 	int error = WW_OK;
 
 	memset(disk->walk, 0, sizeof disk->walk);
-	if (disk->round_size)
-		error = ww_journal_append(&disk->journal, disk->round, disk->round_size);
+	if (disk->round.size)
+		error = ww_journal_append(&disk->journal, disk->round.bytes, disk->round.size);
 	if (error == WW_EFULL && ww_store_disk_spend(disk))
-		error = ww_journal_append(&disk->journal, disk->round, disk->round_size);
+		error = ww_journal_append(&disk->journal, disk->round.bytes, disk->round.size);
 	if (!error && disk->config.sync == WW_SYNC_ALWAYS)
 		error = sync_now(disk);
 	if (error) {
@@ -197,7 +164,7 @@ static int commit(void *self)
 	}
 	if (disk->config.sync == WW_SYNC_INTERVAL)
 		want_sync(disk);
-	disk->round_size = 0;
+	disk->round.size = 0;
 	(void)disk->active.ops->commit(disk->active.self);
 	/* Of a full store, what has ended makes room only when the index knows. */
 	int ends = disk->has_ends && disk->fault.error == WW_EFULL;
@@ -302,7 +269,7 @@ static void free_disk(struct disk *disk)
 		(void)disk->frozen.ops->close(disk->frozen.self);
 	ww_journal_close(&disk->journal);
 	ww_sqlite_close(&disk->index);
-	memory_give(disk->allocator, disk->round, disk->round_room);
+	memory_give(disk->allocator, disk->round.bytes, disk->round.room);
 	ww_store_files_unlock(&disk->files);
 	ww_fault_destroy(&disk->fault);
 	pthread_cond_destroy(&disk->taken);
@@ -354,7 +321,7 @@ static int fault(void *self, char text[WW_FAULT_MAX])
 
 static const struct store_ops disk_ops = {begin, commit, abort_write, rest, ww_store_disk_get, room, put, remove_pair,
     ww_store_disk_seek, ww_store_disk_before, ww_store_disk_next, sync_now, ww_store_disk_tell_time, disk_bytes, fault,
-    close_store};
+    close_store, NULL, NULL};
 
 /* Read the journal from where the index has taken over. */
 static int read_journal(struct disk *disk, uint64_t cut, uint64_t record)

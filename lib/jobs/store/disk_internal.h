@@ -48,12 +48,10 @@ struct disk {
 	struct store active;
 	struct store frozen; /* ops NULL: there is none */
 	struct walk walk[STORE_TABLES];
-	unsigned char *round; /* the record of the write under way */
-	size_t round_size;
-	size_t round_room;
-	uint64_t highest; /* id that was put */
-	int has_ends;     /* jobs have gone since `active` was made */
-	uint64_t fresh;   /* ids from here on are in `active` alone */
+	struct changes round; /* the record of the write under way */
+	uint64_t highest;     /* id that was put */
+	int has_ends;         /* jobs have gone since `active` was made */
+	uint64_t fresh;       /* ids from here on are in `active` alone */
 
 	pthread_t indexer;
 	pthread_t syncer;

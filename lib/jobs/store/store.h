@@ -79,6 +79,10 @@ struct store_ops {
 	 */
 	int (*fault)(void *store, char text[WW_FAULT_MAX]);
 	int (*close)(void *store);
+	/* These two may be NULL. The id of the next new job, where the engine itself would give `next` or a greater one. */
+	uint64_t (*id)(void *store, uint64_t next);
+	/* Unix time in ns by the clock of the storage, from below, where that is not this machine's. */
+	uint64_t (*wall)(void *store);
 };
 
 struct store {

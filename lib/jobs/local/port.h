@@ -1,0 +1,49 @@
+#ifndef LIB_JOBS_LOCAL_PORT_H
+#define LIB_JOBS_LOCAL_PORT_H
+
+/*
+ * The engine of an embedded store on a storage outside this library: lib/postgres stands on it. The functions are exported,
+ * but only for libraries of the same version of weekwheel.
+ *
+ *     lib/postgres: struct store ----> ww_jobs_port_open ----> struct ww_jobs: queue, batches, entries, limits, groups
+ *                        ^------------------- put, remove, get, seek, commit ----------------------'
+ *
+ * What leads to a job (JOBS, KEYS) follows from its record. A storage may therefore keep the records alone, and have the
+ * rest made anew when it is read.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/jobs/store/store.h"
+#include "weekwheel/jobs.h"
+
+/*
+ * ww_jobs_open, on this store. `path` and the flags of the config are not used. The store is closed with the jobs, and
+ * also if this fails.
+ */
+WW_API int ww_jobs_port_open(struct ww_jobs **jobs, const struct ww_jobs_config *config, const struct store *store);
+/* Its store, which was passed. */
+WW_API void *ww_jobs_port_store(struct ww_jobs *jobs);
+/* Open a store in memory, which keeps the pairs of another one. */
+WW_API int ww_jobs_port_memory(struct store *store, const struct ww_jobs_config *config);
+/* Call pair for each pair of a table of a store in memory, in order, until it returns an error, which is the answer. */
+WW_API int ww_jobs_port_each(const struct store *memory, enum store_table table, store_pair_fn *pair, void *context);
+/* The memory that a store in memory takes. */
+WW_API size_t ww_jobs_port_bytes(const struct store *memory);
+/* The seed of the hashes of keys, which META has. WW_ENOTFOUND: the store is new. WW_ECORRUPT, WW_EVERSION. */
+WW_API int ww_jobs_port_secret(const struct store *store, uint64_t *secret);
+/* Put into the store what leads to the job of a pair of DUE, WALL or BURIED. WW_ECORRUPT: it is no job. */
+WW_API int ww_jobs_port_lead(const struct store *store, uint64_t secret, enum store_table table, struct store_bytes key,
+    struct store_bytes value);
+/* Where a job lies, from the value of its pair of JOBS. WW_ECORRUPT. */
+WW_API int ww_jobs_port_place(
+    uint64_t id, struct store_bytes value, enum store_table *table, unsigned char key[STORE_KEY_MAX], size_t *size);
+/* ww_changes_add and ww_changes_each of store/changes.h. */
+struct changes;
+WW_API int ww_jobs_port_change(struct changes *changes, const struct ww_allocator *allocator, enum store_table table,
+    struct store_bytes key, int there, struct store_bytes value, struct store_bytes *kept);
+WW_API int ww_jobs_port_changes(const unsigned char *bytes, size_t size,
+    int (*fn)(void *context, enum store_table table, struct store_bytes key, struct store_bytes kept), void *context);
+
+#endif
