@@ -10,7 +10,7 @@ EXAMPLE_SRC := $(filter-out $(patsubst include/weekwheel/%.h,tools/examples/%.c,
 	$(call sources,tools/examples,*.c))
 EXAMPLES := $(call named,examples,$(EXAMPLE_SRC))
 # Those that a script compiles by itself are no helpers.
-HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/fault_memory.c %/known.c %/small.c %/store_actor.c %/shifted_clock.c %/shifted_wall.c,\
+HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/fault_memory.c %/known.c %/small.c %/store_actor.c %/short_ring.c %/shifted_clock.c %/shifted_wall.c,\
 	$(call sources,$(foreach name,$(COMPONENTS),$($(name)_TESTS) $($(name)_HELPERS)),*.c)) \
 	$(if $(FUZZ),,tests/fuzz/main.c)
 
@@ -31,7 +31,7 @@ $(B)/tests/libhelpers.a: $(call listed,$(B)/tests/libhelpers.a,$(call objects,$(
 $(B)/tests/libtools.a: $(call listed,$(B)/tests/libtools.a,$(filter-out %/main.o,$(foreach name,$(filter-out bench,$(PROGRAMS)),\
 	$($(name)_OBJECTS) $(call objects,$($(name)_ALSO)))))
 BELOW := $(call each,part,$(filter $(PARTS),$(call unique,$(foreach name,$(COMPONENTS),$($(name)_LINKS))))) \
-	$(call each,archive,$(call built,callback redis schedule jobs calendar core))
+	$(call each,archive,$(call built,callback redis postgres schedule jobs calendar core))
 ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(BELOW)
 ALL_LIBS = $(tests_LIBS) $(foreach name,$(COMPONENTS),$($(name)_LIBS)) $(JEMALLOC_LIBS) -lm
 # Tests that play functions of the C library define them, which its own checked ones would stand before.
@@ -68,7 +68,7 @@ $(addprefix $(B)/tests/,simulate simulate_sessions): $(call objects,$(call sourc
 
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call objects,$(source))))
 # The path serves the libraries that a library needs, too.
-$(EXAMPLES): $(call each,shared,$(call built,schedule calendar callback redis jobs core))
+$(EXAMPLES): $(call each,shared,$(call built,schedule calendar callback redis postgres jobs core))
 	$(link) $(RPATH) -Wl,--disable-new-dtags $(bench_LIBS) $(JEMALLOC_LIBS)
 
 # With libFuzzer's own main (FUZZ=-fsanitize=fuzzer) a target searches. Otherwise tests/fuzz/main.c replays its corpus. To

@@ -21,6 +21,7 @@ import sys
 
 from harness import (BEANSTALKD, BUILD, PATIENCE, ROOT, WEEKWHEEL, WEEKWHEELD, Case, Redis, environment, equal, free_port,
                      main, need_program, need_server)
+from postgres import Postgres
 
 # What begins with these words does not run here.
 NOT_RUN = {
@@ -42,6 +43,9 @@ NOT_RUN = {
     "docker ": "needs a daemon; test_packages builds the images and starts them",
     "systemctl enable": "needs systemd and root; test_unit has the units",
     "cc app.c": "test_install compiles with these flags",
+    "weekwheeld --store postgresql": "goes on; its tests start it on a PostgreSQL",
+    "with connection.transaction": "needs psycopg", "await client.query": "needs node-postgres", "tx, err := pool": "needs pgx",
+    "$pdo->begin": "needs PDO's driver",
 }
 # Programs on the ports of the test. A worker of an example ends when nothing is due.
 PROGRAMS = {
@@ -111,6 +115,8 @@ MADE = {
     "weekwheel import --from URL": SERVER + BEANSTALK + "redis-cli ZADD delayed 1796115600000 x\n",
     "weekwheel advance": SERVER.replace("--memory", "--memory --clock virtual"),
     "weekwheel cron": "",
+    "weekwheel postgres": "createdb shop\n",
+    "weekwheel-postgres.7": "createdb shop\nweekwheel postgres setup postgresql:///shop\n",
     "weekwheel token": SERVER + "touch tokens\n",
     "weekwheeld": "", "weekwheel-sessiond": "", "weekwheel-bench": "", "weekwheel-expirer": "", "weekwheel-expirer.1": "", "weekwheeld.1": "", "weekwheel-sessiond.1": "", "weekwheel.7": "",
 }
@@ -222,6 +228,8 @@ def cluster_port():
 
 
 class Examples(Case):
+    more = {}
+
     def follow(self, name, parts):
         need_server()
         text = "\n".join(part for _, part in parts) + made(name)
@@ -234,6 +242,10 @@ class Examples(Case):
         with contextlib.ExitStack() as stack:
             if re.search("redis://|redis-cli|sidekiq://", text):
                 ports["6379"] = stack.enter_context(Redis()).port
+            if re.search(r"^(createdb|psql) ", text, re.M):
+                postgres = stack.enter_context(Postgres())
+                self.more = {"PGHOST": postgres.folder, "PGUSER": "postgres"}
+                ports = {**ports, "createdb ": postgres.bin + "/createdb "}
             self.run_parts(name, parts, ports)
 
     def run_parts(self, name, parts, ports):
@@ -286,7 +298,7 @@ class Examples(Case):
         started = subprocess.Popen(["bash", "script"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    stdin=subprocess.DEVNULL, start_new_session=True,
                                    env=environment(PATH=os.path.abspath("bin") + ":" + os.environ["PATH"], TZ="UTC",
-                                                   PAPER=os.path.join(ROOT, "docs", name), WEEKWHEEL_SERVER=f"127.0.0.1:{ports['11300']}"))
+                                                   **self.more, PAPER=os.path.join(ROOT, "docs", name), WEEKWHEEL_SERVER=f"127.0.0.1:{ports['11300']}"))
         try:
             # Servers have its output, too, so that does not end before them.
             status = started.wait(PATIENCE)

@@ -44,6 +44,7 @@ headers() {
 		case ${header##*/} in
 		jobs.h) library=_jobs ;;
 		jobs_redis.h) library=_redis ;;
+		jobs_postgres.h) library=_postgres ;;
 		callback.h) library=_callback ;;
 		calendar.h) library=_calendar ;;
 		schedule.h) library=_schedule ;;
@@ -106,7 +107,7 @@ needs_only() { # NAME PATTERN
 loads_only_libc() { ! ldd "$shared" | grep -vE 'linux-vdso|linux-gate|/?libc\.so\.|ld-linux'; }
 expect 'libweekwheel.so needs the C library alone' needs_only weekwheel "$libc"
 expect 'libweekwheel.so loads the C library alone' loads_only_libc
-for name in weekwheel_jobs:sqlite3 'weekwheel_redis:(hiredis|ssl|crypto)' 'weekwheel_callback:(curl|crypto)' 'weekwheel_calendar:glib'; do
+for name in weekwheel_jobs:sqlite3 'weekwheel_redis:(hiredis|ssl|crypto)' weekwheel_postgres:pq 'weekwheel_callback:(curl|crypto)' 'weekwheel_calendar:glib'; do
 	[ ! -f "$lib/lib${name%%:*}.so" ] ||
 		expect "lib${name%%:*}.so needs what is its own" needs_only "${name%%:*}" "libweekwheel(_jobs)?\.so|lib${name#*:}"
 done
@@ -185,12 +186,12 @@ links_archive() { # NAME FUNCTION
 	local flags
 	read -ra flags < <(package_of "weekwheel-$1" --static --cflags --libs)
 	flags=("${flags[@]/%-lweekwheel/-l:libweekwheel.a}")
-	for library in redis callback jobs calendar schedule; do
+	for library in redis postgres callback jobs calendar schedule; do
 		flags=("${flags[@]/#-lweekwheel_$library/-l:libweekwheel_$library.a}")
 	done
 	printf 'int %s(void);\nint main(void) { return %s(); }\n' "$2" "$2" | "${cc[@]}" -x c - -o "$root/archive" -x none "${flags[@]}"
 }
-for name in redis:ww_jobs_redis_open calendar:ww_calendar_open schedule:ww_schedule_open; do
+for name in redis:ww_jobs_redis_open postgres:ww_jobs_postgres_setup calendar:ww_calendar_open schedule:ww_schedule_open; do
 	[ ! -f "$B/lib/libweekwheel_${name%%:*}.a" ] ||
 		expect "libweekwheel_${name%%:*}.a links with what pkg-config says" links_archive "${name%%:*}" "${name#*:}"
 done

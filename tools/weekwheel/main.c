@@ -40,6 +40,9 @@ static const struct {
 #ifdef HAVE_REDIS
     {"sessions", &command_sessions, "count the sessions of a server, by when they expire"},
 #endif
+#ifdef HAVE_POSTGRES
+    {"postgres", &command_postgres, "make, check or remove the tables for jobs in PostgreSQL"},
+#endif
 #ifdef HAVE_JOBS
     {"fsck", &command_fsck, "check the jobs that a server keeps"},
     {"backup", &command_backup, "copy the jobs of a server that goes on"},

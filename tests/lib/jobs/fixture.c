@@ -4,6 +4,9 @@
 #ifdef HAVE_REDIS
 #include "tests/support/redis/kinds.h"
 #endif
+#ifdef HAVE_POSTGRES
+#include "tests/support/postgres/kind.h"
+#endif
 
 #include <dirent.h>
 #include <stdio.h>
@@ -63,7 +66,7 @@ static int fail_commit(void *self)
 	return WW_EFULL;
 }
 
-static void fail_embedded(struct world *world, enum failure what)
+void kinds_fail_embedded(struct world *world, enum failure what)
 {
 	static struct store_ops failing;
 	struct store *store = &local_of(world->jobs)->store;
@@ -82,17 +85,23 @@ static void fail_embedded(struct world *world, enum failure what)
 	(KIND_ENDS_LEASES | KIND_ONE_ROW | KIND_LISTS_IN_ORDER | KIND_BATCHES | KIND_TELLS_MEMORY | KIND_TWO_CLOCKS |  \
 	    KIND_IN_PROCESS | KIND_LIMITS | KIND_GROUPS)
 
-static const struct kind memory = {
-    .name = "memory", .promises = EMBEDDED, .make = make_memory, .open = open_embedded, .fail_writes = fail_embedded};
+static const struct kind memory = {.name = "memory",
+    .promises = EMBEDDED,
+    .make = make_memory,
+    .open = open_embedded,
+    .fail_writes = kinds_fail_embedded};
 static const struct kind disk = {.name = "disk",
     .promises = EMBEDDED | KIND_KEEPS,
     .make = make_disk,
     .end = end_disk,
     .open = open_embedded,
-    .fail_writes = fail_embedded};
+    .fail_writes = kinds_fail_embedded};
 
 const struct kind *const kinds[] = {[KIND_MEMORY] = &memory,
     [KIND_DISK] = &disk,
+#ifdef HAVE_POSTGRES
+    &kind_postgres,
+#endif
 #ifdef HAVE_REDIS
     &kind_redis,
     &kind_redis_shards,

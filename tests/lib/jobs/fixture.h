@@ -28,8 +28,12 @@
 
 /* Indices into the table. The embedded kinds come first. */
 enum { KIND_MEMORY, KIND_DISK, KINDS_EMBEDDED };
-/* The kinds in Redis follow if they are built. */
+/* The kinds in PostgreSQL and Redis follow if they are built. */
+#ifdef HAVE_POSTGRES
+enum { KIND_POSTGRES = KINDS_EMBEDDED, KIND_REDIS, KIND_REDIS_SHARDS };
+#else
 enum { KIND_REDIS = KINDS_EMBEDDED, KIND_REDIS_SHARDS };
+#endif
 
 /* What not every kind promises. */
 enum {
@@ -90,6 +94,9 @@ struct kind {
 	/* Let writes fail. With KIND_BATCHES. */
 	void (*fail_writes)(struct world *world, enum failure what);
 };
+
+/* Let writes fail of a store that the engine of the embedded kinds stands on. */
+void kinds_fail_embedded(struct world *world, enum failure what);
 
 extern const struct kind *const kinds[];
 const char *kinds_name(size_t i);

@@ -62,6 +62,7 @@ equal '--state d' "$(offered list --state d)" delayed
 equal '--missed' "$(offered put --missed '' | paste -sd' ')" 'once all skip'
 equal '--overlap' "$(offered schedule add --overlap '' | paste -sd' ')" 'allow skip wait'
 equal 'schedule' "$(offered schedule '' | paste -sd' ')" 'add list show pause resume run remove'
+equal 'postgres' "$(offered postgres '' | paste -sd' ')" 'setup check remove'
 equal 'schedule r' "$(offered schedule r | paste -sd' ')" 'resume run remove'
 offers crontab import cron
 offers CHANGELOG.md import crontab CHANGE

@@ -129,6 +129,8 @@ _weekwheel() {
 				words=$(_weekwheel_tubes "$program" "${COMP_WORDS[@]:2}")
 			elif [[ $command = schedule && $COMP_CWORD = 2 ]]; then
 				words='add list show pause resume run remove'
+			elif [[ $command = postgres && $COMP_CWORD = 2 ]]; then
+				words='setup check remove'
 			else
 				mapfile -t COMPREPLY < <(compgen -f -- "$current")
 				[[ $command = import && $COMP_CWORD = 2 && crontab == "$current"* ]] && COMPREPLY+=(crontab)

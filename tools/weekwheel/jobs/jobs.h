@@ -106,6 +106,8 @@ extern const struct jobs_command command_from;
 extern const struct jobs_command command_cron, command_crontab, command_schedule;
 /* This one speaks the protocol of Redis, and exists only if the library for jobs in Redis is built. */
 extern const struct jobs_command command_sessions;
+/* Only if the library for jobs in PostgreSQL is built. */
+extern const struct jobs_command command_postgres;
 /* These open stores themselves. They exist only if the library of jobs is built. */
 extern const struct jobs_command command_backup, command_export, command_fsck, command_import, command_recover,
     command_restore;

@@ -1,0 +1,411 @@
+-- The functions for SQL, which weekwheel-postgres(7) describes: made anew by each "weekwheel postgres setup".
+--
+-- put, put_many, cancel and move append a row to the inbox, as the owner of the schema. They take no lock that lasts longer
+-- than the transaction, and read nothing that another transaction could change under them, so that they work at each level of
+-- isolation and behind a pool. What they cost is what a put costs: the usual path has expressions and one INSERT.
+
+-- ---- Errors, as an exception with the field, its range and a hint
+
+CREATE OR REPLACE FUNCTION weekwheel.refuse(state text, message text, hint text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, HINT = hint;
+END $$;
+
+CREATE OR REPLACE FUNCTION weekwheel.check_tube(tube text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF tube IS NULL THEN
+		PERFORM weekwheel.refuse('22004', 'tube is null', 'Name the tube, such as ''mail''.');
+	END IF;
+	IF octet_length(tube) > 200 OR tube COLLATE "C" !~ '^[A-Za-z0-9+/;.$_()][-A-Za-z0-9+/;.$_()]*$' THEN
+		PERFORM weekwheel.refuse('22023',
+			format('tube is %L, and must be a name of 1 to 200 letters, digits and + / ; . $ _ ( ) -', left(tube, 210)),
+			'It does not begin with a dash. The first argument is the tube, the second the body.');
+	END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION weekwheel.check_body(body bytea) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF body IS NULL THEN
+		PERFORM weekwheel.refuse('22004', 'body is null', 'An empty body is ; coalesce(..., ) gives one.');
+	END IF;
+	IF octet_length(body) > 1073741824 THEN
+		PERFORM weekwheel.refuse('22023', format('body has %s bytes, and must have at most 1073741824', octet_length(body)),
+			'Keep it in a table, and put its key.');
+	END IF;
+END $$;
+
+-- A length of time in ns. It counts a month as 30 days, as intervals do in PostgreSQL. No time is beyond 2^62 ns.
+CREATE OR REPLACE FUNCTION weekwheel.span(field text, value interval, shortest interval) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	seconds numeric := extract(epoch FROM value);
+BEGIN
+	IF value < shortest OR seconds > 4611686018 THEN
+		PERFORM weekwheel.refuse('22003', format('%s is %s, and must be %s to 4611686018 seconds', field, value,
+			CASE extract(epoch FROM shortest) WHEN 0 THEN '0' WHEN 1 THEN '1 second' ELSE '1 millisecond' END),
+			format('Give an interval, such as %s => ''5 minutes''.', quote_ident(field)));
+	END IF;
+	RETURN seconds * 1000000000;
+END $$;
+
+CREATE OR REPLACE FUNCTION weekwheel.count(field text, value bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	IF value < 0 OR value > 4294967295 THEN
+		PERFORM weekwheel.refuse('22003', format('%s is %s, and must be 0 to 4294967295', field, value),
+			CASE field WHEN 'priority' THEN 'Lower is delivered first; the usual is 1024.' ELSE '0 is no limit.' END);
+	END IF;
+	RETURN value;
+END $$;
+
+-- The bytes of a key or a group, given as text or as bytes.
+CREATE OR REPLACE FUNCTION weekwheel.bytes(field text, value text, bytes bytea) RETURNS bytea LANGUAGE plpgsql AS $$
+DECLARE
+	result bytea := coalesce(bytes, convert_to(value, 'UTF8'));
+BEGIN
+	IF value IS NOT NULL AND bytes IS NOT NULL THEN
+		PERFORM weekwheel.refuse('22023', format('%s and %s_bytes exclude each other', field, field), 'Leave one out.');
+	END IF;
+	IF octet_length(result) NOT BETWEEN 1 AND 200 THEN
+		PERFORM weekwheel.refuse('22023', format('%s has %s bytes, and must have 1 to 200', field, octet_length(result)),
+			format('Leave it out, or null, for none. A hash of what is longer will do as a %s.', field));
+	END IF;
+	RETURN result;
+END $$;
+
+-- Unix time in ns.
+CREATE OR REPLACE FUNCTION weekwheel.unix(value timestamptz) RETURNS bigint LANGUAGE sql AS
+	'SELECT (extract(epoch FROM value) * 1000000)::bigint * 1000';
+
+-- When a job is due. clock_timestamp(), because now() is when the transaction began.
+CREATE OR REPLACE FUNCTION weekwheel.due(delay interval, at timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	IF delay IS NOT NULL AND at IS NOT NULL THEN
+		PERFORM weekwheel.refuse('22023', 'delay and at exclude each other', 'Leave one out.');
+	END IF;
+	IF at < '1970-01-01Z' OR at > '2116-02-20Z' THEN
+		PERFORM weekwheel.refuse('22008', format('at is %s, and must be 1970-01-01 to 2116-02-20', at),
+			'A time that has passed is now. To put no job yet, put it later.');
+	END IF;
+	IF at IS NOT NULL THEN
+		RETURN weekwheel.unix(at);
+	END IF;
+	IF delay > '4611686018 seconds'::interval - extract(epoch FROM clock_timestamp()) * '1 second'::interval THEN
+		PERFORM weekwheel.refuse('22008', format('delay is %s, and the job would be due after 2116-02-20', delay),
+			'Give an interval, such as delay => ''5 minutes''.');
+	END IF;
+	RETURN weekwheel.unix(clock_timestamp()) + coalesce(weekwheel.span('delay', delay, '0'), 0);
+END $$;
+
+-- ---- Rights
+
+-- The role that acts: that of SET ROLE, or who has logged in. Both are PostgreSQL's to check, and the caller cannot make them
+-- up. In a function of somebody's that is itself SECURITY DEFINER it is still the role of the session.
+--
+-- A right to all tubes is the privilege to call this function, which PostgreSQL finds sooner than a row of `rights`.
+CREATE OR REPLACE FUNCTION weekwheel.all_tubes() RETURNS void LANGUAGE sql AS '';
+
+-- Refuse it if it may not use the tube; tube NULL: each. Rights are inherited, as those that GRANT gives.
+CREATE OR REPLACE FUNCTION weekwheel.demand(wanted text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	who name := CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END;
+BEGIN
+	IF has_function_privilege(who, 'weekwheel.all_tubes()'::regprocedure, 'EXECUTE') THEN
+		RETURN;
+	END IF;
+	IF NOT EXISTS (SELECT FROM weekwheel.rights WHERE tube = wanted AND pg_has_role(who, role, 'USAGE')) THEN
+		PERFORM weekwheel.refuse('42501', format('role %I has no right to %s', who,
+			coalesce('the tube ' || quote_literal(wanted), 'all tubes')),
+			format('The owner of the schema grants it: SELECT weekwheel.allow(%L, %L)', who, coalesce(wanted, '*')) ||
+			CASE WHEN wanted IS NULL THEN '. A job by its id may be in any tube; name it by tube and key.' ELSE '' END);
+	END IF;
+END $$;
+
+-- ---- What a job is
+
+-- A job's row without ring, id and body, from what put was given beside tube and body.
+CREATE OR REPLACE FUNCTION weekwheel.spec(tube text, delay interval, at timestamptz, priority bigint, run interval,
+	every interval, missed text, skip interval, attempts bigint, backoff interval, backoff_max interval, key bytea, mode text,
+	debounce interval, is_unique interval, "group" bytea, keep interval) RETURNS weekwheel.inbox LANGUAGE plpgsql AS $$
+DECLARE
+	job weekwheel.inbox;
+BEGIN
+	job.xid := pg_current_xact_id()::text::bigint;
+	job.verb := 0;
+	job.tube := tube;
+	job.due := weekwheel.due(delay, at);
+	IF at IS NOT NULL THEN
+		job.wall := true;
+	END IF;
+	job.key := key;
+	job."group" := "group";
+	IF priority IS NOT NULL THEN
+		job.priority := weekwheel.count('priority', priority);
+	END IF;
+	IF attempts IS NOT NULL THEN
+		job.attempts := weekwheel.count('attempts', attempts);
+	END IF;
+	IF num_nonnulls(run, every, missed, skip, backoff, backoff_max, keep, mode, debounce, is_unique) = 0 THEN
+		RETURN job;
+	END IF;
+	job.run := weekwheel.span('run', run, '1 second');
+	IF every <> '0' THEN
+		job.period := weekwheel.span('every', every, '1 millisecond');
+	END IF;
+	job.missed := array_position('{once,all,skip}', missed) - 1;
+	IF job.missed IS NULL AND missed IS NOT NULL THEN
+		PERFORM weekwheel.refuse('22023', format('missed is %L, and must be ''once'', ''all'' or ''skip''', missed),
+			'It says what becomes of times that passed while no server worked.');
+	END IF;
+	job.skip := weekwheel.span('skip', skip, '0');
+	job.backoff := weekwheel.span('backoff', backoff, '0');
+	job.backoff_max := weekwheel.span('backoff_max', backoff_max, '0');
+	job.keep := weekwheel.span('keep', keep, '0');
+	job.key_mode := array_position('{replace,if-absent,keep-earlier,keep-later}', mode) - 1;
+	IF job.key_mode IS NULL AND mode IS NOT NULL THEN
+		PERFORM weekwheel.refuse('22023',
+			format('mode is %L, and must be ''replace'', ''if-absent'', ''keep-earlier'' or ''keep-later''', mode),
+			'It says what happens if the tube has a job of the same key.');
+	END IF;
+	IF num_nonnulls(mode, debounce, is_unique) > 1 THEN
+		PERFORM weekwheel.refuse('22023', 'mode, debounce and unique exclude each other',
+			'Each says what happens if the tube has a job of the same key.');
+	END IF;
+	IF debounce IS NOT NULL THEN
+		job.key_mode := 4;
+		job.key_span := weekwheel.span('debounce', debounce, '1 millisecond');
+	ELSIF is_unique IS NOT NULL THEN
+		job.key_mode := 5;
+		job.key_span := weekwheel.span('unique', is_unique, '1 millisecond');
+	END IF;
+	IF job.key_mode > 0 AND key IS NULL THEN
+		PERFORM weekwheel.refuse('22023', format('%s is given, and there is no key',
+			CASE job.key_mode WHEN 4 THEN 'debounce' WHEN 5 THEN 'unique' ELSE 'mode' END),
+			'Give a key, such as key => ''order-7''.');
+	END IF;
+	IF job.key_span IS NOT NULL AND job.period IS NOT NULL THEN
+		PERFORM weekwheel.refuse('22023', format('%s and every exclude each other',
+			CASE job.key_mode WHEN 4 THEN 'debounce' ELSE 'unique' END), 'Leave one out.');
+	END IF;
+	RETURN job;
+END $$;
+
+-- The owner sleeps as long as it holds this lock alone, and then has to be woken; otherwise it looks by itself. Who holds it
+-- shared keeps the owner from falling asleep until the row has been committed. A transaction that is to be PREPAREd may not notify:
+-- with SET weekwheel.wakes = off it does not, and the owner finds the row within a second.
+CREATE OR REPLACE FUNCTION weekwheel.wake() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF NOT pg_try_advisory_xact_lock_shared(1463900017, 2)
+		AND coalesce(current_setting('weekwheel.wakes', true), 'on') <> 'off' THEN
+		PERFORM pg_notify('weekwheel', '');
+	END IF;
+END $$;
+
+-- ---- put and put_many, for bodies of text, bytes and JSON
+
+DO $generate$
+DECLARE
+	kind record;
+	sql text;
+	-- To find the part of a partitioned table would take longer.
+	branches text := (SELECT string_agg(format($$%s part = %s THEN
+			INSERT INTO weekwheel.inbox_%s (ring, id, verb, tube, due, body) VALUES (%s, number, 0, tube,
+				(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000, @bytes@)$$,
+		CASE part WHEN 0 THEN 'IF' ELSE 'ELSIF' END, part, part, part), ';') || '; END IF;' FROM generate_series(0, 3) part);
+BEGIN
+	FOR kind IN SELECT * FROM (VALUES ('text', $$convert_to(body, 'UTF8')$$), ('bytea', 'body'),
+			('jsonb', $$convert_to(body::text, 'UTF8')$$)) AS kinds(type, bytes) LOOP
+		FOREACH sql IN ARRAY ARRAY[$sql$
+CREATE OR REPLACE FUNCTION weekwheel.put(tube text, body @type@, delay interval DEFAULT NULL, at timestamptz DEFAULT NULL,
+	priority bigint DEFAULT NULL, run interval DEFAULT NULL, every interval DEFAULT NULL, missed text DEFAULT NULL,
+	skip interval DEFAULT NULL, attempts bigint DEFAULT NULL, backoff interval DEFAULT NULL,
+	backoff_max interval DEFAULT NULL, key text DEFAULT NULL, key_bytes bytea DEFAULT NULL, mode text DEFAULT NULL,
+	debounce interval DEFAULT NULL, "unique" interval DEFAULT NULL, "group" text DEFAULT NULL,
+	group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL)
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $put$
+DECLARE
+	part int := coalesce(pg_sequence_last_value('weekwheel.current'), 0) % 4;
+	number bigint := 2 * nextval('weekwheel.ids') + 1;
+	job weekwheel.inbox;
+BEGIN
+	IF NOT has_function_privilege(CASE current_setting('role') WHEN 'none' THEN session_user
+			ELSE current_setting('role') END, 'weekwheel.all_tubes()'::regprocedure, 'EXECUTE') THEN
+		PERFORM weekwheel.demand(tube);
+	END IF;
+	-- Each expression costs something in each transaction: one has all that most puts need.
+	IF octet_length(@bytes@) <= 1073741824 AND octet_length(tube) <= 200 AND
+			tube COLLATE "C" ~ '^[A-Za-z0-9+/;.$_()][-A-Za-z0-9+/;.$_()]*$' AND
+			num_nonnulls(delay, at, priority, run, every, missed, skip, attempts, backoff, backoff_max, key, key_bytes, mode,
+				debounce, "unique", "group", group_bytes, keep) = 0 THEN
+		@insert@
+	ELSE
+		PERFORM weekwheel.check_tube(tube);
+		PERFORM weekwheel.check_body(@bytes@);
+		job := weekwheel.spec(tube, delay, at, priority, run, every, missed, skip, attempts, backoff, backoff_max,
+			weekwheel.bytes('key', key, key_bytes), mode, debounce, "unique",
+			weekwheel.bytes('group', "group", group_bytes), keep);
+		job.ring := part;
+		job.id := number;
+		job.body := @bytes@;
+		INSERT INTO weekwheel.inbox VALUES (job.*);
+	END IF;
+	IF NOT pg_try_advisory_xact_lock_shared(1463900017, 2)
+		AND coalesce(current_setting('weekwheel.wakes', true), 'on') <> 'off' THEN
+		PERFORM pg_notify('weekwheel', '');
+	END IF;
+	RETURN number;
+END $put$
+$sql$, $sql$
+CREATE OR REPLACE FUNCTION weekwheel.put_many(tube text, bodies @type@[], delay interval DEFAULT NULL,
+	at timestamptz DEFAULT NULL, priority bigint DEFAULT NULL, run interval DEFAULT NULL, every interval DEFAULT NULL,
+	missed text DEFAULT NULL, skip interval DEFAULT NULL, attempts bigint DEFAULT NULL, backoff interval DEFAULT NULL,
+	backoff_max interval DEFAULT NULL, keys text[] DEFAULT NULL, mode text DEFAULT NULL, debounce interval DEFAULT NULL,
+	"unique" interval DEFAULT NULL, "group" text DEFAULT NULL, group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL)
+RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $put$
+DECLARE
+	part int := coalesce(pg_sequence_last_value('weekwheel.current'), 0) % 4;
+	job weekwheel.inbox;
+BEGIN
+	PERFORM weekwheel.check_tube(tube);
+	PERFORM weekwheel.demand(tube);
+	IF array_position(bodies, NULL) > 0 OR bodies IS NULL THEN
+		PERFORM weekwheel.check_body(NULL);
+	END IF;
+	IF keys IS NOT NULL THEN
+		IF cardinality(keys) <> cardinality(bodies) THEN
+			PERFORM weekwheel.refuse('22023', format('keys has %s members, and bodies has %s', cardinality(keys),
+				cardinality(bodies)), 'Each job has a key in keys, or null.');
+		END IF;
+		PERFORM weekwheel.bytes('key', one, NULL) FROM unnest(keys) one WHERE one IS NOT NULL;
+	END IF;
+	job := weekwheel.spec(tube, delay, at, priority, run, every, missed, skip, attempts, backoff, backoff_max,
+		CASE WHEN array_position(keys, NULL) IS NULL AND keys IS NOT NULL THEN ''::bytea END, mode, debounce, "unique",
+		weekwheel.bytes('group', "group", group_bytes), keep);
+	RETURN QUERY INSERT INTO weekwheel.inbox (ring, id, xid, verb, tube, key, due, wall, priority, run, period, missed, skip,
+			backoff, backoff_max, attempts, key_mode, key_span, keep, "group", body)
+		SELECT part, 2 * nextval('weekwheel.ids') + 1, job.xid, 0, put_many.tube, @key@, job.due, job.wall, job.priority,
+			job.run, job.period, job.missed, job.skip, job.backoff, job.backoff_max, job.attempts, job.key_mode, job.key_span,
+			job.keep, job."group", @bytes@
+		FROM unnest(bodies) WITH ORDINALITY AS given (body, place) RETURNING id;
+	PERFORM weekwheel.wake();
+END $put$
+$sql$] LOOP
+			EXECUTE replace(replace(replace(replace(sql, '@insert@', branches), '@type@', kind.type), '@bytes@', kind.bytes),
+				'@key@', $$CASE WHEN keys IS NOT NULL THEN convert_to(keys[place], 'UTF8') END$$);
+		END LOOP;
+	END LOOP;
+END $generate$;
+
+-- ---- cancel and move: requests that the owner carries out after the commit. Whether there was such a job, and whether a
+-- worker has it, is not known in the transaction.
+
+CREATE OR REPLACE FUNCTION weekwheel.request(verb int, job bigint, tube text, key bytea, due bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+	IF job IS NULL THEN
+		PERFORM weekwheel.check_tube(tube);
+		IF key IS NULL THEN
+			PERFORM weekwheel.refuse('22004', 'key is null', 'Name a job by its id, or by its tube and key.');
+		END IF;
+	ELSIF job < 1 THEN
+		PERFORM weekwheel.refuse('22003', format('id is %s, and must be at least 1', job), 'put returns the id of a job.');
+	END IF;
+	PERFORM weekwheel.demand(tube);
+	INSERT INTO weekwheel.inbox (ring, id, verb, job, tube, key, due) VALUES (
+		coalesce(pg_sequence_last_value('weekwheel.current'), 0) % 4, 2 * nextval('weekwheel.ids') + 1, verb, job, tube, key, due);
+	PERFORM weekwheel.wake();
+END $$;
+
+CREATE OR REPLACE FUNCTION weekwheel.request_id(id bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	IF id IS NULL THEN
+		PERFORM weekwheel.refuse('22004', 'id is null', 'Name a job by its id, or by its tube and key.');
+	END IF;
+	RETURN id;
+END $$;
+
+CREATE OR REPLACE FUNCTION weekwheel.request_due(delay interval, at timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	IF num_nonnulls(delay, at) = 0 THEN
+		PERFORM weekwheel.refuse('22004', 'neither delay nor at is given', 'delay => ''0'' makes a job due now.');
+	END IF;
+	RETURN weekwheel.due(delay, at);
+END $$;
+
+CREATE OR REPLACE FUNCTION weekwheel.cancel(id bigint) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
+	'SELECT weekwheel.request(1, weekwheel.request_id(id), NULL, NULL, NULL)';
+
+CREATE OR REPLACE FUNCTION weekwheel.cancel(tube text, key text) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
+	'SELECT weekwheel.request(1, NULL, tube, weekwheel.bytes(''key'', key, NULL), NULL)';
+
+CREATE OR REPLACE FUNCTION weekwheel.cancel(tube text, key bytea) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
+	'SELECT weekwheel.request(1, NULL, tube, weekwheel.bytes(''key'', NULL, key), NULL)';
+
+-- `at` comes first here: PostgreSQL could not choose between two moves of three texts otherwise.
+CREATE OR REPLACE FUNCTION weekwheel.move(id bigint, at timestamptz DEFAULT NULL, delay interval DEFAULT NULL) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
+	'SELECT weekwheel.request(2, weekwheel.request_id(id), NULL, NULL, weekwheel.request_due(delay, at))';
+
+CREATE OR REPLACE FUNCTION weekwheel.move(tube text, key text, delay interval DEFAULT NULL, at timestamptz DEFAULT NULL)
+RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
+	'SELECT weekwheel.request(2, NULL, tube, weekwheel.bytes(''key'', key, NULL), weekwheel.request_due(delay, at))';
+
+CREATE OR REPLACE FUNCTION weekwheel.move(tube text, key bytea, delay interval DEFAULT NULL, at timestamptz DEFAULT NULL)
+RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
+	'SELECT weekwheel.request(2, NULL, tube, weekwheel.bytes(''key'', NULL, key), weekwheel.request_due(delay, at))';
+
+-- ---- Rights: only the owner of the schema, and who has been granted these two functions, may call them
+
+-- Give a role the privileges that its rows of `rights` call for, and take those that they do not.
+CREATE OR REPLACE FUNCTION weekwheel.grant_to(role regrole) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	tubes text[] := ARRAY(SELECT tube FROM weekwheel.rights WHERE rights.role = grant_to.role);
+	privilege text;
+	may boolean;
+BEGIN
+	FOR privilege, may IN
+		SELECT 'EXECUTE ON FUNCTION ' || oid::regprocedure, CASE proname WHEN 'all_tubes' THEN '*' = ANY (tubes) ELSE tubes <> '{}' END
+			FROM pg_proc WHERE pronamespace = 'weekwheel'::regnamespace
+			AND proname IN ('put', 'put_many', 'cancel', 'move', 'all_tubes')
+		UNION ALL SELECT 'USAGE ON SCHEMA weekwheel', tubes <> '{}' LOOP
+		EXECUTE CASE WHEN may THEN format('GRANT %s TO %s', privilege, role) ELSE format('REVOKE %s FROM %s', privilege, role) END;
+	END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION weekwheel.check_right(role name, tube text) RETURNS regrole LANGUAGE plpgsql AS $$
+DECLARE
+	oid oid := (SELECT pg_roles.oid FROM pg_roles WHERE rolname = role);
+BEGIN
+	IF oid IS NULL THEN
+		PERFORM weekwheel.refuse('42704', format('role is %L, and there is no such role', role), 'CREATE ROLE makes one.');
+	END IF;
+	IF tube IS DISTINCT FROM '*' THEN
+		PERFORM weekwheel.check_tube(tube);
+	END IF;
+	RETURN oid;
+END $$;
+
+CREATE OR REPLACE FUNCTION weekwheel.allow(role name, tube text DEFAULT '*') RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	INSERT INTO weekwheel.rights VALUES (weekwheel.check_right(role, tube), tube) ON CONFLICT DO NOTHING;
+	PERFORM weekwheel.grant_to(weekwheel.check_right(role, tube));
+END $$;
+
+CREATE OR REPLACE FUNCTION weekwheel.forbid(role name, tube text DEFAULT '*') RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	DELETE FROM weekwheel.rights WHERE rights.role = weekwheel.check_right(forbid.role, forbid.tube)
+		AND (forbid.tube = '*' OR rights.tube = forbid.tube);
+	PERFORM weekwheel.grant_to(weekwheel.check_right(forbid.role, forbid.tube));
+END $$;
+
+-- PostgreSQL lets everybody call a new function.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA weekwheel FROM PUBLIC;
+DO $$
+BEGIN
+	-- Functions that this version has and the one before had not.
+	PERFORM weekwheel.grant_to(role) FROM (SELECT DISTINCT role FROM weekwheel.rights) roles
+		WHERE role IN (SELECT oid FROM pg_roles);
+END $$;

@@ -1,0 +1,509 @@
+/* Reads the inbox of a store in PostgreSQL. */
+#include "lib/postgres/intake.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/time.h"
+#include "lib/postgres/postgres_internal.h"
+#include "lib/postgres/ring.h"
+#include "lib/postgres/state.h"
+
+/* Rows that are asked of the engine together. */
+enum { BATCH = 500 };
+/* Readings that found nothing, until the thread tries to sleep, and until it looks seldom. */
+enum { EMPTY_FEW = 3, EMPTY_MANY = 50 };
+
+enum column {
+	C_SNAPSHOT,
+	C_CLOCK,
+	C_RING,
+	C_ID,
+	C_VERB,
+	C_JOB,
+	C_TUBE,
+	C_KEY,
+	C_DUE,
+	C_WALL,
+	C_PRIORITY,
+	C_RUN,
+	C_PERIOD,
+	C_MISSED,
+	C_SKIP,
+	C_BACKOFF,
+	C_BACKOFF_MAX,
+	C_ATTEMPTS,
+	C_KEY_MODE,
+	C_KEY_SPAN,
+	C_KEEP,
+	C_GROUP,
+	C_BODY
+};
+
+static const char read_statement[] =
+    "SELECT s.snapshot, s.clock, i.ring, i.id, i.verb, i.job, i.tube, i.key, i.due, i.wall, i.priority, i.run, "
+    "i.period, i.missed, i.skip, i.backoff, i.backoff_max, i.attempts, i.key_mode, i.key_span, i.keep, i.\"group\", i.body "
+    "FROM (SELECT pg_current_snapshot()::text AS snapshot, "
+    "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock) AS s "
+    "LEFT JOIN weekwheel.inbox AS i ON i.xid >= $1 OR i.xid = ANY ($2) ORDER BY i.xid, i.id";
+
+enum verb { VERB_PUT, VERB_CANCEL, VERB_MOVE };
+
+/* A reading. */
+struct reading {
+	struct postgres *postgres;
+	PGresult *rows[BATCH];
+	size_t count;  /* of them */
+	size_t taken;  /* rows in all */
+	uint64_t xmax; /* of its snapshot */
+	struct ids open;
+	struct ids done; /* what it took */
+};
+
+/* ---- What is asked of the engine */
+
+/* How long until a moment by PostgreSQL's clock. */
+static uint64_t delay_until(const struct postgres *postgres, int64_t due)
+{
+	uint64_t now = postgres->ahead + time_now(CLOCK_BOOTTIME);
+
+	return due > 0 && (uint64_t)due > now ? (uint64_t)due - now : 0;
+}
+
+static uint64_t number_or(const PGresult *row, enum column column, uint64_t usual)
+{
+	return PQgetisnull(row, 0, (int)column) ? usual : (uint64_t)ww_postgres_link_number(row, 0, (int)column);
+}
+
+static const void *bytes_of(const PGresult *row, enum column column, size_t *size)
+{
+	return ww_postgres_link_bytes(row, 0, (int)column, size);
+}
+
+/* When it is due: a delay, or a time of the wall clock. */
+static uint64_t due_of(const struct postgres *postgres, const PGresult *row, uint32_t *flags)
+{
+	int64_t due = ww_postgres_link_number(row, 0, C_DUE);
+
+	*flags = ww_postgres_link_number(row, 0, C_WALL) ? WW_JOB_WALL | WW_JOB_AT : 0;
+	return *flags ? (uint64_t)due : delay_until(postgres, due);
+}
+
+static int put_row(struct postgres *postgres, const PGresult *row)
+{
+	struct ww_job_spec spec;
+
+	(void)ww_job_spec_default(&spec);
+	spec.tube = PQgetvalue(row, 0, C_TUBE);
+	spec.key = bytes_of(row, C_KEY, &spec.key_length);
+	spec.group = bytes_of(row, C_GROUP, &spec.group_length);
+	spec.body = bytes_of(row, C_BODY, &spec.body_length);
+	spec.due = due_of(postgres, row, &spec.flags);
+	spec.priority = (uint32_t)number_or(row, C_PRIORITY, spec.priority);
+	spec.run = number_or(row, C_RUN, spec.run);
+	spec.period = number_or(row, C_PERIOD, 0);
+	spec.missed = (enum ww_missed)number_or(row, C_MISSED, WW_MISSED_ONCE);
+	spec.skip = number_or(row, C_SKIP, 0);
+	spec.backoff = number_or(row, C_BACKOFF, 0);
+	spec.backoff_max = number_or(row, C_BACKOFF_MAX, spec.backoff_max);
+	spec.attempts = (uint32_t)number_or(row, C_ATTEMPTS, 0);
+	spec.key_mode = (enum ww_key_mode)number_or(row, C_KEY_MODE, WW_KEY_REPLACE);
+	spec.key_span = number_or(row, C_KEY_SPAN, 0);
+	spec.keep = number_or(row, C_KEEP, 0);
+	postgres->given = number_or(row, C_ID, 0);
+	int result = ww_jobs_put(postgres->jobs, &spec, NULL, NULL);
+	postgres->given = 0;
+	return result;
+}
+
+static int take_row(struct postgres *postgres, const PGresult *row)
+{
+	struct ww_job_ref ref = {.id = number_or(row, C_JOB, 0), .tube = PQgetvalue(row, 0, C_TUBE)};
+	uint32_t flags;
+	uint64_t due;
+	int result;
+
+	ref.key = bytes_of(row, C_KEY, &ref.key_length);
+	switch ((enum verb)ww_postgres_link_number(row, 0, C_VERB)) {
+	case VERB_PUT:
+		return put_row(postgres, row);
+	case VERB_CANCEL:
+		result = ww_jobs_cancel(postgres->jobs, &ref);
+		break;
+	case VERB_MOVE:
+		due = due_of(postgres, row, &flags);
+		result = ww_jobs_move(postgres->jobs, &ref, due, flags & WW_JOB_AT, NULL);
+		break;
+	default:
+		return WW_EVERSION;
+	}
+	/* Whoever asked could not know. */
+	return result == WW_ENOTFOUND || result == WW_EINUSE ? WW_OK : result;
+}
+
+/* Whether the row cannot be taken now, but later: there is no room, or no memory. */
+static int is_passing(int error)
+{
+	return error == WW_EFULL || error == WW_ENOMEM || error == WW_EIO;
+}
+
+/* A row that makes no sense is kept where a person finds it. */
+static int refuse_row(struct postgres *postgres, const PGresult *row, int result)
+{
+	const char *why = ww_strerror(result);
+	unsigned char id[8];
+	const struct link_argument arguments[2] = {{LINK_TEXT, why, strlen(why)}, {LINK_INT8, id, sizeof id}};
+
+	ww_postgres_report(postgres,
+	    "a row of the inbox, id %" PRId64 ", is refused, and kept in weekwheel.refused: %s",
+	    ww_postgres_link_number(row, 0, C_ID), why);
+	store_write64(id, number_or(row, C_ID, 0));
+	return ww_postgres_link_ask(&postgres->writer,
+	    "INSERT INTO weekwheel.refused SELECT $1, clock_timestamp(), * FROM weekwheel.inbox WHERE id = $2",
+	    arguments, 2, NULL);
+}
+
+/* Ask the engine for the rows that were gathered, as one batch. *asked is how many count; on error maybe not all. */
+static int ask_engine(struct reading *reading, size_t *asked)
+{
+	struct postgres *postgres = reading->postgres;
+	int error = ww_jobs_begin(postgres->jobs);
+	int ended;
+
+	*asked = 0;
+	if (error)
+		return error;
+	for (size_t i = 0; i < reading->count && !error; i++) {
+		const PGresult *row = reading->rows[i];
+		int result = take_row(postgres, row);
+		if (is_passing(result))
+			error = result;
+		else if (result < 0)
+			error = refuse_row(postgres, row, result);
+		if (!error)
+			error = ww_postgres_ids_add(&postgres->taken, postgres->allocator, number_or(row, C_ID, 0));
+		*asked += !error;
+	}
+	ended = ww_jobs_commit(postgres->jobs);
+	if (ended)
+		*asked = 0;
+	return ended ? ended : error;
+}
+
+/* ---- Reading */
+
+static int note_taken(struct reading *reading, const PGresult *row)
+{
+	struct postgres *postgres = reading->postgres;
+	uint64_t id = number_or(row, C_ID, 0);
+
+	struct taken_rows *rows = &postgres->taken_of[number_or(row, C_RING, 0) % RING_PARTS];
+
+	rows->count++;
+	rows->ids ^= id;
+	return ww_postgres_ids_add(&reading->done, postgres->allocator, id);
+}
+
+static int take_gathered(struct reading *reading)
+{
+	size_t asked = 0;
+	int error = reading->count ? ask_engine(reading, &asked) : WW_OK;
+	int bad = WW_OK;
+
+	for (size_t i = 0; i < reading->count; i++) {
+		if (i < asked && !bad)
+			bad = note_taken(reading, reading->rows[i]);
+		PQclear(reading->rows[i]);
+	}
+	reading->taken += asked;
+	reading->count = 0;
+	return error ? error : bad;
+}
+
+/* "xmin:xmax:xid,xid,..." */
+static int read_snapshot(struct reading *reading, const char *text)
+{
+	const char *at = strchr(text, ':');
+	char *end;
+	int error = WW_OK;
+
+	if (!at)
+		return WW_ECORRUPT;
+	reading->xmax = strtoull(at + 1, &end, 10);
+	for (at = end; *at == ':' || *at == ','; at = end) {
+		uint64_t xid = strtoull(at + 1, &end, 10);
+		if (end == at + 1)
+			break;
+		error = ww_postgres_ids_add(&reading->open, reading->postgres->allocator, xid);
+		if (error)
+			return error;
+	}
+	return error;
+}
+
+/* A row, which is the reading's or is cleared. */
+static int read_row(struct reading *reading, PGresult *row)
+{
+	struct postgres *postgres = reading->postgres;
+	int error = WW_OK;
+
+	if (!reading->xmax) {
+		ww_postgres_state_clock(postgres, ww_postgres_link_number(row, 0, C_CLOCK));
+		error = read_snapshot(reading, PQgetvalue(row, 0, C_SNAPSHOT));
+	}
+	if (error || PQgetisnull(row, 0, C_ID)) {
+		PQclear(row);
+		return error;
+	}
+	if (ww_postgres_ids_has(&postgres->known, number_or(row, C_ID, 0))) {
+		/* What a former opening took counts, too. */
+		if (postgres->is_first)
+			error = note_taken(reading, row);
+		PQclear(row);
+		return error;
+	}
+	reading->rows[reading->count++] = row;
+	return reading->count == BATCH ? take_gathered(reading) : WW_OK;
+}
+
+/* The reading is done: the next one begins where it ends. */
+static void settle(struct reading *reading)
+{
+	struct postgres *postgres = reading->postgres;
+	struct ids open = postgres->open;
+
+	postgres->xmax = reading->xmax;
+	postgres->open = reading->open;
+	reading->open = open;
+	ww_postgres_ids_clear(&postgres->known, postgres->allocator);
+	postgres->is_first = 0;
+}
+
+/* It failed: the next one reads the same again. */
+static int keep_known(struct reading *reading, int error)
+{
+	struct postgres *postgres = reading->postgres;
+
+	for (size_t i = 0; i < reading->done.count; i++)
+		if (ww_postgres_ids_set(&postgres->known, postgres->allocator, reading->done.all[i]))
+			return WW_ENOMEM;
+	return error;
+}
+
+static int begin_reading(struct postgres *postgres)
+{
+	unsigned char xmax[8];
+	struct array open = {.allocator = postgres->allocator, .element = LINK_INT8};
+	struct link_argument arguments[2] = {{LINK_INT8, xmax, sizeof xmax}};
+	int error = WW_OK;
+
+	store_write64(xmax, postgres->xmax);
+	for (size_t i = 0; i < postgres->open.count && !error; i++)
+		error = ww_postgres_array_number(&open, postgres->open.all[i]);
+	if (!error)
+		error = ww_postgres_array_argument(&open, &arguments[1]);
+	if (!error)
+		error = ww_postgres_link_stream(&postgres->reader, read_statement, arguments, 2);
+	ww_postgres_array_free(&open);
+	return error;
+}
+
+/* Read what is new in the inbox. *taken is the number of rows. */
+static int read_inbox(struct postgres *postgres, size_t *taken)
+{
+	struct reading reading = {.postgres = postgres};
+	PGresult *row;
+	int bad = WW_OK;
+	uint64_t began = time_now(CLOCK_BOOTTIME);
+	int error = begin_reading(postgres);
+
+	/* What a first reading that failed has counted is counted again. */
+	if (postgres->is_first)
+		memset(postgres->taken_of, 0, sizeof postgres->taken_of);
+
+	while (!error) {
+		error = ww_postgres_link_row(&postgres->reader, &row);
+		if (!error && !bad)
+			bad = read_row(&reading, row);
+		else
+			PQclear(row);
+	}
+	if (error == WW_ENOTFOUND) {
+		error = bad;
+		postgres->alive = began;
+	}
+	if (!error)
+		error = take_gathered(&reading);
+	for (size_t i = 0; i < reading.count; i++)
+		PQclear(reading.rows[i]);
+	if (error)
+		error = keep_known(&reading, error);
+	else
+		settle(&reading);
+	*taken = reading.taken;
+	ww_postgres_ids_free(&reading.open, postgres->allocator);
+	ww_postgres_ids_free(&reading.done, postgres->allocator);
+	return error;
+}
+
+/* ---- The thread */
+
+/* Returns whether there were any. */
+static int take_notifications(struct postgres *postgres)
+{
+	PGnotify *notify;
+	int any = 0;
+
+	while ((notify = PQnotifies(postgres->reader.connection)) != NULL) {
+		PQfreemem(notify);
+		any = 1;
+	}
+	return any;
+}
+
+/*
+ * Wait for a notification or the end, at most so many ms. Returns whether the thread is to end. The writer's socket speaks
+ * when its connection is ended; while somebody writes, it also does with each answer.
+ */
+static int wait_for(struct postgres *postgres, int ms)
+{
+	struct pollfd watched[3] = {{.fd = postgres->stop[0], .events = POLLIN},
+	    {.fd = PQsocket(postgres->reader.connection), .events = POLLIN},
+	    {.fd = PQsocket(postgres->writer.connection), .events = POLLIN}};
+
+	/* What came with an answer lies in libpq's memory, and its socket stays silent. */
+	if (!take_notifications(postgres)) {
+		(void)poll(watched, 3, ms);
+		(void)PQconsumeInput(postgres->reader.connection);
+		(void)take_notifications(postgres);
+	}
+	return watched[0].revents != 0;
+}
+
+static int may_sleep(struct postgres *postgres, int *may)
+{
+	PGresult *result;
+	int error =
+	    ww_postgres_link_ask(&postgres->reader, "SELECT pg_try_advisory_lock(1463900017, 2)", NULL, 0, &result);
+
+	*may = !error && ww_postgres_link_number(result, 0, 0);
+	PQclear(result);
+	return error;
+}
+
+/* Nothing came lately: sleep until something does, or for a second. *more: who slept looks at once what there is. */
+static int sleep_if_quiet(struct postgres *postgres, size_t *taken, int *more, int *is_over)
+{
+	int may;
+	int error = may_sleep(postgres, &may);
+
+	*taken = 0;
+	if (error || !may)
+		return error;
+	error = read_inbox(postgres, taken);
+	if (!error && !*taken) {
+		*is_over = wait_for(postgres, 1000);
+		*more = 1;
+	}
+	if (!error)
+		error = ww_postgres_link_tell(&postgres->reader, "SELECT pg_advisory_unlock(1463900017, 2)");
+	return error;
+}
+
+/*
+ * The ring turns also while nothing is written, and the writer's end is noticed. Returns whether there is more to do at
+ * once.
+ */
+static int tend(struct postgres *postgres)
+{
+	int more = 0;
+
+	if (ww_jobs_begin(postgres->jobs) != WW_OK)
+		return 0;
+	if (ww_postgres_link_has_ended(&postgres->writer))
+		ww_postgres_lose(postgres, postgres->writer.why);
+	else
+		more = ww_postgres_ring_tend(postgres);
+	(void)ww_jobs_commit(postgres->jobs);
+	return more;
+}
+
+static void fail(struct postgres *postgres, int error)
+{
+	if (!ww_postgres_link_is_lost(&postgres->reader)) {
+		ww_postgres_report(postgres, "the inbox cannot be read, and is tried again: %s",
+		    *postgres->reader.why ? postgres->reader.why : ww_strerror(error));
+		return;
+	}
+	ww_postgres_lose(postgres, postgres->reader.why);
+}
+
+static void *run(void *context)
+{
+	struct postgres *postgres = context;
+	unsigned empty = 0;
+	int is_over = 0;
+
+	while (!is_over && !postgres->is_ending && !postgres->lost) {
+		size_t taken = 0;
+		int error = read_inbox(postgres, &taken);
+		int more = !error && tend(postgres);
+		if (!error && !taken && !more && ++empty > EMPTY_FEW)
+			error = sleep_if_quiet(postgres, &taken, &more, &is_over);
+		if (error)
+			fail(postgres, error);
+		if (taken)
+			empty = 0;
+		if (!is_over && !taken && !more)
+			is_over = wait_for(postgres, error ? 100 : empty > EMPTY_MANY ? 10 : 1);
+	}
+	return NULL;
+}
+
+/* Those who wait for the store look at this connection: while it is in use, the owner does not hang. */
+static int tell_name(struct postgres *postgres)
+{
+	char statement[100];
+
+	(void)snprintf(statement, sizeof statement, "SET application_name = 'weekwheel reads for %d'; LISTEN weekwheel",
+	    PQbackendPID(postgres->writer.connection));
+	return ww_postgres_link_tell(&postgres->reader, statement);
+}
+
+int ww_postgres_intake_start(struct postgres *postgres)
+{
+	int error = ww_postgres_link_open(&postgres->reader, postgres->config.url, "on");
+
+	if (!error)
+		error = tell_name(postgres);
+	postgres->reader.patience = postgres->writer.patience;
+	if (error) {
+		ww_postgres_report(postgres, "%s", postgres->reader.why);
+		return error;
+	}
+	if (pipe(postgres->stop))
+		return WW_ESYSTEM;
+	if (pthread_create(&postgres->thread, NULL, run, postgres)) {
+		(void)close(postgres->stop[0]);
+		(void)close(postgres->stop[1]);
+		postgres->stop[0] = postgres->stop[1] = -1;
+		return WW_ESYSTEM;
+	}
+	return WW_OK;
+}
+
+void ww_postgres_intake_stop(struct postgres *postgres)
+{
+	if (postgres->stop[1] < 0)
+		return;
+	postgres->is_ending = 1;
+	(void)!write(postgres->stop[1], "", 1);
+	(void)pthread_join(postgres->thread, NULL);
+	(void)close(postgres->stop[0]);
+	(void)close(postgres->stop[1]);
+	postgres->stop[0] = postgres->stop[1] = -1;
+}

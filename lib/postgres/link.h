@@ -1,0 +1,68 @@
+#ifndef LIB_POSTGRES_LINK_H
+#define LIB_POSTGRES_LINK_H
+
+/*
+ * Connections to PostgreSQL: opened with the settings that the store needs, asked one statement at a time, with arguments
+ * and answers in binary form. What goes wrong is an error of error.h and a sentence. A server that is silent for long counts
+ * as lost: an owner that is cut off must not hang.
+ *
+ * Threads: a connection is used by one thread at a time.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <libpq-fe.h>
+
+#define LINK_WHY_MAX 500
+
+struct link {
+	PGconn *connection;
+	int patience;           /* ms to wait for an answer; -1: for ever */
+	char why[LINK_WHY_MAX]; /* the last error, in a sentence */
+};
+
+/* The type of an argument, as PostgreSQL numbers them. */
+enum link_type {
+	LINK_INT2 = 21,
+	LINK_INT8 = 20,
+	LINK_TEXT = 25,
+	LINK_BYTEA = 17,
+	LINK_INT2S = 1005,
+	LINK_INT8S = 1016,
+	LINK_BYTEAS = 1001
+};
+
+/* An argument. `bytes` stay the caller's. */
+struct link_argument {
+	enum link_type type;
+	const void *bytes;
+	size_t size;
+};
+
+/*
+ * Connect. `synchronous` is what synchronous_commit is set to. Errors: WW_EINVAL: the url is none. WW_EIO: no server
+ * answers. WW_EDENIED, WW_ENOTFOUND: there is no such database. WW_ENOMEM. `why` says more.
+ */
+int ww_postgres_link_open(struct link *link, const char *url, const char *synchronous);
+void ww_postgres_link_close(struct link *link);
+/* Execute one statement. *result, unless NULL, is for PQclear, also on error: NULL then. */
+int ww_postgres_link_ask(
+    struct link *link, const char *statement, const struct link_argument *arguments, size_t count, PGresult **result);
+/* The same without arguments and answer. */
+int ww_postgres_link_tell(struct link *link, const char *statement);
+/* Begin to execute one whose rows come one at a time. Then, until it answers WW_ENOTFOUND, after the last row: */
+int ww_postgres_link_stream(
+    struct link *link, const char *statement, const struct link_argument *arguments, size_t count);
+int ww_postgres_link_row(struct link *link, PGresult **row);
+/* Whether the connection is lost, as far as known. */
+int ww_postgres_link_is_lost(const struct link *link);
+/* The same, after reading what has arrived, and without waiting: a server that ends a connection says so. */
+int ww_postgres_link_has_ended(struct link *link);
+
+/* ---- Fields of an answer. NULL has size 0 and is 0. */
+
+int64_t ww_postgres_link_number(const PGresult *result, int row, int column);
+const void *ww_postgres_link_bytes(const PGresult *result, int row, int column, size_t *size);
+
+#endif

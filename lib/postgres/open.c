@@ -1,0 +1,234 @@
+/* Opens and closes a store in PostgreSQL. */
+#include "weekwheel/jobs_postgres.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/memory.h"
+#include "lib/base/time.h"
+#include "lib/jobs/backend.h"
+#include "lib/postgres/intake.h"
+#include "lib/postgres/load.h"
+#include "lib/postgres/postgres_internal.h"
+#include "lib/postgres/state.h"
+#include "lib/postgres/store.h"
+
+/* Of the tables that this version makes. */
+enum { VERSION = 1 };
+enum { TRIES_A_SECOND = 20 };
+/* How long a write may take: a standby that confirms it may be slow. */
+enum { PATIENCE_MS = 30000 };
+
+int ww_jobs_postgres_config_default(struct ww_jobs_postgres_config *config)
+{
+	if (!config)
+		return WW_EINVAL;
+	*config = (struct ww_jobs_postgres_config){.ring = 30 * WW_SECOND};
+	return ww_jobs_config_default(&config->jobs);
+}
+
+/* ---- Closing */
+
+/* The thread asks the engine, so it ends first. */
+static int close_jobs(struct ww_jobs *jobs)
+{
+	struct postgres *postgres = ww_jobs_port_store(jobs);
+
+	if (jobs->backend->begin(jobs) == WW_EBUSY)
+		return WW_EBUSY;
+	(void)jobs->backend->commit(jobs);
+	ww_postgres_intake_stop(postgres);
+	return postgres->close(jobs);
+}
+
+/* ---- Opening */
+
+/* Report why, unless there is nothing to say. */
+static int refuse(const struct postgres *postgres, int error, const char *sentence)
+{
+	if (*sentence)
+		ww_postgres_report(postgres, "%s", sentence);
+	return error;
+}
+
+/* The tables are there, and of this version. */
+static int check_tables(struct postgres *postgres)
+{
+	PGresult *result = NULL;
+	int error = ww_postgres_link_ask(&postgres->writer,
+	    "SELECT version, pg_is_in_recovery(), cluster = (SELECT system_identifier FROM pg_control_system()) "
+	    "FROM weekwheel.about",
+	    NULL, 0, &result);
+	int has_row = !error && PQntuples(result);
+	int64_t version = has_row ? ww_postgres_link_number(result, 0, 0) : 0;
+	int is_standby = has_row && ww_postgres_link_number(result, 0, 1);
+	int is_here = has_row && ww_postgres_link_number(result, 0, 2);
+
+	PQclear(result);
+	if (error == WW_ENOTFOUND)
+		return refuse(postgres, error,
+		    "the database has no tables of weekwheel: make them by \"weekwheel postgres setup\"");
+	if (error)
+		return refuse(postgres, error, postgres->writer.why);
+	if (is_standby)
+		return refuse(postgres, WW_EDENIED,
+		    "the server is a standby: name the primary, or all servers and target_session_attrs=read-write");
+	/* Numbers of its transactions mean nothing here. */
+	if (version == VERSION && !is_here)
+		return refuse(postgres, WW_EVERSION,
+		    "the tables come from another cluster, by a dump: \"weekwheel postgres setup\" takes them over");
+	return version == VERSION
+	           ? WW_OK
+	           : refuse(postgres, WW_EVERSION,
+	                 "another version of weekwheel made the tables: \"weekwheel postgres setup\" of the "
+	                 "later one brings them up to date");
+}
+
+/* One process at a time. */
+static int try_to_own(struct postgres *postgres)
+{
+	PGresult *result = NULL;
+	int error =
+	    ww_postgres_link_ask(&postgres->writer, "SELECT pg_try_advisory_lock(1463900017, 1)", NULL, 0, &result);
+
+	if (!error && !ww_postgres_link_number(result, 0, 0))
+		error = WW_EINUSE;
+	PQclear(result);
+	return error;
+}
+
+/*
+ * An owner that hangs has the lock and does nothing. It asks on one of its two connections at least every second. If both
+ * have waited for it for long, end them, which fences it. While PostgreSQL works for one of them, it does not hang.
+ */
+static void end_stuck_owner(struct postgres *postgres)
+{
+	PGresult *result = NULL;
+	int error = ww_postgres_link_ask(&postgres->writer,
+	    "SELECT pg_terminate_backend(w.pid), pg_terminate_backend(r.pid) FROM pg_locks AS l "
+	    "JOIN pg_stat_activity AS w ON w.pid = l.pid "
+	    "JOIN pg_stat_activity AS r ON r.application_name = 'weekwheel reads for ' || l.pid "
+	    "WHERE l.locktype = 'advisory' AND l.classid = 1463900017 AND l.objid = 1 AND l.granted "
+	    "AND w.datname = current_database() "
+	    "AND (w.state <> 'active' OR w.wait_event_type = 'Client') AND (r.state <> 'active' OR r.wait_event_type = 'Client') "
+	    "AND clock_timestamp() - greatest(w.state_change, r.state_change) > interval '3 seconds'",
+	    NULL, 0, &result);
+
+	if (!error && PQntuples(result))
+		ww_postgres_report(
+		    postgres, "the owner of the store has been silent for 3 s: its connection was ended");
+	PQclear(result);
+}
+
+static int own(struct postgres *postgres)
+{
+	const struct ww_jobs_postgres_config *config = &postgres->config;
+	int error = try_to_own(postgres);
+
+	for (unsigned i = 0; error == WW_EINUSE && config->waits; i++) {
+		if (i % TRIES_A_SECOND == 0) {
+			if (config->waits(config->jobs.context))
+				break;
+			end_stuck_owner(postgres);
+		}
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000000 / TRIES_A_SECOND}, NULL);
+		error = try_to_own(postgres);
+	}
+	return error;
+}
+
+/* PostgreSQL's clock, before the first reading of the inbox. */
+static int read_clock(struct postgres *postgres)
+{
+	PGresult *result = NULL;
+	int error = ww_postgres_link_ask(
+	    &postgres->writer, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", NULL, 0, &result);
+
+	if (!error)
+		ww_postgres_state_clock(postgres, ww_postgres_link_number(result, 0, 0));
+	PQclear(result);
+	return error;
+}
+
+static int read_store(struct postgres *postgres)
+{
+	const char *synchronous = postgres->config.jobs.sync == WW_SYNC_ALWAYS ? "on" : "off";
+	int error = ww_postgres_link_open(&postgres->writer, postgres->config.url, synchronous);
+
+	if (error)
+		return refuse(postgres, error, postgres->writer.why);
+	error = check_tables(postgres);
+	if (!error)
+		error = own(postgres);
+	if (error)
+		return error;
+	error = read_clock(postgres);
+	if (!error)
+		error = ww_jobs_port_memory(&postgres->memory, &postgres->config.jobs);
+	if (!error)
+		error = ww_postgres_load(postgres);
+	if (error)
+		(void)refuse(postgres, error, postgres->writer.why);
+	postgres->began = time_now(CLOCK_MONOTONIC);
+	postgres->alive = time_now(CLOCK_BOOTTIME);
+	postgres->writer.patience = PATIENCE_MS;
+	return error;
+}
+
+static int check(const struct ww_jobs_postgres_config *config)
+{
+	if (!config->url || !config->jobs.driver)
+		return WW_EINVAL;
+	return config->ring < WW_MILLISECOND || config->ring > 3600 * WW_SECOND ? WW_EINVAL : WW_OK;
+}
+
+static struct postgres *make(const struct ww_jobs_postgres_config *config)
+{
+	const struct ww_allocator *allocator = config->jobs.allocator ? config->jobs.allocator : ww_allocator_default();
+	struct postgres *postgres = memory_take_zeroed(allocator, sizeof *postgres);
+
+	if (!postgres)
+		return NULL;
+	postgres->allocator = allocator;
+	postgres->config = *config;
+	postgres->config.jobs.allocator = allocator;
+	/* SQL may put longer bodies than a server takes from its clients. */
+	postgres->config.jobs.body_max = WW_JOB_BODY_MAX;
+	postgres->stop[0] = postgres->stop[1] = -1;
+	postgres->is_first = 1;
+	postgres->needs_image = 1;
+	return postgres;
+}
+
+int ww_jobs_postgres_open(struct ww_jobs **jobs, const struct ww_jobs_postgres_config *config)
+{
+	struct postgres *postgres;
+	struct store store;
+	int error = jobs && config ? check(config) : WW_EINVAL;
+
+	if (error)
+		return error;
+	postgres = make(config);
+	if (!postgres)
+		return WW_ENOMEM;
+	error = read_store(postgres);
+	if (error) {
+		(void)ww_postgres_state_end(postgres);
+		return error;
+	}
+	store = (struct store){config->is_virtual ? &ww_postgres_store_ops_virtual : &ww_postgres_store_ops, postgres};
+	error = ww_jobs_port_open(&postgres->jobs, &postgres->config.jobs, &store);
+	if (error)
+		return error;
+	postgres->backend = *postgres->jobs->backend;
+	postgres->close = postgres->backend.close;
+	postgres->backend.close = close_jobs;
+	postgres->jobs->backend = &postgres->backend;
+	error = ww_postgres_intake_start(postgres);
+	if (error) {
+		(void)ww_jobs_close(postgres->jobs);
+		return error;
+	}
+	*jobs = postgres->jobs;
+	return WW_OK;
+}

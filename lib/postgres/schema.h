@@ -1,0 +1,16 @@
+#ifndef LIB_POSTGRES_SCHEMA_H
+#define LIB_POSTGRES_SCHEMA_H
+
+/* The files of SQL that setup runs, made into C by scripts/file-to-c. No NUL ends them. */
+
+#include <stddef.h>
+
+extern const char schema_sql[], functions_sql[];
+extern const size_t schema_sql_size, functions_sql_size;
+
+enum {
+	SCHEMA_VERSION = 1,   /* of the tables: weekwheel.about has it */
+	SCHEMA_FUNCTIONS = 14 /* those that others call */
+};
+
+#endif

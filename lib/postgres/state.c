@@ -1,0 +1,74 @@
+/* What every part of an open store in PostgreSQL needs: to report, to lose the connection, and to end. */
+#include "lib/postgres/state.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/memory.h"
+#include "lib/base/time.h"
+#include "lib/postgres/postgres_internal.h"
+
+void ww_postgres_report(const struct postgres *postgres, const char *format, ...)
+{
+	char text[2 * LINK_WHY_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (postgres->config.report)
+		postgres->config.report(text, postgres->config.jobs.context);
+}
+
+void ww_postgres_lose(struct postgres *postgres, const char *why)
+{
+	int expected = WW_OK;
+
+	if (!atomic_compare_exchange_strong(&postgres->lost, &expected, WW_EIO))
+		return;
+	(void)snprintf(postgres->why, sizeof postgres->why, "%.*s", (int)strcspn(why, "\n"), why);
+	ww_postgres_report(postgres,
+	    "the connection to PostgreSQL is lost (%s): nothing is written or delivered until the store is opened again",
+	    postgres->why);
+	if (postgres->config.lost)
+		postgres->config.lost(postgres->config.jobs.context);
+}
+
+void ww_postgres_state_clock(struct postgres *postgres, int64_t us)
+{
+	uint64_t now = time_now(CLOCK_BOOTTIME);
+	uint64_t ahead = (uint64_t)us * WW_MICROSECOND - now;
+	uint64_t drift = (now - postgres->ahead_since) / 2000;
+	int64_t worse = (int64_t)(postgres->ahead - drift - ahead);
+
+	/* Much worse: PostgreSQL's clock was set back. */
+	if (postgres->ahead_since && worse > 0 && worse < (int64_t)(100 * WW_MILLISECOND))
+		ahead = postgres->ahead - drift;
+	postgres->ahead = ahead;
+	postgres->ahead_since = now;
+}
+
+int ww_postgres_state_end(struct postgres *postgres)
+{
+	const struct ww_allocator *allocator = postgres->allocator;
+	int error = postgres->lost;
+
+	ww_postgres_link_close(&postgres->reader);
+	ww_postgres_link_close(&postgres->writer);
+	if (postgres->memory.ops)
+		(void)postgres->memory.ops->close(postgres->memory.self);
+	memory_give(allocator, postgres->round.bytes, postgres->round.room);
+	for (size_t i = 0; i < PARTS; i++)
+		ww_postgres_ids_free(&postgres->parts[i].ids, allocator);
+	for (size_t i = 0; i < RING_PARTS; i++)
+		memory_give(
+		    allocator, postgres->lefts[i].all, postgres->lefts[i].room * sizeof *postgres->lefts[i].all);
+	ww_postgres_ids_free(&postgres->moves, allocator);
+	ww_postgres_ids_free(&postgres->taken, allocator);
+	ww_postgres_ids_free(&postgres->open, allocator);
+	ww_postgres_ids_clear(&postgres->known, allocator);
+	memory_give(allocator, postgres, sizeof *postgres);
+	return error;
+}

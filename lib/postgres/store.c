@@ -1,0 +1,427 @@
+/* The pairs of a store in PostgreSQL: in memory, and each write as a row. */
+#include "lib/postgres/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/memory.h"
+#include "lib/base/time.h"
+#include "lib/postgres/postgres_internal.h"
+#include "lib/postgres/ring.h"
+#include "lib/postgres/state.h"
+
+/* The sequence of ids, from which SQL takes its numbers, follows in steps: ids grow with arrival, about. */
+enum { NUMBERS_AT_ONCE = 1000 };
+#define ALIVE_FOR (2 * WW_SECOND)
+
+int ww_postgres_store_failed(struct postgres *postgres, int error)
+{
+	if (ww_postgres_link_is_lost(&postgres->writer)) {
+		ww_postgres_lose(postgres, postgres->writer.why);
+		error = WW_EIO;
+	}
+	return error;
+}
+
+/* ---- Reading */
+
+/* Of a record, memory has its part before it. */
+static int shown(int error, enum store_table table, struct store_bytes *value)
+{
+	if (!error && is_of_job(table))
+		*value = (struct store_bytes){(const char *)value->data + 1, value->size - 1};
+	return error;
+}
+
+static int get(void *self, enum store_table table, struct store_bytes key, struct store_bytes *value)
+{
+	const struct store *memory = &((struct postgres *)self)->memory;
+
+	return shown(memory->ops->get(memory->self, table, key, value), table, value);
+}
+
+static int seek(
+    void *self, enum store_table table, struct store_bytes from, struct store_bytes *key, struct store_bytes *value)
+{
+	const struct store *memory = &((struct postgres *)self)->memory;
+
+	return shown(memory->ops->seek(memory->self, table, from, key, value), table, value);
+}
+
+static int before(
+    void *self, enum store_table table, struct store_bytes to, struct store_bytes *key, struct store_bytes *value)
+{
+	const struct store *memory = &((struct postgres *)self)->memory;
+
+	return shown(memory->ops->before(memory->self, table, to, key, value), table, value);
+}
+
+static int next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value)
+{
+	const struct store *memory = &((struct postgres *)self)->memory;
+
+	return shown(memory->ops->next(memory->self, table, key, value), table, value);
+}
+
+static void rest(void *self)
+{
+	(void)self;
+}
+
+/* ---- Parts */
+
+static int add_left(struct postgres *postgres, struct lefts *lefts, struct left left)
+{
+	if (lefts->count == lefts->room) {
+		size_t room = lefts->room ? 2 * lefts->room : 64;
+		struct left *more = memory_take(postgres->allocator, room * sizeof *more);
+		if (!more)
+			return WW_ENOMEM;
+		if (lefts->count)
+			memcpy(more, lefts->all, lefts->count * sizeof *more);
+		memory_give(postgres->allocator, lefts->all, lefts->room * sizeof *more);
+		lefts->all = more;
+		lefts->room = room;
+	}
+	lefts->all[lefts->count++] = left;
+	return WW_OK;
+}
+
+/* The part of the record under this key, or NO_PART. */
+static unsigned part_of(const struct postgres *postgres, enum store_table table, struct store_bytes key)
+{
+	const struct store *memory = &postgres->memory;
+	struct store_bytes value;
+
+	return memory->ops->get(memory->self, table, key, &value) == WW_OK ? *(const unsigned char *)value.data
+	                                                                   : NO_PART;
+}
+
+/* A record goes from one part to another. That counts when the write succeeds. */
+static int move(struct postgres *postgres, uint64_t id, unsigned from, unsigned to, unsigned noted_in)
+{
+	int error = WW_OK;
+
+	if (from != NO_PART && from >= RING_PARTS)
+		error = add_left(
+		    postgres, &postgres->lefts[noted_in], (struct left){id, postgres->turn + 1, from - RING_PARTS});
+	if (!error && to != NO_PART)
+		error = ww_postgres_ids_add(&postgres->parts[to].ids, postgres->allocator, id);
+	return error ? error : ww_postgres_ids_add(&postgres->moves, postgres->allocator, (uint64_t)from << 16 | to);
+}
+
+static void count_moves(struct postgres *postgres)
+{
+	for (size_t i = 0; i < postgres->moves.count; i++) {
+		unsigned from = (unsigned)(postgres->moves.all[i] >> 16);
+		unsigned to = (unsigned)(postgres->moves.all[i] & NO_PART);
+		if (from != NO_PART)
+			postgres->parts[from].living--;
+		if (to != NO_PART)
+			postgres->parts[to].living++;
+	}
+	postgres->moves.count = 0;
+}
+
+/* Put a record with its part before it, which for that moment stands where changes.h has a byte. */
+static int put_in_memory(const struct postgres *postgres, enum store_table table, struct store_bytes key,
+    struct store_bytes kept, unsigned part)
+{
+	const struct store *memory = &postgres->memory;
+	unsigned char *mark = (unsigned char *)(uintptr_t)kept.data;
+	unsigned char was = *mark;
+	int error;
+
+	*mark = (unsigned char)part;
+	error = memory->ops->put(memory->self, table, key, kept);
+	*mark = was;
+	return error;
+}
+
+int ww_postgres_store_place(struct postgres *postgres, enum store_table table, struct store_bytes key,
+    struct store_bytes kept, unsigned part, unsigned noted_in)
+{
+	int error = move(postgres, id_of_key(key), part_of(postgres, table, key), part, noted_in);
+
+	return error ? error : put_in_memory(postgres, table, key, kept, part);
+}
+
+int ww_postgres_store_remove(
+    struct postgres *postgres, enum store_table table, struct store_bytes key, unsigned noted_in)
+{
+	const struct store *memory = &postgres->memory;
+	unsigned part = part_of(postgres, table, key);
+	int error = WW_ENOTFOUND;
+
+	if (part != NO_PART)
+		error = move(postgres, id_of_key(key), part, NO_PART, noted_in);
+	return error ? error : memory->ops->remove(memory->self, table, key);
+}
+
+int ww_postgres_store_move(struct postgres *postgres, uint64_t id, unsigned from, unsigned to)
+{
+	return move(postgres, id, from, to, postgres->current);
+}
+
+void ww_postgres_store_settle(struct postgres *postgres)
+{
+	(void)postgres->memory.ops->commit(postgres->memory.self);
+	count_moves(postgres);
+}
+
+/* ---- Writing */
+
+static int begin(void *self)
+{
+	struct postgres *postgres = self;
+
+	if (postgres->lost)
+		return WW_EIO;
+	postgres->round.size = 0;
+	postgres->left_before = postgres->lefts[postgres->current].count;
+	postgres->taken_before = postgres->taken.count;
+	return postgres->memory.ops->begin(postgres->memory.self);
+}
+
+static int room(void *self, size_t size)
+{
+	(void)size;
+	return ((struct postgres *)self)->lost;
+}
+
+/* What leads to a job is not written: it follows from the record. */
+static int is_written(enum store_table table)
+{
+	return table != STORE_JOBS && table != STORE_KEYS;
+}
+
+static int add_change(struct postgres *postgres, enum store_table table, struct store_bytes key, int there,
+    struct store_bytes value, struct store_bytes *kept)
+{
+	return ww_jobs_port_change(&postgres->round, postgres->allocator, table, key, there, value, kept);
+}
+
+static int put(void *self, enum store_table table, struct store_bytes key, struct store_bytes value)
+{
+	struct postgres *postgres = self;
+	const struct store *memory = &postgres->memory;
+	struct store_bytes kept;
+	int error = is_written(table) ? add_change(postgres, table, key, CHANGES_THERE, value, &kept) : WW_OK;
+
+	if (error)
+		return error;
+	if (is_of_job(table))
+		return ww_postgres_store_place(postgres, table, key, kept, postgres->current, postgres->current);
+	return memory->ops->put(memory->self, table, key, value);
+}
+
+static int remove_pair(void *self, enum store_table table, struct store_bytes key)
+{
+	struct postgres *postgres = self;
+	const struct store *memory = &postgres->memory;
+	struct store_bytes kept;
+	int error = is_of_job(table) ? ww_postgres_store_remove(postgres, table, key, postgres->current)
+	                             : memory->ops->remove(memory->self, table, key);
+
+	if (error || !is_written(table))
+		return error;
+	return add_change(postgres, table, key, CHANGES_REMOVED, (struct store_bytes){"", 0}, &kept);
+}
+
+static void abort_write(void *self)
+{
+	struct postgres *postgres = self;
+
+	postgres->round.size = 0;
+	postgres->moves.count = 0;
+	postgres->taken.count = postgres->taken_before;
+	postgres->lefts[postgres->current].count = postgres->left_before;
+	postgres->memory.ops->abort(postgres->memory.self);
+}
+
+static int add_to_image(void *context, struct store_bytes key, struct store_bytes value, enum store_table table)
+{
+	struct store_bytes kept;
+
+	return add_change(context, table, key, CHANGES_THERE, value, &kept);
+}
+
+static int add_meta(void *context, struct store_bytes key, struct store_bytes value)
+{
+	return add_to_image(context, key, value, STORE_META);
+}
+
+static int add_tube(void *context, struct store_bytes key, struct store_bytes value)
+{
+	return add_to_image(context, key, value, STORE_TUBES);
+}
+
+static int add_count(void *context, struct store_bytes key, struct store_bytes value)
+{
+	return add_to_image(context, key, value, STORE_COUNTS);
+}
+
+int ww_postgres_store_add_image(struct postgres *postgres)
+{
+	int error = ww_jobs_port_each(&postgres->memory, STORE_META, add_meta, postgres);
+
+	if (!error)
+		error = ww_jobs_port_each(&postgres->memory, STORE_TUBES, add_tube, postgres);
+	return error ? error : ww_jobs_port_each(&postgres->memory, STORE_COUNTS, add_count, postgres);
+}
+
+/* Write the round, and what was taken from the inbox, as the row of a turn. */
+int ww_postgres_store_write(struct postgres *postgres, unsigned part)
+{
+	unsigned char ring[2], turn[8];
+	struct array taken = {.allocator = postgres->allocator, .element = LINK_INT8};
+	struct link_argument arguments[4] = {{LINK_INT2, ring, sizeof ring}, {LINK_INT8, turn, sizeof turn},
+	    {LINK_INT8S, NULL, 0}, {LINK_BYTEA, postgres->round.bytes, postgres->round.size}};
+	char statement[80];
+	int error = WW_OK;
+
+	for (size_t i = 0; i < postgres->taken.count && !error; i++)
+		error = ww_postgres_array_number(&taken, postgres->taken.all[i]);
+	if (!error)
+		error = ww_postgres_array_argument(&taken, &arguments[2]);
+	ring[0] = 0;
+	ring[1] = (unsigned char)part;
+	store_write64(turn, postgres->turn + 1);
+	(void)snprintf(statement, sizeof statement, "INSERT INTO weekwheel.turn_%u VALUES ($1, $2, $3, $4)", part);
+	if (!error)
+		error = ww_postgres_link_ask(&postgres->writer, statement, arguments, 4, NULL);
+	ww_postgres_array_free(&taken);
+	if (error)
+		return ww_postgres_store_failed(postgres, error);
+	postgres->turn++;
+	postgres->parts[part].has_rows = 1;
+	postgres->has_news = 1;
+	postgres->taken.count = 0;
+	postgres->round.size = 0;
+	return WW_OK;
+}
+
+/* What SQL puts next has a greater id than what has been put here, about. Without it nothing is lost. */
+static void move_numbers(struct postgres *postgres)
+{
+	unsigned char number[8];
+	const struct link_argument argument = {LINK_INT8, number, sizeof number};
+
+	if (postgres->even / 2 < postgres->numbered + NUMBERS_AT_ONCE)
+		return;
+	postgres->numbered = postgres->even / 2;
+	store_write64(number, postgres->numbered);
+	(void)ww_postgres_link_ask(&postgres->writer,
+	    "SELECT max(nextval('weekwheel.ids')) FROM generate_series(1, $1 - (SELECT last_value FROM weekwheel.ids))",
+	    &argument, 1, NULL);
+}
+
+static int commit(void *self)
+{
+	struct postgres *postgres = self;
+	int error = postgres->lost;
+
+	if (!error && postgres->needs_image)
+		error = ww_postgres_store_add_image(postgres);
+	if (!error && (postgres->round.size || postgres->taken.count))
+		error = ww_postgres_store_write(postgres, postgres->current);
+	if (error) {
+		abort_write(postgres);
+		return error;
+	}
+	postgres->needs_image = 0;
+	ww_postgres_store_settle(postgres);
+	move_numbers(postgres);
+	(void)ww_postgres_ring_tend(postgres);
+	return WW_OK;
+}
+
+/* A commit that waits for the disk makes all before it stable. */
+static int sync_now(void *self)
+{
+	struct postgres *postgres = self;
+	char statement[200];
+	int error;
+
+	if (postgres->config.jobs.sync == WW_SYNC_ALWAYS)
+		return postgres->lost;
+	(void)snprintf(statement, sizeof statement,
+	    "BEGIN; SET LOCAL synchronous_commit = on; INSERT INTO weekwheel.turn_%u VALUES (%u, %llu, NULL, ''); COMMIT",
+	    postgres->current, postgres->current, (unsigned long long)postgres->turn + 1);
+	error = postgres->lost ? WW_EIO : ww_postgres_link_tell(&postgres->writer, statement);
+	if (error)
+		return ww_postgres_store_failed(postgres, error);
+	postgres->turn++;
+	return WW_OK;
+}
+
+/* ---- The rest */
+
+static void tell_time(void *self, uint64_t elapsed, uint64_t wall_time)
+{
+	(void)wall_time;
+	((struct postgres *)self)->now = elapsed;
+}
+
+static uint64_t disk(void *self)
+{
+	(void)self;
+	return 0;
+}
+
+/*
+ * Others take the store over when its owner has been silent for 3 s. One that was stopped, or cut off, asks before it
+ * delivers what it has in memory.
+ */
+static void see_whether_alive(struct postgres *postgres)
+{
+	uint64_t now = time_now(CLOCK_BOOTTIME);
+	int error;
+
+	if (postgres->lost || now - postgres->looked < WW_MILLISECOND)
+		return;
+	postgres->looked = now;
+	if (!ww_postgres_link_has_ended(&postgres->writer) && now - postgres->alive < ALIVE_FOR)
+		return;
+	error = ww_postgres_link_tell(&postgres->writer, "SELECT 1");
+	if (error)
+		(void)ww_postgres_store_failed(postgres, error);
+	else
+		postgres->alive = now;
+}
+
+static int fault(void *self, char text[WW_FAULT_MAX])
+{
+	struct postgres *postgres = self;
+
+	see_whether_alive(postgres);
+	if (text)
+		(void)snprintf(text, WW_FAULT_MAX, "%.*s", WW_FAULT_MAX - 1, postgres->lost ? postgres->why : "");
+	return postgres->lost;
+}
+
+static int close_store(void *self)
+{
+	return ww_postgres_state_end(self);
+}
+
+/* SQL has the odd ids. */
+static uint64_t new_id(void *self, uint64_t next_id)
+{
+	struct postgres *postgres = self;
+
+	if (postgres->given)
+		return postgres->given;
+	postgres->even = (next_id + 1) & ~UINT64_C(1);
+	return postgres->even;
+}
+
+static uint64_t wall(void *self)
+{
+	return ((struct postgres *)self)->ahead + time_now(CLOCK_BOOTTIME);
+}
+
+const struct store_ops ww_postgres_store_ops = {begin, commit, abort_write, rest, get, room, put, remove_pair, seek,
+    before, next, sync_now, tell_time, disk, fault, close_store, new_id, wall};
+const struct store_ops ww_postgres_store_ops_virtual = {begin, commit, abort_write, rest, get, room, put, remove_pair,
+    seek, before, next, sync_now, tell_time, disk, fault, close_store, new_id, NULL};

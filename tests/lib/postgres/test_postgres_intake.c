@@ -1,0 +1,214 @@
+/* What SQL puts reaches the engine when it commits, once, whatever comes between. */
+/* tier: check */
+#include "lib/postgres/intake.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "lib/postgres/postgres_internal.h"
+#include "tests/support/postgres/kind.h"
+
+static struct world world;
+
+static struct postgres *store(void)
+{
+	return local_of(world.jobs)->store.self;
+}
+
+static PGconn *session(const char *sql)
+{
+	PGconn *connection = PQconnectdb(kind_postgres_server()->url);
+	PGresult *result = PQexec(connection, sql);
+
+	ck_assert_msg(PQresultStatus(result) == PGRES_COMMAND_OK || PQresultStatus(result) == PGRES_TUPLES_OK, "%s",
+	    PQerrorMessage(connection));
+	PQclear(result);
+	return connection;
+}
+
+static void end_session(PGconn *connection, const char *sql)
+{
+	PGresult *result = PQexec(connection, sql);
+
+	ck_assert_msg(PQresultStatus(result) == PGRES_COMMAND_OK, "%s", PQerrorMessage(connection));
+	PQclear(result);
+	PQfinish(connection);
+}
+
+/* The next job, which must come. */
+static struct ww_lease take(const char *body)
+{
+	const char *tube = WW_TUBE_DEFAULT;
+	struct ww_lease lease;
+
+	for (int i = 0; i < 6000; i++) {
+		int result = ww_jobs_reserve(world.jobs, &tube, 1, &lease);
+		ck_assert_int_ge(result, 0);
+		if (result) {
+			ck_assert_uint_eq(lease.body_length, strlen(body));
+			ck_assert_int_eq(memcmp(lease.body, body, strlen(body)), 0);
+			ww_jobs_free(world.jobs, lease.body);
+			return lease;
+		}
+		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+	ck_abort_msg("'%s' never came", body);
+	return lease;
+}
+
+static void take_and_finish(const char *body)
+{
+	struct ww_lease lease = take(body);
+
+	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+}
+
+/* All that has committed so far was taken. */
+static void await_taken(void)
+{
+	kind_postgres_await("SELECT count(*) FROM weekwheel.inbox AS i WHERE NOT EXISTS "
+	                    "(SELECT FROM weekwheel.turn AS t WHERE i.id = ANY (t.taken))",
+	    0);
+}
+
+START_TEST(a_row_counts_from_the_commit)
+{
+	PGconn *early, *late;
+
+	world_make(&world, KIND_POSTGRES);
+	/* The earlier id and transaction commits last. */
+	early = session("BEGIN; SELECT weekwheel.put('default', 'early')");
+	late = session("BEGIN; SELECT weekwheel.put('default', 'late')");
+	end_session(late, "COMMIT");
+	take_and_finish("late");
+	end_session(early, "COMMIT");
+	take_and_finish("early");
+	end_session(session("BEGIN; SELECT weekwheel.put('default', 'never')"), "ROLLBACK");
+	end_session(session("BEGIN; SELECT weekwheel.put('default', 'after')"), "COMMIT");
+	take_and_finish("after");
+	expect_none(&world);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_row_of_a_long_transaction_is_not_passed_by)
+{
+	PGconn *open;
+
+	world_make(&world, KIND_POSTGRES);
+	kind_postgres_config(&world)->ring = WW_MILLISECOND;
+	world_reopen(&world);
+	open = session("BEGIN; SELECT weekwheel.put('default', 'open long')");
+	for (int i = 0; i < 50; i++) {
+		end_session(session("BEGIN; SELECT weekwheel.put('default', 'others')"), "COMMIT");
+		take_and_finish("others");
+	}
+	/* The ring has not gone round over it. */
+	ck_assert_uint_le(store()->position, 4 + 1);
+	end_session(open, "COMMIT");
+	take_and_finish("open long");
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(what_was_taken_is_not_taken_again)
+{
+	struct ww_jobs_stats stats;
+
+	world_make(&world, KIND_POSTGRES);
+	end_session(
+	    session("BEGIN; SELECT weekwheel.put_many('default', array_fill('x'::text, ARRAY[1500]))"), "COMMIT");
+	await_taken();
+	for (int i = 0; i < 3; i++) {
+		world_reopen(&world);
+		end_session(session("BEGIN; SELECT weekwheel.put('default', 'one more')"), "COMMIT");
+		await_taken();
+		OK(ww_jobs_stats(world.jobs, &stats));
+		ck_assert_uint_eq(stats.all.ready, 1500 + (uint64_t)i + 1);
+	}
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_reading_that_fails_is_done_again_without_loss)
+{
+	struct ww_jobs_stats stats;
+
+	world_make(&world, KIND_POSTGRES);
+	world_fail(&world, FAIL_COMMIT);
+	end_session(
+	    session("BEGIN; SELECT weekwheel.put_many('default', array_fill('x'::text, ARRAY[1200]))"), "COMMIT");
+	(void)nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+	OK(ww_jobs_stats(world.jobs, &stats));
+	ck_assert_uint_eq(stats.all.ready, 0);
+	world_fail(&world, FAIL_NOTHING);
+	await_taken();
+	OK(ww_jobs_stats(world.jobs, &stats));
+	ck_assert_uint_eq(stats.all.ready, 1200);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(each_field_reaches_the_job)
+{
+	struct ww_job_info info;
+
+	world_make(&world, KIND_POSTGRES);
+	end_session(
+	    session("BEGIN; SELECT weekwheel.put('default', 'body', delay => '1 hour', priority => 7, key => 'k', "
+	            "run => '90 seconds', backoff => '2 seconds', attempts => 5)"),
+	    "COMMIT");
+	await_taken();
+	OK(ww_jobs_peek(world.jobs, &(struct ww_job_ref){.tube = "default", .key = "k", .key_length = 1}, &info, NULL));
+	ck_assert_uint_eq(info.id % 2, 1);
+	ck_assert_uint_eq(info.priority, 7);
+	ck_assert_uint_eq(info.run, 90 * WW_SECOND);
+	ck_assert_uint_eq(info.attempts, 5);
+	ck_assert_int_eq(info.state, WW_JOB_DELAYED);
+	end_session(session("BEGIN; SELECT weekwheel.move('default', 'k', delay => '3 hours')"), "COMMIT");
+	await_taken();
+	uint64_t due = info_of(&world, info.id).due;
+	ck_assert_uint_gt(due, world_now(&world) + 2 * 3600 * WW_SECOND);
+	end_session(session("BEGIN; SELECT weekwheel.cancel('default', 'k')"), "COMMIT");
+	await_taken();
+	ck_assert_int_eq(ww_jobs_peek(world.jobs, &(struct ww_job_ref){.id = info.id}, &info, NULL), WW_ENOTFOUND);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_row_that_makes_no_sense_is_kept)
+{
+	world_make(&world, KIND_POSTGRES);
+	kind_postgres_ask(
+	    "INSERT INTO weekwheel.inbox (ring, id, verb, tube, due, run, body) VALUES (0, 77, 0, 'default', 0, 5, 'x')");
+	kind_postgres_await("SELECT count(*) FROM weekwheel.refused WHERE id = 77", 1);
+	end_session(session("BEGIN; SELECT weekwheel.put('default', 'goes on')"), "COMMIT");
+	take_and_finish("goes on");
+	kind_postgres_ask("DELETE FROM weekwheel.refused");
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(an_owner_that_sleeps_is_woken)
+{
+	world_make(&world, KIND_POSTGRES);
+	for (int i = 0; i < 3; i++) {
+		kind_postgres_await(
+		    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 2 AND granted", 1);
+		end_session(session("BEGIN; SELECT weekwheel.put('default', 'wakes')"), "COMMIT");
+		take_and_finish("wakes");
+	}
+	world_end(&world);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {a_row_counts_from_the_commit, a_row_of_a_long_transaction_is_not_passed_by,
+	    what_was_taken_is_not_taken_again, a_reading_that_fails_is_done_again_without_loss,
+	    each_field_reaches_the_job, a_row_that_makes_no_sense_is_kept, an_owner_that_sleeps_is_woken};
+
+	if (!postgres_server_is_there())
+		return EXIT_SUCCESS;
+	return suite_run_with("postgres/intake", tests, sizeof tests / sizeof *tests, kind_postgres.begin);
+}

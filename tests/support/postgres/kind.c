@@ -1,0 +1,83 @@
+/* A store of jobs in a real PostgreSQL, for the tests that run with every kind of store. */
+#include "tests/support/postgres/kind.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static struct postgres_server server;
+
+static void begin(void)
+{
+	if (!server.pid)
+		postgres_server_start(&server);
+}
+
+const struct postgres_server *kind_postgres_server(void)
+{
+	return &server;
+}
+
+struct ww_jobs_postgres_config *kind_postgres_config(const struct world *world)
+{
+	return world->own;
+}
+
+long long kind_postgres_ask(const char *sql)
+{
+	return postgres_server_ask(&server, sql);
+}
+
+void kind_postgres_await(const char *sql, long long answer)
+{
+	long long is = 0;
+
+	for (int i = 0; i < 6000 && (is = kind_postgres_ask(sql)) != answer; i++)
+		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	ck_assert_msg(is == answer, "%s is %lld, not %lld", sql, is, answer);
+}
+
+static void say(const char *sentence, void *context)
+{
+	(void)context;
+	(void)fprintf(stderr, "%s\n", sentence);
+}
+
+static void make(struct world *world)
+{
+	struct ww_jobs_postgres_config *config = calloc(1, sizeof *config);
+
+	ck_assert_ptr_nonnull(config);
+	postgres_server_empty(&server);
+	OK(ww_jobs_postgres_config_default(config));
+	config->url = server.url;
+	config->ring = 50 * MS; /* of real time, so that much is written on */
+	config->is_virtual = 1;
+	config->report = say;
+	/* These tests do not ask what a power failure leaves. */
+	world->config.sync = WW_SYNC_SYSTEM;
+	world->own = config;
+}
+
+static int open_postgres(struct world *world)
+{
+	struct ww_jobs_postgres_config *config = world->own;
+
+	config->jobs = world->config;
+	return ww_jobs_postgres_open(&world->jobs, config);
+}
+
+static void end(struct world *world)
+{
+	free(world->own);
+}
+
+const struct kind kind_postgres = {.name = "postgres",
+    .promises = KIND_KEEPS | KIND_ENDS_LEASES | KIND_LISTS_IN_ORDER | KIND_BATCHES | KIND_TELLS_MEMORY |
+                KIND_TWO_CLOCKS | KIND_LIMITS | KIND_GROUPS,
+    .cost = 100,
+    .is_there = postgres_server_is_there,
+    .begin = begin,
+    .make = make,
+    .end = end,
+    .open = open_postgres,
+    .fail_writes = kinds_fail_embedded};

@@ -1,0 +1,21 @@
+#ifndef TESTS_SUPPORT_POSTGRES_KIND_H
+#define TESTS_SUPPORT_POSTGRES_KIND_H
+
+/* The kind of store in PostgreSQL, on the test's clock. All share the program's server, and begin empty. */
+
+#include "tests/lib/jobs/fixture.h"
+#include "tests/support/postgres/postgres_server.h"
+#include "weekwheel/jobs_postgres.h"
+
+extern const struct kind kind_postgres;
+
+/* The server, once a test has begun. */
+const struct postgres_server *kind_postgres_server(void);
+/* The configuration that the world's store is opened with. */
+struct ww_jobs_postgres_config *kind_postgres_config(const struct world *world);
+/* Execute SQL, and return the first number of the answer. */
+long long kind_postgres_ask(const char *sql);
+/* Wait until a question has this answer. */
+void kind_postgres_await(const char *sql, long long answer);
+
+#endif
