@@ -2,7 +2,7 @@
 weekwheeld_PROGRAM := weekwheeld
 weekwheeld_FOLDERS := tools/weekwheeld $(addprefix tools/weekwheeld/,protocol settings engine clients verbs v1 http)
 weekwheeld_USES := jobs service job common tls
-weekwheeld_MAY_USE := redis callback schedule
+weekwheeld_MAY_USE := redis postgres callback schedule
 weekwheeld_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
 weekwheeld_TESTS := tests/tools/weekwheeld $(addprefix tests/tools/weekwheeld/,protocol engine)
 weekwheeld_FUZZERS := protocol

@@ -5,8 +5,13 @@
 #include "tools/common/command.h"
 #include "tools/weekwheeld/run.h"
 
+#include "tools/service/state/notify.h"
+
 #ifdef HAVE_REDIS
 #include "weekwheel/jobs_redis.h"
+#endif
+#ifdef HAVE_POSTGRES
+#include "weekwheel/jobs_postgres.h"
 #endif
 
 /* What to do about an error of opening. */
@@ -63,6 +68,21 @@ static void warn_of_clock(struct server *server)
 		    (long long)stats.downtime / hour);
 }
 
+/* What the stores have in common that stand on the embedded engine. */
+static void configure(struct server *server, struct ww_jobs_config *config)
+{
+	const struct settings *settings = server->settings;
+
+	config->driver = server->elapsed;
+	config->wall = server->wall;
+	config->sync = (enum ww_jobs_sync)settings->sync;
+	config->body_max = (size_t)settings->max_job_size;
+	config->history_max = settings->max_history;
+	config->ready = ready_heard;
+	config->problem = tell_refusal;
+	config->context = server;
+}
+
 static int open_local(struct server *server)
 {
 	const struct settings *settings = server->settings;
@@ -70,20 +90,13 @@ static int open_local(struct server *server)
 	int error;
 
 	(void)ww_jobs_config_default(&config);
+	configure(server, &config);
 	config.path = settings->data;
-	config.driver = server->elapsed;
-	config.wall = server->wall;
-	config.sync = (enum ww_jobs_sync)settings->sync;
 	config.sync_ns = settings->sync_interval;
-	config.body_max = (size_t)settings->max_job_size;
 	config.max_disk = settings->max_disk;
-	config.history_max = settings->max_history;
 	/* Virtual time stands still while the server is down. */
 	config.downtime_max = settings->is_virtual ? 0 : settings->max_downtime;
 	config.flags = settings->is_memory ? WW_JOBS_MEMORY : 0;
-	config.ready = ready_heard;
-	config.problem = tell_refusal;
-	config.context = server;
 	error = ww_jobs_open(&server->jobs, &config);
 	if (error != WW_OK)
 		return say_not_opened(settings->data ? settings->data : "memory", local_cures, error);
@@ -91,13 +104,15 @@ static int open_local(struct server *server)
 	return WW_OK;
 }
 
-#ifdef HAVE_REDIS
+#if defined HAVE_REDIS || defined HAVE_POSTGRES
 static void store_reports(const char *sentence, void *context)
 {
 	(void)context;
 	message_error("%s", sentence);
 }
+#endif
 
+#ifdef HAVE_REDIS
 /* lib/redis has reported the error itself. */
 static const struct cure redis_cures[] = {
     {WW_EINVAL,
@@ -165,6 +180,71 @@ static int open_redis(struct server *server)
 }
 #endif
 
+#ifdef HAVE_POSTGRES
+/* lib/postgres has reported the error itself. */
+static const struct cure postgres_cures[] = {
+    {WW_EINVAL, "the URL of --store is none: give postgresql://HOST/DATABASE"},
+    {WW_ENOTFOUND, "it is not prepared: \"weekwheel postgres setup\" makes the tables"},
+    {WW_EDENIED,
+        "PostgreSQL refuses access: name the primary, and a role that owns the schema weekwheel; put its password "
+        "into the password file (~/.pgpass)"},
+    {WW_EFULL, "PostgreSQL has no connection or no room left: raise max_connections, or make room"},
+    {WW_EIO, "no answer: check that PostgreSQL runs, and that --store has its address"},
+    {0, NULL},
+};
+
+/* Another server has the store: this one takes over when that ends. */
+static int stand_by(void *context)
+{
+	struct server *server = context;
+
+	if (!server->is_standby)
+		message_info("another server owns the store: standing by, to take over when it ends");
+	server->is_standby = 1;
+	notify_waits("standing by: another server owns the store");
+	return 0;
+}
+
+static void connection_lost(void *context)
+{
+	ready_lost(context);
+}
+
+static int open_postgres(struct server *server)
+{
+	struct ww_jobs_postgres_config config;
+	int error;
+
+	(void)ww_jobs_postgres_config_default(&config);
+	configure(server, &config.jobs);
+	config.jobs.downtime_max = server->settings->max_downtime;
+	config.url = server->settings->postgres;
+	config.report = store_reports;
+	config.waits = stand_by;
+	config.lost = connection_lost;
+	error = ww_jobs_postgres_open(&server->jobs, &config);
+	if (error != WW_OK)
+		return say_not_opened("the store in PostgreSQL", postgres_cures, error);
+	if (server->is_standby)
+		message_info("this server owns the store now");
+	return WW_OK;
+}
+#else
+static int open_postgres(struct server *server)
+{
+	(void)server;
+	message_error("--store: this build has no PostgreSQL; install libpq-dev and configure again");
+	return WW_ESYSTEM;
+}
+#endif
+
+static int open_store(struct server *server)
+{
+	if (server->settings->postgres)
+		return open_postgres(server);
+	return server->is_shared ? open_redis(server) : open_local(server);
+}
+
 int store_start(struct server *server)
 {
 	int error;
@@ -173,9 +253,9 @@ int store_start(struct server *server)
 	server->is_shared = server->settings->redis.url != NULL;
 	if (ready_start(server) != 0)
 		return -1;
-	error = server->is_shared ? open_redis(server) : open_local(server);
+	error = open_store(server);
 	if (error != WW_OK)
-		return server->is_shared && error == WW_EINVAL ? STATUS_USAGE : -1;
+		return !server->settings->data && error == WW_EINVAL ? STATUS_USAGE : -1;
 	if (tasks_start(server) != 0)
 		return -1;
 	ready_again(server);

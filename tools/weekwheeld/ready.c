@@ -83,6 +83,12 @@ static void try_again(uv_timer_t *timer)
 	schedules_ready(server);
 }
 
+void ready_lost(struct server *server)
+{
+	server->is_lost = 1;
+	inbox_add(&server->run->inbox, "");
+}
+
 void ready_stop(struct server *server)
 {
 	pthread_mutex_lock(&server->run->inbox.lock);

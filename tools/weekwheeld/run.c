@@ -42,10 +42,14 @@ static void loop_end(struct server *server)
 	uv_walk(&server->loop, close_any, NULL);
 }
 
+static void loop_stop(struct server *server);
+
 static void loop_prepare(uv_prepare_t *prepare)
 {
 	struct server *server = prepare->data;
 
+	if (server->is_lost)
+		loop_stop(server);
 	clients_resume(server);
 	round_end(server);
 	tasks_prepare(server);
@@ -247,7 +251,9 @@ static int run(struct server *server)
 	schedules_stop(server);
 	error = store_stop(server);
 	events_free(server);
-	if (error != WW_OK)
+	if (server->is_lost)
+		message_error("the store is lost: this server ends, to begin anew when it is started again");
+	else if (error != WW_OK)
 		message_error("the last changes could not be written: %s", ww_strerror(error));
 	clock_stop(server);
 	(void)uv_loop_close(&server->loop);

@@ -73,6 +73,8 @@ void ready_heard(const char *tube, void *server);
 
 /* The store is open. If it is shared, look at it from time to time, in case a message was missed. */
 void ready_again(struct server *server);
+/* The connection to the store is gone, as any thread may notice: let the loop end. */
+void ready_lost(struct server *server);
 
 /* Wake the loop no more. */
 void ready_stop(struct server *server);

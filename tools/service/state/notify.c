@@ -3,6 +3,7 @@
  * (sd_notify(3)). That takes a few datagrams, for which the server needs no library.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -47,6 +48,14 @@ static uint64_t watchdog_ms(void)
 	if (!usec || (pid && strtol(pid, NULL, 10) != (long)getpid()))
 		return 0;
 	return strtoull(usec, NULL, 10) / 1000;
+}
+
+void notify_waits(const char *why)
+{
+	char text[200];
+
+	(void)snprintf(text, sizeof text, "EXTEND_TIMEOUT_USEC=30000000\nSTATUS=%s", why);
+	notify_send(text);
 }
 
 void notify_start(uv_loop_t *loop, uv_timer_t *watchdog)

@@ -44,6 +44,8 @@ struct server {
 
 	struct ww_jobs *jobs;
 	int is_shared;         /* other servers have the store, too */
+	int is_standby;        /* another server owned the store when this one came */
+	_Atomic int is_lost;   /* the connection to the store is gone: the server ends, and begins anew */
 	int said_fault;        /* why the store cannot write, which was reported, or WW_OK */
 	uint64_t store_errors; /* calls that the store did not answer */
 	uint64_t started;      /* in the store's elapsed time */

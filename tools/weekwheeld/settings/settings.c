@@ -26,16 +26,12 @@ _Static_assert((int)WW_SYNC_ALWAYS == SETTINGS_ALWAYS && (int)WW_SYNC_INTERVAL =
 	.needs = "data", .or_one = "memory",                                                                           \
 	.why =                                                                                                         \
 	    "is for --data and --memory: other servers put into Redis, too, and its own limit is maxmemory; leave it out"
-#define FOR_SYNC                                                                                                       \
-	.needs = "data",                                                                                               \
-	.why = "is for --data: Redis writes when its own configuration says (appendonly, appendfsync), and "           \
-	       "--memory writes nothing; leave it out"
 
 static const struct setting table[] = {
     {'d', "data", "DIR", "the folder in which jobs are kept; made if missing", NULL, SETTING_TEXT, AT(data)},
     {'m', "memory", NULL, "keep jobs only in memory, until the server ends", NULL, SETTING_FLAG, AT(is_memory)},
     {'s', "store", "URL",
-        "keep jobs in Redis, for several servers: redis://HOST:PORT/,\nredis://HOST:PORT,HOST:PORT for a cluster, or unix:///PATH",
+        "keep jobs in Redis, for several servers: redis://HOST:PORT/,\nredis://HOST:PORT,HOST:PORT for a cluster, or unix:///PATH;\nor in PostgreSQL: postgresql://HOST/DATABASE",
         .read = settings_store_url},
     {0, "store-file", "FILE", "read that URL from a file, to hide its password", .read = settings_store_file},
     {0, "max-downtime", "TIME", "how long the clock may say that the machine was off (%s)", "30d", SETTING_TIME,
@@ -106,14 +102,15 @@ static const struct setting table[] = {
 
 static const struct setting here[] = {
     {.name = "listen", .preset = "127.0.0.1:11300"},
-    {.name = "sync", .preset = "always", FOR_SYNC},
-    {.name = "sync-interval", .preset = "50ms", FOR_SYNC},
+    {.name = "sync", .preset = "always"},
+    {.name = "sync-interval", .preset = "50ms"},
     {.name = NULL},
 };
 
 static const struct settings_server server = {
     .usage = "Usage: weekwheeld --data DIR [OPTION]...\n"
              "       weekwheeld --store redis://HOST:PORT/ [OPTION]...\n"
+             "       weekwheeld --store postgresql://HOST/DATABASE [OPTION]...\n"
              "\n"
              "Keep jobs until they are due, in a second or in six months, and give them to workers, in the protocol\n"
              "of beanstalkd 1.12.\n",

@@ -1,4 +1,4 @@
-/* Reads the options that say where jobs are kept, in particular the URL of Redis, and checks that exactly one does. */
+/* Reads the options that say where jobs are kept, in particular the URL of a store, and checks that exactly one does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,14 +7,23 @@
 #include "tools/weekwheeld/settings/read.h"
 #include "weekwheel/jobs_redis.h"
 
-#define REDIS_URL "redis://HOST:PORT/ or unix:///PATH"
+#define STORE_URL "redis://HOST:PORT/, unix:///PATH or postgresql://HOST/DATABASE"
 
-/* Set the URL of Redis. Returns NULL, or why it is wrong, in a sentence that shows nothing of it. */
+/* libpq knows more forms; these two cannot be taken for Redis. */
+static int is_postgres(const char *url)
+{
+	return strncmp(url, "postgresql://", 13) == 0 || strncmp(url, "postgres://", 11) == 0;
+}
+
+/* Set the URL of the store. Returns NULL, or why it is wrong, in a sentence that shows nothing of it. */
 static const char *read_url(struct settings *settings, const char *url)
 {
 	const char *why = NULL;
 
-	settings->redis.url = url;
+	settings->postgres = is_postgres(url) ? url : NULL;
+	settings->redis.url = settings->postgres ? NULL : url;
+	if (settings->postgres)
+		return NULL;
 #ifdef HAVE_REDIS
 	(void)ww_jobs_redis_check_url(url, &why);
 #endif
@@ -31,11 +40,12 @@ int settings_store_url(void *settings, const struct given *given)
 	char expected[300];
 
 	if (why) {
-		snprintf(expected, sizeof expected, "%s: %s", REDIS_URL, why);
+		snprintf(expected, sizeof expected, "%s: %s", STORE_URL, why);
 		return settings_bad(&shown, expected);
 	}
 	host = strchr(url, '@');
-	if (host && host > url + 8 && memchr(url + 8, ':', (size_t)(host - url) - 8))
+	url = strstr(url, "://");
+	if (host && url && host > url + 3 && memchr(url + 3, ':', (size_t)(host - url) - 3))
 		message_warning("everybody on this machine can read the password in --store; use "
 		                "--store-file, or WEEKWHEELD_STORE");
 	return 0;
@@ -43,13 +53,13 @@ int settings_store_url(void *settings, const struct given *given)
 
 int settings_store_file(void *settings, const struct given *given)
 {
-	const char *url = settings_line(given, REDIS_URL);
+	const char *url = settings_line(given, STORE_URL);
 	/* The message does not show the line: it may be a password. */
 	const char *why = url ? read_url(settings, url) : NULL;
 
 	if (!url)
 		return -1;
-	return why ? settings_bad_file(given, REDIS_URL, why) : 0;
+	return why ? settings_bad_file(given, STORE_URL, why) : 0;
 }
 
 int settings_store_prefix(void *settings, const struct given *given)
@@ -75,7 +85,36 @@ static int check_environment(struct settings *settings)
 		    "Try 'weekwheeld --help'.");
 	settings_give(settings, "store");
 	why = read_url(settings, url);
-	return why ? message_error("WEEKWHEELD_STORE of the environment: expected " REDIS_URL ": %s", why) : 0;
+	return why ? message_error("WEEKWHEELD_STORE of the environment: expected " STORE_URL ": %s", why) : 0;
+}
+
+/* Options that are of one kind of --store. */
+static int check_postgres(struct settings *settings)
+{
+	static const char *const of_redis[] = {
+	    "redis-prefix", "redis-shards", "redis-replicas", "redis-lease", "redis-timeout"};
+
+	for (size_t i = 0; i < sizeof of_redis / sizeof *of_redis; i++)
+		if (settings_has(settings, of_redis[i]))
+			return settings_refuse(of_redis[i], "is for jobs in Redis; leave it out");
+	return settings->is_virtual
+	           ? settings_refuse("clock",
+	                 "virtual is for --data and --memory: with --store, time is that of PostgreSQL; "
+	                 "leave it out")
+	           : 0;
+}
+
+/* When to sync is for who writes to a disk himself, or asks PostgreSQL to. */
+static int check_sync(struct settings *settings)
+{
+	static const char *const all[] = {"sync", "sync-interval"};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (settings_has(settings, all[i]) && !settings_has(settings, "data") && !settings->postgres)
+			return settings_refuse(all[i],
+			    "is for --data and PostgreSQL: Redis writes when its own configuration says "
+			    "(appendonly, appendfsync), and --memory writes nothing; leave it out");
+	return 0;
 }
 
 int settings_store_check(void *of)
@@ -96,6 +135,10 @@ int settings_store_check(void *of)
 	}
 	if (!place && check_environment(settings) != 0)
 		return -1;
+	if (check_sync(settings) != 0)
+		return -1;
+	if (settings->postgres)
+		return check_postgres(settings);
 	return settings->redis.url && settings->is_virtual
 	           ? settings_refuse("clock",
 	                 "virtual is for --data and --memory: with --store, time is that of Redis; leave it out")

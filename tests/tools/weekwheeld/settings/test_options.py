@@ -61,7 +61,7 @@ class Options(Case):
             (("--memory", "--listen", "127.0.0.1:65536"), "127.0.0.1:65536", "0 to 65535"),
             (("--memory", "--http", ":80"), ":80", "HOST:PORT"),
             (("--data", ""), "", "DIR"), (("--memory", "--unix", ""), "", "PATH"),
-            (("--store", "127.0.0.1:6379"), "127.0.0.1:6379", "redis://HOST:PORT/ or unix:///PATH"),
+            (("--store", "127.0.0.1:6379"), "127.0.0.1:6379", "redis://HOST:PORT/, unix:///PATH or postgresql://HOST/DATABASE"),
             (("--store", "redis://127.0.0.1:99999/"), "redis://127.0.0.1:99999/", "not a number from 1 to 65535"),
             (("--store", "rediss://127.0.0.1/?to=x"), "rediss://127.0.0.1/?to=x", "ca=FILE, cert=FILE and key=FILE"),
             (("--store", "unix://here"), "unix://here", "unix:///PATH"),
@@ -132,6 +132,8 @@ class Options(Case):
                 (("--memory", "--push-deny", "192.0.2.0/24"), "--push-deny", "--push TUBE is missing")):
             said = refused(*arguments)
             assert "weekwheeld: %s " % option in said and remedy in said and "leave it out" in said, (arguments, said)
+        # PostgreSQL syncs as it is told, if it answers.
+        assert "--sync" not in refused("--store", "postgresql://127.0.0.1:1/", "--sync", "system", status=1)
 
     def test_a_line_of_a_file(self):
         path = "conf"
