@@ -14,7 +14,7 @@ FORCE:
 LISTS := $(wildcard lib/*/component.mk lib/*/*/component.mk tools/*/component.mk tools/*/*/component.mk tests/component.mk)
 # The goals that promise to work on a bare Debian, after the group of packages.txt that each needs.
 GOALS := ci:lint ci:run-fuzzers $(foreach goal,check check-quick check-long,$(if $(WRAP),ci,check):$(goal)) bench:bench bench:bench-jobs \
-	bench:bench-redis demo:demo-cluster demo:demo-sessions build:demo
+	bench:bench-postgres bench:bench-redis demo:demo-cluster demo:demo-sessions build:demo
 GROUP := $(firstword $(foreach group,ci check bench demo build,\
 	$(if $(filter $(addprefix $(group):,$(MAKECMDGOALS)),$(GOALS)),$(group))))
 
@@ -190,7 +190,7 @@ bench: all
 	[ $$status != 2 ] || exit 2; \
 	scripts/bench-plots --html '$(B)/bench.html' '$(B)/bench.json' && printf '\nThe plots: %s\n' '$(B)/bench.html' && exit $$status
 
-bench-expirer bench-instructions bench-jobs bench-limits bench-redis bench-schedules bench-sessions: all
+bench-expirer bench-instructions bench-jobs bench-limits bench-postgres bench-redis bench-schedules bench-sessions: all
 	@B='$(abspath $(B))' CC='$(CC)' JSON='$(JSON)' scripts/$(@:bench-instructions=count-instructions) $(JOBS)
 
 # ---- Tests ------------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all abi amalgamation bench bench-expirer bench-instructions bench-jobs bench-limits bench-redis bench-schedules bench-sessions check \
+.PHONY: all abi amalgamation bench bench-expirer bench-instructions bench-jobs bench-limits bench-postgres bench-redis bench-schedules bench-sessions check \
 	check-long check-quick clean configure crash-test deb demo demo-cluster demo-sessions deps dist distclean failovers \
 	flakes FORCE format fuzz help install install-python lint memcheck mutants need-check run-chosen run-fuzzers simulate \
 	site soak uninstall

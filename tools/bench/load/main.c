@@ -6,6 +6,7 @@
  *     bench-load ADDRESS life N SECONDS STEP                       put N jobs due in 0 to SECONDS, advance the server's
  *                                                                  virtual clock by steps, reserve and delete them
  *     bench-load ADDRESS cycle N CONNECTIONS                       put, reserve and delete N jobs
+ *     bench-load ADDRESS work N CONNECTIONS PIPELINE               reserve and delete N jobs, up to PIPELINE at a time
  *     bench-load ADDRESS first                                     reserve and delete one job
  *     bench-load ADDRESS put-due N SECONDS                         put N jobs that are all due in that many seconds
  *     bench-load ADDRESS due N CONNECTIONS                         reserve and delete those N jobs
@@ -216,6 +217,32 @@ static void due_answer(struct load_connection *connection, const char *line, con
 	connection->phase = !connection->phase;
 }
 
+/* ---- work */
+
+/* The first command waits for a job; the others take those that are there as well. */
+static void work_start(struct load_connection *connection)
+{
+	connection->phase = 0;
+	for (uint64_t i = 0; i < load.pipeline; i++)
+		connection_send(connection, "reserve-with-timeout %d\r\n", i == 0);
+}
+
+static void work_answer(struct load_connection *connection, const char *line, const char *body, uint64_t took)
+{
+	(void)body;
+	(void)took;
+	if (strcmp(line, "DELETED") == 0) {
+		load.done++;
+		return;
+	}
+	if (strcmp(line, "TIMED_OUT") != 0) {
+		expect(line, "RESERVED ");
+		delete_reserved(connection, line);
+	}
+	if ((uint64_t)++connection->phase == load.pipeline)
+		work_start(connection);
+}
+
 /* Put jobs that are due in the same second, each with its due time as its body. */
 static void put_due(uint64_t seconds)
 {
@@ -398,9 +425,9 @@ int main(int count, char **arguments)
 		void (*start)(struct load_connection *connection); /* NULL: no run of the loop */
 		connection_fn *answer;
 	} commands[] = {{"put", 5, put_start, put_answer}, {"put-keys", 5, put_start, put_answer},
-	    {"life", 3, NULL, NULL}, {"cycle", 2, put_start, cycle_answer}, {"first", 0, due_start, cycle_answer},
-	    {"due", 2, due_start, due_answer}, {"put-due", 2, NULL, NULL}, {"probe", 1, NULL, NULL},
-	    {"post", 3, post_one, post_answer}, {"view", 1, NULL, NULL}};
+	    {"life", 3, NULL, NULL}, {"cycle", 2, put_start, cycle_answer}, {"work", 3, work_start, work_answer},
+	    {"first", 0, due_start, cycle_answer}, {"due", 2, due_start, due_answer}, {"put-due", 2, NULL, NULL},
+	    {"probe", 1, NULL, NULL}, {"post", 3, post_one, post_answer}, {"view", 1, NULL, NULL}};
 	uint64_t numbers[5] = {1, 1};
 	const char *what = count > 2 ? arguments[2] : "";
 	size_t i = 0;
@@ -427,6 +454,8 @@ int main(int count, char **arguments)
 	}
 	if (strcmp(what, "post") == 0)
 		load.bytes = numbers[2];
+	if (strcmp(what, "work") == 0)
+		load.pipeline = numbers[2];
 	load.body = memory_zeroed(load.bytes + 1, 1);
 	memset(load.body, 'b', load.bytes);
 	if (strcmp(what, "post") == 0)
