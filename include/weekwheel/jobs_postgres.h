@@ -23,15 +23,15 @@
  *
  * What differs from a store on disk:
  * - Ids are even for jobs that were put by calls of jobs.h, and odd for those that were put by SQL.
- * - Time is PostgreSQL's. The process estimates it from below, so that no job is early by the clock of the database.
- *   A put that commits after its due time is delivered when it commits.
+ * - Delays are of PostgreSQL's clock. The process estimates it from below, so that no such job is early by the clock of
+ *   the database. Times of day (WW_JOB_WALL) are those of the owner's machine: keep both clocks in step. A put that commits after its due time is delivered when it commits.
  * - All jobs are also in memory, some 300 bytes and the body each.
- * - A body may have WW_JOB_BODY_MAX bytes, as SQL may put them.
- * - body_max, window, max_disk, path and WW_JOBS_MEMORY, WW_JOBS_READONLY of struct ww_jobs_config are not used. WW_SYNC_ALWAYS
+ * - A body may have 256 MiB, as SQL may put them.
+ * - body_max, max_disk, path and WW_JOBS_MEMORY, WW_JOBS_READONLY of struct ww_jobs_config are not used. WW_SYNC_ALWAYS
  *   asks for synchronous_commit=on, the others for off.
  *
- * Errors, of every call: WW_EIO: the connection was lost. The store answers only this from then on: what was asked last
- * may or may not have taken effect. Close it and open it again: another process may own it meanwhile. WW_EFULL: PostgreSQL
+ * Errors, of every call: WW_EIO: PostgreSQL refuses for a reason that has no code here, or the connection was lost. After
+ * that the store answers only this: what was asked last may or may not have taken effect. Close it and open it again: another process may own it meanwhile. WW_EFULL: PostgreSQL
  * has no room. WW_EDENIED: it takes no writes.
  *
  * Threads: any, as jobs.h says. Fork: in a child every call answers WW_ECLOSED.
@@ -51,7 +51,7 @@ struct ww_jobs_postgres_config {
 	 * "service=NAME". A password belongs into the password file or a service file.
 	 */
 	const char *url;
-	struct ww_jobs_config jobs; /* as for ww_jobs_open; `driver` is needed */
+	struct ww_jobs_config jobs; /* as for ww_jobs_open; `driver` and `wall` are needed */
 	uint64_t ring;  /* ns after which another part of the ring takes what is written; 1 ms to 1 h; 30 s */
 	int is_virtual; /* for tests: the drivers have the time, whatever PostgreSQL's clock says */
 	/*

@@ -28,8 +28,8 @@ BEGIN
 	IF body IS NULL THEN
 		PERFORM weekwheel.refuse('22004', 'body is null', 'An empty body is ; coalesce(..., ) gives one.');
 	END IF;
-	IF octet_length(body) > 1073741824 THEN
-		PERFORM weekwheel.refuse('22023', format('body has %s bytes, and must have at most 1073741824', octet_length(body)),
+	IF octet_length(body) > 268435456 THEN
+		PERFORM weekwheel.refuse('22023', format('body has %s bytes, and must have at most 268435456', octet_length(body)),
 			'Keep it in a table, and put its key.');
 	END IF;
 END $$;
@@ -231,7 +231,7 @@ BEGIN
 		PERFORM weekwheel.demand(tube);
 	END IF;
 	-- Each expression costs something in each transaction: one has all that most puts need.
-	IF octet_length(@bytes@) <= 1073741824 AND octet_length(tube) <= 200 AND
+	IF octet_length(@bytes@) <= 268435456 AND octet_length(tube) <= 200 AND
 			tube COLLATE "C" ~ '^[A-Za-z0-9+/;.$_()][-A-Za-z0-9+/;.$_()]*$' AND
 			num_nonnulls(delay, at, priority, run, every, missed, skip, attempts, backoff, backoff_max, key, key_bytes, mode,
 				debounce, "unique", "group", group_bytes, keep) = 0 THEN
@@ -284,12 +284,12 @@ BEGIN
 		SELECT part, 2 * nextval('weekwheel.ids') + 1, job.xid, 0, put_many.tube, @key@, job.due, job.wall, job.priority,
 			job.run, job.period, job.missed, job.skip, job.backoff, job.backoff_max, job.attempts, job.key_mode, job.key_span,
 			job.keep, job."group", @bytes@
-		FROM unnest(bodies) WITH ORDINALITY AS given (body, place) RETURNING id;
+		FROM unnest(bodies, keys) AS given (body, key) RETURNING id;
 	PERFORM weekwheel.wake();
 END $put$
 $sql$] LOOP
 			EXECUTE replace(replace(replace(replace(sql, '@insert@', branches), '@type@', kind.type), '@bytes@', kind.bytes),
-				'@key@', $$CASE WHEN keys IS NOT NULL THEN convert_to(keys[place], 'UTF8') END$$);
+				'@key@', $$convert_to(given.key, 'UTF8')$$);
 		END LOOP;
 	END LOOP;
 END $generate$;

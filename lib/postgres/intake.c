@@ -13,8 +13,8 @@
 #include "lib/postgres/ring.h"
 #include "lib/postgres/state.h"
 
-/* Rows that are asked of the engine together. */
-enum { BATCH = 500 };
+/* Rows that are asked of the engine together, and of how many bytes: all of them become one row. */
+enum { BATCH = 500, BATCH_BYTES = 16 << 20 };
 /* Readings that found nothing, until the thread tries to sleep, and until it looks seldom. */
 enum { EMPTY_FEW = 3, EMPTY_MANY = 50 };
 
@@ -49,7 +49,7 @@ static const char read_statement[] =
     "i.period, i.missed, i.skip, i.backoff, i.backoff_max, i.attempts, i.key_mode, i.key_span, i.keep, i.\"group\", i.body "
     "FROM (SELECT pg_current_snapshot()::text AS snapshot, "
     "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock) AS s "
-    "LEFT JOIN weekwheel.inbox AS i ON i.xid >= $1 OR i.xid = ANY ($2) ORDER BY i.xid, i.id";
+    "LEFT JOIN weekwheel.inbox AS i ON i.xid >= $1 OR i.xid = ANY ($2) ORDER BY i.id";
 
 enum verb { VERB_PUT, VERB_CANCEL, VERB_MOVE };
 
@@ -57,7 +57,8 @@ enum verb { VERB_PUT, VERB_CANCEL, VERB_MOVE };
 struct reading {
 	struct postgres *postgres;
 	PGresult *rows[BATCH];
-	size_t count;  /* of them */
+	size_t count; /* of them */
+	size_t bytes;
 	size_t taken;  /* rows in all */
 	uint64_t xmax; /* of its snapshot */
 	struct ids open;
@@ -82,6 +83,11 @@ static uint64_t number_or(const PGresult *row, enum column column, uint64_t usua
 static const void *bytes_of(const PGresult *row, enum column column, size_t *size)
 {
 	return ww_postgres_link_bytes(row, 0, (int)column, size);
+}
+
+static unsigned ring_of(const PGresult *row)
+{
+	return (unsigned)(number_or(row, C_RING, 0) % RING_PARTS);
 }
 
 /* When it is due: a delay, or a time of the wall clock. */
@@ -141,8 +147,8 @@ static int take_row(struct postgres *postgres, const PGresult *row)
 	default:
 		return WW_EVERSION;
 	}
-	/* Whoever asked could not know. */
-	return result == WW_ENOTFOUND || result == WW_EINUSE ? WW_OK : result;
+	/* Whoever asked could not know: it may have ended, be in a worker's hands, or be buried. */
+	return result == WW_ENOTFOUND || result == WW_EINUSE || result == WW_EINVAL ? WW_OK : result;
 }
 
 /* Whether the row cannot be taken now, but later: there is no room, or no memory. */
@@ -179,13 +185,17 @@ static int ask_engine(struct reading *reading, size_t *asked)
 		return error;
 	for (size_t i = 0; i < reading->count && !error; i++) {
 		const PGresult *row = reading->rows[i];
-		int result = take_row(postgres, row);
-		if (is_passing(result))
-			error = result;
-		else if (result < 0)
-			error = refuse_row(postgres, row, result);
-		if (!error)
-			error = ww_postgres_ids_add(&postgres->taken, postgres->allocator, number_or(row, C_ID, 0));
+		int result = ww_postgres_ids_add(&postgres->taken, postgres->allocator, number_or(row, C_ID, 0));
+		if (!result) {
+			result = take_row(postgres, row);
+			if (result < 0 && !is_passing(result))
+				result = refuse_row(postgres, row, result);
+			if (result < 0)
+				postgres->taken.count--;
+		}
+		/* The ring does not turn into this part before its rows are counted. */
+		postgres->parts[ring_of(row)].has_rows = 1;
+		error = result < 0 ? result : WW_OK;
 		*asked += !error;
 	}
 	ended = ww_jobs_commit(postgres->jobs);
@@ -201,7 +211,7 @@ static int note_taken(struct reading *reading, const PGresult *row)
 	struct postgres *postgres = reading->postgres;
 	uint64_t id = number_or(row, C_ID, 0);
 
-	struct taken_rows *rows = &postgres->taken_of[number_or(row, C_RING, 0) % RING_PARTS];
+	struct taken_rows *rows = &postgres->taken_of[ring_of(row)];
 
 	rows->count++;
 	rows->ids ^= id;
@@ -221,6 +231,7 @@ static int take_gathered(struct reading *reading)
 	}
 	reading->taken += asked;
 	reading->count = 0;
+	reading->bytes = 0;
 	return error ? error : bad;
 }
 
@@ -267,7 +278,8 @@ static int read_row(struct reading *reading, PGresult *row)
 		return error;
 	}
 	reading->rows[reading->count++] = row;
-	return reading->count == BATCH ? take_gathered(reading) : WW_OK;
+	reading->bytes += (size_t)PQgetlength(row, 0, C_BODY);
+	return reading->count == BATCH || reading->bytes >= BATCH_BYTES ? take_gathered(reading) : WW_OK;
 }
 
 /* The reading is done: the next one begins where it ends. */
@@ -332,8 +344,8 @@ static int read_inbox(struct postgres *postgres, size_t *taken)
 		else
 			PQclear(row);
 	}
-	if (error == WW_ENOTFOUND) {
-		error = bad;
+	if (error == LINK_END) {
+		error = bad ? bad : reading.xmax ? WW_OK : WW_ECORRUPT;
 		postgres->alive = began;
 	}
 	if (!error)
@@ -409,9 +421,9 @@ static int sleep_if_quiet(struct postgres *postgres, size_t *taken, int *more, i
 		*is_over = wait_for(postgres, 1000);
 		*more = 1;
 	}
-	if (!error)
-		error = ww_postgres_link_tell(&postgres->reader, "SELECT pg_advisory_unlock(1463900017, 2)");
-	return error;
+	/* The lock is of the session: it must not be kept, whatever came. */
+	may = ww_postgres_link_tell(&postgres->reader, "SELECT pg_advisory_unlock(1463900017, 2)");
+	return error ? error : may;
 }
 
 /*

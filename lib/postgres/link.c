@@ -60,13 +60,13 @@ static int failed(struct link *link, const PGresult *result)
 	(void)snprintf(text, sizeof text, "%s%s%s",
 	    state ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : PQerrorMessage(link->connection),
 	    hint ? "; " : "", hint ? hint : "");
-	note(link, text);
+	note(link, link->is_silent ? "PostgreSQL does not answer" : text);
 	return ww_postgres_link_is_lost(link) ? WW_EIO : error_of_state(state);
 }
 
 int ww_postgres_link_is_lost(const struct link *link)
 {
-	return !link->connection || PQstatus(link->connection) != CONNECTION_OK;
+	return !link->connection || link->is_silent || PQstatus(link->connection) != CONNECTION_OK;
 }
 
 int ww_postgres_link_has_ended(struct link *link)
@@ -115,6 +115,7 @@ int ww_postgres_link_open(struct link *link, const char *url, const char *synchr
 
 	link->connection = NULL;
 	link->patience = -1;
+	link->is_silent = 0;
 	note(link, wrong);
 	PQfreemem(wrong);
 	if (!options)
@@ -156,9 +157,9 @@ static int wait_for_answer(struct link *link)
 	while (PQisBusy(link->connection)) {
 		int ready = poll(&watched, 1, link->patience);
 		if (ready == 0) {
-			note(link, "PostgreSQL does not answer");
+			link->is_silent = 1;
 			(void)shutdown(watched.fd, SHUT_RDWR);
-			link->patience = 0;
+			(void)PQconsumeInput(link->connection);
 		}
 		if ((ready < 0 && errno != EINTR) || (ready > 0 && !PQconsumeInput(link->connection)) || ready == 0)
 			return WW_EIO;
@@ -186,7 +187,7 @@ static PGresult *last_answer(struct link *link)
 
 /* ---- Statements */
 
-enum { ARGUMENTS_MAX = 8 };
+enum { ARGUMENTS_MAX = 8, FIELD_MAX = 1000 << 20 };
 
 /* The arguments as libpq takes them. */
 struct arguments {
@@ -196,14 +197,18 @@ struct arguments {
 	int formats[ARGUMENTS_MAX];
 };
 
-static void pass(struct arguments *to, const struct link_argument *arguments, size_t count)
+/* WW_ETOOBIG: PostgreSQL takes no field of so many bytes. */
+static int pass(struct arguments *to, const struct link_argument *arguments, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
+		if (arguments[i].size > FIELD_MAX)
+			return WW_ETOOBIG;
 		to->types[i] = (Oid)arguments[i].type;
 		to->values[i] = arguments[i].bytes ? arguments[i].bytes : "";
 		to->lengths[i] = (int)arguments[i].size;
 		to->formats[i] = 1;
 	}
+	return WW_OK;
 }
 
 int ww_postgres_link_ask(
@@ -211,9 +216,12 @@ int ww_postgres_link_ask(
 {
 	struct arguments to;
 	PGresult *answer;
-	int error = WW_OK;
+	int error = pass(&to, arguments, count);
 
-	pass(&to, arguments, count);
+	if (result)
+		*result = NULL;
+	if (error)
+		return error;
 	answer =
 	    PQsendQueryParams(link->connection, statement, (int)count, to.types, to.values, to.lengths, to.formats, 1)
 	        ? last_answer(link)
@@ -241,8 +249,10 @@ int ww_postgres_link_stream(
     struct link *link, const char *statement, const struct link_argument *arguments, size_t count)
 {
 	struct arguments to;
+	int error = pass(&to, arguments, count);
 
-	pass(&to, arguments, count);
+	if (error)
+		return error;
 	if (!PQsendQueryParams(link->connection, statement, (int)count, to.types, to.values, to.lengths, to.formats, 1))
 		return failed(link, NULL);
 	(void)PQsetSingleRowMode(link->connection);
@@ -252,7 +262,7 @@ int ww_postgres_link_stream(
 int ww_postgres_link_row(struct link *link, PGresult **row)
 {
 	PGresult *answer = next_answer(link);
-	int error = WW_ENOTFOUND;
+	int error = LINK_END;
 
 	*row = NULL;
 	if (PQresultStatus(answer) == PGRES_SINGLE_TUPLE) {

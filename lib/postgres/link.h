@@ -15,9 +15,12 @@
 #include <libpq-fe.h>
 
 #define LINK_WHY_MAX 500
+/* Not an error: there are no more rows. */
+#define LINK_END 1
 
 struct link {
 	PGconn *connection;
+	int is_silent;          /* it did not answer for so long */
 	int patience;           /* ms to wait for an answer; -1: for ever */
 	char why[LINK_WHY_MAX]; /* the last error, in a sentence */
 };
@@ -51,7 +54,7 @@ int ww_postgres_link_ask(
     struct link *link, const char *statement, const struct link_argument *arguments, size_t count, PGresult **result);
 /* The same without arguments and answer. */
 int ww_postgres_link_tell(struct link *link, const char *statement);
-/* Begin to execute one whose rows come one at a time. Then, until it answers WW_ENOTFOUND, after the last row: */
+/* Begin to execute one whose rows come one at a time. Then, until it answers LINK_END, after the last row: */
 int ww_postgres_link_stream(
     struct link *link, const char *statement, const struct link_argument *arguments, size_t count);
 int ww_postgres_link_row(struct link *link, PGresult **row);

@@ -44,7 +44,7 @@ static int each_row(struct load *load, const char *statement, int (*fn)(struct l
 			ww_postgres_store_settle(load->postgres);
 	}
 	ww_postgres_store_settle(load->postgres);
-	return error == WW_ENOTFOUND ? bad : error;
+	return error == LINK_END ? bad : error;
 }
 
 /* ---- What is gone */

@@ -10,11 +10,11 @@
 #include "lib/postgres/intake.h"
 #include "lib/postgres/load.h"
 #include "lib/postgres/postgres_internal.h"
+#include "lib/postgres/schema.h"
 #include "lib/postgres/state.h"
 #include "lib/postgres/store.h"
 
-/* Of the tables that this version makes. */
-enum { VERSION = 1 };
+enum { BODY_MAX = 256 << 20 }; /* as functions.sql has it: a turn of several must fit into a row */
 enum { TRIES_A_SECOND = 20 };
 /* How long a write may take: a standby that confirms it may be slow. */
 enum { PATIENCE_MS = 30000 };
@@ -34,8 +34,11 @@ static int close_jobs(struct ww_jobs *jobs)
 {
 	struct postgres *postgres = ww_jobs_port_store(jobs);
 
-	if (jobs->backend->begin(jobs) == WW_EBUSY)
-		return WW_EBUSY;
+	int error = jobs->backend->begin(jobs);
+
+	/* The thread is not this process's, or waits for a batch of this thread. */
+	if (error)
+		return error;
 	(void)jobs->backend->commit(jobs);
 	ww_postgres_intake_stop(postgres);
 	return postgres->close(jobs);
@@ -74,14 +77,31 @@ static int check_tables(struct postgres *postgres)
 		return refuse(postgres, WW_EDENIED,
 		    "the server is a standby: name the primary, or all servers and target_session_attrs=read-write");
 	/* Numbers of its transactions mean nothing here. */
-	if (version == VERSION && !is_here)
+	if (version == SCHEMA_VERSION && !is_here)
 		return refuse(postgres, WW_EVERSION,
 		    "the tables come from another cluster, by a dump: \"weekwheel postgres setup\" takes them over");
-	return version == VERSION
+	return version == SCHEMA_VERSION
 	           ? WW_OK
 	           : refuse(postgres, WW_EVERSION,
 	                 "another version of weekwheel made the tables: \"weekwheel postgres setup\" of the "
 	                 "later one brings them up to date");
+}
+
+/* The lock is of a session, which a pool would hand to others. A pool tells another process than the server does. */
+static int check_connection(struct postgres *postgres)
+{
+	PGresult *result = NULL;
+	int error = ww_postgres_link_ask(&postgres->writer, "SELECT pg_backend_pid()", NULL, 0, &result);
+	int is_direct = !error && ww_postgres_link_number(result, 0, 0) == PQbackendPID(postgres->writer.connection);
+
+	PQclear(result);
+	if (error)
+		return refuse(postgres, error, postgres->writer.why);
+	return is_direct
+	           ? WW_OK
+	           : refuse(postgres, WW_EINVAL,
+	                 "the URL leads to a pool of connections: name PostgreSQL itself, as the store needs sessions "
+	                 "of its own");
 }
 
 /* One process at a time. */
@@ -157,9 +177,14 @@ static int read_store(struct postgres *postgres)
 
 	if (error)
 		return refuse(postgres, error, postgres->writer.why);
-	error = check_tables(postgres);
+	error = check_connection(postgres);
+	if (!error)
+		error = check_tables(postgres);
 	if (!error)
 		error = own(postgres);
+	/* Meanwhile they may have been made anew. */
+	if (!error)
+		error = check_tables(postgres);
 	if (error)
 		return error;
 	error = read_clock(postgres);
@@ -177,7 +202,7 @@ static int read_store(struct postgres *postgres)
 
 static int check(const struct ww_jobs_postgres_config *config)
 {
-	if (!config->url || !config->jobs.driver)
+	if (!config->url || !config->jobs.driver || !config->jobs.wall)
 		return WW_EINVAL;
 	return config->ring < WW_MILLISECOND || config->ring > 3600 * WW_SECOND ? WW_EINVAL : WW_OK;
 }
@@ -193,7 +218,7 @@ static struct postgres *make(const struct ww_jobs_postgres_config *config)
 	postgres->config = *config;
 	postgres->config.jobs.allocator = allocator;
 	/* SQL may put longer bodies than a server takes from its clients. */
-	postgres->config.jobs.body_max = WW_JOB_BODY_MAX;
+	postgres->config.jobs.body_max = BODY_MAX;
 	postgres->stop[0] = postgres->stop[1] = -1;
 	postgres->is_first = 1;
 	postgres->needs_image = 1;

@@ -41,10 +41,6 @@ enum {
 	PARTS = RING_PARTS + SLOTS
 };
 
-/* The advisory locks: of the owner, and of an owner that sleeps. */
-#define LOCK_CLASS 1463900017
-enum { LOCK_OWNER = 1, LOCK_ASLEEP = 2 };
-
 /* Which rows were taken: their number, and their ids together (xor). The thread of the inbox counts them. */
 struct taken_rows {
 	_Atomic uint64_t count;
@@ -80,6 +76,7 @@ struct postgres {
 	struct link writer;     /* holds the owner's lock; only whoever executes calls uses it */
 	_Atomic uint64_t alive; /* CLOCK_BOOTTIME when a statement was sent that has been answered */
 	uint64_t looked;        /* when it was last seen whether the writer's connection was ended */
+	_Atomic int is_losing;  /* somebody has noticed it: `why` is written */
 	_Atomic int lost;       /* WW_EIO: a connection is gone, and nothing is written any more */
 	char why[LINK_WHY_MAX];
 

@@ -9,11 +9,11 @@
 #include "lib/postgres/postgres_internal.h"
 #include "lib/postgres/store.h"
 
-/* Records that are written on at a time: others wait meanwhile. */
-enum { STEP = 256 };
+/* Records that are written on at a time, and of how many bytes: others wait meanwhile. */
+enum { STEP = 256, STEP_BYTES = 16 << 20 };
 /* What is due later than this goes to the rest: the same slot stands for a past hour. */
 enum { HOURS_AHEAD = 160 };
-/* A rest that has lost half of at least so many jobs is written anew. */
+/* A slot that has lost half of at least so many rows is written anew. */
 enum { SPARSE = 10000 };
 #define HOUR (3600 * WW_SECOND)
 
@@ -125,7 +125,7 @@ static int write_on(struct postgres *postgres)
 	size_t noted = postgres->lefts[postgres->current].count;
 	int error = WW_OK;
 
-	for (; at < ids->count && step.count < STEP && !error; at++)
+	for (; at < ids->count && step.count < STEP && step.pairs.size + step.pair.size < STEP_BYTES && !error; at++)
 		error = add_record(&step, ids->all[at]);
 	if (!error && step.count && postgres->emptying < RING_PARTS)
 		error = insert(&step);
@@ -294,7 +294,7 @@ static void turn_ring(struct postgres *postgres, unsigned next)
 	postgres->began = time_now(CLOCK_MONOTONIC);
 }
 
-/* Whether there is nothing left in a slot, or little: its hour is over, or most of the rest has ended. */
+/* Whether there is nothing left in a slot, or little: its hour is over, or most of its rows are gone. */
 static int is_done(const struct postgres *postgres, unsigned slot)
 {
 	const struct part *part = &postgres->parts[RING_PARTS + slot];
@@ -302,9 +302,9 @@ static int is_done(const struct postgres *postgres, unsigned slot)
 
 	if (!part->has_rows || part->living == 0)
 		return part->has_rows;
-	if (slot == SLOT_REST)
-		return part->ids.count > SPARSE && part->living < part->ids.count / 2;
-	return (slot + SLOT_REST - hour) % SLOT_REST > HOURS_AHEAD;
+	if (part->ids.count > SPARSE && part->living < part->ids.count / 2)
+		return 1;
+	return slot != SLOT_REST && (slot + SLOT_REST - hour) % SLOT_REST > HOURS_AHEAD;
 }
 
 static void look_at_slots(struct postgres *postgres)

@@ -336,6 +336,17 @@ static void check_writers(struct session *session, struct ww_jobs_postgres_facts
 	PQclear(rows);
 }
 
+static void check_refused(struct session *session)
+{
+	long long refused = number(session, "SELECT count(*) FROM weekwheel.refused");
+
+	if (!session->error && refused)
+		say(session,
+		    "%lld rows of the inbox made no sense to the server: weekwheel.refused has them, and why; put them anew, "
+		    "then delete them there",
+		    refused);
+}
+
 static void fail_not_found(struct session *session)
 {
 	if (session->error)
@@ -357,6 +368,7 @@ int ww_jobs_postgres_check(
 	check_tables(&session);
 	check_parts(&session, &found);
 	check_writers(&session, &found);
+	check_refused(&session);
 	found.is_owned =
 	    (int)number(&session, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = "
 	                          "1463900017 AND objid = 1 AND objsubid = 2 AND mode = 'ExclusiveLock' AND "

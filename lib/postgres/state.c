@@ -24,11 +24,10 @@ void ww_postgres_report(const struct postgres *postgres, const char *format, ...
 
 void ww_postgres_lose(struct postgres *postgres, const char *why)
 {
-	int expected = WW_OK;
-
-	if (!atomic_compare_exchange_strong(&postgres->lost, &expected, WW_EIO))
+	if (atomic_exchange(&postgres->is_losing, 1))
 		return;
 	(void)snprintf(postgres->why, sizeof postgres->why, "%.*s", (int)strcspn(why, "\n"), why);
+	postgres->lost = WW_EIO;
 	ww_postgres_report(postgres,
 	    "the connection to PostgreSQL is lost (%s): nothing is written or delivered until the store is opened again",
 	    postgres->why);

@@ -13,6 +13,7 @@
 /* The sequence of ids, from which SQL takes its numbers, follows in steps: ids grow with arrival, about. */
 enum { NUMBERS_AT_ONCE = 1000 };
 #define ALIVE_FOR (2 * WW_SECOND)
+#define ROUND_MAX ((size_t)768 << 20)
 
 int ww_postgres_store_failed(struct postgres *postgres, int error)
 {
@@ -183,10 +184,12 @@ static int begin(void *self)
 	return postgres->memory.ops->begin(postgres->memory.self);
 }
 
+/* A row has less than a gigabyte. What does not fit into this turn's fits into the next one. */
 static int room(void *self, size_t size)
 {
-	(void)size;
-	return ((struct postgres *)self)->lost;
+	const struct postgres *postgres = self;
+
+	return postgres->lost ? postgres->lost : postgres->round.size + size > ROUND_MAX ? WW_EFULL : WW_OK;
 }
 
 /* What leads to a job is not written: it follows from the record. */
@@ -349,8 +352,11 @@ static int sync_now(void *self)
 	    "BEGIN; SET LOCAL synchronous_commit = on; INSERT INTO weekwheel.turn_%u VALUES (%u, %llu, NULL, ''); COMMIT",
 	    postgres->current, postgres->current, (unsigned long long)postgres->turn + 1);
 	error = postgres->lost ? WW_EIO : ww_postgres_link_tell(&postgres->writer, statement);
-	if (error)
-		return ww_postgres_store_failed(postgres, error);
+	/* The batch is written, and may not be stable: as with a disk, there is no second try. */
+	if (error) {
+		ww_postgres_lose(postgres, postgres->writer.why);
+		return WW_EIO;
+	}
 	postgres->turn++;
 	return WW_OK;
 }

@@ -406,11 +406,6 @@ int ww_jobs_port_each(const struct store *memory, enum store_table table, store_
 	return ww_store_memory_each(memory, table, pair, context);
 }
 
-size_t ww_jobs_port_bytes(const struct store *memory)
-{
-	return ww_store_memory_bytes(memory);
-}
-
 int ww_jobs_port_secret(const struct store *store, uint64_t *secret)
 {
 	struct meta meta = {0};

@@ -29,8 +29,6 @@ WW_API void *ww_jobs_port_store(struct ww_jobs *jobs);
 WW_API int ww_jobs_port_memory(struct store *store, const struct ww_jobs_config *config);
 /* Call pair for each pair of a table of a store in memory, in order, until it returns an error, which is the answer. */
 WW_API int ww_jobs_port_each(const struct store *memory, enum store_table table, store_pair_fn *pair, void *context);
-/* The memory that a store in memory takes. */
-WW_API size_t ww_jobs_port_bytes(const struct store *memory);
 /* The seed of the hashes of keys, which META has. WW_ENOTFOUND: the store is new. WW_ECORRUPT, WW_EVERSION. */
 WW_API int ww_jobs_port_secret(const struct store *store, uint64_t *secret);
 /* Put into the store what leads to the job of a pair of DUE, WALL or BURIED. WW_ECORRUPT: it is no job. */

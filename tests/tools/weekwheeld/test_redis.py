@@ -145,9 +145,11 @@ class Shared(Case):
         with Redis() as redis, Stopped(redis, "--http", "127.0.0.1:0", "--auth-file", "tokens") as stopped, \
                 redis.server() as two, two.client() as b, Web(stopped.server, token) as web:
             for wait, most, gets in (0, 10, 5), (20, 10, 5), (20, 1, 1):
+                # A server knows at once of what was put there, and of others' jobs when a message has come.
                 for _ in range(5):
-                    inserted(b.ask("put-key 7 0 3600 1 - attempts=1\r\nx"))
-                with stopped.having(b, inserted(b.put(b"x", priority=0, ttr=1))):
+                    web.good("POST", "jobs", {"body": "x", "priority": 7, "run": "1h", "attempts": 1})
+                number = int(web.good("POST", "jobs", {"body": "x", "priority": 0, "run": "1s"})["id"])
+                with stopped.having(b, number):
                     web.begin("POST", "leases", {"most": most, "wait": wait})
                 leases = web.end()[1]["leases"]
                 if not wait:
