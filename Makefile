@@ -123,7 +123,7 @@ $(B)/obj/gen/%.o: $(B)/gen/%.c $(B)/config.mk Makefile
 # the files do not show that one has gone, or came back with an object that is older than the target.
 same = $(and $(findstring <$(1)>,<$(2)>),$(findstring <$(2)>,<$(1)>))
 list = $(B)/lists/$(subst /,-,$(1:$(B)/%=%)).list
-listed = $(2) $(if $(call same,$(file <$(list)),$(strip $(2))),,$(file >$(list),$(strip $(2))))$(list)
+listed = $(2) $(if $(and $(wildcard $(list)),$(call same,$(file <$(list)),$(strip $(2)))),,$(file >$(list),$(strip $(2))))$(list)
 $(if $(COMPONENTS),$(shell mkdir -p $(B)/lists))
 
 # Archives are made anew. Two members may have the same name.
