@@ -165,7 +165,10 @@ class Masters(Case):
                     cluster.step(number, 0)
                 deadlines = self.end(traffic)
                 for expirer in self.expirers:
-                    until(lambda expirer=expirer: expirer.get("/readyz")[0] == 200, "it is exact in the end")
+                    try:
+                        until(lambda expirer=expirer: expirer.get("/readyz")[0] == 200, "it is exact in the end")
+                    except AssertionError as error:
+                        raise AssertionError(f"{expirer.get('/readyz')}: {expirer.said[-3000:]}") from error
                 self.judge(cluster, self.expirers[0], deadlines)
             finally:
                 for expirer in self.expirers:
