@@ -3,6 +3,8 @@
  * include/weekwheel/jobs.h.
  */
 #include "tools/common/command.h"
+#include <string.h>
+
 #include "tools/weekwheeld/run.h"
 
 #include "tools/service/state/notify.h"
@@ -116,8 +118,8 @@ static void store_reports(const char *sentence, void *context)
 /* lib/redis has reported the error itself. */
 static const struct cure redis_cures[] = {
     {WW_EINVAL,
-        "check the URL of --store: its files, its database (Redis has as many as \"databases\" says), and several "
-        "hosts only for a cluster"},
+        "it does not match the URL of --store: check the files that this names, give a database that it has (its "
+        "\"databases\"), and several hosts only for a cluster"},
     {WW_EDENIED, "Redis refuses access: put its password into the file of --store-file, as "
                  "redis://:PASSWORD@HOST:PORT/, and grant the user the rights for the keys and for EVALSHA; of several "
                  "servers name the primary"},
@@ -245,6 +247,15 @@ static int open_store(struct server *server)
 	return server->is_shared ? open_redis(server) : open_local(server);
 }
 
+/*
+ * Redis may change to fit the command line, so that it helps to start the server again. Files that the URL names do not,
+ * nor does a URL of PostgreSQL that leads to a pool.
+ */
+static int is_wrong_for_good(const struct settings *settings)
+{
+	return settings->postgres || (settings->redis.url && strchr(settings->redis.url, '?'));
+}
+
 int store_start(struct server *server)
 {
 	int error;
@@ -255,7 +266,7 @@ int store_start(struct server *server)
 		return -1;
 	error = open_store(server);
 	if (error != WW_OK)
-		return !server->settings->data && error == WW_EINVAL ? STATUS_USAGE : -1;
+		return error == WW_EINVAL && is_wrong_for_good(server->settings) ? STATUS_USAGE : -1;
 	if (tasks_start(server) != 0)
 		return -1;
 	ready_again(server);

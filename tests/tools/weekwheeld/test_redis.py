@@ -152,8 +152,8 @@ class Shared(Case):
                 with stopped.having(b, number):
                     web.begin("POST", "leases", {"most": most, "wait": wait})
                 leases = web.end()[1]["leases"]
-                if not wait:
-                    equal(leases, [])
+                # Without a wait it may give back all that it had, and be asked again.
+                if not wait and not leases:
                     leases = web.good("POST", "leases", {"most": 10})["leases"]
                 equal([lease["attempt"] for lease in leases], [1] * gets)
                 for lease in leases:
