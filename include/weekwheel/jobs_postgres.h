@@ -26,8 +26,8 @@
  * - Delays are of PostgreSQL's clock. The process estimates it from below, so that no such job is early by the clock of
  *   the database. Times of day (WW_JOB_WALL) are those of the owner's machine: keep both clocks in step. A put that commits after its due time is delivered when it commits.
  * - All jobs are also in memory, some 300 bytes and the body each.
- * - A body may have 256 MiB, as SQL may put them.
- * - body_max, max_disk, path and WW_JOBS_MEMORY, WW_JOBS_READONLY of struct ww_jobs_config are not used. WW_SYNC_ALWAYS
+ * - SQL may put bodies of up to 256 MiB, whatever body_max is.
+ * - max_disk, path and WW_JOBS_MEMORY, WW_JOBS_READONLY of struct ww_jobs_config are not used. WW_SYNC_ALWAYS
  *   asks for synchronous_commit=on, the others for off.
  *
  * Errors, of every call: WW_EIO: PostgreSQL refuses for a reason that has no code here, or the connection was lost. After
@@ -51,7 +51,7 @@ struct ww_jobs_postgres_config {
 	 * "service=NAME". A password belongs into the password file or a service file.
 	 */
 	const char *url;
-	struct ww_jobs_config jobs; /* as for ww_jobs_open; `driver` and `wall` are needed */
+	struct ww_jobs_config jobs; /* as for ww_jobs_open; `driver` is needed, and `wall` for `at` of SQL */
 	uint64_t ring;  /* ns after which another part of the ring takes what is written; 1 ms to 1 h; 30 s */
 	int is_virtual; /* for tests: the drivers have the time, whatever PostgreSQL's clock says */
 	/*

@@ -29,6 +29,33 @@ int ww_jobs_postgres_config_default(struct ww_jobs_postgres_config *config)
 
 /* ---- Closing */
 
+/* ---- What differs from the engine's functions */
+
+static int is_too_big(const struct postgres *postgres, const struct ww_job_spec *spec)
+{
+	return spec->body_length > postgres->body_max && !pthread_equal(pthread_self(), postgres->thread);
+}
+
+static int put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)
+{
+	const struct postgres *postgres = ww_jobs_port_store(jobs);
+
+	return is_too_big(postgres, spec) ? WW_ETOOBIG : postgres->engine.put(jobs, spec, id, version);
+}
+
+static int put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
+{
+	const struct postgres *postgres = ww_jobs_port_store(jobs);
+	size_t left = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (puts[i].result == WW_OK && is_too_big(postgres, puts[i].spec))
+			puts[i].result = WW_ETOOBIG;
+		left += puts[i].result == WW_OK;
+	}
+	return left ? postgres->engine.put_many(jobs, puts, count) : WW_OK;
+}
+
 /* The thread asks the engine, so it ends first. */
 static int close_jobs(struct ww_jobs *jobs)
 {
@@ -41,7 +68,7 @@ static int close_jobs(struct ww_jobs *jobs)
 		return error;
 	(void)jobs->backend->commit(jobs);
 	ww_postgres_intake_stop(postgres);
-	return postgres->close(jobs);
+	return postgres->engine.close(jobs);
 }
 
 /* ---- Opening */
@@ -202,7 +229,7 @@ static int read_store(struct postgres *postgres)
 
 static int check(const struct ww_jobs_postgres_config *config)
 {
-	if (!config->url || !config->jobs.driver || !config->jobs.wall)
+	if (!config->url || !config->jobs.driver)
 		return WW_EINVAL;
 	return config->ring < WW_MILLISECOND || config->ring > 3600 * WW_SECOND ? WW_EINVAL : WW_OK;
 }
@@ -217,7 +244,7 @@ static struct postgres *make(const struct ww_jobs_postgres_config *config)
 	postgres->allocator = allocator;
 	postgres->config = *config;
 	postgres->config.jobs.allocator = allocator;
-	/* SQL may put longer bodies than a server takes from its clients. */
+	postgres->body_max = config->jobs.body_max;
 	postgres->config.jobs.body_max = BODY_MAX;
 	postgres->stop[0] = postgres->stop[1] = -1;
 	postgres->is_first = 1;
@@ -245,8 +272,9 @@ int ww_jobs_postgres_open(struct ww_jobs **jobs, const struct ww_jobs_postgres_c
 	error = ww_jobs_port_open(&postgres->jobs, &postgres->config.jobs, &store);
 	if (error)
 		return error;
-	postgres->backend = *postgres->jobs->backend;
-	postgres->close = postgres->backend.close;
+	postgres->backend = postgres->engine = *postgres->jobs->backend;
+	postgres->backend.put = put;
+	postgres->backend.put_many = put_many;
 	postgres->backend.close = close_jobs;
 	postgres->jobs->backend = &postgres->backend;
 	error = ww_postgres_intake_start(postgres);

@@ -69,9 +69,10 @@ struct lefts {
 struct postgres {
 	const struct ww_allocator *allocator;
 	struct ww_jobs_postgres_config config;
-	struct ww_jobs *jobs;           /* on this store */
-	struct jobs_backend backend;    /* the engine's, with a close of our own */
-	int (*close)(struct ww_jobs *); /* the engine's */
+	struct ww_jobs *jobs;        /* on this store */
+	struct jobs_backend backend; /* the engine's, with some functions of our own */
+	struct jobs_backend engine;  /* as it is */
+	size_t body_max;             /* of a body that is put by a call; SQL may put longer ones */
 	struct store memory;
 	struct link writer;     /* holds the owner's lock; only whoever executes calls uses it */
 	_Atomic uint64_t alive; /* CLOCK_BOOTTIME when a statement was sent that has been answered */
