@@ -1,5 +1,5 @@
 /* What SQL puts reaches the engine when it commits, once, whatever comes between. */
-/* tier: check */
+/* tier: check, threads */
 #include "lib/postgres/intake.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Opening a store in PostgreSQL: one owner at a time, and the end of a connection is the end of the store. */
-/* tier: check */
+/* tier: check, threads */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
