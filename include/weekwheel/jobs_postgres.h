@@ -24,15 +24,16 @@
  * What differs from a store on disk:
  * - Ids are even for jobs that were put by calls of jobs.h, and odd for those that were put by SQL.
  * - Delays are of PostgreSQL's clock. The process estimates it from below, so that no such job is early by the clock of
- *   the database. Times of day (WW_JOB_WALL) are those of the owner's machine: keep both clocks in step. A put that commits after its due time is delivered when it commits.
+ *   the database. Times of day (WW_JOB_WALL) are those of the owner's machine: keep both clocks in step. A put that
+ *   commits after its due time is delivered when it commits.
  * - All jobs are also in memory, some 300 bytes and the body each.
  * - SQL may put bodies of up to 256 MiB, whatever body_max is.
  * - max_disk, path and WW_JOBS_MEMORY, WW_JOBS_READONLY of struct ww_jobs_config are not used. WW_SYNC_ALWAYS
  *   asks for synchronous_commit=on, the others for off.
  *
  * Errors, of every call: WW_EIO: PostgreSQL refuses for a reason that has no code here, or the connection was lost. After
- * that the store answers only this: what was asked last may or may not have taken effect. Close it and open it again: another process may own it meanwhile. WW_EFULL: PostgreSQL
- * has no room. WW_EDENIED: it takes no writes.
+ * that the store answers only this, and the last call may or may not have taken effect. Close it and open it again: another
+ * process may own it meanwhile. WW_EFULL: PostgreSQL has no room. WW_EDENIED: it takes no writes.
  *
  * Threads: any, as jobs.h says. Fork: in a child every call answers WW_ECLOSED.
  */

@@ -210,7 +210,6 @@ static int note_taken(struct reading *reading, const PGresult *row)
 {
 	struct postgres *postgres = reading->postgres;
 	uint64_t id = number_or(row, C_ID, 0);
-
 	struct taken_rows *rows = &postgres->taken_of[ring_of(row)];
 
 	rows->count++;

@@ -27,8 +27,6 @@ int ww_jobs_postgres_config_default(struct ww_jobs_postgres_config *config)
 	return ww_jobs_config_default(&config->jobs);
 }
 
-/* ---- Closing */
-
 /* ---- What differs from the engine's functions */
 
 static int is_too_big(const struct postgres *postgres, const struct ww_job_spec *spec)
@@ -60,7 +58,6 @@ static int put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
 static int close_jobs(struct ww_jobs *jobs)
 {
 	struct postgres *postgres = ww_jobs_port_store(jobs);
-
 	int error = jobs->backend->begin(jobs);
 
 	/* The thread is not this process's, or waits for a batch of this thread. */
