@@ -5,16 +5,10 @@
 #include "lib/base/time.h"
 #include "tools/common/message.h"
 #include "tools/service/net/listen.h"
+#include "tools/service/state/handles.h"
 #include "tools/service/state/notify.h"
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-expirer/expirer.h"
-
-static void close_any(uv_handle_t *handle, void *context)
-{
-	(void)context;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
 
 static void on_signal(uv_signal_t *handle, int number)
 {
@@ -28,7 +22,7 @@ static void on_signal(uv_signal_t *handle, int number)
 	notify_stop();
 	numbers_stop(expirer);
 	teller_stop();
-	uv_walk(&expirer->loop, close_any, NULL);
+	handles_close(&expirer->loop);
 }
 
 static void start_signals(struct expirer *expirer)
@@ -61,14 +55,14 @@ static void turn(uv_prepare_t *prepare)
 
 static int start_loop(struct expirer *expirer)
 {
-	if (uv_loop_init(&expirer->loop) != 0 || uv_async_init(&expirer->loop, &expirer->wake, woken) != 0)
-		return message_error("no event loop: the limit of open files (\"ulimit -n\") may be reached");
+	if (uv_async_init(&expirer->loop, &expirer->wake, woken) != 0)
+		return handles_not_made();
 	uv_prepare_init(&expirer->loop, &expirer->prepare);
 	expirer->prepare.data = expirer;
 	uv_prepare_start(&expirer->prepare, turn);
 	shakes_begin(&expirer->shakes, take_another_turn, expirer);
 	start_signals(expirer);
-	return teller_start(&expirer->teller, &expirer->loop) == 0 ? 0 : message_error("no event loop");
+	return teller_start(&expirer->teller, &expirer->loop) == 0 ? 0 : handles_not_made();
 }
 
 /* ---- All of it */
@@ -120,15 +114,21 @@ int expirer_run(const struct expirer_settings *settings)
 
 	if (!expirer)
 		return message_error("no memory") != 0;
+	if (uv_loop_init(&expirer->loop) != 0) {
+		free(expirer);
+		return handles_not_made() != 0;
+	}
 	expirer->settings = settings;
 	if (start(expirer) == 0) {
 		(void)uv_run(&expirer->loop, UV_RUN_DEFAULT);
 		status = 0;
 	}
+	numbers_stop(expirer);
+	teller_stop();
 	masters_stop(expirer->masters);
 	ends_close(expirer->ends);
 	state_finish();
-	(void)uv_loop_close(&expirer->loop);
+	handles_end(&expirer->loop);
 	certificate_stop(&expirer->certificate);
 	access_stop(&expirer->access);
 	free(expirer);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "tools/common/message.h"
+#include "tools/service/state/handles.h"
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/http/http.h"
 #include "tools/weekwheel-sessiond/input.h"
@@ -10,13 +11,6 @@
 
 /* How long a client without a token may stay, and how often that is checked. */
 enum { LOGIN_MS = 30000, SWEEP_MS = 2000 };
-
-static void close_any(uv_handle_t *handle, void *context)
-{
-	(void)context;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
 
 static void stop_here(struct loop *loop)
 {
@@ -31,7 +25,7 @@ static void stop_here(struct loop *loop)
 	}
 	while ((conn = LIST_FIRST(&loop->conns)))
 		conn_close(conn);
-	uv_walk(&loop->uv, close_any, NULL);
+	handles_close(&loop->uv);
 }
 
 /* A client whose token has changed is closed: it may hear channels that only its former rights allowed. */
@@ -106,8 +100,12 @@ int loop_start(struct sessiond *server, struct loop *loop, unsigned number)
 	loop->server = server;
 	loop->number = number;
 	pthread_mutex_init(&loop->lock, NULL);
-	if (uv_loop_init(&loop->uv) != 0 || uv_async_init(&loop->uv, &loop->wake, woken) != 0)
-		return message_error("no event loop: the limit of open files (\"ulimit -n\") may be reached");
+	if (uv_loop_init(&loop->uv) != 0)
+		return handles_not_made();
+	if (uv_async_init(&loop->uv, &loop->wake, woken) != 0) {
+		handles_end(&loop->uv);
+		return handles_not_made();
+	}
 	uv_prepare_init(&loop->uv, &loop->prepare);
 	uv_prepare_start(&loop->prepare, turn_end);
 	loop->prepare.data = loop->wake.data = loop->sweep.data = loop;
@@ -128,7 +126,7 @@ void loop_run(struct loop *loop)
 
 void loop_free(struct loop *loop)
 {
-	(void)uv_loop_close(&loop->uv);
+	handles_end(&loop->uv);
 	pthread_mutex_destroy(&loop->lock);
 	free(loop->mail.arrived);
 }

@@ -198,10 +198,13 @@ int sessiond_run(const struct sessiond_settings *settings)
 	if (!server)
 		return message_error("no memory") != 0;
 	server->settings = settings;
-	if (start(server) == 0)
+	if (start(server) == 0) {
 		status = run(server);
-	else
+	} else {
 		listen_stop(&server->listening);
+		http_stop(server);
+		teller_stop();
+	}
 	courier_stop(server->courier);
 	if (keep_close(server->keep) != 0)
 		status = 1;

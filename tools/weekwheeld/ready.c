@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "tools/service/state/handles.h"
 #include "tools/weekwheeld/engine/schedules.h"
 #include "tools/weekwheeld/run.h"
 #include "tools/weekwheeld/v1/events.h"
@@ -101,7 +102,7 @@ int ready_start(struct server *server)
 	if (pthread_mutex_init(&server->run->inbox.lock, NULL) != 0 ||
 	    uv_async_init(&server->loop, &server->run->inbox.async, inbox_take) != 0 ||
 	    uv_timer_init(&server->loop, &server->run->again) != 0)
-		return loop_not_made();
+		return handles_not_made();
 	server->run->inbox.async.data = server->run->again.data = server;
 	server->run->inbox.is_open = 1;
 	return 0;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tools/service/state/handles.h"
 #include "tools/service/state/notify.h"
 #include "tools/service/state/teller.h"
 #include "tools/weekwheeld/engine/schedules.h"
@@ -15,13 +16,6 @@
 enum { PATIENCE_MS = 2000, CLIENTS_MOST = 10000000 };
 
 /* ---- The loop */
-
-static void close_any(uv_handle_t *handle, void *context)
-{
-	(void)context;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
 
 /* All answers are sent, or the clients had enough time to read them. */
 static void loop_end(struct server *server)
@@ -39,7 +33,7 @@ static void loop_end(struct server *server)
 	http_stop(server);
 	ready_stop(server);
 	teller_stop();
-	uv_walk(&server->loop, close_any, NULL);
+	handles_close(&server->loop);
 }
 
 static void loop_stop(struct server *server);
@@ -153,7 +147,7 @@ static int loop_start(struct server *server)
 	if (uv_poll_init(loop, &server->run->elapsed_poll, ww_driver_fd(server->elapsed)) != 0 ||
 	    uv_poll_init(loop, &server->run->wall_poll, ww_driver_fd(server->wall)) != 0 ||
 	    teller_start(&server->run->teller, loop) != 0)
-		return loop_not_made();
+		return handles_not_made();
 	loop->data = server;
 	uv_prepare_init(loop, &server->run->prepare);
 	uv_check_init(loop, &server->run->check);
@@ -199,11 +193,10 @@ static int doors_open(struct server *server)
 	return listen_start(&server->run->listening, &server->loop, &config);
 }
 
-/* Returns 0; otherwise as store_start. */
-static int server_start(struct server *server)
+/* What a server needs before its store, with the loop as the last of it. */
+static int server_prepare(struct server *server)
 {
 	uint64_t id = 0;
-	int status;
 
 	bounds_start(server);
 	STAILQ_INIT(&server->tubes.ready);
@@ -217,11 +210,16 @@ static int server_start(struct server *server)
 		return message_error("no memory");
 	if (listen_check_files() != 0)
 		return -1;
-	if (uv_loop_init(&server->loop) != 0)
-		return loop_not_made();
-	if (clock_start(server) != 0)
-		return -1;
-	status = store_start(server);
+	return uv_loop_init(&server->loop) == 0 ? 0 : handles_not_made();
+}
+
+/* Returns 0; otherwise as store_start. */
+static int server_start(struct server *server)
+{
+	int status = clock_start(server);
+
+	if (status == 0)
+		status = store_start(server);
 	if (status != 0)
 		return status;
 	if (clock_pass_ahead(server) != 0 || loop_start(server) != 0 || push_start(server) != 0 ||
@@ -233,30 +231,33 @@ static int server_start(struct server *server)
 
 static int run(struct server *server)
 {
-	int status = server_start(server);
+	int status;
 	int error;
 
-	if (status != 0) {
+	if (server_prepare(server) != 0)
+		return 1;
+	status = server_start(server);
+	if (status == 0) {
+		tasks_loop(server);
+	} else {
 		/* Closing its listener removes a socket's file. */
 		listen_stop(&server->run->listening);
-		push_stop(server);
+		http_stop(server);
+		teller_stop();
 		tasks_stop(server);
-		schedules_stop(server);
-		(void)store_stop(server);
-		events_free(server);
-		return status > 0 ? status : 1;
 	}
-	tasks_loop(server);
 	push_stop(server);
 	schedules_stop(server);
 	error = store_stop(server);
 	events_free(server);
+	handles_end(&server->loop);
+	clock_stop(server);
+	if (status != 0)
+		return status > 0 ? status : 1;
 	if (server->is_lost)
 		message_error("the store is lost: this server ends, to begin anew when it is started again");
 	else if (error != WW_OK)
 		message_error("the last changes could not be written: %s", ww_strerror(error));
-	clock_stop(server);
-	(void)uv_loop_close(&server->loop);
 	state_finish();
 	return error == WW_OK ? 0 : 1;
 }

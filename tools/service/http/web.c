@@ -14,6 +14,7 @@
 #include "tools/service/http/relay.h"
 #include "tools/service/http/reply.h"
 #include "tools/service/net/address.h"
+#include "tools/service/state/handles.h"
 
 /*
  * Clients that leave keep their connections for a moment. An accepted client can then send its request before enough
@@ -278,41 +279,12 @@ static int handles_start(struct web *web)
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(web->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 
 	if (!info || uv_poll_init(web->loop, &web->poll, info->epoll_fd) != 0)
-		return message_error("no event loop for HTTP: the limit of open files (\"ulimit -n\") may be reached");
+		return handles_not_made();
 	uv_timer_init(web->loop, &web->timer);
 	uv_idle_init(web->loop, &web->again);
 	web->poll.data = web->timer.data = web->again.data = web;
 	uv_poll_start(&web->poll, UV_READABLE, web_readable);
 	return 0;
-}
-
-struct web *web_start(uv_loop_t *loop, const struct web_config *config)
-{
-	struct web *web = calloc(1, sizeof *web);
-
-	if (!web) {
-		message_error("no memory");
-		return NULL;
-	}
-	web->config = *config;
-	web->loop = loop;
-	web->relays = (struct relays){.loop = loop, .shakes = config->shakes, .certificate = config->certificate};
-	visitors_begin(&web->visitors, count_places(web));
-	web->daemon = daemon_start(web);
-	if (!web->daemon) {
-		free(web);
-		return NULL;
-	}
-	/* If this fails the loop may have some of the handles already. */
-	if (handles_start(web) != 0)
-		return NULL;
-	web->config.listen.where = &web->config.where;
-	web->config.listen.count = 1;
-	web->config.listen.is_http = 1;
-	web->config.listen.each = files_each(web);
-	web->config.listen.came = web_came;
-	web->config.listen.context = web;
-	return listen_start(config->listening, loop, &web->config.listen) == 0 ? web : NULL;
 }
 
 static void web_closed(uv_handle_t *handle)
@@ -333,4 +305,39 @@ void web_stop(struct web *web)
 	MHD_stop_daemon(web->daemon);
 	relay_stop(&web->relays);
 	listen_stop(web->config.listening);
+}
+
+struct web *web_start(uv_loop_t *loop, const struct web_config *config)
+{
+	struct web *web = calloc(1, sizeof *web);
+
+	if (!web) {
+		message_error("no memory");
+		return NULL;
+	}
+	web->config = *config;
+	web->loop = loop;
+	web->relays = (struct relays){.loop = loop, .shakes = config->shakes, .certificate = config->certificate};
+	visitors_begin(&web->visitors, count_places(web));
+	web->daemon = daemon_start(web);
+	if (!web->daemon) {
+		free(web);
+		return NULL;
+	}
+	if (handles_start(web) != 0) {
+		MHD_stop_daemon(web->daemon);
+		visitors_end(&web->visitors);
+		free(web);
+		return NULL;
+	}
+	web->config.listen.where = &web->config.where;
+	web->config.listen.count = 1;
+	web->config.listen.is_http = 1;
+	web->config.listen.each = files_each(web);
+	web->config.listen.came = web_came;
+	web->config.listen.context = web;
+	if (listen_start(config->listening, loop, &web->config.listen) == 0)
+		return web;
+	web_stop(web);
+	return NULL;
 }

@@ -1,4 +1,4 @@
-/* What every part of the server needs of the loop: that it comes round again, and the message if there is none. */
+/* What every part of the server needs of the loop: that it comes round again. */
 #include "tools/weekwheeld/engine/server.h"
 
 static void come_round(uv_idle_t *idle)
@@ -10,9 +10,4 @@ void loop_again(struct server *server)
 {
 	if (!uv_is_closing((uv_handle_t *)&server->idle))
 		uv_idle_start(&server->idle, come_round);
-}
-
-int loop_not_made(void)
-{
-	return message_error("no event loop: the limit of open files (\"ulimit -n\") may be reached");
 }

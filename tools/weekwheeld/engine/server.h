@@ -90,9 +90,6 @@ int clock_pass_ahead(struct server *server);
 /* Let the loop come round again without sleeping. */
 void loop_again(struct server *server);
 
-/* Say that the loop could not be made; returns -1. */
-int loop_not_made(void);
-
 /* ---- store.c: what is asked of the store beside jobs */
 
 /*

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/base/time.h"
+#include "tools/service/state/handles.h"
 #include "tools/weekwheeld/engine/server.h"
 
 /*
@@ -195,7 +196,7 @@ int tasks_start(struct server *server)
 	if (!tasks->threads || pthread_mutex_init(&tasks->lock, NULL) != 0 ||
 	    uv_async_init(&server->loop, &tasks->async, tasks_ended) != 0 ||
 	    uv_timer_init(&server->loop, &tasks->look) != 0)
-		return loop_not_made();
+		return handles_not_made();
 	tasks->async.data = tasks->look.data = tasks;
 	/* With one thread every task ends, if not soon. */
 	pthread_mutex_lock(&tasks->lock);

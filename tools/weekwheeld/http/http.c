@@ -199,9 +199,11 @@ int http_start(struct server *server, struct http *http)
 		return 0;
 	v1_start(server);
 	http->site.config = site_of(server);
-	if (events_start(server) != 0 || site_start(&http->site, &server->loop) != 0)
+	if (events_start(server) != 0)
 		return -1;
 	server->http = http;
+	if (site_start(&http->site, &server->loop) != 0)
+		return -1;
 	server->web = http->site.web;
 	return 0;
 }

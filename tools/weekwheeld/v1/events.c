@@ -8,6 +8,7 @@
 
 #include "tools/common/number.h"
 #include "tools/service/http/reply.h"
+#include "tools/service/state/handles.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 #undef uthash_nonfatal_oom
@@ -451,7 +452,7 @@ int events_start(struct server *server)
 	feed->first = 1;
 	server->v1->feed = feed;
 	if (uv_async_init(&server->loop, &feed->async, came) != 0)
-		return loop_not_made();
+		return handles_not_made();
 	uv_timer_init(&server->loop, &feed->gather);
 	uv_timer_init(&server->loop, &feed->beat);
 	feed->async.data = feed->gather.data = feed->beat.data = feed;
