@@ -14,7 +14,8 @@ FORCE:
 LISTS := $(wildcard lib/*/component.mk lib/*/*/component.mk tools/*/component.mk tools/*/*/component.mk tests/component.mk)
 # The goals that promise to work on a bare Debian, after the group of packages.txt that each needs.
 GOALS := ci:lint ci:run-fuzzers $(foreach goal,check check-quick check-long,$(if $(WRAP),ci,check):$(goal)) bench:bench bench:bench-jobs \
-	bench:bench-postgres bench:bench-redis demo:demo-cluster demo:demo-sessions build:demo
+	bench:bench-postgres bench:bench-redis demo:demo-cluster demo:demo-postgres demo:demo-sessions \
+	build:demo
 GROUP := $(firstword $(foreach group,ci check bench demo build,\
 	$(if $(filter $(addprefix $(group):,$(MAKECMDGOALS)),$(GOALS)),$(group))))
 
@@ -172,6 +173,9 @@ demo: all
 demo-cluster: all
 	@B='$(B)' scripts/demo-cluster
 
+demo-postgres: all
+	@B='$(abspath $(B))' scripts/demo-postgres $(JOBS)
+
 demo-sessions: all
 	@B='$(B)' scripts/demo-sessions $(JOBS)
 
@@ -327,7 +331,7 @@ help:
 	@cat docs/make.txt
 
 .PHONY: all abi amalgamation bench bench-expirer bench-instructions bench-jobs bench-limits bench-postgres bench-redis bench-schedules bench-sessions check \
-	check-long check-quick clean configure crash-test deb demo demo-cluster demo-sessions deps dist distclean failovers \
+	check-long check-quick clean configure crash-test deb demo demo-cluster demo-postgres demo-sessions deps dist distclean failovers \
 	flakes FORCE format fuzz help install install-python lint memcheck mutants need-check run-chosen run-fuzzers simulate \
 	site soak uninstall
 
