@@ -73,10 +73,10 @@ WW_API int ww_jobs_postgres_config_default(struct ww_jobs_postgres_config *confi
  * Open the store in a database that ww_jobs_postgres_setup has prepared, and become its owner. The call copies config and
  * what it points to, except drivers, allocator and context, which must outlive the store. It reads all jobs.
  * Threads: any. O(jobs).
- * Errors: WW_EINVAL: a member is out of range, or the url is none. WW_EINUSE: another process owns the store. WW_ENOTFOUND:
- * the database has no tables of weekwheel. WW_EVERSION: another version made them. WW_ECORRUPT: what they have makes no
- * sense. WW_EDENIED: the role has no right, or the server is a standby. WW_EFULL,
- * WW_EIO, WW_ENOMEM, WW_ESYSTEM. `report` says more.
+ * Errors: WW_EINVAL: a member is out of range, or the url is none or leads to a pool. WW_EINUSE: another process owns the
+ * store. WW_ENOTFOUND: the database has no tables of weekwheel. WW_EVERSION: another version made them. WW_ECORRUPT: what
+ * they have makes no sense. WW_EDENIED: the role has no right, or the server is a standby. WW_EFULL, WW_EIO, WW_ENOMEM,
+ * WW_ESYSTEM. `report` says more.
  */
 WW_API int ww_jobs_postgres_open(struct ww_jobs **jobs, const struct ww_jobs_postgres_config *config);
 

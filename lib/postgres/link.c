@@ -102,6 +102,24 @@ static void ignore(void *context, const char *notice)
 	(void)notice;
 }
 
+/*
+ * The store's locks and settings are of a session, which a pool would hand to others. A pool tells its clients another process
+ * than the server does.
+ */
+static int refuse_pool(struct link *link)
+{
+	PGresult *result;
+	int error = ww_postgres_link_ask(link, "SELECT pg_catalog.pg_backend_pid()", NULL, 0, &result);
+	int is_direct = !error && ww_postgres_link_number(result, 0, 0) == PQbackendPID(link->connection);
+
+	PQclear(result);
+	if (error || is_direct)
+		return error;
+	note(link,
+	    "the URL leads to a pool of connections: name PostgreSQL itself, as the store needs sessions of its own");
+	return WW_EINVAL;
+}
+
 int ww_postgres_link_open(struct link *link, const char *url, const char *synchronous)
 {
 	/* What the URL says overrides what stands before it. */
@@ -135,7 +153,9 @@ int ww_postgres_link_open(struct link *link, const char *url, const char *synchr
 	    "SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0; SET lock_timeout = 0; "
 	    "SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; SET enable_seqscan = off; SET jit = off",
 	    synchronous);
-	error = ww_postgres_link_tell(link, text);
+	error = refuse_pool(link);
+	if (!error)
+		error = ww_postgres_link_tell(link, text);
 	if (error)
 		ww_postgres_link_close(link);
 	return error;

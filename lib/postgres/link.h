@@ -44,7 +44,7 @@ struct link_argument {
 };
 
 /*
- * Connect. `synchronous` is what synchronous_commit is set to. Errors: WW_EINVAL: the url is none. WW_EIO: no server
+ * Connect. `synchronous` is what synchronous_commit is set to. Errors: WW_EINVAL: the url is none, or leads to a pool. WW_EIO: no server
  * answers. WW_EDENIED, WW_ENOTFOUND: there is no such database. WW_ENOMEM. `why` says more.
  */
 int ww_postgres_link_open(struct link *link, const char *url, const char *synchronous);

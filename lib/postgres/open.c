@@ -111,23 +111,6 @@ static int check_tables(struct postgres *postgres)
 	                 "later one brings them up to date");
 }
 
-/* The lock is of a session, which a pool would hand to others. A pool tells another process than the server does. */
-static int check_connection(struct postgres *postgres)
-{
-	PGresult *result = NULL;
-	int error = ww_postgres_link_ask(&postgres->writer, "SELECT pg_backend_pid()", NULL, 0, &result);
-	int is_direct = !error && ww_postgres_link_number(result, 0, 0) == PQbackendPID(postgres->writer.connection);
-
-	PQclear(result);
-	if (error)
-		return refuse(postgres, error, postgres->writer.why);
-	return is_direct
-	           ? WW_OK
-	           : refuse(postgres, WW_EINVAL,
-	                 "the URL leads to a pool of connections: name PostgreSQL itself, as the store needs sessions "
-	                 "of its own");
-}
-
 /* One process at a time. */
 static int try_to_own(struct postgres *postgres)
 {
@@ -201,9 +184,7 @@ static int read_store(struct postgres *postgres)
 
 	if (error)
 		return refuse(postgres, error, postgres->writer.why);
-	error = check_connection(postgres);
-	if (!error)
-		error = check_tables(postgres);
+	error = check_tables(postgres);
 	if (!error)
 		error = own(postgres);
 	/* Meanwhile they may have been made anew. */

@@ -185,7 +185,7 @@ static int open_redis(struct server *server)
 #ifdef HAVE_POSTGRES
 /* lib/postgres has reported the error itself. */
 static const struct cure postgres_cures[] = {
-    {WW_EINVAL, "the URL of --store is none: give postgresql://HOST/DATABASE"},
+    {WW_EINVAL, "--store takes the URL of PostgreSQL itself: give postgresql://HOST/DATABASE"},
     {WW_ENOTFOUND, "it is not prepared: \"weekwheel postgres setup\" makes the tables"},
     {WW_EDENIED,
         "PostgreSQL refuses access: name the primary, and a role that owns the schema weekwheel; put its password "
