@@ -11,6 +11,7 @@
 static struct world world;
 static _Atomic int waited;
 static _Atomic int lost;
+static _Atomic int reports;
 
 static struct postgres *store(void)
 {
@@ -34,6 +35,12 @@ static void note_lost(void *context)
 {
 	(void)context;
 	lost++;
+}
+
+static void note_report(const char *sentence, void *context)
+{
+	(void)context;
+	reports += strlen(sentence) > 10;
 }
 
 static void end_connection(int pid)
@@ -64,6 +71,24 @@ START_TEST(one_process_owns_the_store)
 	ck_assert_int_eq(ww_jobs_postgres_open(&other, &config), WW_EINUSE);
 	ck_assert_int_eq(waited, 2);
 	ck_assert_ptr_null(other);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_store_that_is_closed_is_free_at_once)
+{
+	PGconn *connection;
+
+	world_make(&world, KIND_POSTGRES);
+	connection = PQconnectdb(kind_postgres_server()->url);
+	for (int i = 0; i < 30; i++) {
+		OK(ww_jobs_close(world.jobs));
+		PGresult *result = PQexec(connection, "SELECT pg_try_advisory_xact_lock(1463900017, 1)");
+		ck_assert_str_eq(PQgetvalue(result, 0, 0), "t");
+		PQclear(result);
+		OK(world.kind->open(&world));
+	}
+	PQfinish(connection);
 	world_end(&world);
 }
 END_TEST
@@ -128,6 +153,38 @@ START_TEST(a_store_whose_connection_is_ended_says_so_and_delivers_nothing)
 }
 END_TEST
 
+/* What was written before may not be stable: as with a disk, there is no second try. */
+START_TEST(a_sync_that_fails_is_the_end)
+{
+	struct ww_job_spec spec = spec_of("written, and perhaps not stable");
+	struct ww_jobs_stats stats;
+	uint64_t id;
+
+	world_make(&world, KIND_POSTGRES);
+	kind_postgres_config(&world)->lost = note_lost;
+	world_reopen(&world);
+	lost = 0;
+	id = put_job(&world, &spec);
+	/* A sync writes a turn without changes. */
+	(void)kind_postgres_ask(
+	    "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS "
+	    "'BEGIN RAISE SQLSTATE ''53100''; END'; CREATE TRIGGER fail BEFORE INSERT ON weekwheel.turn "
+	    "FOR EACH ROW WHEN (length(NEW.changes) = 0) EXECUTE FUNCTION fail()");
+	OK(ww_jobs_begin(world.jobs));
+	ck_assert_int_eq(local_of(world.jobs)->store.ops->sync(store()), WW_EIO);
+	(void)ww_jobs_commit(world.jobs);
+	(void)kind_postgres_ask("DROP FUNCTION fail() CASCADE");
+	ck_assert_int_eq(lost, 1);
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EIO);
+	OK(ww_jobs_stats(world.jobs, &stats));
+	ck_assert_int_eq(stats.fault, WW_EIO);
+	ck_assert_int_eq(ww_jobs_close(world.jobs), WW_EIO);
+	OK(world.kind->open(&world));
+	ck_assert_uint_eq(info_of(&world, id).id, id);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(an_owner_that_was_stopped_asks_before_it_delivers)
 {
 	struct ww_job_spec spec = spec_of("ended elsewhere");
@@ -181,16 +238,23 @@ START_TEST(a_database_without_tables_of_this_version_is_refused)
 	} cases[] = {{"ALTER SCHEMA weekwheel RENAME TO away", WW_ENOTFOUND, "ALTER SCHEMA away RENAME TO weekwheel"},
 	    {"UPDATE weekwheel.about SET version = 99", WW_EVERSION, "UPDATE weekwheel.about SET version = 1"},
 	    {"UPDATE weekwheel.about SET cluster = cluster + 1", WW_EVERSION,
-	        "UPDATE weekwheel.about SET cluster = cluster - 1"}};
+	        "UPDATE weekwheel.about SET cluster = cluster - 1"},
+	    /* A table that is missing is no table without rows. */
+	    {"ALTER TABLE weekwheel.turn RENAME TO away", WW_ENOTFOUND, "ALTER TABLE weekwheel.away RENAME TO turn"},
+	    {"ALTER TABLE weekwheel.job RENAME TO away", WW_ENOTFOUND, "ALTER TABLE weekwheel.away RENAME TO job"},
+	    {"ALTER TABLE weekwheel.gone RENAME TO away", WW_ENOTFOUND, "ALTER TABLE weekwheel.away RENAME TO gone"}};
 	struct ww_jobs_postgres_config config;
 	struct ww_jobs *other = NULL;
 
 	world_make(&world, KIND_POSTGRES);
 	config = *kind_postgres_config(&world);
+	config.report = note_report;
 	OK(ww_jobs_close(world.jobs));
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		reports = 0;
 		(void)kind_postgres_ask(cases[i].before);
 		ck_assert_int_eq(ww_jobs_postgres_open(&other, &config), cases[i].error);
+		ck_assert_int_eq(reports, 1);
 		(void)kind_postgres_ask(cases[i].after);
 	}
 	OK(ww_jobs_postgres_open(&world.jobs, &config));
@@ -224,10 +288,11 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {one_process_owns_the_store, who_waits_takes_over_with_all_jobs,
-	    a_store_whose_connection_is_ended_says_so_and_delivers_nothing,
-	    an_owner_that_was_stopped_asks_before_it_delivers, what_was_committed_outlives_a_crash_of_postgres,
-	    a_database_without_tables_of_this_version_is_refused, a_config_out_of_range_is_refused};
+	const TTest *const tests[] = {one_process_owns_the_store, a_store_that_is_closed_is_free_at_once,
+	    who_waits_takes_over_with_all_jobs, a_store_whose_connection_is_ended_says_so_and_delivers_nothing,
+	    a_sync_that_fails_is_the_end, an_owner_that_was_stopped_asks_before_it_delivers,
+	    what_was_committed_outlives_a_crash_of_postgres, a_database_without_tables_of_this_version_is_refused,
+	    a_config_out_of_range_is_refused};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;
