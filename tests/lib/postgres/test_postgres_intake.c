@@ -138,20 +138,26 @@ static void count_report(const char *sentence, void *context)
 	reports += strstr(sentence, "is tried again") != NULL;
 }
 
+static void await_reports(int count)
+{
+	for (int i = 0; reports < count; i++) {
+		ck_assert_int_lt(i, 6000);
+		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+}
+
 START_TEST(a_reading_that_fails_is_done_again_without_loss)
 {
 	struct ww_jobs_stats stats;
 
 	world_make(&world, KIND_POSTGRES);
+	reports = 0;
 	kind_postgres_config(&world)->report = count_report;
 	world_reopen(&world);
 	world_fail(&world, FAIL_COMMIT);
 	end_session(
 	    session("BEGIN; SELECT weekwheel.put_many('default', array_fill('x'::text, ARRAY[1200]))"), "COMMIT");
-	for (int i = 0; reports < 2; i++) {
-		ck_assert_int_lt(i, 6000);
-		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-	}
+	await_reports(2);
 	OK(ww_jobs_stats(world.jobs, &stats));
 	ck_assert_uint_eq(stats.all.ready, 0);
 	world_fail(&world, FAIL_NOTHING);
@@ -189,6 +195,91 @@ START_TEST(each_field_reaches_the_job)
 }
 END_TEST
 
+/* Whoever asked could not know. A move has no effect, and after a cancel the delivery is the last. */
+START_TEST(a_worker_may_have_what_is_moved_or_cancelled)
+{
+	struct ww_lease lease;
+	char sql[200];
+
+	world_make(&world, KIND_POSTGRES);
+	end_session(session("BEGIN; SELECT weekwheel.put('default', 'in hands', key => 'k')"), "COMMIT");
+	lease = take("in hands");
+	(void)snprintf(sql, sizeof sql,
+	    "BEGIN; SELECT weekwheel.move(%llu, delay => '1 hour'), weekwheel.move('default', 'k', delay => '1 hour'), "
+	    "weekwheel.move(%llu, delay => '1 hour')",
+	    (unsigned long long)lease.id, (unsigned long long)lease.id + 1000);
+	end_session(session(sql), "COMMIT");
+	await_taken();
+	ck_assert_int_eq(info_of(&world, lease.id).state, WW_JOB_RESERVED);
+	(void)snprintf(sql, sizeof sql, "BEGIN; SELECT weekwheel.cancel(%llu)", (unsigned long long)lease.id);
+	end_session(session(sql), "COMMIT");
+	await_taken();
+	ck_assert_int_eq(ww_jobs_release(world.jobs, lease.id, lease.token, 0, 0, NULL), WW_ESTALE);
+	expect_none(&world);
+	ck_assert_int_eq(kind_postgres_ask("SELECT count(*) FROM weekwheel.refused"), 0);
+	world_end(&world);
+}
+END_TEST
+
+/* All rows of a batch become one row, and PostgreSQL has limits. */
+START_TEST(rows_with_long_bodies_are_taken_in_several_turns)
+{
+	struct ww_jobs_stats stats;
+
+	world_make(&world, KIND_POSTGRES);
+	kind_postgres_config(&world)->ring = 3600 * WW_SECOND;
+	world_reopen(&world);
+	end_session(session("BEGIN; SELECT weekwheel.put_many('default', array_fill(repeat('x', 1 << 20), ARRAY[40]))"),
+	    "COMMIT");
+	await_taken();
+	OK(ww_jobs_stats(world.jobs, &stats));
+	ck_assert_uint_eq(stats.all.ready, 40);
+	ck_assert_int_le(kind_postgres_ask("SELECT max(length(changes)) FROM weekwheel.turn"), 18 << 20);
+	ck_assert_int_ge(kind_postgres_ask("SELECT max(length(changes)) FROM weekwheel.turn"), 10 << 20);
+	world_end(&world);
+}
+END_TEST
+
+#define READS "l.relation = 'weekwheel.inbox'::regclass AND l.mode = 'AccessShareLock' AND NOT l.granted"
+
+/* The owner reads once, takes the lock, reads again, and then it would sleep. The second reading fails. */
+START_TEST(an_owner_that_fails_before_it_sleeps_gives_the_lock_back)
+{
+	PGconn *first, *second;
+	char sql[80];
+
+	world_make(&world, KIND_POSTGRES);
+	kind_postgres_config(&world)->ring = 3600 * WW_SECOND;
+	reports = 0;
+	kind_postgres_config(&world)->report = count_report;
+	world_reopen(&world);
+	kind_postgres_await("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 2 AND granted", 1);
+	first = session("BEGIN; LOCK TABLE weekwheel.inbox");
+	kind_postgres_await("SELECT count(*) FROM pg_locks AS l WHERE " READS, 1);
+	/* The first reading is before it in the queue, the second behind it. */
+	second = PQconnectdb(kind_postgres_server()->url);
+	ck_assert_int_eq(PQsendQuery(second, "BEGIN; LOCK TABLE weekwheel.inbox"), 1);
+	kind_postgres_await("SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted", 1);
+	end_session(first, "COMMIT");
+	kind_postgres_await(
+	    "SELECT count(*) FROM pg_locks AS l JOIN pg_locks AS asleep USING (pid) WHERE asleep.locktype = "
+	    "'advisory' AND asleep.objid = 2 AND " READS,
+	    1);
+	(void)snprintf(sql, sizeof sql, "SELECT pg_cancel_backend(%d)", PQbackendPID(store()->reader.connection));
+	ck_assert_int_eq(reports, 0);
+	kind_postgres_ask(sql);
+	await_reports(1);
+	/* It is awake, and reads again. */
+	kind_postgres_await("SELECT count(*) FROM pg_locks AS l WHERE " READS, 1);
+	ck_assert_int_eq(
+	    kind_postgres_ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 2"), 0);
+	PQfinish(second);
+	end_session(session("BEGIN; SELECT weekwheel.put('default', 'goes on')"), "COMMIT");
+	take_and_finish("goes on");
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(a_row_that_makes_no_sense_is_kept)
 {
 	world_make(&world, KIND_POSTGRES);
@@ -219,7 +310,9 @@ int main(void)
 {
 	const TTest *const tests[] = {a_row_counts_from_the_commit, a_row_of_a_long_transaction_is_not_passed_by,
 	    what_was_taken_is_not_taken_again, a_reading_that_fails_is_done_again_without_loss,
-	    each_field_reaches_the_job, a_row_that_makes_no_sense_is_kept, an_owner_that_sleeps_is_woken};
+	    each_field_reaches_the_job, a_worker_may_have_what_is_moved_or_cancelled,
+	    rows_with_long_bodies_are_taken_in_several_turns, an_owner_that_fails_before_it_sleeps_gives_the_lock_back,
+	    a_row_that_makes_no_sense_is_kept, an_owner_that_sleeps_is_woken};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;

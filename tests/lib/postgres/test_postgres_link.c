@@ -89,14 +89,20 @@ START_TEST(rows_come_one_at_a_time_until_the_end_or_an_error)
 	struct link link;
 	PGresult *row;
 	int64_t sum = 0;
+	int end;
 
 	OK(ww_postgres_link_open(&link, server.url, "on"));
 	OK(ww_postgres_link_stream(&link, "SELECT generate_series(1, 100)", NULL, 0));
-	while (ww_postgres_link_row(&link, &row) == WW_OK) {
+	while ((end = ww_postgres_link_row(&link, &row)) == WW_OK) {
 		sum += ww_postgres_link_number(row, 0, 0);
 		PQclear(row);
 	}
+	ck_assert_int_eq(end, LINK_END);
 	ck_assert_int_eq(sum, 5050);
+	/* A table that is missing is not one without rows. */
+	OK(ww_postgres_link_stream(&link, "SELECT * FROM weekwheel.missing", NULL, 0));
+	ck_assert_int_eq(ww_postgres_link_row(&link, &row), WW_ENOTFOUND);
+	ck_assert_ptr_null(row);
 	OK(ww_postgres_link_stream(&link, "SELECT 1 / (3 - i) FROM generate_series(1, 9) AS i", NULL, 0));
 	OK(ww_postgres_link_row(&link, &row));
 	PQclear(row);

@@ -37,6 +37,13 @@ static uint64_t put_far(uint64_t delay, const char *body)
 	return put_job(&world, &spec);
 }
 
+static uint64_t ready_in(const char *tube)
+{
+	struct ww_tube_stats stats;
+
+	return ww_jobs_tube(world.jobs, tube, &stats) == WW_OK ? stats.ready : 0;
+}
+
 static void make(void)
 {
 	world_make(&world, KIND_POSTGRES);
@@ -208,6 +215,32 @@ START_TEST(a_store_that_is_left_alone_empties_its_ring)
 }
 END_TEST
 
+/* What commits while TRUNCATE waits for its lock must not be lost: who empties looks again under the lock. */
+START_TEST(a_put_that_commits_while_its_part_is_being_locked_is_kept)
+{
+	uint64_t position;
+	PGconn *connection;
+
+	make();
+	for (int i = 0; i < 3; i++) {
+		connection = PQconnectdb(kind_postgres_server()->url);
+		PQclear(PQexec(connection, "BEGIN"));
+		PQclear(PQexec(connection, "SELECT weekwheel.put('late', 'x')"));
+		position = (uint64_t)kind_postgres_ask("SELECT last_value FROM weekwheel.current");
+		while (store()->position < position + 2)
+			(void)put_far(30 * HOUR, "others");
+		kind_postgres_await(
+		    "SELECT sign(count(*)) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted", 1);
+		PQclear(PQexec(connection, "COMMIT"));
+		PQfinish(connection);
+		kind_postgres_await("SELECT count(*) FROM weekwheel.inbox", 0);
+		world_reopen(&world);
+		ck_assert_uint_eq(ready_in("late"), (uint64_t)i + 1);
+	}
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(a_reader_of_a_part_only_delays_its_end)
 {
 	PGconn *connection;
@@ -248,7 +281,8 @@ int main(void)
 	    what_is_due_in_no_hour_of_the_week_lies_in_the_rest, a_job_that_left_its_slot_does_not_come_back,
 	    a_job_may_return_to_a_slot_that_it_left, a_slot_is_emptied_when_its_jobs_have_ended,
 	    a_slot_whose_hour_is_over_is_written_on, many_jobs_are_written_on_in_steps,
-	    a_store_that_is_left_alone_empties_its_ring, a_reader_of_a_part_only_delays_its_end, no_row_ever_dies};
+	    a_store_that_is_left_alone_empties_its_ring, a_put_that_commits_while_its_part_is_being_locked_is_kept,
+	    a_reader_of_a_part_only_delays_its_end, no_row_ever_dies};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;

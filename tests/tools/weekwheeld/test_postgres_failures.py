@@ -429,9 +429,9 @@ class Restored(PostgresCase):
 class Replica(Postgres):
     """A standby, which has synced what the primary acknowledges."""
 
-    def __init__(self, primary):
+    def __init__(self, primary, **settings):
         self.primary = primary
-        super().__init__()
+        super().__init__(**settings)
         primary.psql("ALTER SYSTEM SET synchronous_standby_names = '*'")
         primary.psql("SELECT pg_reload_conf()")
         until(lambda: primary.psql("SELECT sync_state FROM pg_stat_replication") == [("sync",)], "the standby follows")
@@ -444,6 +444,24 @@ class Replica(Postgres):
 
 
 class Failover(Case):
+    # Under remote_apply each commit would wait for the standby, which here waits for the report for ever.
+    def test_a_report_on_the_standby_holds_up_no_commit(self):
+        library = compiled("support/postgres/short_ring.c", "-shared", "-fPIC", "-ldl")
+        with Postgres() as primary, Replica(primary, max_standby_streaming_delay="-1") as replica:
+            primary.set_up()
+            until(lambda: replica.psql("SELECT to_regclass('weekwheel.turn')") != [(None,)], "the standby has the tables")
+            primary.psql("ALTER DATABASE postgres SET synchronous_commit = remote_apply")
+            with replica.session() as report, primary.session() as session, \
+                    Server("--store", primary.url(), LD_PRELOAD=library, RING_MS="200") as server, server.client() as client:
+                session.rows("SET synchronous_commit = on")
+                report.rows("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM weekwheel.turn, weekwheel.inbox")
+                goal = int(session.value("SELECT last_value FROM weekwheel.current")) + 6
+                while int(session.value("SELECT last_value FROM weekwheel.current")) < goal:
+                    session.rows("SELECT weekwheel.put('default', 'x')")
+                    equal(client.ask("delete " + client.ask("reserve-with-timeout 10").split()[1]), "DELETED")
+                until(lambda: report.value("SELECT pg_last_wal_replay_lsn() < pg_last_wal_receive_lsn()") == "t",
+                      "the standby waits for the report")
+
     def test_what_was_acknowledged_survives_the_primary(self):
         with Postgres() as primary:
             primary.set_up()
