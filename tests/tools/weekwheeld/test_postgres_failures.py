@@ -468,7 +468,8 @@ class Failover(Case):
             with Replica(primary) as replica:
                 url = f"postgresql://postgres@/postgres?host={primary.folder},{replica.folder}&target_session_attrs=read-write"
                 acknowledged = []
-                with Server("--store", url) as server, server.client() as client, Session(url) as session:
+                with Server("--store", url) as server, server.client() as client, Session(url) as session, \
+                        Standby(url) as standby:
                     def put():
                         with contextlib.suppress(SqlError, EOFError, OSError):
                             for i in range(10 ** 6):
@@ -483,7 +484,7 @@ class Failover(Case):
                     until(lambda: len(acknowledged) > 100 or not thread.is_alive(), "some jobs are put")
                     primary.kill()
                     thread.join()
-                    equal(server.process.wait(), 1)
+                    equal([server.process.wait(), standby.process.wait()], [1, 1])
                 replica.program("pg_ctl", "promote", "-D", replica.data)
                 replica.psql("ALTER SYSTEM SET synchronous_standby_names = ''")
                 replica.psql("SELECT pg_reload_conf()")
