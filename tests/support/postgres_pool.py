@@ -1,123 +1,52 @@
-"""A pool of sessions of PostgreSQL in transaction mode, as pgbouncer is one: a client has a session for the length of a
-transaction, and the next transaction, of this client or another, may get another session.
-
-It speaks as much of the protocol as statements need, alone or with arguments. As pgbouncer's, it resets nothing between two
-clients, and tells each of them a process of its own.
-"""
-import contextlib
+"""A pgbouncer in transaction mode before a test's PostgreSQL: a client has a session for the length of a transaction, and the
+next transaction, of this client or another, may get another session."""
 import os
-import queue
-import random
+import shutil
 import socket
-import struct
-import threading
+import subprocess
+import tempfile
+import unittest
 
-from harness import close_listener
+from harness import PATIENCE, until
 
-REQUESTS = {80877103: b"N", 80877104: b"N"}  # for TLS, and for GSSAPI: there is none
-IDLE = b"I"
-
-
-class Wire:
-    """A connection, message by message."""
-
-    def __init__(self, connection):
-        self.socket, self.file = connection, connection.makefile("rb")
-        if connection.family == socket.AF_INET:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def close(self):
-        self.file.close()
-        self.socket.close()
-
-    def bytes(self, count):
-        got = self.file.read(count)
-        if len(got) < count:
-            raise EOFError
-        return got
-
-    def body(self):
-        return self.bytes(struct.unpack("!I", self.bytes(4))[0] - 4)
-
-    def message(self):
-        kind = self.bytes(1)
-        return kind, self.body()
-
-    def send(self, kind, body):
-        self.socket.sendall(kind + struct.pack("!I", len(body) + 4) + body)
-
-    def pass_answer(self, to):
-        """What it answers to a statement goes on. Returns the state of its transaction."""
-        kind = None
-        while kind != b"Z":
-            kind, body = self.message()
-            to.send(kind, body)
-        return body
+PACKAGE = "pgbouncer"
 
 
 class Pool:
     """It has so many sessions, of one user and database."""
 
     def __init__(self, postgres, sessions, user="postgres", database="postgres"):
-        self.greeting, self.free, self.all = [], queue.Queue(), []
-        self.user, self.database, self.path = user, database, os.path.join(postgres.folder, ".s.PGSQL.5432")
-        for _ in range(sessions):
-            self.begin_session()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"postgresql://{user}@127.0.0.1:{self.listener.getsockname()[1]}/{database}?sslmode=disable"
-        threading.Thread(target=self.accept, daemon=True).start()
+        program = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin")
+        if not program:
+            raise unittest.SkipTest(f"there is no pgbouncer: Debian has it in the package {PACKAGE}")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.folder = tempfile.mkdtemp(prefix="pgbouncer")
+        with open(f"{self.folder}/ini", "w", encoding="ascii") as file:
+            file.write(f"[databases]\n{database} = host={postgres.folder} dbname={database} user={user}\n"
+                       f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\n"
+                       f"auth_type = any\npool_mode = transaction\ndefault_pool_size = {sessions}\nmax_client_conn = 1000\n"
+                       "ignore_startup_parameters = extra_float_digits,options,application_name\n")
+        if postgres.user:
+            for path in self.folder, f"{self.folder}/ini":
+                os.chown(path, postgres.user["user"], postgres.user["group"])
+        with open(f"{self.folder}/log", "wb") as log:
+            self.process = subprocess.Popen([program, f"{self.folder}/ini"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            cwd=self.folder, **postgres.user)
+        self.url = f"postgresql://{user}@127.0.0.1:{self.port}/{database}?sslmode=disable"
+        until(self.is_up, "pgbouncer listens")
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        close_listener(self.listener)
-        for session in self.all:
-            session.socket.shutdown(socket.SHUT_RDWR)
+        self.process.kill()
+        self.process.wait(PATIENCE)
+        shutil.rmtree(self.folder)
 
-    def begin_session(self):
-        connection = socket.socket(socket.AF_UNIX)
-        connection.connect(self.path)
-        session = Wire(connection)
-        words = f"user\0{self.user}\0database\0{self.database}\0client_encoding\0UTF8\0\0".encode()
-        session.send(b"", struct.pack("!I", 196608) + words)
-        self.greeting, kind = [], None
-        while kind != b"Z":
-            kind, body = session.message()
-            assert kind != b"E", body
-            if kind == b"S":
-                self.greeting.append(body)
-        self.all.append(session)
-        self.free.put(session)
-
-    def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                threading.Thread(target=self.serve, args=(Wire(self.listener.accept()[0]),), daemon=True).start()
-
-    def serve(self, client):
-        session = None
-        with contextlib.suppress(EOFError, OSError):
-            self.greet(client)
-            while (message := client.message())[0] != b"X":
-                session = session or self.free.get()
-                session.send(*message)
-                # A statement, or the end of several messages that make one.
-                if message[0] in b"QS" and session.pass_answer(client) == IDLE:
-                    self.free.put(session)
-                    session = None
-        if session:  # it left in a transaction
-            session.close()
-            self.all.remove(session)
-            self.begin_session()
-        client.close()
-
-    def greet(self, client):
-        while (code := struct.unpack("!I", (body := client.body())[:4])[0]) in REQUESTS:
-            client.socket.sendall(REQUESTS[code])
-        assert code == 196608, body
-        client.send(b"R", struct.pack("!I", 0))
-        for parameter in self.greeting:
-            client.send(b"S", parameter)
-        client.send(b"K", struct.pack("!II", random.randrange(1 << 31), 7))
-        client.send(b"Z", IDLE)
+    def is_up(self):
+        if self.process.poll() is not None:
+            with open(f"{self.folder}/log", encoding="utf-8") as log:
+                raise AssertionError(f"pgbouncer has ended: {log.read()}")
+        with socket.socket() as one:
+            return one.connect_ex(("127.0.0.1", self.port)) == 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Clients put by SQL through a pool in transaction mode, and the server is connected directly. A server behind the pool is
+"""Clients put by SQL through pgbouncer in transaction mode, and the server is connected directly. A server behind the pool is
 refused: its lock would be of a session that the pool hands to others."""
 # tier: check, waits
 import subprocess
@@ -137,7 +137,7 @@ class Waking(PoolCase):
 class Refused(PoolCase):
     def test_a_server_behind_the_pool_says_what_to_do_and_leaves_the_sessions_as_they_were(self):
         settings = ("SELECT string_agg(name || ' ' || setting, ', ' ORDER BY name) FROM pg_settings WHERE name IN "
-                    "('search_path', 'synchronous_commit', 'enable_seqscan', 'statement_timeout', 'application_name')")
+                    "('search_path', 'synchronous_commit', 'enable_seqscan', 'statement_timeout')")
         pool = self.pool(1)
         before = self.session(pool.url).value(settings)
         for _ in range(2):
