@@ -60,7 +60,8 @@ int ww_postgres_array_argument(struct array *array, struct link_argument *argume
 	static const struct {
 		enum link_type element;
 		enum link_type whole;
-	} types[] = {{LINK_INT2, LINK_INT2S}, {LINK_INT8, LINK_INT8S}, {LINK_BYTEA, LINK_BYTEAS}};
+	} types[] = {
+	    {LINK_INT2, LINK_INT2S}, {LINK_INT8, LINK_INT8S}, {LINK_XID8, LINK_XID8S}, {LINK_BYTEA, LINK_BYTEAS}};
 	unsigned char *head = array->bytes;
 
 	if (!array->size && !add(array, 0))
@@ -105,5 +106,25 @@ int ww_postgres_array_each(const void *bytes, size_t size, int (*fn)(void *conte
 		return WW_ECORRUPT;
 	for (at += HEAD; at < end && !error; at += 12)
 		error = end - at < 12 || store_read32(at) != 8 ? WW_ECORRUPT : fn(context, store_read64(at + 4));
+	return error;
+}
+
+int ww_postgres_array_each_bytes(
+    const void *bytes, size_t size, int (*fn)(void *context, const void *bytes, size_t size), void *context)
+{
+	const unsigned char *at = bytes;
+	const unsigned char *end = at + size;
+	int error = WW_OK;
+
+	if (!size)
+		return WW_OK;
+	if (size < EMPTY || store_read32(at + 8) != LINK_BYTEA)
+		return WW_ECORRUPT;
+	for (at += size < HEAD ? EMPTY : HEAD; at < end && !error; at += 4 + size) {
+		if (end - at < 4 || store_read32(at) > (size_t)(end - at) - 4)
+			return WW_ECORRUPT;
+		size = store_read32(at);
+		error = fn(context, at + 4, size);
+	}
 	return error;
 }

@@ -1,7 +1,7 @@
 #ifndef LIB_POSTGRES_ARRAY_H
 #define LIB_POSTGRES_ARRAY_H
 
-/* One-dimensional arrays in PostgreSQL's binary form: bigint[], smallint[], bytea[]. */
+/* One-dimensional arrays in PostgreSQL's binary form: bigint[], smallint[], xid8[], bytea[]. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@ struct ww_allocator;
 
 struct array {
 	const struct ww_allocator *allocator;
-	enum link_type element; /* LINK_INT2, LINK_INT8 or LINK_BYTEA */
+	enum link_type element; /* LINK_INT2, LINK_INT8, LINK_XID8 or LINK_BYTEA */
 	unsigned char *bytes;
 	size_t size;
 	size_t room;
@@ -29,5 +29,8 @@ void ww_postgres_array_clear(struct array *array);
 void ww_postgres_array_free(struct array *array);
 /* Call fn for each element of a bigint[]; an error ends it, and is the answer. WW_ECORRUPT: it is none. */
 int ww_postgres_array_each(const void *bytes, size_t size, int (*fn)(void *context, uint64_t number), void *context);
+/* The same of a bytea[] without NULLs. The bytes are those of the array. */
+int ww_postgres_array_each_bytes(
+    const void *bytes, size_t size, int (*fn)(void *context, const void *bytes, size_t size), void *context);
 
 #endif

@@ -3,6 +3,11 @@
 -- put, put_many, cancel and move append a row to the inbox, as the owner of the schema. They take no lock that lasts longer
 -- than the transaction, and read nothing that another transaction could change under them, so that they work at each level of
 -- isolation and behind a pool. What they cost is what a put costs: the usual path has expressions and one INSERT.
+--
+-- The caller's search_path may lead to functions, operators, types and tables of somebody's. SET search_path keeps them away
+-- from a function and from those that it calls, but takes long: the usual path of put does without, and names the schema of
+-- each function, operator, type and collation. CASE with a value, IN, BETWEEN and IS DISTINCT FROM have an operator without
+-- one.
 
 -- ---- Errors, as an exception with the field, its range and a hint
 
@@ -26,7 +31,7 @@ END $$;
 CREATE OR REPLACE FUNCTION weekwheel.check_body(body bytea) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	IF body IS NULL THEN
-		PERFORM weekwheel.refuse('22004', 'body is null', 'An empty body is ; coalesce(..., ) gives one.');
+		PERFORM weekwheel.refuse('22004', 'body is null', 'An empty body is ''''; coalesce(..., '''') gives one.');
 	END IF;
 	IF octet_length(body) > 268435456 THEN
 		PERFORM weekwheel.refuse('22023', format('body has %s bytes, and must have at most 268435456', octet_length(body)),
@@ -71,12 +76,8 @@ BEGIN
 	RETURN result;
 END $$;
 
--- Unix time in ns.
-CREATE OR REPLACE FUNCTION weekwheel.unix(value timestamptz) RETURNS bigint LANGUAGE sql AS
-	'SELECT (extract(epoch FROM value) * 1000000)::bigint * 1000';
-
 -- When a job is due. clock_timestamp(), because now() is when the transaction began.
-CREATE OR REPLACE FUNCTION weekwheel.due(delay interval, at timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION weekwheel.due(delay interval, at timestamptz) RETURNS timestamptz LANGUAGE plpgsql AS $$
 BEGIN
 	IF delay IS NOT NULL AND at IS NOT NULL THEN
 		PERFORM weekwheel.refuse('22023', 'delay and at exclude each other', 'Leave one out.');
@@ -85,14 +86,15 @@ BEGIN
 		PERFORM weekwheel.refuse('22008', format('at is %s, and must be 1970-01-01 to 2116-02-20', at),
 			'A time that has passed is now. To put no job yet, put it later.');
 	END IF;
-	IF at IS NOT NULL THEN
-		RETURN weekwheel.unix(at);
+	IF at IS NOT NULL OR delay IS NULL THEN
+		RETURN coalesce(at, clock_timestamp());
 	END IF;
 	IF delay > '4611686018 seconds'::interval - extract(epoch FROM clock_timestamp()) * '1 second'::interval THEN
 		PERFORM weekwheel.refuse('22008', format('delay is %s, and the job would be due after 2116-02-20', delay),
 			'Give an interval, such as delay => ''5 minutes''.');
 	END IF;
-	RETURN weekwheel.unix(clock_timestamp()) + coalesce(weekwheel.span('delay', delay, '0'), 0);
+	PERFORM weekwheel.span('delay', delay, '0');
+	RETURN clock_timestamp() + make_interval(secs => date_part('epoch', delay));
 END $$;
 
 -- ---- Rights
@@ -103,15 +105,21 @@ END $$;
 -- A right to all tubes is the privilege to call this function, which PostgreSQL finds sooner than a row of `rights`.
 CREATE OR REPLACE FUNCTION weekwheel.all_tubes() RETURNS void LANGUAGE sql AS '';
 
--- Refuse it if it may not use the tube; tube NULL: each. Rights are inherited, as those that GRANT gives.
+-- Whether it may use the tube; tube NULL: each. Rights are inherited, as those that GRANT gives. It has no SET search_path.
+CREATE OR REPLACE FUNCTION weekwheel.has_right(wanted text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	who pg_catalog.name := CASE WHEN pg_catalog.current_setting('role') OPERATOR(pg_catalog.=) 'none' THEN session_user
+		ELSE pg_catalog.current_setting('role') END;
+BEGIN
+	RETURN pg_catalog.has_function_privilege(who, 'weekwheel.all_tubes()'::pg_catalog.regprocedure, 'EXECUTE') OR EXISTS (
+		SELECT FROM weekwheel.rights WHERE tube OPERATOR(pg_catalog.=) wanted AND pg_catalog.pg_has_role(who, role, 'USAGE'));
+END $$;
+
 CREATE OR REPLACE FUNCTION weekwheel.demand(wanted text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	who name := CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END;
 BEGIN
-	IF has_function_privilege(who, 'weekwheel.all_tubes()'::regprocedure, 'EXECUTE') THEN
-		RETURN;
-	END IF;
-	IF NOT EXISTS (SELECT FROM weekwheel.rights WHERE tube = wanted AND pg_has_role(who, role, 'USAGE')) THEN
+	IF NOT weekwheel.has_right(wanted) THEN
 		PERFORM weekwheel.refuse('42501', format('role %I has no right to %s', who,
 			coalesce('the tube ' || quote_literal(wanted), 'all tubes')),
 			format('The owner of the schema grants it: SELECT weekwheel.allow(%L, %L)', who, coalesce(wanted, '*')) ||
@@ -121,17 +129,13 @@ END $$;
 
 -- ---- What a job is
 
--- A job's row without ring, id and body, from what put was given beside tube and body.
-CREATE OR REPLACE FUNCTION weekwheel.spec(tube text, delay interval, at timestamptz, priority bigint, run interval,
-	every interval, missed text, skip interval, attempts bigint, backoff interval, backoff_max interval, key bytea, mode text,
-	debounce interval, is_unique interval, "group" bytea, keep interval) RETURNS weekwheel.inbox LANGUAGE plpgsql AS $$
+-- What put was given beside tube, body and delay.
+CREATE OR REPLACE FUNCTION weekwheel.spec(at timestamptz, priority bigint, run interval, every interval, missed text,
+	skip interval, attempts bigint, backoff interval, backoff_max interval, key bytea, mode text, debounce interval,
+	is_unique interval, "group" bytea, keep interval) RETURNS weekwheel.options LANGUAGE plpgsql AS $$
 DECLARE
-	job weekwheel.inbox;
+	job weekwheel.options;
 BEGIN
-	job.xid := pg_current_xact_id()::text::bigint;
-	job.verb := 0;
-	job.tube := tube;
-	job.due := weekwheel.due(delay, at);
 	IF at IS NOT NULL THEN
 		job.wall := true;
 	END IF;
@@ -191,28 +195,53 @@ END $$;
 -- The owner sleeps as long as it holds this lock alone, and then has to be woken; otherwise it looks by itself. Who holds it
 -- shared keeps the owner from falling asleep until the row has been committed. A transaction that is to be PREPAREd may not notify:
 -- with SET weekwheel.wakes = off it does not, and the owner finds the row within a second.
-CREATE OR REPLACE FUNCTION weekwheel.wake() RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION weekwheel.notify() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	IF NOT pg_try_advisory_xact_lock_shared(1463900017, 2)
-		AND coalesce(current_setting('weekwheel.wakes', true), 'on') <> 'off' THEN
+	IF coalesce(current_setting('weekwheel.wakes', true), 'on') <> 'off' THEN
 		PERFORM pg_notify('weekwheel', '');
 	END IF;
 END $$;
 
+CREATE OR REPLACE FUNCTION weekwheel.wake() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF NOT pg_try_advisory_xact_lock_shared(1463900017, 2) THEN
+		PERFORM weekwheel.notify();
+	END IF;
+END $$;
+
 -- ---- put and put_many, for bodies of text, bytes and JSON
+
+-- A put that is not usual.
+CREATE OR REPLACE FUNCTION weekwheel.put_other(part int, number bigint, tube text, body bytea, delay interval, at timestamptz,
+	priority bigint, run interval, every interval, missed text, skip interval, attempts bigint, backoff interval,
+	backoff_max interval, key text, key_bytes bytea, mode text, debounce interval, "unique" interval, "group" text,
+	group_bytes bytea, keep interval)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM weekwheel.demand(tube);
+	PERFORM weekwheel.check_tube(tube);
+	PERFORM weekwheel.check_body(body);
+	INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options, body) VALUES (part, 0, number, weekwheel.due(delay, at),
+		tube, weekwheel.spec(at, priority, run, every, missed, skip, attempts, backoff, backoff_max,
+			weekwheel.bytes('key', key, key_bytes), mode, debounce, "unique",
+			weekwheel.bytes('group', "group", group_bytes), keep), body);
+	PERFORM weekwheel.wake();
+END $$;
 
 DO $generate$
 DECLARE
 	kind record;
 	sql text;
 	-- To find the part of a partitioned table would take longer.
-	branches text := (SELECT string_agg(format($$%s part = %s THEN
-			INSERT INTO weekwheel.inbox_%s (ring, id, verb, tube, due, body) VALUES (%s, number, 0, tube,
-				(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000, @bytes@)$$,
+	branches text := (SELECT string_agg(format($$%s part OPERATOR(pg_catalog.=) %s THEN
+			INSERT INTO weekwheel.inbox_%s (ring, verb, id, due, tube, body) VALUES (%s, 0, number,
+				CASE WHEN delay IS NULL THEN pg_catalog.clock_timestamp() ELSE pg_catalog.clock_timestamp()
+					OPERATOR(pg_catalog.+) pg_catalog.make_interval(secs => pg_catalog.date_part('epoch', delay)) END,
+				tube, bytes) RETURNING pg_catalog.pg_try_advisory_xact_lock_shared(1463900017, 2) INTO is_awake$$,
 		CASE part WHEN 0 THEN 'IF' ELSE 'ELSIF' END, part, part, part), ';') || '; END IF;' FROM generate_series(0, 3) part);
 BEGIN
-	FOR kind IN SELECT * FROM (VALUES ('text', $$convert_to(body, 'UTF8')$$), ('bytea', 'body'),
-			('jsonb', $$convert_to(body::text, 'UTF8')$$)) AS kinds(type, bytes) LOOP
+	FOR kind IN SELECT * FROM (VALUES ('text', $$pg_catalog.convert_to(body, 'UTF8')$$), ('bytea', 'body'),
+			('jsonb', $$pg_catalog.convert_to(body::pg_catalog.text, 'UTF8')$$)) AS kinds(type, bytes) LOOP
 		FOREACH sql IN ARRAY ARRAY[$sql$
 CREATE OR REPLACE FUNCTION weekwheel.put(tube text, body @type@, delay interval DEFAULT NULL, at timestamptz DEFAULT NULL,
 	priority bigint DEFAULT NULL, run interval DEFAULT NULL, every interval DEFAULT NULL, missed text DEFAULT NULL,
@@ -220,36 +249,30 @@ CREATE OR REPLACE FUNCTION weekwheel.put(tube text, body @type@, delay interval 
 	backoff_max interval DEFAULT NULL, key text DEFAULT NULL, key_bytes bytea DEFAULT NULL, mode text DEFAULT NULL,
 	debounce interval DEFAULT NULL, "unique" interval DEFAULT NULL, "group" text DEFAULT NULL,
 	group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL)
-RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $put$
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $put$
 DECLARE
-	part int := coalesce(pg_sequence_last_value('weekwheel.current'), 0) % 4;
-	number bigint := 2 * nextval('weekwheel.ids') + 1;
-	job weekwheel.inbox;
+	part int := COALESCE(pg_catalog.pg_sequence_last_value('weekwheel.current'), 0) OPERATOR(pg_catalog.%) 4;
+	number bigint := 2 OPERATOR(pg_catalog.*) pg_catalog.nextval('weekwheel.ids') OPERATOR(pg_catalog.+) 1;
+	bytes pg_catalog.bytea := @bytes@;
+	is_awake boolean;
 BEGIN
-	IF NOT has_function_privilege(CASE current_setting('role') WHEN 'none' THEN session_user
-			ELSE current_setting('role') END, 'weekwheel.all_tubes()'::regprocedure, 'EXECUTE') THEN
-		PERFORM weekwheel.demand(tube);
-	END IF;
 	-- Each expression costs something in each transaction: one has all that most puts need.
-	IF octet_length(@bytes@) <= 268435456 AND octet_length(tube) <= 200 AND
-			tube COLLATE "C" ~ '^[A-Za-z0-9+/;.$_()][-A-Za-z0-9+/;.$_()]*$' AND
-			num_nonnulls(delay, at, priority, run, every, missed, skip, attempts, backoff, backoff_max, key, key_bytes, mode,
-				debounce, "unique", "group", group_bytes, keep) = 0 THEN
+	IF (pg_catalog.has_function_privilege(CASE WHEN pg_catalog.current_setting('role') OPERATOR(pg_catalog.=) 'none'
+				THEN session_user ELSE pg_catalog.current_setting('role')::pg_catalog.name END,
+				'weekwheel.all_tubes()'::pg_catalog.regprocedure, 'EXECUTE') OR weekwheel.has_right(tube)) AND
+			pg_catalog.num_nonnulls(at, priority, run, every, missed, skip, attempts, backoff, backoff_max, key, key_bytes,
+				mode, debounce, "unique", "group", group_bytes, keep) OPERATOR(pg_catalog.=) 0 AND
+			(delay IS NULL OR delay OPERATOR(pg_catalog.>=) '0' AND delay OPERATOR(pg_catalog.<=) '10 years') AND
+			pg_catalog.octet_length(bytes) OPERATOR(pg_catalog.<=) 268435456 AND
+			pg_catalog.octet_length(tube) OPERATOR(pg_catalog.<=) 200 AND tube OPERATOR(pg_catalog.~)
+				'^[A-Za-z0-9+/;.$_()][-A-Za-z0-9+/;.$_()]*$' COLLATE pg_catalog."C" THEN
 		@insert@
+		IF NOT is_awake THEN
+			PERFORM weekwheel.notify();
+		END IF;
 	ELSE
-		PERFORM weekwheel.check_tube(tube);
-		PERFORM weekwheel.check_body(@bytes@);
-		job := weekwheel.spec(tube, delay, at, priority, run, every, missed, skip, attempts, backoff, backoff_max,
-			weekwheel.bytes('key', key, key_bytes), mode, debounce, "unique",
-			weekwheel.bytes('group', "group", group_bytes), keep);
-		job.ring := part;
-		job.id := number;
-		job.body := @bytes@;
-		INSERT INTO weekwheel.inbox VALUES (job.*);
-	END IF;
-	IF NOT pg_try_advisory_xact_lock_shared(1463900017, 2)
-		AND coalesce(current_setting('weekwheel.wakes', true), 'on') <> 'off' THEN
-		PERFORM pg_notify('weekwheel', '');
+		PERFORM weekwheel.put_other(part, number, tube, bytes, delay, at, priority, run, every, missed, skip, attempts,
+			backoff, backoff_max, key, key_bytes, mode, debounce, "unique", "group", group_bytes, keep);
 	END IF;
 	RETURN number;
 END $put$
@@ -262,11 +285,14 @@ CREATE OR REPLACE FUNCTION weekwheel.put_many(tube text, bodies @type@[], delay 
 RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $put$
 DECLARE
 	part int := coalesce(pg_sequence_last_value('weekwheel.current'), 0) % 4;
-	job weekwheel.inbox;
+	time timestamptz := clock_timestamp();
+	job weekwheel.options;
+	bytes bytea[];
+	numbers bigint[];
 BEGIN
 	PERFORM weekwheel.check_tube(tube);
 	PERFORM weekwheel.demand(tube);
-	IF array_position(bodies, NULL) > 0 OR bodies IS NULL THEN
+	IF bodies IS NULL OR array_position(bodies, NULL) > 0 THEN
 		PERFORM weekwheel.check_body(NULL);
 	END IF;
 	IF keys IS NOT NULL THEN
@@ -276,20 +302,34 @@ BEGIN
 		END IF;
 		PERFORM weekwheel.bytes('key', one, NULL) FROM unnest(keys) one WHERE one IS NOT NULL;
 	END IF;
-	job := weekwheel.spec(tube, delay, at, priority, run, every, missed, skip, attempts, backoff, backoff_max,
-		CASE WHEN array_position(keys, NULL) IS NULL AND keys IS NOT NULL THEN ''::bytea END, mode, debounce, "unique",
-		weekwheel.bytes('group', "group", group_bytes), keep);
-	RETURN QUERY INSERT INTO weekwheel.inbox (ring, id, xid, verb, tube, key, due, wall, priority, run, period, missed, skip,
-			backoff, backoff_max, attempts, key_mode, key_span, keep, "group", body)
-		SELECT part, 2 * nextval('weekwheel.ids') + 1, job.xid, 0, put_many.tube, @key@, job.due, job.wall, job.priority,
-			job.run, job.period, job.missed, job.skip, job.backoff, job.backoff_max, job.attempts, job.key_mode, job.key_span,
-			job.keep, job."group", @bytes@
-		FROM unnest(bodies, keys) AS given (body, key) RETURNING id;
+	IF num_nonnulls(delay, at, priority, run, every, missed, skip, attempts, backoff, backoff_max, mode, debounce, "unique",
+			"group", group_bytes, keep) > 0 THEN
+		time := weekwheel.due(delay, at);
+		job := weekwheel.spec(at, priority, run, every, missed, skip, attempts, backoff, backoff_max,
+			CASE WHEN array_position(keys, NULL) IS NULL AND keys IS NOT NULL THEN ''::bytea END, mode, debounce, "unique",
+			weekwheel.bytes('group', "group", group_bytes), keep);
+	END IF;
+	bytes := ARRAY(SELECT @bytes@ FROM unnest(bodies) body);
+	numbers := ARRAY(SELECT 2 * nextval('weekwheel.ids') + 1 FROM generate_series(1, cardinality(bytes)));
+	-- Jobs that differ only in their bodies are a row, of some hundreds and some megabytes at most: they cost little then.
+	IF keys IS NULL AND pg_column_size(bytes) <= 16777216 THEN
+		FOR low IN 1..cardinality(numbers) BY 500 LOOP
+			job.ids := numbers[low:low + 499];
+			INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options, body) VALUES (part, 0, numbers[low], time, tube,
+				job, array_send(bytes[low:low + 499]));
+		END LOOP;
+	ELSE
+		INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options, body)
+			SELECT part, 0, number, time, tube, (NULL, NULL, job.wall, convert_to(given.key, 'UTF8'), job.priority, job.run,
+				job.period, job.missed, job.skip, job.backoff, job.backoff_max, job.attempts, job.key_mode, job.key_span,
+				job.keep, job."group")::weekwheel.options, given.body
+			FROM unnest(numbers, bytes, keys) AS given (number, body, key);
+	END IF;
 	PERFORM weekwheel.wake();
+	RETURN QUERY SELECT unnest(numbers);
 END $put$
 $sql$] LOOP
-			EXECUTE replace(replace(replace(replace(sql, '@insert@', branches), '@type@', kind.type), '@bytes@', kind.bytes),
-				'@key@', $$convert_to(given.key, 'UTF8')$$);
+			EXECUTE replace(replace(replace(sql, '@insert@', branches), '@type@', kind.type), '@bytes@', kind.bytes);
 		END LOOP;
 	END LOOP;
 END $generate$;
@@ -297,8 +337,10 @@ END $generate$;
 -- ---- cancel and move: requests that the owner carries out after the commit. Whether there was such a job, and whether a
 -- worker has it, is not known in the transaction.
 
-CREATE OR REPLACE FUNCTION weekwheel.request(verb int, job bigint, tube text, key bytea, due bigint) RETURNS void
+CREATE OR REPLACE FUNCTION weekwheel.request(verb int, job bigint, tube text, key bytea, due timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+	options weekwheel.options;
 BEGIN
 	IF job IS NULL THEN
 		PERFORM weekwheel.check_tube(tube);
@@ -309,8 +351,10 @@ BEGIN
 		PERFORM weekwheel.refuse('22003', format('id is %s, and must be at least 1', job), 'put returns the id of a job.');
 	END IF;
 	PERFORM weekwheel.demand(tube);
-	INSERT INTO weekwheel.inbox (ring, id, verb, job, tube, key, due) VALUES (
-		coalesce(pg_sequence_last_value('weekwheel.current'), 0) % 4, 2 * nextval('weekwheel.ids') + 1, verb, job, tube, key, due);
+	options.job := job;
+	options.key := key;
+	INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options) VALUES (
+		coalesce(pg_sequence_last_value('weekwheel.current'), 0) % 4, verb, 2 * nextval('weekwheel.ids') + 1, due, tube, options);
 	PERFORM weekwheel.wake();
 END $$;
 
@@ -322,7 +366,7 @@ BEGIN
 	RETURN id;
 END $$;
 
-CREATE OR REPLACE FUNCTION weekwheel.request_due(delay interval, at timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION weekwheel.request_due(delay interval, at timestamptz) RETURNS timestamptz LANGUAGE plpgsql AS $$
 BEGIN
 	IF num_nonnulls(delay, at) = 0 THEN
 		PERFORM weekwheel.refuse('22004', 'neither delay nor at is given', 'delay => ''0'' makes a job due now.');

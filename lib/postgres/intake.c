@@ -22,13 +22,15 @@ enum column {
 	C_SNAPSHOT,
 	C_CLOCK,
 	C_RING,
-	C_ID,
 	C_VERB,
-	C_JOB,
-	C_TUBE,
-	C_KEY,
+	C_ID,
 	C_DUE,
+	C_TUBE,
+	C_BODY,
+	C_JOB,
+	C_IDS,
 	C_WALL,
+	C_KEY,
 	C_PRIORITY,
 	C_RUN,
 	C_PERIOD,
@@ -40,29 +42,41 @@ enum column {
 	C_KEY_MODE,
 	C_KEY_SPAN,
 	C_KEEP,
-	C_GROUP,
-	C_BODY
+	C_GROUP
 };
 
 static const char read_statement[] =
-    "SELECT s.snapshot, s.clock, i.ring, i.id, i.verb, i.job, i.tube, i.key, i.due, i.wall, i.priority, i.run, "
-    "i.period, i.missed, i.skip, i.backoff, i.backoff_max, i.attempts, i.key_mode, i.key_span, i.keep, i.\"group\", i.body "
+    "SELECT s.snapshot, s.clock, i.ring, i.verb, i.id, i.due, i.tube, i.body, (i.options).* "
     "FROM (SELECT pg_current_snapshot()::text AS snapshot, "
     "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock) AS s "
     "LEFT JOIN weekwheel.inbox AS i ON i.xid >= $1 OR i.xid = ANY ($2) ORDER BY i.id";
 
 enum verb { VERB_PUT, VERB_CANCEL, VERB_MOVE };
 
+/* A request: a row, or one of the jobs that a row has together. */
+struct request {
+	PGresult *row;
+	uint64_t id;
+	const void *body;
+	size_t size;
+	int is_last; /* of its row, which ends with it */
+	int wrong;   /* an error: the row is none */
+};
+
 /* A reading. */
 struct reading {
 	struct postgres *postgres;
-	PGresult *rows[BATCH];
+	struct request requests[BATCH];
 	size_t count; /* of them */
 	size_t bytes;
-	size_t taken;  /* rows in all */
+	size_t taken;  /* requests in all */
 	uint64_t xmax; /* of its snapshot */
 	struct ids open;
 	struct ids done; /* what it took */
+	/* Of a row with many jobs, while it is read. */
+	PGresult *row;
+	struct ids ids;
+	size_t next;
 };
 
 /* ---- What is asked of the engine */
@@ -90,24 +104,37 @@ static unsigned ring_of(const PGresult *row)
 	return (unsigned)(number_or(row, C_RING, 0) % RING_PARTS);
 }
 
+/* Unix time in ns, of a timestamptz: µs since 2000. */
+static int64_t time_of(const PGresult *row, enum column column)
+{
+	static const int64_t since = INT64_C(946684800000000);
+	int64_t us = ww_postgres_link_number(row, 0, (int)column);
+
+	if (PQgetisnull(row, 0, (int)column) || us < -since)
+		return 0;
+	return us > INT64_MAX / 1000 - since ? INT64_MAX : (us + since) * 1000;
+}
+
 /* When it is due: a delay, or a time of the wall clock. */
 static uint64_t due_of(const struct postgres *postgres, const PGresult *row, uint32_t *flags)
 {
-	int64_t due = ww_postgres_link_number(row, 0, C_DUE);
+	int64_t due = time_of(row, C_DUE);
 
 	*flags = ww_postgres_link_number(row, 0, C_WALL) ? WW_JOB_WALL | WW_JOB_AT : 0;
 	return *flags ? (uint64_t)due : delay_until(postgres, due);
 }
 
-static int put_row(struct postgres *postgres, const PGresult *row)
+static int put_job(struct postgres *postgres, const struct request *request)
 {
+	const PGresult *row = request->row;
 	struct ww_job_spec spec;
 
 	(void)ww_job_spec_default(&spec);
 	spec.tube = PQgetvalue(row, 0, C_TUBE);
 	spec.key = bytes_of(row, C_KEY, &spec.key_length);
 	spec.group = bytes_of(row, C_GROUP, &spec.group_length);
-	spec.body = bytes_of(row, C_BODY, &spec.body_length);
+	spec.body = request->body;
+	spec.body_length = request->size;
 	spec.due = due_of(postgres, row, &spec.flags);
 	spec.priority = (uint32_t)number_or(row, C_PRIORITY, spec.priority);
 	spec.run = number_or(row, C_RUN, spec.run);
@@ -120,23 +147,26 @@ static int put_row(struct postgres *postgres, const PGresult *row)
 	spec.key_mode = (enum ww_key_mode)number_or(row, C_KEY_MODE, WW_KEY_REPLACE);
 	spec.key_span = number_or(row, C_KEY_SPAN, 0);
 	spec.keep = number_or(row, C_KEEP, 0);
-	postgres->given = number_or(row, C_ID, 0);
+	postgres->given = request->id;
 	int result = ww_jobs_put(postgres->jobs, &spec, NULL, NULL);
 	postgres->given = 0;
 	return result;
 }
 
-static int take_row(struct postgres *postgres, const PGresult *row)
+static int take_request(struct postgres *postgres, const struct request *request)
 {
+	const PGresult *row = request->row;
 	struct ww_job_ref ref = {.id = number_or(row, C_JOB, 0), .tube = PQgetvalue(row, 0, C_TUBE)};
 	uint32_t flags;
 	uint64_t due;
 	int result;
 
+	if (request->wrong)
+		return request->wrong;
 	ref.key = bytes_of(row, C_KEY, &ref.key_length);
 	switch ((enum verb)ww_postgres_link_number(row, 0, C_VERB)) {
 	case VERB_PUT:
-		return put_row(postgres, row);
+		return put_job(postgres, request);
 	case VERB_CANCEL:
 		result = ww_jobs_cancel(postgres->jobs, &ref);
 		break;
@@ -157,20 +187,22 @@ static int is_passing(int error)
 	return error == WW_EFULL || error == WW_ENOMEM || error == WW_EIO;
 }
 
-/* A row that makes no sense is kept where a person finds it. */
-static int refuse_row(struct postgres *postgres, const PGresult *row, int result)
+/* What makes no sense is kept where a person finds it. */
+static int refuse(struct postgres *postgres, const struct request *request, int result)
 {
 	const char *why = ww_strerror(result);
-	unsigned char id[8];
-	const struct link_argument arguments[2] = {{LINK_TEXT, why, strlen(why)}, {LINK_INT8, id, sizeof id}};
+	unsigned char row[8], id[8];
+	const struct link_argument arguments[4] = {{LINK_TEXT, why, strlen(why)}, {LINK_INT8, row, sizeof row},
+	    {LINK_INT8, id, sizeof id}, {LINK_BYTEA, request->body, request->size}};
 
 	ww_postgres_report(postgres,
-	    "a row of the inbox, id %" PRId64 ", is refused, and kept in weekwheel.refused: %s",
-	    ww_postgres_link_number(row, 0, C_ID), why);
-	store_write64(id, number_or(row, C_ID, 0));
+	    "a row of the inbox, id %" PRIu64 ", is refused, and kept in weekwheel.refused: %s", request->id, why);
+	store_write64(row, number_or(request->row, C_ID, 0));
+	store_write64(id, request->id);
 	return ww_postgres_link_ask(&postgres->writer,
-	    "INSERT INTO weekwheel.refused SELECT $1, clock_timestamp(), * FROM weekwheel.inbox WHERE id = $2",
-	    arguments, 2, NULL);
+	    "INSERT INTO weekwheel.refused SELECT $1, clock_timestamp(), ring, verb, $3, xid, due, tube, options, "
+	    "CASE WHEN body IS NOT NULL THEN $4 END FROM weekwheel.inbox WHERE id = $2",
+	    arguments, 4, NULL);
 }
 
 /* Ask the engine for the rows that were gathered, as one batch. *asked is how many count; on error maybe not all. */
@@ -184,17 +216,17 @@ static int ask_engine(struct reading *reading, size_t *asked)
 	if (error)
 		return error;
 	for (size_t i = 0; i < reading->count && !error; i++) {
-		const PGresult *row = reading->rows[i];
-		int result = ww_postgres_ids_add(&postgres->taken, postgres->allocator, number_or(row, C_ID, 0));
+		const struct request *request = &reading->requests[i];
+		int result = ww_postgres_ids_add(&postgres->taken, postgres->allocator, request->id);
 		if (!result) {
-			result = take_row(postgres, row);
+			result = take_request(postgres, request);
 			if (result < 0 && !is_passing(result))
-				result = refuse_row(postgres, row, result);
+				result = refuse(postgres, request, result);
 			if (result < 0)
 				postgres->taken.count--;
 		}
 		/* The ring does not turn into this part before its rows are counted. */
-		postgres->parts[ring_of(row)].has_rows = 1;
+		postgres->parts[ring_of(request->row)].has_rows = 1;
 		error = result < 0 ? result : WW_OK;
 		*asked += !error;
 	}
@@ -206,15 +238,23 @@ static int ask_engine(struct reading *reading, size_t *asked)
 
 /* ---- Reading */
 
-static int note_taken(struct reading *reading, const PGresult *row)
+/* A row counts when the last of its requests is taken: those before it were. */
+static int note_taken(struct reading *reading, const struct request *request)
 {
 	struct postgres *postgres = reading->postgres;
-	uint64_t id = number_or(row, C_ID, 0);
-	struct taken_rows *rows = &postgres->taken_of[ring_of(row)];
+	struct taken_rows *rows = &postgres->taken_of[ring_of(request->row)];
 
-	rows->count++;
-	rows->ids ^= id;
-	return ww_postgres_ids_add(&reading->done, postgres->allocator, id);
+	if (request->is_last) {
+		rows->count++;
+		rows->ids ^= number_or(request->row, C_ID, 0);
+	}
+	return ww_postgres_ids_add(&reading->done, postgres->allocator, request->id);
+}
+
+static void end_request(const struct request *request)
+{
+	if (request->is_last)
+		PQclear(request->row);
 }
 
 static int take_gathered(struct reading *reading)
@@ -225,8 +265,8 @@ static int take_gathered(struct reading *reading)
 
 	for (size_t i = 0; i < reading->count; i++) {
 		if (i < asked && !bad)
-			bad = note_taken(reading, reading->rows[i]);
-		PQclear(reading->rows[i]);
+			bad = note_taken(reading, &reading->requests[i]);
+		end_request(&reading->requests[i]);
 	}
 	reading->taken += asked;
 	reading->count = 0;
@@ -255,30 +295,104 @@ static int read_snapshot(struct reading *reading, const char *text)
 	return error;
 }
 
-/* A row, which is the reading's or is cleared. */
-static int read_row(struct reading *reading, PGresult *row)
+/* The reading gathers it, unless it was taken before. */
+static int read_request(struct reading *reading, const struct request *request)
 {
 	struct postgres *postgres = reading->postgres;
 	int error = WW_OK;
 
+	if (ww_postgres_ids_has(&postgres->known, request->id)) {
+		/* What a former opening took counts, too. */
+		if (postgres->is_first)
+			error = note_taken(reading, request);
+		end_request(request);
+		return error;
+	}
+	reading->requests[reading->count++] = *request;
+	reading->bytes += request->size;
+	return reading->count == BATCH || reading->bytes >= BATCH_BYTES ? take_gathered(reading) : WW_OK;
+}
+
+/* ---- A row that has many jobs */
+
+static int add_id(void *context, uint64_t id)
+{
+	struct reading *reading = context;
+
+	return ww_postgres_ids_add(&reading->ids, reading->postgres->allocator, id);
+}
+
+static int count_body(void *context, const void *bytes, size_t size)
+{
+	(void)bytes;
+	(void)size;
+	((struct reading *)context)->next++;
+	return WW_OK;
+}
+
+static int read_body(void *context, const void *bytes, size_t size)
+{
+	struct reading *reading = context;
+	struct request request = {
+	    .row = reading->row, .id = reading->ids.all[reading->next++], .body = bytes, .size = size};
+
+	request.is_last = reading->next == reading->ids.count;
+	return read_request(reading, &request);
+}
+
+/* WW_ECORRUPT: each of the ids does not have a body. */
+static int check_many(struct reading *reading, const PGresult *row)
+{
+	size_t size, ids_size;
+	const void *ids = bytes_of(row, C_IDS, &ids_size);
+	const void *bodies = bytes_of(row, C_BODY, &size);
+	int error;
+
+	reading->ids.count = reading->next = 0;
+	error = ww_postgres_array_each(ids, ids_size, add_id, reading);
+	if (!error)
+		error = ww_postgres_array_each_bytes(bodies, size, count_body, reading);
+	if (!error && (!reading->ids.count || reading->ids.count != reading->next))
+		error = WW_ECORRUPT;
+	return error;
+}
+
+static int read_many(struct reading *reading, PGresult *row)
+{
+	size_t size;
+	const void *bodies = bytes_of(row, C_BODY, &size);
+	int error;
+
+	reading->row = row;
+	reading->next = 0;
+	error = ww_postgres_array_each_bytes(bodies, size, read_body, reading);
+	/* It was not passed on to its end. */
+	if (reading->next < reading->ids.count)
+		PQclear(row);
+	return error;
+}
+
+/* ---- Rows */
+
+/* A row, which is the reading's or is cleared. */
+static int read_row(struct reading *reading, PGresult *row)
+{
+	struct request request = {.row = row, .is_last = 1};
+	int error = WW_OK;
+
 	if (!reading->xmax) {
-		ww_postgres_state_clock(postgres, ww_postgres_link_number(row, 0, C_CLOCK));
+		ww_postgres_state_clock(reading->postgres, ww_postgres_link_number(row, 0, C_CLOCK));
 		error = read_snapshot(reading, PQgetvalue(row, 0, C_SNAPSHOT));
 	}
 	if (error || PQgetisnull(row, 0, C_ID)) {
 		PQclear(row);
 		return error;
 	}
-	if (ww_postgres_ids_has(&postgres->known, number_or(row, C_ID, 0))) {
-		/* What a former opening took counts, too. */
-		if (postgres->is_first)
-			error = note_taken(reading, row);
-		PQclear(row);
-		return error;
-	}
-	reading->rows[reading->count++] = row;
-	reading->bytes += (size_t)PQgetlength(row, 0, C_BODY);
-	return reading->count == BATCH || reading->bytes >= BATCH_BYTES ? take_gathered(reading) : WW_OK;
+	request.id = number_or(row, C_ID, 0);
+	request.body = bytes_of(row, C_BODY, &request.size);
+	if (!PQgetisnull(row, 0, C_IDS))
+		request.wrong = check_many(reading, row);
+	return PQgetisnull(row, 0, C_IDS) || request.wrong ? read_request(reading, &request) : read_many(reading, row);
 }
 
 /* The reading is done: the next one begins where it ends. */
@@ -308,8 +422,8 @@ static int keep_known(struct reading *reading, int error)
 static int begin_reading(struct postgres *postgres)
 {
 	unsigned char xmax[8];
-	struct array open = {.allocator = postgres->allocator, .element = LINK_INT8};
-	struct link_argument arguments[2] = {{LINK_INT8, xmax, sizeof xmax}};
+	struct array open = {.allocator = postgres->allocator, .element = LINK_XID8};
+	struct link_argument arguments[2] = {{LINK_XID8, xmax, sizeof xmax}};
 	int error = WW_OK;
 
 	store_write64(xmax, postgres->xmax);
@@ -350,7 +464,7 @@ static int read_inbox(struct postgres *postgres, size_t *taken)
 	if (!error)
 		error = take_gathered(&reading);
 	for (size_t i = 0; i < reading.count; i++)
-		PQclear(reading.rows[i]);
+		end_request(&reading.requests[i]);
 	if (error)
 		error = keep_known(&reading, error);
 	else
@@ -358,6 +472,7 @@ static int read_inbox(struct postgres *postgres, size_t *taken)
 	*taken = reading.taken;
 	ww_postgres_ids_free(&reading.open, postgres->allocator);
 	ww_postgres_ids_free(&reading.done, postgres->allocator);
+	ww_postgres_ids_free(&reading.ids, postgres->allocator);
 	return error;
 }
 
@@ -378,19 +493,20 @@ static int take_notifications(struct postgres *postgres)
 
 /*
  * Wait for a notification or the end, at most so many ms. Returns whether the thread is to end. The writer's socket speaks
- * when its connection is ended; while somebody writes, it also does with each answer.
+ * when its connection is ended; while somebody writes, it also does with each answer. *woken: a notification came.
  */
-static int wait_for(struct postgres *postgres, int ms)
+static int wait_for(struct postgres *postgres, int ms, int *woken)
 {
 	struct pollfd watched[3] = {{.fd = postgres->stop[0], .events = POLLIN},
 	    {.fd = PQsocket(postgres->reader.connection), .events = POLLIN},
 	    {.fd = PQsocket(postgres->writer.connection), .events = POLLIN}};
 
 	/* What came with an answer lies in libpq's memory, and its socket stays silent. */
-	if (!take_notifications(postgres)) {
+	*woken = take_notifications(postgres);
+	if (!*woken) {
 		(void)poll(watched, 3, ms);
 		(void)PQconsumeInput(postgres->reader.connection);
-		(void)take_notifications(postgres);
+		*woken = take_notifications(postgres);
 	}
 	return watched[0].revents != 0;
 }
@@ -409,7 +525,7 @@ static int may_sleep(struct postgres *postgres, int *may)
 /* Nothing came lately: sleep until something does, or for a second. *more: who slept looks at once what there is. */
 static int sleep_if_quiet(struct postgres *postgres, size_t *taken, int *more, int *is_over)
 {
-	int may;
+	int may, woken;
 	int error = may_sleep(postgres, &may);
 
 	*taken = 0;
@@ -417,8 +533,11 @@ static int sleep_if_quiet(struct postgres *postgres, size_t *taken, int *more, i
 		return error;
 	error = read_inbox(postgres, taken);
 	if (!error && !*taken) {
-		*is_over = wait_for(postgres, 1000);
+		*is_over = wait_for(postgres, 1000, &woken);
 		*more = 1;
+		/* What woke it does not wait for the lock's end. */
+		if (woken && !*is_over)
+			error = read_inbox(postgres, taken);
 	}
 	/* The lock is of the session: it must not be kept, whatever came. */
 	may = ww_postgres_link_tell(&postgres->reader, "SELECT pg_advisory_unlock(1463900017, 2)");
@@ -458,6 +577,7 @@ static void *run(void *context)
 	struct postgres *postgres = context;
 	unsigned empty = 0;
 	int is_over = 0;
+	int woken;
 
 	while (!is_over && !postgres->is_ending && !postgres->lost) {
 		size_t taken = 0;
@@ -470,7 +590,7 @@ static void *run(void *context)
 		if (taken)
 			empty = 0;
 		if (!is_over && !taken && !more)
-			is_over = wait_for(postgres, error ? 100 : empty > EMPTY_MANY ? 10 : 1);
+			is_over = wait_for(postgres, error ? 100 : empty > EMPTY_MANY ? 10 : 1, &woken);
 	}
 	return NULL;
 }
@@ -478,19 +598,23 @@ static void *run(void *context)
 /* Those who wait for the store look at this connection: while it is in use, the owner does not hang. */
 static int tell_name(struct postgres *postgres)
 {
-	char statement[100];
+	char statement[150];
 
-	(void)snprintf(statement, sizeof statement, "SET application_name = 'weekwheel reads for %d'; LISTEN weekwheel",
+	(void)snprintf(statement, sizeof statement,
+	    "SET application_name = 'weekwheel reads for %d'; SET plan_cache_mode = force_generic_plan; LISTEN weekwheel",
 	    PQbackendPID(postgres->writer.connection));
 	return ww_postgres_link_tell(&postgres->reader, statement);
 }
 
 int ww_postgres_intake_start(struct postgres *postgres)
 {
+	static const enum link_type types[] = {LINK_XID8, LINK_XID8S};
 	int error = ww_postgres_link_open(&postgres->reader, postgres->config.url, "on");
 
 	if (!error)
 		error = tell_name(postgres);
+	if (!error)
+		error = ww_postgres_link_prepare(&postgres->reader, read_statement, types, 2);
 	postgres->reader.patience = postgres->writer.patience;
 	if (error) {
 		ww_postgres_report(postgres, "%s", postgres->reader.why);

@@ -134,6 +134,7 @@ int ww_postgres_link_open(struct link *link, const char *url, const char *synchr
 	link->connection = NULL;
 	link->patience = -1;
 	link->is_silent = 0;
+	link->prepared = NULL;
 	note(link, wrong);
 	PQfreemem(wrong);
 	if (!options)
@@ -208,6 +209,7 @@ static PGresult *last_answer(struct link *link)
 /* ---- Statements */
 
 enum { ARGUMENTS_MAX = 8, FIELD_MAX = 1000 << 20 };
+static const char NAME[] = "prepared";
 
 /* The arguments as libpq takes them. */
 struct arguments {
@@ -231,6 +233,31 @@ static int pass(struct arguments *to, const struct link_argument *arguments, siz
 	return WW_OK;
 }
 
+int ww_postgres_link_prepare(struct link *link, const char *statement, const enum link_type *types, size_t count)
+{
+	Oid oids[ARGUMENTS_MAX];
+	PGresult *answer;
+	int error = WW_OK;
+
+	for (size_t i = 0; i < count; i++)
+		oids[i] = (Oid)types[i];
+	answer = PQsendPrepare(link->connection, NAME, statement, (int)count, oids) ? last_answer(link) : NULL;
+	if (PQresultStatus(answer) != PGRES_COMMAND_OK)
+		error = failed(link, answer);
+	PQclear(answer);
+	link->prepared = error ? NULL : statement;
+	return error;
+}
+
+/* Returns 0 if that fails. */
+static int send_statement(struct link *link, const char *statement, const struct arguments *to, size_t count)
+{
+	if (statement == link->prepared)
+		return PQsendQueryPrepared(link->connection, NAME, (int)count, to->values, to->lengths, to->formats, 1);
+	return PQsendQueryParams(
+	    link->connection, statement, (int)count, to->types, to->values, to->lengths, to->formats, 1);
+}
+
 int ww_postgres_link_ask(
     struct link *link, const char *statement, const struct link_argument *arguments, size_t count, PGresult **result)
 {
@@ -242,10 +269,7 @@ int ww_postgres_link_ask(
 		*result = NULL;
 	if (error)
 		return error;
-	answer =
-	    PQsendQueryParams(link->connection, statement, (int)count, to.types, to.values, to.lengths, to.formats, 1)
-	        ? last_answer(link)
-	        : NULL;
+	answer = send_statement(link, statement, &to, count) ? last_answer(link) : NULL;
 	if (PQresultStatus(answer) != PGRES_COMMAND_OK && PQresultStatus(answer) != PGRES_TUPLES_OK)
 		error = failed(link, answer);
 	if (result)
@@ -273,7 +297,7 @@ int ww_postgres_link_stream(
 
 	if (error)
 		return error;
-	if (!PQsendQueryParams(link->connection, statement, (int)count, to.types, to.values, to.lengths, to.formats, 1))
+	if (!send_statement(link, statement, &to, count))
 		return failed(link, NULL);
 	(void)PQsetSingleRowMode(link->connection);
 	return WW_OK;

@@ -22,6 +22,7 @@ struct link {
 	PGconn *connection;
 	int is_silent;          /* it did not answer for so long */
 	int patience;           /* ms to wait for an answer; -1: for ever */
+	const char *prepared;   /* a statement that PostgreSQL has planned */
 	char why[LINK_WHY_MAX]; /* the last error, in a sentence */
 };
 
@@ -33,7 +34,9 @@ enum link_type {
 	LINK_BYTEA = 17,
 	LINK_INT2S = 1005,
 	LINK_INT8S = 1016,
-	LINK_BYTEAS = 1001
+	LINK_BYTEAS = 1001,
+	LINK_XID8 = 5069,
+	LINK_XID8S = 271
 };
 
 /* An argument. `bytes` stay the caller's. */
@@ -49,6 +52,8 @@ struct link_argument {
  */
 int ww_postgres_link_open(struct link *link, const char *url, const char *synchronous);
 void ww_postgres_link_close(struct link *link);
+/* Have this one statement, which must last, planned once for all: when it is executed, it is known by its address. */
+int ww_postgres_link_prepare(struct link *link, const char *statement, const enum link_type *types, size_t count);
 /* Execute one statement. *result, unless NULL, is for PQclear, also on error: NULL then. */
 int ww_postgres_link_ask(
     struct link *link, const char *statement, const struct link_argument *arguments, size_t count, PGresult **result);

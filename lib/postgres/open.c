@@ -194,6 +194,8 @@ static int read_store(struct postgres *postgres)
 		return error;
 	error = read_clock(postgres);
 	if (!error)
+		error = ww_postgres_store_prepare(postgres);
+	if (!error)
 		error = ww_jobs_port_memory(&postgres->memory, &postgres->config.jobs);
 	if (!error)
 		error = ww_postgres_load(postgres);

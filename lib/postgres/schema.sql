@@ -15,20 +15,14 @@ INSERT INTO weekwheel.about SELECT 1, system_identifier FROM pg_control_system()
 CREATE SEQUENCE weekwheel.ids;                            -- a job put by SQL has the id 2 * number + 1; the owner's are even
 CREATE SEQUENCE weekwheel.current MINVALUE 0;             -- the ring's part that takes rows, modulo 4
 
--- What SQL asks of the owner. Rows count when their transaction commits, in no order of ids: the owner reads them by
--- snapshots of `xid`. NULL: what weekwheeld does by default.
-CREATE TABLE weekwheel.inbox (
-	ring smallint NOT NULL,
-	id bigint NOT NULL,           -- of the job that is put, or of the request
-	xid bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
-	verb smallint NOT NULL,       -- 0 put, 1 cancel, 2 move
+-- What a request has beside the usual. NULL: what weekwheeld does by default. Spans are in ns.
+CREATE TYPE weekwheel.options AS (
 	job bigint,                   -- cancel, move: which job; NULL: that of tube and key
-	tube text,
-	key bytea,
-	due bigint,                   -- Unix time in ns, of the clock of PostgreSQL
+	ids bigint[],                 -- of the jobs whose bodies this row has together
 	wall boolean,                 -- put: at a time of the wall clock
+	key bytea,
 	priority bigint,
-	run bigint,                   -- spans are in ns
+	run bigint,
 	period bigint,
 	missed smallint,              -- enum ww_missed
 	skip bigint,
@@ -38,8 +32,20 @@ CREATE TABLE weekwheel.inbox (
 	key_mode smallint,            -- enum ww_key_mode
 	key_span bigint,
 	keep bigint,
-	"group" bytea,
-	body bytea
+	"group" bytea
+);
+
+-- What SQL asks of the owner. Rows count when their transaction commits, in no order of ids: the owner reads them by
+-- snapshots of `xid`. A row has few columns, and needs 24 bytes for what it is, as each column costs each put.
+CREATE TABLE weekwheel.inbox (
+	ring smallint NOT NULL,
+	verb smallint NOT NULL,       -- 0 put, 1 cancel, 2 move
+	id bigint NOT NULL,           -- of the job that is put, or of the request
+	xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+	due timestamptz DEFAULT clock_timestamp(), -- of the clock of PostgreSQL
+	tube text,
+	options weekwheel.options,
+	body bytea                    -- with ids: all bodies, as array_send(bytea[]) has them
 ) PARTITION BY LIST (ring);
 
 -- Who may put into a tube, beside the owner of the schema; '*' is each tube.
@@ -70,6 +76,8 @@ CREATE TABLE weekwheel.gone (
 	turns bigint[] NOT NULL
 ) PARTITION BY LIST (slot);
 
+ALTER TABLE weekwheel.inbox ALTER body SET STORAGE EXTERNAL;
+ALTER TABLE weekwheel.inbox ALTER options SET STORAGE EXTERNAL;
 ALTER TABLE weekwheel.turn ALTER changes SET STORAGE EXTERNAL;
 ALTER TABLE weekwheel.job ALTER pair SET STORAGE EXTERNAL;
 ALTER TABLE weekwheel.gone ALTER ids SET STORAGE EXTERNAL;
@@ -79,7 +87,7 @@ ALTER TABLE weekwheel.gone ALTER turns SET STORAGE EXTERNAL;
 DO $$
 BEGIN
 	FOR i IN 0..3 LOOP
-		EXECUTE format('CREATE TABLE weekwheel.inbox_%s PARTITION OF weekwheel.inbox FOR VALUES IN (%s) WITH (autovacuum_enabled = off)', i, i);
+		EXECUTE format('CREATE TABLE weekwheel.inbox_%s PARTITION OF weekwheel.inbox FOR VALUES IN (%s) WITH (autovacuum_enabled = off, toast.autovacuum_enabled = off)', i, i);
 		EXECUTE format('CREATE INDEX ON weekwheel.inbox_%s (xid)', i);
 		EXECUTE format('CREATE TABLE weekwheel.turn_%s PARTITION OF weekwheel.turn FOR VALUES IN (%s) WITH (autovacuum_enabled = off, toast.autovacuum_enabled = off)', i, i);
 	END LOOP;

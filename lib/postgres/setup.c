@@ -229,7 +229,7 @@ static void adopt(struct session *session)
 	        "SELECT count(*) FROM weekwheel.about, pg_control_system() WHERE cluster <> system_identifier"))
 		return;
 	demand_no_owner(session, "take over what a dump has brought");
-	execute(session, "UPDATE weekwheel.inbox SET xid = pg_current_xact_id()::text::bigint;"
+	execute(session, "UPDATE weekwheel.inbox SET xid = pg_current_xact_id();"
 	                 "UPDATE weekwheel.about SET cluster = system_identifier FROM pg_control_system()");
 }
 
@@ -251,9 +251,9 @@ int ww_jobs_postgres_setup(const char *url, ww_jobs_problem_fn *report, void *co
 
 static void check_parts(struct session *session, struct ww_jobs_postgres_facts *facts)
 {
-	PGresult *rows =
-	    ask(session, "SELECT (SELECT count(*) FROM weekwheel.inbox WHERE ring = part),"
-	                 "(SELECT count(*) FROM weekwheel.turn WHERE ring = part) FROM generate_series(0, 3) part");
+	PGresult *rows = ask(session,
+	    "SELECT (SELECT coalesce(sum(coalesce(cardinality((options).ids), 1)), 0) FROM weekwheel.inbox WHERE ring = part),"
+	    "(SELECT count(*) FROM weekwheel.turn WHERE ring = part) FROM generate_series(0, 3) part");
 
 	for (int i = 0; rows && i < WW_JOBS_POSTGRES_PARTS; i++) {
 		facts->inbox[i] = strtoull(PQgetvalue(rows, i, 0), NULL, 10);
@@ -401,7 +401,7 @@ static const char drop[] =
     "'weekwheel'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition);"
     "EXECUTE (SELECT 'DROP SEQUENCE ' || string_agg(oid::regclass::text, ', ') FROM pg_class WHERE relnamespace = "
     "'weekwheel'::regnamespace AND relkind = 'S');"
-    "DROP SCHEMA weekwheel; END $$";
+    "DROP TYPE weekwheel.options; DROP SCHEMA weekwheel; END $$";
 
 int ww_jobs_postgres_remove(const char *url, int with_jobs, ww_jobs_problem_fn *report, void *context)
 {

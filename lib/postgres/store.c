@@ -273,6 +273,15 @@ int ww_postgres_store_add_image(struct postgres *postgres)
 	return error ? error : ww_jobs_port_each(&postgres->memory, STORE_COUNTS, add_count, postgres);
 }
 
+static const char write_statement[] = "INSERT INTO weekwheel.turn VALUES ($1, $2, $3, $4)";
+
+int ww_postgres_store_prepare(struct postgres *postgres)
+{
+	static const enum link_type types[] = {LINK_INT2, LINK_INT8, LINK_INT8S, LINK_BYTEA};
+
+	return ww_postgres_link_prepare(&postgres->writer, write_statement, types, sizeof types / sizeof *types);
+}
+
 /* Write the round, and what was taken from the inbox, as the row of a turn. */
 int ww_postgres_store_write(struct postgres *postgres, unsigned part)
 {
@@ -280,7 +289,6 @@ int ww_postgres_store_write(struct postgres *postgres, unsigned part)
 	struct array taken = {.allocator = postgres->allocator, .element = LINK_INT8};
 	struct link_argument arguments[4] = {{LINK_INT2, ring, sizeof ring}, {LINK_INT8, turn, sizeof turn},
 	    {LINK_INT8S, NULL, 0}, {LINK_BYTEA, postgres->round.bytes, postgres->round.size}};
-	char statement[80];
 	int error = WW_OK;
 
 	for (size_t i = 0; i < postgres->taken.count && !error; i++)
@@ -290,9 +298,8 @@ int ww_postgres_store_write(struct postgres *postgres, unsigned part)
 	ring[0] = 0;
 	ring[1] = (unsigned char)part;
 	store_write64(turn, postgres->turn + 1);
-	(void)snprintf(statement, sizeof statement, "INSERT INTO weekwheel.turn_%u VALUES ($1, $2, $3, $4)", part);
 	if (!error)
-		error = ww_postgres_link_ask(&postgres->writer, statement, arguments, 4, NULL);
+		error = ww_postgres_link_ask(&postgres->writer, write_statement, arguments, 4, NULL);
 	ww_postgres_array_free(&taken);
 	if (error)
 		return ww_postgres_store_failed(postgres, error);

@@ -34,6 +34,8 @@ void ww_postgres_store_settle(struct postgres *postgres);
 
 /* Add the pairs that belong to no job to the changes of the write under way. */
 int ww_postgres_store_add_image(struct postgres *postgres);
+/* Have that planned, for a connection that was opened. */
+int ww_postgres_store_prepare(struct postgres *postgres);
 /* Write these changes as a turn, into this part of the ring. */
 int ww_postgres_store_write(struct postgres *postgres, unsigned part);
 

@@ -2,6 +2,8 @@
 /* tier: check */
 #include "lib/postgres/array.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/postgres/postgres_server.h"
@@ -87,9 +89,66 @@ START_TEST(an_array_may_be_empty_or_have_bytes)
 }
 END_TEST
 
+static int join(void *context, const void *bytes, size_t size)
+{
+	char *text = context;
+	size_t length = strlen(text);
+
+	(void)snprintf(text + length, 40 - length, "%.*s,", (int)size, (const char *)bytes);
+	return size == 3 ? WW_EFULL : WW_OK;
+}
+
+static int each(const char *sql, char text[40])
+{
+	PGresult *result;
+	char *copy;
+
+	*text = 0;
+	OK(ww_postgres_link_ask(&link_, sql, NULL, 0, &result));
+	size_t size = (size_t)PQgetlength(result, 0, 0);
+	/* Of its own, for those who watch the memory. */
+	copy = malloc(size);
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, PQgetvalue(result, 0, 0), size);
+	PQclear(result);
+	int error = ww_postgres_array_each_bytes(copy, size, join, text);
+	/* Nor is a part of it read beyond its end. */
+	for (size_t i = 0; i < size; i++) {
+		char other[40] = "";
+		char *part = malloc(i + !i);
+		ck_assert_ptr_nonnull(part);
+		memcpy(part, copy, i);
+		(void)ww_postgres_array_each_bytes(part, i, join, other);
+		free(part);
+	}
+	free(copy);
+	return error;
+}
+
+START_TEST(bytes_come_one_by_one)
+{
+	char text[40];
+
+	connect_link();
+	OK(each("SELECT ARRAY['a', '', 'bc']::bytea[]", text));
+	ck_assert_str_eq(text, "a,,bc,");
+	OK(each("SELECT array_send(ARRAY['x']::bytea[])", text));
+	ck_assert_str_eq(text, "x,");
+	OK(each("SELECT '{}'::bytea[]", text));
+	ck_assert_str_eq(text, "");
+	ck_assert_int_eq(each("SELECT ARRAY['a', 'end', 'b']::bytea[]", text), WW_EFULL);
+	ck_assert_str_eq(text, "a,end,");
+	ck_assert_int_eq(each("SELECT ARRAY['a', NULL]::bytea[]", text), WW_ECORRUPT);
+	ck_assert_int_eq(each("SELECT ARRAY[1, 2]", text), WW_ECORRUPT);
+	ck_assert_int_eq(each("SELECT 'some text of no meaning'", text), WW_ECORRUPT);
+	ww_postgres_link_close(&link_);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {numbers_go_there_and_come_back, an_array_may_be_empty_or_have_bytes};
+	const TTest *const tests[] = {
+	    numbers_go_there_and_come_back, an_array_may_be_empty_or_have_bytes, bytes_come_one_by_one};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;

@@ -15,6 +15,9 @@ WAKE = "1463900017, 2"
 COLUMNS = ("tube", "key", "wall", "priority", "run", "period", "missed", "skip", "backoff", "backoff_max", "attempts",
            "key_mode", "key_span", "keep", '"group"', "body")
 SECOND = 1_000_000_000
+# With a column for each option, and times in ns.
+INBOX = """(SELECT ring, verb, id, xid, (extract(epoch FROM due) * 1000000)::bigint * 1000 AS due, tube, (options).*, body
+    FROM weekwheel.inbox) inbox"""
 
 
 def setUpModule():
@@ -32,6 +35,7 @@ def tearDownModule():
 
 class FunctionCase(Case):
     """Each test has a session of the superuser's and an empty inbox."""
+    is_empty = True
 
     def setUp(self):
         super().setUp()
@@ -48,11 +52,12 @@ class FunctionCase(Case):
         for pattern, text in zip(patterns, (error.message, error.hint)):
             matches(pattern, text)
         check(error.hint or state == "42501", f"{error} has no hint")
-        equal(self.session.value("SELECT count(*) FROM weekwheel.inbox"), "0", sql)
+        if self.is_empty:
+            equal(self.session.value("SELECT count(*) FROM weekwheel.inbox"), "0", sql)
 
     def row(self, *columns):
         """The one row of the inbox."""
-        rows = self.session.rows(f"SELECT {', '.join(columns)} FROM weekwheel.inbox")
+        rows = self.session.rows(f"SELECT {', '.join(columns)} FROM {INBOX}")
         equal(len(rows), 1)
         return rows[0]
 
@@ -65,7 +70,7 @@ class Put(FunctionCase):
         equal(self.row("id", "verb", "ring", *COLUMNS),
               (job, "0", "0", "mail", *[None] * 14, r"\x68656c6c6f"))
         check(before - 1000 <= int(self.row("due")[0]) <= after, "it is due now")
-        equal(self.row("xid = pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1"), ("t",))
+        equal(self.row("xid::text::bigint = pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1"), ("t",))
 
     def test_each_kind_of_body(self):
         for body, stored in (("'ä'::text", "c3a4"), (r"'\x00ff'::bytea", "00ff"),
@@ -141,7 +146,8 @@ class Put(FunctionCase):
                 self.refused("SELECT weekwheel." + put.format(tube), state, "^tube is ", "tube|dash")
         self.session.rows("SELECT weekwheel.put('a+/;.$_()-' || repeat('z', 190), '')")
         self.session.rows("TRUNCATE weekwheel.inbox")
-        self.refused("SELECT weekwheel.put('mail', NULL::text)", "22004", "^body is null", "coalesce")
+        self.refused("SELECT weekwheel.put('mail', NULL::text)", "22004", "^body is null",
+                     r"^An empty body is ''; coalesce\(\.\.\., ''\) gives one\.$")
         self.refused("SELECT weekwheel.put('mail', NULL::jsonb, delay => '1 s')", "22004", "^body is null")
         self.refused("SELECT weekwheel.put_many('mail', '{a,NULL}'::text[])", "22004", "^body is null")
         self.refused("SELECT weekwheel.put_many('mail', NULL::text[])", "22004", "^body is null")
@@ -149,7 +155,7 @@ class Put(FunctionCase):
     def test_put_many_gives_ids_in_the_order_of_the_bodies(self):
         ids = [row[0] for row in self.session.rows(
             "SELECT weekwheel.put_many('mail', '{a,b,c}'::text[], keys => '{k,NULL,l}', run => '5 s', delay => '1 s')")]
-        equal(self.session.rows("SELECT id, key, run, verb, body FROM weekwheel.inbox ORDER BY id"),
+        equal(self.session.rows(f"SELECT id, key, run, verb, body FROM {INBOX} ORDER BY id"),
               [(ids[0], r"\x6b", str(5 * SECOND), "0", r"\x61"), (ids[1], None, str(5 * SECOND), "0", r"\x62"),
                (ids[2], r"\x6c", str(5 * SECOND), "0", r"\x63")])
         self.session.rows("TRUNCATE weekwheel.inbox")
@@ -160,6 +166,22 @@ class Put(FunctionCase):
                      "^mode .* no key")
         for kind in ("bytea", "jsonb"):
             equal(len(self.session.rows(f"SELECT weekwheel.put_many('mail', ARRAY['1', '2']::{kind}[])")), 2)
+
+    def test_put_many_without_keys_makes_few_rows(self):
+        for kind, bodies in (("text", "'{a,ä,\"\"}'"), ("bytea", r"ARRAY['\x61', '\xc3a4', '']"), ("jsonb", "'{1,2,3}'")):
+            self.session.rows("TRUNCATE weekwheel.inbox")
+            ids = [row[0] for row in self.session.rows(
+                f"SELECT weekwheel.put_many('mail', {bodies}::{kind}[], delay => '1 s', priority => 3)")]
+            equal(self.row("id", "ids", "verb", "priority", "key", "tube", "due > 0"),
+                  (ids[0], f"{{{','.join(ids)}}}", "0", "3", None, "mail", "t"))
+            if kind != "jsonb":
+                equal(self.row("body = array_send(ARRAY['\\x61', '\\xc3a4', '']::bytea[])"), ("t",), kind)
+        self.session.rows("TRUNCATE weekwheel.inbox; SELECT weekwheel.put_many('mail', array_fill('x'::text, ARRAY[1001]))")
+        equal(self.session.rows(f"SELECT cardinality(ids), id = ids[1] FROM {INBOX} ORDER BY id"),
+              [("500", "t"), ("500", "t"), ("1", "t")])
+        self.session.rows("TRUNCATE weekwheel.inbox;"
+                          "SELECT weekwheel.put_many('mail', array_fill(repeat('x', 6000000), ARRAY[3]))")
+        equal(self.session.rows(f"SELECT ids, octet_length(body) FROM {INBOX}"), [(None, "6000000")] * 3)
 
     def test_cancel_and_move_are_requests(self):
         for call, row in (
@@ -226,7 +248,7 @@ class Transactions(FunctionCase):
             CREATE TRIGGER put_mail AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION put_mail();
             INSERT INTO orders SELECT i, 'to ' || i FROM generate_series(1, 3) i""")
         self.addCleanup(self.session.rows, "DROP TABLE orders; DROP FUNCTION put_mail")
-        equal(self.session.rows("SELECT convert_from(key, 'UTF8'), convert_from(body, 'UTF8') FROM weekwheel.inbox ORDER BY id"),
+        equal(self.session.rows(f"SELECT convert_from(key, 'UTF8'), convert_from(body, 'UTF8') FROM {INBOX} ORDER BY id"),
               [(f"order-{i}", f"to {i}") for i in (1, 2, 3)])
 
     def test_a_prepared_transaction(self):
@@ -242,13 +264,80 @@ class Transactions(FunctionCase):
         equal(self.session.rows(written), [("0", "0", "500")])
         self.session.rows("ROLLBACK")
 
-    def test_the_search_path_of_the_caller_does_not_count(self):
-        self.session.rows("CREATE SCHEMA evil; CREATE FUNCTION evil.octet_length(text) RETURNS int LANGUAGE sql AS 'SELECT 1/0';"
-                          "SET search_path = evil, pg_catalog")
-        self.session.rows("SELECT weekwheel.put('mail', 'x', key => 'k')")
-        self.session.rows("DROP SCHEMA evil CASCADE")
-        equal(self.session.rows("SELECT proname FROM pg_proc WHERE pronamespace = 'weekwheel'::regnamespace AND prosecdef AND "
-                                "NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(proconfig, '{}'))"), [])
+    def test_all_but_put_have_a_path_of_their_own(self):
+        equal(self.session.rows("SELECT DISTINCT proname FROM pg_proc WHERE pronamespace = 'weekwheel'::regnamespace AND prosecdef "
+                                "AND NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(proconfig, '{}'))"), [("put",)])
+
+
+# Functions and operators of each name that those of weekwheel have in them, of the same arguments as PostgreSQL's, and types.
+TRAPS = """
+    CREATE SCHEMA evil;
+    CREATE FUNCTION pg_temp.trap(name text, arguments text, result text) RETURNS void LANGUAGE plpgsql AS $make$
+    BEGIN
+        EXECUTE format('CREATE FUNCTION evil.%I(%s) RETURNS %s LANGUAGE plpgsql AS
+            $$BEGIN RAISE EXCEPTION ''captured by %s'' USING HINT = ''none''; END$$', name, arguments, result, name);
+    EXCEPTION WHEN invalid_function_definition OR undefined_object OR duplicate_function OR feature_not_supported THEN NULL;
+    END $make$;
+    DO $$
+    DECLARE
+        called text[] := ARRAY(SELECT DISTINCT word[1] FROM pg_proc, regexp_matches(prosrc, '[a-z_]+', 'g') AS word
+            WHERE pronamespace = 'weekwheel'::regnamespace);
+        one record;
+    BEGIN
+        PERFORM pg_temp.trap(proname, array_to_string(ARRAY(SELECT format_type(kind, NULL) FROM unnest(proargtypes) AS kind), ','),
+            format_type(prorettype, NULL)) FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace AND proname = ANY (called)
+            AND prokind = 'f' AND provariadic = 0;
+        FOR one IN SELECT pg_operator.*, 'trap' || oid AS trap FROM pg_operator WHERE oprnamespace = 'pg_catalog'::regnamespace
+                AND oprname = ANY ('{=,<>,<,>,<=,>=,+,-,*,/,%,||,~,!~}') LOOP
+            PERFORM pg_temp.trap(one.trap, concat_ws(',', format_type(nullif(one.oprleft, 0), NULL),
+                format_type(one.oprright, NULL)), format_type(one.oprresult, NULL));
+            IF to_regproc('evil.' || one.trap) IS NOT NULL THEN
+                EXECUTE format('CREATE OPERATOR evil.%s (%s rightarg = %s, function = evil.%s)', one.oprname,
+                    'leftarg = ' || format_type(nullif(one.oprleft, 0), NULL) || ',', format_type(one.oprright, NULL), one.trap);
+            END IF;
+        END LOOP;
+    END $$;
+    CREATE FUNCTION evil.num_nonnulls(timestamptz, bigint, interval, interval, text, interval, bigint, interval, interval, text,
+        bytea, text, interval, interval, text, bytea, interval) RETURNS int LANGUAGE sql AS 'SELECT 1/0';
+    CREATE FUNCTION evil.notify() RETURNS void LANGUAGE sql AS 'SELECT 1/0';
+    CREATE FUNCTION evil.has_right(text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+    GRANT USAGE ON SCHEMA evil TO PUBLIC"""
+TYPES = """
+    CREATE DOMAIN {0}.name AS name CHECK (false); CREATE DOMAIN {0}.bytea AS bytea CHECK (false);
+    CREATE DOMAIN {0}.text AS text CHECK (false); CREATE DOMAIN {0}.interval AS interval CHECK (false);
+    CREATE DOMAIN {0}.regprocedure AS regprocedure CHECK (false); CREATE DOMAIN {0}.options AS int"""
+
+
+class Paths(FunctionCase):
+    is_empty = False
+    CALLS = ("put('mail', 'x'::pg_catalog.text)", r"put('mail', '\x00'::pg_catalog.bytea)", "put('mail', '1'::pg_catalog.jsonb)",
+             "put('mail', 'x'::pg_catalog.text, delay => '1 s'::pg_catalog.interval)",
+             "put('mail', 'x'::pg_catalog.text, key => 'k'::pg_catalog.text, attempts => 3)",
+             "put_many('mail', '{a,b}'::pg_catalog.text[])", "put_many('mail', '{a,b}'::pg_catalog.text[], keys => '{k,l}')",
+             "cancel(7)", "cancel('mail', 'k'::pg_catalog.text)", "move(7, delay => '1 s')")
+
+    def setUp(self):
+        super().setUp()
+        self.session.rows(TRAPS + ";" + TYPES.format("evil"))
+        self.addCleanup(server.psql, "SELECT weekwheel.forbid('app'); DROP SCHEMA evil CASCADE")
+
+    def test_nothing_in_the_path_of_the_caller_is_called(self):
+        for right, state in (("'app', 'mail'", "42501"), ("'app'", None)):
+            self.session.rows(f"SELECT weekwheel.allow({right})")
+            calls = [call for call in self.CALLS if state is None or "(7" not in call]
+            for first in (), calls:
+                with server.session("app") as session, server.session() as owner:
+                    owner.rows(f"SELECT pg_advisory_lock({WAKE})")
+                    for call in first:  # plans are made, and then made again
+                        session.rows(f"SELECT weekwheel.{call}")
+                    session.rows("CREATE TEMP TABLE inbox_0 (x int); CREATE TEMP TABLE inbox (x int);"
+                                 "CREATE TEMP TABLE rights (x int); CREATE TEMP SEQUENCE current; CREATE TEMP SEQUENCE ids;" + TYPES.format("pg_temp") +
+                                 "; SET search_path = evil, pg_temp, pg_catalog")
+                    self.refused("SELECT 'a'::pg_catalog.text = 'b'::pg_catalog.text", "P0001", "captured", session=session)
+                    for call in calls:
+                        session.rows(f"SELECT weekwheel.{call}")
+                    if state:
+                        self.refused("SELECT weekwheel.put('other', 'x'::pg_catalog.text)", state, "no right", session=session)
 
 
 class Waking(FunctionCase):
@@ -337,8 +426,8 @@ class Rights(FunctionCase):
                          r"SELECT weekwheel.allow\('app', 'bills'\)", session=session)
             self.refused("SELECT weekwheel.cancel(7)", "42501", "^role app has no right to all tubes", "by tube and key",
                          session=session)
-            for name in ("allow('app')", "forbid('app')", "spec(NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,"
-                         "NULL,NULL,NULL,NULL,NULL)", "request(1, 7, NULL, NULL, NULL)", "wake()", "grant_to('app')"):
+            for name in ("allow('app')", "forbid('app')", f"spec({','.join(['NULL'] * 15)})", "notify()", "has_right('mail')",
+                         "request(1, 7, NULL, NULL, NULL)", "wake()", "grant_to('app')"):
                 self.refused("SELECT weekwheel." + name, "42501", "permission denied", session=session)
 
     def test_a_right_to_all_tubes_and_its_end(self):

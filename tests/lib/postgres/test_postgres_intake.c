@@ -66,8 +66,8 @@ static void take_and_finish(const char *body)
 /* All that has committed so far was taken. */
 static void await_taken(void)
 {
-	kind_postgres_await("SELECT count(*) FROM weekwheel.inbox AS i WHERE NOT EXISTS "
-	                    "(SELECT FROM weekwheel.turn AS t WHERE i.id = ANY (t.taken))",
+	kind_postgres_await("SELECT count(*) FROM weekwheel.inbox AS i, unnest(coalesce((options).ids, ARRAY[id])) one "
+	                    "WHERE NOT EXISTS (SELECT FROM weekwheel.turn AS t WHERE one = ANY (t.taken))",
 	    0);
 }
 
@@ -284,11 +284,71 @@ START_TEST(a_row_that_makes_no_sense_is_kept)
 {
 	world_make(&world, KIND_POSTGRES);
 	kind_postgres_ask(
-	    "INSERT INTO weekwheel.inbox (ring, id, verb, tube, due, run, body) VALUES (0, 77, 0, 'default', 0, 5, 'x')");
+	    "INSERT INTO weekwheel.inbox (ring, id, verb, tube, options.run, body) VALUES (0, 77, 0, 'default', 5, 'x')");
 	kind_postgres_await("SELECT count(*) FROM weekwheel.refused WHERE id = 77", 1);
 	end_session(session("BEGIN; SELECT weekwheel.put('default', 'goes on')"), "COMMIT");
 	take_and_finish("goes on");
 	kind_postgres_ask("DELETE FROM weekwheel.refused");
+	world_end(&world);
+}
+END_TEST
+
+/* Some of a row's jobs, and what is not one. */
+START_TEST(a_row_of_many_that_makes_no_sense_is_kept)
+{
+	static const struct {
+		const char *ids;
+		const char *body;
+	} bad[] = {{"{1001,1003}", "array_send(ARRAY['x']::bytea[])"}, {"{}", "array_send('{}'::bytea[])"},
+	    {"{1001}", "array_send(ARRAY[7])"}, {"{1001}", "'nonsense that is long enough to be one'"},
+	    {"{1001,NULL}", "array_send(ARRAY['x', 'y']::bytea[])"}, {"{1001}", "NULL"}};
+	char sql[300];
+
+	world_make(&world, KIND_POSTGRES);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		(void)snprintf(sql, sizeof sql,
+		    "INSERT INTO weekwheel.inbox (ring, id, verb, tube, options.ids, body) VALUES (0, %zu, 0, 'default', '%s', %s)",
+		    2 * i + 101, bad[i].ids, bad[i].body);
+		kind_postgres_ask(sql);
+		kind_postgres_await("SELECT count(*) FROM weekwheel.refused", (long long)i + 1);
+	}
+	/* Of these jobs the second is none. */
+	kind_postgres_ask("INSERT INTO weekwheel.inbox (ring, id, verb, tube, options.ids, options.run, body) "
+	                  "VALUES (0, 201, 0, 'default', '{201,203}', 5, array_send(ARRAY['x', 'yy']::bytea[]))");
+	kind_postgres_await("SELECT count(*) FROM weekwheel.refused WHERE id = 203 AND body = 'yy'", 1);
+	kind_postgres_await("SELECT count(*) FROM weekwheel.refused WHERE id = 201 AND body = 'x'", 1);
+	end_session(session("BEGIN; SELECT weekwheel.put('default', 'goes on')"), "COMMIT");
+	take_and_finish("goes on");
+	expect_none(&world);
+	kind_postgres_ask("DELETE FROM weekwheel.refused");
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_row_of_many_is_taken_in_parts_and_each_job_once)
+{
+	struct ww_jobs_stats stats;
+
+	world_make(&world, KIND_POSTGRES);
+	kind_postgres_config(&world)->ring = WW_MILLISECOND;
+	world_reopen(&world);
+	/* More than go into a turn, and some before them. */
+	end_session(
+	    session("BEGIN; SELECT weekwheel.put('default', 'x') FROM generate_series(1, 30); "
+	            "SELECT weekwheel.put_many('default', array_fill('x'::text, ARRAY[700]), delay => '1 hour'); "
+	            "SELECT weekwheel.put('default', 'x', delay => '1 hour')"),
+	    "COMMIT");
+	await_taken();
+	for (int i = 0; i < 30; i++)
+		take_and_finish("x");
+	expect_none(&world);
+	OK(ww_jobs_stats(world.jobs, &stats));
+	ck_assert_uint_eq(stats.all.delayed, 701);
+	/* All of them are counted, or the ring would stand. */
+	kind_postgres_await("SELECT count(*) FROM weekwheel.inbox", 0);
+	world_reopen(&world);
+	OK(ww_jobs_stats(world.jobs, &stats));
+	ck_assert_uint_eq(stats.all.delayed, 701);
 	world_end(&world);
 }
 END_TEST
@@ -312,7 +372,8 @@ int main(void)
 	    what_was_taken_is_not_taken_again, a_reading_that_fails_is_done_again_without_loss,
 	    each_field_reaches_the_job, a_worker_may_have_what_is_moved_or_cancelled,
 	    rows_with_long_bodies_are_taken_in_several_turns, an_owner_that_fails_before_it_sleeps_gives_the_lock_back,
-	    a_row_that_makes_no_sense_is_kept, an_owner_that_sleeps_is_woken};
+	    a_row_that_makes_no_sense_is_kept, a_row_of_many_that_makes_no_sense_is_kept,
+	    a_row_of_many_is_taken_in_parts_and_each_job_once, an_owner_that_sleeps_is_woken};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;

@@ -116,6 +116,39 @@ START_TEST(rows_come_one_at_a_time_until_the_end_or_an_error)
 }
 END_TEST
 
+START_TEST(a_statement_is_planned_once)
+{
+	static const char statement[] = "SELECT $1 + 1 FROM generate_series(1, 3)";
+	static const enum link_type types[] = {LINK_INT8};
+	static const unsigned char seven[8] = {[7] = 7};
+	const struct link_argument argument = {LINK_INT8, seven, sizeof seven};
+	struct link link;
+	PGresult *row;
+
+	OK(ww_postgres_link_open(&link, server.url, "on"));
+	ck_assert_int_lt(ww_postgres_link_prepare(&link, "SELECT no such thing", types, 1), 0);
+	OK(ww_postgres_link_prepare(&link, statement, types, 1));
+	for (int i = 0; i < 2; i++) {
+		OK(ww_postgres_link_ask(&link, statement, &argument, 1, &row));
+		ck_assert_int_eq(ww_postgres_link_number(row, 2, 0), 8);
+		PQclear(row);
+		OK(ww_postgres_link_stream(&link, statement, &argument, 1));
+		for (int j = 0; j < 3; j++) {
+			OK(ww_postgres_link_row(&link, &row));
+			ck_assert_int_eq(ww_postgres_link_number(row, 0, 0), 8);
+			PQclear(row);
+		}
+		ck_assert_int_eq(ww_postgres_link_row(&link, &row), LINK_END);
+	}
+	OK(ww_postgres_link_ask(
+	    &link, "SELECT generic_plans + custom_plans FROM pg_prepared_statements", NULL, 0, &row));
+	ck_assert_int_eq(PQntuples(row), 1);
+	ck_assert_int_eq(ww_postgres_link_number(row, 0, 0), 4);
+	PQclear(row);
+	ww_postgres_link_close(&link);
+}
+END_TEST
+
 START_TEST(a_lost_connection_is_noticed)
 {
 	struct link link;
@@ -138,7 +171,7 @@ int main(void)
 {
 	const TTest *const tests[] = {each_way_to_fail_has_its_error, each_state_of_sql_has_its_error,
 	    answers_are_read_in_binary_form, rows_come_one_at_a_time_until_the_end_or_an_error,
-	    a_lost_connection_is_noticed};
+	    a_statement_is_planned_once, a_lost_connection_is_noticed};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;
