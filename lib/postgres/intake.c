@@ -1,7 +1,6 @@
 /* Reads the inbox of a store in PostgreSQL. */
 #include "lib/postgres/intake.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "lib/base/time.h"
 #include "lib/postgres/postgres_internal.h"
+#include "lib/postgres/request.h"
 #include "lib/postgres/ring.h"
 #include "lib/postgres/state.h"
 
@@ -17,51 +17,6 @@
 enum { BATCH = 500, BATCH_BYTES = 16 << 20 };
 /* Readings that found nothing, until the thread tries to sleep, and until it looks seldom. */
 enum { EMPTY_FEW = 3, EMPTY_MANY = 50 };
-
-enum column {
-	C_SNAPSHOT,
-	C_CLOCK,
-	C_RING,
-	C_VERB,
-	C_ID,
-	C_DUE,
-	C_TUBE,
-	C_BODY,
-	C_JOB,
-	C_IDS,
-	C_WALL,
-	C_KEY,
-	C_PRIORITY,
-	C_RUN,
-	C_PERIOD,
-	C_MISSED,
-	C_SKIP,
-	C_BACKOFF,
-	C_BACKOFF_MAX,
-	C_ATTEMPTS,
-	C_KEY_MODE,
-	C_KEY_SPAN,
-	C_KEEP,
-	C_GROUP
-};
-
-static const char read_statement[] =
-    "SELECT s.snapshot, s.clock, i.ring, i.verb, i.id, i.due, i.tube, i.body, (i.options).* "
-    "FROM (SELECT pg_current_snapshot()::text AS snapshot, "
-    "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock) AS s "
-    "LEFT JOIN weekwheel.inbox AS i ON i.xid >= $1 OR i.xid = ANY ($2) ORDER BY i.id";
-
-enum verb { VERB_PUT, VERB_CANCEL, VERB_MOVE };
-
-/* A request: a row, or one of the jobs that a row has together. */
-struct request {
-	PGresult *row;
-	uint64_t id;
-	const void *body;
-	size_t size;
-	int is_last; /* of its row, which ends with it */
-	int wrong;   /* an error: the row is none */
-};
 
 /* A reading. */
 struct reading {
@@ -79,132 +34,6 @@ struct reading {
 	size_t next;
 };
 
-/* ---- What is asked of the engine */
-
-/* How long until a moment by PostgreSQL's clock. */
-static uint64_t delay_until(const struct postgres *postgres, int64_t due)
-{
-	uint64_t now = postgres->ahead + time_now(CLOCK_BOOTTIME);
-
-	return due > 0 && (uint64_t)due > now ? (uint64_t)due - now : 0;
-}
-
-static uint64_t number_or(const PGresult *row, enum column column, uint64_t usual)
-{
-	return PQgetisnull(row, 0, (int)column) ? usual : (uint64_t)ww_postgres_link_number(row, 0, (int)column);
-}
-
-static const void *bytes_of(const PGresult *row, enum column column, size_t *size)
-{
-	return ww_postgres_link_bytes(row, 0, (int)column, size);
-}
-
-static unsigned ring_of(const PGresult *row)
-{
-	return (unsigned)(number_or(row, C_RING, 0) % RING_PARTS);
-}
-
-/* Unix time in ns, of a timestamptz: µs since 2000. */
-static int64_t time_of(const PGresult *row, enum column column)
-{
-	static const int64_t since = INT64_C(946684800000000);
-	int64_t us = ww_postgres_link_number(row, 0, (int)column);
-
-	if (PQgetisnull(row, 0, (int)column) || us < -since)
-		return 0;
-	return us > INT64_MAX / 1000 - since ? INT64_MAX : (us + since) * 1000;
-}
-
-/* When it is due: a delay, or a time of the wall clock. */
-static uint64_t due_of(const struct postgres *postgres, const PGresult *row, uint32_t *flags)
-{
-	int64_t due = time_of(row, C_DUE);
-
-	*flags = ww_postgres_link_number(row, 0, C_WALL) ? WW_JOB_WALL | WW_JOB_AT : 0;
-	return *flags ? (uint64_t)due : delay_until(postgres, due);
-}
-
-static int put_job(struct postgres *postgres, const struct request *request)
-{
-	const PGresult *row = request->row;
-	struct ww_job_spec spec;
-
-	(void)ww_job_spec_default(&spec);
-	spec.tube = PQgetvalue(row, 0, C_TUBE);
-	spec.key = bytes_of(row, C_KEY, &spec.key_length);
-	spec.group = bytes_of(row, C_GROUP, &spec.group_length);
-	spec.body = request->body;
-	spec.body_length = request->size;
-	spec.due = due_of(postgres, row, &spec.flags);
-	spec.priority = (uint32_t)number_or(row, C_PRIORITY, spec.priority);
-	spec.run = number_or(row, C_RUN, spec.run);
-	spec.period = number_or(row, C_PERIOD, 0);
-	spec.missed = (enum ww_missed)number_or(row, C_MISSED, WW_MISSED_ONCE);
-	spec.skip = number_or(row, C_SKIP, 0);
-	spec.backoff = number_or(row, C_BACKOFF, 0);
-	spec.backoff_max = number_or(row, C_BACKOFF_MAX, spec.backoff_max);
-	spec.attempts = (uint32_t)number_or(row, C_ATTEMPTS, 0);
-	spec.key_mode = (enum ww_key_mode)number_or(row, C_KEY_MODE, WW_KEY_REPLACE);
-	spec.key_span = number_or(row, C_KEY_SPAN, 0);
-	spec.keep = number_or(row, C_KEEP, 0);
-	postgres->given = request->id;
-	int result = ww_jobs_put(postgres->jobs, &spec, NULL, NULL);
-	postgres->given = 0;
-	return result;
-}
-
-static int take_request(struct postgres *postgres, const struct request *request)
-{
-	const PGresult *row = request->row;
-	struct ww_job_ref ref = {.id = number_or(row, C_JOB, 0), .tube = PQgetvalue(row, 0, C_TUBE)};
-	uint32_t flags;
-	uint64_t due;
-	int result;
-
-	if (request->wrong)
-		return request->wrong;
-	ref.key = bytes_of(row, C_KEY, &ref.key_length);
-	switch ((enum verb)ww_postgres_link_number(row, 0, C_VERB)) {
-	case VERB_PUT:
-		return put_job(postgres, request);
-	case VERB_CANCEL:
-		result = ww_jobs_cancel(postgres->jobs, &ref);
-		break;
-	case VERB_MOVE:
-		due = due_of(postgres, row, &flags);
-		result = ww_jobs_move(postgres->jobs, &ref, due, flags & WW_JOB_AT, NULL);
-		break;
-	default:
-		return WW_EVERSION;
-	}
-	/* Whoever asked could not know: it may have ended, be in a worker's hands, or be buried. */
-	return result == WW_ENOTFOUND || result == WW_EINUSE || result == WW_EINVAL ? WW_OK : result;
-}
-
-/* Whether the row cannot be taken now, but later: there is no room, or no memory. */
-static int is_passing(int error)
-{
-	return error == WW_EFULL || error == WW_ENOMEM || error == WW_EIO;
-}
-
-/* What makes no sense is kept where a person finds it. */
-static int refuse(struct postgres *postgres, const struct request *request, int result)
-{
-	const char *why = ww_strerror(result);
-	unsigned char row[8], id[8];
-	const struct link_argument arguments[4] = {{LINK_TEXT, why, strlen(why)}, {LINK_INT8, row, sizeof row},
-	    {LINK_INT8, id, sizeof id}, {LINK_BYTEA, request->body, request->size}};
-
-	ww_postgres_report(postgres,
-	    "a row of the inbox, id %" PRIu64 ", is refused, and kept in weekwheel.refused: %s", request->id, why);
-	store_write64(row, number_or(request->row, C_ID, 0));
-	store_write64(id, request->id);
-	return ww_postgres_link_ask(&postgres->writer,
-	    "INSERT INTO weekwheel.refused SELECT $1, clock_timestamp(), ring, verb, $3, xid, due, tube, options, "
-	    "CASE WHEN body IS NOT NULL THEN $4 END FROM weekwheel.inbox WHERE id = $2",
-	    arguments, 4, NULL);
-}
-
 /* Ask the engine for the rows that were gathered, as one batch. *asked is how many count; on error maybe not all. */
 static int ask_engine(struct reading *reading, size_t *asked)
 {
@@ -219,14 +48,14 @@ static int ask_engine(struct reading *reading, size_t *asked)
 		const struct request *request = &reading->requests[i];
 		int result = ww_postgres_ids_add(&postgres->taken, postgres->allocator, request->id);
 		if (!result) {
-			result = take_request(postgres, request);
-			if (result < 0 && !is_passing(result))
-				result = refuse(postgres, request, result);
+			result = ww_postgres_request_take(postgres, request);
+			if (result < 0 && !ww_postgres_request_can_wait(result))
+				result = ww_postgres_request_refuse(postgres, request, result);
 			if (result < 0)
 				postgres->taken.count--;
 		}
 		/* The ring does not turn into this part before its rows are counted. */
-		postgres->parts[ring_of(request->row)].has_rows = 1;
+		postgres->parts[request_ring(request->row)].has_rows = 1;
 		error = result < 0 ? result : WW_OK;
 		*asked += !error;
 	}
@@ -242,11 +71,11 @@ static int ask_engine(struct reading *reading, size_t *asked)
 static int note_taken(struct reading *reading, const struct request *request)
 {
 	struct postgres *postgres = reading->postgres;
-	struct taken_rows *rows = &postgres->taken_of[ring_of(request->row)];
+	struct taken_rows *rows = &postgres->taken_of[request_ring(request->row)];
 
 	if (request->is_last) {
 		rows->count++;
-		rows->ids ^= number_or(request->row, C_ID, 0);
+		rows->ids ^= request_number(request->row, REQUEST_ID, 0);
 	}
 	return ww_postgres_ids_add(&reading->done, postgres->allocator, request->id);
 }
@@ -344,8 +173,8 @@ static int read_body(void *context, const void *bytes, size_t size)
 static int check_many(struct reading *reading, const PGresult *row)
 {
 	size_t size, ids_size;
-	const void *ids = bytes_of(row, C_IDS, &ids_size);
-	const void *bodies = bytes_of(row, C_BODY, &size);
+	const void *ids = request_bytes(row, REQUEST_IDS, &ids_size);
+	const void *bodies = request_bytes(row, REQUEST_BODY, &size);
 	int error;
 
 	reading->ids.count = reading->next = 0;
@@ -360,7 +189,7 @@ static int check_many(struct reading *reading, const PGresult *row)
 static int read_many(struct reading *reading, PGresult *row)
 {
 	size_t size;
-	const void *bodies = bytes_of(row, C_BODY, &size);
+	const void *bodies = request_bytes(row, REQUEST_BODY, &size);
 	int error;
 
 	reading->row = row;
@@ -381,18 +210,19 @@ static int read_row(struct reading *reading, PGresult *row)
 	int error = WW_OK;
 
 	if (!reading->xmax) {
-		ww_postgres_state_clock(reading->postgres, ww_postgres_link_number(row, 0, C_CLOCK));
-		error = read_snapshot(reading, PQgetvalue(row, 0, C_SNAPSHOT));
+		ww_postgres_state_clock(reading->postgres, ww_postgres_link_number(row, 0, REQUEST_CLOCK));
+		error = read_snapshot(reading, PQgetvalue(row, 0, REQUEST_SNAPSHOT));
 	}
-	if (error || PQgetisnull(row, 0, C_ID)) {
+	if (error || PQgetisnull(row, 0, REQUEST_ID)) {
 		PQclear(row);
 		return error;
 	}
-	request.id = number_or(row, C_ID, 0);
-	request.body = bytes_of(row, C_BODY, &request.size);
-	if (!PQgetisnull(row, 0, C_IDS))
+	request.id = request_number(row, REQUEST_ID, 0);
+	request.body = request_bytes(row, REQUEST_BODY, &request.size);
+	if (!PQgetisnull(row, 0, REQUEST_IDS))
 		request.wrong = check_many(reading, row);
-	return PQgetisnull(row, 0, C_IDS) || request.wrong ? read_request(reading, &request) : read_many(reading, row);
+	return PQgetisnull(row, 0, REQUEST_IDS) || request.wrong ? read_request(reading, &request)
+	                                                         : read_many(reading, row);
 }
 
 /* The reading is done: the next one begins where it ends. */
@@ -432,7 +262,7 @@ static int begin_reading(struct postgres *postgres)
 	if (!error)
 		error = ww_postgres_array_argument(&open, &arguments[1]);
 	if (!error)
-		error = ww_postgres_link_stream(&postgres->reader, read_statement, arguments, 2);
+		error = ww_postgres_link_stream(&postgres->reader, ww_postgres_request_statement, arguments, 2);
 	ww_postgres_array_free(&open);
 	return error;
 }
@@ -614,7 +444,7 @@ int ww_postgres_intake_start(struct postgres *postgres)
 	if (!error)
 		error = tell_name(postgres);
 	if (!error)
-		error = ww_postgres_link_prepare(&postgres->reader, read_statement, types, 2);
+		error = ww_postgres_link_prepare(&postgres->reader, ww_postgres_request_statement, types, 2);
 	postgres->reader.patience = postgres->writer.patience;
 	if (error) {
 		ww_postgres_report(postgres, "%s", postgres->reader.why);

@@ -1,0 +1,81 @@
+#ifndef LIB_POSTGRES_REQUEST_H
+#define LIB_POSTGRES_REQUEST_H
+
+/*
+ * What a row of the inbox asks of the engine. It is one request, or with ids one for each of them.
+ *
+ * Threads: that of the inbox.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/postgres/link.h"
+#include "lib/postgres/postgres_internal.h"
+
+/* Columns of the reading's answer. */
+enum request_column {
+	REQUEST_SNAPSHOT,
+	REQUEST_CLOCK,
+	REQUEST_RING,
+	REQUEST_VERB,
+	REQUEST_ID,
+	REQUEST_DUE,
+	REQUEST_TUBE,
+	REQUEST_BODY,
+	REQUEST_JOB,
+	REQUEST_IDS,
+	REQUEST_WALL,
+	REQUEST_KEY,
+	REQUEST_PRIORITY,
+	REQUEST_RUN,
+	REQUEST_PERIOD,
+	REQUEST_MISSED,
+	REQUEST_SKIP,
+	REQUEST_BACKOFF,
+	REQUEST_BACKOFF_MAX,
+	REQUEST_ATTEMPTS,
+	REQUEST_KEY_MODE,
+	REQUEST_KEY_SPAN,
+	REQUEST_KEEP,
+	REQUEST_GROUP
+};
+
+/* A request: a row, or one of the jobs that a row has together. */
+struct request {
+	PGresult *row;
+	uint64_t id;
+	const void *body;
+	size_t size;
+	int is_last; /* of its row, which ends with it */
+	int wrong;   /* an error: the row is none */
+};
+
+/* The statement that reads them. $1: an xid8, whose and later transactions' rows are read; $2: an xid8[] of more. */
+extern const char ww_postgres_request_statement[];
+
+/* Ask the engine for it. Errors are those of ww_jobs_put and others, and WW_EVERSION: a verb that is not known. */
+int ww_postgres_request_take(struct postgres *postgres, const struct request *request);
+/* Whether it cannot be taken now, but later: there is no room, or no memory. */
+int ww_postgres_request_can_wait(int error);
+/* It makes no sense: keep it where a person finds it. Errors of link.h. */
+int ww_postgres_request_refuse(struct postgres *postgres, const struct request *request, int why);
+
+/* ---- Fields */
+
+static inline uint64_t request_number(const PGresult *row, enum request_column column, uint64_t usual)
+{
+	return PQgetisnull(row, 0, (int)column) ? usual : (uint64_t)ww_postgres_link_number(row, 0, (int)column);
+}
+
+static inline const void *request_bytes(const PGresult *row, enum request_column column, size_t *size)
+{
+	return ww_postgres_link_bytes(row, 0, (int)column, size);
+}
+
+static inline unsigned request_ring(const PGresult *row)
+{
+	return (unsigned)(request_number(row, REQUEST_RING, 0) % RING_PARTS);
+}
+
+#endif
