@@ -16,7 +16,7 @@
 /* Rows that are asked of the engine together, and of how many bytes: all of them become one row. */
 enum { BATCH = 500, BATCH_BYTES = 16 << 20 };
 /* Readings that found nothing, until the thread tries to sleep, and until it looks seldom. */
-enum { EMPTY_FEW = 3, EMPTY_MANY = 50 };
+enum { EMPTY_FEW = 1, EMPTY_MANY = 50 };
 
 /* A reading. */
 struct reading {
