@@ -459,6 +459,18 @@ WW_API int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uin
 WW_API int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
 
 /*
+ * Put jobs as ww_jobs_list showed them in another store: each as ww_jobs_put_many does, but was[i] says what became of
+ * it there, unless it is NULL. What counts of that is its state (a reserved one waits), error, version (below 2^53),
+ * created and delay (unless created is 0), left, debounce, and the counts from `reserves` on. With WW_JOB_AT, spec.due
+ * stays as it is if it has passed. WW_JOB_ENDED needs WW_KEY_UNIQUE: the key is free spec.key_span after spec.due or,
+ * without WW_JOB_AT, after `left`. No run is kept of what became of it, and no attempt counted. A job that is replaced
+ * gives the version, as usual.
+ * Errors: those of ww_jobs_put_many. WW_EINVAL, in the result: was[i] is not such a job.
+ */
+WW_API int ww_jobs_put_again(
+    struct ww_jobs *jobs, struct ww_job_put *puts, const struct ww_job_info *const *was, size_t count);
+
+/*
  * Give a delayed or ready job another due time: `due` is a delay from now or, with WW_JOB_AT, a time of the job's
  * clock. Store the new version in *version unless that is NULL.
  * Errors: WW_ENOTFOUND: no such job. WW_ESTALE: it has another version. WW_EINUSE: it is reserved. WW_EINVAL: it is

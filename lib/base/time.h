@@ -33,6 +33,12 @@ static inline uint64_t time_add(uint64_t now, uint64_t ns)
 	return ns > UINT64_MAX - now ? UINT64_MAX : now + ns;
 }
 
+/* The moment `ns` before `now`, or the first one that there is. */
+static inline uint64_t time_sub(uint64_t now, uint64_t ns)
+{
+	return ns > now ? 0 : now - ns;
+}
+
 /* What is left until CLOCK_MONOTONIC reads `deadline`, in ms for poll, rounded up, an hour at most; 0: it is over. */
 static inline int time_left_ms(uint64_t deadline)
 {

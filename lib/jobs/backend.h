@@ -32,8 +32,9 @@ struct jobs_backend {
 	int (*now)(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
 
 	int (*put)(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
-	/* Put those whose result is WW_OK, at least one. The others were refused. */
-	int (*put_many)(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
+	/* Put those whose result is WW_OK, at least one. The others were refused. was NULL: they are all new. */
+	int (*put_many)(
+	    struct ww_jobs *jobs, struct ww_job_put *puts, const struct ww_job_info *const *was, size_t count);
 	int (*move)(
 	    struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
 	int (*cancel)(struct ww_jobs *jobs, const struct ww_job_ref *job);

@@ -127,7 +127,17 @@ int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *
 	return ww_jobs_tell_put(jobs, spec, *id, *version, result);
 }
 
-int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
+/* A store in Redis counts in double precision. */
+#define VERSION_END (UINT64_C(1) << 53)
+
+static int check_past(const struct ww_job_spec *spec, const struct ww_job_info *was)
+{
+	const int has_key = was->state != WW_JOB_ENDED || spec->key_mode == WW_KEY_UNIQUE;
+
+	return was->state <= WW_JOB_ENDED && was->version < VERSION_END && has_key ? WW_OK : WW_EINVAL;
+}
+
+int ww_jobs_put_again(struct ww_jobs *jobs, struct ww_job_put *puts, const struct ww_job_info *const *was, size_t count)
 {
 	size_t sound = 0;
 
@@ -135,9 +145,16 @@ int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count
 		return WW_EINVAL;
 	for (size_t i = 0; i < count; i++) {
 		puts[i].result = check_spec(puts[i].spec);
+		if (!puts[i].result && was && was[i])
+			puts[i].result = check_past(puts[i].spec, was[i]);
 		sound += puts[i].result == WW_OK;
 	}
-	return sound ? ww_jobs_tell_puts(jobs, puts, count, jobs->backend->put_many(jobs, puts, count)) : WW_OK;
+	return sound ? ww_jobs_tell_puts(jobs, puts, count, jobs->backend->put_many(jobs, puts, was, count)) : WW_OK;
+}
+
+int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
+{
+	return ww_jobs_put_again(jobs, puts, NULL, count);
 }
 
 int ww_jobs_move(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version)

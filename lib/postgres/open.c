@@ -41,7 +41,7 @@ static int put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *i
 	return is_too_big(postgres, spec) ? WW_ETOOBIG : postgres->engine.put(jobs, spec, id, version);
 }
 
-static int put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
+static int put_many(struct ww_jobs *jobs, struct ww_job_put *puts, const struct ww_job_info *const *was, size_t count)
 {
 	const struct postgres *postgres = ww_jobs_port_store(jobs);
 	size_t left = 0;
@@ -51,7 +51,7 @@ static int put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
 			puts[i].result = WW_ETOOBIG;
 		left += puts[i].result == WW_OK;
 	}
-	return left ? postgres->engine.put_many(jobs, puts, count) : WW_OK;
+	return left ? postgres->engine.put_many(jobs, puts, was, count) : WW_OK;
 }
 
 /* The thread asks the engine, so it ends first. */

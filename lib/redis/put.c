@@ -6,8 +6,8 @@
 
 #include "lib/redis/redis_internal.h"
 
-/* For each job, the words that shard_put.lua takes without a group, and the values that it replies; jobs of one call. */
-enum { PUT_WORDS = 15, PUT_REPLIES = 3, PUT_BATCH = 32 };
+/* For each job, the words that shard_put.lua takes without a group, those that it takes of a past, and the values that it replies; jobs of one call. */
+enum { PUT_WORDS = 15, PUT_PAST = 13, PUT_REPLIES = 3, PUT_BATCH = 32 };
 
 /* Every process must find a key in the same shard: this hash may never change. */
 static uint32_t shard_of_key(const struct redis_store *store, const char *tube, const void *key, size_t length)
@@ -51,7 +51,38 @@ static void say_kind(struct words *words, const struct ww_job_spec *spec)
 		ww_redis_words_text(words, kind == 'd' ? "d" : kind == 'f' ? "f" : "t");
 }
 
-static void say(struct words *words, const struct ww_job_spec *spec)
+/* The flags and, unless they are usual, whether the job has a past, and how long its runs are kept. */
+static void say_flags(struct words *words, const struct ww_job_spec *spec, const struct ww_job_info *was)
+{
+	const int is_wall = (spec->flags & WW_JOB_WALL) != 0;
+
+	if (was)
+		ww_redis_words_joined(words, is_wall ? "w1k" : "w0k", us_up(spec->keep));
+	else if (spec->keep)
+		ww_redis_words_joined(words, is_wall ? "1k" : "0k", us_up(spec->keep));
+	else
+		ww_redis_words_number(words, spec->flags & WW_JOB_WALL);
+}
+
+/* PUT_PAST words. */
+static void say_past(struct words *words, const struct ww_job_info *was)
+{
+	ww_redis_words_number(words, was->state);
+	ww_redis_words_number(words, was->version ? was->version : 1);
+	ww_redis_words_number(words, us_up(was->created));
+	ww_redis_words_number(words, us_up(was->delay));
+	ww_redis_words_number(words, us_up(was->left));
+	ww_redis_words_number(words, us_up(was->debounce));
+	ww_redis_words_number(words, was->tries);
+	ww_redis_words_number(words, was->reserves);
+	ww_redis_words_number(words, was->timeouts);
+	ww_redis_words_number(words, was->releases);
+	ww_redis_words_number(words, was->buries);
+	ww_redis_words_number(words, was->kicks);
+	ww_redis_words_text(words, was->error);
+}
+
+static void say(struct words *words, const struct ww_job_spec *spec, const struct ww_job_info *was)
 {
 	ww_redis_words_text(words, spec->tube);
 	ww_redis_words_bytes(words, spec->key, spec->key_length);
@@ -66,13 +97,12 @@ static void say(struct words *words, const struct ww_job_spec *spec)
 	ww_redis_words_number(words, us_up(spec->backoff));
 	ww_redis_words_number(words, us_up(spec->backoff_max));
 	ww_redis_words_number(words, spec->attempts);
-	if (spec->keep)
-		ww_redis_words_joined(words, spec->flags & WW_JOB_WALL ? "1k" : "0k", us_up(spec->keep));
-	else
-		ww_redis_words_number(words, spec->flags & WW_JOB_WALL);
+	say_flags(words, spec, was);
 	ww_redis_words_number(words, spec->version);
 	if (spec->group_length)
 		ww_redis_words_bytes(words, spec->group, spec->group_length);
+	if (was)
+		say_past(words, was);
 }
 
 /* Whether it may be due at once. */
@@ -108,7 +138,7 @@ int ww_redis_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t 
 
 	if (result)
 		return result;
-	say(ww_redis_words_few(store, &few), spec);
+	say(ww_redis_words_few(store, &few), spec, NULL);
 	result = ww_redis_call_list(store, &ww_redis_script_shard_put, shard_of_spec(store, spec), &few.words,
 	    REDIS_CALL_SAFE | (spec->key_length ? 0 : REDIS_CALL_SOON | REDIS_CALL_ANY_SHARD), PUT_REPLIES, &reply);
 	if (result)
@@ -145,7 +175,7 @@ static void sort(struct gather *gather, struct ww_job_put *puts, size_t count)
 	}
 }
 
-int ww_redis_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
+int ww_redis_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, const struct ww_job_info *const *was, size_t count)
 {
 	struct redis_store *store = store_of(jobs);
 	struct gather gather;
@@ -155,12 +185,12 @@ int ww_redis_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t coun
 
 	if (!error) {
 		sort(&gather, puts, count);
-		error = ww_redis_gather_begin(&gather, PUT_WORDS + 1);
+		error = ww_redis_gather_begin(&gather, PUT_WORDS + 1 + (was ? PUT_PAST : 0));
 	}
 	if (!error) {
 		for (size_t i = 0; i < count; i++)
 			if ((words = ww_redis_gather_words(&gather, i)) != NULL)
-				say(words, puts[i].spec);
+				say(words, puts[i].spec, was ? was[i] : NULL);
 		error = ww_redis_gather_run(&gather, &ww_redis_script_shard_put, REDIS_CALL_SAFE);
 		for (size_t i = 0; i < count; i++) {
 			if (!ww_redis_gather_words(&gather, i))

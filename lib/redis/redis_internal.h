@@ -376,7 +376,8 @@ void ww_redis_worker_stats(struct redis_store *store, struct ww_jobs_redis_stats
 /* ---- The calls of jobs.h, a file a subject */
 
 int ww_redis_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
-int ww_redis_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
+int ww_redis_put_many(
+    struct ww_jobs *jobs, struct ww_job_put *puts, const struct ww_job_info *const *was, size_t count);
 int ww_redis_put_move(
     struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
 int ww_redis_put_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);

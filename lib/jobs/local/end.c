@@ -104,8 +104,10 @@ static int finish(struct jobs_local *jobs, void *arguments)
 	jobs->meta.ended++;
 	end_run(jobs, WW_EVENT_FINISHED, entry, &old, record.tries + 1);
 	error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old.tube), -1, 0, 0, 1);
+	record.due = ww_jobs_time(&jobs->elapsed);
+	record.ended = time_after(record.due, record.hold);
 	if (!error)
-		error = old.hold ? ww_jobs_keep(jobs, call->id, &old) : ww_jobs_erase(jobs, call->id, &old);
+		error = old.hold ? ww_jobs_keep(jobs, call->id, &old, &record) : ww_jobs_erase(jobs, call->id, &old);
 	return error ? error : ww_jobs_place(jobs, call->id, &none);
 }
 

@@ -64,19 +64,18 @@ static int forget_first(struct jobs_local *jobs)
 	return error ? error : ww_jobs_forget(jobs, id, &record);
 }
 
-int ww_jobs_keep(struct jobs_local *jobs, uint64_t id, const struct job_record *old)
+int ww_jobs_keep(struct jobs_local *jobs, uint64_t id, const struct job_record *old, const struct job_record *job)
 {
-	uint64_t now = ww_jobs_time(&jobs->elapsed);
-	struct job_record record = {.version = old->version,
-	    .tube = old->tube,
-	    .due = now,
-	    .base = now,
-	    .created = old->created,
-	    .run = old->run,
-	    .hold = old->hold,
-	    .ended = time_after(now, old->hold),
-	    .key = old->key};
-	int error = ww_jobs_tube_keep(jobs, ww_jobs_tube_number(jobs, old->tube), 1);
+	struct job_record record = {.version = job->version,
+	    .tube = job->tube,
+	    .due = job->due,
+	    .base = job->due,
+	    .created = job->created,
+	    .run = job->run,
+	    .hold = job->hold,
+	    .ended = job->ended,
+	    .key = job->key};
+	int error = ww_jobs_tube_keep(jobs, ww_jobs_tube_number(jobs, job->tube), 1);
 
 	if (!error)
 		error = ww_jobs_write(jobs, id, old, &record);

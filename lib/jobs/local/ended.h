@@ -12,8 +12,11 @@
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/record.h"
 
-/* Keep a job, which has just ended and has this record, instead of erasing it. */
-int ww_jobs_keep(struct jobs_local *jobs, uint64_t id, const struct job_record *old);
+/*
+ * Keep a job, which ended at job->due and is forgotten at job->ended, instead of erasing its old record. old NULL: the job
+ * is new here.
+ */
+int ww_jobs_keep(struct jobs_local *jobs, uint64_t id, const struct job_record *old, const struct job_record *job);
 /* Erase a job that has ended. */
 int ww_jobs_forget(struct jobs_local *jobs, uint64_t id, const struct job_record *old);
 /* Whether its time is over. It may still be there. */

@@ -54,6 +54,32 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 	    .group = {spec->group, spec->group_length}};
 }
 
+/* The record becomes that of a job which has a past. Its due time is known. */
+static void fill_past(
+    struct jobs_local *jobs, struct job_record *record, const struct ww_job_spec *spec, const struct ww_job_info *was)
+{
+	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0));
+	uint64_t shown = was->left ? time_sub(record->due, was->left) : now;
+
+	record->version = was->version ? was->version : 1;
+	if (was->created) {
+		record->created = was->created;
+		record->delay = was->delay;
+	}
+	record->first = was->debounce ? time_sub(shown, was->debounce) : 0;
+	record->tries = was->tries;
+	record->reserves = was->reserves;
+	record->timeouts = was->timeouts;
+	record->releases = was->releases;
+	record->buries = was->buries;
+	record->kicks = was->kicks;
+	record->error = (struct store_bytes){was->error, strnlen(was->error, WW_JOB_ERROR_MAX)};
+	if (was->state == WW_JOB_ENDED)
+		record->ended = time_after(record->due, spec->flags & WW_JOB_AT ? spec->key_span : was->left);
+	else if (was->state == WW_JOB_BURIED)
+		record->buried = ++jobs->meta.burials;
+}
+
 /* Find the job that has the key of the spec, and may have ended. WW_ENOTFOUND: there is none. */
 static int find_old(struct jobs_local *jobs, const struct ww_job_spec *spec, const struct tube *tube, uint64_t *id,
     struct job_record *old)
@@ -121,8 +147,8 @@ static int decide(struct jobs_local *jobs, const struct ww_job_spec *spec, int f
 
 static int replace(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
 {
-	int was_buried = old->buried != 0;
-	int error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), was_buried, -was_buried, 1, 0);
+	int buried = (record->buried != 0) - (old->buried != 0);
+	int error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), -buried, buried, 1, 0);
 
 	record->tube = old->tube;
 	record->version = old->version + 1;
@@ -140,14 +166,20 @@ static int insert(struct jobs_local *jobs, const char *name, uint64_t *id, struc
 	*id = ww_jobs_meta_new_id(jobs);
 	jobs->meta.accepted++;
 	record->tube = tube->number;
+	if (record->ended) {
+		jobs->meta.ended++;
+		error = ww_jobs_tube_count(jobs, tube, 0, 0, 1, 1);
+		return error ? error : ww_jobs_keep(jobs, *id, NULL, record);
+	}
 	ww_jobs_tell(jobs, WW_EVENT_PUT, *id, record, 0);
-	error = ww_jobs_tube_count(jobs, tube, 1, 0, 1, 0);
+	error = ww_jobs_tube_count(jobs, tube, !record->buried, record->buried != 0, 1, 0);
 	return error ? error : ww_jobs_settle(jobs, *id, NULL, record);
 }
 
 /* A put, and where its answers go. */
 struct put_call {
 	const struct ww_job_spec *spec;
+	const struct ww_job_info *was; /* NULL: it is new */
 	uint64_t id;
 	uint64_t version;
 };
@@ -198,7 +230,11 @@ static int put(struct jobs_local *jobs, void *arguments)
 		error = due_of(jobs, spec->due, spec->flags, wall, &record);
 	if (error)
 		return error;
+	if (call->was && spec->flags & WW_JOB_AT)
+		record.due = spec->due;
 	record.base = record.due;
+	if (call->was)
+		fill_past(jobs, &record, spec, call->was);
 	if (spec->key_mode != WW_KEY_REPLACE && spec->key_mode != WW_KEY_DEBOUNCE) {
 		/* A job that is kept needs no write. */
 		struct job_record draft = record;
@@ -224,6 +260,7 @@ int ww_jobs_local_put(struct ww_jobs *handle, const struct ww_job_spec *spec, ui
 
 struct put_many_call {
 	struct ww_job_put *puts;
+	const struct ww_job_info *const *was;
 	size_t count;
 };
 
@@ -234,7 +271,7 @@ static int put_many(struct jobs_local *jobs, void *arguments)
 
 	for (size_t i = 0; i < call->count && !error; i++) {
 		struct ww_job_put *each = &call->puts[i];
-		struct put_call one = {each->spec, each->id, each->version};
+		struct put_call one = {each->spec, call->was ? call->was[i] : NULL, each->id, each->version};
 		if (each->result == WW_OK)
 			each->result = put(jobs, &one);
 		each->id = one.id;
@@ -245,9 +282,10 @@ static int put_many(struct jobs_local *jobs, void *arguments)
 }
 
 /* If the batch fails, so does each that was not refused. */
-int ww_jobs_local_put_many(struct ww_jobs *handle, struct ww_job_put *puts, size_t count)
+int ww_jobs_local_put_many(
+    struct ww_jobs *handle, struct ww_job_put *puts, const struct ww_job_info *const *was, size_t count)
 {
-	struct put_many_call call = {puts, count};
+	struct put_many_call call = {puts, was, count};
 	int error = ww_jobs_submit(local_of(handle), put_many, &call);
 
 	for (size_t i = 0; error && i < count; i++)

@@ -9,13 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ww_job_info;
 struct ww_job_put;
 struct ww_job_ref;
 struct ww_job_spec;
 struct ww_jobs;
 
 int ww_jobs_local_put(struct ww_jobs *handle, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
-int ww_jobs_local_put_many(struct ww_jobs *handle, struct ww_job_put *puts, size_t count);
+int ww_jobs_local_put_many(
+    struct ww_jobs *handle, struct ww_job_put *puts, const struct ww_job_info *const *was, size_t count);
 int ww_jobs_local_move(
     struct ww_jobs *handle, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
 int ww_jobs_local_cancel(struct ww_jobs *handle, const struct ww_job_ref *job);

@@ -306,16 +306,20 @@ local function end_run(id, job, outcome, attempt)
 	if first[2] <= now then redis.call('LPOP', list) end
 end
 
--- Bury a job as of that moment, which gives the order; jobs of one moment keep the order of the calls.
-local function bury(id, job, moment, attempt)
-	end_run(id, job, 9, attempt)
+-- Put a job among the buried ones as of that moment, which gives the order; jobs of one moment keep the order of the calls.
+local function inter(id, job, moment)
 	local order = math.max(moment, (redis.call('HGET', tag .. ':m', 'burial') or 0) + 1)
 	redis.call('HSET', tag .. ':m', 'burial', order)
 	job[STATE] = BURIED
-	job[BURIES] = job[BURIES] + 1
-	job[VERSION] = job[VERSION] + 1
 	redis.call('ZADD', tag .. ':b:' .. job[TUBE], order, id)
 	store(id, job)
+end
+
+local function bury(id, job, moment, attempt)
+	end_run(id, job, 9, attempt)
+	job[BURIES] = job[BURIES] + 1
+	job[VERSION] = job[VERSION] + 1
+	inter(id, job, moment)
 end
 
 -- An attempt has failed, and the job is in no set. Try again after a delay (below 0: its own backoff, less up to a
@@ -386,6 +390,18 @@ local function forget_some(...)
 		end
 	end
 	return #ids
+end
+
+-- Keep a job, which is in no set, as ended until its key is free.
+local function keep_ended(id, job, time, ends)
+	local ended = {unpack(USUAL)}
+	ended[VERSION], ended[STATE], ended[CREATED], ended[HOLD] = job[VERSION], ENDED, job[CREATED], job[HOLD]
+	ended[TUBE], ended[KEY], ended[DUE], ended[ENDS] = job[TUBE], job[KEY], time, ends
+	store(id, ended)
+	redis.call('ZADD', tag .. ':e', string.format('%d', ends), id)
+	local over = redis.call('ZCARD', tag .. ':e') - math.floor(1000000 / head[5])
+	if over > 0 then forget_some(0, over - 1) end
+	ring(ends)
 end
 
 -- Count how late a job became ready, by powers of ten from a millisecond.

@@ -3,20 +3,13 @@
 -- table of this and the tube and group.
 -- require part_shard
 local ids, replies, gone, flight, tubes = {}, {}, {'HDEL', tag .. ':j'}, {'ZREM', tag .. ':f'}, {}
-local kept, most = 0, math.floor(1000000 / head[5])
+local kept = 0
 for a = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[a] end
 
 -- Keep an ended job, so that its key is not free yet.
 local function keep(id, job)
-	local ended = {unpack(USUAL)}
-	ended[VERSION], ended[STATE], ended[CREATED], ended[HOLD] = job[VERSION], ENDED, job[CREATED], job[HOLD]
-	ended[TUBE], ended[KEY], ended[DUE], ended[ENDS] = job[TUBE], job[KEY], now, now + job[HOLD]
 	displace(id, job)
-	store(id, ended)
-	redis.call('ZADD', tag .. ':e', string.format('%d', ended[ENDS]), id)
-	local over = redis.call('ZCARD', tag .. ':e') - most
-	if over > 0 then forget_some(0, over - 1) end
-	ring(ended[ENDS])
+	keep_ended(id, job, now, now + job[HOLD])
 	count('t' .. job[TUBE], -1)
 	kept = kept + 1
 	return job[TUBE]

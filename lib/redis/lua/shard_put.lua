@@ -1,12 +1,13 @@
 -- Put jobs. ARGV[3...]: 15 arguments for each. Replies the result, id and version of each.
 -- What a due time means is one letter, behind which a mode of the key may stand, and its span in us. If the letter is a
--- capital, the job's group is one more argument. Behind the flags k may stand, and how long its runs are kept in us.
+-- capital, the job's group is one more argument. Behind the flags k may stand, and how long its runs are kept in us. If w
+-- stands before them, the job has a past (ww_jobs_put_again), in 13 more arguments.
 -- Out of memory, Redis still runs a script whose first write needs none, and what is due may write such things first.
 -- Therefore this script begins with a write that needs memory in Redis's eyes, and changes nothing: it is refused then.
 redis.call('SETRANGE', KEYS[1], 0, '')
 -- require part_shard
-local PUT = 15
-local replies, fresh, tubes = {}, 0, {}
+local PUT, PAST = 15, 13
+local replies, fresh, ended, tubes = {}, 0, 0, {}
 local seq = tonumber(head[7])
 
 -- By a mode (the numbers are those of enum ww_key_mode): whether the old job, which may be nil, is kept; otherwise the due
@@ -21,19 +22,32 @@ local function decide(mode, span, old, due)
 	return false, math.min(due, math.max(now, first + span)), first
 end
 
-local function put(a, group)
+-- Let a job be as it was in another store. Its arguments are those from ARGV[p] on.
+local function recall(job, p)
+	local was = {}
+	for i = 1, PAST - 1 do was[i] = tonumber(ARGV[p + i - 1]) end
+	job[VERSION] = was[2]
+	if was[3] > 0 then job[CREATED], job[DELAY] = was[3], was[4] end
+	if was[6] > 0 then job[FIRST] = math.max(1, (was[5] > 0 and job[DUE] - was[5] or now) - was[6]) end
+	job[TRIES], job[RESERVES], job[TIMEOUTS] = was[7], was[8], was[9]
+	job[RELEASES], job[BURIES], job[KICKS] = was[10], was[11], was[12]
+	job[REASON] = ARGV[p + PAST - 1]
+	return was[1], was[5]
+end
+
+local function put(a, group, past)
 	local tube, key, version = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 14])
 	local kind, due = string.lower(ARGV[a + 3]), tonumber(ARGV[a + 4])
 	local period = tonumber(ARGV[a + 7])
-	local mode, span, first, kept
-	local flags, keep = string.match(ARGV[a + 13], '^(%d+)k?(%d*)$')
+	local mode, span, first, kept, state, left
+	local flags, keep = string.match(ARGV[a + 13], '^w?(%d+)k?(%d*)$')
 	if #kind > 1 then
 		mode, span, kind = tonumber(string.sub(kind, 2, 2)), tonumber(string.sub(kind, 3)), string.sub(kind, 1, 1)
 	end
 	local id, old, set, field
 	if kind == 'd' then
 		due = now + due
-	elseif due < now then
+	elseif due < now and not past then
 		-- A past time is refused, or means now.
 		if kind == 'f' then return -5, '0', 0 end
 		due = now
@@ -65,7 +79,8 @@ local function put(a, group)
 		tonumber(ARGV[a + 11]), tonumber(ARGV[a + 12]), 0, 0, 0, 0, 0, 0, 0, 0, 0, tube, key, '', ARGV[a + 2],
 	}
 	job[GROUP], job[FIRST], job[HOLD] = group or nil, first, mode == 5 and span or nil
-	job[KEEP] = tonumber(keep)
+	if keep ~= '0' then job[KEEP] = tonumber(keep) end
+	if past then state, left = recall(job, past) end
 	if old then
 		displace(id, old)
 		drop_report(id, old)
@@ -74,20 +89,31 @@ local function put(a, group)
 		seq, fresh = seq + 1, fresh + 1
 		id = string.format('%d', seq * head[5] + head[4])
 		if field then redis.call('HSET', set, field, id) end
+		if state == ENDED then
+			ended = ended + 1
+			keep_ended(id, job, due, kind == 'd' and now + left or due + span)
+			return 0, id, job[VERSION]
+		end
 		tubes[tube] = (tubes[tube] or 0) + 1
 	end
-	store(id, job)
-	place(id, job)
+	if state == BURIED then
+		inter(id, job, now)
+	else
+		store(id, job)
+		place(id, job)
+	end
 	return old and 1 or 0, id, job[VERSION]
 end
 
 local a = 3
 while a < #ARGV do
 	local n = #replies
-	local has_group = string.find(ARGV[a + 3], '^%u')
-	replies[n + 1], replies[n + 2], replies[n + 3] = put(a, has_group and ARGV[a + PUT])
-	a = a + PUT + (has_group and 1 or 0)
+	local has_group, has_past = string.find(ARGV[a + 3], '^%u'), string.find(ARGV[a + 13], '^w')
+	local past = a + PUT + (has_group and 1 or 0)
+	replies[n + 1], replies[n + 2], replies[n + 3] = put(a, has_group and ARGV[a + PUT], has_past and past)
+	a = past + (has_past and PAST or 0)
 end
 for tube, number in pairs(tubes) do count('t' .. tube, number) end
+if ended > 0 then redis.call('HINCRBY', tag .. ':m', 'ended', ended) end
 if fresh > 0 then redis.call('HSET', tag .. ':m', 'seq', string.format('%d', seq)) end
 return replies

@@ -40,17 +40,16 @@ struct import {
 	struct input input;
 	struct import_entry **entries; /* BATCH_JOBS of them, made as they are needed */
 	struct ww_job_put *puts;       /* one for each entry */
-	struct keys *keys;             /* of the batch, after the names of their tubes */
-	size_t jobs;                   /* in the batch */
-	uint64_t bytes;                /* of their bodies */
+	const struct ww_job_info **was;
+	struct keys *keys; /* of the batch, after the names of their tubes */
+	size_t jobs;       /* in the batch */
+	uint64_t bytes;    /* of their bodies */
 	int64_t shift;
 	uint64_t number;            /* of the line */
 	uint64_t begun;             /* the first line of the batch that is being written; 0: none */
 	uint64_t added, substitute; /* committed: new jobs, and jobs in place of others */
 	uint64_t first, last;       /* new ids */
 	uint64_t left_out;
-	struct job_line *limits; /* to be set */
-	size_t limit_count, limit_room;
 	uint64_t limits_set;
 };
 
@@ -138,44 +137,13 @@ static int stop(struct import *import, int error)
 
 /* ---- Batches */
 
-static int bury(struct import *import, const struct import_entry *entry, uint64_t id)
-{
-	const struct job_line *line = &entry->line;
-	struct ww_jobs *jobs = import->store.jobs;
-	struct ww_lease lease;
-	int error = ww_jobs_reserve_job(jobs, id, &lease);
-
-	if (!error) {
-		ww_jobs_free(jobs, lease.body);
-		error = ww_jobs_bury(
-		    jobs, id, lease.token, line->spec.priority, line->info.error[0] ? line->info.error : NULL);
-	}
-	if (import->store.is_shared && (error == WW_EINUSE || error == WW_ENOTFOUND || error == WW_ESTALE))
-		return leave_out(import, entry->number, "it was put, but not buried: a worker had it by then");
-	return error;
-}
-
-/* Let it end as it has ended: its key stays taken. */
-static int end(struct import *import, const struct import_entry *entry, uint64_t id)
-{
-	struct ww_jobs *jobs = import->store.jobs;
-	struct ww_lease lease;
-	int error = ww_jobs_reserve_job(jobs, id, &lease);
-
-	if (!error) {
-		ww_jobs_free(jobs, lease.body);
-		error = ww_jobs_finish(jobs, id, lease.token);
-	}
-	if (import->store.is_shared && (error == WW_EINUSE || error == WW_ENOTFOUND || error == WW_ESTALE))
-		return leave_out(import, entry->number, "it was put, but not ended: a worker had it by then");
-	return error;
-}
-
 /* A job was not put, since another has its key. It makes room, if it may. */
 static int put_instead(struct import *import, const struct import_entry *entry, struct ww_job_put *put)
 {
 	const struct ww_job_spec *spec = &entry->line.spec;
 	const struct ww_job_ref ref = {.tube = spec->tube, .key = spec->key, .key_length = spec->key_length};
+	const struct ww_job_info *const was = &entry->line.info;
+	struct ww_job_put again = {.spec = spec};
 	int result;
 
 	if (!import->replace)
@@ -184,7 +152,10 @@ static int put_instead(struct import *import, const struct import_entry *entry, 
 		    put->result == WW_PUT_ENDED ? ", which is not free yet, although it has ended" : "");
 	result = ww_jobs_cancel(import->store.jobs, &ref);
 	if (result >= 0 || result == WW_ENOTFOUND)
-		result = ww_jobs_put(import->store.jobs, spec, &put->id, &put->version);
+		result = ww_jobs_put_again(import->store.jobs, &again, &was, 1);
+	if (!result)
+		result = again.result;
+	*put = again;
 	put->result = result < 0 ? result : WW_PUT_REPLACED;
 	return result < 0 ? result : WW_OK;
 }
@@ -197,14 +168,7 @@ static int settle(struct import *import, const struct import_entry *entry, struc
 	/* Each member was checked before. Other errors are no fault of this job. */
 	if (put->result < 0)
 		return put->result;
-	if (put->result >= WW_PUT_KEPT) {
-		int error = put_instead(import, entry, put);
-		if (error || put->result >= WW_PUT_KEPT)
-			return error;
-	}
-	if (entry->line.info.state == WW_JOB_ENDED)
-		return end(import, entry, put->id);
-	return entry->line.info.state == WW_JOB_BURIED ? bury(import, entry, put->id) : WW_OK;
+	return put->result >= WW_PUT_KEPT ? put_instead(import, entry, put) : WW_OK;
 }
 
 static void count(struct import *import)
@@ -248,9 +212,11 @@ static int end_batch(struct import *import)
 	error = ww_jobs_begin(jobs);
 	if (error)
 		return stop(import, error);
-	for (size_t i = 0; i < import->jobs; i++)
+	for (size_t i = 0; i < import->jobs; i++) {
 		import->puts[i] = (struct ww_job_put){.spec = &import->entries[i]->line.spec};
-	error = ww_jobs_put_many(jobs, import->puts, import->jobs);
+		import->was[i] = &import->entries[i]->line.info;
+	}
+	error = ww_jobs_put_again(jobs, import->puts, import->was, import->jobs);
 	for (size_t i = 0; i < import->jobs && !error; i++)
 		error = settle(import, import->entries[i], &import->puts[i]);
 	committed = ww_jobs_commit(jobs);
@@ -263,38 +229,25 @@ static int end_batch(struct import *import)
 
 /* ---- Limits */
 
-/*
- * In a shared store they hold while the jobs come. In a directory they are set at the end: to bury a job counts as its start.
- */
-static int set_limits(struct import *import)
+static int set_limit(struct import *import, const struct ww_limit_info *info)
 {
-	if (import->limit_count && open_place(import))
-		return -1;
-	for (size_t i = 0; i < import->limit_count; i++) {
-		struct job_line *line = &import->limits[i];
-		int error = ww_jobs_limit_set(import->store.jobs, &line->limit.ref, &line->limit.limit);
-		buffer_free(&line->room);
-		if (error) {
-			import->begun = 0;
-			return stop(import, error);
-		}
-		import->limits_set++;
-	}
-	import->limit_count = 0;
-	return 0;
+	int error = ww_jobs_limit_set(import->store.jobs, &info->ref, &info->limit);
+
+	import->begun = 0;
+	import->limits_set += !error;
+	return error ? stop(import, error) : 0;
 }
 
 static int take_limit(struct import *import, const char *text, size_t size)
 {
 	struct job_line line = {.room = {0}};
+	int is_wrong = line_read_limit(&line, text, size);
+	int failed = is_wrong ? leave_out(import, import->number, "%s", line.problem) : open_place(import);
 
-	if (line_read_limit(&line, text, size)) {
-		buffer_free(&line.room);
-		return leave_out(import, import->number, "%s", line.problem);
-	}
-	import->limits = memory_grow(import->limits, &import->limit_room, import->limit_count, sizeof line);
-	import->limits[import->limit_count++] = line;
-	return import->store.is_shared ? set_limits(import) : 0;
+	if (!is_wrong && !failed)
+		failed = set_limit(import, &line.limit);
+	buffer_free(&line.room);
+	return failed;
 }
 
 /* ---- A line */
@@ -326,36 +279,15 @@ static int find_same(struct import *import, const struct ww_job_spec *spec, uint
 	return error == WW_ENOTFOUND || !import->store.is_shared ? WW_OK : error;
 }
 
-/*
- * Servers of a shared store must not deliver a job that will be buried in a moment. Until then it is due later, by whole
- * periods if it has one.
- */
-static void hold_back(struct import *import, struct ww_job_spec *spec)
+/* Whether a job that has ended still has something to say: its key is taken. */
+static int is_held(struct import *import, const struct job_line *line)
 {
-	uint64_t soon = 0;
-	uint64_t late;
-
-	(void)ww_jobs_now(import->store.jobs, 0, &soon);
-	soon = (spec->flags & WW_JOB_AT ? soon : 0) + 60 * WW_SECOND;
-	late = spec->due < soon ? soon - spec->due : 0;
-	if (late && spec->period)
-		late = (late + spec->period - 1) / spec->period * spec->period;
-	spec->due += late;
-}
-
-/* Of a job that has ended: let its key be taken for what is left of its time. Returns 0 if nothing is. */
-static int shorten(struct import *import, struct ww_job_spec *spec)
-{
+	const struct ww_job_spec *spec = &line->spec;
 	uint64_t now = 0;
-	uint64_t left = spec->due ? spec->due : spec->key_span;
 
 	(void)ww_jobs_now(import->store.jobs, 0, &now);
-	if (spec->flags & WW_JOB_AT)
-		left = spec->due + spec->key_span > now ? spec->due + spec->key_span - now : 0;
-	spec->key_span = left;
-	spec->due = 0;
-	spec->flags = 0;
-	return left >= WW_MILLISECOND;
+	return spec->flags & WW_JOB_AT ? spec->due + spec->key_span >= now + WW_MILLISECOND
+	                               : line->info.left >= WW_MILLISECOND;
 }
 
 /* Returns 0 if there is nothing to put any more. */
@@ -366,11 +298,7 @@ static int set_time(struct import *import, struct import_entry *entry)
 
 	if (spec->flags & WW_JOB_AT && !(spec->flags & WW_JOB_WALL))
 		spec->due = shift > 0 && spec->due < (uint64_t)shift ? 0 : spec->due - (uint64_t)shift;
-	if (entry->line.info.state == WW_JOB_ENDED && !shorten(import, spec))
-		return 0;
-	if (import->store.is_shared && entry->line.info.state >= WW_JOB_BURIED)
-		hold_back(import, spec);
-	return 1;
+	return entry->line.info.state != WW_JOB_ENDED || is_held(import, &entry->line);
 }
 
 static int check_key(struct import *import, const struct import_entry *entry, uint64_t *same)
@@ -449,7 +377,7 @@ static int read_all(struct import *import)
 	while ((result = input_line(&import->input, &text, &size)) == INPUT_LINE || result == INPUT_LONG)
 		if (step(import, result, text, size))
 			return -1;
-	if (end_batch(import) || set_limits(import))
+	if (end_batch(import))
 		return -1;
 	if (result == INPUT_END)
 		return 0;
@@ -499,7 +427,7 @@ static void free_entries(struct import *import)
 	}
 	free(import->entries);
 	free(import->puts);
-	free(import->limits);
+	free(import->was);
 }
 
 static int run(void *context)
@@ -518,6 +446,7 @@ static int run(void *context)
 	import->keys = keys_new();
 	import->entries = memory_zeroed(BATCH_JOBS, sizeof *import->entries);
 	import->puts = memory_zeroed(BATCH_JOBS, sizeof *import->puts);
+	import->was = memory_zeroed(BATCH_JOBS, sizeof *import->was);
 	progress_begin("importing");
 	failed = read_all(import) != 0;
 	if (!failed && !import->left_out)

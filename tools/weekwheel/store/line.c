@@ -162,7 +162,9 @@ static void fill(struct ww_job_spec *spec, const struct ww_job_info *info, int h
 	    .group_length = info->group_length,
 	    .body = info->body,
 	    .body_length = info->body_length,
-	    .due = has_due ? info->due : info->left,
+	    .due = has_due                       ? info->due
+	           : info->state == WW_JOB_ENDED ? 0
+	                                         : info->left,
 	    .run = info->run,
 	    .period = info->period,
 	    .skip = info->skip,
@@ -172,7 +174,7 @@ static void fill(struct ww_job_spec *spec, const struct ww_job_info *info, int h
 	    .key_span = info->hold,
 	    .priority = info->priority,
 	    .attempts = info->attempts,
-	    .flags = info->flags | (has_due ? WW_JOB_AT : 0),
+	    .flags = (info->state == WW_JOB_ENDED ? 0 : info->flags) | (has_due ? WW_JOB_AT : 0),
 	    .missed = info->missed,
 	    .key_mode = info->hold ? WW_KEY_UNIQUE : WW_KEY_REPLACE};
 }
@@ -193,6 +195,8 @@ int line_read(struct job_line *line, const char *text, size_t size)
 		problem = "expected seconds as 'unique' of a job that has ended";
 	else if (info->hold && (!info->key_length || info->period))
 		problem = "expected a 'key' and no 'every' beside 'unique'";
+	else if (info->version >> 53)
+		problem = "expected a 'version' below 2^53";
 	if (problem)
 		snprintf(line->problem, LINE_PROBLEM, "%s", problem);
 	fill(&line->spec, info, has(&reading, "due"));
