@@ -536,6 +536,15 @@ WW_API int ww_session_walk(struct ww_session *session, ww_walk_fn *fn, void *con
 WW_API int ww_session_scan(struct ww_session *session, uint64_t *cursor, ww_walk_fn *fn, void *context);
 
 /*
+ * Call fn for one entry that has not expired, which `random`, 64 random bits, chooses. Of up to 64 entries a shard each is
+ * as probable as the others; of more, those behind a gap of the table are a little more so. It takes as long in a map that
+ * had many entries once. Return what fn returned, or 0: there is no entry. fn runs as that of ww_session_scan does.
+ * Works after the driver's stop, too. O(shards, and entries that have expired and that the driver has not removed yet).
+ * Errors: as ww_session_walk.
+ */
+WW_API int ww_session_random(struct ww_session *session, uint64_t random, ww_walk_fn *fn, void *context);
+
+/*
  * Take out each entry that has not expired, and hand it over to fn with its times left. found->value then belongs to
  * fn, and gone is not called for it. If fn returns a number other than 0, that value is handed over and the others
  * stay. *count, unless NULL, gets the number of values handed over, in that case, too.

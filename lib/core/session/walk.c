@@ -119,6 +119,86 @@ int ww_session_scan(struct ww_session *session, uint64_t *cursor, ww_walk_fn *fn
 	return answer;
 }
 
+/* ---- One at random */
+
+/* So many entries behind a place in the table are passed over at most: each of a small table can be taken. */
+#define PASSED 64u
+
+static uint32_t count_of(struct session_shard *shard)
+{
+	uint32_t count;
+
+	ww_source_lock(shard->source);
+	count = (uint32_t)table_count(&shard->table);
+	ww_source_unlock(shard->source);
+	return count;
+}
+
+/* The lock is held. From that line on, the entry behind so many others, or the last if there are fewer. */
+static struct session_entry *pick(struct session_shard *shard, uint32_t from, uint64_t passes, uint64_t now)
+{
+	const struct table *table = &shard->table;
+	struct session_entry *found = NULL;
+
+	for (uint32_t i = 0; i < table->lines; i++) {
+		const struct table_line *line = table_line(table, (from + i) % table->lines);
+		for (uint32_t k = 0; k < TABLE_LINE && line->entry[k] != TABLE_EMPTY; k++) {
+			struct session_entry *entry = slab_at(&shard->slab, (uint32_t)line->entry[k]);
+			if (entry_deadline(shard, entry) <= now)
+				continue;
+			found = entry;
+			if (passes-- == 0)
+				return found;
+		}
+	}
+	return found;
+}
+
+/* The entry of this number, if the shard has few; otherwise one behind a line taken at random. 0: there is none. */
+static int tell_one(struct session_shard *shard, uint64_t number, uint64_t random, struct walking *walking)
+{
+	struct session_sought here = {.shard = shard, .now = ww_driver_time(shard->session->driver)};
+	struct session_entry *entry;
+	int is_small, answer = 0;
+
+	ww_source_lock(shard->source);
+	is_small = table_count(&shard->table) <= PASSED;
+	entry = pick(shard, is_small ? 0 : (uint32_t)(random % shard->table.lines),
+	    is_small ? number : (random >> 32) % PASSED, here.now);
+	if (entry)
+		answer = tell(&here, entry, walking);
+	ww_source_unlock(shard->source);
+	return answer;
+}
+
+int ww_session_random(struct ww_session *session, uint64_t random, ww_walk_fn *fn, void *context)
+{
+	struct walking walking = {fn, context, 0};
+	uint64_t count = 0, number;
+	uint32_t at = 0, before;
+	int cancel;
+	int answer = fn ? ww_session_walk_refuses(session) : WW_EINVAL;
+
+	if (answer)
+		return answer;
+	for (uint32_t i = 0; i < session->shard_count; i++)
+		count += count_of(&session->shard[i]);
+	if (!count)
+		return 0;
+	number = random % count;
+	while (at < session->shard_count - 1 && number >= (before = count_of(&session->shard[at]))) {
+		number -= before;
+		at++;
+	}
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	/* Entries may have gone or expired: then the next shard has one. */
+	for (uint32_t i = 0; i < session->shard_count && !walking.count; i++)
+		answer =
+		    tell_one(&session->shard[(at + i) % session->shard_count], i ? 0 : number, random >> 16, &walking);
+	(void)pthread_setcancelstate(cancel, &cancel);
+	return answer;
+}
+
 int ww_session_inspect(struct ww_session *session, const void *key, size_t length, ww_walk_fn *fn, void *context)
 {
 	struct walking walking = {fn, context, 0};

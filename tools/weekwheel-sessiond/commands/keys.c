@@ -119,58 +119,22 @@ void command_dbsize(struct request *request)
 	reply_integer(request->conn, (int64_t)data_count(request->data, request->conn->database));
 }
 
-/* So many keys are passed over at most. */
-enum { PASSED = 64 };
-
-struct random_key {
-	struct conn *conn;
-	uint64_t passes; /* before the one that is taken */
-};
-
 static int take_key(const void *key, size_t length, const struct ww_session_found *found, void *context)
 {
-	struct random_key *random = context;
-
 	(void)found;
-	if (random->passes-- > 0)
-		return 0;
-	reply_bulk(random->conn, key, length);
+	reply_bulk(context, key, length);
 	return 1;
 }
 
-/* A table that had many keys once takes many steps: then those behind in the transaction may look at fewer. */
-static void pass(struct conn *conn)
-{
-	conn->exec_looks -= conn->exec_looks > 0;
-}
-
-/*
- * From a place taken at random on, and then some keys further: each can be taken, wherever it lies. Of few keys each is
- * taken as often; of many, what follows a gap is taken more often.
- */
-static void reply_random(struct request *request)
-{
-	struct ww_session *session = data_map(request->data, request->conn->database);
-	uint64_t count = data_count(request->data, request->conn->database);
-	uint64_t cursor = count > PASSED ? data_cursor(request->data, request->conn->database) : 0;
-	struct random_key random = {
-	    request->conn, data_random(request->data) % (count > PASSED ? PASSED : count + !count)};
-	int answer = 0;
-
-	/* What lies before that place comes then. At last, when keys have gone meanwhile, the first. */
-	for (int i = 0; session && answer == 0 && i < 3; i++) {
-		random.passes = i < 2 ? random.passes : 0;
-		do {
-			answer = ww_session_scan(session, &cursor, take_key, &random);
-			pass(request->conn);
-		} while (answer == 0 && cursor != 0);
-	}
-	if (answer == 0)
-		reply_null(request->conn);
-}
+/* What it costs in a transaction, in keys that KEYS looks at. */
+enum { RANDOM_LOOKS = 16 };
 
 void command_randomkey(struct request *request)
 {
-	if (request_may_look(request->conn, PASSED / 4))
-		reply_random(request);
+	struct ww_session *session = data_map(request->data, request->conn->database);
+
+	if (!request_may_look(request->conn, RANDOM_LOOKS))
+		return;
+	if (!session || ww_session_random(session, data_random(request->data), take_key, request->conn) != 1)
+		reply_null(request->conn);
 }

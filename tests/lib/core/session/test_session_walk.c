@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/random.h"
 #include "tests/lib/core/session/fixture.h"
 
 enum { MANY = 3000 };
@@ -145,6 +146,50 @@ START_TEST(test_scan)
 		met.stop_at = 0;
 		OK(ww_session_scan(rig.map, &at, meet, &met));
 	}
+	rig_close(&rig);
+}
+END_TEST
+
+static int take_one(const void *key, size_t length, const struct ww_session_found *found, void *context)
+{
+	(void)meet(key, length, found, context);
+	return 1;
+}
+
+static void draw(struct rig *rig, uint64_t times)
+{
+	forget(rig);
+	for (uint64_t i = 0; i < times; i++)
+		ck_assert_int_eq(ww_session_random(rig->map, random_mix(i + 1), take_one, &met), 1);
+}
+
+/* Also when the map had many others once, which have expired or gone. */
+START_TEST(test_random)
+{
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig.of_map.shards = 5;
+	rig_open(&rig);
+	ck_assert_int_eq(ww_session_random(rig.map, 7, take_one, &met), 0);
+	ck_assert_int_eq(ww_session_random(rig.map, 7, NULL, &met), WW_EINVAL);
+	ck_assert_int_eq(ww_session_random(NULL, 7, take_one, &met), WW_EINVAL);
+	set_many(&rig, 0, MANY);
+	draw(&rig, 100 * MANY);
+	for (uintptr_t i = 0; i < MANY; i++)
+		ck_assert_uint_ge(met.times[i], 1);
+	/* First the driver has not removed them yet. */
+	ww_clock_virtual_advance(rig.clock, (MANY - 4) * SEC);
+	for (int is_removed = 0; is_removed < 2; is_removed++) {
+		draw(&rig, 1000);
+		for (uintptr_t i = 0; i < MANY - 4; i++)
+			ck_assert_uint_eq(met.times[i], 0);
+		for (uintptr_t i = MANY - 4; i < MANY; i++)
+			ck_assert_uint_gt(met.times[i], is_removed ? 150 : 0);
+		pass(&rig, 1);
+	}
+	pass(&rig, 4 * SEC);
+	ck_assert_int_eq(ww_session_random(rig.map, 7, take_one, &met), 0);
 	rig_close(&rig);
 }
 END_TEST
@@ -485,5 +530,5 @@ START_TEST(test_two_drains)
 }
 END_TEST
 
-TEST_MAIN("session/walk", test_each_once, test_scan, test_times, test_no_use, test_answers, test_short_locks,
-    test_stopped, test_drain, test_drain_stops, test_others, test_two_drains)
+TEST_MAIN("session/walk", test_each_once, test_scan, test_random, test_times, test_no_use, test_answers,
+    test_short_locks, test_stopped, test_drain, test_drain_stops, test_others, test_two_drains)

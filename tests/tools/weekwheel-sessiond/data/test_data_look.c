@@ -140,7 +140,7 @@ static int find(const void *name, size_t length, const struct ww_session_found *
 	return 0;
 }
 
-/* RANDOMKEY walks from such a cursor. */
+/* INFO looks at some keys from such a cursor on. */
 START_TEST(a_walk_may_begin_at_a_random_cursor)
 {
 	int found = 0;
