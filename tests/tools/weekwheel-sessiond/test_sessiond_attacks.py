@@ -178,6 +178,27 @@ class Refusals(Case):
                 client.send(b"MULTI\r\n" + encoded(*words) + b"EXEC\r\n")
                 check(b"-ERR" not in [client.answer() for _ in range(3)][-1], "one of them")
 
+    def test_events_of_a_command_are_bounded(self):
+        """They are compared with all patterns, and nothing is done of what would take too long."""
+        pairs = [word for number in range(20000) for word in (f"key:{number}", "v")]
+        refusal = "events of so many keys take too long with these patterns"
+        with Sessiond("--notify-keyspace-events", "KA") as server, server.client() as client, server.client() as listener:
+            def sets(keys):
+                client.send(b"MULTI\r\n" + b"".join(encoded("SET", *pairs[i:i + 2]) for i in range(0, 2 * keys, 2)) + b"EXEC\r\n")
+                return [client.answer() for _ in range(keys + 2)][-1].decode()
+            for number in range(200):
+                listener.ask("PSUBSCRIBE", f"__keyspace@0__:key:*none{number}")
+            matches("^-ERR " + refusal, client.ask("MSET", *pairs).decode())
+            matches("^-EXECABORT .*" + refusal, sets(20000))
+            equal(client.ask("DBSIZE"), b":0\r\n")
+            equal(client.ask("MSET", *pairs[:2000]), b"+OK\r\n")
+            equal(sets(1000), "*1000\r\n" + "+OK\r\n" * 1000)
+            matches("^-ERR " + refusal, client.ask("DEL", *pairs[::2]).decode())
+            # Reads tell nothing, and nothing is told without events.
+            equal(client.ask("EXISTS", *pairs[::2]), b":1000\r\n")
+            equal(client.ask("CONFIG", "SET", "notify-keyspace-events", ""), b"+OK\r\n")
+            equal(client.ask("MSET", *pairs), b"+OK\r\n")
+
     def test_names_of_a_command_are_bounded(self):
         names = [f"key:{number}" for number in range(200001)]
         pairs = [word for name in names for word in (name, "v")]

@@ -7,6 +7,9 @@
 
 #include "tools/weekwheel-sessiond/commands/pubsub.h"
 
+/* Of all events of a command or transaction, in steps of patterns; and what an event takes besides. */
+enum { EVENTS_STEPS = 32 << 20, EVENT_STEPS = 50 };
+
 static const char letters[] = "KEg$xelshztd";
 static _Atomic unsigned wanted;
 
@@ -59,18 +62,22 @@ static char *put(char *at, const void *bytes, size_t size)
 	return at + size;
 }
 
-/* A channel is this word, the database, and a name: "__word@0__:name". printf would take half of the time of an expiry. */
-static void publish(const char *word, unsigned database, struct pubsub_text name, struct pubsub_text message)
+enum { NAME_ROOM = 256 };
+
+/*
+ * A channel is this word, the database, and a name: "__word@0__:name". printf would take half of the time of an expiry. It
+ * lies in the room, or its data is freed. Without memory there is none.
+ */
+static struct pubsub_text name_channel(
+    const char *word, unsigned database, struct pubsub_text name, char room[NAME_ROOM])
 {
-	char room[256];
 	size_t size = strlen(word) + 16 + name.size;
-	char *channel = size <= sizeof room ? room : malloc(size);
-	size_t steps = 0;
+	char *channel = size <= NAME_ROOM ? room : malloc(size);
 	char *at;
 
 	_Static_assert(DATA_DATABASES_MAX <= 100, "two digits are enough");
 	if (!channel)
-		return;
+		return (struct pubsub_text){NULL, 0};
 	at = put(channel, "__", 2);
 	at = put(at, word, strlen(word));
 	*at++ = '@';
@@ -79,9 +86,58 @@ static void publish(const char *word, unsigned database, struct pubsub_text name
 	*at++ = (char)('0' + database % 10);
 	at = put(at, "__:", 3);
 	at = put(at, name.data, name.size);
-	(void)pubsub_publish(PUBSUB_CHANNEL, (struct pubsub_text){channel, (size_t)(at - channel)}, message, &steps);
-	if (channel != room)
-		free(channel);
+	return (struct pubsub_text){channel, (size_t)(at - channel)};
+}
+
+static void free_channel(struct pubsub_text channel, const char room[NAME_ROOM])
+{
+	if (channel.data != room)
+		free((void *)(uintptr_t)channel.data);
+}
+
+static void publish(const char *word, unsigned database, struct pubsub_text name, struct pubsub_text message)
+{
+	char room[NAME_ROOM];
+	struct pubsub_text channel = name_channel(word, database, name, room);
+	size_t steps = 0;
+
+	if (!channel.data)
+		return;
+	(void)pubsub_publish(PUBSUB_CHANNEL, channel, message, &steps);
+	free_channel(channel, room);
+}
+
+/* ---- What it takes */
+
+static void weigh(const char *word, unsigned database, struct pubsub_text name, size_t *steps)
+{
+	char room[NAME_ROOM];
+	struct pubsub_text channel = name_channel(word, database, name, room);
+
+	if (!channel.data)
+		return;
+	pubsub_weigh(channel, steps);
+	free_channel(channel, room);
+}
+
+int events_take_long(
+    unsigned database, const struct command_entry *command, const struct resp_arg *arg, size_t count, size_t *steps)
+{
+	static const struct pubsub_text event = {"expire", 6};
+	size_t names = command_names(command, count);
+	size_t each = EVENT_STEPS;
+
+	if (!(command->flags & COMMAND_WRITE) || !(wanted & EVENT_ALL) || !pubsub_has_listeners())
+		return 0;
+	if (wanted & EVENT_KEYEVENT)
+		weigh("keyevent", database, event, &each);
+	for (size_t i = 0; i < names && *steps <= EVENTS_STEPS; i++) {
+		const struct resp_arg *key = &arg[(size_t)command->first + i * (size_t)command->step];
+		*steps += each;
+		if (wanted & EVENT_KEYSPACE)
+			weigh("keyspace", database, (struct pubsub_text){key->data, key->size}, steps);
+	}
+	return *steps > EVENTS_STEPS;
 }
 
 static void tell(unsigned class, const char *event, unsigned database, struct pubsub_text key)

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "tools/weekwheel-sessiond/commands/command.h"
 #include "tools/weekwheel-sessiond/data/data.h"
 
 /* Classes of events and their destinations, as notify-keyspace-events names them. */
@@ -28,6 +29,9 @@ enum {
 
 enum { EVENTS_TEXT = 24 };
 
+/* Why that is refused. */
+#define EVENTS_LONG "events of so many keys take too long with these patterns: name fewer keys at a time"
+
 /* Read what notify-keyspace-events may be. Returns 0, or -1. */
 int events_read(const char *text, size_t size, unsigned *events);
 /* Write it as Redis does. */
@@ -36,6 +40,13 @@ void events_show(unsigned events, char text[EVENTS_TEXT]);
 /* Which are told. */
 unsigned events_get(void);
 void events_set(unsigned events);
+
+/*
+ * Others wait while the events of a command or transaction are compared with all patterns. Add what those of the command
+ * take to *steps. Returns 1 if all of it is too much.
+ */
+int events_take_long(
+    unsigned database, const struct command_entry *command, const struct resp_arg *arg, size_t count, size_t *steps);
 
 /* A command has done something to the key, whose stripe is held. */
 void event_tell(unsigned class, const char *event, const struct data_key *key);

@@ -142,6 +142,22 @@ size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text name, struct pub
 	return told;
 }
 
+void pubsub_weigh(struct pubsub_text name, size_t *steps)
+{
+	struct channel *channel;
+	size_t told = 0;
+
+	pthread_rwlock_rdlock(&lock);
+	HASH_FIND(hh, channels[PUBSUB_CHANNEL], name.data, name.size, channel);
+	if (channel)
+		told += channel->count;
+	for (channel = channels[PUBSUB_PATTERN]; channel; channel = channel->hh.next)
+		if (glob_matches_count(channel->name, channel->length, name.data, name.size, steps))
+			told += channel->count;
+	pthread_rwlock_unlock(&lock);
+	*steps += told * TOLD_STEPS;
+}
+
 /* ---- Subscribing: the lock is held for writing */
 
 static struct channel *make_channel(enum pubsub_kind kind, struct pubsub_text name)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/weekwheel-sessiond/commands/commands.h"
+#include "tools/weekwheel-sessiond/commands/events.h"
 #include "tools/weekwheel-sessiond/commands/request.h"
 #include "tools/weekwheel-sessiond/commands/rights.h"
 #include "tools/weekwheel-sessiond/commands/transaction.h"
@@ -96,6 +97,7 @@ static const char *find_refusal(struct conn *conn, const struct command_entry *c
 {
 	const struct command_word *word;
 	const char *why;
+	size_t steps = 0;
 
 	if (!command_has_arity(command->arity, count)) {
 		(void)snprintf(text, REFUSAL, "ERR wrong number of arguments for '%s' command", command->name);
@@ -113,6 +115,8 @@ static const char *find_refusal(struct conn *conn, const struct command_entry *c
 		return "ERR Command not allowed inside a transaction";
 	if (command->flags & COMMAND_WRITE && (why = data_refuses(conn->loop->server->data, !command_adds(command))))
 		return why;
+	if (count >= REQUEST_MANY && events_take_long(conn->database, command, arg, count, &steps))
+		return "ERR " EVENTS_LONG;
 	if (!conn->subscriptions || conn->protocol != 2 || command->flags & COMMAND_PUBSUB)
 		return NULL;
 	word = command_word(command, arg, count);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/weekwheel-sessiond/commands/events.h"
 #include "tools/weekwheel-sessiond/server/bounds.h"
 
 /* The number of keys watched last that are compared before another is added. */
@@ -279,6 +280,17 @@ static uint64_t count_flushed(const struct request *request)
 	return keys;
 }
 
+static int have_long_events(const struct conn *conn)
+{
+	size_t steps = 0;
+	int are_long = 0;
+
+	for (struct queued_command *queued = next_queued(conn, NULL); queued && !are_long;
+	     queued = next_queued(conn, queued))
+		are_long = events_take_long(conn->database, queued->command, queued->arg, queued->count, &steps);
+	return are_long;
+}
+
 /* Why the transaction is not carried out; NULL: it is. */
 static const char *find_obstacle(const struct request *request)
 {
@@ -289,6 +301,8 @@ static const char *find_obstacle(const struct request *request)
 	/* Only these two take all stripes. */
 	if (flags & COMMAND_ALL && count_flushed(request) > REQUEST_NAMES)
 		return "FLUSHALL and FLUSHDB delete too many keys for a transaction: use them outside of MULTI";
+	if (flags & COMMAND_WRITE && have_long_events(request->conn))
+		return EVENTS_LONG;
 	/* The journal may have become full since they were queued. */
 	return flags & COMMAND_WRITE ? data_refuses(request->data, !request->conn->queue->adds) : NULL;
 }
@@ -310,12 +324,12 @@ void command_exec(struct request *request)
 	}
 	if (conn->queue->count >= REQUEST_MANY && request_waits(conn))
 		return;
+	find_arguments(conn);
 	why = find_obstacle(request);
 	if (why) {
 		discard(conn, why);
 		return;
 	}
-	find_arguments(conn);
 	find_stripes(conn, &stripes);
 	data_lock(request->data, &stripes);
 	if (is_unchanged(request->data, conn)) {
