@@ -411,6 +411,29 @@ class Bound(Case):
             for name in ("MSET", "MSETNX"):
                 equal(a.ask(name, "a", 1, "k" * 65536, 2) + a.ask("EXISTS", "a"), error + b":0\r\n")
 
+    def test_of_many_keys_all_are_set_or_none(self):
+        """Also on disk, and to those who hear of it. Some keys were there before, and one is there twice."""
+        oom = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"
+        with Sessiond("--data", "data", "--maxmemory", "4M", "--notify-keyspace-events", "KA") as server, server.client() as a, server.client() as b:
+            b.ask("PSUBSCRIBE", "*")
+            equal(a.ask("SET", "key:0", "before", "PX", "1000000") + a.ask("SET", "key:1", "stays"), OK + OK)
+            for _ in range(3):
+                b.answer()
+            words = [word for i in range(300) for word in (f"key:{i}", self.SIZE * "x")]
+            for pairs in (["key:0", "y", *words], ["key:0", self.SIZE * "z", "key:0", "short", "key:1", "", *words]):
+                equal(a.ask("MSET", *pairs), oom)
+                equal(a.ask("MSETNX", "other", "x", *words[4:]), oom)
+                equal(a.ask("MGET", "key:0", "key:1", "key:2", "other"), b"*4\r\n" + bulk("before") + bulk("stays") + 2 * NULL)
+                equal(a.ask("DBSIZE") + a.ask("TTL", "key:1"), b":2\r\n:-1\r\n")
+                check(990000 < number(a.ask("PTTL", "key:0")) <= 1000000, "the time of before")
+            equal(a.ask("MSET", "key:1", "stays", "last", "x"), OK)
+            # Nobody has heard of the others.
+            matches("key:1", b.answer().decode())
+            matches("last", b.answer().decode())
+        with Sessiond("--data", "data", "--maxmemory", "4M") as server, server.client() as a:
+            equal(a.ask("MGET", "key:0", "key:1", "last") + a.ask("DBSIZE"), b"*3\r\n" + bulk("before") + bulk("stays") + bulk("x") + b":3\r\n")
+            check(900000 < number(a.ask("PTTL", "key:0")) <= 1000000, "the time of before")
+
     def test_allkeys_lru_evicts_what_is_used_least(self):
         with Sessiond("--maxmemory", "4M", "--maxmemory-policy", "allkeys-lru") as server, server.client() as a, \
                 server.client() as b:

@@ -210,10 +210,78 @@ void command_getset(struct request *request)
 		event_tell(EVENT_STRING, "set", &key);
 }
 
+/* What a key of an MSET had. */
+struct set_one {
+	struct value *former;
+	struct data_entry was;
+	int is_set; /* not one that stays ended */
+};
+
+/* Set a key. If one after it is refused, this can be undone. */
+static int set_one(struct request *request, size_t i, const struct data_times *times, struct set_one *one)
+{
+	struct data_key key = request_key(request, i);
+	int error;
+
+	(void)data_inspect(request->data, &key, &one->was, NULL, NULL);
+	error = data_swap(request->data, &key, request->arg[i + 1].data, request->arg[i + 1].size, times, &one->former);
+	one->is_set = error == WW_OK;
+	return error == WW_EBACKWARDS ? WW_OK : error;
+}
+
+/* In the reverse order, since a key may be there twice. */
+static void undo_some(struct request *request, struct set_one *all, size_t count)
+{
+	while (count-- > 0) {
+		struct data_key key = request_key(request, 1 + 2 * count);
+		if (all[count].is_set)
+			data_undo(request->data, &key, all[count].former, &all[count].was);
+	}
+}
+
+/* All or none, where memory is bounded. Nothing is told before all of it is certain. Returns a WW_E*. */
+static int set_all(struct request *request, const struct data_times *times)
+{
+	size_t count = request->count / 2;
+	struct set_one *all = calloc(count, sizeof *all);
+
+	if (!all)
+		return WW_ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		int error = set_one(request, 1 + 2 * i, times, &all[i]);
+		if (error) {
+			undo_some(request, all, i);
+			free(all);
+			return error;
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct data_key key = request_key(request, 1 + 2 * i);
+		free(all[i].former);
+		if (all[i].is_set)
+			event_tell(EVENT_STRING, "set", &key);
+	}
+	free(all);
+	return WW_OK;
+}
+
+static int set_each(struct request *request, const struct data_times *times)
+{
+	for (size_t i = 1; i < request->count; i += 2) {
+		struct data_key key = request_key(request, i);
+		int error = data_set(request->data, &key, request->arg[i + 1].data, request->arg[i + 1].size, times);
+		if (error == WW_OK)
+			event_tell(EVENT_STRING, "set", &key);
+		else if (error != WW_EBACKWARDS)
+			return error;
+	}
+	return WW_OK;
+}
+
 static int set_many(struct request *request, const struct data_times *times)
 {
+	int is_bounded = data_is_bounded(request->data);
 	size_t bytes = 0;
-	int error;
 
 	/* Nothing is set if all of it cannot be. */
 	for (size_t i = 1; i < request->count; i++)
@@ -223,15 +291,7 @@ static int set_many(struct request *request, const struct data_times *times)
 			return request_failed(request, WW_EINVAL) ? -1 : 0;
 	if (!data_takes(request->data, request->count / 2, bytes))
 		return request_failed(request, WW_EFULL) ? -1 : 0;
-	for (size_t i = 1; i < request->count; i += 2) {
-		struct data_key key = request_key(request, i);
-		error = data_set(request->data, &key, request->arg[i + 1].data, request->arg[i + 1].size, times);
-		if (error != WW_EBACKWARDS && request_failed(request, error))
-			return -1;
-		if (error == WW_OK)
-			event_tell(EVENT_STRING, "set", &key);
-	}
-	return 0;
+	return request_failed(request, is_bounded ? set_all(request, times) : set_each(request, times)) ? -1 : 0;
 }
 
 static int is_odd(struct request *request, const char *name)

@@ -177,6 +177,37 @@ int data_set(
 	return error;
 }
 
+void data_undo(struct data *data, const struct data_key *key, struct value *former, const struct data_entry *was)
+{
+	struct data_times times = {.ttl = was->ttl, .deadline = was->deadline, .end = was->end};
+	struct ww_session_order order;
+	void *made = NULL;
+
+	if (!former) {
+		(void)data_delete(data, key);
+		return;
+	}
+	if (was->deadline == DATA_NEVER)
+		times.deadline = 0;
+	order = make_order(data, key, former->size, &times);
+	order.flags |= WW_SESSION_BEYOND;
+	order.flags &= ~(WW_SESSION_KEEP_END | WW_SESSION_STAY_ENDED);
+	if (ww_session_put(data_map(data, key->database), key->bytes, key->length, former, &order, NULL, &made) !=
+	    WW_OK) {
+		free(former);
+		(void)data_delete(data, key);
+		return;
+	}
+	free(made);
+	if (data->keep)
+		tell_keep(&(struct telling){data, key, .is_new = 0}, DATA_NEVER);
+}
+
+int data_is_bounded(const struct data *data)
+{
+	return data->config.memory != 0;
+}
+
 int data_restore(struct data *data, const struct data_record *record, struct value *value)
 {
 	struct data_key key = {record->database, record->key, record->length};

@@ -277,6 +277,13 @@ int data_touch(
 int data_delete(struct data *data, const struct data_key *key);
 /* The same, and return the value, to be freed, or NULL. */
 struct value *data_take(struct data *data, const struct data_key *key);
+/*
+ * Undo a set of this thread: the key has again what it had, `former` as data_swap returned it, which is taken over, and
+ * whose times are in *was; NULL: nothing. The bound of memory does not refuse it.
+ */
+void data_undo(struct data *data, const struct data_key *key, struct value *former, const struct data_entry *was);
+/* Whether there is a bound of memory, for which a set may be refused. */
+int data_is_bounded(const struct data *data);
 /* Whether so many changes, with so many bytes of keys and values, can belong together with those of this thread. */
 int data_takes(const struct data *data, size_t count, size_t bytes);
 /*
