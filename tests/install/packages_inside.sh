@@ -64,7 +64,9 @@ for name in "${both[@]}"; do
 	equal "$name has a folder of its own" "$(stat -c '%U %a' "/var/lib/$name")" "$name 700"
 	expect "$name writes to the journal" grep -q listening <(journalctl -q -u "$name")
 done
-equal 'the socket of weekwheeld is for those who want it' "$(systemctl is-enabled weekwheeld.socket)" disabled
+for name in "${both[@]}"; do
+	equal "the socket of $name is for those who want it" "$(systemctl is-enabled "$name.socket")" disabled
+done
 
 # ---- A job and a session, as README says, and what is to be there later.
 expect 'a job is put' weekwheel put --in 1s 'hello'
@@ -101,13 +103,15 @@ for name in "${both[@]}"; do
 done
 
 # ---- With its socket, as the page says, which an update leaves on as well.
-expect 'the server is ended for its socket' systemctl stop weekwheeld
-expect 'systemd listens' systemctl enable --now weekwheeld.socket
-expect 'a client starts the server' answers weekwheeld
-expect 'an update while systemd listens' apt install --reinstall /packages/weekwheeld_*.deb
-equal 'systemd goes on listening' "$(systemctl is-active weekwheeld.socket)" active
-expect 'the server answers there' answers weekwheeld
-expect 'the socket will not start with the machine' systemctl disable weekwheeld.socket
+for name in "${both[@]}"; do
+	expect "$name is ended for its socket" systemctl stop "$name"
+	expect "systemd listens for $name" systemctl enable --now "$name.socket"
+	expect "a client starts $name" answers "$name"
+	expect "an update of $name while systemd listens" apt install --reinstall "/packages/${name}_"*.deb
+	equal "systemd goes on listening for $name" "$(systemctl is-active "$name.socket")" active
+	expect "$name answers there" answers "$name"
+	expect "the socket of $name will not start with the machine" systemctl disable "$name.socket"
+done
 
 # ---- Removed, nothing runs, but the data are there; installed again, they are served.
 expect 'removed' apt remove "${both[@]}"
@@ -115,7 +119,9 @@ for name in "${both[@]}"; do
 	equal "$name has ended" "$(cat /proc/[0-9]*/comm 2>/dev/null | grep -cx "${name:0:15}")" 0
 	expect "the data of $name are there" [ -n "$(ls -A "/var/lib/$name")" ]
 done
-equal 'systemd does not listen for it any more' "$(systemctl is-active weekwheeld.socket)" inactive
+for name in "${both[@]}"; do
+	equal "systemd does not listen for $name any more" "$(systemctl is-active "$name.socket")" inactive
+done
 systemd-socket-activate -l 127.0.0.1:11300 cat 2>/dev/null &
 taken=$!
 expect 'installed again, while another has the port' apt install /packages/weekwheeld_*.deb /packages/weekwheel-sessiond_*.deb

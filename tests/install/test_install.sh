@@ -213,6 +213,11 @@ if [ -x "$B/bin/weekwheel-sessiond" ]; then
 	expect 'the installed server of sessions runs' sessiond_runs
 	expect 'its unit names it' grep -q '^ExecStart=/opt/ww/bin/weekwheel-sessiond --data ' \
 		"$root/opt/ww/lib/systemd/system/weekwheel-sessiond.service"
+	sessions_socket=$root/opt/ww/lib/systemd/system/weekwheel-sessiond.socket
+	sessions_socket_is_there() {
+		[ "$(diff tools/weekwheel-sessiond/weekwheel-sessiond.socket "$sessions_socket" | grep -c '^>')" = 1 ]
+	}
+	expect 'the unit of its socket is installed, too' sessions_socket_is_there
 fi
 
 if [ -x "$B/bin/weekwheel-expirer" ]; then

@@ -65,6 +65,7 @@ class Units(Case):
     def test_systemd_understands_them(self):
         need_program("systemd-analyze")
         paths = ("weekwheeld/weekwheeld.service", "weekwheeld/weekwheeld.socket", "weekwheel-sessiond/weekwheel-sessiond.service",
+                 "weekwheel-sessiond/weekwheel-sessiond.socket",
                  "weekwheel-expirer/weekwheel-expirer.service", "weekwheel/jobs/weekwheel-work@.service")
         names = [os.path.basename(path) for path in paths]
         for path, name in zip(paths, names):
