@@ -176,6 +176,10 @@ static int run(int count, char **arguments)
 		return STATUS_OK;
 	}
 	import = strcmp(arguments[1], "import") == 0 ? find_import(arguments + 2) : NULL;
+#ifdef HAVE_REDIS
+	if (count > 2 && strcmp(arguments[1], "sessions") == 0 && strcmp(arguments[2], "import") == 0)
+		return jobs_command(&command_sessions_import, arguments + 3);
+#endif
 	if (import)
 		return jobs_command(import, arguments + (import == &command_from ? 2 : 3));
 	command = find_command(arguments[1]);

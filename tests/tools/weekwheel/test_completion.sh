@@ -65,6 +65,7 @@ equal 'schedule' "$(offered schedule '' | paste -sd' ')" 'add list show pause re
 equal 'postgres' "$(offered postgres '' | paste -sd' ')" 'setup check remove'
 equal 'schedule r' "$(offered schedule r | paste -sd' ')" 'resume run remove'
 offers crontab import cron
+offers --from sessions import --fr
 offers CHANGELOG.md import crontab CHANGE
 zones=$(mktemp -d)
 printf '#country\tcoordinates\tTZ\nDE\t+5230+01322\tEurope/Berlin\tmost of Germany\nRS\t+4450+02030\tEurope/Belgrade\n' >"$zones/zone.tab"

@@ -9,6 +9,7 @@ _weekwheel_options() { # PROGRAM COMMAND WORD...
 	local program=$1 words=("$2" --help)
 	# These have a help of their own.
 	[[ "$2 ${3-}" == "import crontab" ]] && words=(import crontab --help)
+	[[ "$2 ${3-}" == "sessions import" ]] && words=(sessions import --help)
 	[[ "$2 ${*:3}" == "import "*--from* ]] && words=(import --from URL --help)
 	"$program" "${words[@]}" 2>/dev/null | sed -n 's/^  *\(-[A-Za-z0-9], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
 }

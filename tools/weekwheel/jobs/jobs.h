@@ -104,8 +104,8 @@ extern const struct jobs_command command_advance, command_bury, command_cancel, 
 extern const struct jobs_command command_from;
 /* These exist only if the library of calendars is built. */
 extern const struct jobs_command command_cron, command_crontab, command_schedule;
-/* This one speaks the protocol of Redis, and exists only if the library for jobs in Redis is built. */
-extern const struct jobs_command command_sessions;
+/* These speak the protocol of Redis, and exist only if the library for jobs in Redis is built. */
+extern const struct jobs_command command_sessions, command_sessions_import;
 /* Only if the library for jobs in PostgreSQL is built. */
 extern const struct jobs_command command_postgres;
 /* These open stores themselves. They exist only if the library of jobs is built. */

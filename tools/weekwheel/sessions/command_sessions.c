@@ -1,7 +1,5 @@
 /* The command sessions: how many sessions a server has, and when they expire. */
-#include <hiredis/hiredis.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +14,7 @@
 #include "tools/common/survey.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/tubes.h"
+#include "tools/weekwheel/sessions/peer.h"
 
 enum { BATCH = 1000, LARGEST = 5 };
 enum { OPTION_DATABASE = 1, OPTION_MATCH, OPTION_LARGEST };
@@ -26,7 +25,7 @@ struct sessions {
 	int is_given; /* the address */
 	uint64_t database;
 	const char *match; /* NULL: all keys */
-	redisReader *reader;
+	struct peer peer;
 	uint64_t expected; /* keys of the database, for the bar */
 	struct survey survey;
 };
@@ -44,105 +43,32 @@ static const struct option table[] = {
 
 /* ---- Asking */
 
-static int fail(const char *address, const char *why)
-{
-	progress_clear();
-	return message_error("%s: %s", address, why);
-}
-
-static void ask(struct sessions *sessions, const char *format, ...)
-{
-	va_list arguments;
-	char *text;
-	int size;
-
-	va_start(arguments, format);
-	size = redisvFormatCommand(&text, format, arguments);
-	va_end(arguments);
-	if (size < 0)
-		memory_exhausted();
-	client_bytes(&sessions->jobs.client, text, (size_t)size);
-	redisFreeCommand(text);
-}
-
-/* The next answer, which the caller frees, or NULL after a message. */
-static redisReply *answer(struct sessions *sessions)
-{
-	struct client *client = &sessions->jobs.client;
-	struct buffer *in = &client->channel.in;
-	void *reply = NULL;
-
-	if (client_flush(client))
-		return NULL;
-	for (;;) {
-		if (in->size > 0 && redisReaderFeed(sessions->reader, in->data, in->size))
-			memory_exhausted();
-		buffer_drop(in, in->size);
-		if (redisReaderGetReply(sessions->reader, &reply) != REDIS_OK) {
-			(void)fail(
-			    sessions->address, "this is not a server of sessions: its answers are not those of Redis");
-			return NULL;
-		}
-		if (reply)
-			return reply;
-		if (client_await(client))
-			return NULL;
-	}
-}
-
-/* An answer that must be no error. */
-static redisReply *good(struct sessions *sessions)
-{
-	redisReply *reply = answer(sessions);
-
-	if (!reply || reply->type != REDIS_REPLY_ERROR)
-		return reply;
-	progress_clear();
-	message_error("%s: %s%s", sessions->address, reply->str,
-	    strncmp(reply->str, "NOAUTH", 6) == 0
-	        ? "; set REDISCLI_AUTH in the environment to the password, or give --token-file"
-	        : "");
-	freeReplyObject(reply);
-	return NULL;
-}
-
-/* Read an answer of no interest. */
-static int done(struct sessions *sessions)
-{
-	redisReply *reply = good(sessions);
-
-	freeReplyObject(reply);
-	return reply ? 0 : -1;
-}
-
 static int log_in(struct sessions *sessions)
 {
 	const char *password = sessions->jobs.is_token_given ? sessions->jobs.token : getenv("REDISCLI_AUTH");
 
 	if (!password || !*password)
 		return 0;
-	ask(sessions, "AUTH %s", password);
-	return done(sessions);
+	peer_ask(&sessions->peer, "AUTH %s", password);
+	return peer_done(&sessions->peer);
 }
 
 static int start(struct sessions *sessions)
 {
 	struct jobs *jobs = &sessions->jobs;
+	struct peer *peer = &sessions->peer;
 	redisReply *reply;
 
 	jobs->client.server = sessions->address;
 	jobs->client.timeout_ms = jobs->timeout_ms;
-	sessions->reader = redisReaderCreate();
-	if (!sessions->reader)
-		memory_exhausted();
-	if (client_connect(&jobs->client, "is weekwheel-sessiond running there?") ||
-	    client_secure(&jobs->client, &jobs->tls) || log_in(sessions))
+	*peer = (struct peer){.client = &jobs->client, .address = sessions->address};
+	if (peer_open(peer, &jobs->tls, "is weekwheel-sessiond running there?") || log_in(sessions))
 		return -1;
-	ask(sessions, "SELECT %llu", (unsigned long long)sessions->database);
-	ask(sessions, "DBSIZE");
-	if (done(sessions))
+	peer_ask(peer, "SELECT %llu", (unsigned long long)sessions->database);
+	peer_ask(peer, "DBSIZE");
+	if (peer_done(peer))
 		return -1;
-	reply = good(sessions);
+	reply = peer_good(peer);
 	if (!reply)
 		return -1;
 	sessions->expected = reply->type == REDIS_REPLY_INTEGER ? (uint64_t)reply->integer : 0;
@@ -156,12 +82,12 @@ static int ask_each(struct sessions *sessions, const redisReply *keys)
 	for (size_t i = 0; i < keys->elements; i++) {
 		const redisReply *key = keys->element[i];
 
-		ask(sessions, "PTTL %b", key->str, key->len);
-		ask(sessions, "STRLEN %b", key->str, key->len);
+		peer_ask(&sessions->peer, "PTTL %b", key->str, key->len);
+		peer_ask(&sessions->peer, "STRLEN %b", key->str, key->len);
 	}
 	for (size_t i = 0; i < keys->elements; i++) {
-		redisReply *left = good(sessions);
-		redisReply *size = left ? answer(sessions) : NULL;
+		redisReply *left = peer_good(&sessions->peer);
+		redisReply *size = left ? peer_answer(&sessions->peer) : NULL;
 
 		if (size)
 			survey_add(&sessions->survey, keys->element[i]->str, keys->element[i]->len, left->integer,
@@ -175,33 +101,15 @@ static int ask_each(struct sessions *sessions, const redisReply *keys)
 	return 0;
 }
 
-static redisReply *scan(struct sessions *sessions, const char *cursor)
-{
-	if (sessions->match)
-		ask(sessions, "SCAN %s MATCH %s COUNT %d", cursor, sessions->match, BATCH);
-	else
-		ask(sessions, "SCAN %s COUNT %d", cursor, BATCH);
-	return good(sessions);
-}
-
 static int look_at_all(struct sessions *sessions)
 {
-	char cursor[32] = "0";
+	char cursor[PEER_CURSOR] = "0";
 	int failed = 0;
 
 	do {
-		redisReply *page = scan(sessions, cursor);
+		redisReply *page = peer_scan(&sessions->peer, cursor, sessions->match, BATCH);
 
-		if (!page)
-			return -1;
-		failed = page->type != REDIS_REPLY_ARRAY || page->elements != 2 ||
-		         page->element[1]->type != REDIS_REPLY_ARRAY;
-		if (failed)
-			(void)fail(sessions->address, "this is not a server of sessions");
-		if (!failed) {
-			snprintf(cursor, sizeof cursor, "%s", page->element[0]->str ? page->element[0]->str : "0");
-			failed = ask_each(sessions, page->element[1]);
-		}
+		failed = !page || ask_each(sessions, page->element[1]);
 		freeReplyObject(page);
 	} while (!failed && strcmp(cursor, "0") != 0);
 	return failed ? -1 : 0;
@@ -363,7 +271,7 @@ static int run(void *context)
 	progress_begin("sessions");
 	failed = start(sessions) || look_at_all(sessions);
 	progress_clear();
-	redisReaderFree(sessions->reader);
+	peer_close(&sessions->peer);
 	if (failed)
 		return -1;
 	if (sessions->jobs.json)

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""weekwheel sessions import: sessions move from a Redis to weekwheel-sessiond, pass after pass, while both are in use."""
+# tier: check
+import json
+import re
+import signal
+import subprocess
+import time
+
+from harness import WEEKWHEEL, Case, Redis, Relay, check, environment, equal, main, matches, need_redis, run, until
+from sessiond import Sessiond
+
+VALUE = bytes(range(256)) * 3
+HOUR = 3600 * 1000
+OK = b"+OK\r\n"
+
+
+def bulk(value):
+    value = value.encode() if isinstance(value, str) else value
+    return b"$%d\r\n%s\r\n" % (len(value), value)
+
+
+class Imports(Case):
+    def setUp(self):
+        need_redis()
+        super().setUp()
+        self.redis = self.enterContext(Redis())
+        self.server = self.enterContext(Sessiond())
+        self.client = self.enterContext(self.server.client())
+
+    def url(self, tail=""):
+        return f"redis://127.0.0.1:{self.redis.port}{tail}"
+
+    def words(self, *arguments):
+        return WEEKWHEEL, "sessions", "import", "--from", self.url(), *arguments, f"127.0.0.1:{self.server.port}"
+
+    def go(self, *arguments, status=0):
+        return run(status, *self.words(*arguments))
+
+    def counts(self, *arguments, status=0):
+        return json.loads(self.go("--json", *arguments, status=status).out)
+
+    def test_values_and_deadlines_are_taken(self):
+        with self.server.client() as client:
+            end = int(time.time() * 1000) + HOUR + 7
+            for number in range(1000):
+                self.redis.ask("SET", f"sess:{number}", f"value {number}", "PXAT", str(end + number))
+            self.redis.ask("SET", "forever", "x" * 100000)
+            self.redis.ask("EVAL", "redis.call('SET', 'bytes\\0\\r\\n', string.rep('\\0\\1\\255\\r\\n', 100), 'PX', 100000)", "0")
+            self.redis.ask("SET", "short", "x", "PX", "1")
+            until(lambda: self.redis.ask("EXISTS", "short") == 0, "an end")
+            equal(self.counts(), {"read": 1002, "set": 1002, "same": 0, "kept": 0, "removed": 0, "others": 0})
+            equal(client.ask("DBSIZE"), b":1002\r\n")
+            for number in (0, 1, 999):
+                equal(client.ask("GET", f"sess:{number}"), bulk(f"value {number}"))
+                equal(client.ask("PEXPIRETIME", f"sess:{number}"), b":%d\r\n" % (end + number))
+            equal(client.ask("GET", "forever"), bulk("x" * 100000))
+            equal(client.ask("TTL", "forever"), b":-1\r\n")
+            equal(client.ask("GET", b"bytes\0\r\n"), bulk(b"\0\1\xff\r\n" * 100))
+            # What is there is not set again.
+            equal(self.counts(), {"read": 1002, "set": 0, "same": 1002, "kept": 0, "removed": 0, "others": 0})
+            self.redis.ask("SET", "sess:0", "another", "PXAT", str(end + HOUR))
+            self.redis.ask("SET", "new", "x", "EX", "100")
+            equal(self.counts()["set"], 2)
+            equal(client.ask("GET", "sess:0"), bulk("another"))
+
+    def test_what_was_used_here_last_stays(self):
+        self.redis.ask("MSET", "a", "old", "b", "old")
+        for key in "ab":
+            self.redis.ask("PEXPIRE", key, str(HOUR))
+        equal(self.counts()["set"], 2)
+        equal(self.client.ask("SET", "a", "here", "PX", str(2 * HOUR)), OK)
+        self.redis.ask("SET", "b", "there", "PX", str(3 * HOUR))
+        said = self.go().out
+        matches("^2 sessions there; 1 set, 0 as they were, 1 used here since$", said)
+        equal(self.client.ask("MGET", "a", "b"), b"*2\r\n" + bulk("here") + bulk("there"))
+
+    def test_only_some_and_other_databases(self):
+        self.redis.ask("MSET", "sess:1", "x", "other", "x")
+        equal(self.counts("--match", "sess:*", "--db", "3")["set"], 1)
+        equal(self.client.ask("DBSIZE"), b":0\r\n")
+        equal(self.client.ask("SELECT", "3") + self.client.ask("KEYS", "*"), OK + b"*1\r\n" + bulk("sess:1"))
+        result = run(0, WEEKWHEEL, "sessions", "import", "--from", self.url("/5"), f"127.0.0.1:{self.server.port}")
+        matches("^0 sessions there; 0 set", result.out)
+
+    def test_a_dry_run_changes_nothing(self):
+        self.redis.ask("SET", "a", "x", "EX", "100")
+        matches("^1 session there; 1 to be set, 0 as they were$", self.go("--dry-run").out)
+        equal(self.client.ask("DBSIZE"), b":0\r\n")
+
+    def test_what_is_no_string_is_named_and_counted(self):
+        self.redis.ask("SET", "a", "x")
+        for number in range(25):
+            self.redis.ask("HSET", f"hash:{number}", "field", "x")
+        result = self.go(status=1)
+        matches("'hash:[0-9]*' is no string, such as a hash, and is not taken", result.err)
+        equal(result.err.count("is not taken"), 20)
+        matches("5 more are no strings", result.err)
+        matches("^1 session there; 1 set, 0 as they were; 25 keys not taken$", result.out)
+
+    def following(self):
+        process = subprocess.Popen(self.words("--follow", "--json"), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        return process
+
+    def test_following_it_takes_and_removes(self):
+        """Until it is stopped. What was used here is not removed with the source's, and is not brought back."""
+        for key in ("stays", "goes", "used", "logged out"):
+            self.redis.ask("SET", key, "x", "PX", str(HOUR))
+        process = self.following()
+        until(lambda: self.client.ask("DBSIZE") == b":4\r\n", "the first pass")
+        equal(self.client.ask("PEXPIRE", "used", str(2 * HOUR)) + self.client.ask("DEL", "logged out"), b":1\r\n:1\r\n")
+        self.redis.ask("DEL", "goes", "used")
+        self.redis.ask("SET", "new", "x")
+        until(lambda: self.client.ask("EXISTS", "goes") == b":0\r\n" and self.client.ask("EXISTS", "new") == b":1\r\n", "a later pass")
+        equal(self.client.ask("EXISTS", "stays", "used"), b":2\r\n")
+        equal(self.client.ask("EXISTS", "logged out"), b":0\r\n")
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate()
+        equal(process.returncode, 0)
+        said = json.loads(out)
+        equal((said["set"], said["removed"], said["others"]), (5, 1, 0))
+
+    def test_a_source_that_goes_is_named(self):
+        """In the middle: what is here stays, and another import takes the rest."""
+        self.redis.ask("EVAL", "for i = 1, 20000 do redis.call('SET', 'k' .. i, string.rep('x', 1000), 'EX', 10000) end", "0")
+        left = [5 << 20]
+
+        def cut(data):
+            left[0] -= len(data)
+            return data if left[0] > 0 else None
+        with Relay(self.redis.port, b"", None, cut) as relay:
+            words = [word.replace(self.url(), "redis://" + relay.address) for word in self.words()]
+            result = run(1, *words)
+        matches(relay.address + ": ", result.err)
+        matches("Nothing is lost: the source has all", result.err)
+        some = int(re.search(r"; (\d+) set", result.out)[1])
+        check(0 < some < 20000, some)
+        equal(self.client.ask("DBSIZE"), b":%d\r\n" % some)
+        said = self.counts()
+        equal((said["set"], said["same"]), (20000 - some, some))
+
+    def test_an_older_redis_says_only_what_is_left(self):
+        with Redis("--rename-command", "PEXPIRETIME", "", folder="older") as older:
+            older.ask("SET", "a", "x", "PX", str(HOUR))
+            older.ask("SET", "forever", "x")
+            words = [word.replace(self.url(), f"redis://127.0.0.1:{older.port}") for word in self.words("--json")]
+            equal(json.loads(run(0, *words).out)["set"], 2)
+            check(HOUR - 60000 < int(self.client.ask("PTTL", "a")[1:-2]) <= HOUR, "the time")
+            said = json.loads(run(0, *words).out)
+            equal((said["set"], said["same"]), (0, 2))
+
+    def test_errors_are_explained(self):
+        matches("--from is missing", run(2, WEEKWHEEL, "sessions", "import").err)
+        matches("--from: ", run(2, WEEKWHEEL, "sessions", "import", "--from", "http://x").err)
+        matches("'x': expected one address", run(2, WEEKWHEEL, "sessions", "import", "--from", self.url(), "x").err)
+        matches("is weekwheel-sessiond running there", run(1, WEEKWHEEL, "sessions", "import", "--from", self.url(), "127.0.0.1:1").err)
+        matches("127.0.0.1:1", run(1, WEEKWHEEL, "sessions", "import", "--from", "redis://127.0.0.1:1").err)
+        self.redis.ask("SET", "large", "x" * (2 << 20))
+        self.redis.ask("CONFIG", "SET", "requirepass", "secret")
+        matches("NOAUTH", self.go(status=1).err)
+        equal(json.loads(run(0, *self.words("--json"), REDISCLI_AUTH="secret").out)["set"], 1)
+        with Sessiond("--maxmemory", "1M") as small:
+            result = run(1, *self.words()[:-1], f"127.0.0.1:{small.port}", REDISCLI_AUTH="secret")
+            matches(f"127.0.0.1:{small.port}: OOM", result.err)
+
+    def test_another_server_of_sessions_is_a_source_too(self):
+        with Sessiond() as other, other.client() as there:
+            equal(there.ask("SET", "a", VALUE, "PX", str(HOUR)), OK)
+            end = there.ask("PEXPIRETIME", "a")
+            run(0, WEEKWHEEL, "sessions", "import", "--from", f"redis://127.0.0.1:{other.port}", f"127.0.0.1:{self.server.port}")
+            equal(self.client.ask("GET", "a") + self.client.ask("PEXPIRETIME", "a"), bulk(VALUE) + end)
+        equal(self.client.ask("EXISTS", "b"), b":0\r\n")
+
+
+main()

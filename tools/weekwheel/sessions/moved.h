@@ -1,0 +1,82 @@
+#ifndef TOOLS_WEEKWHEEL_SESSIONS_MOVED_H
+#define TOOLS_WEEKWHEEL_SESSIONS_MOVED_H
+
+/*
+ * Sessions that are copied from another server, the source, to weekwheel-sessiond, the target, pass after pass, while both
+ * are in use.
+ *
+ * A pass scans the source. What it has found is remembered, a hash of each value with its deadline, so that the next pass
+ * takes only what has changed. A batch of keys is compared with the target under WATCH and set in one transaction: what
+ * somebody changes there meanwhile stays.
+ */
+
+#include <stdint.h>
+
+#include "lib/redis/link/url.h"
+#include "tools/weekwheel/input/keys.h"
+#include "tools/weekwheel/jobs/jobs.h"
+#include "tools/weekwheel/sessions/peer.h"
+
+enum { MOVED_PAGE = 200 };
+
+#define MOVED_NO_KEY (-2)      /* a deadline of what is not there */
+#define MOVED_NO_DEADLINE (-1) /* as PEXPIRETIME says it */
+
+/* What was found of a key at the source, and what was left at the target. */
+struct known {
+	uint64_t hash; /* of the value */
+	int64_t deadline;
+	int64_t there; /* the deadline at the target after it was set; MOVED_NO_KEY: what is there is not from here */
+	uint32_t pass; /* that found it last; 0: never, or it is gone */
+};
+
+/* A key of a page that is new or has changed. */
+struct candidate {
+	uint32_t key;
+	int64_t deadline;
+	redisReply *value;
+	uint64_t hash;
+	int sets;
+};
+
+struct moved {
+	struct jobs jobs; /* the target */
+	const char *from, *address, *match;
+	int is_given, follow, dry_run;
+	uint64_t database; /* at the target */
+	struct redis_url url;
+	char place[REDIS_PLACE_MAX + 8];
+	struct client source_client;
+	struct peer source, target;
+	int has_times; /* the source knows PEXPIRETIME */
+	int64_t
+	    slack; /* deadlines that differ by so many ms are the same, since they are the clock's and what was left */
+	struct keys *keys;
+	struct known *known;
+	size_t room;
+	uint32_t pass;
+	struct candidate candidates[MOVED_PAGE];
+	size_t count; /* of candidates */
+	uint64_t read, set, same, kept, removed, others;
+};
+
+/* The number of an answer, or MOVED_NO_KEY; the hash of one that is a string. */
+int64_t moved_number(const redisReply *reply);
+uint64_t moved_hash(const redisReply *value);
+
+/* Whether two deadlines are the same. */
+static inline int moved_is_same(const struct moved *moved, int64_t deadline, int64_t other)
+{
+	int64_t apart = deadline > other ? deadline - other : other - deadline;
+
+	return deadline < 0 || other < 0 ? deadline == other : apart <= moved->slack;
+}
+
+/* ---- moved_target.c. Each returns 0, or -1 after a message. */
+
+/* Set those candidates that count, and forget all of them. */
+int moved_put(struct moved *moved);
+/* Delete what this pass has not found at the source, if it is there as it was set. */
+int moved_remove(struct moved *moved);
+
+#endif
