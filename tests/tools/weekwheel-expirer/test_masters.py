@@ -8,7 +8,7 @@ import signal
 
 from expirer import EXPIRER, Expirer
 from harness import ROOT, Case, Cluster, Redis, check, equal, free_port, main, matches, run, until
-from masters import LAZY, AllEnds, LazyCluster, Sentinel, be_lazy, slot_of
+from masters import LAZY, AllEnds, LazyCluster, Sentinel, be_lazy, slot_of, start_lazy
 from sessiond import Client, encoded
 
 KEYS = 300
@@ -100,6 +100,22 @@ class Clusters(Case):
             expirer.exact(5)
             ends.wait(keys)
             check(cluster.count() == 0, "none is left")
+
+    def test_a_slot_leaves_while_the_cluster_is_down(self):
+        with LazyCluster() as cluster, Expirer(cluster.url) as expirer:
+            expirer.exact(3)
+            source, target, other = cluster.nodes
+            tag = key_of(source, cluster)
+            # One of these is due when the cluster is down, however long that takes.
+            cluster.ask(tag, *(("SET", f"{tag}{i}", "v", "PX", 500 * i) for i in range(1, 200)))
+            other.kill()
+            expirer.hear(f"The cluster is down at 127.0.0.1:{source.port}")
+            source.ask("FLUSHALL")
+            for node in (target, source):
+                equal(node.ask("CLUSTER", "SETSLOT", slot_of(tag), "NODE", target.ask("CLUSTER", "MYID")), "+OK")
+            start_lazy(other)
+            # The source has no key any more that could be asked for.
+            until(lambda: expirer.get("/readyz")[0] == 200, "it is ready again")
 
     def test_half_a_cluster(self):
         with LazyCluster(count=2) as cluster, Expirer(cluster.url) as expirer:

@@ -116,9 +116,10 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
 	if (slots_is_to_asking(keeper, reply))
 		return 0;
 	keeper->asked = end;
+	/* Also MOVED comes only from a node that serves: after it, nothing may be left that could be asked for again. */
+	keeper->is_down = slots_is_down(reply);
 	if (reply->type == REDIS_REPLY_ERROR)
 		return slots_missed(keeper, from, end, reply, now);
-	keeper->is_down = 0;
 	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0 || (size_t)reply->integer > end - from)
 		return -1;
 	/* The oldest is first: nobody is shown as less late than it was. */
@@ -186,9 +187,9 @@ int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 		return 0;
 	if (reply->type != REDIS_REPLY_INTEGER && !keeper_takes_error(keeper, reply))
 		return -1;
+	keeper->is_down = slots_is_down(reply);
 	if (slots_is_elsewhere(keeper, reply))
 		return slots_lost(keeper, reply, now);
-	keeper->is_down = 0;
 	key = waiting_at(&keeper->waiting, &at, &length);
 	keeper->stats.refused += reply->type == REDIS_REPLY_ERROR;
 	until = reply->type == REDIS_REPLY_ERROR || reply->integer < 0 ? -1 : reply->integer + keeper->told_ms;

@@ -150,11 +150,15 @@ int slots_is_to_asking(const struct keeper *keeper, const struct redisReply *rep
 	return keeper->is_asking && reply->type == REDIS_REPLY_STATUS;
 }
 
+int slots_is_down(const struct redisReply *reply)
+{
+	return begins(reply, "CLUSTERDOWN ");
+}
+
 int slots_is_elsewhere(const struct keeper *keeper, const struct redisReply *reply)
 {
 	return keeper->config.slot && (keeper->kind == KEEPER_ASK || keeper->kind == KEEPER_LOOK) &&
-	       (begins(reply, "MOVED ") || begins(reply, "ASK ") || begins(reply, "TRYAGAIN ") ||
-	           begins(reply, "CLUSTERDOWN "));
+	       (begins(reply, "MOVED ") || begins(reply, "ASK ") || begins(reply, "TRYAGAIN ") || slots_is_down(reply));
 }
 
 /* Whether ASKING is still to be tried. */
@@ -182,8 +186,8 @@ int slots_is_served(const struct keeper *keeper, uint32_t index)
 /* Whether the node ought to serve the slot, and will or another in its place. */
 static int is_served(struct keeper *keeper, const struct redisReply *reply, unsigned slot)
 {
-	if (begins(reply, "CLUSTERDOWN "))
-		return keeper->is_down = 1;
+	if (slots_is_down(reply))
+		return 1;
 	if (!begins(reply, "MOVED ") || !has_slot(keeper, slot))
 		return 0;
 	keeper->is_misled = 1;

@@ -32,9 +32,10 @@ size_t slots_take_held(struct keeper *keeper, uint64_t now);
 /* Whether a key that is known is of a slot that the node serves. */
 int slots_is_served(const struct keeper *keeper, uint32_t index);
 
-/* Whether a reply is the one to an ASKING; whether it says that keys are elsewhere. */
+/* Whether a reply is the one to an ASKING; whether it says that keys are elsewhere, or that the cluster is down. */
 int slots_is_to_asking(const struct keeper *keeper, const struct redisReply *reply);
 int slots_is_elsewhere(const struct keeper *keeper, const struct redisReply *reply);
+int slots_is_down(const struct redisReply *reply);
 
 /* Such a reply came for a group of due keys, or for the key that was looked up. Returns 0, or -1 without memory. */
 int slots_missed(struct keeper *keeper, size_t from, size_t end, const struct redisReply *reply, uint64_t now);

@@ -237,6 +237,29 @@ START_TEST(a_cluster_that_is_down_is_asked_again)
 }
 END_TEST
 
+/* Its slot has moved meanwhile, and no key is left: no later answer would say that the cluster serves again. */
+START_TEST(a_cluster_is_not_down_that_says_where_a_slot_is)
+{
+	begin();
+	keep("a1b1", 50);
+	world.keeper.asking_until = KEEPER_NEVER;
+	ck_assert_str_eq(after(60), "ASKING\nEXISTS a1\nASKING\nEXISTS b1\n");
+	answer("+OK\r\n-CLUSTERDOWN The cluster is down\r\n+OK\r\n-CLUSTERDOWN The cluster is down\r\n");
+	ck_assert_int_eq(world.keeper.is_down, 1);
+	memset(world.keeper.serves, 0, sizeof world.keeper.serves);
+	hear("b1");
+	ck_assert_str_eq(gathered(), "ASKING\nPEXPIRETIME b1\n");
+	answer("+OK\r\n-MOVED 98 127.0.0.1:1\r\n");
+	ck_assert_int_eq(world.keeper.is_down, 0);
+	world.keeper.is_down = 1;
+	ck_assert_str_eq(after(100), "ASKING\nEXISTS a1\n");
+	answer("+OK\r\n-MOVED 97 127.0.0.1:1\r\n");
+	ck_assert_int_eq(world.keeper.is_down, 0);
+	ck_assert_str_eq(after(1000), "");
+	ck_assert_uint_eq(end().known, 0);
+}
+END_TEST
+
 /* More than one request takes. */
 START_TEST(all_that_are_held_have_their_turn)
 {
@@ -304,8 +327,8 @@ int main(void)
 	const TTest *const tests[] = {keys_are_asked_for_slot_by_slot, a_slot_that_is_coming_is_asked_for_with_asking,
 	    a_key_of_a_slot_that_is_served_elsewhere_is_dropped,
 	    a_key_of_a_slot_that_should_be_served_is_asked_for_again, a_cluster_that_is_down_is_asked_again,
-	    all_that_are_held_have_their_turn, what_was_on_its_way_is_asked_for_again,
-	    a_key_that_a_leaving_slot_keeps_is_asked_for_again};
+	    a_cluster_is_not_down_that_says_where_a_slot_is, all_that_are_held_have_their_turn,
+	    what_was_on_its_way_is_asked_for_again, a_key_that_a_leaving_slot_keeps_is_asked_for_again};
 
 	return suite_run("expirer/slots", tests, sizeof tests / sizeof *tests);
 }
