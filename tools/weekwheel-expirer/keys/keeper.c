@@ -80,7 +80,8 @@ void keeper_connected(struct keeper *keeper, uint64_t now, int has_times)
 	/* What was on its way is unknown: these keys are asked for again. */
 	if (keeper->kind == KEEPER_ASK)
 		(void)slots_hold(keeper, keeper->asked, keeper->due_count, now);
-	values_lose(keeper);
+	if (keeper->kind == KEEPER_READ)
+		values_lose(keeper);
 	keeper->kind = KEEPER_IDLE;
 	keeper->estimate = (struct estimate){.count = 0};
 	keeper->has_times = has_times;

@@ -116,6 +116,27 @@ static void end_round(struct keeper *keeper, uint64_t now)
 	keeper->held_at = now + (4 * took > AGAIN_MS * MS ? 4 * took : AGAIN_MS * MS);
 }
 
+static int compare_index(const void *one, const void *other)
+{
+	const struct due_key *a = one;
+	const struct due_key *b = other;
+
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+/* A key that was set meanwhile may be held twice. Dropped twice, its record would become two keys'. */
+static size_t leave_each_once(struct due_key *due, size_t count)
+{
+	size_t left = 0;
+
+	qsort(due, count, sizeof *due, compare_index);
+	for (size_t i = 0; i < count; i++)
+		if (left == 0 || due[left - 1].index != due[i].index)
+			due[left++] = due[i];
+	qsort(due, left, sizeof *due, compare);
+	return left;
+}
+
 size_t slots_take_held(struct keeper *keeper, uint64_t now)
 {
 	size_t count = 0;
@@ -128,14 +149,18 @@ size_t slots_take_held(struct keeper *keeper, uint64_t now)
 	}
 	while (keeper->held_head < keeper->held_end && count < keeper->batch) {
 		struct due_key due = keeper->held[keeper->held_head++];
+		struct known_key known;
 
 		/* It may have been set again meanwhile, or be gone. */
-		if (deadlines_is_due(keeper->deadlines, due.index))
-			keeper->due[count++] = due;
+		if (!deadlines_is_due(keeper->deadlines, due.index))
+			continue;
+		deadlines_look(keeper->deadlines, due.index, &known);
+		due.at = known.at;
+		keeper->due[count++] = due;
 	}
 	if (keeper->held_head == keeper->held_end)
 		end_round(keeper, now);
-	return count;
+	return leave_each_once(keeper->due, count);
 }
 
 /* ---- Replies */

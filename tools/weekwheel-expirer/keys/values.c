@@ -149,11 +149,17 @@ int values_ask(struct keeper *keeper)
 	return error ? error : (int)keeper->reading_count * 2;
 }
 
+/* The key that the next reply is of. */
+static size_t next_read(const struct keeper *keeper)
+{
+	return (keeper->reading_count * 2 - keeper->owed) / 2;
+}
+
+/* Those with an answer have gone on: their records may be other keys' by now. */
 void values_lose(struct keeper *keeper)
 {
-	for (size_t i = 0; i < keeper->reading_count; i++)
+	for (size_t i = next_read(keeper); i < keeper->reading_count; i++)
 		deadlines_again(keeper->deadlines, keeper->reading[i].index, 0);
-	keeper->reading_count = 0;
 }
 
 static void learn_value(struct keeper *keeper, const struct due_key *key, const struct redisReply *reply)
@@ -170,11 +176,10 @@ static void learn_value(struct keeper *keeper, const struct due_key *key, const 
 
 int values_learn(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
 {
-	size_t nth = keeper->reading_count * 2 - keeper->owed;
-	const struct due_key *key = &keeper->reading[nth / 2];
+	const struct due_key *key = &keeper->reading[next_read(keeper)];
 
 	(void)now;
-	if (nth % 2 == 0) {
+	if (keeper->owed % 2 == 0) {
 		(void)snprintf(
 		    keeper->type, sizeof keeper->type, "%s", reply->type == REDIS_REPLY_STATUS ? reply->str : "");
 		return 0;

@@ -115,9 +115,10 @@ static void keep(const char *keys, int64_t ms)
 	ck_assert_int_eq(world.keeper.kind, KEEPER_IDLE);
 }
 
-static void begin(void)
+static void begin(uint64_t lead_ms)
 {
-	const struct keeper_config config = {.slot = slot_of, .append = note};
+	const struct keeper_config config = {
+	    .slot = slot_of, .lead_ms = lead_ms, .value_max = 8, .values_max = 1000, .append = note};
 
 	memset(&world, 0, sizeof world);
 	ck_assert_int_eq(keeper_begin(&world.keeper, &config), 0);
@@ -142,7 +143,7 @@ START_TEST(keys_are_asked_for_slot_by_slot)
 {
 	struct keeper_stats stats;
 
-	begin();
+	begin(0);
 	keep("a1b1a2", 50);
 	ck_assert_str_eq(after(60), "EXISTS a1 a2\nEXISTS b1\n");
 	answer(":1\r\n");
@@ -161,7 +162,7 @@ START_TEST(a_slot_that_is_coming_is_asked_for_with_asking)
 {
 	struct keeper_stats stats;
 
-	begin();
+	begin(0);
 	hear("x1");
 	ck_assert_str_eq(gathered(), "PEXPIRETIME x1\n");
 	answer("-MOVED 120 127.0.0.1:1\r\n");
@@ -184,7 +185,7 @@ END_TEST
 
 START_TEST(a_key_of_a_slot_that_is_served_elsewhere_is_dropped)
 {
-	begin();
+	begin(0);
 	keep("x1x2", 50);
 	hear("x2");
 	world.keeper.asking_until = KEEPER_NEVER;
@@ -200,7 +201,7 @@ END_TEST
 /* Until the owner knows who serves the slot now: it sets serves, or connects to the new master. */
 START_TEST(a_key_of_a_slot_that_should_be_served_is_asked_for_again)
 {
-	begin();
+	begin(0);
 	keep("a1b1", 50);
 	world.keeper.asking_until = KEEPER_NEVER;
 	ck_assert_str_eq(after(60), "ASKING\nEXISTS a1\nASKING\nEXISTS b1\n");
@@ -216,7 +217,7 @@ END_TEST
 
 START_TEST(a_cluster_that_is_down_is_asked_again)
 {
-	begin();
+	begin(0);
 	keep("a1b1", 50);
 	ck_assert_str_eq(after(60), "EXISTS a1\nEXISTS b1\n");
 	answer("-CLUSTERDOWN The cluster is down\r\n-CLUSTERDOWN The cluster is down\r\n");
@@ -240,7 +241,7 @@ END_TEST
 /* Its slot has moved meanwhile, and no key is left: no later answer would say that the cluster serves again. */
 START_TEST(a_cluster_is_not_down_that_says_where_a_slot_is)
 {
-	begin();
+	begin(0);
 	keep("a1b1", 50);
 	world.keeper.asking_until = KEEPER_NEVER;
 	ck_assert_str_eq(after(60), "ASKING\nEXISTS a1\nASKING\nEXISTS b1\n");
@@ -266,7 +267,7 @@ START_TEST(all_that_are_held_have_their_turn)
 	char key[16];
 	unsigned asked = 0;
 
-	begin();
+	begin(0);
 	for (int i = 0; i < 600; i++) {
 		int length = sprintf(key, "a%d", i);
 
@@ -291,7 +292,7 @@ END_TEST
 
 START_TEST(what_was_on_its_way_is_asked_for_again)
 {
-	begin();
+	begin(0);
 	keep("a1b1", 50);
 	ck_assert_str_eq(after(60), "EXISTS a1\nEXISTS b1\n");
 	answer(":0\r\n");
@@ -305,7 +306,7 @@ END_TEST
 /* Redis does not delete it: it answers as if the key were gone already. */
 START_TEST(a_key_that_a_leaving_slot_keeps_is_asked_for_again)
 {
-	begin();
+	begin(0);
 	keep("a1a2b1", 50);
 	ck_assert_str_eq(after(60), "EXISTS a1 a2\nEXISTS b1\n");
 	answer("-TRYAGAIN Multiple keys request during rehashing of slot\r\n-ASK 98 127.0.0.1:1\r\n");
@@ -322,12 +323,59 @@ START_TEST(a_key_that_a_leaving_slot_keeps_is_asked_for_again)
 }
 END_TEST
 
+/* Its old place among those that are held is still there. Dropped twice, its record would get two owners. */
+START_TEST(a_key_that_is_held_twice_is_asked_for_once)
+{
+	struct keeper_stats stats;
+
+	begin(0);
+	keep("b1", 50);
+	ck_assert_str_eq(after(60), "EXISTS b1\n");
+	answer("-ASK 98 127.0.0.1:1\r\n");
+	keep("b1", 30);
+	ck_assert_str_eq(after(40), "EXISTS b1\n");
+	answer("-ASK 98 127.0.0.1:1\r\n");
+	ck_assert_str_eq(after(100), "EXISTS b1\n");
+	answer(":0\r\n");
+	ck_assert_str_eq(after(1000), "");
+	ck_assert_uint_eq(world.keeper.held_count, 0);
+	stats = end();
+	ck_assert_uint_eq(stats.told, 1);
+	ck_assert_uint_eq(stats.known, 0);
+}
+END_TEST
+
+/* Those that were answered have gone on: their records may have other keys by now, or none. */
+START_TEST(only_reads_on_their_way_are_done_again)
+{
+	begin(20);
+	keep("a1a2", 50);
+	ck_assert_str_eq(after(35), "TYPE a1\nGETRANGE a1 0 8\nTYPE a2\nGETRANGE a2 0 8\n");
+	answer("+string\r\n$1\r\nv\r\n+string\r\n$1\r\nv\r\n");
+	ck_assert_str_eq(after(25), "EXISTS a1 a2\n");
+	answer(":0\r\n");
+	keeper_connected(&world.keeper, world.local, 1);
+	ck_assert_str_eq(after(1), "SCAN 0 COUNT 256\n");
+	answer("*2\r\n$1\r\n0\r\n*0\r\n");
+	ck_assert_str_eq(after(100), "");
+
+	keep("a3a4", 50);
+	ck_assert_str_eq(after(35), "TYPE a3\nGETRANGE a3 0 8\nTYPE a4\nGETRANGE a4 0 8\n");
+	answer("+string\r\n$1\r\nv\r\n+string\r\n");
+	keeper_connected(&world.keeper, world.local, 1);
+	ck_assert_str_eq(after(25), "EXISTS a3 a4\n");
+	answer(":0\r\n");
+	ck_assert_uint_eq(end().known, 0);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {keys_are_asked_for_slot_by_slot, a_slot_that_is_coming_is_asked_for_with_asking,
 	    a_key_of_a_slot_that_is_served_elsewhere_is_dropped,
 	    a_key_of_a_slot_that_should_be_served_is_asked_for_again, a_cluster_that_is_down_is_asked_again,
-	    a_cluster_is_not_down_that_says_where_a_slot_is, all_that_are_held_have_their_turn,
+	    a_cluster_is_not_down_that_says_where_a_slot_is, a_key_that_is_held_twice_is_asked_for_once,
+	    only_reads_on_their_way_are_done_again, all_that_are_held_have_their_turn,
 	    what_was_on_its_way_is_asked_for_again, a_key_that_a_leaving_slot_keeps_is_asked_for_again};
 
 	return suite_run("expirer/slots", tests, sizeof tests / sizeof *tests);
