@@ -20,9 +20,11 @@ static int read_redis(void *to, const struct given *given)
 		return message_error("URL: %s", why);
 	if (ww_redis_line_check_files(&url, reason) != WW_OK)
 		return message_error("URL: %s", reason);
-	settings->database = url.db;
+	settings->database = settings->masters.node.db = url.db;
 	return 0;
 }
+
+static const char *const changes[] = {"auto", "tracking", "events", NULL};
 
 static const struct setting table[] = {
     {'r', "redis", "URL", "where Redis is: the same as URL without --redis", .read = read_redis},
@@ -39,6 +41,9 @@ static const struct setting table[] = {
     {0, "only-later", NULL,
         "deadlines only move on, as those of sessions do: a change of a known key\ncosts nothing, and at its old deadline the new one is looked up",
         NULL, SETTING_FLAG, AT(masters.node.only_later)},
+    {0, "changes", "HOW",
+        "hear of changes by client \"tracking\", by \"events\" (notify-keyspace-events),\nor by what suits this Redis (%s)",
+        "auto", SETTING_WORD, AT(masters.node.changes), .words = changes},
     {'w', "window", "TIME",
         "keep in memory only the keys that are due within it, such as 1h, and go\nthrough all keys again whenever half of it has passed",
         NULL, SETTING_TIME, AT(window), SECONDS(1), SECONDS(30 * 86400)},

@@ -119,6 +119,7 @@ class DeafRedis:
         self.url = f"redis://127.0.0.1:{self.listener.getsockname()[1]}"
         self.ended = threading.Event()
         self.answers = {b"HELLO": encoded("server", "redis", "mode", "standalone", "role", "master"), b"CLIENT": b":1\r\n",
+                        b"CONFIG": b"-ERR unknown command 'CONFIG'\r\n",
                         b"SUBSCRIBE": b"*3\r\n$9\r\nsubscribe\r\n$20\r\n__redis__:invalidate\r\n:1\r\n", b"EXISTS": b":0\r\n",
                         b"PEXPIRETIME": times, b"PING": b"+PONG\r\n", b"TIME": encoded("1700000000", "0")}
         self.scans = 0

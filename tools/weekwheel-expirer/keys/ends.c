@@ -61,7 +61,8 @@ void ends_tell(struct keeper *keeper, uint32_t index, int is_sure)
 
 	deadlines_look(keeper->deadlines, index, &known);
 	ended.deadline = deadline_of(known.at);
-	ended.is_sure = is_sure && known.is_sure && known.at > keeper->doubted;
+	/* No event tells of a flush. */
+	ended.is_sure = is_sure && known.is_sure && known.at > keeper->doubted && !keeper->by_events;
 	values_show(keeper, index, &ended);
 	if (watch && !known.is_guess)
 		watch->ended(watch->context, &ended);

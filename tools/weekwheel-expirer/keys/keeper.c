@@ -15,7 +15,7 @@
 
 #define MS INT64_C(1000000)
 
-/* How often Redis is asked what time it is, in ns, and which of these requests also ask for its role. */
+/* How often Redis is asked what time it is, in ns, and which of these requests also ask for its role, and for its events. */
 enum { CLOCK_NS = 200 * 1000 * 1000, ROLE_EVERY = 5 };
 /* Keys of a page, and how many of these one request looks up: a third of a millisecond of Redis's time for each. */
 enum { PAGE = 256, PAGE_LOOKS = 128, BATCH_FIRST = 128 };
@@ -85,7 +85,7 @@ void keeper_connected(struct keeper *keeper, uint64_t now, int has_times)
 	keeper->kind = KEEPER_IDLE;
 	keeper->estimate = (struct estimate){.count = 0};
 	keeper->has_times = has_times;
-	keeper->is_master = 1;
+	keeper->is_master = keeper->is_told = 1;
 	keeper->is_down = 0;
 	keeper->clock_at = keeper->turned = now;
 	keeper_pass(keeper);
@@ -166,12 +166,16 @@ static int begin_request(struct keeper *keeper, enum keeper_kind kind, unsigned 
 static int send_clock(struct keeper *keeper, uint64_t now)
 {
 	int asks_role = keeper->clocks++ % ROLE_EVERY == 0;
+	int asks_events = asks_role && keeper->by_events;
 	int error = append(keeper, 1, (const char *[]){"TIME"}, NULL);
 
 	if (!error && asks_role)
 		error = append(keeper, 2, (const char *[]){"HELLO", "2"}, NULL);
+	if (!error && asks_events)
+		error = append(keeper, 3, (const char *[]){"CONFIG", "GET", KEEPER_EVENTS}, NULL);
 	keeper->clock_at = now + CLOCK_NS;
-	return error ? error : begin_request(keeper, KEEPER_CLOCK, 1 + (unsigned)asks_role, now);
+	return error ? error
+	             : begin_request(keeper, KEEPER_CLOCK, 1U + (unsigned)asks_role + (unsigned)asks_events, now);
 }
 
 static int send_ask(struct keeper *keeper, uint64_t now)

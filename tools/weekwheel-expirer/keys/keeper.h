@@ -42,6 +42,7 @@ struct keeper;
 struct redisReply; /* of hiredis/hiredis.h */
 
 #define KEEPER_NEVER UINT64_MAX
+#define KEEPER_EVENTS "notify-keyspace-events"
 #define KEEPER_SLOTS 16384
 
 enum { KEEPER_BATCH = 512, KEEPER_READS = 32, KEEPER_LOOKS = 256, KEEPER_BUCKETS = 10 };
@@ -132,6 +133,8 @@ struct keeper {
 	uint64_t clock_at;
 	unsigned clocks; /* requests of that kind */
 	int is_master;
+	int by_events; /* changes are told by keyspace events; the owner sets it */
+	int is_told;   /* these are on */
 
 	int begins_pass; /* as soon as nothing is on its way */
 	int is_passing;
@@ -214,6 +217,9 @@ int keeper_takes_error(const struct keeper *keeper, const struct redisReply *rep
  * no memory.
  */
 int keeper_reply(struct keeper *keeper, const struct redisReply *reply, uint64_t now);
+
+/* Whether the answer to CONFIG GET KEEPER_EVENTS says that changes of deadlines are told. */
+int keeper_are_events_on(const struct redisReply *reply);
 
 void keeper_read_stats(const struct keeper *keeper, struct keeper_stats *stats);
 

@@ -49,6 +49,22 @@ static int learn_role(struct keeper *keeper, const struct redisReply *reply)
 	return 0;
 }
 
+static int is_of_events(const struct redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 && is_text(reply->element[0]) &&
+	       strcmp(reply->element[0]->str, KEEPER_EVENTS) == 0;
+}
+
+int keeper_are_events_on(const struct redisReply *reply)
+{
+	const char *flags;
+
+	if (!is_of_events(reply) || !is_text(reply->element[1]))
+		return 0;
+	flags = reply->element[1]->str;
+	return strchr(flags, 'E') && strpbrk(flags, "gA");
+}
+
 int learn_clock(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
 {
 	int is_first = keeper->estimate.count == 0;
@@ -57,6 +73,10 @@ int learn_clock(struct keeper *keeper, const struct redisReply *reply, uint64_t 
 
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 2)
 		return learn_role(keeper, reply);
+	if (is_of_events(reply)) {
+		keeper->is_told = keeper_are_events_on(reply);
+		return 0;
+	}
 	if (told < 0)
 		return -1;
 	step = estimate_add(&keeper->estimate, keeper->sent, now, told);

@@ -55,6 +55,8 @@ static const char *take_line(struct expirer_node *node, uint64_t came)
 			why = node->error;
 		else if (keeper_reply(&node->keeper, reply, node->heard[0]) != 0)
 			why = "its answer makes no sense, or there is no memory";
+		else if (!node->keeper.is_told)
+			why = KEEPER_EVENTS " has no E or no g any more";
 		else if (!node->keeper.is_master)
 			why = node->config.kind == NODE_ALONE ? "it is a replica now: give the address of the master"
 			                                      : "it is a replica now";
@@ -68,7 +70,7 @@ static void hear_flush(struct expirer_node *node)
 	node->is_flushed = 1;
 	state_seen(node_state(node, "flush"),
 	    "A database was flushed at %s: the keys of database %u are gone through again, at most once a second.",
-	    node->place, node->db);
+	    node->place, node->config.db);
 }
 
 static const char *take_ear(struct expirer_node *node)
@@ -376,6 +378,7 @@ static void connected(struct expirer_node *node)
 
 	state_end(node_state(node, "redis"), "Redis at %s is there.", node->place);
 	node->lost[0] = 0;
+	node->keeper.by_events = node->talk.by_events;
 	keeper_connected(&node->keeper, now, node->talk.has_times);
 	node->heard[0] = node->heard[1] = now;
 	node->pinged = node->gained = 0;
@@ -383,9 +386,10 @@ static void connected(struct expirer_node *node)
 	node->marked_at = now;
 	node->is_awaited = 1;
 	node->began = now;
-	message_info("Connected to %s, and told of changes by client tracking: going through the keys of database %u. "
-	             "Keys that are not found yet may end late.",
-	    node->place, node->db);
+	message_info(
+	    "Connected to %s, and told of changes by %s: going through the keys of database %u. Keys that are not "
+	    "found yet may end late.",
+	    node->place, node->talk.by_events ? "keyspace events" : "client tracking", node->config.db);
 }
 
 /* The connections are of no use any more: why, or NULL: by order. */
@@ -498,15 +502,10 @@ static int start(struct expirer_node *node, int is_first)
 	    .slot = node->config.kind == NODE_OF_CLUSTER ? ww_redis_link_slot : NULL,
 	    .append = append,
 	    .context = node};
-	struct redis_url url;
-	const char *why;
 
 	if (node->wake < 0 || keeper_begin(&node->keeper, &config) != 0)
 		return message_error("no memory, or no descriptor");
 	(void)take_slots(node, node->orders.serves);
-	if (ww_redis_url_parse(&url, node->config.url, &why))
-		return message_error("%s", why);
-	node->db = url.db;
 	ww_redis_address_write(&node->address, node->place);
 	strcpy(node->shown.place, node->place);
 	if (is_first && begin(node) != 0)

@@ -7,6 +7,8 @@
  *     line    requests of the keeper, and what they are answered
  *     ear     subscribed to __redis__:invalidate, to which the line's CLIENT TRACKING sends the names of changed keys
  *
+ * Where client tracking is refused, the ear is subscribed to keyspace events that tell of deadlines instead.
+ *
  * The ear is there before the tracking, and the tracking before the first page of a pass: no change is missed while
  * both connections live. If one is lost, or its Redis is no master any more, both are made anew, and a pass begins. So
  * it is when another server takes the master's place: what was known of its keys stays, and is asked for meanwhile.
@@ -21,14 +23,19 @@
 
 struct expirer_node;
 
+/* How it hears of changes. */
+enum node_changes { CHANGES_AUTO, CHANGES_TRACKING, CHANGES_EVENTS };
+
 enum node_kind { NODE_ALONE, NODE_OF_CLUSTER, NODE_OF_SENTINEL };
 
 struct node_config {
 	const char *url;
 	const char *user;     /* NULL: the url's */
 	const char *password; /* NULL: the url's */
-	const char *match;    /* NULL: all keys */
+	unsigned db;
+	const char *match; /* NULL: all keys */
 	int only_later;
+	int changes;        /* enum node_changes */
 	uint64_t window_ms; /* 0: keep all keys */
 	uint64_t lead_ms;   /* these three are of values: see keeper.h */
 	uint64_t value_max;

@@ -15,7 +15,6 @@ struct expirer_node {
 	struct node_config config;
 	struct redis_address address;
 	char place[REDIS_PLACE_MAX];
-	unsigned db;
 	struct talk talk;
 	char error[200]; /* that the line was answered with */
 	struct keeper keeper;

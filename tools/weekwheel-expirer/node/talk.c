@@ -180,7 +180,7 @@ static enum talk_result track(struct talk *talk, long long id)
 	return result;
 }
 
-static enum talk_result listen_to_changes(struct talk *talk)
+static enum talk_result listen_by_tracking(struct talk *talk)
 {
 	struct redisReply *reply;
 	long long id;
@@ -195,6 +195,91 @@ static enum talk_result listen_to_changes(struct talk *talk)
 		return result;
 	ww_redis_line_free(reply);
 	return track(talk, id);
+}
+
+/* Keys that come or go, or get another deadline. Any other event leaves a deadline as it is, or is found at the old one. */
+static const char *const events[] = {
+    "expire", "persist", "del", "rename_from", "rename_to", "restore", "copy_to", "move_from", "move_to"};
+enum { EVENTS = sizeof events / sizeof *events };
+
+/* The ear takes the answers for all channels but the first as messages of no interest. */
+static enum talk_result subscribe_to_events(struct talk *talk, unsigned db)
+{
+	char channels[EVENTS][40];
+	const char *argv[EVENTS + 1] = {"SUBSCRIBE"};
+	struct redisReply *reply;
+	enum talk_result result;
+
+	for (size_t i = 0; i < EVENTS; i++) {
+		(void)snprintf(channels[i], sizeof channels[i], "__keyevent@%u__:%s", db, events[i]);
+		argv[i + 1] = channels[i];
+	}
+	result = call(talk, talk->ear, EVENTS + 1, argv, &reply);
+	if (result == TALK_WORKS)
+		ww_redis_line_free(reply);
+	return result;
+}
+
+/* Ask whether these events are on. The caller frees the answer, which may be an error. */
+static enum talk_result ask_for_events(struct talk *talk, struct redisReply **reply)
+{
+	return ask(talk, talk->line, 3, (const char *[]){"CONFIG", "GET", KEEPER_EVENTS}, reply);
+}
+
+static enum talk_result listen_by_events(struct talk *talk, unsigned db)
+{
+	struct redisReply *reply;
+	enum talk_result result = ask_for_events(talk, &reply);
+
+	if (result == TALK_WORKS)
+		result = judge_answer(talk, "CONFIG GET", reply);
+	if (result != TALK_WORKS)
+		return result;
+	talk->by_events = keeper_are_events_on(reply);
+	ww_redis_line_free(reply);
+	if (!talk->by_events)
+		return wrong(talk, KEEPER_EVENTS " lacks E or g: add them to what CONFIG GET shows");
+	return subscribe_to_events(talk, db);
+}
+
+/*
+ * Where events of all keys are on, they cost Redis less. But none tells of a flush, and they cannot be had for some keys
+ * alone: ends are told, and keys with a prefix are heard of, by tracking, if that is not refused.
+ */
+static enum talk_result prefer_events(struct talk *talk, const struct node_config *config, int *prefers)
+{
+	struct redisReply *reply;
+	enum talk_result result;
+
+	*prefers = config->changes == CHANGES_EVENTS;
+	if (config->changes != CHANGES_AUTO || config->watch || *talk->prefix)
+		return TALK_WORKS;
+	result = ask_for_events(talk, &reply);
+	if (result == TALK_WORKS) {
+		*prefers = keeper_are_events_on(reply);
+		ww_redis_line_free(reply);
+	}
+	return result;
+}
+
+static enum talk_result listen_to_changes(struct talk *talk, const struct node_config *config)
+{
+	char why[sizeof talk->why];
+	int prefers;
+	enum talk_result result = prefer_events(talk, config, &prefers);
+
+	if (result != TALK_WORKS)
+		return result;
+	result = prefers ? listen_by_events(talk, config->db) : listen_by_tracking(talk);
+	if (prefers || result != TALK_WRONG || config->changes == CHANGES_TRACKING)
+		return result;
+	memcpy(why, talk->why, sizeof why);
+	talk->why[0] = 0;
+	result = listen_by_events(talk, config->db);
+	/* The rights to tracking are what is missing. */
+	if (result == TALK_WRONG)
+		memcpy(talk->why, why, sizeof why);
+	return result;
 }
 
 /* A key that the rights have to cover. To Redis an empty one matches no pattern of a user's. */
@@ -313,7 +398,7 @@ enum talk_result talk_open(
 	if (result == TALK_WORKS)
 		result = find_server(talk);
 	if (result == TALK_WORKS)
-		result = listen_to_changes(talk);
+		result = listen_to_changes(talk, config);
 	if (result == TALK_WORKS)
 		result = find_times(talk);
 	if (result == TALK_WORKS)
@@ -342,6 +427,8 @@ int talk_hear(const struct redisReply *reply, struct keeper *keeper)
 	    strcmp(reply->element[0]->str, "message") != 0)
 		return 0;
 	keys = reply->element[2];
+	if (keys->type == REDIS_REPLY_STRING)
+		return keeper_heard(keeper, keys->str, keys->len);
 	/* No keys: FLUSHALL, or FLUSHDB of any database. */
 	if (keys->type != REDIS_REPLY_ARRAY)
 		return 1;

@@ -12,6 +12,7 @@ struct talk {
 	int wake; /* see talk_open */
 	enum node_kind kind;
 	int has_times;    /* PEXPIRETIME */
+	int by_events;    /* changes are told by keyspace events, not by tracking */
 	char prefix[256]; /* of the keys that count */
 	char why[REDIS_LINE_WHY + 300];
 };

@@ -12,6 +12,7 @@ _weekwheeld() {
 	--clock) words='real virtual' ;;
 	--log-level) words='error warning info debug' ;;
 	--log-format) words='text json' ;;
+	--changes) words='auto tracking events' ;;
 	--push-schemes) words='http https http,https' ;;
 	--push-networks) words='loopback private link-local special' ;;
 	*)

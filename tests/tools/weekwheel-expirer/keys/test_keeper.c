@@ -35,6 +35,7 @@ static struct world {
 	struct model_key key[KEYS];
 	struct keeper keeper;
 	int has_times;
+	const char *events;    /* notify-keyspace-events */
 	char *answer[ANSWERS]; /* to what was appended */
 	size_t length[ANSWERS];
 	size_t answers;
@@ -190,6 +191,8 @@ static int append(void *context, size_t argc, const char *const *argv, const siz
 		(void)sprintf(text, "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(seconds), seconds, strlen(rest), rest);
 	} else if (strcmp(argv[0], "HELLO") == 0) {
 		(void)strcpy(text, "*4\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n");
+	} else if (strcmp(argv[0], "CONFIG") == 0) {
+		(void)sprintf(text, "*2\r\n$22\r\n%s\r\n$%zu\r\n%s\r\n", argv[2], strlen(world.events), world.events);
 	} else if (strcmp(argv[0], "EXISTS") == 0) {
 		int there = 0;
 
@@ -929,6 +932,31 @@ START_TEST(what_may_have_been_missed_makes_ends_unsure)
 }
 END_TEST
 
+/* They are asked for while they are what tells of changes. None tells of a flush: no end is sure. */
+START_TEST(events_are_watched)
+{
+	begin(_i, 0);
+	world.events = "gxE";
+	world.keeper.by_events = 1;
+	for (int i = 0; i < KEYS; i++)
+		set(i, 3000);
+	pass(4000);
+	ck_assert_int_eq(world.keeper.is_told, 1);
+	check_told(0, KEYS);
+	world.events = "AK";
+	pass(1100);
+	ck_assert_int_eq(world.keeper.is_told, 0);
+	keeper_connected(&world.keeper, world.local, _i);
+	world.events = "AKE";
+	pass(1100);
+	ck_assert_int_eq(world.keeper.is_told, 1);
+	world.events = "Ex";
+	pass(1100);
+	ck_assert_int_eq(world.keeper.is_told, 0);
+	end();
+}
+END_TEST
+
 START_TEST(a_window_keeps_what_is_due_within_it)
 {
 	struct keeper_stats stats;
@@ -1039,7 +1067,7 @@ int main(void)
 	    a_long_way_makes_batches_and_pauses_no_smaller, a_pass_leaves_others_half_of_the_time,
 	    a_page_is_looked_up_in_pieces, a_pass_goes_on_while_changes_never_end,
 	    one_that_a_lookup_finds_ended_is_told_late, what_is_deleted_is_told_from_what_expires,
-	    what_may_have_been_missed_makes_ends_unsure, a_window_keeps_what_is_due_within_it,
+	    what_may_have_been_missed_makes_ends_unsure, events_are_watched, a_window_keeps_what_is_due_within_it,
 	    a_window_that_is_too_short_is_told, random_changes_end_in_time};
 
 	return suite_run_kinds("expirer/keeper", tests, sizeof tests / sizeof *tests, kind, 2, NULL);
