@@ -45,7 +45,7 @@ struct redisReply; /* of hiredis/hiredis.h */
 #define KEEPER_EVENTS "notify-keyspace-events"
 #define KEEPER_SLOTS 16384
 
-enum { KEEPER_BATCH = 512, KEEPER_READS = 32, KEEPER_LOOKS = 256, KEEPER_BUCKETS = 10 };
+enum { KEEPER_BATCH = 512, KEEPER_READS = 32, KEEPER_LOOKS = 512, KEEPER_BUCKETS = 10 };
 
 /* The upper bounds of the buckets of lateness, in us. */
 extern const uint32_t keeper_bounds[KEEPER_BUCKETS];
@@ -125,6 +125,7 @@ struct keeper {
 	size_t due_count;
 	size_t asked;          /* of these, those with an answer */
 	unsigned batch;        /* how many keys one request may have */
+	uint64_t key_ns;       /* what Redis takes for one of these; 0: that is not known */
 	enum keeper_kind last; /* request */
 	int64_t told_ms;       /* TIME before PTTLs */
 

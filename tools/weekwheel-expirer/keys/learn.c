@@ -11,7 +11,7 @@
 
 #define MS INT64_C(1000000)
 
-/* What one EXISTS may take Redis, in ns: with more its batches get smaller, with half of it larger. */
+/* What one EXISTS may take Redis, in ns, and how many keys it may have in any case. */
 enum { WORK_NS = 800 * 1000, BATCH_LEAST = 16 };
 /* The longest pause of a pass between two requests. */
 enum { PAUSE_MOST_MS = 50 };
@@ -116,15 +116,21 @@ static uint64_t took(const struct keeper *keeper, uint64_t now)
 	return whole > trip ? whole - trip : 0;
 }
 
+/*
+ * An answer that took long may have waited for a processor, here or there: smaller requests would wait more often. What
+ * Redis works for a key is the least that one has taken lately, which grows by a quarter with each longer answer.
+ */
 static void fit_batch(struct keeper *keeper, uint64_t now)
 {
-	uint64_t work = took(keeper, now);
+	uint64_t each = took(keeper, now) / keeper->due_count + 1;
+	uint64_t most = keeper->key_ns ? keeper->key_ns + keeper->key_ns / 4 + 1 : each;
+	uint64_t batch;
 
-	if (work > WORK_NS && keeper->batch > BATCH_LEAST)
-		keeper->batch -= keeper->batch / 4;
-	else if (work < WORK_NS / 2 && keeper->due_count == keeper->batch && keeper->batch < KEEPER_BATCH)
-		keeper->batch +=
-		    keeper->batch / 8 < KEEPER_BATCH - keeper->batch ? keeper->batch / 8 : KEEPER_BATCH - keeper->batch;
+	if (keeper->due_count < BATCH_LEAST)
+		return;
+	keeper->key_ns = each < most ? each : most;
+	batch = WORK_NS / keeper->key_ns;
+	keeper->batch = batch < BATCH_LEAST ? BATCH_LEAST : batch < KEEPER_BATCH ? (unsigned)batch : KEEPER_BATCH;
 }
 
 int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t now)

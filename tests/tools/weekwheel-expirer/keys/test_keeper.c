@@ -738,6 +738,38 @@ START_TEST(a_long_way_makes_batches_and_pauses_no_smaller)
 }
 END_TEST
 
+static void wait_for_a_processor(void)
+{
+	world.work = seed_below(&world.state, 2) ? 10 * (uint64_t)MS : 0;
+}
+
+static void expire_slowly(void)
+{
+	world.work = world.keeper.kind == KEEPER_ASK ? 10 * (uint64_t)MS : 0;
+}
+
+/* A few answers show how long Redis itself takes. */
+START_TEST(batches_are_fitted_to_redis_and_not_to_a_busy_machine)
+{
+	void (*const meanwhile[])(void) = {wait_for_a_processor, expire_slowly};
+
+	for (int k = 0; k < 2; k++) {
+		begin(_i, 0);
+		world.meanwhile = meanwhile[k];
+		for (int round = 0; round < 20; round++) {
+			for (int i = 0; i < KEYS; i++)
+				set(i, 500);
+			pass(600);
+		}
+		if (k == 0)
+			ck_assert_uint_gt(world.keeper.batch, 100);
+		else
+			ck_assert_uint_lt(world.keeper.batch, 50);
+		end();
+	}
+}
+END_TEST
+
 START_TEST(a_pass_leaves_others_half_of_the_time)
 {
 	uint64_t began;
@@ -1064,11 +1096,11 @@ int main(void)
 	    a_change_while_a_lookup_is_on_its_way_is_no_old_one,
 	    a_pass_that_begins_while_a_page_is_on_its_way_begins_at_the_beginning,
 	    a_key_that_may_not_be_looked_at_is_left_out, other_errors_are_not_taken,
-	    a_long_way_makes_batches_and_pauses_no_smaller, a_pass_leaves_others_half_of_the_time,
-	    a_page_is_looked_up_in_pieces, a_pass_goes_on_while_changes_never_end,
-	    one_that_a_lookup_finds_ended_is_told_late, what_is_deleted_is_told_from_what_expires,
-	    what_may_have_been_missed_makes_ends_unsure, events_are_watched, a_window_keeps_what_is_due_within_it,
-	    a_window_that_is_too_short_is_told, random_changes_end_in_time};
+	    a_long_way_makes_batches_and_pauses_no_smaller, batches_are_fitted_to_redis_and_not_to_a_busy_machine,
+	    a_pass_leaves_others_half_of_the_time, a_page_is_looked_up_in_pieces,
+	    a_pass_goes_on_while_changes_never_end, one_that_a_lookup_finds_ended_is_told_late,
+	    what_is_deleted_is_told_from_what_expires, what_may_have_been_missed_makes_ends_unsure, events_are_watched,
+	    a_window_keeps_what_is_due_within_it, a_window_that_is_too_short_is_told, random_changes_end_in_time};
 
 	return suite_run_kinds("expirer/keeper", tests, sizeof tests / sizeof *tests, kind, 2, NULL);
 }
