@@ -162,7 +162,7 @@ class ExpiredTo(Case):
 
     def test_a_cluster(self):
         with LazyCluster() as cluster, Server() as other, other.client() as jobs:
-            with to(cluster, other.port, "--with-value", "50ms") as expirer:
+            with to(cluster, other.port, "--with-value", "1s") as expirer:
                 expirer.exact(3)
                 for i in range(60):
                     cluster.ask(f"key:{i}", ("SET", f"key:{i}", f"v{i}", "PX", 2000 + i))
