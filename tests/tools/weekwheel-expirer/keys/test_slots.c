@@ -1,4 +1,4 @@
-/* What the keeper of a cluster's node asks, word by word, and what it makes of MOVED, ASK and TRYAGAIN. */
+/* What the keeper of a cluster's node asks, word by word, and what it makes of MOVED, ASK and TRYAGAIN, also at random. */
 /* tier: quick */
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "tests/support/seed.h"
 #include "tests/support/suite.h"
 #include "tools/weekwheel-expirer/keys/keeper.h"
 
@@ -18,6 +19,7 @@ static struct cluster_world {
 	struct keeper keeper;
 	uint64_t local;
 	char sent[65536];
+	uint64_t state; /* of what is random */
 } world;
 
 /* A key's slot is its first character. */
@@ -369,14 +371,119 @@ START_TEST(only_reads_on_their_way_are_done_again)
 }
 END_TEST
 
+/* ---- Anything */
+
+static uint64_t chance(uint64_t of)
+{
+	return seed_below(&world.state, of);
+}
+
+static void say(const char *format, unsigned long long number)
+{
+	char text[100];
+
+	(void)snprintf(text, sizeof text, format, number);
+	answer(text);
+}
+
+/* Whether a command with keys is answered with an error, as while slots move and nodes fail. */
+static int refuse(void)
+{
+	static const char *const errors[] = {"-MOVED 97 127.0.0.1:1\r\n", "-ASK 97 127.0.0.1:1\r\n",
+	    "-TRYAGAIN Multiple keys request during rehashing of slot\r\n", "-CLUSTERDOWN The cluster is down\r\n"};
+
+	if (chance(2))
+		return 0;
+	answer(errors[chance(4)]);
+	return 1;
+}
+
+static void answer_anything(const char *command)
+{
+	if (strncmp(command, "TIME", 4) == 0)
+		tell_time();
+	else if (strncmp(command, "ASKING", 6) == 0)
+		answer("+OK\r\n");
+	else if (strncmp(command, "SCAN", 4) == 0)
+		answer(chance(2) ? "*2\r\n$1\r\n0\r\n*0\r\n" : "*2\r\n$1\r\n0\r\n*2\r\n$2\r\na1\r\n$2\r\nb2\r\n");
+	else if (strncmp(command, "TYPE", 4) == 0)
+		answer(chance(4) ? "+string\r\n" : "+none\r\n");
+	else if (strncmp(command, "GETRANGE", 8) == 0)
+		answer("$1\r\nv\r\n");
+	else if (strncmp(command, "EXISTS", 6) == 0 && !refuse())
+		say(":%llu\r\n", chance(4) == 0);
+	else if (strncmp(command, "PEXPIRETIME", 11) == 0 && !refuse())
+		say(chance(4) ? ":%llu\r\n" : ":-2\r\n", BEGIN + world.local / MS + chance(100));
+}
+
+/* Answer all that was sent, or lose the connection before some of it. */
+static void answer_all(void)
+{
+	char sent[sizeof world.sent];
+	char *rest = strcpy(sent, world.sent);
+
+	for (const char *command; (command = strsep(&rest, "\n")) && *command;) {
+		if (chance(100) == 0) {
+			keeper_connected(&world.keeper, world.local, 1);
+			return;
+		}
+		answer_anything(command);
+	}
+}
+
+/* A record has one key, which leads to it. */
+static void count_record(void *context, uint32_t index)
+{
+	size_t *count = context;
+	struct known_key known;
+	size_t length;
+	const char *key = deadlines_key(world.keeper.deadlines, index, &length);
+
+	ck_assert_int_eq(deadlines_find(world.keeper.deadlines, key, length, &known), 1);
+	ck_assert_uint_eq(known.index, index);
+	(*count)++;
+}
+
+START_TEST(whatever_is_answered_a_record_has_one_key)
+{
+	begin(20 * (uint64_t)_i);
+	world.state = seed_of_run("test_slots");
+	for (int round = 0; round < seed_rounds(20000); round++) {
+		const char key[] = {"abx"[chance(3)], (char)('0' + chance(10)), '\0'};
+		uint32_t from = 0;
+		size_t count = 0;
+
+		if (chance(3) == 0)
+			hear(key);
+		if (chance(50) == 0)
+			world.keeper.serves['a' / 8] ^= 1 << chance(8);
+		if (chance(200) == 0)
+			keeper_pass(&world.keeper);
+		world.local += chance(10) * MS;
+		next();
+		answer_all();
+		while (deadlines_walk(world.keeper.deadlines, &from, count_record, &count))
+			;
+		ck_assert_uint_eq(count, deadlines_count(world.keeper.deadlines));
+	}
+	end();
+}
+END_TEST
+
+static const char *kind(size_t i)
+{
+	return i ? "with values" : "without values";
+}
+
 int main(void)
 {
 	const TTest *const tests[] = {keys_are_asked_for_slot_by_slot, a_slot_that_is_coming_is_asked_for_with_asking,
 	    a_key_of_a_slot_that_is_served_elsewhere_is_dropped,
 	    a_key_of_a_slot_that_should_be_served_is_asked_for_again, a_cluster_that_is_down_is_asked_again,
 	    a_cluster_is_not_down_that_says_where_a_slot_is, a_key_that_is_held_twice_is_asked_for_once,
-	    only_reads_on_their_way_are_done_again, all_that_are_held_have_their_turn,
-	    what_was_on_its_way_is_asked_for_again, a_key_that_a_leaving_slot_keeps_is_asked_for_again};
+	    only_reads_on_their_way_are_done_again, whatever_is_answered_a_record_has_one_key,
+	    all_that_are_held_have_their_turn, what_was_on_its_way_is_asked_for_again,
+	    a_key_that_a_leaving_slot_keeps_is_asked_for_again};
 
-	return suite_run("expirer/slots", tests, sizeof tests / sizeof *tests);
+	return suite_run_kinds("expirer/slots", tests, sizeof tests / sizeof *tests, kind, 2, NULL);
 }
