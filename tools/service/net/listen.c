@@ -276,11 +276,12 @@ static int remove_stale(const struct sockaddr_un *address)
 		return 0;
 	if (!S_ISSOCK(about.st_mode))
 		return message_error("%s exists and is not a socket: remove it, or give another --unix", path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* A server that is busy, or stands still, may have as many waiting as it may: this would wait with them. */
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	error = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : errno;
 	if (fd >= 0)
 		(void)close(fd);
-	if (error == 0)
+	if (error == 0 || error == EAGAIN)
 		return message_error("%s is in use: end the server there, or give another --unix", path);
 	if (error != ECONNREFUSED)
 		return message_error("%s may be in use: %s; remove it if no server is there, or give another --unix",

@@ -250,6 +250,7 @@ END_TEST
 
 START_TEST(only_a_socket_without_a_server_is_replaced)
 {
+	int waiting;
 	int fd;
 
 	begin();
@@ -261,6 +262,19 @@ START_TEST(only_a_socket_without_a_server_is_replaced)
 	stop();
 	ck_assert_int_eq(access(path, F_OK), 0);
 	close(fd);
+	ck_assert_int_eq(start(), 0);
+	stop();
+	/* The server there lets nobody in, and as many wait as may: it is known all the same, and at once. */
+	fd = unix_socket(bind);
+	ck_assert_int_eq(listen(fd, 0), 0);
+	waiting = unix_socket(connect);
+	rewind(stderr);
+	ck_assert_int_eq(start(), -1);
+	says("is in use: end the server there, or give another --unix");
+	stop();
+	close(waiting);
+	close(fd);
+	ck_assert_int_eq(unlink(path), 0);
 	ck_assert_int_eq(start(), 0);
 	stop();
 
