@@ -40,6 +40,18 @@ static ssize_t look(struct visitor *visitor, char *bytes, size_t size, size_t ro
 	return -1;
 }
 
+/*
+ * libmicrohttpd hears of an end by an edge of epoll, and does not read again where less came than it had room for. So an end
+ * that has come together with the bytes gets an edge of its own; else the connection would stay until its time is over.
+ */
+static void tell_end(int fd)
+{
+	char byte;
+
+	if (recvfrom(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) == 0)
+		(void)shutdown(fd, SHUT_RD);
+}
+
 ssize_t recv(int fd, void *bytes, size_t room, int flags)
 {
 	struct visitor *visitor = looked_at && !(flags & MSG_PEEK) ? visitors_find(looked_at, fd) : NULL;
@@ -49,5 +61,7 @@ ssize_t recv(int fd, void *bytes, size_t room, int flags)
 	if (visitor && room > 0 && visitor->refusal && *visitor->refusal)
 		return (ssize_t)refuse(visitor, bytes, 0, room);
 	got = recvfrom(fd, bytes, room, flags, NULL, NULL);
+	if (visitor && got > 0 && (size_t)got < room)
+		tell_end(fd);
 	return visitor && got > 0 ? look(visitor, bytes, (size_t)got, room) : got;
 }

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -81,6 +82,39 @@ START_TEST(heads_are_counted)
 }
 END_TEST
 
+/* Return how many edges there are now. */
+static int edges(int poll)
+{
+	struct epoll_event event;
+
+	return epoll_wait(poll, &event, 1, 0);
+}
+
+/* As libmicrohttpd waits for it. */
+START_TEST(an_end_has_an_edge_of_its_own)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET};
+	int poll = epoll_create1(EPOLL_CLOEXEC);
+	char bytes[64];
+
+	begin(GET "\r\n", strlen(GET) + 2);
+	ck_assert_int_eq(epoll_ctl(poll, EPOLL_CTL_ADD, pair[0], &event), 0);
+	ck_assert_int_eq(edges(poll), 1);
+	ck_assert_int_eq(recv(pair[0], bytes, sizeof bytes, 0), (ssize_t)strlen(GET) + 2);
+	ck_assert_int_eq(edges(poll), 0);
+	ck_assert_int_eq(send(pair[1], GET, strlen(GET), 0), (ssize_t)strlen(GET));
+	ck_assert_int_eq(shutdown(pair[1], SHUT_WR), 0);
+	ck_assert_int_eq(edges(poll), 1);
+	ck_assert_int_eq(recv(pair[0], bytes, sizeof bytes, 0), (ssize_t)strlen(GET));
+	ck_assert_int_eq(edges(poll), 1);
+	ck_assert_int_eq(recv(pair[0], bytes, sizeof bytes, 0), 0);
+	/* It can still be answered. */
+	ck_assert_int_eq(send(pair[0], "a", 1, MSG_NOSIGNAL), 1);
+	close(poll);
+	finish();
+}
+END_TEST
+
 static void *receive(void *bytes)
 {
 	return recv(pair[0], bytes, 64, 0) == strlen(GET ": x") ? bytes : NULL;
@@ -105,4 +139,5 @@ START_TEST(others_are_not_looked_at)
 }
 END_TEST
 
-TEST_MAIN("service/recv", a_refusal_comes_in_any_room, heads_are_counted, others_are_not_looked_at)
+TEST_MAIN("service/recv", a_refusal_comes_in_any_room, heads_are_counted, an_end_has_an_edge_of_its_own,
+    others_are_not_looked_at)

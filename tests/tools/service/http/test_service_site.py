@@ -6,9 +6,10 @@ import http.client
 import json
 import os
 import re
+import socket
 
 from sessiond import Sessiond
-from harness import PATIENCE, Case, Server, check, equal, main, matches
+from harness import PATIENCE, Case, Server, check, equal, main, matches, stopped
 
 OPEN = ("/", "/page.css", "/common.js", "/livez", "/readyz", "/healthz")
 ALL, SOME, WRONG = ("token-with-some-length-" + name for name in ("all", "some", "wrong"))
@@ -20,10 +21,13 @@ def each(*arguments):
             yield server
 
 
+def http_port(server):
+    return int(re.search(r"serving http://127\.0\.0\.1:(\d+)/", server.said)[1])
+
+
 def ask(server, path, token=None, method="GET", body=None):
     """The status, the fields and the text of an answer. Each has a connection of its own."""
-    port = int(re.search(r"serving http://127\.0\.0\.1:(\d+)/", server.said)[1])
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    link = http.client.HTTPConnection("127.0.0.1", http_port(server), timeout=PATIENCE)
     link.request(method, path, body, {"Authorization": "Bearer " + token} if token else {})
     answer = link.getresponse()
     text = answer.read().decode()
@@ -86,6 +90,19 @@ class Site(Case):
                 told = json.loads(ask(server, path + "?format=json")[2])
                 equal([told[name] for name in ("ready", "reads", "writes", "reasons")], [True, True, True, []])
             equal(ask(server, "/livez")[::2], (200, "ok\n"))
+
+    def test_who_sends_the_end_with_the_request_is_let_go(self):
+        """When it is answered, and not only when its time is over."""
+        for server in each():
+            with socket.create_connection(("127.0.0.1", http_port(server)), PATIENCE) as client:
+                with stopped(server):
+                    client.sendall(2 * b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    client.shutdown(socket.SHUT_WR)
+                answer = b""
+                while came := client.recv(65536):
+                    answer += came
+            equal(answer.count(b"HTTP/1.1 200 OK\r\n"), 2)
+            matches(r"(?m)^weekwheel\w+_http_too_slow_total 0$", ask(server, "/metrics")[2])
 
     def test_metrics(self):
         for server in each():
