@@ -120,7 +120,7 @@ class Refusals(Case):
             answers = [client.answer() for _ in range(5)]
             parts = answers[-1].split(b"\r\n")
             equal(parts[:3], [b"*3", b"*1", b"$1"])
-            matches("^-ERR this looks at too many keys or channels", answers[-1].decode())
+            matches("^-ERR this looks at too many keys, channels or clients", answers[-1].decode())
             equal(client.ask("SCAN", 0, "COUNT", 1000000)[:10], b"*2\r\n$1\r\n0\r\n"[:10])
 
     def test_patterns_of_a_transaction_are_bounded(self):
@@ -133,7 +133,7 @@ class Refusals(Case):
             scan = encoded("SCAN", 0, "COUNT", 2000, "MATCH", "a?" * 2000)
             client.send(b"MULTI\r\n" + scan * 20 + b"EXEC\r\n")
             answer = [client.answer() for _ in range(22)][-1].decode()
-            matches("-ERR this looks at too many keys or channels", answer)
+            matches("-ERR this looks at too many keys, channels or clients", answer)
             check(1 <= answer.count("-ERR") < 20, answer[:1000])
             # The next transaction begins anew, and outside of one there is no bound.
             client.send(b"MULTI\r\n" + scan + b"EXEC\r\n")
@@ -148,7 +148,7 @@ class Refusals(Case):
             answer = [client.answer() for _ in range(1003)][-1].decode()
             # They have looked at all keys that the transaction may look at.
             equal(answer.count(f"keys={KEYS}"), 1000)
-            matches("-ERR this looks at too many keys or channels", answer)
+            matches("-ERR this looks at too many keys, channels or clients", answer)
 
     def test_random_keys_of_a_transaction_are_bounded(self):
         """Each looks at some keys, and at many places where a table had more keys once."""
@@ -164,6 +164,19 @@ class Refusals(Case):
                 equal(client.ask("DEL", *keys), b":%d\r\n" % len(keys))
             check(client.ask("RANDOMKEY").startswith(b"$"), "outside of one there is no bound")
 
+    def test_clients_of_a_transaction_are_bounded(self):
+        """CLIENT KILL and CLIENT LIST ask the system for the address of each."""
+        with Sessiond() as server, contextlib.ExitStack() as stack:
+            *_, client = [stack.enter_context(server.client()) for _ in range(200)]
+            equal(client.ask("PING"), b"+PONG\r\n")
+            for words, alone in ((("KILL", "ADDR", "192.0.2.1:1"), b":0\r\n"), (("LIST", "TYPE", "master"), b"$0\r\n\r\n")):
+                client.send(b"MULTI\r\n" + encoded("CLIENT", *words) * 500 + b"EXEC\r\n")
+                answer = [client.answer() for _ in range(502)][-1].decode()
+                matches("-ERR this looks at too many keys, channels or clients", answer)
+                check(answer.count(alone.decode()) >= 65536 // 201, "some of them are carried out")
+                for _ in range(500):
+                    equal(client.ask("CLIENT", *words), alone)
+
     def test_messages_of_a_transaction_are_bounded(self):
         pattern = "a?" * 2000
         with Sessiond("--max-patterns", "1000") as server, server.client() as client, server.client() as listener:
@@ -173,7 +186,7 @@ class Refusals(Case):
             for words in (("PUBLISH", "a" * 4000, "x"), ("PUBSUB", "CHANNELS", pattern)):
                 client.send(b"MULTI\r\n" + encoded(*words) * 200 + b"EXEC\r\n")
                 answer = [client.answer() for _ in range(202)][-1]
-                refused = answer.count(b"-ERR this looks at too many keys or channels")
+                refused = answer.count(b"-ERR this looks at too many keys, channels or clients")
                 check(1 <= refused < 200, (words, refused))
                 client.send(b"MULTI\r\n" + encoded(*words) + b"EXEC\r\n")
                 check(b"-ERR" not in [client.answer() for _ in range(3)][-1], "one of them")

@@ -159,10 +159,18 @@ static void add_to_list(struct conn *conn, void *context)
 	(void)show(&listed->text, conn, listed->now_ms);
 }
 
+/* Return 1 if the transaction may still look at all clients. */
+static int may_look_at_all(struct request *request)
+{
+	return request_may_look(request->conn, request->conn->loop->server->clients);
+}
+
 static void reply_list(struct request *request, const struct filter *filter)
 {
 	struct listed listed = {.now_ms = uv_hrtime() / 1000000};
 
+	if (!may_look_at_all(request))
+		return;
 	each(request, filter, add_to_list, &listed);
 	reply_verbatim(request->conn, listed.text.data ? listed.text.data : "", listed.text.size);
 	buffer_free(&listed.text);
@@ -271,6 +279,8 @@ static void kill_some(struct request *request)
 	for (size_t i = 2; request->count > 3 && i < request->count; i += 2)
 		if (read_condition(request, i, &filter) != 0)
 			return;
+	if (!may_look_at_all(request))
+		return;
 	each(request, &filter, kill_one, &killed);
 	if (request->count > 3)
 		reply_integer(request->conn, killed.count);

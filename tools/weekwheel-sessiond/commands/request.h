@@ -40,7 +40,7 @@ enum {
 enum { REQUEST_NAMES = 200000 };
 
 /*
- * Others wait for a transaction, so its walks through keys and channels are bounded. Return 1 if this one may look at so
+ * Others wait for a transaction, so its walks through keys, channels and clients are bounded. Return 1 if this one may look at so
  * many more, and 0 after an answer: it may not, or patterns have taken too long already.
  */
 int request_may_look(struct conn *conn, size_t looks);
