@@ -228,6 +228,22 @@ class Refusals(Case):
                 matches("^-EXECABORT .* more than 200000 commands, keys and channels", answers[-1].decode())
             equal(client.ask("DBSIZE"), b":0\r\n")
 
+    def test_watched_keys_are_bounded(self):
+        names = [f"key:{number}" for number in range(100000)]
+        with Sessiond() as server, server.client() as client:
+            equal(client.ask("WATCH", *names), b"+OK\r\n")
+            matches("^-ERR more than 200000 watched keys", client.ask("WATCH", *names, "more").decode())
+            # What is refused is not watched, and EXEC names what it compares.
+            client.send(b"MULTI\r\n" + encoded("SET", "more", "v") + b"EXEC\r\n")
+            equal([client.answer() for _ in range(3)][-1], b"*1\r\n+OK\r\n")
+            for _ in range(2):
+                equal(client.ask("WATCH", *names), b"+OK\r\n")
+            client.send(b"MULTI\r\n" + encoded("SET", "more", "v") + b"EXEC\r\n")
+            matches("^-EXECABORT .*more than 200000 commands, keys and channels, with the watched ones", [client.answer() for _ in range(3)][-1].decode())
+            for _ in range(4):
+                equal(client.ask("WATCH", *names), b"+OK\r\n")
+                equal(client.ask("UNWATCH"), b"+OK\r\n")
+
     def test_a_transaction_does_not_delete_very_many_keys(self):
         with Sessiond() as server, server.client() as client:
             for number in range(5):

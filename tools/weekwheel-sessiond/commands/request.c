@@ -51,7 +51,8 @@ int request_took_long(const struct conn *conn)
 
 void request_refuse_long(struct conn *conn)
 {
-	reply_error(conn, "ERR this looks at too many keys, channels or clients for a transaction: use it outside of MULTI");
+	reply_error(
+	    conn, "ERR this looks at too many keys, channels or clients for a transaction: use it outside of MULTI");
 }
 
 int request_may_look(struct conn *conn, size_t looks)

@@ -121,6 +121,7 @@ static void unwatch(struct conn *conn)
 		free(watched);
 	}
 	conn->watched = NULL;
+	conn->watched_count = 0;
 }
 
 void transaction_leave(struct conn *conn)
@@ -190,6 +191,7 @@ static int watch(struct request *request, const struct data_key *key)
 	watched->version = version_of(request->data, key);
 	watched->next = request->conn->watched;
 	request->conn->watched = watched;
+	request->conn->watched_count++;
 	bounds_count(request->conn, sizeof *watched + key->length);
 	return 0;
 }
@@ -198,6 +200,10 @@ void command_watch(struct request *request)
 {
 	if (request->conn->queue) {
 		reply_error(request->conn, "ERR WATCH inside MULTI is not allowed");
+		return;
+	}
+	if (request->conn->watched_count + request->count - 1 > REQUEST_NAMES) {
+		reply_error(request->conn, "ERR more than 200000 watched keys: use EXEC or UNWATCH before");
 		return;
 	}
 	for (size_t i = 1; i < request->count; i++) {
@@ -296,8 +302,8 @@ static const char *find_obstacle(const struct request *request)
 {
 	unsigned flags = request->conn->queue->flags;
 
-	if (request->conn->queue->names > REQUEST_NAMES)
-		return "more than 200000 commands, keys and channels: use several transactions";
+	if (request->conn->queue->names + request->conn->watched_count > REQUEST_NAMES)
+		return "more than 200000 commands, keys and channels, with the watched ones: use several transactions";
 	/* Only these two take all stripes. */
 	if (flags & COMMAND_ALL && count_flushed(request) > REQUEST_NAMES)
 		return "FLUSHALL and FLUSHDB delete too many keys for a transaction: use them outside of MULTI";

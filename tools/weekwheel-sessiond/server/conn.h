@@ -68,7 +68,8 @@ struct conn {
 	struct command_queue *queue; /* of MULTI, or NULL */
 	struct buffer queued;        /* its commands */
 	struct watched *watched;     /* keys */
-	size_t kept;                 /* bytes of watched keys, names and subscriptions */
+	size_t watched_count;
+	size_t kept; /* bytes of watched keys, names and subscriptions */
 	struct subscription *subscriptions;
 	_Atomic unsigned channels[3]; /* subscribed to, by enum pubsub_kind */
 	struct client_names names;
