@@ -228,6 +228,14 @@ class Refusals(Case):
                 matches("^-EXECABORT .* more than 200000 commands, keys and channels", answers[-1].decode())
             equal(client.ask("DBSIZE"), b":0\r\n")
 
+    def test_words_of_a_transaction_are_bounded(self):
+        """INFO compares each of its words with the names of its parts."""
+        info = encoded("INFO", *["none"] * 999)
+        with Sessiond() as server, server.client() as client:
+            for count, answer in ((200, rb"^\*200\r\n"), (201, rb"^-EXECABORT .* more than 200000 commands")):
+                client.send(b"MULTI\r\n" + info * count + b"EXEC\r\n")
+                self.assertRegex([client.answer() for _ in range(count + 2)][-1], answer)
+
     def test_watched_keys_are_bounded(self):
         names = [f"key:{number}" for number in range(100000)]
         with Sessiond() as server, server.client() as client:

@@ -26,7 +26,7 @@ struct queued_command {
 /* The commands are one after the other in the client's `queued`. */
 struct command_queue {
 	size_t count;
-	size_t names;   /* of all commands; one without any counts, too */
+	size_t names;   /* of all commands, and the words of those that have none */
 	unsigned flags; /* of all commands */
 	int adds;       /* one of them writes what needs room */
 	int is_spoilt;
@@ -85,13 +85,14 @@ static struct queued_command *next_queued(const struct conn *conn, struct queued
 void transaction_queue(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
 	struct command_queue *queue = conn->queue;
+	size_t names = command_names(command, count);
 
 	/* After an error EXEC refuses all, so nothing need be kept. */
 	if (queue->is_spoilt || copy_command(&conn->queued, command, arg, count) != 0) {
 		queue->is_spoilt = 1;
 	} else {
 		queue->count++;
-		queue->names += command_names(command, count) + !command_names(command, count);
+		queue->names += names > 0 ? names : count;
 		queue->flags |= command->flags;
 		queue->adds |= command_adds(command);
 	}
