@@ -168,8 +168,9 @@ static int check_tls(const struct service_settings *settings)
 	for (size_t i = 0; !option && i < sizeof files / sizeof *files; i++)
 		if (settings_has(settings, files[i]))
 			return settings_refuse(files[i],
-			    "is for TLS: --listen tls:HOST:PORT or --http tls:HOST:PORT is "
-			    "missing; give that too, or leave it out");
+			    settings_knows(settings, "listen")
+			        ? "is for TLS: --listen tls:HOST:PORT or --http tls:HOST:PORT is missing; give that too, or leave it out"
+			        : "is for TLS: --http tls:HOST:PORT is missing; give that too, or leave it out");
 	return 0;
 }
 

@@ -93,6 +93,11 @@ int settings_version(void *settings, const struct given *given)
 
 /* ---- A command line */
 
+int settings_knows(const void *of, const char *name)
+{
+	return row_named(((const struct service_settings *)of)->server, name) != NULL;
+}
+
 void settings_give(void *to, const char *name)
 {
 	struct service_settings *settings = to;

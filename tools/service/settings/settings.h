@@ -120,6 +120,8 @@ struct settings_server {
 /* Fill the settings, which are zero. Returns 0, or 1 + the status with which the program ends now. */
 int service_settings_read(const struct settings_server *server, void *settings, char **arguments);
 
+/* Return 1 if the server has this option at all. */
+int settings_knows(const void *settings, const char *name);
 /* Count an option as given. */
 void settings_give(void *settings, const char *name);
 

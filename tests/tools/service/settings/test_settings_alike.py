@@ -2,6 +2,7 @@
 """Options that every server has: each server says the same of the same mistake, on its command line and in a file, ends with
 status 2, and has the option in its help and at the same place of its manual."""
 # tier: check, no-sanitizers
+import functools
 import json
 import os
 import re
@@ -14,6 +15,8 @@ from harness import PATIENCE, ROOT, WEEKWHEELD, Case, Server, check, equal, main
 
 # What each needs to begin at all.
 SERVERS = {WEEKWHEELD: ("--memory",), SESSIOND: ()}
+# weekwheel-expirer has some of the options, and lets nobody in but by HTTP.
+PROGRAMS = {**SERVERS, **({EXPIRER: ("--redis", "redis://127.0.0.1:1")} if os.access(EXPIRER, os.X_OK) else {})}
 # Of each option what it takes, what it refuses, and what it expects instead. "tokens" and "wrong" are files.
 OPTIONS = {
     "listen": (("127.0.0.1:1", "[::1]:0", "tls:localhost:1"), ("", "11300", "h:65536", ":1", "tls:1"), "HOST:PORT"),
@@ -62,11 +65,25 @@ MISTAKES = (
 )
 
 
-def alike(status, *arguments, own=r"such as --.*|tokens and \w+"):
-    """Run each server with these arguments. They end so, with the same words but for the program's name and its own."""
+def lacks(program, arguments):
+    """Whether the program has not all of these options, which every server has."""
+    words = [word[2:].split("=")[0] for word in arguments if word.startswith("--")]
+    if words[:1] == ["config"] and "conf" in arguments:
+        with open("conf", encoding="utf-8") as file:
+            words += [line.split("=")[0].strip() for line in file]
+    return bool((OPTIONS.keys() & set(words)) - set(common(program)))
+
+
+def alike(status, *arguments, own=r"such as --.*|tokens and \w+", of=None):
+    """Run each program that has these options with these arguments. They end so, with the same words but for the program's name
+    and its own."""
     said = set()
-    for program, first in SERVERS.items():
+    for program, first in (of or PROGRAMS).items():
+        if lacks(program, arguments):
+            continue
         err = run(status, program, *first, *arguments).err
+        # Where there is no --listen, none is named.
+        err = err.replace("--listen tls:HOST:PORT or --http", "--http")
         said.add(re.sub(own, "OWN", err.replace(os.path.basename(program), "PROGRAM")))
     equal(len(said), 1, (arguments, said))
     return said.pop()
@@ -78,6 +95,7 @@ def in_file(*lines):
     return "--config", "conf"
 
 
+@functools.cache
 def common(program):
     """The options that every server has, in the order of the help."""
     part = run(0, program, "--help").out.split("\nOptions that every server has:\n")[1]
@@ -98,9 +116,12 @@ class Alike(Case):
     def test_all_are_tried(self):
         for program in SERVERS:
             equal(sorted(common(program)), sorted(OPTIONS.keys() | set(FLAGS)))
+        for program in PROGRAMS:
+            # In the order of all servers.
+            equal(common(program), [name for name in common(WEEKWHEELD) if name in common(program)])
 
     def test_each_row_is_read(self):
-        for program in SERVERS:
+        for program in PROGRAMS:
             text = run(0, program, "--help").out
             letters = re.findall(r"^  -(\w), --", text, re.M)
             equal(len(letters), len(set(letters)), letters)
@@ -134,7 +155,10 @@ class Alike(Case):
             lines = [f"{name[2:]} = {value}" for name, value in zip(arguments[::2], arguments[1::2])]
             matches("PROGRAM: .*" + expected, alike(2, *in_file(*lines)))
         for arguments, expected in MISTAKES:
-            matches("PROGRAM: .*" + expected, alike(2, *arguments))
+            matches("PROGRAM: .*" + expected, alike(2, *arguments, of=SERVERS if arguments[0] in ("operand", "--lisen") else None))
+        for program in PROGRAMS:
+            said = run(2, program, *PROGRAMS[program], "--tls-key", "a").err
+            equal("--listen" in said, program in SERVERS, said)
         matches("a configuration file cannot name another", alike(2, *in_file("config = tokens-config")))
         for program in SERVERS:
             matches("--sync-interval is for --sync interval", run(2, program, "--data", "d", "--sync", "system", "--sync-interval", "1s").err)
@@ -146,8 +170,8 @@ class Alike(Case):
             alike(1, *arguments, own=r": .*")
             said = alike(1, "--log-format", "json", *in_file("log-level = error"), *arguments, own=r'"time".*')
             equal(said, "{OWN\n")
-        for program in SERVERS:
-            last = run(1, program, *SERVERS[program], "--log-format=json", "--unix", "none/socket").err.splitlines()[-1]
+        for program, first in PROGRAMS.items():
+            last = run(1, program, *first, "--log-format=json", "--http", "192.0.2.1:1", "--insecure").err.splitlines()[-1]
             equal(json.loads(last)["level"], "error")
             name = os.path.basename(program)
             with open(os.path.join(ROOT, "tools", name, name + ".service"), encoding="utf-8") as unit:
@@ -159,8 +183,7 @@ class Alike(Case):
         with open("huge", "wb") as file:
             file.truncate(1 << 40)
         os.chmod("huge", 0o600)
-        for program, first, url in (*((program, first, ()) for program, first in SERVERS.items()),
-                                    *(((EXPIRER, (), ("redis://127.0.0.1:1",)),) if os.access(EXPIRER, os.X_OK) else ())):
+        for program, first in PROGRAMS.items():
             options = re.findall(r"--([a-z-]+) FILE", run(0, program, "--help").out)
             check("config" in options and "auth-file" in options, options)
             for option in options:
@@ -172,11 +195,11 @@ class Alike(Case):
                     beside = ("--listen" if program != EXPIRER else "--http", "tls:127.0.0.1:0") if option.startswith("tls-") else ()
                     beside += ("--tls-cert", name) if option in ("tls-key", "tls-client-ca") else ()
                     beside += ("--expired-to", "beanstalk://127.0.0.1:1/t") if option.startswith("expired-") else ()
-                    matches(f"{re.escape(name)}.*{reason}", run(2, program, *first, *beside, f"--{option}={name}", *url).err)
+                    matches(f"{re.escape(name)}.*{reason}", run(2, program, *first, *beside, f"--{option}={name}").err)
 
     def test_a_pipe_is_waited_for(self):
         os.mkfifo("pipe")
-        for program, first in SERVERS.items():
+        for program, first in PROGRAMS.items():
             with subprocess.Popen([program, *first, "--config", "pipe"], stderr=subprocess.PIPE, text=True) as server:
                 matches("waiting for the end of pipe$", server.stderr.readline())
                 with open("pipe", "w", encoding="ascii") as pipe:
@@ -197,7 +220,7 @@ class Alike(Case):
                     check(line, "it said so")
 
     def test_the_manual_has_them_in_one_place(self):
-        for program in SERVERS:
+        for program in PROGRAMS:
             with open(os.path.join(ROOT, "man", os.path.basename(program) + ".1"), encoding="utf-8") as file:
                 part = re.search(r'^\.SS "?Options that every server has"?\n(.*?)(?=^\.S[SH] )', file.read(), re.M | re.S)[1]
             heads = re.findall(r"^\.TP\n\.B[RI]* \"?(.*)$", part.replace("\\-", "-"), re.M)
