@@ -317,6 +317,8 @@ static int bind_unix(struct listening *listening, int fd, const struct sockaddr_
 	(void)umask(mask);
 	if (bad)
 		return -1;
+	if (lstat(listening->config.unix_path, &listening->bound_as) != 0)
+		return -1;
 	listening->bound = listening->config.unix_path;
 	return open_to(&listening->config) != 0 ? -2 : listen(fd, BACKLOG);
 }
@@ -434,17 +436,27 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
+/* Somebody may have removed it, and another server made its own there. As long as this one is open, its number is its own. */
+static void remove_bound(struct listening *listening)
+{
+	const struct stat *mine = &listening->bound_as;
+	struct stat about;
+
+	if (listening->bound && lstat(listening->bound, &about) == 0 && about.st_dev == mine->st_dev &&
+	    about.st_ino == mine->st_ino)
+		(void)unlink(listening->bound);
+	listening->bound = NULL;
+}
+
 void listen_stop(struct listening *listening)
 {
 	struct listener *listener;
 
+	remove_bound(listening);
 	while ((listener = SLIST_FIRST(&listening->listeners)) != NULL) {
 		SLIST_REMOVE_HEAD(&listening->listeners, next);
 		uv_close((uv_handle_t *)&listener->poll, on_closed);
 		(void)close(listener->fd);
 		listener->fd = -1;
 	}
-	if (listening->bound)
-		(void)unlink(listening->bound);
-	listening->bound = NULL;
 }

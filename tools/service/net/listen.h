@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <uv.h>
 
 struct listen_config {
@@ -49,10 +50,11 @@ struct listening {
 	uv_loop_t *loop;
 	int kept; /* descriptors from this one on are kept from clients */
 	SLIST_HEAD(, listener) listeners;
-	uv_timer_t again;  /* looks at them again after a rest */
-	uv_poll_t room;    /* never active */
-	const char *bound; /* a Unix socket that is removed at the end, or NULL */
-	unsigned port;     /* of the first listener on TCP */
+	uv_timer_t again;     /* looks at them again after a rest */
+	uv_poll_t room;       /* never active */
+	const char *bound;    /* a Unix socket that is removed at the end, or NULL */
+	struct stat bound_as; /* what is there since */
+	unsigned port;        /* of the first listener on TCP */
 };
 
 /* What `config` points to must outlive it. Returns 0, or -1 after a message; it is to be stopped in either case. */

@@ -276,7 +276,12 @@ START_TEST(only_a_socket_without_a_server_is_replaced)
 	close(fd);
 	ck_assert_int_eq(unlink(path), 0);
 	ck_assert_int_eq(start(), 0);
+	/* Another server's, in the place of what somebody has removed, stays. */
+	ck_assert_int_eq(unlink(path), 0);
+	fd = unix_socket(bind);
 	stop();
+	ck_assert_int_eq(unlink(path), 0);
+	close(fd);
 
 	fd = open(path, O_CREAT | O_WRONLY, 0600);
 	ck_assert_int_ge(fd, 0);
