@@ -70,6 +70,16 @@ static const char *target_refusal(const char *path)
 	return NULL;
 }
 
+/* Only one who opens it hears whose the directory is. */
+static int listen_and_refuse(const struct store_place *place, int error)
+{
+	struct opened_store store;
+
+	if (error == WW_EDENIED && store_open(&store, place, WW_JOBS_READONLY) == WW_OK)
+		(void)store_close(&store);
+	return store_refused(place, error);
+}
+
 /* What backup and restore say alike. */
 static int refused_alike(const struct backup *backup, int error)
 {
@@ -80,7 +90,7 @@ static int refused_alike(const struct backup *backup, int error)
 		return message_error("%s: %s", backup->target, why);
 	if (error == WW_EINVAL)
 		return message_error("%s: lies in %s; name a directory elsewhere", backup->target, backup->path);
-	return store_refused(&place, error);
+	return listen_and_refuse(&place, error);
 }
 
 static int refused(const struct backup *backup, int error)
@@ -288,7 +298,7 @@ static int find_place(struct restored *place, const char *path)
 	place->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (place->fd >= 0)
 		return take_place(place, path);
-	if (errno != ENOENT || (size_t)snprintf(above, sizeof above, "./%s", path) >= sizeof above)
+	if (errno != ENOENT || !path[0] || (size_t)snprintf(above, sizeof above, "./%s", path) >= sizeof above)
 		return failed(path);
 	for (length = strlen(above); above[length - 1] == '/'; length--)
 		above[length - 1] = 0;

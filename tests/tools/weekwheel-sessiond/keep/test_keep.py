@@ -380,7 +380,8 @@ class Keep(Case):
             done = subprocess.run([WEEKWHEELD, "--listen", "127.0.0.1:0", "--data", "data"], capture_output=True,
                                   timeout=60, text=True, check=False)
             matches(said, done.stderr)
-            for command in ("recover", "data", "new"), ("export", "data"):
+            check("cannot be written" not in done.stderr, done.stderr)
+            for command in ("recover", "data", "new"), ("export", "data"), ("backup", "data", "new"), ("restore", "data", "new"):
                 matches(said, alone.run(1, *command).err)
         os.rename("sessions", "data/sessions")
         equal((sorted(os.listdir("data")), os.path.exists("new")), (there, False))

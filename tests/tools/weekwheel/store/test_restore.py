@@ -60,6 +60,8 @@ class Restore(Case):
             equal((ended.err.count("\n"), self.bodies(path)), (1, ["old"]))
             equal(owned(path), (*owned(".")[:2], 0o700))
         matches("none/jobs: No such file", alone.run(1, "restore", "copy", "none/jobs").err)
+        # As of a variable that is not set.
+        matches("^weekwheel: : No such file", alone.run(1, "restore", "copy", "").err)
 
     def test_a_link_stays_one(self):
         os.rename("jobs", "disk")
