@@ -33,6 +33,14 @@ uint64_t number_leading(const char *text, size_t size);
  */
 int number_seconds(const char *text, size_t size, uint64_t most, uint64_t *ns);
 
+enum { NUMBER_PLAIN = 64 };
+
+/*
+ * Write a number as JSON may have it, such as 1e+05 or 1024.0, without an exponent, and without zeros at the end of its
+ * fraction. Return its length, or 0 if it is none, is negative, or would be longer than out.
+ */
+size_t number_plain(char out[NUMBER_PLAIN], const char *text, size_t size);
+
 /* Return the value of a hexadecimal digit, or -1. */
 int number_hex(char digit);
 

@@ -73,9 +73,20 @@ static int store(const struct reading *reading, uint64_t number)
 	return 0;
 }
 
+/* Some libraries write 100000 as 1e+05, and 1024 as 1024.0. The number may lie in the room. */
+static struct json_value plain(struct json_value value, char room[NUMBER_PLAIN])
+{
+	size_t length = value.kind == JSON_NUMBER ? number_plain(room, value.text, value.size) : 0;
+
+	if (length)
+		value = (struct json_value){JSON_NUMBER, room, length};
+	return value;
+}
+
 static int take_number(const struct reading *reading, enum json_kind kind)
 {
-	struct json_value value = reading->value;
+	char room[NUMBER_PLAIN];
+	struct json_value value = plain(reading->value, room);
 	uint64_t number;
 
 	if (value.kind != kind || number_whole(value.text, value.size, 0, UINT64_MAX, &number) != 0)
@@ -98,7 +109,8 @@ static int copy_text(struct json_value value, char *text, size_t room)
 
 static int take_span(const struct reading *reading)
 {
-	struct json_value value = reading->value;
+	char room[NUMBER_PLAIN];
+	struct json_value value = plain(reading->value, room);
 	uint64_t most = reading->form == FIELD_REQUEST ? DURATION_MAX : WW_DRIVER_TIME_MAX;
 	struct duration_problem problem;
 	char text[32];

@@ -2,6 +2,7 @@
 /* tier: quick */
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,36 @@ START_TEST(whole_numbers_have_a_range)
 	ck_assert_uint_eq(number, UINT64_C(9007199254740993));
 	ck_assert_int_eq(whole("000000000000000000000000000042", 0, 42, &number), 0);
 	ck_assert_uint_eq(number, 42);
+}
+END_TEST
+
+START_TEST(a_number_of_json_is_written_plainly)
+{
+	static const char *const cases[][2] = {{"0", "0"}, {"7", "7"}, {"1024.0", "1024"}, {"1e+05", "100000"},
+	    {"1E5", "100000"}, {"1.5e3", "1500"}, {"1.5e0", "1.5"}, {"0.25", "0.25"}, {"0.10", "0.1"},
+	    {"25e-2", "0.25"}, {"5e-3", "0.005"}, {"10e-1", "1"}, {"1.25e1", "12.5"}, {"0.0", "0"}, {"0e5", "000000"},
+	    {"0e-5", "0"}, {"100e-2", "1"}, {"9007199254740993", "9007199254740993"}, {"1.2300e-1", "0.123"}};
+	static const char *const bad[] = {"", "-1", "+1", ".5", "1.", "1.e5", "1e", "1e+", "1e+-5", "1e5.0", "1e5x",
+	    "e5", "1..2", "1.2.3", "0x1", "1e99", "1e64", "1e-99", " 1", "nan",
+	    "1234567890123456789012345678901234567890123456789012345678901234567890"};
+	char out[NUMBER_PLAIN];
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		size_t length = number_plain(out, cases[i][0], strlen(cases[i][0]));
+
+		ck_assert_msg(length == strlen(cases[i][1]) && memcmp(out, cases[i][1], length) == 0, "%s: %.*s",
+		    cases[i][0], (int)length, out);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		ck_assert_msg(number_plain(out, bad[i], strlen(bad[i])) == 0, "%s", bad[i]);
+	/* What is longer goes unwritten: nothing is beyond the room. */
+	for (int digits = 55; digits < 64; digits++)
+		for (int exponent = 0; exponent < 12; exponent++) {
+			char text[NUMBER_PLAIN + 8];
+			int size = snprintf(text, sizeof text, "%0*d1e%d", digits, 7, exponent);
+
+			ck_assert_uint_lt(number_plain(out, text, (size_t)size), NUMBER_PLAIN);
+		}
 }
 END_TEST
 
@@ -92,5 +123,5 @@ START_TEST(hexadecimal_digits_are_known)
 }
 END_TEST
 
-TEST_MAIN("common/number", whole_numbers_have_a_range, what_begins_with_a_number_has_one, seconds_are_exact,
-    hexadecimal_digits_are_known)
+TEST_MAIN("common/number", whole_numbers_have_a_range, a_number_of_json_is_written_plainly,
+    what_begins_with_a_number_has_one, seconds_are_exact, hexadecimal_digits_are_known)

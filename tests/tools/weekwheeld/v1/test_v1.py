@@ -281,6 +281,16 @@ class Interface:
             web.refused(422, "tubes", "POST", "leases", {"tubes": ["x"] * 101})
             equal(web.good("GET", "stats")["accepted"] <= 1, True)
 
+    def test_numbers_have_each_form_of_json(self):
+        with self.server() as server, Web(server, self.token) as web:
+            for text in (b'{"priority":1024.0,"delay":1e+05}', b'{"priority":1.024e3,"delay":100000.0}', b'{"priority":10240E-1,"delay":10e4}'):
+                status, made = web.ask("POST", "jobs", text)
+                equal(status, 201, (text, made))
+                job = web.good("GET", "jobs/" + made["id"])
+                equal((job["priority"], job["delay"]), (1024, 100000), text)
+            for text in (b'{"priority":1024.5}', b'{"priority":1e10}', b'{"priority":1e400}', b'{"priority":1e-1}', b'{"delay":1e}'):
+                equal(web.ask("POST", "jobs", text)[0], 422, text)
+
     def test_who_may(self):
         with self.server() as server, Web(server, self.token) as admin, Web(server, None) as nobody, \
                 Web(server, self.mailer) as mailer:
