@@ -110,7 +110,7 @@ static int take_offset(struct calendar_scan *scan, int *offset)
 	*offset = 0;
 	if (*scan->at == 0)
 		return 0;
-	if (*scan->at == 'Z') {
+	if (*scan->at == 'Z' || *scan->at == 'z') {
 		scan->at++;
 		return *scan->at ? refuse(scan, form) : 1;
 	}
@@ -185,7 +185,7 @@ int time_parse(const char *text, uint64_t *ns, struct duration_problem *problem)
 		return parse_unix(&scan, ns);
 	if (take_date(&scan, &tm))
 		return -1;
-	if (*scan.at == ' ' || *scan.at == 'T') {
+	if (*scan.at == ' ' || *scan.at == 'T' || *scan.at == 't') {
 		scan.at++;
 		if (take_clock(&scan, &tm, &fraction))
 			return -1;

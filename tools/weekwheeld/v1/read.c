@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/duration.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 #define IN(name) FIELD_PLACE(struct v1_fields, name)
@@ -146,12 +147,26 @@ static int take_tubes(struct v1_request *request, struct json_value value, char 
 	return value.kind != JSON_OTHER || more < 0 || request->tube_count == 0 ? -1 : 0;
 }
 
-static int refuse_value(struct v1_request *request, const struct field *field, int is_base64)
+/* What is wrong with the day, the clock or the zone of what looks like a time: 1; or 0. */
+static int is_slip(struct json_value value, char text[FIELD_EXPECTED])
+{
+	struct duration_problem problem;
+	char time[48];
+	uint64_t ns;
+
+	if (value.kind != JSON_STRING || json_decode(value, time, sizeof time) || !strchr("12", time[0]) ||
+	    !strchr(time, ':') || time_parse(time, &ns, &problem) == 0)
+		return 0;
+	snprintf(text, FIELD_EXPECTED, "%s", problem.expected);
+	return 1;
+}
+
+static int refuse_value(struct v1_request *request, const struct field *field, struct json_value value, int is_base64)
 {
 	char text[FIELD_EXPECTED] = "a list of 1 to 100 names of tubes";
 	char name[40];
 
-	if (field->in.size > 0)
+	if (field->in.size > 0 && (field->kind != FIELD_TIME || !is_slip(value, text)))
 		(void)field_expected(field, is_base64, FIELD_REQUEST, text);
 	snprintf(name, sizeof name, is_base64 ? "%s_base64" : "%s", field->name);
 	return v1_problem(request, 422, name, NULL, "this must be %s", text);
@@ -178,7 +193,7 @@ static int read_member(
 	bad = field->in.size == 0 ? take_tubes(request, value, &room)
 	                          : field_take(field, fields, value, is_base64, FIELD_REQUEST, &room);
 	request->decoded.size = (size_t)(room - request->decoded.data);
-	return bad ? refuse_value(request, field, is_base64) : 0;
+	return bad ? refuse_value(request, field, value, is_base64) : 0;
 }
 
 /* What some members mean beside their values. */
@@ -272,7 +287,10 @@ int v1_read(struct v1_request *request, int is_list_allowed)
 		return v1_failed(request, WW_ENOMEM);
 	if (request->is_many)
 		return read_list(request);
-	/* An operation that needs no member needs no object. */
+	/* An operation that needs no member needs no object. A job could go without, but not one that somebody meant. */
+	if (request->in.size == 0 && request->operation->members & V1_OF_PUT)
+		return v1_problem(request, 400, NULL, "send an object of JSON; {} is a job of which nothing is said",
+		    "the request has no body");
 	if (request->in.size == 0)
 		return read_object(request, request->fields, "{}", 2);
 	return read_object(request, request->fields, request->in.data, request->in.size);

@@ -261,9 +261,16 @@ class Interface:
                 web.refused(422, field, "POST", "jobs", job)
             web.refused(413, "body", "POST", "jobs", {"body": "x" * 65536})
             web.refused(413, None, "POST", "jobs", {"body": "x" * 1000000})
-            for text in (b"", b"{", b"nonsense", b'{"body":"x"} y', b'{"body":"\xff"}', b"[{}"):
+            for text in (b"{", b"nonsense", b'{"body":"x"} y', b'{"body":"\xff"}', b"[{}"):
                 status, said = web.ask("POST", "jobs", text)
-                check(status in (400, 422) or (status, text) == (201, b""), (text, status, said))
+                check(status in (400, 422), (text, status, said))
+            # One who forgot the body does not mean an empty job.
+            for method, path in ("POST", "jobs"), ("PUT", "tubes/t/keys/k"):
+                matches("no body", web.refused(400, None, method, path, b""))
+            for at, why in (("2116-01-01T00:00:00Z", "a year from 1970 to 2115"), ("2030-01-01T09:00:60Z", "a time of day such as"),
+                            ("2030-02-30T09:00:00Z", "a day that this month has"), ("2030-01-01T09:00:00+15:00", "an offset such as"),
+                            ("soon", "a time with its zone"), ("2030-01-01", "a time with its zone")):
+                matches(why, web.refused(422, "at", "POST", "jobs", {"at": at}))
             web.refused(415, "Content-Type", "POST", "jobs", b"body=x", Content_Type="text/plain")
             web.refused(400, "If-Match", "PATCH", "jobs/1", {"delay": 1}, If_Match="new")
             web.refused(400, "colour", "GET", "jobs?colour=red")
@@ -464,6 +471,8 @@ class Embedded(Interface, Stores, Case):
             lease, = web.end()[1]["leases"]
             equal(lease["body"], "x")
             web.refused(422, "at", "POST", "jobs", {"at": "9999-01-01T00:00:00Z"})
+            # RFC 3339 allows small letters.
+            web.good("POST", "jobs", {"at": "2100-01-01t09:00:00.5z"})
 
 
 class OnDisk(Embedded):
