@@ -88,8 +88,8 @@ MAN3 := $(patsubst include/weekwheel/%.h,$(B)/man/weekwheel_%.3,$(filter-out %/e
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(DEFINES) -I. -Iinclude $(HARDENING) $(PART) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -pthread
 LINK = $(CC) $(CFLAGS) $(SANITIZE) $(HARDENED_LINK) $(LDFLAGS) -pthread
-# Sanitizers leave their own symbols to the program.
-LINK_SHARED = $(LINK) -shared -Wl,-soname,$(patsubst %.$(VERSION),%.0,$(@F)) $(if $(SANITIZE),,-Wl,-z,defs)
+# Sanitizers leave their own symbols to the program. A plugin that ends may leave a driver, whose threads run on.
+LINK_SHARED = $(LINK) -shared -Wl,-soname,$(patsubst %.$(VERSION),%.0,$(@F)) -Wl,-z,nodelete $(if $(SANITIZE),,-Wl,-z,defs)
 
 # Two pointers side by side are stored sooner as two than gathered into one vector first.
 $(B)/obj/lib/% $(B)/obj/gen/%: PART += -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-tree-slp-vectorize

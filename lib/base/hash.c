@@ -1,4 +1,4 @@
-/* Hashing with xxHash, which besides only seeded.h includes, and the secret for it. */
+/* Hashing with xxHash, and the secret for it. */
 
 #include "lib/base/hash.h"
 
@@ -10,9 +10,7 @@
 #include <sys/random.h>
 #endif
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "lib/base/xxh3.h"
 #include "weekwheel/error.h"
 
 static int fill_from_file(unsigned char *bytes, size_t size)

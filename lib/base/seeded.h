@@ -12,8 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "lib/base/xxh3.h"
 
 static inline uint64_t seeded_seed(void)
 {

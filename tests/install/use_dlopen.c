@@ -45,12 +45,15 @@ int main(int count, char **arguments)
 	const struct ww_allocator *(*ww_arena_allocator_)(struct ww_arena *);
 	int (*ww_arena_create_)(struct ww_arena **);
 	void (*ww_arena_destroy_)(struct ww_arena *);
+	int (*ww_driver_create_)(struct ww_driver **, const struct ww_driver_config *);
+	int (*ww_driver_destroy_)(struct ww_driver *);
 	int (*ww_wheel_create_)(struct ww_wheel **, const struct ww_wheel_config *);
 	int (*ww_wheel_destroy_)(struct ww_wheel *);
 	int (*ww_wheel_schedule_)(struct ww_wheel *, struct ww_timer *, uint64_t);
 	int (*ww_wheel_advance_)(struct ww_wheel *, uint64_t, size_t, size_t *);
 	struct ww_timer timer = WW_TIMER_INIT(expire);
 	const struct ww_allocator *table;
+	struct ww_driver *driver;
 	struct ww_arena *arena;
 	struct ww_wheel *wheel;
 	void *library, *block;
@@ -63,6 +66,8 @@ int main(int count, char **arguments)
 	FIND(ww_arena_allocator);
 	FIND(ww_arena_create);
 	FIND(ww_arena_destroy);
+	FIND(ww_driver_create);
+	FIND(ww_driver_destroy);
 	FIND(ww_wheel_create);
 	FIND(ww_wheel_destroy);
 	FIND(ww_wheel_schedule);
@@ -80,5 +85,11 @@ int main(int count, char **arguments)
 	EXPECT(block != NULL);
 	table->free(table->user, block, 100);
 	ww_arena_destroy_(arena);
-	return dlclose(library) == 0 ? 0 : fail(dlerror());
+
+	/* Threads of a driver that is left run on in the library. */
+	EXPECT(ww_driver_create_(&driver, NULL) == WW_OK);
+	if (dlclose(library) != 0)
+		return fail(dlerror());
+	EXPECT(ww_driver_destroy_(driver) == WW_OK);
+	return 0;
 }
