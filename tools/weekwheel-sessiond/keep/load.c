@@ -319,6 +319,10 @@ int keep_load(struct keep *keep)
 	if (stats.entries || load.expired || load.problems)
 		message_info("%" PRIu64 " sessions are back from %s; %" PRIu64 " have expired meanwhile", stats.entries,
 		    keep->path, load.expired);
+	if (load.problems)
+		message_warning(
+		    "changes in what is damaged or missing are lost: keys that were deleted there may be back, and "
+		    "others have their former values; FLUSHALL ends all sessions");
 	if (load.loses_ends)
 		message_warning(
 		    "sessions from %s had lifetimes, and without --lifetime or --lifetimes touches can keep them for ever",

@@ -3,6 +3,7 @@
 # tier: check, threads
 import contextlib
 import errno
+import glob
 import os
 import re
 import resource
@@ -349,6 +350,26 @@ class Keep(Case):
         with Sessiond("--data", "data") as server:
             equal(size_of(server), left + 1)
         matches("move it away", refused("--data", "data", "--recover"))
+
+    def test_what_may_be_former_after_a_recovery_is_told(self):
+        with Sessiond("--data", "data", "--sync", "always") as server, server.client() as a:
+            for key, value in (("out", 1), ("changed", 1)):
+                equal(a.ask("SET", key, value, "EX", 1000), OK)
+            equal(a.ask("DEL", "out"), b":1\r\n")
+            equal(a.ask("SET", "changed", 2, "EX", 1000), OK)
+            server.stop(signal.SIGKILL)
+        path, = glob.glob("data/journal.*")
+        with open(path, "r+b") as file:
+            journal = file.read()
+            # Each key is in its record: those of the changes are damaged.
+            for key in b"out", b"changed":
+                file.seek(journal.rindex(key))
+                file.write(b"x")
+        with Sessiond("--data", "data", "--recover") as server, server.client() as a:
+            equal((a.ask("GET", "out"), a.ask("GET", "changed")), (b"$1\r\n1\r\n", b"$1\r\n1\r\n"))
+            matches("warning: changes in what is damaged or missing are lost: keys that were deleted there may be back", server.said)
+        with Sessiond("--data", "data") as server:
+            check("are lost" not in server.said, server.said)
 
     def test_the_folder_of_weekwheeld_is_left_as_it_is(self):
         """What --recover would set aside is its journal, without which its jobs could not be read."""
