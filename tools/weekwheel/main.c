@@ -14,7 +14,6 @@ static const struct {
 	const struct jobs_command *command;
 	const char *summary;
 } commands[] = {
-    {"replay", &command_replay, "drive a timing wheel with real or synthetic timeouts"},
     {"put", &command_put, "put a job, to be delivered now or when it is due"},
     {"move", &command_move, "give a job another time to be due"},
     {"cancel", &command_cancel, "delete jobs"},
@@ -51,6 +50,7 @@ static const struct {
     {"export", &command_export, "write all jobs of a server as lines of JSON"},
     {"import", &command_import, "put such lines into a store; move in a crontab or a queue"},
 #endif
+    {"replay", &command_replay, "drive a timing wheel with real or synthetic timeouts"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -61,13 +61,13 @@ static void write_help(FILE *out)
 
 	fputs("Usage: weekwheel COMMAND [OPTION]... [FILE]...\n"
 	      "\n"
-	      "Millions of timeouts on a hierarchical timing wheel, and jobs that weekwheeld keeps.\n"
+	      "Jobs that weekwheeld keeps until they are due, and how its timing wheel takes millions of them.\n"
 	      "\n"
 	      "Commands:\n",
 	    out);
 	for (i = 0; i < COMMANDS; i++)
 		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
-	fputs("  help       show this help, or that of a command: weekwheel help replay\n"
+	fputs("  help       show this help, or that of a command: weekwheel help put\n"
 	      "\n"
 	      "Options:\n"
 	      "  -h, --help     show this help\n"

@@ -1,4 +1,5 @@
 /* The zone of this machine, and what is wrong with an expression. */
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,15 +75,61 @@ const char *zone_clock(char text[ZONE_TIME_TEXT], uint64_t ns, const char *zone)
 	return text;
 }
 
+static int is_there(const char *name)
+{
+	char path[PATH_MAX];
+
+	return name[0] && snprintf(path, sizeof path, "/usr/share/zoneinfo/%s", name) < (int)sizeof path &&
+	       access(path, R_OK) == 0;
+}
+
+/* Write the zone that was meant, but for capitals, or nothing. */
+static void find_meant(const char *zone, char meant[WW_CALENDAR_MAX + 1])
+{
+	int is_first = 1;
+
+	snprintf(meant, WW_CALENDAR_MAX + 1, "%s", zone);
+	for (char *at = meant; *at; at++) {
+		*at = (char)(is_first ? toupper((unsigned char)*at) : tolower((unsigned char)*at));
+		is_first = !isalpha((unsigned char)*at);
+	}
+	if (is_there(meant))
+		return;
+	for (char *at = meant; *at; at++)
+		*at = (char)toupper((unsigned char)*at);
+	if (!is_there(meant))
+		meant[0] = 0;
+}
+
+/* Others take a zone in the expression, as in "TZ=Europe/Berlin 0 3 * * *". */
+static int is_at_zone(const char *expression, size_t at)
+{
+	char word[WW_CALENDAR_MAX + 1];
+	const char *name;
+
+	if (at > strlen(expression))
+		return 0;
+	snprintf(word, sizeof word, "%.*s", (int)strcspn(expression + at, " \t"), expression + at);
+	name = strchr(word, '=');
+	return is_there(name ? name + 1 : word);
+}
+
 void zone_refuse(
     const char *command, const char *expression, const char *zone, const struct ww_calendar_problem *problem)
 {
 	const char *text = problem->in_zone ? zone : expression;
+	char meant[WW_CALENDAR_MAX + 1] = "";
+	const char *hint = "";
 	char shown[WW_CALENDAR_MAX + 1];
 	size_t length = strnlen(text, sizeof shown - 1);
 
 	for (size_t i = 0; i < length; i++)
 		shown[i] = (char)(text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
 	shown[length] = 0;
-	message_error("%s: %s\n  %s\n  %*s^", command, problem->reason, shown, (int)problem->at, "");
+	if (problem->in_zone)
+		find_meant(zone, meant);
+	else if (is_at_zone(expression, problem->at))
+		hint = "; give the zone by --tz";
+	message_error("%s: %s%s%s%s%s\n  %s\n  %*s^", command, problem->reason, hint,
+	    meant[0] ? "; did you mean '" : "", meant, meant[0] ? "'?" : "", shown, (int)problem->at, "");
 }

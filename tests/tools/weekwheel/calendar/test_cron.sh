@@ -26,6 +26,16 @@ equal "$what: its place" "$(tail -n 1 err)" '    ^'
 says err "'25' is not a valid hour: expected 0 to 23"
 run 2 cron '0 3 * * *' --tz Europe/Berlyn
 says err 'there is no such zone here'
+what='a zone without its capitals'
+for zone in Europe/berlin america/new_york est5edt; do
+	run 2 cron '0 3 * * *' --tz "$zone"
+	says err "; did you mean '(Europe/Berlin|America/New_York|EST5EDT)'\?$"
+done
+what='a zone in the expression'
+for expression in 'TZ=Europe/Berlin 0 3 * * *' 'CRON_TZ=UTC 0 3 * * *' '0 3 * * * Europe/Berlin' '0 3 * * * UTC'; do
+	run 2 cron "$expression"
+	says err '; give the zone by --tz$'
+done
 run 2 cron
 says err 'an expression is missing'
 TZ='<+01>-1' run 2 cron @daily
