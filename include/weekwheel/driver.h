@@ -304,6 +304,8 @@ WW_API int ww_driver_fd(const struct ww_driver *driver);
  * In a callback: if the callback runs a loop on the same descriptor, the loop does not find it readable, whatever comes
  * due, and dispatches nothing (WW_EBUSY). No timer of the driver fires until the callback returns. Expiries that came
  * due meanwhile make the descriptor readable when this call returns. For timers in such a loop, make a second driver.
+ * In a loop that takes several events at a time, as from epoll_wait, dispatch behind all others: a callback that frees a
+ * connection would leave an event for it in the batch.
  * Errors: WW_EINVAL: the driver has threads, or budget is 0. WW_EBUSY: called in a callback, or in two threads at once.
  */
 WW_API int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget);

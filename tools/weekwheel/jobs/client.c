@@ -136,10 +136,17 @@ int client_take(struct client *client, struct reply *reply)
 
 static int lost(const struct client *client)
 {
+	const char *why = errno ? strerror(errno) : "the server closed it";
+
 	if (errno == ENOMEM)
 		memory_exhausted();
-	return message_error("%s: the connection was lost: %s; is the server still running?", client->server,
-	    errno ? strerror(errno) : "the server closed it");
+	/* One who speaks no TLS is not answered at all. */
+	if (client->taken == 0 && client->channel.in.size == 0 && strncmp(client->server, "tls:", 4) != 0 &&
+	    *client->server != '/')
+		return message_error(
+		    "%s: the connection was lost: %s; is the server still running? If it listens with TLS there, write tls:%s",
+		    client->server, why, client->server);
+	return message_error("%s: the connection was lost: %s; is the server still running?", client->server, why);
 }
 
 /* Wait up to the deadline until the connection is ready. Return the events, or -1 after a message. */
