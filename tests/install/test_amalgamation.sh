@@ -36,6 +36,7 @@ for part in wheel core; do
 			skip "$part by $compiler: Debian has it in the package of that name"
 		fi
 	done
+	# shellcheck disable=SC2016 # the other shell expands them
 	expect "$part at other levels" bash -c 'for level in g 0 1 s 3; do "$@" -O$level || exit; done' - \
 		"${cc[@]}" -std=c11 -c "$made/$part/weekwheel.c" -o "$work/levels.o"
 	for language in c:c11 c++:c++17; do
