@@ -2,7 +2,8 @@
 # Each component has a list of its own, component.mk, in its folder: what it is built from, uses and needs.
 
 B ?= build
-override B := $(B:/=)
+# One folder has one spelling: another would count as other files, and make anew what lies there.
+override B := $(patsubst $(CURDIR)/%,%,$(B:/=))
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -98,11 +99,14 @@ $(B)/obj/lib/core/wheel/%: PART += -fno-stack-protector
 # Examples compile as a POSIX program of a user would.
 $(B)/obj/tools/examples/%: PART += -U_GNU_SOURCE -D_POSIX_C_SOURCE=200809L
 
-# V=1 shows the commands.
-quiet = $(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)
+# V=1 shows the commands. scripts/run-tests sets TESTED: nothing changes in the folder from which tests run. make -n changes nothing.
+tested = $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,$(filter $(abspath $(B)),$(TESTED)))
+quiet = $(if $(tested),$(error $(2) would be made anew while tests run from $(B)))$(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)
+# Who starts a program sees the former one or the whole new one.
 define link
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) -Wl,--as-needed $(filter %.so.$(VERSION),$^)
+	$(call quiet,LINK,$@)$(LINK) -o $@.new $(filter %.o,$^) $(filter %.a,$^) -Wl,--as-needed $(filter %.so.$(VERSION),$^)\
+		$(1) && mv -f $@.new $@
 endef
 
 # ---- Build ------------------------------------------------------------------------------------------------------
@@ -145,15 +149,14 @@ $(call archive,$(1)): $$(call listed,$(call archive,$(1)),$$($(1)_OBJECTS) $$(fo
 $(call shared,$(1)): $$(call listed,$(call shared,$(1)),$$($(1)_OBJECTS)) lib/$(1)/$($(1)_LIBRARY).map $$(call parts,$(1)) \
 		$$(call each,shared,$$(filter-out $(1),$$(filter $(LIBRARIES),$$($(1)_LINKS))))
 	@mkdir -p $$(@D)
-	$$(call quiet,LINK,$$@)$$(LINK_SHARED) -Wl,--version-script=$$(filter %.map,$$^) -o $$@ $$(filter %.o %.a,$$^) \
-		$$(filter-out $$@,$$(filter %.so.$(VERSION),$$^)) $$(call libs,$(1))
-	@ln -sf $$(@F) $$(@D)/lib$($(1)_LIBRARY).so.0
-	@ln -sf lib$($(1)_LIBRARY).so.0 $$(@D)/lib$($(1)_LIBRARY).so
+	$$(call quiet,LINK,$$@)$$(LINK_SHARED) -Wl,--version-script=$$(filter %.map,$$^) -o $$@.new $$(filter %.o %.a,$$^) \
+		$$(filter-out $$@,$$(filter %.so.$(VERSION),$$^)) $$(call libs,$(1)) && mv -f $$@.new $$@
+	@for name in .so.0 .so; do ln -sf $$(@F) $$@.new && mv -f $$@.new $$(@D)/lib$($(1)_LIBRARY)$$$$name; done
 endef
 define program_rule
 $(call program,$(1)): $$(call listed,$(call program,$(1)),$$($(1)_OBJECTS) $$(call objects,$$($(1)_ALSO))) $$(call parts,$(1)) \
 		$$(call each,shared,$$(filter $(LIBRARIES),$$($(1)_LINKS)))
-	$$(link) $$(RPATH) $$(call libs,$(1)) $$(JEMALLOC_LIBS) -lm
+	$$(call link,$$(RPATH) $$(call libs,$(1)) $$(JEMALLOC_LIBS) -lm)
 endef
 RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
 $(foreach name,$(COMPONENTS),$(eval $(call component_rule,$(name))))

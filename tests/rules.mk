@@ -40,12 +40,12 @@ $(addprefix $(B)/obj/,$(addsuffix /%,$(bench_TESTS)) tools/examples/%): PART += 
 
 $(foreach source,$(TEST_SRC),$(eval $(call named,tests,$(source)): $(call objects,$(source))))
 $(TESTS): $(ARCHIVES)
-	$(link) $(ALL_LIBS)
+	$(call link,$(ALL_LIBS))
 
 # The server whose store has small limits. Scripts start it instead of the other one.
 SMALL := $(if $(call built,weekwheeld),$(B)/tests/weekwheeld_small)
 $(SMALL): $(weekwheeld_OBJECTS) $(call objects,tests/tools/weekwheeld/small.c) $(BELOW)
-	$(link) $(ALL_LIBS)
+	$(call link,$(ALL_LIBS))
 
 # The whole server, whose functions stand before those of other programs.
 $(filter %/test_sessiond_threads,$(TESTS)): $(filter-out %/main.o,$(sessiond_OBJECTS))
@@ -64,12 +64,12 @@ $(B)/tests/simulate_sessions: LDFLAGS += $(addprefix -Xlinker --wrap=,dial_conne
 $(B)/tests/simulate_sessions: $(call objects,$(call sources,tests/simulate/sessions,*.c)) $(filter-out %/main.o,$(sessiond_OBJECTS))
 $(addprefix $(B)/tests/,simulate simulate_sessions): JEMALLOC_LIBS =
 $(addprefix $(B)/tests/,simulate simulate_sessions): $(call objects,$(call sources,tests/simulate,*.c) tests/support/system/calls.c) $(BELOW)
-	$(link) $(ALL_LIBS)
+	$(call link,$(ALL_LIBS))
 
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call objects,$(source))))
 # The path serves the libraries that a library needs, too.
 $(EXAMPLES): $(call each,shared,$(call built,schedule calendar callback redis postgres jobs core))
-	$(link) $(RPATH) -Wl,--disable-new-dtags $(bench_LIBS) $(JEMALLOC_LIBS)
+	$(call link,$(RPATH) -Xlinker --disable-new-dtags $(bench_LIBS) $(JEMALLOC_LIBS))
 
 # With libFuzzer's own main (FUZZ=-fsanitize=fuzzer) a target searches. Otherwise tests/fuzz/main.c replays its corpus. To
 # search, nothing is compiled but the files and folders that components name in their FUZZED: what a target calls beside them
@@ -80,7 +80,7 @@ $(B)/fuzz/libfuzzed.a: $(call listed,$(B)/fuzz/libfuzzed.a,\
 $(FUZZERS): LDFLAGS += $(FUZZ)
 $(foreach source,$(FUZZ_SRC),$(eval $(call named,fuzz,$(source)): $(call objects,$(source))))
 $(FUZZERS): $(if $(FUZZ),$(B)/fuzz/libfuzzed.a,$(ARCHIVES))
-	$(link) $(ALL_LIBS)
+	$(call link,$(ALL_LIBS))
 
 # "make check-quick" takes the tests of the tier quick, "make check" those of check as well, "make check-long" those of long; each test
 # says below its first comment which it is of (scripts/run-tests has the tiers and traits). ONLY='TRAIT...' and SKIP='TRAIT...'

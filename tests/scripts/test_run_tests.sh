@@ -170,7 +170,7 @@ run 1 "$folder"/{three,one,two}.sh
 ends 'the longest first' diff "$folder/order" <(printf '%s\n' two one three)
 took "$folder" 5 3
 rm "$folder/order"
-B=$folder/below TEST_JOBS=1 scripts/run-tests "$folder"/{three,two,one}.sh >"$out" 2>&1
+B=$folder/below T='' TEST_JOBS=1 scripts/run-tests "$folder"/{three,two,one}.sh >"$out" 2>&1
 ends 'the longest of another build first' diff "$folder/order" <(printf '%s\n' one two three)
 
 # A test that fails is run again with its seed, and once more.
@@ -290,6 +290,13 @@ says test_e ''
 ends 'no tier at all' chosen 'run-tests: tests/test_e.c: below its first comment stands "tier: quick|check|long[, TRAIT]..."' \
 	check '' '' test_e
 ends 'what a test needs' test "$(cd "$folder/tree" && "$runner" --needs test_a test_b)" = 'examples/other tests/helper'
+
+# The Makefile changes nothing in the folders that TESTED names.
+script names.sh <<'END'
+[ "$TESTED" = "/outer $B" ]
+END
+TESTED=/outer run 1 "$folder/names.sh"
+ends 'a test knows from which folders tests run' last '1 passed, 0 failed'
 
 # What make says first. It builds and runs nothing.
 names() { # GOAL VARIABLE=NAMES...
