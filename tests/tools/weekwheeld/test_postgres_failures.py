@@ -122,6 +122,13 @@ class PostgresCase(Case):
         self.addCleanup(standby.__exit__)
         return standby
 
+    def turns(self):
+        return int(self.session.value("SELECT last_value FROM weekwheel.current"))
+
+    def until_owner_sleeps(self):
+        until(lambda: self.session.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 2 AND database = "
+                                         "(SELECT oid FROM pg_database WHERE datname = current_database())") != "0", "the owner sleeps")
+
     def rows_in(self, table):
         return int(self.session.value(f"SELECT count(*) FROM weekwheel.{table}"))
 
@@ -188,7 +195,7 @@ class Takeover(PostgresCase):
         owner, standby = self.server(), self.standby()
         with owner.client() as client:
             client.put(b"one")
-            time.sleep(2)  # until the owner sleeps
+            self.until_owner_sleeps()
             self.session.rows(f"SELECT pg_terminate_backend(({OWNER})::int)")
             with standby.client() as other:
                 self.end_one(other)
@@ -213,7 +220,7 @@ class Takeover(PostgresCase):
 
     def test_a_stopped_owner_leaves_no_lock(self):
         owner, standby = self.server(), self.standby()
-        time.sleep(2)  # until the owner sleeps
+        self.until_owner_sleeps()
         reader = self.session.value(READER)
         owner.process.send_signal(signal.SIGSTOP)
         try:
@@ -228,7 +235,7 @@ class Takeover(PostgresCase):
         self.session.rows("BEGIN; LOCK TABLE weekwheel.turn IN ACCESS EXCLUSIVE MODE")
         with self.another() as other:
             self.put("one", session=other)
-        time.sleep(7)
+        time.sleep(5)  # 3 s of silence, and a second until the next look
         self.session.rows("COMMIT")
         with owner.client() as client:
             equal(self.taken(client), "one")
@@ -275,9 +282,6 @@ class Pitfalls(PostgresCase):
                 equal(sorted(self.taken(client) for _ in bodies), sorted(bodies))
                 equal(self.taken(client, 0), None)
 
-    def turns(self):
-        return int(self.session.value("SELECT last_value FROM weekwheel.current"))
-
     def stir(self, client):
         """A store that is left alone does a step of its work each second."""
         equal(client.ask("delete " + client.put(tube="stir").split()[1]), "DELETED")
@@ -297,7 +301,7 @@ class Pitfalls(PostgresCase):
                 self.put(f"slow {i}", session=slow)
                 for j in range(20):
                     self.put(f"{i}-{j}")
-                    time.sleep(0.1)
+                    time.sleep(0.05)  # two parts in all
                 slow.rows("COMMIT")
                 equal(len({self.taken(client) for _ in range(21)}), 21)
             self.until_turned(client, 5)
@@ -330,8 +334,7 @@ class Pitfalls(PostgresCase):
     # A put that wakes the owner may not be prepared, unless it leaves that to the owner.
     def test_a_put_is_prepared_while_the_owner_sleeps(self):
         self.server()
-        until(lambda: self.session.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 2"),
-              "the owner sleeps")
+        self.until_owner_sleeps()
         self.session.rows("BEGIN")
         self.session.rows("SET LOCAL weekwheel.wakes = off")
         self.put("x")
@@ -375,9 +378,9 @@ class Pitfalls(PostgresCase):
         equal(self.rows_in("inbox_0"), 0)
 
     def test_a_limit_of_idle_sessions_does_not_end_the_owner(self):
-        self.session.rows(f"ALTER DATABASE {self.name} SET idle_session_timeout = '1s'")
+        self.session.rows(f"ALTER DATABASE {self.name} SET idle_session_timeout = '250ms'")
         server = self.server()
-        time.sleep(4)
+        time.sleep(1.5)
         equal(server.process.poll(), None)
 
 
@@ -506,14 +509,14 @@ class HeldSnapshot(PostgresCase):
         with self.another() as held, server.client() as client:
             held.rows("BEGIN ISOLATION LEVEL REPEATABLE READ")
             held.rows("SELECT count(*) FROM pg_class")
-            before, taken, end = int(self.session.value("SELECT last_value FROM weekwheel.current")), 0, time.monotonic() + 20
-            while time.monotonic() < end:
+            goal = self.turns() + 8
+
+            def put_and_take():
                 self.session.rows("SELECT weekwheel.put_many('default', array_fill('x'::text, '{30}'))")
-                for _ in range(30):
-                    taken += self.taken(client) == "x"
-                time.sleep(0.02)
-            check(int(self.session.value("SELECT last_value FROM weekwheel.current")) >= before + 4, "the ring turns")
-            print(f"{taken} jobs", flush=True)
+                equal([self.taken(client) for _ in range(30)], ["x"] * 30)
+                return self.turns() >= goal
+
+            until(put_and_take, "the ring turns", 0.02)
             self.session.rows("SELECT pg_stat_force_next_flush()")
             equal(self.session.rows("SELECT relname, n_dead_tup FROM pg_stat_user_tables WHERE schemaname = 'weekwheel' AND "
                                     r"relname ~ '^(inbox|turn|job|gone)_' AND n_dead_tup > 0"), [])
