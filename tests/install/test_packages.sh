@@ -1,7 +1,7 @@
 #!/bin/bash
 # The packages of Debian: built, without fault for lintian, enough to develop with. Then in a clean Debian that systemd boots:
 # installed, used, updated, removed and purged, which packages_inside.sh does there. Then as containers: containers.sh.
-# tier: long, waits, no-sanitizers
+# tier: long, waits, apart, no-sanitizers
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."

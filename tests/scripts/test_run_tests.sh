@@ -281,10 +281,10 @@ chmod +x "$folder/tree"/{valgrind,test_a,test_e}
 ends 'under valgrind cases share a process' test "$(cat "$folder/forks")" = "a no
 e yes
 a yes"
-ends 'an unknown trait' chosen 'run-tests: there is no trait thread: traits are alone, waits, threads, every-build, core, no-sanitizers, no-valgrind, forks' \
+ends 'an unknown trait' chosen 'run-tests: there is no trait thread: traits are apart, alone, waits, threads, every-build, core, no-sanitizers, no-valgrind, forks' \
 	check thread '' test_a
 says test_d '/* tier: fast */'
-ends 'an unknown tier' chosen 'run-tests: tests/test_d.c: a tier is one of quick, check, long, a trait one of alone, waits, threads, every-build, core, no-sanitizers, no-valgrind, forks' \
+ends 'an unknown tier' chosen 'run-tests: tests/test_d.c: a tier is one of quick, check, long, a trait one of apart, alone, waits, threads, every-build, core, no-sanitizers, no-valgrind, forks' \
 	check '' '' test_d
 says test_e ''
 ends 'no tier at all' chosen 'run-tests: tests/test_e.c: below its first comment stands "tier: quick|check|long[, TRAIT]..."' \

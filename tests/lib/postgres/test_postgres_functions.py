@@ -3,7 +3,7 @@
 
 No owner runs: the test reads the inbox, and plays the owner's locks.
 """
-# tier: check
+# tier: check, no-sanitizers (it tests functions in SQL)
 import contextlib
 import threading
 import time

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What Tab writes to the line of an interactive bash is the name itself: nothing of it is executed, then or with Enter."""
-# tier: check
+# tier: check, no-sanitizers
 import os
 import pty
 import select

@@ -16,7 +16,7 @@ the journal many times.
 WW_STATES is how many disks are rebuilt (60), and WW_SYNC names the modes (always). A bad disk is kept in the build
 folder, with the command to look at it again.
 """
-# tier: long, no-sanitizers
+# tier: long, apart, no-sanitizers
 # needs: tests/weekwheeld_small
 import base64
 import json

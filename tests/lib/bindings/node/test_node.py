@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The package for Node: its own tests beside servers with a virtual clock, its types, and the examples of its README."""
-# tier: long
+# tier: long, no-sanitizers (other tests send the server as much)
 import hashlib
 import json
 import os

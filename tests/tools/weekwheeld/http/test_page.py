@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The page, in Chromium. WW_SCREENSHOTS=FOLDER keeps pictures of it."""
-# tier: long
+# tier: long, no-sanitizers (other tests send the server as much)
 import base64
 import contextlib
 import os
