@@ -55,6 +55,8 @@ $(B)/tests/test_allocator $(B)/tests/test_allocator_malloc: LDFLAGS += $(addpref
 	aligned_alloc free pthread_mutex_init $(if $(JEMALLOC_LIBS),mallocx sdallocx mallctl))
 $(B)/tests/test_allocator_malloc: JEMALLOC_LIBS =
 $(B)/tests/test_jobs_each_fault: LDFLAGS += $(addprefix -Xlinker --wrap=,malloc calloc realloc strdup)
+# Lets another call come first where the map locks.
+$(B)/tests/test_session_races: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_source_lock ww_source_lock_two)
 
 # The servers on a simulated system, whose functions stand before those of libuv and of the C library.
 SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate) $(if $(call built,sessiond),$(B)/tests/simulate_sessions)
