@@ -53,12 +53,10 @@ struct events_feed {
 
 static void drop_first(struct events_feed *feed)
 {
-	struct kept_event **kept = &feed->ring[feed->first % EVENTS_KEPT];
+	struct kept_event *kept = feed->ring[feed->first++ % EVENTS_KEPT];
 
-	feed->bytes -= (*kept)->size;
-	free(*kept);
-	*kept = NULL;
-	feed->first++;
+	feed->bytes -= kept->size;
+	free(kept);
 }
 
 static void keep(struct events_feed *feed, struct kept_event *kept)
@@ -268,7 +266,7 @@ static int fill(struct events_feed *feed, struct events_stream *stream)
 	while (stream->number <= feed->last && stream->out.size < FILL && result == 0) {
 		const struct kept_event *kept = feed->ring[stream->number % EVENTS_KEPT];
 
-		if (stream->number < feed->first || !kept)
+		if (stream->number < feed->first)
 			result = -1;
 		else if (may_see(stream, kept->tube))
 			result =

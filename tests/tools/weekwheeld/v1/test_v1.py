@@ -87,6 +87,12 @@ class Interface:
             web.refused(404, None, "GET", "jobs/" + number)
             equal(a.ask("peek " + number), "NOT_FOUND")
 
+    def test_a_body_that_is_pushed_is_a_request(self):
+        with self.server("--push", "hooks") as server, Web(server, self.token) as web:
+            matches("jobs of the tube hooks are pushed",
+                    web.refused(422, "body", "POST", "jobs", {"tube": "hooks", "body": "hello", "delay": 60}))
+            web.good("POST", "jobs", {"tube": "hooks", "body": "GET http://example.org/\n\n", "delay": 60})
+
     def test_a_job_by_its_key(self):
         with self.server() as server, Web(server, self.token) as web, server.client() as a:
             path = "tubes/mail/keys/user%2F7%20%C3%A4"
