@@ -461,9 +461,9 @@ class Bound(Case):
 class Conversations(Case):
     """Scripted ones, at Redis too."""
 
-    def both(self, *conversation, ours=(), theirs=()):
+    def both(self, *conversation, ours=(), theirs=(), protocols=(2, 3)):
         with RedisServer(*theirs) as redis, Sessiond(*ours) as server:
-            for protocol in (2, 3):
+            for protocol in protocols:
                 said = []
                 for one in (redis, server):
                     with one.client() as client, one.client() as other:
@@ -500,7 +500,8 @@ class Conversations(Case):
         self.both("GET a", "HELLO", "AUTH wrong", "AUTH you secret", "PING", "NOPE", "GET", "AUTH a b c",
                   "HELLO 3 AUTH default wrong", "AUTH secret", "PING", "HELLO 2 AUTH default secret SETNAME me",
                   "CLIENT GETNAME", "RESET", "PING", "AUTH default secret", "ECHO x",
-                  ours=("--requirepass-file", "password"), theirs=("--requirepass", "secret"))
+                  ours=("--requirepass-file", "password"), theirs=("--requirepass", "secret"),
+                  protocols=(3,))  # it takes a second for each wrong one, and changes the protocol itself
 
     def test_replies_off(self):
         with Sessiond() as server, server.client() as a:
