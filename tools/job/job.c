@@ -78,6 +78,8 @@ const struct field job_fields[] = {
     {"error", FIELD_TEXT, .in = FIELD_PLACE(struct job_request, error), .out = INFO(error),
         .where = JOB_RELEASE | JOB_SHOWN, .flags = FIELD_CUT, .most = WW_JOB_ERROR_MAX,
         .says = "Why it was released or buried; at most 255 bytes are kept."},
+    {"token", FIELD_ID, .out = INFO(token), .where = JOB_SHOWN, .flags = FIELD_OPTIONAL,
+        .says = "Of the delivery that a worker has."},
     {"length", FIELD_COUNT, .out = INFO(body_length), .where = JOB_SHOWN, .says = "Bytes of the body."},
     {"body", FIELD_BODY, .in = SPEC_OF(body), .out = INFO_OF(body), .where = PUTS | JOB_REPORT | JOB_BODY,
         .says = "Any text; a report has at most 4096 bytes."},
