@@ -322,7 +322,7 @@ BEGIN
 		INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options, body)
 			SELECT part, 0, number, time, tube, (NULL, NULL, job.wall, convert_to(given.key, 'UTF8'), job.priority, job.run,
 				job.period, job.missed, job.skip, job.backoff, job.backoff_max, job.attempts, job.key_mode, job.key_span,
-				job.keep, job."group")::weekwheel.options, given.body
+				job.keep, job."group", NULL)::weekwheel.options, given.body
 			FROM unnest(numbers, bytes, keys) AS given (number, body, key);
 	END IF;
 	PERFORM weekwheel.wake();
@@ -411,7 +411,8 @@ BEGIN
 	FOR privilege, may IN
 		SELECT 'EXECUTE ON FUNCTION ' || oid::regprocedure, CASE proname WHEN 'all_tubes' THEN '*' = ANY (tubes) ELSE tubes <> '{}' END
 			FROM pg_proc WHERE pronamespace = 'weekwheel'::regnamespace
-			AND proname IN ('put', 'put_many', 'cancel', 'move', 'all_tubes')
+			AND proname IN ('put', 'put_many', 'cancel', 'move', 'finish', 'finish_and_put', 'release', 'bury',
+				'all_tubes')
 		UNION ALL SELECT 'USAGE ON SCHEMA weekwheel', tubes <> '{}' LOOP
 		EXECUTE CASE WHEN may THEN format('GRANT %s TO %s', privilege, role) ELSE format('REVOKE %s FROM %s', privilege, role) END;
 	END LOOP;

@@ -252,8 +252,9 @@ static int keep_known(struct reading *reading, int error)
 static int begin_reading(struct postgres *postgres)
 {
 	unsigned char xmax[8];
+	unsigned char verb[2] = {0, postgres->has_ends ? 0 : REQUESTS_OF_ENDS};
 	struct array open = {.allocator = postgres->allocator, .element = LINK_XID8};
-	struct link_argument arguments[2] = {{LINK_XID8, xmax, sizeof xmax}};
+	struct link_argument arguments[3] = {{LINK_XID8, xmax, sizeof xmax}, [2] = {LINK_INT2, verb, sizeof verb}};
 	int error = WW_OK;
 
 	store_write64(xmax, postgres->xmax);
@@ -262,7 +263,7 @@ static int begin_reading(struct postgres *postgres)
 	if (!error)
 		error = ww_postgres_array_argument(&open, &arguments[1]);
 	if (!error)
-		error = ww_postgres_link_stream(&postgres->reader, ww_postgres_request_statement, arguments, 2);
+		error = ww_postgres_link_stream(&postgres->reader, ww_postgres_request_statement, arguments, 3);
 	ww_postgres_array_free(&open);
 	return error;
 }
@@ -295,9 +296,11 @@ static int read_inbox(struct postgres *postgres, size_t *taken)
 		error = take_gathered(&reading);
 	for (size_t i = 0; i < reading.count; i++)
 		end_request(&reading.requests[i]);
-	if (error)
+	/* Before the first reading of all there is one of ends alone. */
+	if (error || !postgres->has_ends) {
+		postgres->has_ends |= !error;
 		error = keep_known(&reading, error);
-	else
+	} else
 		settle(&reading);
 	*taken = reading.taken;
 	ww_postgres_ids_free(&reading.open, postgres->allocator);

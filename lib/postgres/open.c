@@ -7,6 +7,7 @@
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
 #include "lib/jobs/backend.h"
+#include "lib/postgres/fence.h"
 #include "lib/postgres/intake.h"
 #include "lib/postgres/load.h"
 #include "lib/postgres/postgres_internal.h"
@@ -164,15 +165,18 @@ static int own(struct postgres *postgres)
 	return error;
 }
 
-/* PostgreSQL's clock, before the first reading of the inbox. */
+/* PostgreSQL's clock, before the first reading of the inbox, and its timeline. */
 static int read_clock(struct postgres *postgres)
 {
 	PGresult *result = NULL;
-	int error = ww_postgres_link_ask(
-	    &postgres->writer, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", NULL, 0, &result);
+	int error = ww_postgres_link_ask(&postgres->writer,
+	    "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
+	    "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int",
+	    NULL, 0, &result);
 
 	if (!error)
 		ww_postgres_state_clock(postgres, ww_postgres_link_number(result, 0, 0));
+	postgres->timeline = error ? 1 : (uint64_t)ww_postgres_link_number(result, 0, 1);
 	PQclear(result);
 	return error;
 }
@@ -232,6 +236,24 @@ static struct postgres *make(const struct ww_jobs_postgres_config *config)
 	return postgres;
 }
 
+/* Jobs that a former owner delivered may have been finished by SQL: these ends are read before anything is delivered. */
+static int begin_delivery(struct postgres *postgres)
+{
+	int error = ww_postgres_fence_open(postgres);
+
+	if (error == WW_ENOTFOUND)
+		return refuse(postgres, error,
+		    "the tables are of an earlier weekwheel: \"weekwheel postgres setup\" brings them up to date");
+	if (error)
+		return refuse(postgres, error, postgres->writer.why);
+	error = ww_postgres_intake_start(postgres);
+	while (!error && !postgres->has_ends) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		error = postgres->lost;
+	}
+	return error;
+}
+
 int ww_jobs_postgres_open(struct ww_jobs **jobs, const struct ww_jobs_postgres_config *config)
 {
 	struct postgres *postgres;
@@ -257,7 +279,7 @@ int ww_jobs_postgres_open(struct ww_jobs **jobs, const struct ww_jobs_postgres_c
 	postgres->backend.put_many = put_many;
 	postgres->backend.close = close_jobs;
 	postgres->jobs->backend = &postgres->backend;
-	error = ww_postgres_intake_start(postgres);
+	error = begin_delivery(postgres);
 	if (error) {
 		(void)ww_jobs_close(postgres->jobs);
 		return error;

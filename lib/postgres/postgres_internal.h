@@ -38,7 +38,8 @@ enum {
 	RING_PARTS = 4,
 	SLOTS = 169,
 	SLOT_REST = 168, /* for what is due in no hour of the coming week */
-	PARTS = RING_PARTS + SLOTS
+	PARTS = RING_PARTS + SLOTS,
+	ENDED_PARTS = 4
 };
 
 /* Which rows were taken: their number, and their ids together (xor). The thread of the inbox counts them. */
@@ -76,6 +77,7 @@ struct postgres {
 	struct store memory;
 	struct link writer;     /* holds the owner's lock; only whoever executes calls uses it */
 	_Atomic uint64_t alive; /* CLOCK_BOOTTIME when a statement was sent that has been answered */
+	uint64_t timeline;      /* of PostgreSQL, from 1 on */
 	uint64_t looked;        /* when it was last seen whether the writer's connection was ended */
 	_Atomic int is_losing;  /* somebody has noticed it: `why` is written */
 	_Atomic int lost;       /* WW_EIO: a connection is gone, and nothing is written any more */
@@ -107,6 +109,11 @@ struct postgres {
 	struct lefts lefts[RING_PARTS];
 	struct taken_rows taken_of[RING_PARTS]; /* of that part of the inbox */
 
+	/* Ends by SQL (fence.h). */
+	uint64_t fenced;                  /* the block of tokens that the floor is the beginning of, or in */
+	uint64_t ended_from[ENDED_PARTS]; /* blocks before this one have no rows in the part */
+	uint64_t fenced_since;            /* when that was last looked at, on CLOCK_MONOTONIC */
+
 	/* The clock of PostgreSQL (state.c). */
 	_Atomic uint64_t ahead; /* Unix time of PostgreSQL minus CLOCK_BOOTTIME, from below; modulo 2^64 */
 	uint64_t ahead_since;   /* CLOCK_BOOTTIME of that estimate */
@@ -116,6 +123,7 @@ struct postgres {
 	pthread_t thread;
 	_Atomic int is_ending; /* the thread is to end */
 	int stop[2];           /* a pipe: something is written to end the thread */
+	_Atomic int has_ends;  /* what former owners' deliveries came to was read: the store may deliver */
 	_Atomic int is_first;  /* the inbox has not been read yet: nothing is emptied */
 	uint64_t xmax;         /* of the snapshot of the last reading: what began later, it has not seen */
 	struct ids open;       /* transactions that were under way then */

@@ -11,9 +11,9 @@ const char ww_postgres_request_statement[] =
     "SELECT s.snapshot, s.clock, i.ring, i.verb, i.id, i.due, i.tube, i.body, (i.options).* "
     "FROM (SELECT pg_current_snapshot()::text AS snapshot, "
     "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock) AS s "
-    "LEFT JOIN weekwheel.inbox AS i ON i.xid >= $1 OR i.xid = ANY ($2) ORDER BY i.id";
+    "LEFT JOIN weekwheel.inbox AS i ON (i.xid >= $1 OR i.xid = ANY ($2)) AND i.verb >= $3 ORDER BY i.id";
 
-enum verb { VERB_PUT, VERB_CANCEL, VERB_MOVE };
+enum verb { VERB_PUT, VERB_CANCEL, VERB_MOVE, VERB_FINISH = REQUESTS_OF_ENDS, VERB_RELEASE, VERB_BURY };
 
 /* How long until a moment by PostgreSQL's clock. */
 static uint64_t delay_until(const struct postgres *postgres, int64_t due)
@@ -72,6 +72,23 @@ static int put_job(struct postgres *postgres, const struct request *request)
 	return result;
 }
 
+static int end_delivery(struct postgres *postgres, const PGresult *row, enum port_how how)
+{
+	struct port_end end = {.how = how,
+	    .id = request_number(row, REQUEST_JOB, 0),
+	    .token = request_number(row, REQUEST_TOKEN, 0),
+	    .delay = WW_JOB_BACKOFF,
+	    .keeps_priority = PQgetisnull(row, 0, REQUEST_PRIORITY),
+	    .priority = (uint32_t)request_number(row, REQUEST_PRIORITY, 0)};
+
+	if (!PQgetisnull(row, 0, REQUEST_DUE))
+		end.delay = delay_until(postgres, time_of(row, REQUEST_DUE));
+	/* libpq ends each value with a NUL. */
+	if (!PQgetisnull(row, 0, REQUEST_BODY))
+		end.error = PQgetvalue(row, 0, REQUEST_BODY);
+	return ww_jobs_port_end(postgres->jobs, &end);
+}
+
 int ww_postgres_request_take(struct postgres *postgres, const struct request *request)
 {
 	const PGresult *row = request->row;
@@ -93,11 +110,21 @@ int ww_postgres_request_take(struct postgres *postgres, const struct request *re
 		due = due_of(postgres, row, &flags);
 		result = ww_jobs_move(postgres->jobs, &ref, due, flags & WW_JOB_AT, NULL);
 		break;
+	case VERB_FINISH:
+		result = end_delivery(postgres, row, PORT_FINISH);
+		break;
+	case VERB_RELEASE:
+		result = end_delivery(postgres, row, PORT_RELEASE);
+		break;
+	case VERB_BURY:
+		result = end_delivery(postgres, row, PORT_BURY);
+		break;
 	default:
 		return WW_EVERSION;
 	}
 	/* Whoever asked could not know: it may have ended, be in a worker's hands, or be buried. */
-	return result == WW_ENOTFOUND || result == WW_EINUSE || result == WW_EINVAL ? WW_OK : result;
+	return result == WW_ENOTFOUND || result == WW_ESTALE || result == WW_EINUSE || result == WW_EINVAL ? WW_OK
+	                                                                                                   : result;
 }
 
 int ww_postgres_request_can_wait(int error)

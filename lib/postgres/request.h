@@ -38,8 +38,12 @@ enum request_column {
 	REQUEST_KEY_MODE,
 	REQUEST_KEY_SPAN,
 	REQUEST_KEEP,
-	REQUEST_GROUP
+	REQUEST_GROUP,
+	REQUEST_TOKEN
 };
+
+/* Verbs from this one on are ends of deliveries. */
+enum { REQUESTS_OF_ENDS = 3 };
 
 /* A request: a row, or one of the jobs that a row has together. */
 struct request {
@@ -51,7 +55,7 @@ struct request {
 	int wrong;   /* an error: the row is none */
 };
 
-/* The statement that reads them. $1: an xid8, whose and later transactions' rows are read; $2: an xid8[] of more. */
+/* The statement that reads them. $1: an xid8, whose and later transactions' rows are read; $2: an xid8[] of more; $3: the least verb, an int2. */
 extern const char ww_postgres_request_statement[];
 
 /* Ask the engine for it. Errors are those of ww_jobs_put and others, and WW_EVERSION: a verb that is not known. */

@@ -6,6 +6,7 @@
 
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
+#include "lib/postgres/fence.h"
 #include "lib/postgres/postgres_internal.h"
 #include "lib/postgres/store.h"
 
@@ -351,6 +352,7 @@ int ww_postgres_ring_tend(struct postgres *postgres)
 		empty_part(postgres);
 		return postgres->is_emptying;
 	}
+	ww_postgres_fence_tend(postgres);
 	if (now >= postgres->again)
 		look_at_slots(postgres);
 	if (postgres->is_emptying)

@@ -32,14 +32,15 @@ CREATE TYPE weekwheel.options AS (
 	key_mode smallint,            -- enum ww_key_mode
 	key_span bigint,
 	keep bigint,
-	"group" bytea
+	"group" bytea,
+	token bigint                  -- finish, release, bury: of which delivery
 );
 
 -- What SQL asks of the owner. Rows count when their transaction commits, in no order of ids: the owner reads them by
 -- snapshots of `xid`. A row has few columns, and needs 24 bytes for what it is, as each column costs each put.
 CREATE TABLE weekwheel.inbox (
 	ring smallint NOT NULL,
-	verb smallint NOT NULL,       -- 0 put, 1 cancel, 2 move
+	verb smallint NOT NULL,       -- 0 put, 1 cancel, 2 move, 3 finish, 4 release, 5 bury
 	id bigint NOT NULL,           -- of the job that is put, or of the request
 	xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
 	due timestamptz DEFAULT clock_timestamp(), -- of the clock of PostgreSQL

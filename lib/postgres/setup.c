@@ -242,6 +242,7 @@ int ww_jobs_postgres_setup(const char *url, ww_jobs_problem_fn *report, void *co
 	if (!has_schema(&session))
 		run_file(&session, schema_sql, schema_sql_size);
 	demand_version(&session);
+	run_file(&session, finish_sql, finish_sql_size);
 	adopt(&session);
 	run_file(&session, functions_sql, functions_sql_size);
 	return close_session(&session);
@@ -269,7 +270,7 @@ static void check_parts(struct session *session, struct ww_jobs_postgres_facts *
 static void check_tables(struct session *session)
 {
 	long long missing = number(session,
-	    "SELECT count(*) FROM (SELECT name || '_' || part FROM unnest('{inbox,turn}'::text[]) name, generate_series(0, 3) "
+	    "SELECT count(*) FROM (SELECT name || '_' || part FROM unnest('{inbox,turn,ended}'::text[]) name, generate_series(0, 3) "
 	    "part UNION ALL SELECT name || '_' || slot FROM unnest('{job,gone}'::text[]) name, generate_series(0, 168) slot) "
 	    "wanted (name) WHERE to_regclass('weekwheel.' || name) IS NULL");
 	long long vacuumed = number(session,
@@ -277,7 +278,7 @@ static void check_tables(struct session *session)
 	    "AND NOT coalesce('autovacuum_enabled=off' = ANY (reloptions), false)");
 	long long functions = number(session,
 	    "SELECT count(*) FROM pg_proc WHERE pronamespace = 'weekwheel'::regnamespace AND prosecdef AND proname IN "
-	    "('put', 'put_many', 'cancel', 'move', 'allow', 'forbid')");
+	    "('put', 'put_many', 'cancel', 'move', 'finish', 'release', 'bury', 'allow', 'forbid')");
 
 	if (missing)
 		say(session, "%lld tables are missing: restore the schema weekwheel from a backup", missing);
@@ -395,6 +396,7 @@ static void demand_no_jobs(struct session *session)
 /* By name and all at once, so that what others have built on them is not removed, as CASCADE would. */
 static const char drop[] =
     "DO $$ BEGIN "
+    "DROP TRIGGER IF EXISTS check_floor ON weekwheel.ended;"
     "EXECUTE (SELECT 'DROP FUNCTION ' || string_agg(oid::regprocedure::text, ', ') FROM pg_proc WHERE pronamespace = "
     "'weekwheel'::regnamespace);"
     "EXECUTE (SELECT 'DROP TABLE ' || string_agg(oid::regclass::text, ', ') FROM pg_class WHERE relnamespace = "

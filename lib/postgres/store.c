@@ -6,12 +6,14 @@
 
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
+#include "lib/postgres/fence.h"
 #include "lib/postgres/postgres_internal.h"
 #include "lib/postgres/ring.h"
 #include "lib/postgres/state.h"
 
 /* The sequence of ids, from which SQL takes its numbers, follows in steps: ids grow with arrival, about. */
 enum { NUMBERS_AT_ONCE = 1000 };
+enum { EPOCHS_OF_TIMELINE_BITS = 12, EPOCH_MAX = 1 << 23 };
 #define ALIVE_FOR (2 * WW_SECOND)
 #define ROUND_MAX ((size_t)768 << 20)
 
@@ -429,12 +431,24 @@ static uint64_t new_id(void *self, uint64_t next_id)
 	return postgres->even;
 }
 
+/*
+ * A point-in-time recovery, or a failover to a standby that lags, has lost the last numbers. PostgreSQL then begins another
+ * timeline, whose openings have greater ones. Tokens stay positive for SQL.
+ */
+static uint64_t epoch(void *self, uint64_t next)
+{
+	const struct postgres *postgres = self;
+	uint64_t first = (postgres->timeline - 1) << EPOCHS_OF_TIMELINE_BITS;
+
+	return first > next && first < EPOCH_MAX ? first : next;
+}
+
 static uint64_t wall(void *self)
 {
 	return ((struct postgres *)self)->ahead + time_now(CLOCK_BOOTTIME);
 }
 
 const struct store_ops ww_postgres_store_ops = {begin, commit, abort_write, rest, get, room, put, remove_pair, seek,
-    before, next, sync_now, tell_time, disk, fault, close_store, new_id, wall};
+    before, next, sync_now, tell_time, disk, fault, close_store, new_id, wall, epoch, ww_postgres_fence_revoke};
 const struct store_ops ww_postgres_store_ops_virtual = {begin, commit, abort_write, rest, get, room, put, remove_pair,
-    seek, before, next, sync_now, tell_time, disk, fault, close_store, new_id, NULL};
+    seek, before, next, sync_now, tell_time, disk, fault, close_store, new_id, NULL, epoch, ww_postgres_fence_revoke};

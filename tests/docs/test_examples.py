@@ -44,7 +44,7 @@ NOT_RUN = {
     "systemctl enable": "needs systemd and root; test_unit has the units",
     "cc app.c": "test_install compiles with these flags",
     "weekwheeld --store postgresql": "goes on; its tests start it on a PostgreSQL",
-    "with connection.transaction": "needs psycopg", "await client.query": "needs node-postgres", "tx, err := pool": "needs pgx",
+    "job = jobs.reserve()": "needs psycopg", "with connection.transaction": "needs psycopg", "await client.query": "needs node-postgres", "tx, err := pool": "needs pgx",
     "$pdo->begin": "needs PDO's driver",
 }
 # Programs on the ports of the test. A worker of an example ends when nothing is due.

@@ -6,9 +6,11 @@
 #include "lib/base/random.h"
 #include "lib/jobs/local/ended.h"
 #include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/group.h"
 #include "lib/jobs/local/history.h"
 #include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local.h"
+#include "lib/jobs/local/port.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
@@ -16,13 +18,18 @@
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
+/* After so long it is looked again whether a transaction that has finished a job, and was still under way, has ended. */
+#define FINISH_WAIT (2 * WW_SECOND)
+
 /* A call that ends or extends a lease. Not each has all members. */
 struct lease_call {
 	uint64_t id;
 	uint64_t token;
 	uint64_t delay; /* of a release or a return */
 	uint32_t priority;
+	int keeps_priority;
 	int buries;
+	int is_elsewhere; /* the end was made where the storage is */
 	const char *error;
 	uint64_t ends; /* the answer of touch */
 };
@@ -50,6 +57,14 @@ static int begin_end(struct jobs_local *jobs, const struct lease_call *call, str
 	*record = *old;
 	ww_jobs_merge(record, *entry);
 	return WW_OK;
+}
+
+/* Where others may finish the job: not this delivery, from now on. WW_ESTALE: one of them does. */
+static int revoke(struct jobs_local *jobs, const struct entry *entry)
+{
+	const struct store *store = &jobs->store;
+
+	return store->ops->revoke ? store->ops->revoke(store->self, entry->id, entry->is.token) : WW_OK;
 }
 
 static void set_reason(struct job_record *record, const char *error)
@@ -95,6 +110,7 @@ static int finish(struct jobs_local *jobs, void *arguments)
 		if (record.base <= ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall)))
 			record.base = time_after(record.base, (entry->is.missed + 1) * record.period);
 		record.due = record.base;
+		record.fence = ww_jobs_fence(jobs, &old, entry);
 		record.tries = 0;
 		record.error.size = 0;
 		record.version++;
@@ -203,10 +219,13 @@ static int fail(struct jobs_local *jobs, void *arguments)
 
 	if (!error)
 		error = begin_end(jobs, call, &entry, &old, &record);
+	if (!error && !call->is_elsewhere)
+		error = revoke(jobs, entry);
 	if (error)
 		return error;
 	set_reason(&record, call->error);
-	record.priority = call->priority;
+	if (!call->keeps_priority)
+		record.priority = call->priority;
 	if (call->buries)
 		return bury_job(jobs, entry, &old, &record, record.tries + 1);
 	record.releases++;
@@ -237,6 +256,8 @@ static int return_later(struct jobs_local *jobs, const struct lease_call *call)
 
 	if (!error)
 		error = begin_end(jobs, call, &entry, &old, &record);
+	if (!error)
+		error = revoke(jobs, entry);
 	if (error)
 		return error;
 	if (entry->is.tube->limits)
@@ -252,8 +273,9 @@ static int return_job(struct jobs_local *jobs, void *arguments)
 
 	if (call->delay)
 		return return_later(jobs, call);
-	if (!entry)
-		return WW_ESTALE;
+	int error = entry ? revoke(jobs, entry) : WW_ESTALE;
+	if (error)
+		return error;
 	struct image image = entry->is;
 	image.state = WW_JOB_READY;
 	image.token = 0;
@@ -299,12 +321,25 @@ int ww_jobs_local_touch(struct ww_jobs *handle, uint64_t id, uint64_t token, uin
 	return error;
 }
 
+/* Somebody else finishes the job, or is about to: what becomes of that is waited for. */
+static int wait_for_finish(struct jobs_local *jobs, const struct entry *entry)
+{
+	struct image image = entry->is;
+
+	image.ends = time_after(ww_jobs_time(&jobs->elapsed), FINISH_WAIT);
+	return ww_jobs_place(jobs, entry->id, &image);
+}
+
 int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 {
 	struct image image = entry->is;
 	struct job_record old;
 	struct job_record record;
-	int error = ww_jobs_read(jobs, entry->id, &old);
+	int error = revoke(jobs, entry);
+
+	if (error)
+		return error == WW_ESTALE ? wait_for_finish(jobs, entry) : error;
+	error = ww_jobs_read(jobs, entry->id, &old);
 
 	jobs->timeouts++;
 	image.timeouts++;
@@ -326,4 +361,74 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 	set_reason(&record, "the time to run was up");
 	error = try_again(jobs, entry, &old, &record, WW_JOB_BACKOFF, WW_EVENT_TIMED_OUT);
 	return error < 0 ? error : WW_OK;
+}
+
+/* ---- For stores outside this library (port.h) */
+
+/* The delivery was a former opening's, and nothing has ended it: its lease goes on for the moment that its end takes. */
+static int resume(struct jobs_local *jobs, const struct lease_call *call)
+{
+	const struct entry *entry = ww_jobs_find(jobs, call->id);
+	struct job_record record;
+	struct image image;
+	int error = ww_jobs_read_to_write(jobs, call->id, &record);
+
+	if (error)
+		return error == WW_ENOTFOUND ? WW_ESTALE : error;
+	image = entry ? entry->is : ww_jobs_image(jobs, &record);
+	if (call->token >> TOKEN_BITS >= jobs->meta.epoch || call->token <= record.fence || record.buried ||
+	    image.state == WW_JOB_RESERVED)
+		return WW_ESTALE;
+	if (!entry)
+		error = ww_jobs_group_get(image.tube, record.group, &image.group);
+	if (error)
+		return ww_jobs_broken(jobs, error);
+	image.state = WW_JOB_RESERVED;
+	image.token = call->token;
+	image.ends = time_after(ww_jobs_time(&jobs->elapsed), FINISH_WAIT);
+	return ww_jobs_place(jobs, call->id, &image);
+}
+
+struct end_call {
+	struct lease_call lease;
+	int finishes;
+};
+
+static int end_elsewhere(struct jobs_local *jobs, void *arguments)
+{
+	struct end_call *call = arguments;
+	int error = find_lease(jobs, &call->lease) ? WW_OK : resume(jobs, &call->lease);
+
+	return error ? error : call->finishes ? finish(jobs, &call->lease) : fail(jobs, &call->lease);
+}
+
+int ww_jobs_port_end(struct ww_jobs *handle, const struct port_end *end)
+{
+	struct end_call call = {.finishes = end->how == PORT_FINISH,
+	    .lease = {.id = end->id,
+	        .token = end->token,
+	        .delay = end->delay,
+	        .priority = end->priority,
+	        .keeps_priority = end->keeps_priority,
+	        .buries = end->how == PORT_BURY,
+	        .is_elsewhere = 1,
+	        .error = end->error}};
+
+	return ww_jobs_submit(local_of(handle), end_elsewhere, &call);
+}
+
+void ww_jobs_port_tokens(struct ww_jobs *handle, uint64_t *floor, uint64_t *next)
+{
+	const struct jobs_local *jobs = local_of(handle);
+	uint64_t left = jobs->all.reserved;
+
+	*floor = *next = jobs->meta.epoch << TOKEN_BITS | (jobs->tokens + 1);
+	for (uint32_t i = 0; left && i < slab_end(&jobs->entries); i++) {
+		const struct entry *entry = slab_at(&jobs->entries, i);
+		if (entry->is.state != WW_JOB_RESERVED)
+			continue;
+		left--;
+		if (entry->is.token < *floor)
+			*floor = entry->is.token;
+	}
 }

@@ -50,6 +50,12 @@ struct queued_call;
 struct run_report;
 struct undo;
 
+/*
+ * The lower bits of a token count deliveries; they last for three years of ten thousand deliveries a second. The upper
+ * bits count how often the store was opened.
+ */
+enum { TOKEN_BITS = 40 };
+
 /* Pairs that a long walk reads before it lets go of them: a store keeps what was read. */
 #define LOOKS_AT_ONCE 1024u
 

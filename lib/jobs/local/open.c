@@ -155,6 +155,7 @@ static void end_timers(struct jobs_local *jobs)
 /* Each opening has a number. It makes the tokens of this opening greater than all tokens before. */
 static int open_epoch(struct jobs_local *jobs, void *arguments)
 {
+	const struct store *store = &jobs->store;
 	int error;
 
 	(void)arguments;
@@ -162,6 +163,8 @@ static int open_epoch(struct jobs_local *jobs, void *arguments)
 		return WW_OK;
 	error = ww_jobs_writing(jobs);
 	jobs->meta.epoch++;
+	if (store->ops->epoch)
+		jobs->meta.epoch = store->ops->epoch(store->self, jobs->meta.epoch);
 	return error;
 }
 

@@ -37,6 +37,24 @@ WW_API int ww_jobs_port_lead(const struct store *store, uint64_t secret, enum st
 /* Where a job lies, from the value of its pair of JOBS. WW_ECORRUPT. */
 WW_API int ww_jobs_port_place(
     uint64_t id, struct store_bytes value, enum store_table *table, unsigned char key[STORE_KEY_MAX], size_t *size);
+/*
+ * Which tokens leases have, and will have: none below *floor, and *next at least is that of the next one. O(n) in the jobs in
+ * memory. For whoever executes calls.
+ */
+WW_API void ww_jobs_port_tokens(struct ww_jobs *jobs, uint64_t *floor, uint64_t *next);
+/* How a delivery, of this opening or a former one, was ended where the storage is (store_ops.revoke). */
+enum port_how { PORT_FINISH, PORT_RELEASE, PORT_BURY };
+struct port_end {
+	enum port_how how;
+	uint64_t id;
+	uint64_t token;
+	uint64_t delay;     /* of a release; WW_JOB_BACKOFF: the job's own */
+	int keeps_priority; /* the job has its priority from now on, too */
+	uint32_t priority;
+	const char *error; /* why; or NULL */
+};
+/* It ends so here. WW_ESTALE: since then its lease has ended otherwise. Returns 1 if a release was the last attempt. */
+WW_API int ww_jobs_port_end(struct ww_jobs *jobs, const struct port_end *end);
 /* ww_changes_add and ww_changes_each of store/changes.h. */
 struct changes;
 WW_API int ww_jobs_port_change(struct changes *changes, const struct ww_allocator *allocator, enum store_table table,

@@ -147,11 +147,13 @@ static int decide(struct jobs_local *jobs, const struct ww_job_spec *spec, int f
 
 static int replace(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
 {
+	const struct entry *entry = ww_jobs_find(jobs, id);
 	int buried = (record->buried != 0) - (old->buried != 0);
 	int error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), -buried, buried, 1, 0);
 
 	record->tube = old->tube;
 	record->version = old->version + 1;
+	record->fence = ww_jobs_fence(jobs, old, entry);
 	ww_jobs_tell(jobs, WW_EVENT_PUT, id, record, 0);
 	return error ? error : ww_jobs_settle(jobs, id, old, record);
 }

@@ -17,9 +17,9 @@ static const size_t fields[] = {AT(run), AT(body.size), AT(delay), AT(created), 
     AT(base), AT(version), AT(period), AT(flags), AT(attempts), AT(backoff), AT(backoff_max), AT(missed), AT(skip),
     AT(tries), AT(reserves), AT(timeouts), AT(releases), AT(buries), AT(kicks), AT(buried), AT(due), AT(error.size),
     /* JOB_RECORD_EXTENDED */
-    AT(first), AT(hold), AT(ended), AT(group.size), AT(keep)};
+    AT(first), AT(hold), AT(ended), AT(group.size), AT(keep), AT(fence)};
 
-enum { FIELDS = sizeof fields / sizeof *fields, FIELDS_EXTENDED = 5 };
+enum { FIELDS = sizeof fields / sizeof *fields, FIELDS_EXTENDED = 6 };
 
 _Static_assert(sizeof(size_t) == sizeof(uint64_t), "lengths are read and written like numbers");
 

@@ -24,7 +24,7 @@
 #define JOB_RECORD_EXTENDED 3 /* with one of the fields from `first` on */
 
 /* At most so many bytes are stored besides key, error, body and group. */
-#define JOB_RECORD_OVERHEAD (1 + 31 * 10 + 4)
+#define JOB_RECORD_OVERHEAD (1 + 32 * 10 + 4)
 
 struct job_record {
 	uint64_t version;
@@ -52,6 +52,7 @@ struct job_record {
 	uint64_t first;  /* when the first of its debounced puts was, of the job's clock; 0: none */
 	uint64_t hold;   /* how long its key stays taken after its end */
 	uint64_t keep;   /* how long its runs are kept after their ends */
+	uint64_t fence;  /* where others may finish it: no token up to this one does any more */
 	uint64_t ended;  /* it has ended, and is kept until then, in elapsed time; 0: it lives */
 	struct store_bytes key;
 	struct store_bytes error;

@@ -353,6 +353,11 @@ struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *rec
 	return image;
 }
 
+uint64_t ww_jobs_fence(const struct jobs_local *jobs, const struct job_record *record, const struct entry *entry)
+{
+	return jobs->store.ops->revoke && entry && entry->is.token ? entry->is.token : record->fence;
+}
+
 void ww_jobs_merge(struct job_record *record, const struct entry *entry)
 {
 	if (!entry)

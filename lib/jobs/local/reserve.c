@@ -15,12 +15,6 @@
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
-/*
- * The lower bits of a token count deliveries; they last for three years of ten thousand deliveries a second. The upper
- * bits count how often the store was opened.
- */
-enum { TOKEN_BITS = 40 };
-
 /* A reserve of several tubes, or of one job, and its leases. */
 struct reserve_call {
 	const char *const *tubes;

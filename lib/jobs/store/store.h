@@ -79,10 +79,17 @@ struct store_ops {
 	 */
 	int (*fault)(void *store, char text[WW_FAULT_MAX]);
 	int (*close)(void *store);
-	/* These two may be NULL. The id of the next new job, where the engine itself would give `next` or a greater one. */
+	/* These may be NULL. The id of the next new job, where the engine itself would give `next` or a greater one. */
 	uint64_t (*id)(void *store, uint64_t next);
 	/* Unix time in ns by the clock of the storage, from below, where that is not this machine's. */
 	uint64_t (*wall)(void *store);
+	/* The number of this opening, of which there have been `next` - 1, or a greater one. */
+	uint64_t (*epoch)(void *store, uint64_t next);
+	/*
+	 * Where others may finish a job, too: nobody else finishes the delivery of this token from now on. WW_ESTALE: somebody has,
+	 * or is about to, which the engine is told later. It stays so if the write fails.
+	 */
+	int (*revoke)(void *store, uint64_t id, uint64_t token);
 };
 
 struct store {

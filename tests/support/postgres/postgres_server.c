@@ -132,11 +132,12 @@ static void execute(const struct postgres_server *server, const char *database, 
 
 static void make_tables(const struct postgres_server *server)
 {
-	char *text = calloc(1, schema_sql_size + functions_sql_size + 1);
+	char *text = calloc(1, schema_sql_size + finish_sql_size + functions_sql_size + 1);
 
 	ck_assert_ptr_nonnull(text);
 	memcpy(text, schema_sql, schema_sql_size);
-	memcpy(text + schema_sql_size, functions_sql, functions_sql_size);
+	memcpy(text + schema_sql_size, finish_sql, finish_sql_size);
+	memcpy(text + schema_sql_size + finish_sql_size, functions_sql, functions_sql_size);
 	execute(server, "weekwheel", text);
 	free(text);
 }

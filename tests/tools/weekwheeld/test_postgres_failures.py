@@ -447,6 +447,18 @@ class Replica(Postgres):
 
 
 class Failover(Case):
+    def token(self, client):
+        """That of a delivery."""
+        client.put(b"token", tube="tokens")
+        client.ask("watch tokens")
+        client.ask("ignore default")
+        job = client.ask("reserve").split()[1]
+        token = int(client.jobs(f"list-delayed id={job}")[0]["token"])
+        equal(client.ask("delete " + job), "DELETED")
+        client.ask("watch default")
+        client.ask("use default")
+        return token
+
     # Under remote_apply each commit would wait for the standby, which here waits for the report for ever.
     def test_a_report_on_the_standby_holds_up_no_commit(self):
         library = compiled("support/postgres/short_ring.c", "-shared", "-fPIC", "-ldl")
@@ -473,6 +485,8 @@ class Failover(Case):
                 acknowledged = []
                 with Server("--store", url) as server, server.client() as client, Session(url) as session, \
                         Standby(url) as standby:
+                    before = self.token(client)
+
                     def put():
                         with contextlib.suppress(SqlError, EOFError, OSError):
                             for i in range(10 ** 6):
@@ -492,6 +506,8 @@ class Failover(Case):
                 replica.psql("ALTER SYSTEM SET synchronous_standby_names = ''")
                 replica.psql("SELECT pg_reload_conf()")
                 with Server("--store", url) as server, server.client() as client:
+                    # As if the standby had missed the last starts of servers, tokens leave room for 4096 of them.
+                    check(self.token(client) >= 4096 << 40 > before, "tokens grow with the timeline")
                     got = []
                     while (answer := client.ask("reserve-with-timeout 1")) != "TIMED_OUT":
                         equal(client.ask("delete " + answer.split()[1]), "DELETED")

@@ -379,9 +379,14 @@ static int return_some(struct connection *connection)
 
 static void lease_release(struct server *server, struct lease *lease)
 {
+	int error = WW_ECLOSED;
+
 	/* A store in this process ends all leases when it is closed. */
-	if (server->is_stopping || turn_begin(server) != WW_OK ||
-	    ww_jobs_release(server->jobs, lease->id, lease->token, lease->priority, WW_JOB_BACKOFF, lease_closed) < 0)
+	if (!server->is_stopping && turn_begin(server) == WW_OK)
+		error = ww_jobs_release(
+		    server->jobs, lease->id, lease->token, lease->priority, WW_JOB_BACKOFF, lease_closed);
+	/* A lease that has ended is not lost: a transaction may have finished the job. */
+	if (error < 0 && error != WW_ESTALE)
 		lease_lost(server, lease->id);
 }
 
