@@ -138,7 +138,7 @@ class Check(CommandCase):
         self.problems("autovacuum is on for 1 tables", "1 tables are missing")
 
     def test_rows_that_the_server_refused(self):
-        self.sql("INSERT INTO weekwheel.refused (why, ring, id, xid, verb) VALUES ('a reason', 0, 7, 1, 0), ('another', 0, 9, 1, 8)")
+        self.sql("INSERT INTO weekwheel.refused (why, ring, id, xid, verb) VALUES ('a reason', 0, 7, '1', 0), ('another', 0, 9, '1', 8)")
         self.problems("2 rows of the inbox made no sense.*weekwheel.refused has them, and why")
         self.sql("DELETE FROM weekwheel.refused")
         self.problems()
