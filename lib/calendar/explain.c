@@ -4,7 +4,7 @@
 
 #include "lib/calendar/calendar_internal.h"
 
-/* Beyond this many times of day their fields are told one by one. */
+/* Beyond this many times of day their fields are joined one by one. */
 #define TIMES_MAX 6
 
 struct text {
@@ -59,16 +59,16 @@ static int has(uint64_t set, int value)
 }
 
 /* What stands before the next of several things: nothing, a comma or "and". */
-static void join(struct text *text, int *told, int is_last)
+static void join(struct text *text, int *joined, int is_last)
 {
-	if ((*told)++)
+	if ((*joined)++)
 		add(text, is_last ? " and " : ", ");
 }
 
 /* "1, 5 and 9 to 12": three neighbours or more become a range. */
 static void add_set(struct text *text, uint64_t set, show_fn *show)
 {
-	int told = 0;
+	int joined = 0;
 
 	for (int value = 0; value < 64; value++) {
 		int last = value;
@@ -79,7 +79,7 @@ static void add_set(struct text *text, uint64_t set, show_fn *show)
 			last++;
 		if (last < value + 2)
 			last = value;
-		join(text, &told, last == 63 || set >> (last + 1) == 0);
+		join(text, &joined, last == 63 || set >> (last + 1) == 0);
 		show(text, value);
 		if (last > value) {
 			add(text, " to ");
@@ -103,7 +103,7 @@ static int step_of(uint64_t set, int most)
 	return 0;
 }
 
-/* "every minute", "every 15 minutes", "at minute 5 and 20". A step that does not divide is told as it is. */
+/* "every minute", "every 15 minutes", "at minute 5 and 20". A step that does not divide is joined as it is. */
 static void add_field(struct text *text, uint64_t set, int most, const char *unit)
 {
 	int step = step_of(set, most);
@@ -121,14 +121,14 @@ static void add_field(struct text *text, uint64_t set, int most, const char *uni
 static void add_times(struct text *text, const struct expression *expression)
 {
 	int left = count(expression->hours) * count(expression->minutes) * count(expression->seconds);
-	int told = 0;
+	int joined = 0;
 
 	add(text, "at ");
 	for (int time = 0; time < 86400; time++) {
 		if (!has(expression->hours, time / 3600) || !has(expression->minutes, time / 60 % 60) ||
 		    !has(expression->seconds, time % 60))
 			continue;
-		join(text, &told, --left == 0);
+		join(text, &joined, --left == 0);
 		add(text, "%02d:%02d", time / 3600, time / 60 % 60);
 		if (expression->seconds != 1)
 			add(text, ":%02d", time % 60);
@@ -138,14 +138,14 @@ static void add_times(struct text *text, const struct expression *expression)
 /* Seconds, minutes and hours, as far as they say something: "every 5 minutes, in the hours 9 to 17". */
 static void add_clock(struct text *text, const struct expression *expression)
 {
-	int told = 0;
+	int joined = 0;
 
 	if (expression->seconds != 1) {
 		add_field(text, expression->seconds, 60, "second");
-		told = 1;
+		joined = 1;
 	}
-	if (!told || step_of(expression->minutes, 60) != 1) {
-		if (!told && expression->minutes == 1 && step_of(expression->hours, 24)) {
+	if (!joined || step_of(expression->minutes, 60) != 1) {
+		if (!joined && expression->minutes == 1 && step_of(expression->hours, 24)) {
 			int step = step_of(expression->hours, 24);
 
 			if (step == 1)
@@ -156,8 +156,8 @@ static void add_clock(struct text *text, const struct expression *expression)
 				add_times(text, expression);
 			return;
 		}
-		add(text, told ? ", " : "");
-		if (told && step_of(expression->minutes, 60) > 1)
+		add(text, joined ? ", " : "");
+		if (joined && step_of(expression->minutes, 60) > 1)
 			add(text, "in ");
 		add_field(text, expression->minutes, 60, "minute");
 		if (step_of(expression->minutes, 60) == 0 && step_of(expression->hours, 24) == 1)
@@ -171,11 +171,11 @@ static void add_clock(struct text *text, const struct expression *expression)
 
 static void add_days(struct text *text, const struct expression *expression)
 {
-	int told = 0;
+	int joined = 0;
 	int parts = (expression->days != 0) + count(expression->lasts);
 
 	if (expression->days) {
-		join(text, &told, --parts == 0);
+		join(text, &joined, --parts == 0);
 		add(text, "on day%s ", count(expression->days) > 1 ? "s" : "");
 		add_set(text, expression->days, show_number);
 		add(text, " of the month");
@@ -183,7 +183,7 @@ static void add_days(struct text *text, const struct expression *expression)
 	for (int back = 0; back < 31; back++) {
 		if (!has(expression->lasts, back))
 			continue;
-		join(text, &told, --parts == 0);
+		join(text, &joined, --parts == 0);
 		if (back == 0)
 			add(text, "on the last day of the month");
 		else
@@ -196,7 +196,7 @@ static void add_weekdays(struct text *text, const struct expression *expression)
 	static const char *const names[] = {"first", "second", "third", "fourth", "fifth", "last"};
 	uint8_t sets[6];
 	int parts = expression->weekdays != 0;
-	int told = 0;
+	int joined = 0;
 
 	for (int i = 0; i < 6; i++) {
 		sets[i] = i < 5 ? expression->nth[i] : expression->nth_last;
@@ -204,7 +204,7 @@ static void add_weekdays(struct text *text, const struct expression *expression)
 	}
 	add(text, "on ");
 	if (expression->weekdays) {
-		join(text, &told, --parts == 0);
+		join(text, &joined, --parts == 0);
 		/* Saturday and Sunday, not Sunday and Saturday. */
 		if (expression->weekdays == 0x41)
 			add(text, "Saturday and Sunday");
@@ -214,11 +214,11 @@ static void add_weekdays(struct text *text, const struct expression *expression)
 	for (int i = 0; i < 6; i++) {
 		if (!sets[i])
 			continue;
-		join(text, &told, --parts == 0);
+		join(text, &joined, --parts == 0);
 		add(text, "the %s ", names[i]);
 		add_set(text, sets[i], show_weekday);
 	}
-	if (told > (expression->weekdays != 0))
+	if (joined > (expression->weekdays != 0))
 		add(text, " of the month");
 }
 

@@ -54,7 +54,7 @@ static void rest(struct ww_callback *callback, struct host *host, const char *wh
 	host->put_off = 0;
 	callback->resting++;
 	callback->counters.rests++;
-	ww_callback_say(callback,
+	ww_callback_log(callback,
 	    "The host %.*s, port %u, rests after %u requests in a row without an answer, and is tried now and then: %s",
 	    (int)host->size, host->name, host->port, host->failures, why);
 }
@@ -84,7 +84,7 @@ void ww_callback_breaker_answered(struct delivery *delivery, uint64_t now)
 		return;
 	host->is_resting = 0;
 	callback->resting--;
-	ww_callback_say(callback,
+	ww_callback_log(callback,
 	    "The host %.*s, port %u, answers again after %.1f s; jobs were put off %" PRIu64 " times", (int)host->size,
 	    host->name, host->port, (double)(now - host->rests_from) / WW_SECOND, host->put_off);
 }

@@ -5,16 +5,16 @@
  * The inside of a pusher. A *delivery* is a lease and its request; it is in one of three lists:
  *
  *     reserved                  room at its host              result known
- *     --------> WAITING ----------------------> UNDER WAY ----------------------> UNTOLD --> told, and freed
+ *     --------> WAITING ----------------------> UNDER WAY ----------------------> UNREPORTED --> reported, and freed
  *                 ^                                  |                              ^
  *                 |        redirected                |         never sent           |
  *                 +----------------------------------+                              |
  *                 +-----------------------------------------------------------------+
  *
- * One thread does everything (run.c tells its turns). Therefore nothing is locked; the counters that other
+ * One thread does everything (run.c describes its turns). Therefore nothing is locked; the counters that other
  * threads read are atomic.
  *
- * A delivery that waits, or was reserved just now, may be put off (breaker.c): it is told as never sent, with a delay.
+ * A delivery that waits, or was reserved just now, may be put off (breaker.c): it is reported as never sent, with a delay.
  *
  * A result is kept until the store has taken it. While the store does not answer, untold deliveries count against
  * in_flight: no new request starts once that many results wait.
@@ -42,9 +42,9 @@ struct peer;
 /* Bytes of an answer's head. */
 enum { CALLBACK_HEAD_MAX = 65536 };
 
-enum callback_state { CALLBACK_WAITING, CALLBACK_UNDER_WAY, CALLBACK_UNTOLD, CALLBACK_STATES };
+enum callback_state { CALLBACK_WAITING, CALLBACK_UNDER_WAY, CALLBACK_UNREPORTED, CALLBACK_STATES };
 
-/* The call of the store that tells a result. GIVE_BACK: the request was never sent. */
+/* The call of the store that reports a result. GIVE_BACK: the request was never sent. */
 enum callback_outcome { CALLBACK_FINISH, CALLBACK_RETRY, CALLBACK_BURY, CALLBACK_GIVE_BACK };
 
 struct delivery {
@@ -154,7 +154,7 @@ struct ww_callback {
 	int left;             /* jobs were returned for want of a place to wait */
 	size_t returned;      /* how many, ever */
 	uint64_t random;
-	size_t untold_at_end;
+	size_t unreported_at_end;
 };
 
 /* ---- config.c */
@@ -163,7 +163,7 @@ struct ww_callback {
 int ww_callback_config_copy(struct ww_callback *callback, const struct ww_callback_config *config);
 void ww_callback_config_free(struct ww_callback *callback);
 /* Report a sentence. */
-void ww_callback_say(const struct ww_callback *callback, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ww_callback_log(const struct ww_callback *callback, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- run.c */
 
@@ -185,7 +185,7 @@ int ww_callback_freshen(struct delivery *delivery, uint64_t now);
 /* Renew leases of waiting deliveries, each when half of it is over. */
 void ww_callback_tend(struct ww_callback *callback, uint64_t now);
 /* Tell the store all results, until it fails. */
-void ww_callback_tell(struct ww_callback *callback, uint64_t now);
+void ww_callback_report(struct ww_callback *callback, uint64_t now);
 /* ns that a request may take now; 0: the lease is over. */
 uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now);
 

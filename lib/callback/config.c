@@ -159,7 +159,7 @@ void ww_callback_config_free(struct ww_callback *callback)
 	    callback->allocator, callback->ranges.allow, callback->ranges.allow_count * sizeof *callback->ranges.allow);
 }
 
-void ww_callback_say(const struct ww_callback *callback, const char *format, ...)
+void ww_callback_log(const struct ww_callback *callback, const char *format, ...)
 {
 	char sentence[512];
 	va_list arguments;

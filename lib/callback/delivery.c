@@ -53,7 +53,7 @@ void ww_callback_result(
 	for (char *at = delivery->error; *at; at++)
 		if ((unsigned char)*at < ' ' || (unsigned char)*at > '~')
 			*at = (unsigned char)*at <= ' ' ? ' ' : '?';
-	ww_callback_move(delivery, CALLBACK_UNTOLD);
+	ww_callback_move(delivery, CALLBACK_UNREPORTED);
 }
 
 /* ---- The way of a delivery */
@@ -164,7 +164,7 @@ void ww_callback_forget(struct delivery *delivery)
 {
 	struct ww_callback *callback = delivery->callback;
 
-	callback->given_back -= delivery->state == CALLBACK_UNTOLD && delivery->outcome == CALLBACK_GIVE_BACK;
+	callback->given_back -= delivery->state == CALLBACK_UNREPORTED && delivery->outcome == CALLBACK_GIVE_BACK;
 	leave(delivery);
 	if (delivery->host)
 		ww_callback_host_leave(callback, delivery->host);

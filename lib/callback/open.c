@@ -120,7 +120,7 @@ int ww_callback_close(struct ww_callback *callback, uint64_t grace_ns)
 	callback->closing = 1;
 	(void)curl_multi_wakeup(callback->multi);
 	thread_join(callback->thread);
-	untold = callback->untold_at_end;
+	untold = callback->unreported_at_end;
 	release_memory(callback);
 	return (int)untold;
 }
@@ -155,7 +155,7 @@ int ww_callback_stats(const struct ww_callback *callback, struct ww_callback_sta
 	    .in_flight = callback->lists[CALLBACK_UNDER_WAY].count,
 	    .waiting = callback->lists[CALLBACK_WAITING].count,
 	    .resting = callback->resting,
-	    .untold = callback->lists[CALLBACK_UNTOLD].count,
+	    .untold = callback->lists[CALLBACK_UNREPORTED].count,
 	};
 	return WW_OK;
 }

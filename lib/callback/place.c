@@ -2,7 +2,7 @@
  * Places: how many requests may be under way to an address.
  *
  * A *place* is an address, whatever its ports and names: what config.per_host limits, by its key (lib/base/address.h).
- * The place of a host is its name, until a connection tells the address (socket.c); from then on it is that address.
+ * The place of a host is its name, until a connection shows the address (socket.c); from then on it is that address.
  *
  * The limit of a place shrinks with the room that is left: all of config.per_host while half of the room is free, and
  * then in proportion to it. Many places that hang thus leave room, and one that answers goes on.

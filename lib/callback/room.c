@@ -11,8 +11,8 @@ enum { PART_OF_TUBES = 4, PART_OF_URGENT = 16 };
 
 size_t ww_callback_room_to_start(const struct ww_callback *callback)
 {
-	const size_t taken =
-	    callback->lists[CALLBACK_UNDER_WAY].count + callback->lists[CALLBACK_UNTOLD].count - callback->given_back;
+	const size_t taken = callback->lists[CALLBACK_UNDER_WAY].count + callback->lists[CALLBACK_UNREPORTED].count -
+	                     callback->given_back;
 
 	return taken < callback->config.in_flight ? callback->config.in_flight - taken : 0;
 }

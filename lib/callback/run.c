@@ -3,15 +3,15 @@
  *
  * A turn:
  *   1. libcurl goes on with its transfers; each that has ended gives its delivery a result, or a redirection.
- *   2. Results are told to the store, which frees their room.
+ *   2. Results are reported to the store, which frees their room.
  *   3. Leases of waiting deliveries are renewed.
  *   4. Waiting deliveries start whose host and tube have room; those of a host that rests are put off.
  *   5. Leases are reserved, as many as there is room for; those start, wait, or are put off.
  *   6. The thread sleeps in libcurl until a transfer, a wake, or the time when a step has to run again.
  *
  * When the pusher closes, nothing new starts, and waiting jobs are returned to the store at once; between redirections
- * they are told as failed attempts. Requests under way may end until the grace is over. Then they are broken off and
- * told as failed attempts, too. Results that the store still does not take are lost: their leases run out, and these
+ * they are reported as failed attempts. Requests under way may end until the grace is over. Then they are broken off and
+ * reported as failed attempts, too. Results that the store still does not take are lost: their leases run out, and these
  * jobs come again.
  */
 #include "lib/callback/callback_internal.h"
@@ -66,7 +66,7 @@ static void sleep_until_something_happens(struct ww_callback *callback, int clos
 		until = sooner(until, callback->more ? now : callback->look);
 	if (lists[CALLBACK_WAITING].count)
 		until = sooner(until, callback->tend);
-	if (lists[CALLBACK_UNTOLD].count)
+	if (lists[CALLBACK_UNREPORTED].count)
 		until = now;
 	/* While the store is left alone, only the transfers go on. */
 	if (callback->ask_again > now)
@@ -102,7 +102,7 @@ static void break_off(struct ww_callback *callback)
 	}
 }
 
-/* A turn of the end. Returns 1 when all is told, or the grace is over. */
+/* A turn of the end. Returns 1 when all is reported, or the grace is over. */
 static int end(struct ww_callback *callback, uint64_t now)
 {
 	int over = now >= callback->grace_ends;
@@ -111,21 +111,21 @@ static int end(struct ww_callback *callback, uint64_t now)
 	if (over)
 		break_off(callback);
 	if (over || ww_callback_store_may(callback, now))
-		ww_callback_tell(callback, now);
-	return over || (!callback->lists[CALLBACK_UNDER_WAY].first && !callback->lists[CALLBACK_UNTOLD].first);
+		ww_callback_report(callback, now);
+	return over || (!callback->lists[CALLBACK_UNDER_WAY].first && !callback->lists[CALLBACK_UNREPORTED].first);
 }
 
 static void lose_untold(struct ww_callback *callback)
 {
-	while (callback->lists[CALLBACK_UNTOLD].first) {
-		callback->untold_at_end++;
+	while (callback->lists[CALLBACK_UNREPORTED].first) {
+		callback->unreported_at_end++;
 		callback->counters.lost++;
-		ww_callback_forget(callback->lists[CALLBACK_UNTOLD].first);
+		ww_callback_forget(callback->lists[CALLBACK_UNREPORTED].first);
 	}
-	if (callback->untold_at_end)
-		ww_callback_say(callback,
+	if (callback->unreported_at_end)
+		ww_callback_log(callback,
 		    "The pusher ended with %zu results that the store did not take: these jobs come again.",
-		    callback->untold_at_end);
+		    callback->unreported_at_end);
 }
 
 void *ww_callback_run(void *argument)
@@ -140,7 +140,7 @@ void *ww_callback_run(void *argument)
 			break;
 		if (!closing) {
 			if (ww_callback_store_may(callback, now))
-				ww_callback_tell(callback, now);
+				ww_callback_report(callback, now);
 			ww_callback_tend(callback, now);
 			start(callback, now);
 			ww_callback_take(callback, now);

@@ -3,7 +3,7 @@
  *
  * libcurl counts what it makes of the bytes: an extension of a chunk, or a frame that means nothing, is in none of its
  * numbers. The kernel counts all that arrives. It is let ahead of us by a little only (SO_RCVBUF), so that its count is
- * that of what we take. libcurl does not tell which socket a transfer uses before the transfer has ended. It tells both
+ * that of what we take. libcurl does not report which socket a transfer uses before the transfer has ended. It reports both
  * ends' addresses when the connection is there, and these find the socket among those that we have made.
  */
 #include <arpa/inet.h>
@@ -63,7 +63,7 @@ static curl_socket_t make_socket(struct ww_callback *callback, const struct curl
 		return CURL_SOCKET_BAD;
 	}
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &ahead, sizeof ahead);
-	/* libcurl closes a socket that is not connected yet without telling. */
+	/* libcurl closes a socket that is not connected yet without reporting. */
 	forget(callback, fd);
 	*connection = (struct peer){.next = callback->connections, .fd = fd};
 	callback->connections = connection;

@@ -1,18 +1,18 @@
 /*
- * The store: renewing leases and telling results, also when it fails for a while.
+ * The store: renewing leases and reporting results, also when it fails for a while.
  *
  * When a lease is renewed:
  *   1. While its delivery waits, also after a redirection, as soon as half of it is over (ww_callback_tend).
  *   2. Just before the first request is sent, if an eighth of it is over: the request gets nearly the whole time to run.
  *   3. Not during a request, nor before a redirected one: the time to run bounds them together. Of what is left, a
- *      tenth, 2 s at most, is kept for telling the result.
+ *      tenth, 2 s at most, is kept for reporting the result.
  * A renewal that the store refuses means that the lease has ended: the delivery is dropped, and the job is somebody
  * else's.
  *
  * What becomes of a result:
- *   1. Successes are told many at a time, the others one by one.
+ *   1. Successes are reported many at a time, the others one by one.
  *   2. An error of the store's (it cannot be reached, it is full) leaves the result untold. The store is left alone for
- *      a pause that doubles, and then told again.
+ *      a pause that doubles, and then reported again.
  *   3. An error that would come again for this job, such as WW_ESTALE, ends the delivery: a stale lease means that the
  *      job was delivered again.
  */
@@ -27,8 +27,8 @@
 #define PAUSE_MAX (5 * WW_SECOND)
 #define MARGIN_MAX (2 * WW_SECOND)
 
-/* Results told at once: more would keep the transfers waiting. */
-enum { TELL_BATCH = 512 };
+/* Results reported at once: more would keep the transfers waiting. */
+enum { REPORT_BATCH = 512 };
 
 /* A result that no call of the store gives to one of many. */
 enum { UNDECIDED = 1 };
@@ -65,7 +65,7 @@ void ww_callback_store_lost(struct ww_callback *callback, int error, uint64_t no
 	callback->ask_again = now + callback->pause - random_below(&callback->random, callback->pause / 4);
 	callback->counters.store_errors++;
 	if (!callback->is_lost)
-		ww_callback_say(
+		ww_callback_log(
 		    callback, "The store of jobs fails, and is asked again until it answers: %s", ww_strerror(error));
 	callback->is_lost = 1;
 }
@@ -77,7 +77,7 @@ int ww_callback_store_failed(struct ww_callback *callback, int error, uint64_t n
 		return 1;
 	}
 	if (callback->is_lost)
-		ww_callback_say(callback, "The store of jobs answers again.");
+		ww_callback_log(callback, "The store of jobs answers again.");
 	callback->is_lost = 0;
 	callback->pause = 0;
 	return 0;
@@ -185,7 +185,7 @@ static int bury_last(const struct delivery *delivery)
 	return ww_jobs_bury(delivery->callback->config.jobs, lease->id, lease->token, lease->priority, error);
 }
 
-static int tell_one(const struct delivery *delivery)
+static int report_one(const struct delivery *delivery)
 {
 	struct ww_jobs *jobs = delivery->callback->config.jobs;
 	const struct ww_lease *lease = &delivery->lease;
@@ -227,7 +227,7 @@ static void settle(struct delivery *delivery, int result)
 		counters->stale++;
 	} else if (result < 0) {
 		counters->lost++;
-		ww_callback_say(callback, "The result of a job was refused: %s", ww_strerror(result));
+		ww_callback_log(callback, "The result of a job was refused: %s", ww_strerror(result));
 	} else if (delivery->outcome == CALLBACK_FINISH) {
 		counters->finished++;
 		report_result(delivery, WW_CALLBACK_DONE);
@@ -243,34 +243,34 @@ static void settle(struct delivery *delivery, int result)
 	ww_callback_forget(delivery);
 }
 
-static size_t collect_finished(const struct ww_callback *callback, struct delivery **told, struct ww_job_end *ends)
+static size_t collect_finished(const struct ww_callback *callback, struct delivery **reported, struct ww_job_end *ends)
 {
-	struct delivery *delivery = callback->lists[CALLBACK_UNTOLD].first;
+	struct delivery *delivery = callback->lists[CALLBACK_UNREPORTED].first;
 	size_t count = 0;
 
-	for (; delivery && count < TELL_BATCH; delivery = delivery->next) {
+	for (; delivery && count < REPORT_BATCH; delivery = delivery->next) {
 		if (delivery->outcome != CALLBACK_FINISH)
 			continue;
-		told[count] = delivery;
+		reported[count] = delivery;
 		ends[count++] = (struct ww_job_end){delivery->lease.id, delivery->lease.token, UNDECIDED};
 	}
 	return count;
 }
 
 /* Tell successes, many at a time. Returns 0 if the store is lost. */
-static int tell_finished(struct ww_callback *callback, uint64_t now)
+static int report_finished(struct ww_callback *callback, uint64_t now)
 {
-	struct delivery *told[TELL_BATCH];
-	struct ww_job_end ends[TELL_BATCH];
+	struct delivery *reported[REPORT_BATCH];
+	struct ww_job_end ends[REPORT_BATCH];
 	size_t count;
 
-	while ((count = collect_finished(callback, told, ends))) {
+	while ((count = collect_finished(callback, reported, ends))) {
 		int failed = WW_OK;
 		int error = ww_jobs_finish_many(callback->config.jobs, ends, count);
 		for (size_t i = 0; i < count; i++) {
 			int result = ends[i].result == UNDECIDED ? error : ends[i].result;
 			if (result >= 0 || is_final(result))
-				settle(told[i], result);
+				settle(reported[i], result);
 			else
 				failed = result;
 		}
@@ -284,11 +284,11 @@ static int tell_finished(struct ww_callback *callback, uint64_t now)
  * Tell other results, in one write of a store on this machine: a sync for each would take too long where many jobs are
  * put off. Returns 0 if the store is lost.
  */
-static int tell_others(struct ww_callback *callback, uint64_t now)
+static int report_others(struct ww_callback *callback, uint64_t now)
 {
-	struct delivery *delivery = callback->lists[CALLBACK_UNTOLD].first;
-	struct delivery *told[TELL_BATCH];
-	int results[TELL_BATCH];
+	struct delivery *delivery = callback->lists[CALLBACK_UNREPORTED].first;
+	struct delivery *reported[REPORT_BATCH];
+	int results[REPORT_BATCH];
 	size_t count = 0;
 	int failed = WW_OK;
 	int error = ww_jobs_begin(callback->config.jobs);
@@ -298,28 +298,28 @@ static int tell_others(struct ww_callback *callback, uint64_t now)
 		(void)ww_callback_store_failed(callback, error, now);
 		return 0;
 	}
-	for (; delivery && count < TELL_BATCH && !failed; delivery = delivery->next) {
-		int result = tell_one(delivery);
+	for (; delivery && count < REPORT_BATCH && !failed; delivery = delivery->next) {
+		int result = report_one(delivery);
 		if (result < 0 && !is_final(result)) {
 			failed = result;
 			break;
 		}
-		told[count] = delivery;
+		reported[count] = delivery;
 		results[count++] = result;
 	}
 	error = ww_jobs_commit(callback->config.jobs);
 	if (error && ww_callback_store_failed(callback, error, now))
 		return 0;
 	for (size_t i = 0; i < count; i++)
-		settle(told[i], results[i]);
+		settle(reported[i], results[i]);
 	return !ww_callback_store_failed(callback, failed, now);
 }
 
-void ww_callback_tell(struct ww_callback *callback, uint64_t now)
+void ww_callback_report(struct ww_callback *callback, uint64_t now)
 {
-	if (!tell_finished(callback, now))
+	if (!report_finished(callback, now))
 		return;
-	while (callback->lists[CALLBACK_UNTOLD].first)
-		if (!tell_others(callback, now))
+	while (callback->lists[CALLBACK_UNREPORTED].first)
+		if (!report_others(callback, now))
 			return;
 }

@@ -112,7 +112,7 @@ static uint64_t rest_of(const struct ww_callback_config *config)
 	return config->poll < REST_MAX / REST_POLLS ? REST_POLLS * config->poll : REST_MAX;
 }
 
-/* What a tube that rests has ready is told once, and perhaps was told meanwhile. */
+/* What a tube that rests has ready is reported once, and perhaps was reported meanwhile. */
 static void look_by(struct ww_callback *callback, uint64_t time)
 {
 	if (time < callback->look)

@@ -79,7 +79,7 @@ struct jobs_backend {
 	int (*tubes)(struct ww_jobs *jobs, ww_tube_fn *fn, void *context);
 	int (*check)(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context);
 
-	int tells; /* all that becomes of jobs, by itself (tell.h); otherwise, what its calls have done is told */
+	int publishes; /* all that becomes of jobs, by itself (publish.h); otherwise, what its calls have done is published */
 };
 
 /* The first member of the struct that a kind has for each store. */

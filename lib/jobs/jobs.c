@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/jobs/backend.h"
-#include "lib/jobs/tell.h"
+#include "lib/jobs/publish.h"
 
 /* ---- Checks */
 
@@ -124,7 +124,7 @@ int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *
 	id = id ? id : &new_id;
 	version = version ? version : &new_version;
 	int result = jobs->backend->put(jobs, spec, id, version);
-	return ww_jobs_tell_put(jobs, spec, *id, *version, result);
+	return ww_jobs_publish_put(jobs, spec, *id, *version, result);
 }
 
 /* A store in Redis counts in double precision. */
@@ -149,7 +149,7 @@ int ww_jobs_put_again(struct ww_jobs *jobs, struct ww_job_put *puts, const struc
 			puts[i].result = check_past(puts[i].spec, was[i]);
 		sound += puts[i].result == WW_OK;
 	}
-	return sound ? ww_jobs_tell_puts(jobs, puts, count, jobs->backend->put_many(jobs, puts, was, count)) : WW_OK;
+	return sound ? ww_jobs_publish_puts(jobs, puts, count, jobs->backend->put_many(jobs, puts, was, count)) : WW_OK;
 }
 
 int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
@@ -168,7 +168,7 @@ int ww_jobs_move(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t du
 		return WW_EOVERFLOW;
 	version = version ? version : &new_version;
 	int result = jobs->backend->move(jobs, &ref, due, flags, version);
-	return ww_jobs_tell_moved(jobs, &ref, flags & WW_JOB_AT ? WW_EVENT_UNKNOWN : due, *version, result);
+	return ww_jobs_publish_moved(jobs, &ref, flags & WW_JOB_AT ? WW_EVENT_UNKNOWN : due, *version, result);
 }
 
 int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
@@ -177,7 +177,7 @@ int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
 
 	if (!jobs || refer(&ref, job))
 		return WW_EINVAL;
-	return ww_jobs_tell_cancelled(jobs, &ref, jobs->backend->cancel(jobs, &ref));
+	return ww_jobs_publish_cancelled(jobs, &ref, jobs->backend->cancel(jobs, &ref));
 }
 
 /* ---- Delivering jobs */
@@ -186,7 +186,7 @@ int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count
 {
 	if (!jobs || !lease || !are_tubes(tubes, count))
 		return WW_EINVAL;
-	return ww_jobs_tell_leases(jobs, lease, jobs->backend->reserve(jobs, tubes, count, lease));
+	return ww_jobs_publish_leases(jobs, lease, jobs->backend->reserve(jobs, tubes, count, lease));
 }
 
 int ww_jobs_reserve_many(
@@ -196,14 +196,14 @@ int ww_jobs_reserve_many(
 		return WW_EINVAL;
 	if (!most)
 		return 0;
-	return ww_jobs_tell_leases(jobs, leases, jobs->backend->reserve_many(jobs, tubes, count, leases, most));
+	return ww_jobs_publish_leases(jobs, leases, jobs->backend->reserve_many(jobs, tubes, count, leases, most));
 }
 
 int ww_jobs_wait(struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
 {
 	if (!jobs || !lease || !are_tubes(tubes, count))
 		return WW_EINVAL;
-	return ww_jobs_tell_leases(jobs, lease, jobs->backend->wait(jobs, tubes, count, timeout, lease));
+	return ww_jobs_publish_leases(jobs, lease, jobs->backend->wait(jobs, tubes, count, timeout, lease));
 }
 
 int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
@@ -211,7 +211,7 @@ int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *leas
 	if (!jobs || !lease)
 		return WW_EINVAL;
 	int error = jobs->backend->reserve_job(jobs, id, lease);
-	(void)ww_jobs_tell_leases(jobs, lease, error < 0 ? error : 1);
+	(void)ww_jobs_publish_leases(jobs, lease, error < 0 ? error : 1);
 	return error;
 }
 
@@ -225,14 +225,14 @@ int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 {
 	if (!jobs)
 		return WW_EINVAL;
-	return ww_jobs_tell_id(jobs, WW_EVENT_FINISHED, id, NULL, jobs->backend->finish(jobs, id, token));
+	return ww_jobs_publish_id(jobs, WW_EVENT_FINISHED, id, NULL, jobs->backend->finish(jobs, id, token));
 }
 
 int ww_jobs_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count)
 {
 	if (!jobs || (count && !ends))
 		return WW_EINVAL;
-	return count ? ww_jobs_tell_ends(jobs, ends, count, jobs->backend->finish_many(jobs, ends, count)) : WW_OK;
+	return count ? ww_jobs_publish_ends(jobs, ends, count, jobs->backend->finish_many(jobs, ends, count)) : WW_OK;
 }
 
 int ww_jobs_release(
@@ -241,7 +241,7 @@ int ww_jobs_release(
 	if (!jobs || (delay > WW_DRIVER_TIME_MAX && delay != WW_JOB_BACKOFF))
 		return WW_EINVAL;
 	int result = jobs->backend->release(jobs, id, token, priority, delay, error);
-	return ww_jobs_tell_id(jobs, result ? WW_EVENT_BURIED : WW_EVENT_RELEASED, id, error, result);
+	return ww_jobs_publish_id(jobs, result ? WW_EVENT_BURIED : WW_EVENT_RELEASED, id, error, result);
 }
 
 int ww_jobs_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
@@ -253,7 +253,8 @@ int ww_jobs_return_after(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint
 {
 	if (!jobs || delay > WW_DRIVER_TIME_MAX)
 		return WW_EINVAL;
-	return ww_jobs_tell_id(jobs, WW_EVENT_RETURNED, id, NULL, jobs->backend->return_after(jobs, id, token, delay));
+	return ww_jobs_publish_id(
+	    jobs, WW_EVENT_RETURNED, id, NULL, jobs->backend->return_after(jobs, id, token, delay));
 }
 
 int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)
@@ -261,7 +262,7 @@ int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t pri
 	if (!jobs)
 		return WW_EINVAL;
 	int result = jobs->backend->bury(jobs, id, token, priority, error);
-	return ww_jobs_tell_id(jobs, WW_EVENT_BURIED, id, error, result);
+	return ww_jobs_publish_id(jobs, WW_EVENT_BURIED, id, error, result);
 }
 
 int ww_jobs_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends)
@@ -277,12 +278,13 @@ int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_
 		return WW_EINVAL;
 	count = count ? count : &kicked;
 	int result = jobs->backend->kick(jobs, tube, bound, count);
-	return ww_jobs_tell_kicks(jobs, tube, *count, result);
+	return ww_jobs_publish_kicks(jobs, tube, *count, result);
 }
 
 int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id)
 {
-	return jobs ? ww_jobs_tell_id(jobs, WW_EVENT_KICKED, id, NULL, jobs->backend->kick_job(jobs, id)) : WW_EINVAL;
+	return jobs ? ww_jobs_publish_id(jobs, WW_EVENT_KICKED, id, NULL, jobs->backend->kick_job(jobs, id))
+	            : WW_EINVAL;
 }
 
 int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)

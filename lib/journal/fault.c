@@ -63,7 +63,7 @@ int ww_fault_final(const struct journal_fault *fault)
 	return error == WW_EFULL ? WW_OK : error;
 }
 
-int ww_fault_tell(struct journal_fault *fault, char text[FAULT_TEXT])
+int ww_fault_describe(struct journal_fault *fault, char text[FAULT_TEXT])
 {
 	if (!text)
 		return fault->error;

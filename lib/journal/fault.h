@@ -37,6 +37,6 @@ int ww_fault_final(const struct journal_fault *fault);
 /* Whether a sync has failed. */
 int ww_fault_is_final(const struct journal_fault *fault);
 /* Copy the text, unless it is NULL. Returns the error. */
-int ww_fault_tell(struct journal_fault *fault, char text[FAULT_TEXT]);
+int ww_fault_describe(struct journal_fault *fault, char text[FAULT_TEXT]);
 
 #endif

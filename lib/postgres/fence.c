@@ -43,9 +43,9 @@ static int move_floor(struct postgres *postgres, uint64_t floor)
 	    "SELECT setval('weekwheel.floor', %llu); BEGIN; SET LOCAL lock_timeout = 50; "
 	    "SELECT pg_advisory_xact_lock(1463900017, 4); COMMIT",
 	    (unsigned long long)floor);
-	error = ww_postgres_link_tell(&postgres->writer, statement);
+	error = ww_postgres_link_execute(&postgres->writer, statement);
 	if (error)
-		(void)ww_postgres_link_tell(&postgres->writer, "ROLLBACK");
+		(void)ww_postgres_link_execute(&postgres->writer, "ROLLBACK");
 	return error;
 }
 
@@ -57,9 +57,9 @@ static int empty(struct postgres *postgres, unsigned part)
 
 	(void)snprintf(statement, sizeof statement,
 	    "BEGIN; SET LOCAL lock_timeout = 50; TRUNCATE weekwheel.ended_%u; COMMIT", part);
-	error = ww_postgres_link_tell(&postgres->writer, statement);
+	error = ww_postgres_link_execute(&postgres->writer, statement);
 	if (error)
-		(void)ww_postgres_link_tell(&postgres->writer, "ROLLBACK");
+		(void)ww_postgres_link_execute(&postgres->writer, "ROLLBACK");
 	return error;
 }
 

@@ -373,7 +373,7 @@ static int sleep_if_quiet(struct postgres *postgres, size_t *taken, int *more, i
 			error = read_inbox(postgres, taken);
 	}
 	/* The lock is of the session: it must not be kept, whatever came. */
-	may = ww_postgres_link_tell(&postgres->reader, "SELECT pg_advisory_unlock(1463900017, 2)");
+	may = ww_postgres_link_execute(&postgres->reader, "SELECT pg_advisory_unlock(1463900017, 2)");
 	return error ? error : may;
 }
 
@@ -429,14 +429,14 @@ static void *run(void *context)
 }
 
 /* Those who wait for the store look at this connection: while it is in use, the owner does not hang. */
-static int tell_name(struct postgres *postgres)
+static int name_session(struct postgres *postgres)
 {
 	char statement[150];
 
 	(void)snprintf(statement, sizeof statement,
 	    "SET application_name = 'weekwheel reads for %d'; SET plan_cache_mode = force_generic_plan; LISTEN weekwheel",
 	    PQbackendPID(postgres->writer.connection));
-	return ww_postgres_link_tell(&postgres->reader, statement);
+	return ww_postgres_link_execute(&postgres->reader, statement);
 }
 
 int ww_postgres_intake_start(struct postgres *postgres)
@@ -445,7 +445,7 @@ int ww_postgres_intake_start(struct postgres *postgres)
 	int error = ww_postgres_link_open(&postgres->reader, postgres->config.url, "on");
 
 	if (!error)
-		error = tell_name(postgres);
+		error = name_session(postgres);
 	if (!error)
 		error = ww_postgres_link_prepare(&postgres->reader, ww_postgres_request_statement, types, 2);
 	postgres->reader.patience = postgres->writer.patience;

@@ -156,7 +156,7 @@ int ww_postgres_link_open(struct link *link, const char *url, const char *synchr
 	    synchronous);
 	error = refuse_pool(link);
 	if (!error)
-		error = ww_postgres_link_tell(link, text);
+		error = ww_postgres_link_execute(link, text);
 	if (error)
 		ww_postgres_link_close(link);
 	return error;
@@ -279,7 +279,7 @@ int ww_postgres_link_ask(
 	return error;
 }
 
-int ww_postgres_link_tell(struct link *link, const char *statement)
+int ww_postgres_link_execute(struct link *link, const char *statement)
 {
 	PGresult *answer = PQsendQuery(link->connection, statement) ? last_answer(link) : NULL;
 	ExecStatusType status = PQresultStatus(answer);

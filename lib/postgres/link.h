@@ -58,7 +58,7 @@ int ww_postgres_link_prepare(struct link *link, const char *statement, const enu
 int ww_postgres_link_ask(
     struct link *link, const char *statement, const struct link_argument *arguments, size_t count, PGresult **result);
 /* The same without arguments and answer. */
-int ww_postgres_link_tell(struct link *link, const char *statement);
+int ww_postgres_link_execute(struct link *link, const char *statement);
 /* Begin to execute one whose rows come one at a time. Then, until it answers LINK_END, after the last row: */
 int ww_postgres_link_stream(
     struct link *link, const char *statement, const struct link_argument *arguments, size_t count);

@@ -225,15 +225,15 @@ static int truncate_part(struct postgres *postgres, unsigned part)
 		(void)snprintf(cut, sizeof cut, "TRUNCATE weekwheel.job_%u, weekwheel.gone_%u; COMMIT",
 		    part - RING_PARTS, part - RING_PARTS);
 	}
-	error = ww_postgres_link_tell(writer, lock);
+	error = ww_postgres_link_execute(writer, lock);
 	if (!error && part < RING_PARTS)
 		error = check_taken(postgres, part);
 	if (!error && part < RING_PARTS)
 		error = write_gone(postgres, &postgres->lefts[part]);
 	if (!error)
-		error = ww_postgres_link_tell(writer, cut);
+		error = ww_postgres_link_execute(writer, cut);
 	if (error) {
-		(void)ww_postgres_link_tell(writer, "ROLLBACK");
+		(void)ww_postgres_link_execute(writer, "ROLLBACK");
 		return ww_postgres_store_failed(postgres, error);
 	}
 	ww_postgres_ids_free(&postgres->parts[part].ids, postgres->allocator);
@@ -282,7 +282,7 @@ static void turn_ring(struct postgres *postgres, unsigned next)
 	(void)snprintf(statement, sizeof statement, "SELECT setval('weekwheel.current', %llu)",
 	    (unsigned long long)postgres->position + 1);
 	if (!error)
-		error = ww_postgres_link_tell(&postgres->writer, statement);
+		error = ww_postgres_link_execute(&postgres->writer, statement);
 	postgres->round.size = 0;
 	if (error) {
 		(void)ww_postgres_store_failed(postgres, error);

@@ -57,7 +57,7 @@ int ww_postgres_state_end(struct postgres *postgres)
 	ww_postgres_link_close(&postgres->reader);
 	/* PostgreSQL notices a little later that a session has ended. Who opens the store at once must find it free. */
 	if (!ww_postgres_link_is_lost(&postgres->writer))
-		(void)ww_postgres_link_tell(&postgres->writer, "SELECT pg_advisory_unlock_all()");
+		(void)ww_postgres_link_execute(&postgres->writer, "SELECT pg_advisory_unlock_all()");
 	ww_postgres_link_close(&postgres->writer);
 	if (postgres->memory.ops)
 		(void)postgres->memory.ops->close(postgres->memory.self);

@@ -360,7 +360,7 @@ static int sync_now(void *self)
 	(void)snprintf(statement, sizeof statement,
 	    "BEGIN; SET LOCAL synchronous_commit = on; INSERT INTO weekwheel.turn_%u VALUES (%u, %llu, NULL, ''); COMMIT",
 	    postgres->current, postgres->current, (unsigned long long)postgres->turn + 1);
-	error = postgres->lost ? WW_EIO : ww_postgres_link_tell(&postgres->writer, statement);
+	error = postgres->lost ? WW_EIO : ww_postgres_link_execute(&postgres->writer, statement);
 	/* The batch is written, and may not be stable: as with a disk, there is no second try. */
 	if (error) {
 		ww_postgres_lose(postgres, postgres->writer.why);
@@ -372,7 +372,7 @@ static int sync_now(void *self)
 
 /* ---- The rest */
 
-static void tell_time(void *self, uint64_t elapsed, uint64_t wall_time)
+static void set_time(void *self, uint64_t elapsed, uint64_t wall_time)
 {
 	(void)wall_time;
 	((struct postgres *)self)->now = elapsed;
@@ -398,7 +398,7 @@ static void see_whether_alive(struct postgres *postgres)
 	postgres->looked = now;
 	if (!ww_postgres_link_has_ended(&postgres->writer) && now - postgres->alive < ALIVE_FOR)
 		return;
-	error = ww_postgres_link_tell(&postgres->writer, "SELECT 1");
+	error = ww_postgres_link_execute(&postgres->writer, "SELECT 1");
 	if (error)
 		(void)ww_postgres_store_failed(postgres, error);
 	else
@@ -449,6 +449,6 @@ static uint64_t wall(void *self)
 }
 
 const struct store_ops ww_postgres_store_ops = {begin, commit, abort_write, rest, get, room, put, remove_pair, seek,
-    before, next, sync_now, tell_time, disk, fault, close_store, new_id, wall, epoch, ww_postgres_fence_revoke};
+    before, next, sync_now, set_time, disk, fault, close_store, new_id, wall, epoch, ww_postgres_fence_revoke};
 const struct store_ops ww_postgres_store_ops_virtual = {begin, commit, abort_write, rest, get, room, put, remove_pair,
-    seek, before, next, sync_now, tell_time, disk, fault, close_store, new_id, NULL, epoch, ww_postgres_fence_revoke};
+    seek, before, next, sync_now, set_time, disk, fault, close_store, new_id, NULL, epoch, ww_postgres_fence_revoke};

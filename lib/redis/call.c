@@ -102,7 +102,7 @@ int ww_redis_call_array(struct redis_store *store, const redisReply *reply, size
 {
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements >= least)
 		return WW_OK;
-	ww_redis_link_say(
+	ww_redis_link_log(
 	    store->link, "A script of weekwheel replied what it never does: is another version at work on this store?");
 	return WW_ECORRUPT;
 }
@@ -188,7 +188,7 @@ static void rename_words(struct redis_store *store, struct words *words)
 	words->lengths[0] = strlen(words->identity);
 }
 
-struct redis_call ww_redis_call_say(const struct redis_store *store, const struct redis_script *script, uint32_t shard,
+struct redis_call ww_redis_call_make(const struct redis_store *store, const struct redis_script *script, uint32_t shard,
     const struct words *words, unsigned flags)
 {
 	return (struct redis_call){.script = script,
@@ -202,7 +202,7 @@ struct redis_call ww_redis_call_say(const struct redis_store *store, const struc
 int ww_redis_call(struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words,
     unsigned flags, redisReply **reply)
 {
-	struct redis_call call = ww_redis_call_say(store, script, shard, words, flags);
+	struct redis_call call = ww_redis_call_make(store, script, shard, words, flags);
 	struct fan one = {.calls = &call, .all = words, .count = 1};
 	int error = ww_redis_call_fan(store, &one);
 
@@ -311,7 +311,7 @@ int ww_redis_call_each(struct redis_store *store, const struct redis_script *scr
 		return error;
 	fan->all = words;
 	for (uint32_t i = 0; i < count; i++)
-		fan->calls[i] = ww_redis_call_say(store, script, shards ? shards[i] : i, words, flags);
+		fan->calls[i] = ww_redis_call_make(store, script, shards ? shards[i] : i, words, flags);
 	return ww_redis_call_fan(store, fan);
 }
 

@@ -14,7 +14,7 @@ struct inspection {
 	int problems;
 };
 
-static void tell(struct inspection *inspection, uint32_t shard, const char *what)
+static void report(struct inspection *inspection, uint32_t shard, const char *what)
 {
 	char text[512];
 
@@ -42,7 +42,7 @@ static int check_some(struct inspection *inspection, uint32_t shard, const char 
 	*cursor = (uint64_t)ww_redis_call_value(reply->element[0]);
 	for (size_t i = 1; i < reply->elements; i++)
 		if (reply->element[i]->type == REDIS_REPLY_STRING)
-			tell(inspection, shard, reply->element[i]->str);
+			report(inspection, shard, reply->element[i]->str);
 	ww_redis_call_free(reply);
 	return WW_OK;
 }

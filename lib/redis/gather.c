@@ -59,7 +59,7 @@ int ww_redis_gather_run(struct gather *gather, const struct redis_script *script
 	for (size_t call = 0; call < fan->count; call++) {
 		uint32_t at = gather->shard[call];
 		fan->calls[call] =
-		    ww_redis_call_say(gather->store, script, at % gather->store->shards, fan->words[call],
+		    ww_redis_call_make(gather->store, script, at % gather->store->shards, fan->words[call],
 		        flags | (at < gather->store->shards ? 0 : REDIS_CALL_SOON | REDIS_CALL_ANY_SHARD));
 	}
 	return fan->count ? ww_redis_call_fan(gather->store, fan) : WW_OK;

@@ -54,7 +54,7 @@ static const char *text_of(const redisReply *reply)
 	return reply->type == REDIS_REPLY_STRING ? reply->str : "";
 }
 
-static int tell(const struct shard_runs *row, ww_run_fn *fn, void *context)
+static int show(const struct shard_runs *row, ww_run_fn *fn, void *context)
 {
 	redisReply *const *of = row->runs->element[row->at]->element;
 	const struct ww_job_run run = {.number = number_at(row),
@@ -73,13 +73,13 @@ static int tell(const struct shard_runs *row, ww_run_fn *fn, void *context)
 }
 
 /* Tell the runs of all rows in order. Returns as ww_jobs_history. */
-static int tell_all(
+static int show_all(
     struct shard_runs *rows, size_t count, uint64_t before, size_t limit, ww_run_fn *fn, void *context, uint64_t *next)
 {
 	uint64_t last = 0;
 	int result = 0;
 
-	for (size_t told = 0;; told++) {
+	for (size_t shown = 0;; shown++) {
 		struct shard_runs *first = NULL;
 		uint64_t greatest = 0;
 		for (size_t i = 0; i < count; i++) {
@@ -92,9 +92,9 @@ static int tell_all(
 		}
 		if (!first)
 			last = 0;
-		if (!first || told == limit || result)
+		if (!first || shown == limit || result)
 			break;
-		result = tell(first, fn, context);
+		result = show(first, fn, context);
 		last = greatest;
 		first->at++;
 	}
@@ -132,7 +132,7 @@ int ww_redis_history_list(struct ww_jobs *jobs, const struct ww_run_filter *filt
 			result = (int)ww_redis_call_value(rows[i].runs);
 	}
 	if (!result)
-		result = tell_all(rows, fan.count, filter->before, limit, fn, context, next);
+		result = show_all(rows, fan.count, filter->before, limit, fn, context, next);
 	ww_redis_call_fan_free(store, &fan);
 	store->allocator->free(store->allocator->user, rows, store->shards * sizeof *rows);
 	return result;

@@ -1,5 +1,5 @@
 /*
- * Limits of tubes and of their groups over all shards: set, told and shown. A tube with a limit has a home, the shard that
+ * Limits of tubes and of their groups over all shards: set, spread and shown. A tube with a limit has a home, the shard that
  * counts (lua/part_permit.lua). permit.c keeps them.
  */
 #include <string.h>
@@ -150,7 +150,7 @@ static int set_home(
 	return error;
 }
 
-static int tell_others(struct redis_store *store, const char *tube, const redisReply *text)
+static int set_others(struct redis_store *store, const char *tube, const redisReply *text)
 {
 	int64_t error = WW_OK;
 
@@ -174,7 +174,7 @@ int ww_redis_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *ref, con
 	if (error)
 		return error;
 	/* From then on no shard starts a job of the tube without a permit, and what runs already can be counted. */
-	error = tell_others(store, ref->tube, text);
+	error = set_others(store, ref->tube, text);
 	ww_redis_call_free(text);
 	for (uint32_t i = 0; i < store->shards && !error; i++) {
 		error = sets ? count_running(store, ref->tube, i) : WW_OK;
@@ -191,17 +191,17 @@ int ww_redis_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *ref, con
 	return WW_OK;
 }
 
-/* ---- Told */
+/* ---- Shown */
 
-/* A limit that a script told. */
-struct told_limit {
+/* A limit that a script showed. */
+struct shown_limit {
 	struct ww_limit_info info;
 	int is_closed; /* nothing may start */
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char group[WW_JOB_GROUP_MAX];
 };
 
-static int read_limit(struct redis_store *store, const redisReply *reply, struct told_limit *told)
+static int read_limit(struct redis_store *store, const redisReply *reply, struct shown_limit *shown)
 {
 	uint64_t of[LIMIT_WORDS] = {0};
 	int error = ww_redis_call_array(store, reply, LIMIT_WORDS);
@@ -211,30 +211,30 @@ static int read_limit(struct redis_store *store, const redisReply *reply, struct
 	redisReply *const *texts = reply->element;
 	if (!are_texts(texts, 3) || texts[LIMIT_TUBE]->len > WW_TUBE_MAX || texts[LIMIT_GROUP]->len > WW_JOB_GROUP_MAX)
 		return WW_ECORRUPT;
-	*told = (struct told_limit){.info.ref.tube = told->tube};
-	memcpy(told->tube, texts[LIMIT_TUBE]->str, texts[LIMIT_TUBE]->len);
-	memcpy(told->group, texts[LIMIT_GROUP]->str, texts[LIMIT_GROUP]->len);
+	*shown = (struct shown_limit){.info.ref.tube = shown->tube};
+	memcpy(shown->tube, texts[LIMIT_TUBE]->str, texts[LIMIT_TUBE]->len);
+	memcpy(shown->group, texts[LIMIT_GROUP]->str, texts[LIMIT_GROUP]->len);
 	for (int i = LIMIT_RUNNING_MOST; i < LIMIT_WORDS; i++)
 		of[i] = (uint64_t)ww_redis_call_value(texts[i]);
-	told->info.ref.group_length = texts[LIMIT_GROUP]->len;
-	told->info.ref.group = told->info.ref.group_length ? told->group : NULL;
-	told->info.ref.each = strcmp(texts[LIMIT_WHOSE]->str, "each") == 0;
-	told->info.limit =
+	shown->info.ref.group_length = texts[LIMIT_GROUP]->len;
+	shown->info.ref.group = shown->info.ref.group_length ? shown->group : NULL;
+	shown->info.ref.each = strcmp(texts[LIMIT_WHOSE]->str, "each") == 0;
+	shown->info.limit =
 	    (struct ww_limit){of[LIMIT_RUNNING_MOST], of[LIMIT_STARTS], of[LIMIT_PER] * 1000, of[LIMIT_BURST]};
-	told->info.running = of[LIMIT_RUNNING];
-	told->info.left = of[LIMIT_LEFT] * 1000;
-	told->is_closed = of[LIMIT_IS_CLOSED] != 0;
+	shown->info.running = of[LIMIT_RUNNING];
+	shown->info.left = of[LIMIT_LEFT] * 1000;
+	shown->is_closed = of[LIMIT_IS_CLOSED] != 0;
 	return WW_OK;
 }
 
 /* How many jobs of a group are ready. */
-static int ready_of_group(struct redis_store *store, const struct told_limit *told, uint64_t *ready)
+static int ready_of_group(struct redis_store *store, const struct shown_limit *shown, uint64_t *ready)
 {
 	struct few_words few;
-	struct words *words = begin(store, &few, "ready", told->tube);
+	struct words *words = begin(store, &few, "ready", shown->tube);
 	struct fan fan;
 
-	ww_redis_words_bytes(words, told->group, told->info.ref.group_length);
+	ww_redis_words_bytes(words, shown->group, shown->info.ref.group_length);
 	int error = ww_redis_call_all(store, &ww_redis_script_shard_limit, words, 0, &fan);
 	if (error)
 		return error;
@@ -245,24 +245,25 @@ static int ready_of_group(struct redis_store *store, const struct told_limit *to
 }
 
 /* Fill in what it holds. */
-static int fill_held(struct redis_store *store, struct told_limit *told)
+static int fill_held(struct redis_store *store, struct shown_limit *shown)
 {
-	if (!told->is_closed)
+	if (!shown->is_closed)
 		return WW_OK;
-	if (told->info.ref.group_length)
-		return ready_of_group(store, told, &told->info.held);
-	return ww_redis_stats_ready(store, told->tube, &told->info.held);
+	if (shown->info.ref.group_length)
+		return ready_of_group(store, shown, &shown->info.held);
+	return ww_redis_stats_ready(store, shown->tube, &shown->info.held);
 }
 
-static int tell(struct redis_store *store, const char *tube, const redisReply *reply, ww_limit_fn *fn, void *context)
+static int show_one(
+    struct redis_store *store, const char *tube, const redisReply *reply, ww_limit_fn *fn, void *context)
 {
-	struct told_limit told;
-	int error = read_limit(store, reply, &told);
+	struct shown_limit shown;
+	int error = read_limit(store, reply, &shown);
 
-	if (error || (tube && strcmp(tube, told.tube) != 0))
+	if (error || (tube && strcmp(tube, shown.tube) != 0))
 		return error;
-	error = fill_held(store, &told);
-	return error ? error : fn(&told.info, context);
+	error = fill_held(store, &shown);
+	return error ? error : fn(&shown.info, context);
 }
 
 /* The limits whose home is a shard. */
@@ -282,7 +283,7 @@ static int list_shard(struct redis_store *store, uint32_t shard, const char *tub
 		else
 			memcpy(cursor, reply->element[0]->str, reply->element[0]->len + 1);
 		for (size_t i = 1; i < reply->elements && !result; i++)
-			result = tell(store, tube, reply->element[i], fn, context);
+			result = show_one(store, tube, reply->element[i], fn, context);
 		ww_redis_call_free(reply);
 	} while (!result && strcmp(cursor, "0") != 0);
 	return result;
@@ -301,7 +302,7 @@ int ww_redis_limit_list(struct ww_jobs *jobs, const char *tube, ww_limit_fn *fn,
 }
 
 /* Without what it holds. Errors: WW_ENOTFOUND. */
-static int show(struct redis_store *store, const struct ww_limit_ref *ref, struct told_limit *told)
+static int show(struct redis_store *store, const struct ww_limit_ref *ref, struct shown_limit *shown)
 {
 	struct few_words few;
 	struct words *words = begin(store, &few, "show", ref->tube);
@@ -312,31 +313,31 @@ static int show(struct redis_store *store, const struct ww_limit_ref *ref, struc
 	int error = ask_list(store, ww_redis_permit_home(store, ref->tube), words, 0, &reply);
 	if (error)
 		return error;
-	error = reply->elements ? read_limit(store, reply->element[0], told) : WW_ENOTFOUND;
+	error = reply->elements ? read_limit(store, reply->element[0], shown) : WW_ENOTFOUND;
 	ww_redis_call_free(reply);
 	return error;
 }
 
 int ww_redis_limit_get(struct ww_jobs *jobs, const struct ww_limit_ref *ref, struct ww_limit_info *info)
 {
-	struct told_limit told;
-	int error = show(store_of(jobs), ref, &told);
+	struct shown_limit shown;
+	int error = show(store_of(jobs), ref, &shown);
 
 	if (!error)
-		error = fill_held(store_of(jobs), &told);
+		error = fill_held(store_of(jobs), &shown);
 	if (error)
 		return error;
-	*info = told.info;
+	*info = shown.info;
 	info->ref = *ref;
 	return WW_OK;
 }
 
 int ww_redis_limit_held(struct redis_store *store, const char *tube, uint64_t ready, uint64_t *held)
 {
-	struct told_limit told;
-	int error = show(store, &(struct ww_limit_ref){.tube = tube}, &told);
+	struct shown_limit shown;
+	int error = show(store, &(struct ww_limit_ref){.tube = tube}, &shown);
 
-	if (!error && told.is_closed)
+	if (!error && shown.is_closed)
 		*held = ready;
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }

@@ -104,7 +104,7 @@ static int visit_shards(struct redis_store *store, struct visit *visit)
 		ww_redis_words_number(words, i);
 		ww_redis_words_number(words, store->shards);
 		ww_redis_words_number(words, (uint64_t)visit->only_find);
-		fan.calls[i] = ww_redis_call_say(store, &ww_redis_script_shard_make, i, words, REDIS_CALL_AGAIN);
+		fan.calls[i] = ww_redis_call_make(store, &ww_redis_script_shard_make, i, words, REDIS_CALL_AGAIN);
 		fan.calls[i].also = store->tags[store->shards + i];
 	}
 	if (!error)
@@ -319,7 +319,7 @@ int ww_redis_make_anew(struct redis_store *store, const char *gone)
 	error = strcmp(known, gone) == 0 ? ww_redis_make(store, &made) : WW_OK;
 	if (!error && (made || strcmp(known, store->identity) != 0)) {
 		atomic_fetch_add(&store->resets, 1);
-		ww_redis_link_say(store->link,
+		ww_redis_link_log(store->link,
 		    "Redis has lost this store, or a part of it, and it was made anew: the jobs that were "
 		    "in it are gone. See that Redis keeps its data (appendonly yes).");
 		ww_redis_hint_forget(store);

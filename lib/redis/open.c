@@ -143,11 +143,11 @@ static void advise(struct redis_store *store)
 		const char *info = call.reply->str;
 		if (strstr(info, "\nmaxmemory_policy:") && !strstr(info, "\nmaxmemory:0\r") &&
 		    !strstr(info, "\nmaxmemory_policy:noeviction"))
-			ww_redis_link_say(store->link,
+			ww_redis_link_log(store->link,
 			    "Redis will throw away jobs when its memory is full: set maxmemory-policy to "
 			    "noeviction");
 		if (strstr(info, "\naof_enabled:0"))
-			ww_redis_link_say(store->link,
+			ww_redis_link_log(store->link,
 			    "Redis keeps no log, and will have lost what came since its last snapshot when it "
 			    "starts again: set appendonly to yes");
 	}

@@ -32,7 +32,7 @@ uint32_t ww_redis_permit_home(const struct redis_store *store, const char *tube)
 }
 
 /* A word of a reply; anything else is none. */
-static void say_text(struct words *words, const redisReply *text)
+static void add_text(struct words *words, const redisReply *text)
 {
 	const int is_text = text->type == REDIS_REPLY_STRING;
 
@@ -87,7 +87,7 @@ static int64_t let_group(struct redis_store *store, const char *tube, const redi
 
 	ww_redis_words_text(words, "let");
 	ww_redis_words_text(words, tube);
-	say_text(words, group);
+	add_text(words, group);
 	int64_t number = ww_redis_call_number(store, &ww_redis_script_shard_limit, shard, words, REDIS_CALL_AGAIN);
 	ww_redis_hint_made(store, tube, shard, HINT_PERHAPS);
 	return number;
@@ -101,7 +101,7 @@ static int64_t next_refused(struct redis_store *store, const char *tube, const r
 
 	ww_redis_words_text(words, "next");
 	ww_redis_words_text(words, tube);
-	say_text(words, group);
+	add_text(words, group);
 	return ww_redis_call_number(
 	    store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube), words, REDIS_CALL_AGAIN);
 }
@@ -119,7 +119,7 @@ static void let_groups(struct redis_store *store, const char *tube, const redisR
 }
 
 /* Tell the home which of the doubted leases have ended: those of jobs that no shard has as reserved. */
-static int tell_lost(
+static int report_lost(
     struct redis_store *store, const char *tube, redisReply *const *doubts, const struct gather *gather, size_t count)
 {
 	struct words *words = ww_redis_words_many(store, 5 + 2 * count);
@@ -132,13 +132,13 @@ static int tell_lost(
 		return error;
 	ww_redis_words_text(words, "lost");
 	ww_redis_words_text(words, tube);
-	say_text(words, doubts[0]);
+	add_text(words, doubts[0]);
 	for (size_t i = 0; i < count; i++) {
 		if (ww_redis_gather_reply(gather, i, 1, &is_leased) || ww_redis_call_value(is_leased[0]))
 			continue;
 		lost++;
-		say_text(words, doubts[1 + 2 * i]);
-		say_text(words, doubts[2 + 2 * i]);
+		add_text(words, doubts[1 + 2 * i]);
+		add_text(words, doubts[2 + 2 * i]);
 	}
 	if (lost) {
 		error = ww_redis_call_list(store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube),
@@ -168,11 +168,11 @@ static void clear_doubts(struct redis_store *store, const char *tube, const redi
 	if (!error)
 		error = ww_redis_gather_begin(&gather, 1);
 	for (size_t i = 0; i < count && !error; i++)
-		say_text(ww_redis_gather_words(&gather, i), reply->element[1 + 2 * i]);
+		add_text(ww_redis_gather_words(&gather, i), reply->element[1 + 2 * i]);
 	if (!error)
 		error = ww_redis_gather_run(&gather, &ww_redis_script_shard_leased, REDIS_CALL_AGAIN);
 	if (!error)
-		(void)tell_lost(store, tube, reply->element, &gather, count);
+		(void)report_lost(store, tube, reply->element, &gather, count);
 	ww_redis_gather_free(&gather);
 }
 
@@ -231,7 +231,7 @@ static int take(struct redis_store *store, uint32_t shard, size_t most, uint64_t
 		ww_redis_words_number(words, most);
 	}
 	for (size_t i = 0; i < 2 * groups; i += 2) {
-		say_text(words, row->element[i]);
+		add_text(words, row->element[i]);
 		ww_redis_words_number(words, (uint64_t)ww_redis_call_value(row->element[i + 1]));
 	}
 	int error = ww_redis_call_list(store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, permits->tube),
@@ -305,19 +305,19 @@ size_t ww_redis_permit_words(const struct redis_permits *permits)
 	return 3 * groups_of(permits);
 }
 
-void ww_redis_permit_say(struct words *words, const struct redis_permits *permits)
+void ww_redis_permit_fill(struct words *words, const struct redis_permits *permits)
 {
 	for (size_t i = 0; i < groups_of(permits); i++) {
 		uint64_t until;
 		uint64_t number = number_of(permits, i, &until);
-		say_text(words, permits->row->element[2 * i]);
+		add_text(words, permits->row->element[2 * i]);
 		ww_redis_words_number(words, number);
 		ww_redis_words_number(words, until);
 	}
 }
 
 /* Say a group, its permits and the leases that got them. `place`: of the group in the row from 1 on, or 0. */
-static void say_used(struct words *words, const redisReply *group, uint64_t first, uint64_t number, int64_t place,
+static void add_used(struct words *words, const redisReply *group, uint64_t first, uint64_t number, int64_t place,
     const redisReply *used)
 {
 	size_t at = words->count + 3;
@@ -329,8 +329,8 @@ static void say_used(struct words *words, const redisReply *group, uint64_t firs
 	for (size_t i = 0; i + 2 < used->elements; i += 3) {
 		if (ww_redis_call_value(used->element[i]) != place)
 			continue;
-		say_text(words, used->element[i + 1]);
-		say_text(words, used->element[i + 2]);
+		add_text(words, used->element[i + 1]);
+		add_text(words, used->element[i + 2]);
 	}
 	size_t count = (words->count - at - 1) / 2;
 	words->lengths[at] = (size_t)snprintf(words->numbers[at], sizeof *words->numbers, "%zu", count);
@@ -352,11 +352,11 @@ void ww_redis_permit_settle(struct redis_store *store, const struct redis_permit
 	ww_redis_words_text(words, "settle");
 	ww_redis_words_text(words, permits->tube);
 	if (!permits->row)
-		say_used(words, NULL, first, permits->number, 0, used);
+		add_used(words, NULL, first, permits->number, 0, used);
 	for (size_t i = 0; i < groups_of(permits); i++) {
 		uint64_t number = number_of(permits, i, &until);
 		if (number)
-			say_used(words, permits->row->element[2 * i], first, number, (int64_t)i + 1, used);
+			add_used(words, permits->row->element[2 * i], first, number, (int64_t)i + 1, used);
 		first += number;
 	}
 	/* Without an answer, those that were refused ask again by themselves. */
@@ -395,7 +395,7 @@ void ww_redis_permit_add(struct redis_store *store, const struct ww_lease *lease
 	ww_redis_words_text(words, lease->tube);
 	ww_redis_words_number(words, lease->id);
 	ww_redis_words_number(words, lease->ends / 1000);
-	say_text(words, group);
+	add_text(words, group);
 	(void)ww_redis_call_number(
 	    store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, lease->tube), words, 0);
 }
@@ -411,7 +411,7 @@ void ww_redis_permit_end(
 	if (!words)
 		return;
 	ww_redis_words_number(words, id);
-	say_text(words, group);
+	add_text(words, group);
 	if (ww_redis_call_list(store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube), words,
 	        REDIS_CALL_AGAIN, 0, &reply))
 		return;
@@ -430,7 +430,7 @@ void ww_redis_permit_touch(
 		return;
 	ww_redis_words_number(words, id);
 	ww_redis_words_number(words, end_us);
-	say_text(words, group);
+	add_text(words, group);
 	(void)ww_redis_call_number(
 	    store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube), words, REDIS_CALL_AGAIN);
 }

@@ -36,7 +36,7 @@ static int check(const struct redis_store *store, const struct ww_job_spec *spec
 }
 
 /* How the due time is meant and, unless the mode of the key is the usual one, that mode and its span. */
-static void say_kind(struct words *words, const struct ww_job_spec *spec)
+static void add_kind(struct words *words, const struct ww_job_spec *spec)
 {
 	const char kind = !(spec->flags & WW_JOB_AT) ? 'd' : spec->flags & WW_JOB_FUTURE ? 'f' : 't';
 	/* With a group, a capital. */
@@ -87,7 +87,7 @@ static void say(struct words *words, const struct ww_job_spec *spec, const struc
 	ww_redis_words_text(words, spec->tube);
 	ww_redis_words_bytes(words, spec->key, spec->key_length);
 	ww_redis_words_bytes(words, spec->body, spec->body_length);
-	say_kind(words, spec);
+	add_kind(words, spec);
 	ww_redis_words_number(words, us_up(spec->due));
 	ww_redis_words_number(words, spec->priority);
 	ww_redis_words_number(words, us_up(spec->run));

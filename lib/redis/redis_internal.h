@@ -195,7 +195,7 @@ int64_t ww_redis_call_number(
     struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words, unsigned flags);
 
 /* A call of a script for a shard with these words, which it does not own. */
-struct redis_call ww_redis_call_say(const struct redis_store *store, const struct redis_script *script, uint32_t shard,
+struct redis_call ww_redis_call_make(const struct redis_store *store, const struct redis_script *script, uint32_t shard,
     const struct words *words, unsigned flags);
 
 /* Calls side by side. */
@@ -333,9 +333,9 @@ uint32_t ww_redis_permit_home(const struct redis_store *store, const char *tube)
 int ww_redis_permit_take(struct redis_store *store, uint32_t shard, size_t most, uint64_t seen,
     struct redis_permits *permits, size_t count, redisReply **row);
 void ww_redis_permit_free(struct redis_permits *permits, size_t count, redisReply *row);
-/* How many words ww_redis_permit_say adds, which are those that shard_reserve.lua reads after the tubes. */
+/* How many words ww_redis_permit_fill adds, which are those that shard_reserve.lua reads after the tubes. */
 size_t ww_redis_permit_words(const struct redis_permits *permits);
-void ww_redis_permit_say(struct words *words, const struct redis_permits *permits);
+void ww_redis_permit_fill(struct words *words, const struct redis_permits *permits);
 /* These leases, as shard_reserve.lua tells them, got its permits. The others are given back. */
 void ww_redis_permit_settle(struct redis_store *store, const struct redis_permits *permits, const redisReply *used);
 /* A job of a tube with a limit was leased without a permit. */

@@ -369,7 +369,7 @@ static size_t narrow(const struct take *take, const struct view *view, uint32_t 
 }
 
 /* A tube's word of permits, after how many jobs at most. */
-static int say_most(char *text, size_t most, const struct redis_permits *permits, size_t count)
+static int write_most(char *text, size_t most, const struct redis_permits *permits, size_t count)
 {
 	int used = snprintf(text, 24, "%zu", most);
 
@@ -379,7 +379,7 @@ static int say_most(char *text, size_t most, const struct redis_permits *permits
 	return used;
 }
 
-static struct words *say_take(struct take *take, const struct view *view, const uint32_t *promising, size_t count,
+static struct words *take_words(struct take *take, const struct view *view, const uint32_t *promising, size_t count,
     const char *most, const struct redis_permits *permits)
 {
 	size_t room = 4 + count;
@@ -394,7 +394,7 @@ static struct words *say_take(struct take *take, const struct view *view, const 
 	for (size_t i = 0; i < count; i++)
 		ww_redis_words_text(words, take->tubes[promising[i]]);
 	for (size_t i = 0; permits && i < count; i++)
-		ww_redis_permit_say(words, &permits[i]);
+		ww_redis_permit_fill(words, &permits[i]);
 	return words;
 }
 
@@ -407,7 +407,7 @@ static int take_tubes(struct take *take, const struct view *view, const uint32_t
     const char *most, const struct redis_permits *permits)
 {
 	struct redis_store *store = take->store;
-	struct words *words = say_take(take, view, promising, count, most, permits);
+	struct words *words = take_words(take, view, promising, count, most, permits);
 	uint32_t shard = (uint32_t)view->best;
 	redisReply *reply = NULL;
 	int error;
@@ -478,7 +478,7 @@ static int take_permitted(struct take *take, const struct view *view, uint32_t *
 	int error = ww_redis_permit_take(take->store, (uint32_t)view->best, most, view->seen, permits, count, &row);
 	count = leave_out(promising, permits, count);
 	if (!error && count) {
-		(void)say_most(text, most, permits, count);
+		(void)write_most(text, most, permits, count);
 		error = take_tubes(take, view, promising, count, text, permits);
 	}
 	ww_redis_permit_free(permits, count, row);
@@ -499,7 +499,7 @@ static int take_from(struct take *take, const struct view *view, uint32_t *promi
 	if (!count)
 		return WW_OK;
 	if (!is_any_limited(take, promising, count)) {
-		(void)say_most(text, most, NULL, 0);
+		(void)write_most(text, most, NULL, 0);
 		return take_tubes(take, view, promising, count, text, NULL);
 	}
 	struct redis_permits *permits = memory_take(allocator, size);

@@ -105,7 +105,7 @@ static void hear(const char *message, size_t length, void *context)
 }
 
 /* Messages may have been missed: whoever waits for a tube must ask. */
-static void tell_all(struct redis_store *store)
+static void notify_all(struct redis_store *store)
 {
 	struct tube_hints *tube;
 	struct tube_hints *next;
@@ -288,7 +288,7 @@ static void watch_again(struct redis_worker *worker)
 {
 	for (uint32_t i = 0; i < worker->store->shards; i++)
 		worker->watches[i].alarm = 0;
-	tell_all(worker->store);
+	notify_all(worker->store);
 }
 
 static int listen_again(struct redis_worker *worker)
@@ -329,20 +329,20 @@ static void work(struct redis_worker *worker)
 {
 	int is_retry = !worker->wait || time_now(CLOCK_BOOTTIME) >= worker->retry;
 	int error = is_retry ? listen_again(worker) : WW_OK;
-	int told = WW_OK;
+	int beaten = WW_OK;
 	int swept;
 
 	for (uint32_t i = 0; i < worker->store->shards && is_retry; i++)
 		worker->watches[i].is_failing = 0;
 	if (time_now(CLOCK_BOOTTIME) >= worker->next_beat)
-		told = beat(worker, worker->store->config.lease);
+		beaten = beat(worker, worker->store->config.lease);
 	doubt(worker);
 	swept = sweep(worker);
-	if (error || told || swept)
-		back_off(worker, is_later(error) && is_later(told) && is_later(swept));
+	if (error || beaten || swept)
+		back_off(worker, is_later(error) && is_later(beaten) && is_later(swept));
 	else if (is_retry)
 		worker->wait = 0;
-	if (told)
+	if (beaten)
 		worker->next_beat = worker->retry;
 }
 

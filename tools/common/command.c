@@ -28,7 +28,7 @@ static int is_reader_gone(void)
 int command_finish_output(int status)
 {
 	/* The message comes once, although the stream stays broken and the program asks again when it ends. */
-	static int told;
+	static int warned;
 	int reason;
 
 	errno = 0;
@@ -36,10 +36,10 @@ int command_finish_output(int status)
 		return status;
 	reason = first_reason ? first_reason : errno;
 	if (reason == EPIPE || is_reader_gone())
-		told = 1;
-	if (told)
+		warned = 1;
+	if (warned)
 		return status;
-	told = 1;
+	warned = 1;
 	message_error("standard output: %s", reason ? strerror(reason) : "could not be written");
 	return status == STATUS_OK ? STATUS_FAILED : status;
 }

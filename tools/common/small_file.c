@@ -53,7 +53,7 @@ static int open_file(const char *path, int is_again, struct stat *about, char wh
 struct small_file_wait {
 	const char *path;
 	int64_t began, ms;
-	int is_said;
+	int is_reported;
 };
 
 /* Return 1 if something can be read, or the end is there. */
@@ -69,11 +69,11 @@ static int wait_for(struct small_file_wait *wait, int fd, char why[SMALL_FILE_WH
 {
 	int64_t end = wait->began + wait->ms;
 
-	if (!wait->is_said && wait->ms > QUIET_MS) {
+	if (!wait->is_reported && wait->ms > QUIET_MS) {
 		if (poll_until(fd, wait->began + QUIET_MS))
 			return 0;
 		message_info("waiting for the end of %s", wait->path);
-		wait->is_said = 1;
+		wait->is_reported = 1;
 	}
 	if (poll_until(fd, end))
 		return 0;

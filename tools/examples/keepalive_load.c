@@ -64,7 +64,7 @@ static struct {
 	uint64_t disconnected, early, while_sending, kept_waiting;
 	struct ww_timer second;
 	pid_t server;
-	FILE *server_says;
+	FILE *server_output;
 } load;
 
 /* Numbers that are the same in every run (G. Steele et al., SplitMix, OOPSLA 2014): 0 to below - 1. */
@@ -339,8 +339,8 @@ static void start_server(void)
 	if (load.server == 0)
 		become_server(parent, pipes[1], connections, timeout);
 	close(pipes[1]);
-	load.server_says = fdopen(pipes[0], "r");
-	if (!load.server_says || !fgets(line, sizeof line, load.server_says) ||
+	load.server_output = fdopen(pipes[0], "r");
+	if (!load.server_output || !fgets(line, sizeof line, load.server_output) ||
 	    sscanf(line, "listening on 127.0.0.1:%" SCNu64, &options.port) != 1)
 		fail("the server", "did not start");
 }
@@ -354,10 +354,10 @@ static int stop_server(void)
 	if (!load.server)
 		return 0;
 	kill(load.server, SIGTERM);
-	while (fgets(line, sizeof line, load.server_says))
+	while (fgets(line, sizeof line, load.server_output))
 		if (!options.json)
 			printf("server: %s", line);
-	fclose(load.server_says);
+	fclose(load.server_output);
 	while (waitpid(load.server, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)

@@ -9,7 +9,7 @@
 #include "tools/service/http/site.h"
 #include "tools/service/net/certificate.h"
 #include "tools/service/net/shake.h"
-#include "tools/service/state/teller.h"
+#include "tools/service/state/reporter.h"
 #include "tools/weekwheel-expirer/ends/ends.h"
 #include "tools/weekwheel-expirer/settings.h"
 
@@ -21,7 +21,7 @@ struct expirer {
 	uv_async_t wake;      /* for another turn */
 	uv_prepare_t prepare; /* between turns */
 	struct shakes shakes;
-	struct teller teller;
+	struct reporter reporter;
 	struct access access;
 	struct certificate certificate;
 	struct web_site site;

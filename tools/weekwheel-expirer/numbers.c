@@ -25,7 +25,7 @@ static const struct number {
     {"known", "Keys with a deadline.", AT(keeper.known), GAUGE},
     {"known-bytes", "Memory that they take here.", AT(keeper.bytes), GAUGE},
     {"due", "Keys asked for at their deadline or after it.", AT(keeper.due), COUNTER},
-    {"told", "Of these, keys that had expired then.", AT(keeper.told), COUNTER},
+    {"told", "Of these, keys that had expired then.", AT(keeper.expired), COUNTER},
     {"later", "And keys that had a later deadline by then.", AT(keeper.later), COUNTER},
     {"heard", "Changes of keys that Redis told.", AT(keeper.heard), COUNTER},
     {"looked-up", "Keys whose deadline was asked for.", AT(keeper.looks), COUNTER},
@@ -96,10 +96,10 @@ static int add_late_of(struct buffer *out, const char *whole, const struct node_
 		       buffer_format(out, ",le=\"%g\"} %" PRIu64 "\n", keeper_bounds[i] / 1e6, sum);
 	}
 	bad |= buffer_format(out, "%s_bucket{", whole) || metric_label(out, "node", numbers->place) ||
-	       buffer_format(out, ",le=\"+Inf\"} %" PRIu64 "\n%s_sum{", stats->told, whole) ||
+	       buffer_format(out, ",le=\"+Inf\"} %" PRIu64 "\n%s_sum{", stats->expired, whole) ||
 	       metric_label(out, "node", numbers->place) ||
 	       buffer_format(out, "} %.6f\n%s_count{", (double)stats->late_ns / 1e9, whole) ||
-	       metric_label(out, "node", numbers->place) || buffer_format(out, "} %" PRIu64 "\n", stats->told);
+	       metric_label(out, "node", numbers->place) || buffer_format(out, "} %" PRIu64 "\n", stats->expired);
 	return bad;
 }
 

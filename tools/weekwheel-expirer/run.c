@@ -21,7 +21,7 @@ static void on_signal(uv_signal_t *handle, int number)
 	}
 	notify_stop();
 	numbers_stop(expirer);
-	teller_stop();
+	reporter_stop();
 	handles_close(&expirer->loop);
 }
 
@@ -62,7 +62,7 @@ static int start_loop(struct expirer *expirer)
 	uv_prepare_start(&expirer->prepare, turn);
 	shakes_begin(&expirer->shakes, take_another_turn, expirer);
 	start_signals(expirer);
-	return teller_start(&expirer->teller, &expirer->loop) == 0 ? 0 : handles_not_made();
+	return reporter_start(&expirer->reporter, &expirer->loop) == 0 ? 0 : handles_not_made();
 }
 
 /* ---- All of it */
@@ -77,10 +77,10 @@ static int start_masters(struct expirer *expirer)
 {
 	const struct expirer_settings *settings = expirer->settings;
 	const struct ends_config ends = {
-	    .options = &settings->telling, .folder = settings->folder, .database = settings->database};
+	    .options = &settings->reporting, .folder = settings->folder, .database = settings->database};
 	struct masters_config masters = settings->masters;
 
-	if (settings->telling.is_telling) {
+	if (settings->reporting.is_reporting) {
 		expirer->ends = ends_open(&ends, &masters.node.deadlines);
 		if (!expirer->ends)
 			return -1;
@@ -124,7 +124,7 @@ int expirer_run(const struct expirer_settings *settings)
 		status = 0;
 	}
 	numbers_stop(expirer);
-	teller_stop();
+	reporter_stop();
 	masters_stop(expirer->masters);
 	ends_close(expirer->ends);
 	state_finish();

@@ -47,7 +47,7 @@ static const struct setting table[] = {
     {'w', "window", "TIME",
         "keep in memory only the keys that are due within it, such as 1h, and go\nthrough all keys again whenever half of it has passed",
         NULL, SETTING_TIME, AT(window), SECONDS(1), SECONDS(30 * 86400)},
-    OUTBOX_OPTIONS(expirer_settings, telling, "make a job of each key that ends"),
+    OUTBOX_OPTIONS(expirer_settings, reporting, "make a job of each key that ends"),
     {0, "with-value", "TIME", "read a string's value so long before its end, such as 50ms, for the job", NULL,
         SETTING_TIME, AT(lead), SECONDS(1) / 1000, SECONDS(60), .needs = "expired-to"},
     {0, "most-value", "BYTES", "the longest value that is read (%s)", "64K", SETTING_BYTES, AT(masters.node.value_max),
@@ -70,14 +70,14 @@ static int check(void *of)
 
 	if (!settings->masters.node.url)
 		return message_error("URL: expected where Redis is, such as redis://127.0.0.1:6379");
-	if (settings->telling.is_telling && settings->masters.node.only_later)
+	if (settings->reporting.is_reporting && settings->masters.node.only_later)
 		return settings_refuse("only-later",
 		    "and --expired-to exclude each other: without a lookup, a key that was deleted seems to have ended");
 	settings->masters.node.window_ms = settings->window / 1000000;
 	settings->masters.node.lead_ms = settings->lead / 1000000;
 	/* Where the outbox leaves values out. */
-	settings->masters.node.values_max = settings->telling.max / 4 * 3;
-	return outbox_options_complete(&settings->telling);
+	settings->masters.node.values_max = settings->reporting.max / 4 * 3;
+	return outbox_options_complete(&settings->reporting);
 }
 
 static const struct settings_server server = {

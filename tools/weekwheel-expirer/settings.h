@@ -13,7 +13,7 @@ struct expirer_settings {
 	unsigned database;
 	uint64_t window; /* ns */
 	uint64_t lead;   /* ns; 0: values are not read */
-	struct outbox_options telling;
+	struct outbox_options reporting;
 	const char *folder; /* --data; NULL: nothing outlasts the program */
 };
 

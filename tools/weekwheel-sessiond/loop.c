@@ -21,7 +21,7 @@ static void stop_here(struct loop *loop)
 	if (loop->number == 0) {
 		listen_stop(&loop->server->listening);
 		http_stop(loop->server);
-		teller_stop();
+		reporter_stop();
 	}
 	while ((conn = LIST_FIRST(&loop->conns)))
 		conn_close(conn);

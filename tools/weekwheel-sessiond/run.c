@@ -65,7 +65,7 @@ static int start_data(struct sessiond *server)
 static int start_outbox(struct sessiond *server)
 {
 	/* Without --expired-to it has what an earlier server could not tell. */
-	server->outbox = outbox_open(server->settings->telling.max);
+	server->outbox = outbox_open(server->settings->reporting.max);
 	return server->outbox ? 0 : message_error("no memory");
 }
 
@@ -78,9 +78,9 @@ static int start_courier(struct sessiond *server)
 {
 	const struct letter_form form = {.wall_ms = wall_ms, .context = server->data};
 
-	if (!server->settings->telling.is_telling)
+	if (!server->settings->reporting.is_reporting)
 		return 0;
-	server->courier = courier_start(server->outbox, &form, &server->settings->telling.courier);
+	server->courier = courier_start(server->outbox, &form, &server->settings->reporting.courier);
 	return server->courier ? 0 : -1;
 }
 
@@ -95,7 +95,7 @@ static int start_keep(struct sessiond *server)
 	    .downtime_max = (int64_t)(settings->max_downtime / WW_MILLISECOND),
 	    .knows_downtime = settings->is_ahead_given,
 	    .outbox = server->outbox,
-	    .tells = settings->telling.is_telling,
+	    .reports = settings->reporting.is_reporting,
 	    .recovers = settings->recovers};
 
 	if (!settings->folder)
@@ -157,7 +157,7 @@ static int start(struct sessiond *server)
 		return -1;
 	/* A script that reads that the server listens may end it at once. */
 	start_signals(server);
-	if (teller_start(&server->teller, &server->loop[0].uv) != 0 || http_start(server) != 0 ||
+	if (reporter_start(&server->reporter, &server->loop[0].uv) != 0 || http_start(server) != 0 ||
 	    doors_start(server) != 0)
 		return -1;
 	server->started_ms = data_steady_ms(server->data);
@@ -203,7 +203,7 @@ int sessiond_run(const struct sessiond_settings *settings)
 	} else {
 		listen_stop(&server->listening);
 		http_stop(server);
-		teller_stop();
+		reporter_stop();
 	}
 	courier_stop(server->courier);
 	if (keep_close(server->keep) != 0)

@@ -22,7 +22,7 @@ struct cure {
 	const char *text;
 };
 
-static int say_not_opened(const char *where, const struct cure *cures, int error)
+static int report_not_opened(const char *where, const struct cure *cures, int error)
 {
 	while (cures->error && cures->error != error)
 		cures++;
@@ -44,7 +44,7 @@ static const struct cure local_cures[] = {
 };
 
 /* The file, and what to do about it. */
-static void tell_refusal(const char *sentence, void *context)
+static void log_refusal(const char *sentence, void *context)
 {
 	(void)context;
 	message_error("%s", sentence);
@@ -81,7 +81,7 @@ static void configure(struct server *server, struct ww_jobs_config *config)
 	config->body_max = (size_t)settings->max_job_size;
 	config->history_max = settings->max_history;
 	config->ready = ready_heard;
-	config->problem = tell_refusal;
+	config->problem = log_refusal;
 	config->context = server;
 }
 
@@ -101,7 +101,7 @@ static int open_local(struct server *server)
 	config.flags = settings->is_memory ? WW_JOBS_MEMORY : 0;
 	error = ww_jobs_open(&server->jobs, &config);
 	if (error != WW_OK)
-		return say_not_opened(settings->data ? settings->data : "memory", local_cures, error);
+		return report_not_opened(settings->data ? settings->data : "memory", local_cures, error);
 	warn_of_clock(server);
 	return WW_OK;
 }
@@ -168,7 +168,7 @@ static int open_redis(struct server *server)
 	config.context = server;
 	error = ww_jobs_redis_open(&server->jobs, &config);
 	if (error != WW_OK)
-		return say_not_opened("the store in Redis", redis_cures, error);
+		return report_not_opened("the store in Redis", redis_cures, error);
 	warn_of_shards(server);
 	return WW_OK;
 }
@@ -226,7 +226,7 @@ static int open_postgres(struct server *server)
 	config.lost = connection_lost;
 	error = ww_jobs_postgres_open(&server->jobs, &config);
 	if (error != WW_OK)
-		return say_not_opened("the store in PostgreSQL", postgres_cures, error);
+		return report_not_opened("the store in PostgreSQL", postgres_cures, error);
 	if (server->is_standby)
 		message_info("this server owns the store now");
 	return WW_OK;

@@ -6,7 +6,7 @@
 
 #include "tools/service/state/handles.h"
 #include "tools/service/state/notify.h"
-#include "tools/service/state/teller.h"
+#include "tools/service/state/reporter.h"
 #include "tools/weekwheeld/engine/schedules.h"
 #include "tools/weekwheeld/http/http.h"
 #include "tools/weekwheeld/run.h"
@@ -32,7 +32,7 @@ static void loop_end(struct server *server)
 	turn_commit(server);
 	http_stop(server);
 	ready_stop(server);
-	teller_stop();
+	reporter_stop();
 	handles_close(&server->loop);
 }
 
@@ -146,7 +146,7 @@ static int loop_start(struct server *server)
 
 	if (uv_poll_init(loop, &server->run->elapsed_poll, ww_driver_fd(server->elapsed)) != 0 ||
 	    uv_poll_init(loop, &server->run->wall_poll, ww_driver_fd(server->wall)) != 0 ||
-	    teller_start(&server->run->teller, loop) != 0)
+	    reporter_start(&server->run->reporter, loop) != 0)
 		return handles_not_made();
 	loop->data = server;
 	uv_prepare_init(loop, &server->run->prepare);
@@ -243,7 +243,7 @@ static int run(struct server *server)
 		/* Closing its listener removes a socket's file. */
 		listen_stop(&server->run->listening);
 		http_stop(server);
-		teller_stop();
+		reporter_stop();
 		tasks_stop(server);
 	}
 	push_stop(server);

@@ -7,7 +7,7 @@
 #include <uv.h>
 
 #include "tools/service/net/listen.h"
-#include "tools/service/state/teller.h"
+#include "tools/service/state/reporter.h"
 #include "tools/weekwheeld/clients/clients.h"
 #include "tools/weekwheeld/http/http.h"
 #include "tools/weekwheeld/v1/serve.h"
@@ -38,7 +38,7 @@ struct run {
 	int is_due; /* a driver has something to do */
 	uv_signal_t signals[4];
 	uv_timer_t patience; /* how long to wait for clients when the server ends */
-	struct teller teller;
+	struct reporter reporter;
 	uv_timer_t watchdog;
 
 	struct listening listening;

@@ -301,7 +301,7 @@ int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *co
 	pthread_mutex_unlock(&driver->queue.lock);
 	if (first) {
 		ww_driver_wake(driver);
-		ww_driver_tell_stop(driver);
+		ww_driver_notify_stop(driver);
 		ww_inside_enter(&here, driver);
 		/* If the thread were cancelled in drain, the timers that are left would be handed to nobody. */
 		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

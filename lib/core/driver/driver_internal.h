@@ -279,7 +279,7 @@ size_t ww_driver_fire_drain(struct ww_driver *driver, struct firing *const *take
 
 /* ---- watch.c */
 
-void ww_driver_tell_stop(struct ww_driver *driver);
+void ww_driver_notify_stop(struct ww_driver *driver);
 int ww_driver_is_held(struct ww_driver *driver);
 
 /* ---- driver.c */

@@ -132,7 +132,7 @@ static struct firing *drop(void *shard, struct ww_timer *timer)
 }
 
 /* Begin the record's call. Returns 0 if it was cancelled or moved while a worker took it, or the driver stopped. */
-static int begin_call(struct shard *shard, struct timer_record *record, struct ww_firing *told)
+static int begin_call(struct shard *shard, struct timer_record *record, struct ww_firing *fired)
 {
 	struct timer_record *timer = record_at(shard, record->of);
 
@@ -142,7 +142,7 @@ static int begin_call(struct shard *shard, struct timer_record *record, struct w
 	if (timer != record)
 		timer->begun++;
 	shard->fired++;
-	*told = (struct ww_firing){handle_of(timer), record->deadline, record->missed};
+	*fired = (struct ww_firing){handle_of(timer), record->deadline, record->missed};
 	return 1;
 }
 
@@ -165,16 +165,16 @@ static void end_call(struct shard *shard, struct timer_record *record, int began
 }
 
 /* Begin the call of a record that nobody has held. Returns 0 if somebody has. */
-static int begin_quickly(struct shard *shard, struct timer_record *record, struct ww_firing *told)
+static int begin_quickly(struct shard *shard, struct timer_record *record, struct ww_firing *fired)
 {
 	uint8_t state = RECORD_QUICK_QUEUED;
 
 	if (record->state != state || shard->driver->closed)
 		return 0;
 	/* Whoever changes the deadline has held the record before; then what is read here is not used. */
-	told->handle = handle_of(record);
-	told->deadline = __atomic_load_n(&record->deadline, __ATOMIC_RELAXED);
-	told->missed = 0;
+	fired->handle = handle_of(record);
+	fired->deadline = __atomic_load_n(&record->deadline, __ATOMIC_RELAXED);
+	fired->missed = 0;
 	if (!atomic_compare_exchange_strong(&record->state, &state, RECORD_QUICK_RUNNING))
 		return 0;
 	atomic_fetch_add_explicit(&shard->fired_quickly, 1, memory_order_relaxed);
@@ -192,13 +192,13 @@ static int end_quickly(struct shard *shard, struct timer_record *record)
 	return 1;
 }
 
-static int begin_locked(struct shard *shard, struct timer_record *record, struct ww_firing *told)
+static int begin_locked(struct shard *shard, struct timer_record *record, struct ww_firing *fired)
 {
 	int begun;
 
 	ww_source_lock(shard->source);
 	hold_record(record);
-	begun = begin_call(shard, record, told);
+	begun = begin_call(shard, record, fired);
 	ww_source_unlock(shard->source);
 	return begun;
 }
@@ -208,12 +208,12 @@ static void run(void *owner, struct firing *firing)
 	struct ww_driver *driver = owner;
 	struct timer_record *record = (struct timer_record *)(void *)firing;
 	struct shard *shard = &driver->shards[record->shard];
-	struct ww_firing told;
-	int begun = begin_quickly(shard, record, &told) || begin_locked(shard, record, &told);
+	struct ww_firing fired;
+	int begun = begin_quickly(shard, record, &fired) || begin_locked(shard, record, &fired);
 
 	if (begun) {
-		ww_queue_serves(told.handle);
-		record->fn(driver, &told, record->user);
+		ww_queue_serves(fired.handle);
+		record->fn(driver, &fired, record->user);
 	}
 	if (end_quickly(shard, record))
 		return;

@@ -269,7 +269,7 @@ static uint64_t time_of(const struct queue *queue)
 }
 
 /* The lock is held when this is called and when it returns, and not between. */
-static void tell_of_room(struct queue *queue)
+static void notify_of_room(struct queue *queue)
 {
 	queue->room = 0;
 	pthread_mutex_unlock(&queue->lock);
@@ -314,7 +314,7 @@ static int run_firing(struct queue *queue, uint64_t *now, int is_patient)
 	int64_t charged = ww_lane_begin(&queue->lanes, lane);
 	enter_firing(queue, &here);
 	if (queue->room)
-		tell_of_room(queue);
+		notify_of_room(queue);
 	woken = next_worker(queue);
 	pthread_mutex_unlock(&queue->lock);
 	wake(woken);
@@ -341,7 +341,7 @@ int ww_queue_run(struct queue *queue)
 	pthread_mutex_lock(&queue->lock);
 	ran = run_firing(queue, &now, 0);
 	if (queue->room)
-		tell_of_room(queue);
+		notify_of_room(queue);
 	pthread_mutex_unlock(&queue->lock);
 	return ran;
 }
@@ -358,7 +358,7 @@ static void work(struct queue *queue, struct worker *worker)
 			continue;
 		/* Cancelled firings make room, too, and nobody but a worker tells of it. */
 		if (queue->room) {
-			tell_of_room(queue);
+			notify_of_room(queue);
 			continue;
 		}
 		sleep_until_woken(queue, worker);

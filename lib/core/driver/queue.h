@@ -141,7 +141,7 @@ void ww_queue_stats(struct queue *queue, uint64_t now, struct ww_driver_stats *s
 /* Lies on the thread's stack. */
 struct thread_here {
 	char name[16];
-	struct ww_driver_thread told;
+	struct ww_driver_thread shown;
 };
 
 /* `worker` is the worker's number; -1: the tick thread. */

@@ -16,13 +16,13 @@ void ww_thread_enter(struct thread_here *here, const struct thread_hooks *hooks,
 	else
 		(void)snprintf(here->name, sizeof here->name, "ww-worker-%u", (unsigned)worker % 1000);
 	thread_name(here->name);
-	here->told = (struct ww_driver_thread){here->name, worker};
+	here->shown = (struct ww_driver_thread){here->name, worker};
 	if (hooks->begin)
-		hooks->begin(&here->told, hooks->user);
+		hooks->begin(&here->shown, hooks->user);
 }
 
 void ww_thread_leave(const struct thread_here *here, const struct thread_hooks *hooks)
 {
 	if (hooks->end)
-		hooks->end(&here->told, hooks->user);
+		hooks->end(&here->shown, hooks->user);
 }

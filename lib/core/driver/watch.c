@@ -24,7 +24,7 @@ void ww_driver_unwatch(struct ww_driver *driver, const struct stop_watch *watch)
 	pthread_mutex_unlock(&driver->watch_lock);
 }
 
-void ww_driver_tell_stop(struct ww_driver *driver)
+void ww_driver_notify_stop(struct ww_driver *driver)
 {
 	pthread_mutex_lock(&driver->watch_lock);
 	for (struct stop_watch *watch = driver->watches; watch; watch = watch->next)

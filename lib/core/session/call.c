@@ -39,7 +39,7 @@ int ww_session_set(struct ww_session *session, const void *key, size_t length, v
 			error = WW_ENOMEM;
 	}
 	ww_source_unlock(sought.shard->source);
-	ww_session_tell_taken(&sought, &out);
+	ww_session_report_taken(&sought, &out);
 	return error;
 }
 
@@ -211,7 +211,7 @@ int ww_session_delete_if(struct ww_session *session, const void *key, size_t len
 	if (found > 0 && value)
 		*value = taken;
 	else if (found > 0)
-		ww_session_tell(session, sought.key, length, taken, WW_GONE_DELETED, 0);
+		ww_session_report(session, sought.key, length, taken, WW_GONE_DELETED, 0);
 	return found;
 }
 

@@ -21,13 +21,13 @@ static struct firing *take_piece(struct session_shard *shard, uint32_t begin, ui
 	return chain;
 }
 
-static size_t tell(struct ww_session *session, const struct firing *chain)
+static size_t report(struct ww_session *session, const struct firing *chain)
 {
 	size_t count = 0;
 
 	for (; chain; chain = chain->next, count++) {
 		const struct session_entry *entry = (const struct session_entry *)(const void *)chain;
-		ww_session_tell(session, entry_key(entry), entry->length, entry_value(entry), WW_GONE_CLEARED, 0);
+		ww_session_report(session, entry_key(entry), entry->length, entry_value(entry), WW_GONE_CLEARED, 0);
 	}
 	return count;
 }
@@ -56,7 +56,7 @@ static size_t clear_shard(struct session_shard *shard)
 	for (uint32_t i = 0; i < end; i += PIECE) {
 		struct firing *chain = take_piece(shard, i, version);
 		ww_source_unlock(shard->source);
-		count += tell(shard->session, chain);
+		count += report(shard->session, chain);
 		ww_source_lock(shard->source);
 		free_chain(shard, chain);
 	}

@@ -81,7 +81,7 @@ int ww_session_gone_deadline(uint64_t *ns)
 	return WW_OK;
 }
 
-void ww_session_tell(
+void ww_session_report(
     struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, uint64_t deadline)
 {
 	uint64_t outer = gone_deadline;

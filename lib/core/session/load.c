@@ -264,12 +264,12 @@ static int load_record(struct loading *loading, const struct saved_entry *record
 	}
 	answer = ww_session_enter(loading->session, record->key, record->length, &sought);
 	if (answer) {
-		ww_session_tell(loading->session, record->key, record->length, value, WW_GONE_REPLACED, 0);
+		ww_session_report(loading->session, record->key, record->length, value, WW_GONE_REPLACED, 0);
 		return answer;
 	}
 	answer = store(loading, &sought, record, value, &out);
 	ww_source_unlock(sought.shard->source);
-	ww_session_tell_taken(&sought, &out);
+	ww_session_report_taken(&sought, &out);
 	return answer;
 }
 

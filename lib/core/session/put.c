@@ -78,17 +78,17 @@ struct session_entry *ww_session_store(const struct session_sought *sought, stru
 	return entry;
 }
 
-void ww_session_tell_taken(const struct session_sought *sought, const struct taken_out *out)
+void ww_session_report_taken(const struct session_sought *sought, const struct taken_out *out)
 {
 	struct session_shard *shard = sought->shard;
 	struct firing *next;
 
 	if (out->is)
-		ww_session_tell(shard->session, sought->key, sought->length, out->value, out->why, out->deadline);
+		ww_session_report(shard->session, sought->key, sought->length, out->value, out->why, out->deadline);
 	for (struct firing *firing = out->evicted; firing; firing = next) {
 		struct session_entry *entry = (struct session_entry *)(void *)firing;
 		next = firing->next;
-		ww_session_tell(shard->session, entry_key(entry), entry->length, entry_value(entry),
+		ww_session_report(shard->session, entry_key(entry), entry->length, entry_value(entry),
 		    (enum ww_gone)firing->since, *entry_gone_deadline(entry));
 		ww_source_lock(shard->source);
 		ww_session_entry_free(shard, entry);
@@ -193,6 +193,6 @@ int ww_session_put(struct ww_session *session, const void *key, size_t length, v
 		return error;
 	error = put(&sought, value, order, found, former, &out);
 	ww_source_unlock(sought.shard->source);
-	ww_session_tell_taken(&sought, &out);
+	ww_session_report_taken(&sought, &out);
 	return error;
 }

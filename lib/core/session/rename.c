@@ -97,6 +97,6 @@ int ww_session_rename(struct ww_session *session, const void *key, size_t length
 	source.now = target.now = ww_driver_time(session->driver);
 	error = change_key(&source, &target, order, found, former, &out);
 	ww_source_unlock_two(source.shard->source, target.shard->source);
-	ww_session_tell_taken(&target, &out);
+	ww_session_report_taken(&target, &out);
 	return error;
 }

@@ -79,7 +79,7 @@ static void run(void *owner, struct firing *firing)
 	struct session_shard *shard = shard_of_entry(session, entry);
 	int due = slab_returns_due(&shard->told, 0);
 
-	ww_session_tell(
+	ww_session_report(
 	    session, entry_key(entry), entry->length, entry_value(entry), WW_GONE_EXPIRED, *entry_gone_deadline(entry));
 	ww_session_entry_free_block(session, entry);
 	slab_return(&shard->told, entry);

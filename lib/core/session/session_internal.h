@@ -297,7 +297,7 @@ int ww_session_is_looking(void);
 /* Call the look. The lock is held. */
 void ww_session_call_look(ww_look_fn *look, void *value, void *context);
 /* Hand a value that has left the map to gone, with when it expired or would have; 0: gone cannot ask. No lock is held. */
-void ww_session_tell(
+void ww_session_report(
     struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, uint64_t deadline);
 
 /* ---- call.c: the shard's lock is held */
@@ -353,7 +353,7 @@ struct session_entry *ww_session_overfill(const struct session_sought *sought, s
 struct session_entry *ww_session_store(const struct session_sought *sought, struct session_entry *entry,
     const struct session_content *content, void **former, struct taken_out *out);
 /* No lock is held. */
-void ww_session_tell_taken(const struct session_sought *sought, const struct taken_out *out);
+void ww_session_report_taken(const struct session_sought *sought, const struct taken_out *out);
 
 /* ---- limit.c: the shard's lock is held, and the map is limited */
 

@@ -262,7 +262,7 @@ static int run_load(
 	end_load(shard, &load, sought->now > began ? sought->now - began : 0);
 	ww_source_unlock(shard->source);
 	/* Last: gone may free what was not kept. */
-	ww_session_tell_taken(sought, &out);
+	ww_session_report_taken(sought, &out);
 	if (load.result >= 0)
 		*value = load.value;
 	return load.result;

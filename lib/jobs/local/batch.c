@@ -5,6 +5,7 @@
 #include "lib/jobs/local/counts.h"
 #include "lib/jobs/local/ended.h"
 #include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/events.h"
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/history.h"
 #include "lib/jobs/local/load.h"
@@ -12,13 +13,12 @@
 #include "lib/jobs/local/meta.h"
 #include "lib/jobs/local/rule.h"
 #include "lib/jobs/local/timeline.h"
-#include "lib/jobs/local/told.h"
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
 static void take_back(struct jobs_local *jobs)
 {
-	ww_jobs_untold(jobs);
+	ww_jobs_drop_noted(jobs);
 	jobs->undoing = 1;
 	while (jobs->undo_count) {
 		const struct undo *undo = &jobs->undo[--jobs->undo_count];
@@ -71,7 +71,7 @@ static int store_batch(struct jobs_local *jobs)
 	return error;
 }
 
-/* Tell the program and the threads that wait which tubes have something new that is ready. */
+/* Notify the program and the threads that wait which tubes have something new that is ready. */
 static void notify(struct jobs_local *jobs)
 {
 	struct tube *tube = jobs->notify;
@@ -102,12 +102,12 @@ int ww_jobs_commit_batch(struct jobs_local *jobs)
 	jobs->undo_count = 0;
 	jobs->runs.size = 0;
 	jobs->meta_before = jobs->meta;
-	jobs->store.ops->tell_time(jobs->store.self, ww_jobs_time(&jobs->elapsed), ww_jobs_time(&jobs->wall));
+	jobs->store.ops->set_time(jobs->store.self, ww_jobs_time(&jobs->elapsed), ww_jobs_time(&jobs->wall));
 	ww_jobs_load(&jobs->elapsed);
 	ww_jobs_load(&jobs->wall);
 	jobs->store.ops->rest(jobs->store.self);
-	if (jobs->told_size || jobs->told_lost)
-		ww_jobs_told(jobs);
+	if (jobs->events_size || jobs->events_lost)
+		ww_jobs_publish_noted(jobs);
 	notify(jobs);
 	ww_jobs_groups_settle(jobs);
 	ww_jobs_tubes_settle(jobs);

@@ -39,7 +39,7 @@ struct check {
 	uint64_t counts; /* that were compared */
 };
 
-__attribute__((format(printf, 2, 3))) static void tell(struct check *check, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void report(struct check *check, const char *format, ...)
 {
 	char text[256];
 	va_list arguments;
@@ -94,19 +94,19 @@ static void check_job(struct check *check, enum store_table table, struct store_
 
 	if (ww_jobs_read_pair(table, key, value, &id, &record) || record.key.size > WW_JOB_KEY_MAX) {
 		check->records++;
-		tell(check, "the record of job %llu cannot be read", (unsigned long long)id);
+		report(check, "the record of job %llu cannot be read", (unsigned long long)id);
 		return;
 	}
 	*(record.ended ? &check->kept : &check->records) += 1;
 	if (id >= check->jobs->meta.next_id)
-		tell(check, "job %llu has an id that was not given yet", (unsigned long long)id);
+		report(check, "job %llu has an id that was not given yet", (unsigned long long)id);
 	store_write64(id_key, id);
 	if (ops->get(check->jobs->store.self, STORE_JOBS, (struct store_bytes){id_key, sizeof id_key}, &place) ||
 	    !ww_jobs_is_place(id, table, key, place))
-		tell(check, "job %llu is not found by its id", (unsigned long long)id);
+		report(check, "job %llu is not found by its id", (unsigned long long)id);
 	const struct tube *tube = ww_jobs_tube_number(check->jobs, record.tube);
 	if (!tube) {
-		tell(check, "job %llu is in a tube that does not exist", (unsigned long long)id);
+		report(check, "job %llu is in a tube that does not exist", (unsigned long long)id);
 		return;
 	}
 	count_job(check, table, &record, tube->number);
@@ -115,7 +115,7 @@ static void check_job(struct check *check, enum store_table table, struct store_
 	check->keys++;
 	struct job_record other;
 	if (ww_jobs_key(check->jobs, tube, record.key, &found, &other) || found != id)
-		tell(check, "job %llu is not found by its key", (unsigned long long)id);
+		report(check, "job %llu is not found by its key", (unsigned long long)id);
 }
 
 /* ---- Slots: their jobs come one after the other */
@@ -134,7 +134,7 @@ static void begin_slot(struct check *check, uint32_t tube, int wall, uint64_t du
 	check->in_slot[at].jobs = count.jobs;
 	check->tubes[check->tube_count++] = at;
 	if (count.jobs && tube != ALL_TUBES && (count.due > due || (count.due == due && count.id > id)))
-		tell(check, "job %llu is due before what is noted as the first of its tube in that hour",
+		report(check, "job %llu is due before what is noted as the first of its tube in that hour",
 		    (unsigned long long)id);
 }
 
@@ -152,7 +152,7 @@ static void end_slot(struct check *check)
 		struct checked_slot *slot = &check->in_slot[check->tubes[i]];
 		const struct tube *tube = ww_jobs_tube_number(check->jobs, check->tubes[i]);
 		if (slot->found != slot->jobs)
-			tell(check, "%s: %llu jobs are counted in the hour %llu, and it has %llu",
+			report(check, "%s: %llu jobs are counted in the hour %llu, and it has %llu",
 			    tube ? tube->name : "all tubes", (unsigned long long)slot->jobs,
 			    (unsigned long long)check->slot, (unsigned long long)slot->found);
 		*slot = (struct checked_slot){0};
@@ -209,21 +209,21 @@ static void check_counts(struct check *check)
 	for (size_t i = 0; i < sizeof indices / sizeof *indices; i++) {
 		uint64_t pairs = count_pairs(check, indices[i].table);
 		if (pairs != indices[i].count)
-			tell(check, "the index of %s has %llu entries, and %llu belong there", indices[i].name,
+			report(check, "the index of %s has %llu entries, and %llu belong there", indices[i].name,
 			    (unsigned long long)pairs, (unsigned long long)indices[i].count);
 	}
 	HASH_ITER(hh, check->jobs->tubes, tube, after) {
 		if (tube->waiting != check->waiting[tube->number] || tube->buried != check->buried_in[tube->number])
-			tell(check, "the tube %s counts %llu jobs and %llu buried ones, and has %llu and %llu",
+			report(check, "the tube %s counts %llu jobs and %llu buried ones, and has %llu and %llu",
 			    tube->name, (unsigned long long)tube->waiting, (unsigned long long)tube->buried,
 			    (unsigned long long)check->waiting[tube->number],
 			    (unsigned long long)check->buried_in[tube->number]);
 		if (tube->kept != check->kept_in[tube->number])
-			tell(check, "the tube %s counts %llu ended jobs that are kept, and has %llu", tube->name,
+			report(check, "the tube %s counts %llu ended jobs that are kept, and has %llu", tube->name,
 			    (unsigned long long)tube->kept, (unsigned long long)check->kept_in[tube->number]);
 	}
 	if (meta->accepted - meta->ended != check->records)
-		tell(check, "%llu jobs were accepted and %llu have ended: %llu should be there, and %llu are",
+		report(check, "%llu jobs were accepted and %llu have ended: %llu should be there, and %llu are",
 		    (unsigned long long)meta->accepted, (unsigned long long)meta->ended,
 		    (unsigned long long)(meta->accepted - meta->ended), (unsigned long long)check->records);
 }

@@ -3,7 +3,7 @@
 
 /*
  * ww_jobs_check: everything that must hold between records, indices and counts. It reads the whole store, while other
- * calls wait. Returns how many problems were told.
+ * calls wait. Returns how many problems were reported.
  */
 
 #include "weekwheel/jobs.h"

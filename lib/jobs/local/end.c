@@ -6,6 +6,7 @@
 #include "lib/base/random.h"
 #include "lib/jobs/local/ended.h"
 #include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/events.h"
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/history.h"
 #include "lib/jobs/local/limit.h"
@@ -14,7 +15,6 @@
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
-#include "lib/jobs/local/told.h"
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
@@ -186,7 +186,7 @@ static int delay_job(struct jobs_local *jobs, const struct entry *entry, const s
 	record->due = time_after(ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0)), delay);
 	record->version++;
 	if (event == WW_EVENT_RETURNED)
-		ww_jobs_tell(jobs, event, entry->id, record, record->tries);
+		ww_jobs_note_event(jobs, event, entry->id, record, record->tries);
 	else
 		end_run(jobs, event, entry, record, record->tries);
 	return ww_jobs_settle(jobs, entry->id, old, record);
@@ -281,7 +281,7 @@ static int return_job(struct jobs_local *jobs, void *arguments)
 	image.token = 0;
 	if (image.tube->limits)
 		ww_jobs_limit_return(&image);
-	ww_jobs_tell_read(jobs, WW_EVENT_RETURNED, call->id);
+	ww_jobs_note_event_of(jobs, WW_EVENT_RETURNED, call->id);
 	return ww_jobs_place(jobs, call->id, &image);
 }
 
@@ -349,7 +349,7 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 		image.token = 0;
 		image.tries++;
 		if (!error)
-			ww_jobs_tell(jobs, WW_EVENT_TIMED_OUT, entry->id, &old, old.tries + image.tries);
+			ww_jobs_note_event(jobs, WW_EVENT_TIMED_OUT, entry->id, &old, old.tries + image.tries);
 		return ww_jobs_place(jobs, entry->id, &image);
 	}
 	error = ww_jobs_read_to_write(jobs, entry->id, &old);

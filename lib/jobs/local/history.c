@@ -15,12 +15,12 @@
 
 #include "lib/jobs/local/clock.h"
 #include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/events.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
-#include "lib/jobs/local/told.h"
 #include "lib/jobs/local/tube.h"
 
 #define RUN_KEY "run"
@@ -250,7 +250,7 @@ void ww_jobs_end_run(struct jobs_local *jobs, const struct ended_run *run)
 {
 	struct ended_runs *runs = &jobs->runs;
 
-	ww_jobs_tell(jobs, run->outcome, run->id, run->record, run->attempt);
+	ww_jobs_note_event(jobs, run->outcome, run->id, run->record, run->attempt);
 	if (!run->record->keep || !jobs->config.history_max)
 		return;
 	if (runs->room - runs->size < SIZE + VALUE_MAX) {
@@ -339,16 +339,16 @@ struct history_call {
 	uint64_t next;
 };
 
-static int tell_runs(struct jobs_local *jobs, void *arguments)
+static int list_runs(struct jobs_local *jobs, void *arguments)
 {
 	struct history_call *call = arguments;
 	const struct ww_run_filter *filter = call->filter;
 	uint64_t before = filter->before ? filter->before : UINT64_MAX;
-	uint64_t told = 0;
+	uint64_t shown = 0;
 	uint64_t next = 0;
 	int result = 0;
 
-	for (int looks = 0; !result && told < call->limit && looks < LOOK_MAX; looks++) {
+	for (int looks = 0; !result && shown < call->limit && looks < LOOK_MAX; looks++) {
 		char tube[WW_TUBE_MAX + 1];
 		char error_text[WW_JOB_ERROR_MAX + 1];
 		unsigned char from[KEY_SIZE];
@@ -369,7 +369,7 @@ static int tell_runs(struct jobs_local *jobs, void *arguments)
 		    !is_meant(filter, &run))
 			continue;
 		result = call->fn(&run, call->context);
-		told++;
+		shown++;
 	}
 	call->next = next;
 	return result;
@@ -379,7 +379,7 @@ int ww_jobs_local_history(struct ww_jobs *handle, const struct ww_run_filter *fi
     void *context, uint64_t *next)
 {
 	struct history_call call = {.filter = filter, .limit = limit, .fn = fn, .context = context};
-	int result = ww_jobs_submit(local_of(handle), tell_runs, &call);
+	int result = ww_jobs_submit(local_of(handle), list_runs, &call);
 
 	if (result >= 0 && next)
 		*next = call.next;

@@ -42,7 +42,7 @@ int ww_jobs_local_history(struct ww_jobs *handle, const struct ww_run_filter *fi
 int ww_jobs_history_open(struct jobs_local *jobs);
 void ww_jobs_history_close(struct jobs_local *jobs);
 /*
- * Tell how a lease ends, and let that be kept for as long as the job asks for. Called before the change is written, as
+ * Note how a lease ends, and let that be kept for as long as the job asks for. Called before the change is written, as
  * bytes of the record may lie in the store. Without memory the run is not kept.
  */
 void ww_jobs_end_run(struct jobs_local *jobs, const struct ended_run *run);

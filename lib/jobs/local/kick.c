@@ -2,13 +2,13 @@
 #include "lib/jobs/local/kick.h"
 
 #include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/events.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/search.h"
 #include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/timer.h"
-#include "lib/jobs/local/told.h"
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
@@ -28,7 +28,7 @@ static int make_ready(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	record.tries = 0;
 	record.kicks++;
 	record.version++;
-	ww_jobs_tell(jobs, WW_EVENT_KICKED, id, &record, 0);
+	ww_jobs_note_event(jobs, WW_EVENT_KICKED, id, &record, 0);
 	return error ? error : ww_jobs_settle(jobs, id, old, &record);
 }
 

@@ -2,11 +2,11 @@
 #include "lib/jobs/local/load.h"
 
 #include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/events.h"
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
-#include "lib/jobs/local/told.h"
 #include "lib/jobs/local/tube.h"
 
 /* ---- Due */
@@ -16,7 +16,7 @@ int ww_jobs_come_due(struct jobs_local *jobs, struct entry *entry)
 	struct image image = entry->is;
 
 	ww_jobs_count_late(ww_jobs_timeline(jobs, image.wall), image.due);
-	ww_jobs_tell_read(jobs, WW_EVENT_DUE, entry->id);
+	ww_jobs_note_event_of(jobs, WW_EVENT_DUE, entry->id);
 	image.state = WW_JOB_READY;
 	return ww_jobs_place(jobs, entry->id, &image);
 }
@@ -49,7 +49,7 @@ static int read_pair(
 		return error;
 	if (image.state == WW_JOB_READY) {
 		ww_jobs_count_late(line, *due);
-		ww_jobs_tell(jobs, WW_EVENT_DUE, *id, &record, 0);
+		ww_jobs_note_event(jobs, WW_EVENT_DUE, *id, &record, 0);
 	}
 	return ww_jobs_set(jobs, *id, &image);
 }

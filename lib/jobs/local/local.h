@@ -92,10 +92,10 @@ struct jobs_local {
 	size_t undo_room;
 	struct tube *dirty;
 	struct tube *notify;
-	unsigned char *told; /* of this batch, for the listener (told.c) */
-	size_t told_size;
-	size_t told_room;
-	int told_lost;
+	unsigned char *events; /* of this batch, for the listener (events.c) */
+	size_t events_size;
+	size_t events_room;
+	int events_lost;
 	unsigned char *buffer; /* for a record to write */
 	size_t buffer_size;
 

@@ -88,7 +88,7 @@ static void free_all(struct jobs_local *jobs)
 	ww_jobs_tubes_close(jobs);
 	ww_jobs_history_close(jobs);
 	ww_jobs_give(jobs, jobs->undo, jobs->undo_room * sizeof *jobs->undo);
-	ww_jobs_give(jobs, jobs->told, jobs->told_room);
+	ww_jobs_give(jobs, jobs->events, jobs->events_room);
 	ww_jobs_give(jobs, jobs->buffer, jobs->buffer_size);
 	ww_jobs_counts_close(jobs);
 	ww_table_destroy(&jobs->ids);
@@ -304,7 +304,7 @@ static const struct jobs_backend backend = {
     .tube = ww_jobs_local_tube,
     .tubes = ww_jobs_local_tubes,
     .check = ww_jobs_local_check,
-    .tells = 1,
+    .publishes = 1,
 };
 
 int ww_jobs_backup(const char *path, const char *target)

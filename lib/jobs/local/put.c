@@ -4,12 +4,12 @@
 #include "lib/base/time.h"
 #include "lib/jobs/local/ended.h"
 #include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/events.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/meta.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
-#include "lib/jobs/local/told.h"
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
@@ -154,7 +154,7 @@ static int replace(struct jobs_local *jobs, uint64_t id, const struct job_record
 	record->tube = old->tube;
 	record->version = old->version + 1;
 	record->fence = ww_jobs_fence(jobs, old, entry);
-	ww_jobs_tell(jobs, WW_EVENT_PUT, id, record, 0);
+	ww_jobs_note_event(jobs, WW_EVENT_PUT, id, record, 0);
 	return error ? error : ww_jobs_settle(jobs, id, old, record);
 }
 
@@ -173,7 +173,7 @@ static int insert(struct jobs_local *jobs, const char *name, uint64_t *id, struc
 		error = ww_jobs_tube_count(jobs, tube, 0, 0, 1, 1);
 		return error ? error : ww_jobs_keep(jobs, *id, NULL, record);
 	}
-	ww_jobs_tell(jobs, WW_EVENT_PUT, *id, record, 0);
+	ww_jobs_note_event(jobs, WW_EVENT_PUT, *id, record, 0);
 	error = ww_jobs_tube_count(jobs, tube, !record->buried, record->buried != 0, 1, 0);
 	return error ? error : ww_jobs_settle(jobs, *id, NULL, record);
 }
@@ -329,7 +329,7 @@ static int move(struct jobs_local *jobs, void *arguments)
 	ww_jobs_merge(&record, entry);
 	record.base = record.due;
 	record.version++;
-	ww_jobs_tell(jobs, WW_EVENT_MOVED, id, &record, 0);
+	ww_jobs_note_event(jobs, WW_EVENT_MOVED, id, &record, 0);
 	error = ww_jobs_settle(jobs, id, &old, &record);
 	if (!error)
 		call->version = record.version;
@@ -374,7 +374,7 @@ static int cancel(struct jobs_local *jobs, void *arguments)
 	int in_time = !entry || entry->is.state != WW_JOB_RESERVED;
 	struct tube *tube = ww_jobs_tube_number(jobs, old.tube);
 	error = old.buried ? ww_jobs_tube_count(jobs, tube, 0, -1, 0, 1) : ww_jobs_tube_count(jobs, tube, -1, 0, 0, 1);
-	ww_jobs_tell(jobs, WW_EVENT_CANCELLED, id, &old, 0);
+	ww_jobs_note_event(jobs, WW_EVENT_CANCELLED, id, &old, 0);
 	if (!error)
 		error = ww_jobs_erase(jobs, id, &old);
 	if (!error)

@@ -51,7 +51,7 @@ struct recovery_pair {
 	struct store_bytes value;
 };
 
-__attribute__((format(printf, 2, 3))) static void tell(const struct recovery *recovery, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void report(const struct recovery *recovery, const char *format, ...)
 {
 	char text[4400];
 	va_list arguments;
@@ -262,11 +262,11 @@ static int save_meta(struct jobs_local *jobs, void *arguments)
 static void tell_losses(const struct recovery *recovery)
 {
 	if (recovery->unread)
-		tell(recovery, "%llu jobs cannot be read", (unsigned long long)recovery->unread);
+		report(recovery, "%llu jobs cannot be read", (unsigned long long)recovery->unread);
 	if (!recovery->has_moving)
-		tell(recovery, "how many jobs there were is not known, nor which ids were given");
+		report(recovery, "how many jobs there were is not known, nor which ids were given");
 	else if (expected(recovery) != recovery->saved)
-		tell(recovery, "%llu jobs were accepted and had not ended, and %llu are saved",
+		report(recovery, "%llu jobs were accepted and had not ended, and %llu are saved",
 		    (unsigned long long)expected(recovery), (unsigned long long)recovery->saved);
 }
 
@@ -275,7 +275,7 @@ static void pass_on(const char *problem, void *context)
 	struct recovery *recovery = context;
 
 	recovery->damages++;
-	tell(recovery, "%s", problem);
+	report(recovery, "%s", problem);
 }
 
 static int read_and_save(struct recovery *recovery, const char *path)

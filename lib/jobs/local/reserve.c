@@ -5,13 +5,13 @@
 
 #include "lib/jobs/body.h"
 #include "lib/jobs/local/entries.h"
+#include "lib/jobs/local/events.h"
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
-#include "lib/jobs/local/told.h"
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
@@ -96,7 +96,7 @@ static int lease_job(struct jobs_local *jobs, struct reserve_call *call, uint64_
 	}
 	if (image.tube->limits)
 		ww_jobs_limit_start(&image);
-	ww_jobs_tell(jobs, WW_EVENT_STARTED, id, record, record->tries + image.tries + 1);
+	ww_jobs_note_event(jobs, WW_EVENT_STARTED, id, record, record->tries + image.tries + 1);
 	fill_lease(&call->leases[call->leased], id, &image, record, now);
 	call->leases[call->leased++].body = body;
 	return WW_OK;

@@ -300,7 +300,7 @@ int ww_jobs_local_limit_set(struct ww_jobs *handle, const struct ww_limit_ref *r
 	return ww_jobs_submit(local_of(handle), set_limit, &call);
 }
 
-/* ---- Told */
+/* ---- Shown */
 
 static void fill_info(const struct found_rule *found, struct ww_limit_info *info)
 {
@@ -350,7 +350,7 @@ struct limit_list_call {
 	void *context;
 };
 
-static int tell(struct found_rule *found, void *context)
+static int show(struct found_rule *found, void *context)
 {
 	const struct limit_list_call *call = context;
 	struct ww_limit_info info;
@@ -366,9 +366,9 @@ static int list(struct jobs_local *jobs, void *arguments)
 	int result = 0;
 
 	if (call->tube)
-		return only ? each_rule(only, tell, call) : 0;
+		return only ? each_rule(only, show, call) : 0;
 	for (struct tube *tube = jobs->tubes; tube && !result; tube = tube->hh.next)
-		result = each_rule(tube, tell, call);
+		result = each_rule(tube, show, call);
 	return result;
 }
 

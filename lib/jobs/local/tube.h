@@ -8,7 +8,7 @@
  * counts of each number that is in use. Of empty tubes, memory keeps a thousand for their statistics.
  *
  *     dirty:   tube -> tube     their counts are written with the batch
- *     notify:  tube -> tube     callers that wait are told after the batch
+ *     notify:  tube -> tube     callers that wait are notified after the batch
  */
 
 #include <stddef.h>

@@ -42,7 +42,7 @@ static int is_fresh(const struct disk *disk, enum store_table table, struct stor
 static int begin(void *self)
 {
 	struct disk *disk = self;
-	int error = ww_fault_tell(&disk->fault, NULL);
+	int error = ww_fault_describe(&disk->fault, NULL);
 
 	if (error && error != WW_EFULL)
 		return error;
@@ -316,11 +316,11 @@ static int fault(void *self, char text[WW_FAULT_MAX])
 	/* There may be room by now. */
 	if (text && disk->fault.error == WW_EFULL && !ww_store_disk_has_times(disk, 4))
 		(void)room(disk, 0);
-	return ww_fault_tell(&disk->fault, text);
+	return ww_fault_describe(&disk->fault, text);
 }
 
 static const struct store_ops disk_ops = {begin, commit, abort_write, rest, ww_store_disk_get, room, put, remove_pair,
-    ww_store_disk_seek, ww_store_disk_before, ww_store_disk_next, sync_now, ww_store_disk_tell_time, disk_bytes, fault,
+    ww_store_disk_seek, ww_store_disk_before, ww_store_disk_next, sync_now, ww_store_disk_set_time, disk_bytes, fault,
     close_store, NULL, NULL, NULL, NULL};
 
 /* Read the journal from where the index has taken over. */

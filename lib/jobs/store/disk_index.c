@@ -259,7 +259,7 @@ int ww_store_disk_wait_for_room(struct disk *disk)
 	return error == WW_EFULL && !ww_store_disk_has_times(disk, 4) ? WW_OK : error;
 }
 
-void ww_store_disk_tell_time(void *self, uint64_t elapsed, uint64_t wall)
+void ww_store_disk_set_time(void *self, uint64_t elapsed, uint64_t wall)
 {
 	struct disk *disk = self;
 

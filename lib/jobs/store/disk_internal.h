@@ -32,7 +32,7 @@ struct walk {
 	struct store_bytes key[LAYERS];
 	struct store_bytes value[LAYERS];
 	int is_there[LAYERS];
-	struct store_bytes last; /* the key that was told; data NULL: none */
+	struct store_bytes last; /* the key that was given; data NULL: none */
 	int back;                /* the layers stand before it */
 };
 
@@ -66,7 +66,7 @@ struct disk {
 	int unsynced; /* with WW_SYNC_INTERVAL: the journal has what is not stable, and the syncer knows */
 	uint64_t cut;
 	uint64_t record;
-	uint64_t now[SLOTS_LINES];    /* the last time that was told */
+	uint64_t now[SLOTS_LINES];    /* the last time that was given */
 	uint64_t tended[SLOTS_LINES]; /* when the index was tended last */
 	int is_pressed;               /* a job was refused: the index is to make room */
 	uint64_t was_cut;             /* the indexer's: the last file that it removed */
@@ -92,7 +92,7 @@ int ww_store_disk_seek(
 int ww_store_disk_before(
     void *self, enum store_table table, struct store_bytes to, struct store_bytes *key, struct store_bytes *value);
 int ww_store_disk_next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value);
-/* Nobody knows what a page had that cannot be read: write nothing any more. A value alone is told to who asked for it. */
+/* Nobody knows what a page had that cannot be read: write nothing any more. A value alone is given to who asked for it. */
 int ww_store_disk_judge(struct disk *disk, int error, sqlite3 *connection);
 
 /* ---- disk_index.c: the index takes over */
@@ -115,6 +115,6 @@ void ww_store_disk_make_room(struct disk *disk);
 void ww_store_disk_press(struct disk *disk);
 /* Memory and journal are bounded: wait for the index when it falls behind. */
 int ww_store_disk_wait_for_room(struct disk *disk);
-void ww_store_disk_tell_time(void *self, uint64_t elapsed, uint64_t wall);
+void ww_store_disk_set_time(void *self, uint64_t elapsed, uint64_t wall);
 
 #endif

@@ -87,8 +87,9 @@ static int pass(struct disk *disk, enum store_table table, struct store_bytes ke
 	return error;
 }
 
-/* Tell the pair at which the layers are, or the next one that is there. */
-static int tell(struct disk *disk, enum store_table table, int back, struct store_bytes *key, struct store_bytes *value)
+/* Hand out the pair at which the layers are, or the next one that is there. */
+static int hand_out(
+    struct disk *disk, enum store_table table, int back, struct store_bytes *key, struct store_bytes *value)
 {
 	struct walk *walk = &disk->walk[table];
 	int error = WW_OK;
@@ -114,7 +115,7 @@ static int go(struct disk *disk, enum store_table table, struct store_bytes from
 	for (int i = 0; i < LAYERS && !error; i++)
 		error = seek_layer(disk, i, table, from, back);
 	if (!error)
-		error = tell(disk, table, back, key, value);
+		error = hand_out(disk, table, back, key, value);
 	disk->walk[table].last = error ? (struct store_bytes){NULL, 0} : *key;
 	disk->walk[table].back = back;
 	return error;
@@ -146,7 +147,7 @@ int ww_store_disk_next(void *self, enum store_table table, struct store_bytes *k
 	if (!error)
 		error = pass(disk, table, walk->last, 0);
 	if (!error)
-		error = tell(disk, table, 0, key, value);
+		error = hand_out(disk, table, 0, key, value);
 	walk->last = error ? (struct store_bytes){NULL, 0} : *key;
 	return error;
 }

@@ -27,7 +27,7 @@ struct store_files {
 	int has_journal;
 };
 
-/* Tell the one who opens the store what is wrong with it. Returns the error. */
+/* Report to the one who opens the store what is wrong with it. Returns the error. */
 __attribute__((format(printf, 3, 4))) int ww_store_files_refuse(
     const struct ww_jobs_config *config, int error, const char *format, ...);
 

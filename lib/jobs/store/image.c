@@ -21,7 +21,7 @@
 /* The format of the log: www.sqlite.org/fileformat2.html, "The Write-Ahead Log". */
 enum { LOG_HEAD = 32, FRAME_HEAD = 24, FRAME = FRAME_HEAD + PAGES_SIZE, RETRIES = 10 };
 
-void ww_image_tell(struct pages_image *image, const char *format, ...)
+void ww_image_report(struct pages_image *image, const char *format, ...)
 {
 	char text[4400];
 	va_list arguments;
@@ -173,7 +173,7 @@ static void scan_log(struct pages_image *image, struct log_scan *scan)
 	}
 	image->log_size = LOG_HEAD + scan->committed * FRAME;
 	if (damage)
-		ww_image_tell(
+		ww_image_report(
 		    image, "%s/index.db-wal: %s (page %" PRIu64 " of it)", image->folder, damage, scan->whole + 1);
 }
 
@@ -186,7 +186,7 @@ static int count_pages(struct pages_image *image, const struct log_scan *scan)
 	uint32_t size;
 
 	if (image->database < 0) {
-		ww_image_tell(image, "%s/index.db is missing", image->folder);
+		ww_image_report(image, "%s/index.db is missing", image->folder);
 		image->pages = scan->pages;
 		return WW_OK;
 	}
@@ -199,7 +199,7 @@ static int count_pages(struct pages_image *image, const struct log_scan *scan)
 	if (!image->pages)
 		image->pages = size;
 	if (!image->pages)
-		ww_image_tell(
+		ww_image_report(
 		    image, "%s/index.db was cut short to %lld bytes", image->folder, (long long)status.st_size);
 	return WW_OK;
 }
@@ -224,9 +224,9 @@ int ww_image_open(struct pages_image *image, const char *folder, ww_jobs_problem
 	}
 	if (!error && image->pages) {
 		image->in_log = calloc(image->pages, sizeof *image->in_log);
-		image->told = calloc(image->pages, 1);
+		image->reported = calloc(image->pages, 1);
 		image->is_free = calloc(image->pages, 1);
-		error = image->in_log && image->told && image->is_free ? map_frames(image, &scan) : WW_ENOMEM;
+		error = image->in_log && image->reported && image->is_free ? map_frames(image, &scan) : WW_ENOMEM;
 	}
 	if (error)
 		ww_image_close(image);
@@ -241,12 +241,12 @@ void ww_image_close(struct pages_image *image)
 		close(image->log);
 	image->database = image->log = -1;
 	free(image->in_log);
-	free(image->told);
+	free(image->reported);
 	free(image->is_free);
 	free(image->flips);
 	image->flips = NULL;
 	image->in_log = NULL;
-	image->told = image->is_free = NULL;
+	image->reported = image->is_free = NULL;
 }
 
 /* ---- A flipped bit changes the sum of a page in a way of its own, whatever the page has */
@@ -323,12 +323,12 @@ int ww_image_page(struct pages_image *image, uint32_t number, unsigned char page
 	if (read_sound(image, number, page, &is_there))
 		return WW_OK;
 	is_corrected = is_there && correct(image, page, number);
-	if (!image->told[number - 1])
-		ww_image_tell(image, "%s/index.db: page %u %s", image->folder, (unsigned)number,
+	if (!image->reported[number - 1])
+		ww_image_report(image, "%s/index.db: page %u %s", image->folder, (unsigned)number,
 		    !is_there      ? "is missing"
 		    : is_corrected ? "has a flipped bit"
 		                   : "is damaged");
-	image->told[number - 1] = 1;
+	image->reported[number - 1] = 1;
 	return is_corrected ? WW_OK : WW_ECORRUPT;
 }
 

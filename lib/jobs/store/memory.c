@@ -317,7 +317,7 @@ static int remove_pair(void *self, enum store_table table, struct store_bytes ke
 	return WW_OK;
 }
 
-static int tell(struct memory *memory, enum store_table table, struct node *node, struct store_bytes *key,
+static int hand_out(struct memory *memory, enum store_table table, struct node *node, struct store_bytes *key,
     struct store_bytes *value)
 {
 	memory->list[table].at = node;
@@ -333,7 +333,7 @@ static int seek(
 {
 	struct node *path[LEVELS];
 
-	return tell(self, table, find_path(self, table, from, path), key, value);
+	return hand_out(self, table, find_path(self, table, from, path), key, value);
 }
 
 static int before(
@@ -343,7 +343,7 @@ static int before(
 	struct node *path[LEVELS];
 
 	(void)find_path(memory, table, to, path);
-	return tell(self, table, path[0] == memory->list[table].head ? NULL : path[0], key, value);
+	return hand_out(self, table, path[0] == memory->list[table].head ? NULL : path[0], key, value);
 }
 
 static int next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value)
@@ -351,7 +351,7 @@ static int next(void *self, enum store_table table, struct store_bytes *key, str
 	struct memory *memory = self;
 	struct node *node = memory->list[table].at;
 
-	return tell(memory, table, node ? node->next[0] : NULL, key, value);
+	return hand_out(memory, table, node ? node->next[0] : NULL, key, value);
 }
 
 static int sync_nothing(void *self)
@@ -360,7 +360,7 @@ static int sync_nothing(void *self)
 	return WW_OK;
 }
 
-static void tell_time(void *self, uint64_t elapsed, uint64_t wall)
+static void set_time(void *self, uint64_t elapsed, uint64_t wall)
 {
 	(void)self;
 	(void)elapsed;
@@ -398,7 +398,7 @@ static int close_store(void *self)
 }
 
 static const struct store_ops memory_ops = {begin, commit, abort_changes, rest, get, room, put, remove_pair, seek,
-    before, next, sync_nothing, tell_time, disk, fault, close_store, NULL, NULL, NULL, NULL};
+    before, next, sync_nothing, set_time, disk, fault, close_store, NULL, NULL, NULL, NULL};
 
 size_t ww_store_memory_bytes(const struct store *store)
 {

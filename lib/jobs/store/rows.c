@@ -63,8 +63,8 @@ static const unsigned char *read_column(
 	return at + size;
 }
 
-/* Tell the row of a payload. One that cannot be a row is left out: what it was is not known. */
-static int tell_row(const struct rows_walk *walk, struct rows_row *row, const unsigned char *payload, uint64_t size)
+/* Give the row of a payload. One that cannot be a row is left out: what it was is not known. */
+static int give_row(const struct rows_walk *walk, struct rows_row *row, const unsigned char *payload, uint64_t size)
 {
 	const unsigned char *end = payload + size;
 	uint64_t head, type;
@@ -155,9 +155,9 @@ static int read_cell(struct rows_walk *walk, const unsigned char *page, int kind
 	if (local + (local < size ? 4 : 0) > (size_t)(end - at))
 		return WW_OK;
 	if (local == size)
-		return tell_row(walk, &row, at, size);
+		return give_row(walk, &row, at, size);
 	result = gather(walk, at, local, size);
-	return result == 1 ? tell_row(walk, &row, walk->payload, size) : result;
+	return result == 1 ? give_row(walk, &row, walk->payload, size) : result;
 }
 
 static int read_page(struct rows_walk *walk, uint32_t number, const unsigned char *page)

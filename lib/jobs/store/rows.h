@@ -15,7 +15,7 @@ struct rows_column {
 };
 
 struct rows_row {
-	int has_id; /* of a table with row ids; without them all columns are told */
+	int has_id; /* of a table with row ids; without them all columns are given */
 	int64_t id;
 	int columns;
 	struct rows_column column[ROWS_COLUMNS];

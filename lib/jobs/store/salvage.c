@@ -183,9 +183,9 @@ static int read_record(void *context, const unsigned char *bytes, size_t size)
 	return error;
 }
 
-static void tell_problem(const char *problem, void *context)
+static void report_problem(const char *problem, void *context)
 {
-	ww_image_tell(context, "%s", problem);
+	ww_image_report(context, "%s", problem);
 }
 
 struct handing {
@@ -230,24 +230,24 @@ static int read_journal(struct salvage *salvage, const char *folder)
 	    .salvage = 1,
 	    .read = read_record,
 	    .context = salvage,
-	    .problem = tell_problem,
+	    .problem = report_problem,
 	    .problem_context = &salvage->image};
-	uint64_t told;
+	uint64_t reported;
 	int error;
 
 	salvage->cut = UINT64_MAX;
 	error = ww_rows_each(&salvage->image, find_cut, salvage);
 	if (salvage->cut == UINT64_MAX)
-		ww_image_tell(&salvage->image,
+		ww_image_report(&salvage->image,
 		    "%s: how much of the journal the index has is not known: all of it is taken", folder);
 	replay.cut = salvage->cut;
 	replay.record = salvage->record;
-	told = salvage->image.problems;
+	reported = salvage->image.problems;
 	if (!error)
 		error = ww_replay(&replay);
 	/* A store has at least one file of it, also after it was closed. */
-	if (!error && replay.last == replay.cut && salvage->image.problems == told)
-		ww_image_tell(
+	if (!error && replay.last == replay.cut && salvage->image.problems == reported)
+		ww_image_report(
 		    &salvage->image, "%s: its journal is missing, so what was acknowledged last may be lost", folder);
 	return error;
 }
@@ -259,7 +259,7 @@ static int read_all(struct salvage *salvage)
 	salvage->is_first = 1;
 	error = ww_rows_each(&salvage->image, read_first, salvage);
 	if (!error && !salvage->has_edge)
-		ww_image_tell(&salvage->image,
+		ww_image_report(&salvage->image,
 		    "%s: which jobs have ended is not known: finished jobs may be delivered again",
 		    salvage->image.folder);
 	if (salvage->count)
@@ -286,7 +286,7 @@ int ww_salvage_read(const char *folder, const struct ww_allocator *allocator, sa
 	if (error)
 		return error;
 	if (salvage.image.pages && ww_image_find_free(&salvage.image))
-		ww_image_tell(&salvage.image,
+		ww_image_report(&salvage.image,
 		    "%s: which pages are free is not known: finished jobs may be delivered again", folder);
 	error = ww_store_memory_open(&salvage.journal, &config);
 	if (!error)
@@ -316,7 +316,7 @@ int ww_salvage_examine(const char *folder, ww_jobs_problem_fn *problem, void *co
 	    .cut = UINT64_MAX,
 	    .salvage = 1,
 	    .read = ignore,
-	    .problem = tell_problem,
+	    .problem = report_problem,
 	    .problem_context = &image};
 	int error = ww_image_open(&image, folder, problem, context);
 
@@ -328,7 +328,7 @@ int ww_salvage_examine(const char *folder, ww_jobs_problem_fn *problem, void *co
 			(void)ww_image_page(&image, i, page);
 	error = ww_replay(&replay);
 	if (image.log < 0 && image.database >= 0 && !error && !replay.is_closed && !replay.is_empty)
-		ww_image_tell(&image, WHOLE_NO_LOG, folder);
+		ww_image_report(&image, WHOLE_NO_LOG, folder);
 	/* Files go while a process writes. */
 	if (error == WW_ENOTFOUND || error == WW_EVERSION)
 		error = WW_OK;

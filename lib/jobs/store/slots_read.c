@@ -84,7 +84,7 @@ static int read_far(struct slots *slots, uint64_t slot, uint64_t id, struct slot
 }
 
 /* The value of JOBS of a job that lies where its place says. */
-static int tell_place(struct slots *slots, uint64_t slot, uint64_t id, struct store_bytes *value)
+static int give_place(struct slots *slots, uint64_t slot, uint64_t id, struct store_bytes *value)
 {
 	struct slots_mark mark;
 	int error = read_far(slots, slot, id, &mark, NULL);
@@ -117,7 +117,7 @@ static int get_id(struct slots *slots, uint64_t id, struct store_bytes *value)
 	if (!error)
 		slot = (uint64_t)sqlite3_column_int64(place, 0);
 	sqlite3_reset(place);
-	return error ? error : tell_place(slots, slot, id, value);
+	return error ? error : give_place(slots, slot, id, value);
 }
 
 static int get_near(struct slots *slots, int line, struct slots_mark mark, struct store_bytes *value)
@@ -151,7 +151,7 @@ int ww_store_slots_get(struct slots *slots, enum store_table table, struct store
 
 /* ---- In order of due time */
 
-static int tell_pair(struct slots *slots, struct slots_mark mark, struct store_bytes *key)
+static int give_pair(struct slots *slots, struct slots_mark mark, struct store_bytes *key)
 {
 	unsigned char *bytes = ww_sqlite_room(slots->sqlite, 16);
 
@@ -171,7 +171,7 @@ static int step_near(struct slots *slots, sqlite3_stmt *statement, struct store_
 		return error;
 	error = ww_sqlite_copy(slots->sqlite, statement, 2, value);
 	return error ? error
-	             : tell_pair(slots,
+	             : give_pair(slots,
 	                   (struct slots_mark){(uint64_t)sqlite3_column_int64(statement, 0),
 	                       (uint64_t)sqlite3_column_int64(statement, 1)},
 	                   key);
@@ -227,14 +227,14 @@ static int look_on(struct slots *slots, struct slots_view *view, uint64_t slot, 
 	return error;
 }
 
-/* Tell the far job at which the view stands. */
-static int tell_far(
+/* Give the far job at which the view stands. */
+static int give_far(
     struct slots *slots, const struct slots_view *view, struct store_bytes *key, struct store_bytes *value)
 {
 	struct slots_mark mark = view->jobs[view->at], found;
 	int error = read_far(slots, view->slot, mark.id, &found, value);
 
-	return error ? (error == WW_ENOTFOUND ? WW_ECORRUPT : error) : tell_pair(slots, mark, key);
+	return error ? (error == WW_ENOTFOUND ? WW_ECORRUPT : error) : give_pair(slots, mark, key);
 }
 
 static int seek_far(
@@ -245,7 +245,7 @@ static int seek_far(
 
 	walk->is_far = 1;
 	error = look_on(slots, &walk->view, slots_of(line, from.due), from, 0);
-	return error ? error : tell_far(slots, &walk->view, key, value);
+	return error ? error : give_far(slots, &walk->view, key, value);
 }
 
 static int next_due(struct slots *slots, int line, struct store_bytes *key, struct store_bytes *value)
@@ -259,7 +259,7 @@ static int next_due(struct slots *slots, int line, struct store_bytes *key, stru
 		return error == WW_ENOTFOUND ? seek_far(slots, line, slots->seen[line], key, value) : error;
 	}
 	if (++walk->view.at < walk->view.count)
-		return tell_far(slots, &walk->view, key, value);
+		return give_far(slots, &walk->view, key, value);
 	from = walk->view.jobs[walk->view.count - 1];
 	from.id++;
 	return seek_far(slots, line, from, key, value);
@@ -289,7 +289,7 @@ static int before_due(
 	if (slots_is_before(slots->seen[line], to))
 		error = look_on(slots, view, slots_of(line, to.due), to, 1);
 	if (!error)
-		return tell_far(slots, view, key, value);
+		return give_far(slots, view, key, value);
 	if (error != WW_ENOTFOUND)
 		return error;
 	sqlite3_bind_int64(near, 1, line);
@@ -302,10 +302,10 @@ static int before_due(
 /* ---- In order of ids: those of place and of moved, of which moved hides the other */
 
 /*
- * Tell the job of the row at which either statement is, and step on behind it. *place and *moved are the results of their
+ * Give the job of the row at which either statement is, and step on behind it. *place and *moved are the results of their
  * last steps. Upwards, the lesser id comes first. WW_ENOTFOUND: it is a place of a job that is dead; *key says which.
  */
-static int tell_id(struct slots *slots, sqlite3_stmt *row[2], int found[2], int back, struct store_bytes *key,
+static int give_id(struct slots *slots, sqlite3_stmt *row[2], int found[2], int back, struct store_bytes *key,
     struct store_bytes *value)
 {
 	enum { PLACE, MOVED };
@@ -323,7 +323,7 @@ static int tell_id(struct slots *slots, sqlite3_stmt *row[2], int found[2], int 
 	if (first == MOVED)
 		error = ww_sqlite_copy(slots->sqlite, row[MOVED], 1, value);
 	else
-		error = tell_place(slots, (uint64_t)sqlite3_column_int64(row[PLACE], 1), id[PLACE], value);
+		error = give_place(slots, (uint64_t)sqlite3_column_int64(row[PLACE], 1), id[PLACE], value);
 	for (int i = PLACE; i <= MOVED; i++)
 		if (!found[i] && id[i] == id[first])
 			found[i] = step(row[i]);
@@ -343,7 +343,7 @@ static int next_id(struct slots *slots, int back, struct store_bytes *key, struc
 				return found[i];
 		if (found[0] && found[1])
 			return WW_ENOTFOUND;
-		error = tell_id(slots, row, found, back, key, value);
+		error = give_id(slots, row, found, back, key, value);
 	}
 	return error;
 }

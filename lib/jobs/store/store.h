@@ -72,7 +72,7 @@ struct store_ops {
 	int (*next)(void *store, enum store_table table, struct store_bytes *key, struct store_bytes *value);
 	int (*sync)(void *store);
 	/* What the clocks of DUE and WALL say, in their due times; 0: there is no such clock. Often enough is seldom. */
-	void (*tell_time)(void *store, uint64_t elapsed, uint64_t wall);
+	void (*set_time)(void *store, uint64_t elapsed, uint64_t wall);
 	uint64_t (*disk)(void *store);
 	/*
 	 * Why it cannot write: WW_OK, WW_EFULL, or WW_EIO until it is opened again. The text, unless NULL, names the file.

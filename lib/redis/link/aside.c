@@ -105,29 +105,29 @@ static void grow_locked(struct redis_link *link, struct redis_pause *pause, int 
 
 /* ---- Reports, without the lock */
 
-static void say_aside(struct redis_link *link, const struct redis_node *node, const char *why)
+static void log_aside(struct redis_link *link, const struct redis_node *node, const char *why)
 {
 	if (node)
-		ww_redis_link_say(link,
+		ww_redis_link_log(link,
 		    "Redis at %s is set aside: %s. Calls to it are refused, and one after each pause asks it again; "
 		    "other nodes go on.",
 		    node->place, why);
 	else
-		ww_redis_link_say(link,
+		ww_redis_link_log(link,
 		    "A slot of Redis is set aside while it moves: %s. Calls to it are refused, and one after each "
 		    "pause asks again; other slots go on.",
 		    why);
 }
 
-static void say_back(struct redis_link *link, const struct redis_node *node, const struct redis_pause *ended)
+static void log_back(struct redis_link *link, const struct redis_node *node, const struct redis_pause *ended)
 {
 	double seconds = (double)(ww_redis_link_now(link) - ended->since) / 1e9;
 
 	if (node)
-		ww_redis_link_say(link, "Redis at %s is back after %.1f s, in which %llu calls were refused.",
+		ww_redis_link_log(link, "Redis at %s is back after %.1f s, in which %llu calls were refused.",
 		    node->place, seconds, (unsigned long long)ended->refused);
 	else
-		ww_redis_link_say(link,
+		ww_redis_link_log(link,
 		    "The slots of Redis that moved are back after %.1f s, in which %llu calls were refused.", seconds,
 		    (unsigned long long)ended->refused);
 }
@@ -178,7 +178,7 @@ int ww_redis_aside_gate(struct redis_link *link, struct redis_node *node, int sl
 		memcpy(why, is_new_node ? node->pause.why : moving->why, sizeof why);
 	pthread_mutex_unlock(&link->lock);
 	if (is_new_node || is_new_slot)
-		say_aside(link, is_new_node ? node : NULL, why);
+		log_aside(link, is_new_node ? node : NULL, why);
 	return may_go ? WW_OK : WW_EAGAIN;
 }
 
@@ -234,7 +234,7 @@ int ww_redis_aside_later(struct redis_link *link, struct redis_node *node, int s
 	}
 	pthread_mutex_unlock(&link->lock);
 	if (is_new)
-		say_aside(link, node, text);
+		log_aside(link, node, text);
 	if (is_first && link->config.aside)
 		link->config.aside(link->config.aside_context);
 	return may_wait;
@@ -283,9 +283,9 @@ void ww_redis_aside_serves(struct redis_link *link, struct redis_node *node, int
 	has_moved = slot >= 0 && end_slot_locked(link, slot, &moved);
 	pthread_mutex_unlock(&link->lock);
 	if (ended.refused)
-		say_back(link, node, &ended);
+		log_back(link, node, &ended);
 	if (has_moved)
-		say_back(link, NULL, &moved);
+		log_back(link, NULL, &moved);
 }
 
 /* ---- What is so */

@@ -197,7 +197,7 @@ static int ask(
 	}
 	ww_redis_node_give(link, wire);
 	if (ww_redis_error_meaning(*reply, &error) != REDIS_IS_ANSWER) {
-		ww_redis_link_tell(link, node, command, *reply);
+		ww_redis_link_report(link, node, command, *reply);
 		ww_redis_reply_free(*reply);
 	}
 	return error;
@@ -324,7 +324,7 @@ static int begin_cluster(struct redis_link *link, uint64_t deadline)
 	if (error)
 		return error;
 	if (!any_node_locked(link)) {
-		ww_redis_link_say(link, "The cluster of Redis has no slots yet: give its nodes theirs.");
+		ww_redis_link_log(link, "The cluster of Redis has no slots yet: give its nodes theirs.");
 		return WW_EAGAIN;
 	}
 	return WW_OK;
@@ -345,14 +345,14 @@ int ww_redis_cluster_discover(struct redis_link *link, uint64_t deadline)
 		return error;
 	is_cluster = info->type == REDIS_REPLY_STRING && strstr(info->str, "cluster_enabled:1") != NULL;
 	if (info->type != REDIS_REPLY_STRING) {
-		ww_redis_link_say(link, "What answers INFO is no Redis.");
+		ww_redis_link_log(link, "What answers INFO is no Redis.");
 		error = WW_ECORRUPT;
 	}
 	ww_redis_reply_free(info);
 	if (error || is_cluster)
 		return error ? error : begin_cluster(link, deadline);
 	if (seeds > 1) {
-		ww_redis_link_say(link, "The url of Redis has several hosts, but they are not a cluster: give one.");
+		ww_redis_link_log(link, "The url of Redis has several hosts, but they are not a cluster: give one.");
 		return WW_EINVAL;
 	}
 	link->nodes[0]->has_slots = 1;

@@ -46,7 +46,7 @@ static int subscribe(struct redis_ear *ear, struct redis_node *node, const char 
 		return error;
 	if (reply->type == REDIS_REPLY_ERROR) {
 		(void)ww_redis_error_meaning(reply, &error);
-		ww_redis_link_tell(link, node, "SUBSCRIBE", reply);
+		ww_redis_link_report(link, node, "SUBSCRIBE", reply);
 	} else if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
 	           !is_text(reply->element[0], "subscribe")) {
 		ww_redis_link_complain(link, "Redis answers SUBSCRIBE with something else than a confirmation.");

@@ -186,7 +186,7 @@ static void take_wait(struct link_run *run, struct node_calls *group, struct red
 	group->is_waiting = 0;
 	group->is_safe = reply->type == REDIS_REPLY_INTEGER && reply->integer >= (long long)link->config.replicas;
 	if (is_error(reply))
-		ww_redis_link_tell(link, group->node, "WAIT", reply);
+		ww_redis_link_report(link, group->node, "WAIT", reply);
 	else if (!group->is_safe)
 		ww_redis_link_complain(link,
 		    "Redis at %s: fewer than %u replicas confirm what is put, in time. Such puts are answered with an "

@@ -14,7 +14,7 @@ static void refuse(struct link_run *run, size_t i, const struct redis_node *node
 		ww_redis_link_complain(
 		    run->link, "Redis at %s is a replica: give the address of the primary.", node->place);
 	else if (error == WW_EDENIED || error == WW_ECORRUPT)
-		ww_redis_link_tell(run->link, node, call->script ? call->script->name : call->argv[0], call->reply);
+		ww_redis_link_report(run->link, node, call->script ? call->script->name : call->argv[0], call->reply);
 	ww_redis_run_end(run, i, error);
 }
 

@@ -16,7 +16,7 @@ uint64_t ww_redis_link_now(struct redis_link *link)
 
 /* ---- Reports */
 
-void ww_redis_link_say(struct redis_link *link, const char *format, ...)
+void ww_redis_link_log(struct redis_link *link, const char *format, ...)
 {
 	char sentence[REDIS_SENTENCE_MAX];
 	va_list values;
@@ -52,7 +52,7 @@ void ww_redis_link_complain(struct redis_link *link, const char *format, ...)
 		link->config.report(sentence, link->config.context);
 }
 
-void ww_redis_link_tell(
+void ww_redis_link_report(
     struct redis_link *link, const struct redis_node *node, const char *command, const struct redisReply *reply)
 {
 	char text[200];
@@ -114,7 +114,7 @@ static int begin_tls(struct redis_link *link)
 	int error = ww_redis_tls_make(&link->tls, &link->url, why, sizeof why);
 
 	if (error == WW_EINVAL)
-		ww_redis_link_say(link, "rediss://: %s.", why);
+		ww_redis_link_log(link, "rediss://: %s.", why);
 	return error;
 }
 
@@ -138,7 +138,7 @@ int ww_redis_link_open(struct redis_link **link, const struct redis_link_config 
 	error = read_url(&made->url, config->url, &why);
 	error = error ? error : ww_redis_url_login(&made->url, config->user, config->password);
 	if (error)
-		ww_redis_link_say(made, "%s", why);
+		ww_redis_link_log(made, "%s", why);
 	error = error ? error : make_locks(made);
 	if (error) {
 		memory_give(made->allocator, made, sizeof *made);

@@ -153,7 +153,7 @@ size_t ww_redis_link_nodes(struct redis_link *link, struct redis_node_report *no
 void ww_redis_link_free(struct redis_call *calls, size_t count);
 
 /* Report a sentence. */
-void ww_redis_link_say(struct redis_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ww_redis_link_log(struct redis_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Report a sentence, unless the last one within a minute was the same. */
 void ww_redis_link_complain(struct redis_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -116,7 +116,7 @@ struct redis_link {
 
 uint64_t ww_redis_link_now(struct redis_link *link);
 /* Complain that a node answers a command with this error. */
-void ww_redis_link_tell(
+void ww_redis_link_report(
     struct redis_link *link, const struct redis_node *node, const char *command, const struct redisReply *reply);
 
 /* ---- node.c. Call those named _locked with the lock, the others without. */

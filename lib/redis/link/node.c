@@ -83,16 +83,16 @@ static void close_wires(struct redis_link *link, struct redis_wire *wires)
 	pthread_mutex_unlock(&link->lock);
 }
 
-static void say_lost(struct redis_link *link, const struct redis_node *node, int error, const char *why)
+static void log_lost(struct redis_link *link, const struct redis_node *node, int error, const char *why)
 {
 	size_t length = strlen(why);
 	/* Some sentences of Redis already have their full stop. */
 	const char *end = length > 0 && strchr(".?", why[length - 1]) ? "" : ".";
 
 	if (error == WW_EDENIED || error == WW_EINVAL)
-		ww_redis_link_say(link, "Redis at %s refuses: %s%s", node->place, why, end);
+		ww_redis_link_log(link, "Redis at %s refuses: %s%s", node->place, why, end);
 	else
-		ww_redis_link_say(link, "Redis at %s cannot be reached: %s%s", node->place, why, end);
+		ww_redis_link_log(link, "Redis at %s cannot be reached: %s%s", node->place, why, end);
 }
 
 /* The attempt failed, or the node fell silent. */
@@ -114,7 +114,7 @@ static void note_failure(struct redis_link *link, struct redis_node *node, int e
 	pthread_mutex_unlock(&link->lock);
 	if (was_lost)
 		return;
-	say_lost(link, node, error, why);
+	log_lost(link, node, error, why);
 	if (link->config.aside)
 		link->config.aside(link->config.aside_context);
 }
@@ -136,7 +136,7 @@ static void note_success(struct redis_link *link, struct redis_node *node, uint6
 	refused = node->lost_calls;
 	pthread_mutex_unlock(&link->lock);
 	if (is_back)
-		ww_redis_link_say(link, "Redis at %s is back after %.1f s, in which %llu calls were refused.",
+		ww_redis_link_log(link, "Redis at %s is back after %.1f s, in which %llu calls were refused.",
 		    node->place, (double)away / 1e9, (unsigned long long)refused);
 }
 

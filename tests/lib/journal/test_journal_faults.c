@@ -24,8 +24,8 @@ static void expect_fault(int error, const char *text)
 {
 	char told[FAULT_TEXT];
 
-	ck_assert_int_eq(ww_fault_tell(&fault, NULL), error);
-	ck_assert_int_eq(ww_fault_tell(&fault, told), error);
+	ck_assert_int_eq(ww_fault_describe(&fault, NULL), error);
+	ck_assert_int_eq(ww_fault_describe(&fault, told), error);
 	ck_assert_str_eq(told, text);
 	ck_assert_int_eq(ww_fault_is_final(&fault), error == WW_EIO);
 	ck_assert_int_eq(ww_fault_final(&fault), error == WW_EFULL ? WW_OK : error);
@@ -122,7 +122,7 @@ START_TEST(a_record_that_cannot_be_written_leaves_the_journal_as_it_was)
 		ck_assert_uint_eq(book.journal.offset, offset);
 		ck_assert_uint_eq(ww_journal_end(&book.journal, &record), 1);
 		ck_assert_uint_eq(record, 2);
-		ck_assert_int_eq(ww_fault_tell(&book.fault, NULL), WW_OK);
+		ck_assert_int_eq(ww_fault_describe(&book.fault, NULL), WW_OK);
 		ASSERT_READS(&book, "one");
 	}
 	/* Even if nothing could make it undone, it looks torn and not damaged. */
@@ -234,7 +234,7 @@ START_TEST(what_is_zeroed_is_stable_before_something_else_is_written)
 	fault_arm(CALL_SYNC, NULL, 1, 1, EIO);
 	ck_assert_int_eq(ww_journal_append(&book.journal, "lost", 4), WW_EIO);
 	fault_disarm();
-	ck_assert_int_eq(ww_fault_tell(&book.fault, NULL), WW_EIO);
+	ck_assert_int_eq(ww_fault_describe(&book.fault, NULL), WW_EIO);
 	ASSERT_READS(&book, "one two");
 	book_end(&book);
 }
@@ -358,7 +358,7 @@ START_TEST(a_failed_sync_is_final_whatever_the_error)
 		ck_assert_uint_eq(fault_plan.calls, 0);
 		fault_disarm();
 		ck_assert_uint_eq(book.journal.synced, 2);
-		ck_assert_int_eq(ww_fault_tell(&book.fault, text), WW_EIO);
+		ck_assert_int_eq(ww_fault_describe(&book.fault, text), WW_EIO);
 		(void)snprintf(
 		    expected, sizeof expected, "%s could not be synced: %s", book_path(&book, 1), strerror(errors[i]));
 		ck_assert_str_eq(text, expected);
@@ -498,7 +498,7 @@ START_TEST(a_turn_syncs_the_file_then_names_it_then_syncs_the_name)
 		ck_assert_int_eq(ww_journal_turn(&book.journal, 0), calls[i].error != ENOSPC ? WW_EIO : WW_EFULL);
 		fault_disarm();
 		ck_assert_int_eq(ww_fault_is_final(&book.fault), calls[i].is_final);
-		(void)ww_fault_tell(&book.fault, text);
+		(void)ww_fault_describe(&book.fault, text);
 		(void)snprintf(expected, sizeof expected, "%s%s could not be synced: Input/output error", book.folder,
 		    i == 0 ? "/journal.new" : "");
 		ck_assert_str_eq(text, calls[i].is_final ? expected : "");

@@ -127,7 +127,7 @@ static void *hear(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < TEXTS; i++)
-		if (ww_fault_tell(&book.fault, text))
+		if (ww_fault_describe(&book.fault, text))
 			ck_assert_uint_eq(strspn(text, (char[]){text[0], 0}), FAULT_TEXT - 1);
 	return NULL;
 }
@@ -136,7 +136,7 @@ START_TEST(threads_tell_a_fault_and_hear_of_it_at_once)
 {
 	ww_fault_init(&book.fault);
 	run_beside(3, (void *(*const[])(void *)){say_a, say_b, hear});
-	ck_assert_int_eq(ww_fault_tell(&book.fault, NULL), WW_EFULL);
+	ck_assert_int_eq(ww_fault_describe(&book.fault, NULL), WW_EFULL);
 	ww_fault_destroy(&book.fault);
 }
 END_TEST

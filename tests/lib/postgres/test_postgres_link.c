@@ -52,7 +52,7 @@ START_TEST(each_state_of_sql_has_its_error)
 	OK(ww_postgres_link_open(&link, server.url, "off"));
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		PGresult *result = NULL;
-		ck_assert_msg(ww_postgres_link_tell(&link, cases[i].sql) == cases[i].error, "%s", cases[i].sql);
+		ck_assert_msg(ww_postgres_link_execute(&link, cases[i].sql) == cases[i].error, "%s", cases[i].sql);
 		ck_assert_int_eq(ww_postgres_link_ask(&link, cases[i].sql, NULL, 0, &result), cases[i].error);
 		ck_assert_ptr_null(result);
 		ck_assert_int_ne(*link.why, 0);
@@ -111,7 +111,7 @@ START_TEST(rows_come_one_at_a_time_until_the_end_or_an_error)
 	ck_assert_int_eq(ww_postgres_link_row(&link, &row), WW_EIO);
 	ck_assert_ptr_null(row);
 	/* The connection is good for more. */
-	OK(ww_postgres_link_tell(&link, "SELECT 1"));
+	OK(ww_postgres_link_execute(&link, "SELECT 1"));
 	ww_postgres_link_close(&link);
 }
 END_TEST
@@ -158,7 +158,7 @@ START_TEST(a_lost_connection_is_noticed)
 	OK(ww_postgres_link_open(&link, server.url, "on"));
 	(void)snprintf(sql, sizeof sql, "SELECT pg_terminate_backend(%d, 10000)", PQbackendPID(link.connection));
 	(void)postgres_server_ask(&server, sql);
-	ck_assert_int_eq(ww_postgres_link_tell(&link, "SELECT 1"), WW_EIO);
+	ck_assert_int_eq(ww_postgres_link_execute(&link, "SELECT 1"), WW_EIO);
 	ck_assert(ww_postgres_link_is_lost(&link));
 	ck_assert_int_eq(ww_postgres_link_stream(&link, "SELECT 1", NULL, 0), WW_EIO);
 	ck_assert_int_ne(ww_postgres_link_row(&link, &row), WW_OK);

@@ -108,7 +108,7 @@ static void work(void *context, unsigned index)
 	bench_check("close", ww_jobs_close(jobs));
 }
 
-static void tell(struct deliver *deliver, unsigned workers)
+static void notify(struct deliver *deliver, unsigned workers)
 {
 	uint64_t begin = atomic_load(&deliver->begin);
 	double seconds = (double)(atomic_load(&deliver->end) - begin) / 1e9;
@@ -153,5 +153,5 @@ void bench_deliver(const char *url, char **words)
 		processes[i] = bench_fork(work, deliver, i);
 	for (unsigned i = 0; i < workers; i++)
 		bench_wait(processes[i]);
-	tell(deliver, workers);
+	notify(deliver, workers);
 }

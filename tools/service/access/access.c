@@ -48,17 +48,17 @@ static int is_short(const struct access *access)
 }
 
 /* Compare it. */
-static int is_right(struct access *access, struct access_client *client, const struct access_said *said)
+static int is_right(struct access *access, struct access_client *client, const struct access_credentials *credentials)
 {
 	unsigned char hash[TOKEN_HASH];
 	const struct token *token;
 
 	if (!access->tokens)
-		return !said->user && is_password(access->password, said->secret, said->size);
-	(void)tokens_hash(said->secret, said->size, hash);
+		return !credentials->user && is_password(access->password, credentials->secret, credentials->size);
+	(void)tokens_hash(credentials->secret, credentials->size, hash);
 	token = tokens_find_hash(access->tokens, hash);
-	if (!token || (said->user && (strlen(token->name) != said->user_size ||
-	                                 memcmp(token->name, said->user, said->user_size) != 0)))
+	if (!token || (credentials->user && (strlen(token->name) != credentials->user_size ||
+	                                        memcmp(token->name, credentials->user, credentials->user_size) != 0)))
 		return 0;
 	take_token(client, access->tokens, token);
 	return 1;
@@ -95,7 +95,7 @@ static enum access_answer refuse(
 }
 
 static enum access_answer say(struct access *access, struct access_client *client, const char *name,
-    const struct access_said *said, uint64_t *wait)
+    const struct access_credentials *credentials, uint64_t *wait)
 {
 	int is_turn = client->is_turn;
 
@@ -107,14 +107,14 @@ static enum access_answer say(struct access *access, struct access_client *clien
 			return client->is_turn ? ACCESS_LATER : ACCESS_CROWD;
 		is_turn = 1;
 	}
-	if (!is_right(access, client, said))
+	if (!is_right(access, client, credentials))
 		return refuse(access, client, name, is_turn, wait);
 	client->is_known = 1;
 	return ACCESS_RIGHT;
 }
 
-enum access_answer access_say(struct access *access, struct access_client *client, const char *name,
-    const struct access_said *said, uint64_t *wait)
+enum access_answer access_login(struct access *access, struct access_client *client, const char *name,
+    const struct access_credentials *credentials, uint64_t *wait)
 {
 	enum access_answer answer;
 
@@ -122,7 +122,7 @@ enum access_answer access_say(struct access *access, struct access_client *clien
 	if (!access_is_needed(access))
 		return ACCESS_RIGHT;
 	pthread_mutex_lock(&access->lock);
-	answer = say(access, client, name, said, wait);
+	answer = say(access, client, name, credentials, wait);
 	pthread_mutex_unlock(&access->lock);
 	if (answer == ACCESS_CROWD)
 		state_seen("guesses",
@@ -166,7 +166,7 @@ int access_http(struct access *access, struct access_client *client, const struc
     unsigned *rest)
 {
 	static const char scheme[] = "Bearer ";
-	struct access_said said = {.user = NULL};
+	struct access_credentials credentials = {.user = NULL};
 	uint64_t rests;
 	int status = 0;
 
@@ -175,14 +175,14 @@ int access_http(struct access *access, struct access_client *client, const struc
 		return 0;
 	if (!field || strncasecmp(field, scheme, sizeof scheme - 1) != 0)
 		return 401;
-	said.secret = field + sizeof scheme - 1;
-	said.size = strlen(said.secret);
+	credentials.secret = field + sizeof scheme - 1;
+	credentials.size = strlen(credentials.secret);
 	pthread_mutex_lock(&access->lock);
 	rests = culprit_rests(&access->culprits, &client->from, now_of(access));
 	*rest = (unsigned)((rests + WW_SECOND - 1) / WW_SECOND);
 	if (rests && is_short(access))
 		status = 429;
-	else if (!is_right(access, client, &said))
+	else if (!is_right(access, client, &credentials))
 		status = refuse_http(access, client, address, rests > 0);
 	pthread_mutex_unlock(&access->lock);
 	client->is_known = status == 0;

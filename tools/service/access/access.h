@@ -2,7 +2,7 @@
 #define TOOLS_SERVICE_ACCESS_ACCESS_H
 
 /*
- * Who may use a server: clients that have said a token of its file, or its one password. What a token grants is decided
+ * Who may use a server: clients that have credentials a token of its file, or its one password. What a token grants is decided
  * where a server knows what a command does (tokens.h).
  *
  * Guessers are slowed by their address (culprit.h), and right clients may work behind the same address, at a proxy. So:
@@ -41,14 +41,14 @@ struct access {
 /* A client's. */
 struct access_client {
 	struct tokens *tokens;     /* those that `token` is one of; held */
-	const struct token *token; /* NULL: it has said none, or the password */
+	const struct token *token; /* NULL: it has credentials none, or the password */
 	struct address_key from;
-	int is_known; /* it has said a right one, or nobody needs to */
+	int is_known; /* it has credentials a right one, or nobody needs to */
 	int is_turn;  /* it has waited until its password is looked at */
 };
 
 /* What a client says. */
-struct access_said {
+struct access_credentials {
 	const char *user; /* whose token it has to be; NULL: anybody's. Has user_size bytes. */
 	size_t user_size;
 	const char *secret;
@@ -58,7 +58,7 @@ struct access_said {
 enum access_answer {
 	ACCESS_WRONG, /* answer after the wait */
 	ACCESS_RIGHT,
-	ACCESS_LATER, /* it is to be said again after the wait */
+	ACCESS_LATER, /* it is to be credentials again after the wait */
 	ACCESS_CROWD  /* close it: more of its address wait than are answered soon. This has been logged. */
 };
 
@@ -80,8 +80,8 @@ void access_leave(struct access *access, struct access_client *client);
 int access_renew(struct access *access, struct access_client *client);
 
 /* A client says a token or the password; its name is for the log. Stores in *wait the ns that it waits. */
-enum access_answer access_say(struct access *access, struct access_client *client, const char *name,
-    const struct access_said *said, uint64_t *wait);
+enum access_answer access_login(struct access *access, struct access_client *client, const char *name,
+    const struct access_credentials *credentials, uint64_t *wait);
 
 /* A client did `what`, as a guesser does. Return the ns for which its address rests. */
 uint64_t access_failed(struct access *access, const struct access_client *client, const char *name, const char *what);

@@ -15,7 +15,7 @@ void health_reason(struct health *health, const char *text)
 	health->count++;
 }
 
-static void add_state(const struct told_state *state, void *context)
+static void add_state(const struct state_info *state, void *context)
 {
 	struct health *health = context;
 

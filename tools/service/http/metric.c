@@ -82,7 +82,7 @@ static int add_state_line(
 	       buffer_format(out, "} %llu.%03u\n", (LLU)whole, thousandths);
 }
 
-static void add_state(const struct told_state *state, void *context)
+static void add_state(const struct state_info *state, void *context)
 {
 	struct state_lines *lines = context;
 	const char *prefix = lines->prefix;

@@ -133,7 +133,7 @@ static int judge(struct courier *courier, const char *line)
 			state_seen("expired-buried",
 			    "%s has buried what it was told, for lack of memory: \"kick\" brings it back",
 			    courier->config->address.server);
-		answered(courier, OUTBOX_TOLD);
+		answered(courier, OUTBOX_DELIVERED);
 		courier->rest_ms = 0;
 		recover(courier);
 		return 0;
@@ -323,7 +323,7 @@ struct courier *courier_start(
 	return NULL;
 }
 
-static void say_what_is_left(struct courier *courier)
+static void log_what_is_left(struct courier *courier)
 {
 	struct outbox_stats stats;
 
@@ -348,7 +348,7 @@ void courier_stop(struct courier *courier)
 	wake(courier);
 	pthread_join(courier->thread, NULL);
 	outbox_set_wake(courier->outbox, NULL, NULL);
-	say_what_is_left(courier);
+	log_what_is_left(courier);
 	buffer_free(&courier->body);
 	(void)close(courier->wake);
 	free(courier);

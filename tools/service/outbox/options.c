@@ -10,7 +10,7 @@ int outbox_options_read(void *to, const struct given *given)
 	struct outbox_options *options = (void *)((char *)to + given->setting->at);
 	const char *expected = beanstalk_read(given->value, &options->courier.address);
 
-	options->is_telling = 1;
+	options->is_reporting = 1;
 	return expected ? settings_bad(given, expected) : 0;
 }
 

@@ -7,8 +7,8 @@
 #include "tools/service/settings/settings.h"
 
 struct outbox_options {
-	int is_telling; /* --expired-to */
-	uint64_t max;   /* bytes */
+	int is_reporting; /* --expired-to */
+	uint64_t max;     /* bytes */
 	struct courier_config courier;
 };
 

@@ -27,7 +27,7 @@ struct outbox_entry {
 };
 
 /*
- * Positions count up for ever; a slot is a position modulo the room. An item that has been told leaves its slot empty.
+ * Positions count up for ever; a slot is a position modulo the room. An item that has been delivered leaves its slot empty.
  */
 struct outbox {
 	pthread_mutex_t lock;
@@ -38,7 +38,7 @@ struct outbox {
 	uint64_t next;
 	uint64_t tail;
 	uint64_t next_id;
-	uint64_t told_id; /* the journal knows */
+	uint64_t delivered_id; /* the journal knows */
 	uint64_t bytes_max;
 	int is_again; /* some in flight had to be sent again */
 	int is_hungry;
@@ -72,7 +72,7 @@ struct outbox *outbox_open(uint64_t bytes_max)
 		return NULL;
 	pthread_mutex_init(&outbox->lock, NULL);
 	outbox->next_id = first_id();
-	outbox->told_id = outbox->next_id - 1;
+	outbox->delivered_id = outbox->next_id - 1;
 	outbox->bytes_max = bytes_max;
 	outbox->is_hungry = 1;
 	return outbox;
@@ -296,8 +296,8 @@ static int restore(struct outbox *outbox, const struct outbox_item *item)
 	sort_last(outbox);
 	if (entry->id >= outbox->next_id)
 		outbox->next_id = entry->id + 1;
-	if (entry->id <= outbox->told_id)
-		outbox->told_id = entry->id - 1;
+	if (entry->id <= outbox->delivered_id)
+		outbox->delivered_id = entry->id - 1;
 	return WW_OK;
 }
 
@@ -326,7 +326,7 @@ void outbox_cancel(struct outbox *outbox, uint64_t id)
 	pthread_mutex_unlock(&outbox->lock);
 }
 
-void outbox_restore_told(struct outbox *outbox, uint64_t id)
+void outbox_restore_delivered(struct outbox *outbox, uint64_t id)
 {
 	pthread_mutex_lock(&outbox->lock);
 	while (outbox->head < outbox->tail && (*at(outbox, outbox->head))->id <= id) {
@@ -395,7 +395,7 @@ size_t outbox_walk(struct outbox *outbox, uint64_t *after, outbox_item_fn *fn, v
 	return count;
 }
 
-static uint64_t told(const struct outbox *outbox)
+static uint64_t delivered(const struct outbox *outbox)
 {
 	for (uint64_t i = outbox->head; i < outbox->tail; i++)
 		if (*at(outbox, i))
@@ -403,12 +403,12 @@ static uint64_t told(const struct outbox *outbox)
 	return outbox->next_id - 1;
 }
 
-uint64_t outbox_told(struct outbox *outbox)
+uint64_t outbox_delivered(struct outbox *outbox)
 {
 	uint64_t id;
 
 	pthread_mutex_lock(&outbox->lock);
-	id = told(outbox);
+	id = delivered(outbox);
 	pthread_mutex_unlock(&outbox->lock);
 	return id;
 }
@@ -463,7 +463,7 @@ int outbox_answered(struct outbox *outbox, enum outbox_answer answer)
 	} else {
 		is_given_up = answer == OUTBOX_TOO_BIG;
 		outbox->stats.given_up += (unsigned)is_given_up;
-		outbox->stats.told += !is_given_up;
+		outbox->stats.delivered += !is_given_up;
 		leave(outbox, outbox->answered);
 	}
 	outbox->answered++;
@@ -489,10 +489,10 @@ int outbox_settle(struct outbox *outbox)
 
 	pthread_mutex_lock(&outbox->lock);
 	journal = outbox->journal;
-	id = told(outbox);
-	if (journal && id > outbox->told_id)
-		journal->told(journal->context, id);
-	outbox->told_id = id;
+	id = delivered(outbox);
+	if (journal && id > outbox->delivered_id)
+		journal->delivered(journal->context, id);
+	outbox->delivered_id = id;
 	pthread_mutex_unlock(&outbox->lock);
 	return journal ? journal->settle(journal->context) : WW_OK;
 }

@@ -2,21 +2,21 @@
 #define TOOLS_SERVICE_OUTBOX_OUTBOX_H
 
 /*
- * Items: keys that have expired or were evicted, and that wait to be told to another server (--expired-to), in the
+ * Items: keys that have expired or were evicted, and that wait to be delivered to another server (--expired-to), in the
  * order in which they came. Times are in ms, of a clock of the program's.
  *
- *     an end -------> outbox_add ---> | told | in flight | waiting | <--- outbox_restore <--- journal, at the start
+ *     an end -------> outbox_add ---> | delivered | in flight | waiting | <--- outbox_restore <--- journal, at the start
  *                                       ^head  ^answered   ^next     ^tail
  *
  * courier.c takes items from `next` on and sends them; an answer is for the earliest in flight. An item that the other
  * server could not take stays at its place. When nothing is in flight any more, all items are taken again from the head
- * on. Items are therefore told at least once, and in order, except those that had to be sent again.
+ * on. Items are therefore delivered at least once, and in order, except those that had to be sent again.
  *
  * The outbox has a bound. When it is three quarters full, new items are kept without their values. At the bound, the
  * oldest waiting item is dropped for a new one, and counted.
  *
- * The journal gets a note of each item before it is sent, and later of all that were told. After a crash it gives back
- * the items that are not noted as told. Any thread may call these functions, unless a comment says otherwise.
+ * The journal gets a note of each item before it is sent, and later of all that were delivered. After a crash it gives back
+ * the items that are not noted as delivered. Any thread may call these functions, unless a comment says otherwise.
  */
 
 #include <stddef.h>
@@ -37,7 +37,7 @@ struct outbox_item {
 	unsigned why; /* enum ww_gone, or OUTBOX_GONE */
 	unsigned database;
 	int64_t deadline_ms; /* OUTBOX_NEVER: an evicted key had none */
-	int64_t since_ms;    /* when it had to be told */
+	int64_t since_ms;    /* when it had to be delivered */
 	const void *key;
 	size_t length;
 	const void *value; /* NULL: it was left out */
@@ -56,14 +56,14 @@ uint64_t outbox_add(struct outbox *outbox, const struct outbox_item *item);
 /* ---- For the journal */
 
 /*
- * `waiting` and `told` only note, and `settle` waits until the notes are as stable as was asked. `waiting` is called
+ * `waiting` and `delivered` only note, and `settle` waits until the notes are as stable as was asked. `waiting` is called
  * with the outbox locked, thus in the order of ids, and may not call the outbox.
  */
 struct outbox_journal {
 	void *context;
 	void (*waiting)(void *context, const struct outbox_item *item);
-	/* Of all items up to this id, none has to be told any more. */
-	void (*told)(void *context, uint64_t id);
+	/* Of all items up to this id, none has to be delivered any more. */
+	void (*delivered)(void *context, uint64_t id);
 	/* 0 or a WW_E*: then nothing is sent now. */
 	int (*settle)(void *context);
 };
@@ -74,18 +74,18 @@ int outbox_has_journal(struct outbox *outbox);
 
 /* At the start: an item that was waiting, as it was; one that is there already stays. 0 or WW_ENOMEM. */
 int outbox_restore(struct outbox *outbox, const struct outbox_item *item);
-/* One that was added at the start need not be told. */
+/* One that was added at the start need not be delivered. */
 void outbox_cancel(struct outbox *outbox, uint64_t id);
-/* And all that were restored up to this id were told. Ids go on behind it. */
-void outbox_restore_told(struct outbox *outbox, uint64_t id);
+/* And all that were restored up to this id were delivered. Ids go on behind it. */
+void outbox_restore_delivered(struct outbox *outbox, uint64_t id);
 
 /* For a snapshot: call fn with some of those that wait or are in flight, with ids greater than *after, which moves on.
  * The outbox is locked meanwhile. Returns how many; 0 at the end. */
 typedef void outbox_item_fn(const struct outbox_item *item, void *context);
 size_t outbox_walk(struct outbox *outbox, uint64_t *after, outbox_item_fn *fn, void *context);
 
-/* All items up to this id were told or dropped. */
-uint64_t outbox_told(struct outbox *outbox);
+/* All items up to this id were delivered or dropped. */
+uint64_t outbox_delivered(struct outbox *outbox);
 
 /* ---- For the courier */
 
@@ -96,7 +96,7 @@ void outbox_set_wake(struct outbox *outbox, void (*wake)(void *context), void *c
 int outbox_take(struct outbox *outbox, struct outbox_item *item);
 
 enum outbox_answer {
-	OUTBOX_TOLD,
+	OUTBOX_DELIVERED,
 	OUTBOX_AGAIN,  /* it has to be sent again */
 	OUTBOX_TOO_BIG /* it has to be sent again without its value; without one it is given up, and counted */
 };
@@ -107,7 +107,7 @@ int outbox_answered(struct outbox *outbox, enum outbox_answer answer);
 /* Nothing that is in flight will be answered: it has to be sent again. */
 void outbox_recall(struct outbox *outbox);
 
-/* Let the journal note what was told, and settle. */
+/* Let the journal note what was delivered, and settle. */
 int outbox_settle(struct outbox *outbox);
 
 /* ---- Numbers */
@@ -116,7 +116,7 @@ struct outbox_stats {
 	uint64_t waiting; /* those in flight, too */
 	uint64_t in_flight;
 	uint64_t bytes;
-	uint64_t told;
+	uint64_t delivered;
 	uint64_t shortened; /* their values were left out at the bound, or for the other server */
 	uint64_t given_up;  /* the other server takes them in no form */
 	uint64_t dropped;   /* at the bound, or without memory */

@@ -10,9 +10,9 @@
 #include "tools/common/message.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct told_state states[STATES_MAX];
+static struct state_info states[STATES_MAX];
 static size_t states_count;
-static uint64_t states_due; /* the first `due` that state_settle has told the loop of, or 0 */
+static uint64_t states_due; /* the first `due` that state_settle has given to the loop, or 0 */
 static void (*states_wake)(void *context);
 static void *states_context;
 
@@ -22,7 +22,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)time_ms() + 1;
 }
 
-static struct told_state *find(const char *key)
+static struct state_info *find(const char *key)
 {
 	for (size_t i = 0; i < states_count; i++)
 		if (strncmp(states[i].key, key, STATE_KEY_MAX - 1) == 0)
@@ -31,21 +31,21 @@ static struct told_state *find(const char *key)
 }
 
 /* Return a free place, or that of the state which ended first, or NULL. */
-static struct told_state *place(void)
+static struct state_info *place(void)
 {
-	struct told_state *oldest = NULL;
+	struct state_info *oldest = NULL;
 
 	if (states_count < STATES_MAX)
 		return &states[states_count++];
 	for (size_t i = 0; i < STATES_MAX; i++)
-		if (!states[i].is_told && !states[i].is_on && (!oldest || states[i].ended < oldest->ended))
+		if (!states[i].is_logged && !states[i].is_on && (!oldest || states[i].ended < oldest->ended))
 			oldest = &states[i];
 	return oldest;
 }
 
-static struct told_state *make(const char *key)
+static struct state_info *make(const char *key)
 {
-	struct told_state *state = find(key);
+	struct state_info *state = find(key);
 
 	if (!state && (state = place()) != NULL) {
 		memset(state, 0, sizeof *state);
@@ -55,7 +55,7 @@ static struct told_state *make(const char *key)
 }
 
 /* Let state_settle be called at that time. */
-static void wait_until(struct told_state *state, uint64_t due)
+static void wait_until(struct state_info *state, uint64_t due)
 {
 	state->due = due;
 	if (states_wake && (!states_due || due < states_due)) {
@@ -64,22 +64,22 @@ static void wait_until(struct told_state *state, uint64_t due)
 	}
 }
 
-static void tell_begin(struct told_state *state, uint64_t now)
+static void log_begin(struct state_info *state, uint64_t now)
 {
 	state->is_flapping = state->ended && now - state->ended < STATE_QUIET_MS;
-	state->is_told = 1;
+	state->is_logged = 1;
 	state->since = now;
 	state->count = 0;
 	message_log(MESSAGE_WARNING, MESSAGE_FIELDS({"state", state->key, 0}, {"event", "begin", 0}), "%s%s",
 	    state->text, state->is_flapping ? " (again: from now on, only its last end is told)" : "");
 }
 
-static void tell_end(struct told_state *state)
+static void log_end(struct state_info *state)
 {
 	uint64_t ms = state->ended - state->since;
 	char met[80];
 
-	state->is_told = state->is_flapping = 0;
+	state->is_logged = state->is_flapping = 0;
 	state->due = 0;
 	/* What was only seen once has no length. */
 	if (state->is_seen && state->count == 1)
@@ -96,7 +96,7 @@ static void tell_end(struct told_state *state)
 static void begin(const char *key, unsigned stops, int is_seen, const char *format, va_list arguments)
 {
 	uint64_t now = now_ms();
-	struct told_state *state;
+	struct state_info *state;
 
 	pthread_mutex_lock(&lock);
 	state = make(key);
@@ -108,10 +108,10 @@ static void begin(const char *key, unsigned stops, int is_seen, const char *form
 			state->due = 0;
 		}
 		/* The reason may have changed. */
-		if (!is_seen || !state->is_told)
+		if (!is_seen || !state->is_logged)
 			vsnprintf(state->text, sizeof state->text, format, arguments);
-		if (!state->is_told)
-			tell_begin(state, now);
+		if (!state->is_logged)
+			log_begin(state, now);
 		state->stops = stops;
 		state->is_seen = is_seen;
 		state->count++;
@@ -144,7 +144,7 @@ void state_seen(const char *key, const char *format, ...)
 
 void state_met(const char *key)
 {
-	struct told_state *state;
+	struct state_info *state;
 
 	pthread_mutex_lock(&lock);
 	state = find(key);
@@ -153,7 +153,7 @@ void state_met(const char *key)
 	pthread_mutex_unlock(&lock);
 }
 
-static void switch_off(struct told_state *state, uint64_t ended)
+static void switch_off(struct state_info *state, uint64_t ended)
 {
 	state->is_on = 0;
 	state->stops = 0;
@@ -164,7 +164,7 @@ static void switch_off(struct told_state *state, uint64_t ended)
 void state_end(const char *key, const char *format, ...)
 {
 	va_list arguments;
-	struct told_state *state;
+	struct state_info *state;
 
 	va_start(arguments, format);
 	pthread_mutex_lock(&lock);
@@ -175,7 +175,7 @@ void state_end(const char *key, const char *format, ...)
 		if (state->is_flapping)
 			wait_until(state, state->ended + STATE_QUIET_MS);
 		else
-			tell_end(state);
+			log_end(state);
 	}
 	pthread_mutex_unlock(&lock);
 	va_end(arguments);
@@ -183,7 +183,7 @@ void state_end(const char *key, const char *format, ...)
 
 int state_is(const char *key)
 {
-	const struct told_state *state;
+	const struct state_info *state;
 	int is;
 
 	pthread_mutex_lock(&lock);
@@ -193,7 +193,7 @@ int state_is(const char *key)
 	return is;
 }
 
-void state_each(void (*each)(const struct told_state *state, void *context), void *context)
+void state_each(void (*each)(const struct state_info *state, void *context), void *context)
 {
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < states_count; i++)
@@ -201,7 +201,7 @@ void state_each(void (*each)(const struct told_state *state, void *context), voi
 	pthread_mutex_unlock(&lock);
 }
 
-uint64_t state_lasted(const struct told_state *state)
+uint64_t state_lasted(const struct state_info *state)
 {
 	return state->lasted + (state->is_on ? now_ms() - state->started : 0);
 }
@@ -216,7 +216,7 @@ void state_watch(void (*wake)(void *context), void *context)
 }
 
 /* `ended` is when a state that ends by itself was met last. */
-static void settle(struct told_state *state, uint64_t now)
+static void settle(struct state_info *state, uint64_t now)
 {
 	if (state->is_seen && state->is_on) {
 		state->due = state->ended + STATE_QUIET_MS;
@@ -224,7 +224,7 @@ static void settle(struct told_state *state, uint64_t now)
 			switch_off(state, state->ended);
 	}
 	if (!state->is_on && now >= state->due)
-		tell_end(state);
+		log_end(state);
 }
 
 int64_t state_settle(void)
@@ -248,8 +248,8 @@ void state_finish(void)
 {
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < states_count; i++)
-		if (states[i].is_told && !states[i].is_on)
-			tell_end(&states[i]);
+		if (states[i].is_logged && !states[i].is_on)
+			log_end(&states[i]);
 	memset(states, 0, sizeof states);
 	states_count = 0;
 	states_due = 0;

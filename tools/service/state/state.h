@@ -39,15 +39,15 @@ void state_seen(const char *key, const char *format, ...) __attribute__((format(
 /* Return 1 from its beginning to its end. */
 int state_is(const char *key);
 
-struct told_state {
+struct state_info {
 	char key[STATE_KEY_MAX];
 	char text[STATE_TEXT_MAX]; /* of its beginning, or once it is over, of its end */
 	unsigned stops;
 	int is_on;
-	int is_told;      /* the log has its beginning, but not its end */
-	int is_flapping;  /* the end is told only after some quiet */
+	int is_logged;    /* the log has its beginning, but not its end */
+	int is_flapping;  /* the end is logged only after some quiet */
 	int is_seen;      /* it ends by itself */
-	uint64_t since;   /* when the log told its beginning; this and what follows in ms of the monotonic clock */
+	uint64_t since;   /* when its beginning was logged; this and what follows in ms of the monotonic clock */
 	uint64_t started; /* when it was switched on last */
 	uint64_t ended;   /* when it was switched off, or if it ends by itself, was met last */
 	uint64_t due;     /* when something happens without a call, or 0 */
@@ -57,10 +57,10 @@ struct told_state {
 };
 
 /* Call `each` with all states that have begun at least once. It must not call these functions. */
-void state_each(void (*each)(const struct told_state *state, void *context), void *context);
+void state_each(void (*each)(const struct state_info *state, void *context), void *context);
 
 /* Return how many ms of its life the state was on, until now. */
-uint64_t state_lasted(const struct told_state *state);
+uint64_t state_lasted(const struct state_info *state);
 
 /* ---- For the loop */
 

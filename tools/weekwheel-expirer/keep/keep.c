@@ -135,12 +135,12 @@ static void waiting(void *context, const struct outbox_item *item)
 	pthread_mutex_unlock(&keep->lock);
 }
 
-static void told(void *context, uint64_t id)
+static void delivered(void *context, uint64_t id)
 {
-	add(context, NOTE_TOLD, NULL, 0, id);
+	add(context, NOTE_DELIVERED, NULL, 0, id);
 }
 
-/* Without a journal the key's deadline is still in it: after a kill the end is told again, by the same name. */
+/* Without a journal the key's deadline is still in it: after a kill the end is delivered again, by the same name. */
 static int settle(void *context)
 {
 	struct keep *keep = context;
@@ -199,7 +199,7 @@ static void begin_walk(struct keep *keep)
 	if (!begins)
 		return;
 	add(keep, NOTE_FIRST, NULL, 0, NOTES_VERSION << 32 | keep->database);
-	told(keep, outbox_told(keep->outbox));
+	delivered(keep, outbox_delivered(keep->outbox));
 	while (outbox_walk(keep->outbox, &after, note_again, keep) > 0)
 		(void)settle(keep);
 	pthread_mutex_lock(&keep->lock);
@@ -243,7 +243,7 @@ void keep_turn(struct keep *keep, struct keeper *keeper)
 
 	begin_walk(keep);
 	while (more && goes_on(keep, keeper))
-		more = ends_tell_again(keeper, &keeper->noted);
+		more = ends_report_again(keeper, &keeper->noted);
 	pthread_mutex_lock(&keep->lock);
 	(void)write_notes(keep);
 	if (!more && keeper->round == keep->round) {
@@ -332,8 +332,8 @@ static int use(struct keep *keep, const struct note *note)
 		item = note->item;
 		item.database = keep->database;
 		return outbox_restore(keep->outbox, &item);
-	case NOTE_TOLD:
-		outbox_restore_told(keep->outbox, note->time);
+	case NOTE_DELIVERED:
+		outbox_restore_delivered(keep->outbox, note->time);
 		break;
 	}
 	return WW_OK;
@@ -435,7 +435,8 @@ static int begin(struct keep *keep)
 {
 	if (take_folder(keep) != 0 || refuse_others(keep) != 0 || load(keep) != 0)
 		return -1;
-	keep->hooks = (struct outbox_journal){.context = keep, .waiting = waiting, .told = told, .settle = settle};
+	keep->hooks =
+	    (struct outbox_journal){.context = keep, .waiting = waiting, .delivered = delivered, .settle = settle};
 	outbox_set_journal(keep->outbox, &keep->hooks);
 	begin_walk(keep);
 	return pthread_create(&keep->thread, NULL, run, keep) == 0

@@ -2,10 +2,10 @@
 #define TOOLS_WEEKWHEEL_EXPIRER_KEEP_KEEP_H
 
 /*
- * What outlasts the expirer (--data): the keys with their deadlines, and the ends that wait to be told, in a journal.
+ * What outlasts the expirer (--data): the keys with their deadlines, and the ends that wait to be delivered, in a journal.
  *
- *     journal.7   | first | kept, dropped, waiting, told ...                       removed when journal.8 has all
- *     journal.8   | first | told, waiting, kept: all there is, meanwhile what changes |  what changes ...
+ *     journal.7   | first | kept, dropped, waiting, delivered ...                       removed when journal.8 has all
+ *     journal.8   | first | delivered, waiting, kept: all there is, meanwhile what changes |  what changes ...
  *
  * There is no image beside it. When the journal has grown, a file begins, and all that is kept is noted once more from
  * there on, some with each turn. What is large has several files, so that a start need not have all of it in memory. A start reads all files in order. The keys are then as they were, and those whose deadlines have
@@ -17,7 +17,7 @@
  * All is noted once more in rounds. In a cluster several keepers, each in its thread, note what they keep, and a round has
  * ended when each has. The key of a slot that moves is kept by two: the one that it leaves notes nothing.
  *
- * While the journal cannot be written, ends are told from memory. When it can, all is noted once more.
+ * While the journal cannot be written, ends are delivered from memory. When it can, all is noted once more.
  */
 
 #include "tools/service/outbox/outbox.h"

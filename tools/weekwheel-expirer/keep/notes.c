@@ -88,7 +88,7 @@ size_t notes_read(const unsigned char *from, size_t size, struct note *note)
 	if (size < sizeof head)
 		return 0;
 	memcpy(&head, from, sizeof head);
-	if (head.kind < NOTE_FIRST || head.kind > NOTE_TOLD || head.length > size - sizeof head)
+	if (head.kind < NOTE_FIRST || head.kind > NOTE_DELIVERED || head.length > size - sizeof head)
 		return 0;
 	*note = (struct note){.kind = (enum note_kind)head.kind,
 	    .time = head.time,

@@ -7,14 +7,14 @@
  *     note     kind 1 | why 1 | length of the key 2 | size of the value 4 | time 8 | more | key | value
  *     more     of an end that waits: id 8 | flags 4 | by how much the value was read early 4; else nothing
  *
- * The time is a deadline, in ms of Redis's clock; of what was told an id; of the first note of a file the version and the
+ * The time is a deadline, in ms of Redis's clock; of what was delivered an id; of the first note of a file the version and the
  * database. Numbers are those of the machine.
  */
 
 #include "tools/common/buffer.h"
 #include "tools/service/outbox/outbox.h"
 
-enum note_kind { NOTE_FIRST = 1, NOTE_KEPT, NOTE_DROPPED, NOTE_WAITING, NOTE_TOLD };
+enum note_kind { NOTE_FIRST = 1, NOTE_KEPT, NOTE_DROPPED, NOTE_WAITING, NOTE_DELIVERED };
 
 #define NOTES_VERSION UINT64_C(1)
 

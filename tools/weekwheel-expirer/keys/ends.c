@@ -23,7 +23,7 @@ int ends_keep(struct keeper *keeper, const char *key, size_t length, int64_t unt
 	return 0;
 }
 
-static void tell_dropped(struct keeper *keeper, uint32_t index)
+static void report_dropped(struct keeper *keeper, uint32_t index)
 {
 	const struct keeper_watch *watch = keeper->config.watch;
 	size_t length;
@@ -41,7 +41,7 @@ void ends_leave(struct keeper *keeper, uint32_t index)
 
 void ends_drop(struct keeper *keeper, uint32_t index)
 {
-	tell_dropped(keeper, index);
+	report_dropped(keeper, index);
 	ends_leave(keeper, index);
 }
 
@@ -53,7 +53,7 @@ void ends_remove(struct keeper *keeper, const char *key, size_t length)
 		ends_drop(keeper, known.index);
 }
 
-void ends_tell(struct keeper *keeper, uint32_t index, int is_sure)
+void ends_report(struct keeper *keeper, uint32_t index, int is_sure)
 {
 	const struct keeper_watch *watch = keeper->config.watch;
 	struct ended_key ended = {.key = deadlines_key(keeper->deadlines, index, &ended.length)};
@@ -69,7 +69,7 @@ void ends_tell(struct keeper *keeper, uint32_t index, int is_sure)
 	ends_drop(keeper, index);
 }
 
-static void tell_kept(void *context, uint32_t index)
+static void report_kept(void *context, uint32_t index)
 {
 	struct keeper *keeper = context;
 	const struct keeper_watch *watch = keeper->config.watch;
@@ -81,9 +81,9 @@ static void tell_kept(void *context, uint32_t index)
 	watch->kept(watch->context, key, length, deadline_of(known.at));
 }
 
-int ends_tell_again(struct keeper *keeper, uint32_t *from)
+int ends_report_again(struct keeper *keeper, uint32_t *from)
 {
-	return deadlines_walk(keeper->deadlines, from, tell_kept, keeper);
+	return deadlines_walk(keeper->deadlines, from, report_kept, keeper);
 }
 
 void ends_hear(struct keeper *keeper, const char *key, size_t length)

@@ -22,10 +22,10 @@ void ends_drop(struct keeper *keeper, uint32_t index);
 void ends_leave(struct keeper *keeper, uint32_t index);
 void ends_remove(struct keeper *keeper, const char *key, size_t length);
 /* One has ended. */
-void ends_tell(struct keeper *keeper, uint32_t index, int is_sure);
+void ends_report(struct keeper *keeper, uint32_t index, int is_sure);
 
 /* Tell once more that some of the keys are kept, and move *from on, which begins at 0. Returns 1 while there may be more. */
-int ends_tell_again(struct keeper *keeper, uint32_t *from);
+int ends_report_again(struct keeper *keeper, uint32_t *from);
 
 /* A change of a key was heard. */
 void ends_hear(struct keeper *keeper, const char *key, size_t length);

@@ -4,7 +4,7 @@
 /* Two clocks differ by no more than a part in so many: time services change the pace of each by a 2,000th at most. */
 enum { DRIFT = 1000 };
 /* Redis tells whole us. */
-enum { TOLD_NS = 1000 };
+enum { SHOWN_NS = 1000 };
 
 static int64_t widened(const struct estimate *estimate, unsigned i, uint64_t local)
 {
@@ -35,10 +35,10 @@ static int64_t best_high(const struct estimate *estimate, uint64_t local)
 	return best;
 }
 
-int64_t estimate_add(struct estimate *estimate, uint64_t sent, uint64_t received, int64_t told_us)
+int64_t estimate_add(struct estimate *estimate, uint64_t sent, uint64_t received, int64_t shown_us)
 {
-	int64_t low = told_us * 1000 - (int64_t)received;
-	int64_t high = told_us * 1000 + TOLD_NS - (int64_t)sent;
+	int64_t low = shown_us * 1000 - (int64_t)received;
+	int64_t high = shown_us * 1000 + SHOWN_NS - (int64_t)sent;
 	int64_t step = 0;
 
 	if (estimate->count && high < best_low(estimate, received))
@@ -60,7 +60,7 @@ uint64_t estimate_trip(const struct estimate *estimate)
 	int64_t least = INT64_MAX;
 
 	for (unsigned i = 0; i < estimate->count; i++) {
-		int64_t trip = estimate->sample[i].high - estimate->sample[i].low - TOLD_NS;
+		int64_t trip = estimate->sample[i].high - estimate->sample[i].low - SHOWN_NS;
 
 		least = trip < least ? trip : least;
 	}

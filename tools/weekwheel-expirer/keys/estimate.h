@@ -5,8 +5,8 @@
  * What time it is at Redis, from its answers to TIME. An answer was made between the sending of the command and its
  * arrival here. That bounds how far Redis's clock is ahead of this machine's:
  *
- *     sent                received                 low = told - received       high = told - sent
- *      |------- told -------|
+ *     sent                received                 low = shown - received       high = shown - sent
+ *      |------- shown -------|
  *
  * The best bounds of the last answers hold. They become wider with age, since the clocks do not run alike. A quick
  * answer narrows them to its round trip, and a slow one does no harm.
@@ -29,10 +29,10 @@ struct estimate {
 };
 
 /*
- * Redis told this time, in us. Returns how far its clock was stepped, in ns: 0, negative if backwards. After a step only
- * what is told from now on counts.
+ * Redis showed this time, in us. Returns how far its clock was stepped, in ns: 0, negative if backwards. After a step only
+ * what is shown from now on counts.
  */
-int64_t estimate_add(struct estimate *estimate, uint64_t sent, uint64_t received, int64_t told_us);
+int64_t estimate_add(struct estimate *estimate, uint64_t sent, uint64_t received, int64_t shown_us);
 
 /* The quickest of the last answers' round trips, in ns: the least that any answer takes. 0 without an answer. */
 uint64_t estimate_trip(const struct estimate *estimate);

@@ -196,7 +196,7 @@ static int send_look(struct keeper *keeper, uint64_t now)
 	unsigned owed = !keeper->has_times;
 	int error = keeper->has_times ? 0 : append(keeper, 1, (const char *[]){"TIME"}, NULL);
 
-	keeper->told_ms = 0;
+	keeper->shown_ms = 0;
 	slots_begin(keeper, now);
 	while (!error && count < most && (argv[1] = waiting_at(&keeper->waiting, &at, &lengths[1])) != NULL) {
 		error = slots_append(keeper, 2, argv, lengths, &owed);

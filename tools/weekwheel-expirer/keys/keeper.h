@@ -90,20 +90,20 @@ struct keeper_config {
 };
 
 struct keeper_stats {
-	uint64_t known; /* keys with a deadline */
-	uint64_t bytes; /* that they take */
-	uint64_t due;   /* asked for at their deadline or after it */
-	uint64_t told;  /* of these, those that Redis has expired */
-	uint64_t later; /* and those that had a later deadline by then */
-	uint64_t heard; /* changes */
-	uint64_t looks; /* keys looked up */
+	uint64_t known;   /* keys with a deadline */
+	uint64_t bytes;   /* that they take */
+	uint64_t due;     /* asked for at their deadline or after it */
+	uint64_t expired; /* of these, those that Redis has expired */
+	uint64_t later;   /* and those that had a later deadline by then */
+	uint64_t heard;   /* changes */
+	uint64_t looks;   /* keys looked up */
 	uint64_t passes;
 	uint64_t steps;                    /* of Redis's clock */
 	uint64_t doubts;                   /* times when messages were late: see ends.h */
 	uint64_t unread;                   /* values that could not be read in time, or for lack of rights or memory */
 	uint64_t too_long;                 /* keys that are longer than DEADLINES_KEY_MAX */
 	uint64_t refused;                  /* keys that the user may not look at */
-	uint64_t late[KEEPER_BUCKETS + 1]; /* of those told: by how much at most; the last is beyond all bounds */
+	uint64_t late[KEEPER_BUCKETS + 1]; /* of those expired: by how much at most; the last is beyond all bounds */
 	uint64_t late_ns;                  /* of all of them */
 	int is_exact;
 };
@@ -127,7 +127,7 @@ struct keeper {
 	unsigned batch;        /* how many keys one request may have */
 	uint64_t key_ns;       /* what Redis takes for one of these; 0: that is not known */
 	enum keeper_kind last; /* request */
-	int64_t told_ms;       /* TIME before PTTLs */
+	int64_t shown_ms;      /* TIME before PTTLs */
 
 	int has_times;    /* PEXPIRETIME is there; otherwise PTTL */
 	uint64_t look_at; /* when changes have waited for long enough; 0: none waits */

@@ -68,7 +68,7 @@ int keeper_are_events_on(const struct redisReply *reply)
 int learn_clock(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
 {
 	int is_first = keeper->estimate.count == 0;
-	int64_t told = read_time(reply);
+	int64_t shown = read_time(reply);
 	int64_t step;
 
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 2)
@@ -77,9 +77,9 @@ int learn_clock(struct keeper *keeper, const struct redisReply *reply, uint64_t 
 		keeper->is_told = keeper_are_events_on(reply);
 		return 0;
 	}
-	if (told < 0)
+	if (shown < 0)
 		return -1;
-	step = estimate_add(&keeper->estimate, keeper->sent, now, told);
+	step = estimate_add(&keeper->estimate, keeper->sent, now, shown);
 	if (step) {
 		keeper->step_ns = step;
 		keeper->stats.steps++;
@@ -91,7 +91,7 @@ int learn_clock(struct keeper *keeper, const struct redisReply *reply, uint64_t 
 
 /* ---- Keys that were due */
 
-/* So many that were due at `at` are told. A deadline is the ms before. */
+/* So many that were due at `at` have expired. A deadline is the ms before. */
 static void count_late(struct keeper *keeper, uint64_t at, uint64_t now, uint64_t count)
 {
 	int64_t due_ms = (int64_t)at - 1;
@@ -104,7 +104,7 @@ static void count_late(struct keeper *keeper, uint64_t at, uint64_t now, uint64_
 		bucket++;
 	keeper->stats.late[bucket] += count;
 	keeper->stats.late_ns += (uint64_t)late * count;
-	keeper->stats.told += count;
+	keeper->stats.expired += count;
 }
 
 /* What Redis took for the request, without the way there and back. */
@@ -159,7 +159,7 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
 		if (reply->integer > 0)
 			result |= waiting_add(&keeper->waiting, key, length);
 		else
-			ends_tell(keeper, keeper->due[i].index, 1);
+			ends_report(keeper, keeper->due[i].index, 1);
 	}
 	if (end == keeper->due_count)
 		fit_batch(keeper, now);
@@ -184,7 +184,7 @@ static void forget(struct keeper *keeper, const char *key, size_t length, uint64
 		count_late(keeper, known.at, now, 1);
 	}
 	if ((int64_t)known.at <= latest_ms)
-		ends_tell(keeper, known.index, (int64_t)known.at <= sent_ms);
+		ends_report(keeper, known.index, (int64_t)known.at <= sent_ms);
 	else
 		ends_drop(keeper, known.index);
 }
@@ -205,9 +205,9 @@ int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 	int64_t until;
 	int result = 0;
 
-	if (!keeper->has_times && keeper->told_ms == 0) {
-		keeper->told_ms = read_time(reply) / 1000;
-		return keeper->told_ms > 0 ? 0 : -1;
+	if (!keeper->has_times && keeper->shown_ms == 0) {
+		keeper->shown_ms = read_time(reply) / 1000;
+		return keeper->shown_ms > 0 ? 0 : -1;
 	}
 	if (slots_is_to_asking(keeper, reply))
 		return 0;
@@ -218,7 +218,7 @@ int learn_look(struct keeper *keeper, const struct redisReply *reply, uint64_t n
 		return slots_lost(keeper, reply, now);
 	key = waiting_at(&keeper->waiting, &at, &length);
 	keeper->stats.refused += reply->type == REDIS_REPLY_ERROR;
-	until = reply->type == REDIS_REPLY_ERROR || reply->integer < 0 ? -1 : reply->integer + keeper->told_ms;
+	until = reply->type == REDIS_REPLY_ERROR || reply->integer < 0 ? -1 : reply->integer + keeper->shown_ms;
 	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == -2)
 		forget(keeper, key, length, now);
 	else if (until < 0 || is_far(keeper, until, now))

@@ -347,7 +347,7 @@ static enum talk_result find(struct expirer_masters *masters)
 	return TALK_WORKS;
 }
 
-static void say_uncovered(const struct expirer_masters *masters)
+static void log_uncovered(const struct expirer_masters *masters)
 {
 	char place[REDIS_PLACE_MAX];
 	unsigned count = 0;
@@ -367,12 +367,12 @@ static void say_uncovered(const struct expirer_masters *masters)
 }
 
 /* What was found, or not, and the states that tell of it. */
-static void say_found(const struct expirer_masters *masters, enum talk_result result)
+static void log_found(const struct expirer_masters *masters, enum talk_result result)
 {
 	if (result == TALK_WORKS) {
 		state_end("start", "It is known which masters there are.");
 		state_end("masters", "It is known again which masters there are.");
-		say_uncovered(masters);
+		log_uncovered(masters);
 	} else if (masters->count == 0) {
 		state_begin("start", STATE_STOPS_READING,
 		    "%s Until it is back, nobody asks for keys at their deadlines.", masters->why);
@@ -427,7 +427,7 @@ static void *run(void *context)
 		if (result == TALK_WORKS)
 			(void)follow_map(masters, 0);
 		if (!masters->is_ending)
-			say_found(masters, result);
+			log_found(masters, result);
 		reap(masters);
 		pause = is_doubtful || result != TALK_WORKS || is_any_lost(masters) ? DOUBT_MS : USUAL_MS;
 	}
@@ -467,7 +467,7 @@ static int start(struct expirer_masters *masters)
 		return message_error("%s", masters->why);
 	if (result == TALK_WORKS && follow_map(masters, 1) != 0)
 		return -1;
-	say_found(masters, result);
+	log_found(masters, result);
 	return start_thread(masters);
 }
 

@@ -319,10 +319,10 @@ static const char *move(struct expirer_node *node, int which)
 static void say(struct expirer_node *node, uint64_t now)
 {
 	watch_waiting(node, now);
-	node_say_exact(node);
-	node_say_outrun(node);
-	node_say_step(node);
-	node_say_down(node);
+	node_log_exact(node);
+	node_log_outrun(node);
+	node_log_step(node);
+	node_log_down(node);
 	node_show(node);
 }
 
@@ -396,7 +396,7 @@ static void connected(struct expirer_node *node)
 static void disconnected(struct expirer_node *node, const char *why)
 {
 	if (why)
-		node_say_lost(node, why);
+		node_log_lost(node, why);
 	node->keeper.is_exact = 0;
 	node->is_behind = node->is_down = 0;
 	node_end_states(node, 0);
@@ -409,7 +409,7 @@ static int open_talk(struct expirer_node *node)
 	if (node->talk.line || talk_open(&node->talk, &node->config, &node->address, node->wake) == TALK_WORKS)
 		return 1;
 	if (!talk_is_ended(node->wake))
-		node_say_lost(node, node->talk.why);
+		node_log_lost(node, node->talk.why);
 	return 0;
 }
 
@@ -481,7 +481,7 @@ static int begin(struct expirer_node *node)
 	case TALK_WRONG:
 		return message_error("Redis at %s: %s", node->place, node->talk.why);
 	case TALK_AGAIN:
-		node_say_lost(node, node->talk.why);
+		node_log_lost(node, node->talk.why);
 		break;
 	case TALK_WORKS:
 		break;

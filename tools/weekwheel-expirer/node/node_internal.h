@@ -55,15 +55,15 @@ static inline uint64_t now_ns(void)
 
 /* A state's name, of this node. */
 const char *node_state(const struct expirer_node *node, const char *state);
-void node_say_lost(struct expirer_node *node, const char *why);
+void node_log_lost(struct expirer_node *node, const char *why);
 /* What was reported of the server is over, since it is lost or not the master any more. */
 void node_end_states(const struct expirer_node *node, int is_left);
 /* Say if it has become exact, whether the window is too short, and how far Redis's clock was stepped. */
-void node_say_exact(struct expirer_node *node);
-void node_say_outrun(const struct expirer_node *node);
-void node_say_step(struct expirer_node *node);
+void node_log_exact(struct expirer_node *node);
+void node_log_outrun(const struct expirer_node *node);
+void node_log_step(struct expirer_node *node);
 /* Say if the cluster is down there, or serves again. */
-void node_say_down(struct expirer_node *node);
+void node_log_down(struct expirer_node *node);
 /* Let its numbers be seen. */
 void node_show(struct expirer_node *node);
 

@@ -21,7 +21,7 @@ const char *node_state(const struct expirer_node *node, const char *state)
 }
 
 /* A state is in the log when it begins. Why Redis stays away may be another thing, such as a password that was changed. */
-void node_say_lost(struct expirer_node *node, const char *why)
+void node_log_lost(struct expirer_node *node, const char *why)
 {
 	if (*node->lost && strcmp(node->lost, why) != 0)
 		message_warning("Redis at %s is still lost: %s.", node->place, why);
@@ -42,7 +42,7 @@ void node_end_states(const struct expirer_node *node, int is_left)
 	state_end(node_state(node, "window"), "Redis at %s is left.", node->place);
 }
 
-void node_say_exact(struct expirer_node *node)
+void node_log_exact(struct expirer_node *node)
 {
 	if (!node->is_awaited || !node->keeper.is_exact || node->keeper.is_down)
 		return;
@@ -51,7 +51,7 @@ void node_say_exact(struct expirer_node *node)
 	    deadlines_count(node->keeper.deadlines), (double)(now_ns() - node->began) / 1e9);
 }
 
-void node_say_down(struct expirer_node *node)
+void node_log_down(struct expirer_node *node)
 {
 	if (node->is_down == node->keeper.is_down)
 		return;
@@ -65,7 +65,7 @@ void node_say_down(struct expirer_node *node)
 		state_end(node_state(node, "down"), "The cluster serves again at %s.", node->place);
 }
 
-void node_say_outrun(const struct expirer_node *node)
+void node_log_outrun(const struct expirer_node *node)
 {
 	if (node->keeper.is_outrun)
 		state_begin(node_state(node, "window"), STATE_STOPS_READING,
@@ -76,7 +76,7 @@ void node_say_outrun(const struct expirer_node *node)
 		state_end(node_state(node, "window"), "The keys at %s are gone through in time again.", node->place);
 }
 
-void node_say_step(struct expirer_node *node)
+void node_log_step(struct expirer_node *node)
 {
 	int64_t step = node->keeper.step_ns;
 

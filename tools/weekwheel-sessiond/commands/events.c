@@ -140,7 +140,7 @@ int events_take_long(
 	return *steps > EVENTS_STEPS;
 }
 
-static void tell(unsigned class, const char *event, unsigned database, struct pubsub_text key)
+static void publish_to_class(unsigned class, const char *event, unsigned database, struct pubsub_text key)
 {
 	struct pubsub_text name = {event, strlen(event)};
 	unsigned events = wanted;
@@ -153,10 +153,10 @@ static void tell(unsigned class, const char *event, unsigned database, struct pu
 		publish("keyevent", database, name, key);
 }
 
-void event_tell(unsigned class, const char *event, const struct data_key *key)
+void event_publish(unsigned class, const char *event, const struct data_key *key)
 {
 	if (pubsub_has_listeners())
-		tell(class, event, key->database, (struct pubsub_text){key->bytes, key->length});
+		publish_to_class(class, event, key->database, (struct pubsub_text){key->bytes, key->length});
 }
 
 /* It becomes a job at another server. */
@@ -181,14 +181,14 @@ void event_gone(
 	const struct sessiond *server = context;
 	struct pubsub_text name = {key, length};
 
-	if (server->settings->telling.is_telling)
+	if (server->settings->reporting.is_reporting)
 		keep_for_telling(server, database, name, value, why);
 	if (!pubsub_has_listeners())
 		return;
 	if (why == WW_GONE_EXPIRED) {
-		tell(EVENT_EXPIRED, "expired", database, name);
+		publish_to_class(EVENT_EXPIRED, "expired", database, name);
 		publish("expired", database, name, (struct pubsub_text){value->bytes, value->size});
 	} else {
-		tell(EVENT_EVICTED, "evicted", database, name);
+		publish_to_class(EVENT_EVICTED, "evicted", database, name);
 	}
 }

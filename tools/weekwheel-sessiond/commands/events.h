@@ -49,7 +49,7 @@ int events_take_long(
     unsigned database, const struct command_entry *command, const struct resp_arg *arg, size_t count, size_t *steps);
 
 /* A command has done something to the key, whose stripe is held. */
-void event_tell(unsigned class, const char *event, const struct data_key *key);
+void event_publish(unsigned class, const char *event, const struct data_key *key);
 /* A key has left by itself: of data_config. */
 void event_gone(
     void *context, unsigned database, const void *key, size_t length, const struct value *value, enum ww_gone why);

@@ -14,25 +14,25 @@ static const struct {
 enum { FLAGS = sizeof flags / sizeof *flags };
 
 /* To Redis "pubsub" is what the command is about; libraries look for their channels by it. */
-static unsigned told_flags(const struct command_entry *command)
+static unsigned shown_flags(const struct command_entry *command)
 {
-	unsigned told = command->flags & ~(unsigned)COMMAND_PUBSUB;
+	unsigned shown = command->flags & ~(unsigned)COMMAND_PUBSUB;
 
 	if (strcmp(command->group, "pubsub") == 0 && !(command->flags & COMMAND_SUBCOMMANDS))
-		told |= COMMAND_PUBSUB;
-	return told;
+		shown |= COMMAND_PUBSUB;
+	return shown;
 }
 
 static void reply_flags(struct conn *conn, const struct command_entry *command)
 {
-	unsigned told = told_flags(command);
+	unsigned shown = shown_flags(command);
 	size_t count = 0;
 
 	for (size_t i = 0; i < FLAGS; i++)
-		count += (told & flags[i].flag) != 0;
+		count += (shown & flags[i].flag) != 0;
 	reply_set(conn, count);
 	for (size_t i = 0; i < FLAGS; i++) {
-		if (!(told & flags[i].flag))
+		if (!(shown & flags[i].flag))
 			continue;
 		reply_bytes(conn, "+", 1);
 		reply_bytes(conn, flags[i].name, strlen(flags[i].name));

@@ -11,7 +11,7 @@ void command_del(struct request *request)
 	for (size_t i = 1; i < request->count; i++) {
 		struct data_key key = request_key(request, i);
 		if (data_delete(request->data, &key)) {
-			event_tell(EVENT_GENERIC, "del", &key);
+			event_publish(EVENT_GENERIC, "del", &key);
 			count++;
 		}
 	}
@@ -90,13 +90,13 @@ static int rename_key(struct request *request, int only_if_new)
 	/* As if it had been renamed, and had ended. */
 	if (result == WW_EBACKWARDS) {
 		(void)data_delete(request->data, &from);
-		event_tell(EVENT_GENERIC, "del", &from);
+		event_publish(EVENT_GENERIC, "del", &from);
 		return 1;
 	}
 	if (result != 1)
 		return 0;
-	event_tell(EVENT_GENERIC, "rename_from", &from);
-	event_tell(EVENT_GENERIC, "rename_to", &to);
+	event_publish(EVENT_GENERIC, "rename_from", &from);
+	event_publish(EVENT_GENERIC, "rename_to", &to);
 	return 1;
 }
 

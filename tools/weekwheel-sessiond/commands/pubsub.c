@@ -15,7 +15,7 @@
 /* The number of subscriptions that end at a time. */
 enum { PIECE = 1000 };
 /* What a message takes for each that gets it, in steps of patterns. */
-enum { TOLD_STEPS = 100 };
+enum { MESSAGE_STEPS = 100 };
 
 /* A channel or pattern with subscribers. */
 struct channel {
@@ -111,7 +111,7 @@ static void post(struct conn *conn, const struct buffer *message)
 	pthread_mutex_unlock(&loop->lock);
 }
 
-static size_t tell(const struct channel *channel, struct pubsub_text name, struct pubsub_text message)
+static size_t publish_in(const struct channel *channel, struct pubsub_text name, struct pubsub_text message)
 {
 	const struct subscription *subscription;
 	struct buffer made = make_message(channel, name, message);
@@ -125,37 +125,37 @@ static size_t tell(const struct channel *channel, struct pubsub_text name, struc
 size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message, size_t *steps)
 {
 	struct channel *channel;
-	size_t told = 0;
+	size_t heard = 0;
 
 	if (!listeners)
 		return 0;
 	pthread_rwlock_rdlock(&lock);
 	HASH_FIND(hh, channels[kind], name.data, name.size, channel);
 	if (channel)
-		told += tell(channel, name, message);
+		heard += publish_in(channel, name, message);
 	if (kind == PUBSUB_CHANNEL)
 		for (channel = channels[PUBSUB_PATTERN]; channel; channel = channel->hh.next)
 			if (glob_matches_count(channel->name, channel->length, name.data, name.size, steps))
-				told += tell(channel, name, message);
+				heard += publish_in(channel, name, message);
 	pthread_rwlock_unlock(&lock);
-	*steps += told * TOLD_STEPS;
-	return told;
+	*steps += heard * MESSAGE_STEPS;
+	return heard;
 }
 
 void pubsub_weigh(struct pubsub_text name, size_t *steps)
 {
 	struct channel *channel;
-	size_t told = 0;
+	size_t heard = 0;
 
 	pthread_rwlock_rdlock(&lock);
 	HASH_FIND(hh, channels[PUBSUB_CHANNEL], name.data, name.size, channel);
 	if (channel)
-		told += channel->count;
+		heard += channel->count;
 	for (channel = channels[PUBSUB_PATTERN]; channel; channel = channel->hh.next)
 		if (glob_matches_count(channel->name, channel->length, name.data, name.size, steps))
-			told += channel->count;
+			heard += channel->count;
 	pthread_rwlock_unlock(&lock);
-	*steps += told * TOLD_STEPS;
+	*steps += heard * MESSAGE_STEPS;
 }
 
 /* ---- Subscribing: the lock is held for writing */

@@ -155,9 +155,9 @@ void command_set(struct request *request)
 	else
 		free(former);
 	if (error == WW_OK)
-		event_tell(EVENT_STRING, "set", &key);
+		event_publish(EVENT_STRING, "set", &key);
 	if (error == WW_OK && to.ttl != DATA_NEVER && !(times.flags & TIMES_KEEPTTL))
-		event_tell(EVENT_GENERIC, "expire", &key);
+		event_publish(EVENT_GENERIC, "expire", &key);
 	if (!(times.flags & TIMES_GET))
 		reply_ok(request->conn);
 }
@@ -177,8 +177,8 @@ void command_setex(struct request *request)
 	if (error != WW_EBACKWARDS && request_failed(request, error))
 		return;
 	if (error == WW_OK) {
-		event_tell(EVENT_STRING, "set", &key);
-		event_tell(EVENT_GENERIC, "expire", &key);
+		event_publish(EVENT_STRING, "set", &key);
+		event_publish(EVENT_GENERIC, "expire", &key);
 	}
 	reply_ok(request->conn);
 }
@@ -193,7 +193,7 @@ void command_setnx(struct request *request)
 	}
 	if (request_failed(request, data_set(request->data, &key, request->arg[2].data, request->arg[2].size, &anew)))
 		return;
-	event_tell(EVENT_STRING, "set", &key);
+	event_publish(EVENT_STRING, "set", &key);
 	reply_integer(request->conn, 1);
 }
 
@@ -207,7 +207,7 @@ void command_getset(struct request *request)
 		return;
 	reply_taken(request, former);
 	if (error == WW_OK)
-		event_tell(EVENT_STRING, "set", &key);
+		event_publish(EVENT_STRING, "set", &key);
 }
 
 /* What a key of an MSET had. */
@@ -259,7 +259,7 @@ static int set_all(struct request *request, const struct data_times *times)
 		struct data_key key = request_key(request, 1 + 2 * i);
 		free(all[i].former);
 		if (all[i].is_set)
-			event_tell(EVENT_STRING, "set", &key);
+			event_publish(EVENT_STRING, "set", &key);
 	}
 	free(all);
 	return WW_OK;
@@ -271,7 +271,7 @@ static int set_each(struct request *request, const struct data_times *times)
 		struct data_key key = request_key(request, i);
 		int error = data_set(request->data, &key, request->arg[i + 1].data, request->arg[i + 1].size, times);
 		if (error == WW_OK)
-			event_tell(EVENT_STRING, "set", &key);
+			event_publish(EVENT_STRING, "set", &key);
 		else if (error != WW_EBACKWARDS)
 			return error;
 	}
@@ -375,7 +375,7 @@ void command_append(struct request *request)
 	else
 		result = set_again(request, &key, &entry, copy.bytes.data, copy.bytes.size);
 	if (result == 0)
-		event_tell(EVENT_STRING, "append", &key);
+		event_publish(EVENT_STRING, "append", &key);
 	if (result == 0 || result == WW_EBACKWARDS)
 		reply_integer(request->conn, (int64_t)copy.bytes.size);
 	buffer_free(&copy.bytes);
@@ -419,7 +419,7 @@ static void add(struct request *request, int64_t more)
 	if (result == WW_ESTALE)
 		add(request, more);
 	if (result == 0)
-		event_tell(EVENT_STRING, "incrby", &key);
+		event_publish(EVENT_STRING, "incrby", &key);
 	if (result == 0 || result == WW_EBACKWARDS)
 		reply_integer(request->conn, number);
 }
@@ -457,7 +457,7 @@ void command_getdel(struct request *request)
 
 	reply_taken(request, value);
 	if (is_there)
-		event_tell(EVENT_GENERIC, "del", &key);
+		event_publish(EVENT_GENERIC, "del", &key);
 }
 
 void command_getex(struct request *request)

@@ -153,7 +153,7 @@ static int touch(struct request *request, const struct data_key *key, const stru
 	if (result < 0)
 		return request_failed(request, result) ? -1 : 0;
 	if (result == 1)
-		event_tell(EVENT_GENERIC, event, key);
+		event_publish(EVENT_GENERIC, event, key);
 	return result;
 }
 
@@ -166,7 +166,7 @@ int times_move(
 	if (times_are_over(request->data, times)) {
 		if (!data_delete(request->data, key))
 			return 0;
-		event_tell(EVENT_GENERIC, "del", key);
+		event_publish(EVENT_GENERIC, "del", key);
 		return 1;
 	}
 	resolve(request->data, times, &ttl, &deadline);

@@ -58,7 +58,7 @@ int data_takes(const struct data *data, size_t count, size_t bytes)
 }
 
 /* What the journal gets of an entry that is in the map. */
-struct telling {
+struct reporting {
 	struct data *data;
 	const struct data_key *key;
 	const struct data_key *from; /* its name before, or NULL */
@@ -67,22 +67,22 @@ struct telling {
 	int keeps_disk; /* the deadline on disk is no other: each crash would add a part to it */
 };
 
-static int tell(const void *key, size_t length, const struct ww_session_found *found, void *context)
+static int note(const void *key, size_t length, const struct ww_session_found *found, void *context)
 {
-	const struct telling *telling = context;
-	const struct data_keep *keep = telling->data->keep;
+	const struct reporting *reporting = context;
+	const struct data_keep *keep = reporting->data->keep;
 	struct value *value = found->value;
 	struct data_entry entry;
 	struct data_record record;
 
 	data_entry_fill(&entry, found);
-	record = (struct data_record){telling->key->database, key, length, value->bytes, value->size, entry.ttl,
-	    telling->keeps_disk ? entry.disk : entry.deadline, entry.end, telling->is_new};
-	if (telling->is_touched && !keep->touch(keep->context, &record, entry.disk))
+	record = (struct data_record){reporting->key->database, key, length, value->bytes, value->size, entry.ttl,
+	    reporting->keeps_disk ? entry.disk : entry.deadline, entry.end, reporting->is_new};
+	if (reporting->is_touched && !keep->touch(keep->context, &record, entry.disk))
 		return 0;
-	if (telling->from)
-		keep->rename(keep->context, &record, telling->from->bytes, telling->from->length);
-	else if (!telling->is_touched)
+	if (reporting->from)
+		keep->rename(keep->context, &record, reporting->from->bytes, reporting->from->length);
+	else if (!reporting->is_touched)
 		keep->set(keep->context, &record);
 	value_set_disk(value, record.deadline);
 	return 0;
@@ -93,18 +93,18 @@ static int tell(const void *key, size_t length, const struct ww_session_found *f
  * that before answering; otherwise a kill here loses the report. A value that was over from the beginning (`ttl` of a set)
  * has not lived, and nobody waits for a report of it.
  */
-static void tell_keep(struct telling *telling, uint64_t ttl)
+static void note_change(struct reporting *reporting, uint64_t ttl)
 {
-	struct data *data = telling->data;
-	const struct data_key *key = telling->key;
-	const struct data_key *from = telling->from;
+	struct data *data = reporting->data;
+	const struct data_key *key = reporting->key;
+	const struct data_key *from = reporting->from;
 
-	if (ww_session_inspect(data_map(data, key->database), key->bytes, key->length, tell, telling) == 1)
+	if (ww_session_inspect(data_map(data, key->database), key->bytes, key->length, note, reporting) == 1)
 		return;
 	if (ttl > DATA_TTL_OVER)
 		data_settle_expired(data, data_now(data));
-	/* Of what had expired before, the journal may not have heard yet that it is to be told. */
-	if (!telling->is_new || ttl > DATA_TTL_OVER)
+	/* Of what had expired before, the journal may not have heard yet that it is to be reported. */
+	if (!reporting->is_new || ttl > DATA_TTL_OVER)
 		data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
 	if (from)
 		data->keep->erase(data->keep->context, from->database, from->bytes, from->length);
@@ -114,20 +114,20 @@ static void tell_keep(struct telling *telling, uint64_t ttl)
  * A value that stays for long, with the deadline that was asked for: gone() cannot have journaled its end yet, so the
  * record is made of what was asked for and what the map has answered. Otherwise keep looks, while the value cannot leave.
  */
-static void tell_set(struct telling *telling, const void *bytes, size_t size, uint64_t ttl, uint64_t disk,
+static void tell_set(struct reporting *reporting, const void *bytes, size_t size, uint64_t ttl, uint64_t disk,
     const struct ww_session_found *found)
 {
-	const struct data_keep *keep = telling->data->keep;
-	const struct data_key *key = telling->key;
+	const struct data_keep *keep = reporting->data->keep;
+	const struct data_key *key = reporting->key;
 	struct data_entry entry;
 
 	data_entry_times(&entry, found);
-	if (found->left < SURELY_THERE || (!telling->keeps_disk && entry.deadline != disk)) {
-		tell_keep(telling, ttl);
+	if (found->left < SURELY_THERE || (!reporting->keeps_disk && entry.deadline != disk)) {
+		note_change(reporting, ttl);
 		return;
 	}
 	keep->set(keep->context, &(struct data_record){key->database, key->bytes, key->length, bytes, size, entry.ttl,
-	                             disk, entry.end, telling->is_new});
+	                             disk, entry.end, reporting->is_new});
 }
 
 int data_swap(struct data *data, const struct data_key *key, const void *bytes, size_t size,
@@ -162,8 +162,8 @@ int data_swap(struct data *data, const struct data_key *key, const void *bytes, 
 		(void)ww_session_put(session, key->bytes, key->length, value, &order, &found, &was);
 	}
 	if (data->keep)
-		tell_set(&(struct telling){data, key, .is_new = !*former, .keeps_disk = times->disk != 0}, bytes, size,
-		    times->ttl, disk, &found);
+		tell_set(&(struct reporting){data, key, .is_new = !*former, .keeps_disk = times->disk != 0}, bytes,
+		    size, times->ttl, disk, &found);
 	return WW_OK;
 }
 
@@ -200,7 +200,7 @@ void data_undo(struct data *data, const struct data_key *key, struct value *form
 	}
 	free(made);
 	if (data->keep)
-		tell_keep(&(struct telling){data, key, .is_new = 0}, DATA_NEVER);
+		note_change(&(struct reporting){data, key, .is_new = 0}, DATA_NEVER);
 }
 
 int data_is_bounded(const struct data *data)
@@ -245,7 +245,7 @@ int data_touch(
 	if (error != WW_OK)
 		return error == WW_ESTALE ? 0 : error;
 	if (data->keep)
-		tell_keep(&(struct telling){data, key, .is_touched = end == entry->end}, DATA_NEVER);
+		note_change(&(struct reporting){data, key, .is_touched = end == entry->end}, DATA_NEVER);
 	return 1;
 }
 
@@ -255,8 +255,8 @@ struct value *data_take(struct data *data, const struct data_key *key)
 
 	if (ww_session_delete(data_map(data, key->database), key->bytes, key->length, &value) < 0)
 		return NULL;
-	/* Also if it has expired: a load after a crash would give it more time. But what is told must not be erased before. */
-	if (data->keep && (value || !data->keep->is_telling))
+	/* Also if it has expired: a load after a crash would give it more time. But what is reported must not be erased before. */
+	if (data->keep && (value || !data->keep->is_reporting))
 		data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
 	return value;
 }
@@ -300,7 +300,7 @@ int data_rename(struct data *data, const struct data_key *key, const struct data
 	if (data->keep && !former)
 		settle_former(data, entry.disk);
 	if (data->keep)
-		tell_keep(&(struct telling){data, to, .from = key, .is_new = !former, .keeps_disk = 1}, DATA_NEVER);
+		note_change(&(struct reporting){data, to, .from = key, .is_new = !former, .keeps_disk = 1}, DATA_NEVER);
 	free(former);
 	return 1;
 }
@@ -314,7 +314,7 @@ static int drop(const void *key, size_t length, const struct ww_session_found *f
 	return 0;
 }
 
-/* A clear of the map would also take what has expired and not been told. */
+/* A clear of the map would also take what has expired and not been reported. */
 int data_clear(struct data *data, unsigned first, unsigned last)
 {
 	int error = WW_OK;
@@ -324,7 +324,7 @@ int data_clear(struct data *data, unsigned first, unsigned last)
 			error = ww_session_drain(data_map(data, i), drop, NULL, NULL);
 	if (error != WW_OK || !data->keep)
 		return error;
-	/* A load could not tell it any more, once it has read that all are gone. */
+	/* A load could not report it any more, once it has read that all are gone. */
 	data_settle_expired(data, data_now(data));
 	for (unsigned i = first; i <= last; i++)
 		data->keep->clear(data->keep->context, i);

@@ -203,7 +203,7 @@ void data_close(struct data *data)
 	if (!data)
 		return;
 	(void)ww_driver_stop(data->driver, NULL, NULL, NULL);
-	/* What is cleared now is told to nobody. */
+	/* What is cleared now is reported to nobody. */
 	data->config.gone = NULL;
 	for (unsigned i = 0; i < DATA_DATABASES_MAX; i++)
 		(void)ww_session_destroy(data->map[i].session);

@@ -86,7 +86,7 @@ struct data_keep {
 	/* Only its times are new, and the journal has the deadline `disk`. Returns 0 if it may go on with that. */
 	int (*touch)(void *context, const struct data_record *record, uint64_t disk);
 	void (*erase)(void *context, unsigned database, const void *key, size_t length); /* deleted or evicted */
-	int is_telling; /* what expires is noted before its report: then nothing has to be noted of a key that is not there */
+	int is_reporting; /* what expires is noted before its report: then nothing has to be noted of a key that is not there */
 	void (*rename)(void *context, const struct data_record *record, const void *from, size_t from_length);
 	void (*clear)(void *context, unsigned database); /* all stripes are held */
 	/* What comes from this thread between the two belongs together: all of it, or nothing, after a crash. */
@@ -127,7 +127,7 @@ struct data_config {
 
 /* Returns 0 or a WW_E*. */
 int data_open(struct data **data, const struct data_config *config);
-/* From now on changes are told. Called before clients come, or never. */
+/* From now on changes are reported. Called before clients come, or never. */
 void data_set_keep(struct data *data, const struct data_keep *keep);
 /* The maps go with all that is in them. NULL is harmless. */
 void data_close(struct data *data);
@@ -144,7 +144,7 @@ uint64_t data_lifetime_end(const struct data *data);
 /*
  * For the journal, before clients come: make an entry as it was. The value is taken over, also on error. The bound of
  * memory refuses nothing and evicts nothing, as keys fill other shards than before. Returns 0 or a WW_E*. Nothing is
- * told to keep.
+ * reported to keep.
  */
 int data_restore(struct data *data, const struct data_record *record, struct value *value);
 
@@ -165,7 +165,7 @@ void data_set_steady_offset(struct data *data, int64_t ms);
 int data_is_virtual(const struct data *data);
 /* In config's gone: the deadline of that key, steady; INT64_MAX: it had none. */
 int64_t data_gone_ms(const struct data *data);
-/* Step the virtual clock, and wait until what has expired by then was told. WW_EINVAL: time is real. */
+/* Step the virtual clock, and wait until what has expired by then was reported. WW_EINVAL: time is real. */
 int data_advance(struct data *data, uint64_t ns);
 
 /* Wait until gone was called for all that has left the maps by now. The caller holds no stripe. */
@@ -264,7 +264,7 @@ struct data_times {
  */
 int data_set(
     struct data *data, const struct data_key *key, const void *bytes, size_t size, const struct data_times *times);
-/* The same, and *former gets the value that was there, to be freed, or NULL: one that has expired is told, and not given. */
+/* The same, and *former gets the value that was there, to be freed, or NULL: one that has expired is reported, and not given. */
 int data_swap(struct data *data, const struct data_key *key, const void *bytes, size_t size,
     const struct data_times *times, struct value **former);
 /*
@@ -291,7 +291,7 @@ int data_takes(const struct data *data, size_t count, size_t bytes);
  * has ended lately and stays ended.
  */
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to);
-/* Of the databases from the first to the last. All stripes are held. What has expired by then is told as ever. */
+/* Of the databases from the first to the last. All stripes are held. What has expired by then is reported as ever. */
 int data_clear(struct data *data, unsigned first, unsigned last);
 
 /* Why the journal refuses changes, or even those that only delete; NULL: it does not. */

@@ -69,7 +69,7 @@ static enum MHD_Result serve_metrics(const struct site_request *request)
 
 	if (site_metrics(&server->site, up * WW_MILLISECOND, &out) || add_clients(server, &out) ||
 	    add_data(server, &out) ||
-	    (server->settings->telling.is_telling &&
+	    (server->settings->reporting.is_reporting &&
 	        outbox_numbers_add(&out, prefix, server->outbox, data_steady_ms(server->data)))) {
 		buffer_free(&out);
 		return reply_text(request->client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(WW_ENOMEM));

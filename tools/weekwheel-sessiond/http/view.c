@@ -73,7 +73,7 @@ static uint64_t resident(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void add_stop(const struct told_state *state, void *context)
+static void add_stop(const struct state_info *state, void *context)
 {
 	unsigned *stops = context;
 

@@ -37,16 +37,16 @@ static uint64_t expiry_of(const struct load *load, const struct keep_session *se
 	return expiry < session->end ? expiry : session->end;
 }
 
-/* It has expired by `time`, and the journal does not know that it was to be told. Returns the id. */
+/* It has expired by `time`, and the journal does not know that it was to be delivered. Returns the id. */
 static uint64_t tell(const struct load *load, const struct keep_session *session, unsigned database, uint64_t time)
 {
 	uint64_t expiry = expiry_of(load, session);
-	int64_t told = (int64_t)(expiry < time ? expiry : time);
+	int64_t delivered = (int64_t)(expiry < time ? expiry : time);
 
 	return outbox_add(load->keep->config.outbox, &(struct outbox_item){.why = WW_GONE_EXPIRED,
 	                                                 .database = database,
-	                                                 .deadline_ms = told,
-	                                                 .since_ms = told,
+	                                                 .deadline_ms = delivered,
+	                                                 .since_ms = delivered,
 	                                                 .key = session->key,
 	                                                 .length = session->length,
 	                                                 .value = session->value->bytes,
@@ -116,14 +116,14 @@ static uint64_t set_before(const struct load *load, const struct keep_entry *set
 /*
  * The key is set as a new one, though it has a session: either the image has already what was set, or a later one, and
  * that has a later deadline; or the session had expired by then, and what says so comes later, unless the server was
- * killed in that moment. So it is told, unless that comes. Another load must find the same, so that it takes what this
- * one told for that: the deadline told is no later than the record.
+ * killed in that moment. So it is delivered, unless that comes. Another load must find the same, so that it takes what this
+ * one delivered for that: the deadline delivered is no later than the record.
  */
 static int suspect(struct load *load, const struct keep_entry *entry, const struct keep_session *found)
 {
 	struct suspect *made;
 
-	if (!entry->is_new || !load->was_telling || !load->time || disk_end(found) >= set_before(load, entry))
+	if (!entry->is_new || !load->was_reporting || !load->time || disk_end(found) >= set_before(load, entry))
 		return WW_OK;
 	made = malloc(sizeof *made + entry->length);
 	if (!made)
@@ -186,7 +186,7 @@ static int load_ended(struct load *load, const struct keep_entry *entry)
 }
 
 /*
- * What waits to be told is no session any more, unless the key was set again meanwhile: then its end on disk is
+ * What waits to be delivered is no session any more, unless the key was set again meanwhile: then its end on disk is
  * later. One that was evicted is deleted by an entry of its own.
  */
 static int load_wait(struct load *load, const struct keep_entry *entry)
@@ -249,14 +249,14 @@ static int forget(struct keep_session *session, void *context)
 	return WW_OK;
 }
 
-/* At a start, what a server had let expire without telling is told no more. */
+/* At a start, what a server had let expire without reporting is delivered no more. */
 static void load_told(struct load *load, uint64_t id)
 {
-	if (load->time && !load->was_telling)
+	if (load->time && !load->was_reporting)
 		for (unsigned i = 0; i < DATA_DATABASES_MAX; i++)
 			(void)keep_table_walk(&load->table[i], forget, load);
-	load->was_telling = id != 0;
-	outbox_restore_told(load->keep->config.outbox, id);
+	load->was_reporting = id != 0;
+	outbox_restore_delivered(load->keep->config.outbox, id);
 }
 
 /*
@@ -291,7 +291,7 @@ static int move(struct load *load, struct keep_session *session, uint64_t expiry
 	value_set_disk(value, keep_disk_of(keep, value_disk(value)));
 	session->value = NULL;
 	error = data_restore(keep->data, &record, value);
-	load->is_told = error != WW_OK;
+	load->is_reported = error != WW_OK;
 	if (error)
 		message_error("%s: a session cannot be loaded: %s%s", keep->path, ww_strerror(error),
 		    error == WW_ETOOBIG ? " (is --maxmemory less than it was?)" : "");
@@ -320,7 +320,7 @@ static int judge(struct keep_session *session, void *context)
 	expiry = expiry_of(load, session);
 	if (expiry > load->now)
 		return move(load, session, expiry);
-	if (load->keep->config.tells && (load->was_telling || expiry > load->time))
+	if (load->keep->config.reports && (load->was_reporting || expiry > load->time))
 		(void)tell(load, session, load->database, load->now);
 	end(load, session, expiry);
 	remember(load, session);
@@ -363,7 +363,7 @@ static int load_entry(struct load *load, const struct keep_entry *entry)
 
 	if (entry->kind == KEEP_WAIT)
 		return load_wait(load, entry);
-	if (entry->kind == KEEP_TOLD) {
+	if (entry->kind == KEEP_DELIVERED) {
 		load_told(load, entry->ttl);
 		return WW_OK;
 	}
@@ -372,7 +372,7 @@ static int load_entry(struct load *load, const struct keep_entry *entry)
 	if (entry->database >= data_databases(load->keep->data)) {
 		message_error("%s has database %u: start the server with --databases %u or more", load->keep->path,
 		    entry->database, entry->database + 1);
-		load->is_told = 1;
+		load->is_reported = 1;
 		return WW_ERANGE;
 	}
 	if (entry->kind == KEEP_SET || entry->kind == KEEP_LAST)

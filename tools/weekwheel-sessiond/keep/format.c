@@ -13,7 +13,7 @@ static const int times_of[] = {[KEEP_SET] = 3,
     [KEEP_CLEAR] = 0,
     [KEEP_LAST] = 4,
     [KEEP_WAIT] = 4,
-    [KEEP_TOLD] = 1,
+    [KEEP_DELIVERED] = 1,
     [KEEP_CLOCK] = 4,
     [KEEP_ENDED] = 3};
 

@@ -13,15 +13,15 @@
  *     entry       kind 1 | database 1 | size of the key 2 | of the value 4 | times | key | value
  *     database    with the top bit: of a set whose key had no entry, or one that had expired
  *     times       of a set: TTL 8, ns | deadline 8 | end of the lifetime 8; of a touch without the end; of an entry of an
- *                 exact image all these, and when it expires 8; of what waits to be told (outbox.h) id 8 | deadline 8 |
- *                 since 8 | size of the value 4 | 1 if that is left out here 2 | why 2; of a told id 8; of the clocks
+ *                 exact image all these, and when it expires 8; of what waits to be delivered (outbox.h) id 8 | deadline 8 |
+ *                 since 8 | size of the value 4 | 1 if that is left out here 2 | why 2; of a delivered id 8; of the clocks
  *                 the boot 8 | steady time 8 | wall time 8 | steady time less the system's elapsed time 8; of an ended
  *                 key 0 8 | until when it is recalled 8 | end of the lifetime 8; else none
  *
  * An image has an ended entry for each key that is recalled after it has expired, behind the sessions. The journal needs
  * none: a load sees in it what has expired lately.
  *
- * A told entry means that all waiting items up to its id need no report any more. With id 0 it means that from here on
+ * A delivered entry means that all waiting items up to its id need no report any more. With id 0 it means that from here on
  * expiries are not reported. Each start writes one or the other, and so does an image. Numbers are little-endian. Times
  * are steady (data.h), in ms. An entry of the clocks says what they were: each start and each image writes one, and the
  * journal when somebody has set the wall clock. In files of 0.1.0 there is none: there, times are those of the wall clock.
@@ -58,7 +58,7 @@ enum keep_kind {
 	KEEP_CLEAR,
 	KEEP_LAST,
 	KEEP_WAIT,
-	KEEP_TOLD,
+	KEEP_DELIVERED,
 	KEEP_CLOCK,
 	KEEP_ENDED
 };

@@ -129,7 +129,7 @@ static void full(void *context)
 }
 
 /*
- * What waits to be told before the sessions are walked goes ahead of them: a load takes what it reads of a key later for
+ * What waits to be delivered before the sessions are walked goes ahead of them: a load takes what it reads of a key later for
  * another session. What leaves the maps during the walk comes behind: so nothing that expires is in neither.
  */
 static void write_outbox(struct keep_writing *image)

@@ -239,7 +239,7 @@ static struct keep *keep_make(struct data *data, const struct keep_config *confi
 	keep->folder = -1;
 	keep->ahead = KEEP_UNKNOWN;
 	keep->last = (int64_t)time(NULL);
-	keep->hooks = (struct data_keep){.save = save, .saving = saving, .info = info, .is_telling = config->tells};
+	keep->hooks = (struct data_keep){.save = save, .saving = saving, .info = info, .is_reporting = config->reports};
 	keep->boot = data_is_virtual(data) ? 0 : boot_number();
 	keep_log_hooks(keep);
 	keep_outbox_hooks(keep);

@@ -36,11 +36,11 @@ struct keep_config {
 	enum keep_sync sync;
 	uint64_t interval;     /* ns */
 	uint64_t grows;        /* bytes of journal after which an image is written, if the image is not larger */
-	struct outbox *outbox; /* what has to be told is kept, too */
+	struct outbox *outbox; /* what has to be delivered is kept, too */
 	int64_t downtime_max;  /* ms: how long the wall clock may say after a boot that the machine was off */
-	int knows_downtime;    /* another tells how much time has passed: none is counted */
+	int knows_downtime;    /* another knows how much time has passed: none is counted */
 	uint64_t record;       /* bytes of a record, at most; 0: as many as are sensible */
-	int tells;             /* what has expired while nobody served goes there */
+	int reports;           /* what has expired while nobody served goes there */
 	int recovers;          /* read what is whole, if something is damaged; its files are kept in FOLDER/damaged */
 };
 

@@ -128,10 +128,10 @@ void keep_log_room(struct keep *keep);
 /* ---- outbox.c */
 
 void keep_outbox_hooks(struct keep *keep);
-/* From here on, what expires is told, or not. */
+/* From here on, what expires is delivered, or not. */
 void keep_outbox_mark(struct keep *keep);
 /*
- * Add that, and what waits to be told with ids greater than *after, which moves on, some at a time. Calls `full` when much was
+ * Add that, and what waits to be delivered with ids greater than *after, which moves on, some at a time. Calls `full` when much was
  * added. Returns 0, or -1 without memory.
  */
 int keep_outbox_add(struct keep *keep, struct buffer *to, uint64_t *after, void (*full)(void *context), void *context);

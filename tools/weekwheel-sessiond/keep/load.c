@@ -57,7 +57,7 @@ static int read_head(struct load *load)
 	if (keep_format_get(head + 8, 4) < KEEP_OLDEST || keep_format_get(head + 8, 4) > KEEP_VERSION) {
 		message_error("%s/sessions has another format: it was written by another version of weekwheel-sessiond",
 		    load->keep->path);
-		load->is_told = 1;
+		load->is_reported = 1;
 		return WW_EVERSION;
 	}
 	load->sum = keep_format_sum(0, head, KEEP_HEAD - 8);
@@ -152,7 +152,7 @@ static int read_image(struct load *load)
 	load->file = fd >= 0 ? fdopen(fd, "r") : NULL;
 	if (!load->file || fstat(fd, &about) != 0) {
 		message_error("cannot read %s/sessions: %s", load->keep->path, strerror(errno));
-		load->is_told = 1;
+		load->is_reported = 1;
 		return WW_EIO;
 	}
 	load->size = (uint64_t)about.st_size;
@@ -284,17 +284,17 @@ static int load_all(struct load *load)
 		    "%s is damaged, and nothing was changed: put back a copy of all its files, or start with "
 		    "--recover, which loads what is whole",
 		    load->keep->path);
-	if (error && !load->is_told)
+	if (error && !load->is_reported)
 		return message_error("%s cannot be read: %s", load->keep->path, ww_strerror(error));
 	return error ? -1 : 0;
 }
 
-static void say_what_waits(const struct keep *keep)
+static void log_what_waits(const struct keep *keep)
 {
 	struct outbox_stats stats;
 
 	outbox_stats(keep->config.outbox, &stats);
-	if (stats.waiting && keep->config.tells)
+	if (stats.waiting && keep->config.reports)
 		message_info("%" PRIu64 " expiries wait to be told", stats.waiting);
 	else if (stats.waiting)
 		message_warning("%" PRIu64 " expiries wait to be told, and stay in %s until a start with --expired-to",
@@ -329,6 +329,6 @@ int keep_load(struct keep *keep)
 		    keep->path);
 	if (load.begins_lifetimes)
 		keep->asked = 1;
-	say_what_waits(keep);
+	log_what_waits(keep);
 	return 0;
 }

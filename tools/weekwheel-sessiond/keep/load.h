@@ -21,7 +21,7 @@ struct load {
 	uint64_t time; /* of the record, steady, in ms; 0: in the image */
 	int has_clock;
 	struct keep_clock clock;  /* the last one */
-	int was_telling;          /* the server that wrote this told what expired */
+	int was_reporting;        /* the server that wrote this delivered what expired */
 	struct suspect *suspects; /* since then */
 	int is_exact;
 	uint64_t cut;
@@ -31,7 +31,7 @@ struct load {
 	int problems;
 	int loses_ends;       /* of lifetimes that this server does not keep */
 	int begins_lifetimes; /* of entries that had none */
-	int is_told;          /* the error that ended it */
+	int is_reported;      /* the error that ended it */
 	FILE *file;
 	uint64_t size; /* of the image */
 	uint64_t at;   /* bytes of it that were read */
@@ -43,7 +43,7 @@ struct load {
 
 /* Returns 0, WW_ECORRUPT, or another WW_E*, after a message. */
 int keep_entries_load(struct load *load, const unsigned char *at, size_t size);
-/* All is read: what has expired by now goes, and is told; the rest moves to the maps. Errors: as above. */
+/* All is read: what has expired by now goes, and is delivered; the rest moves to the maps. Errors: as above. */
 int keep_entries_judge(struct load *load);
 void keep_entries_free(struct load *load);
 

@@ -111,7 +111,7 @@ static void work_is_there(struct keep *keep)
 	pthread_mutex_unlock(&keep->lock);
 }
 
-static void tell_fault(struct keep *keep)
+static void log_fault(struct keep *keep)
 {
 	char text[FAULT_TEXT];
 	int was_full;
@@ -123,7 +123,7 @@ static void tell_fault(struct keep *keep)
 	/* The state goes on, but not until there is room. */
 	if (was_full)
 		state_end("journal", "the journal in %s does not wait for room any more", keep->path);
-	(void)ww_fault_tell(&keep->fault, text);
+	(void)ww_fault_describe(&keep->fault, text);
 	state_begin("journal", STATE_STOPS_WRITING,
 	    "%s: sessions are not changed any more, as nothing can be kept; end the server, look at the disk, and start it "
 	    "again",
@@ -140,7 +140,7 @@ static int open_file(struct keep *keep)
 }
 
 /* Whether the journal takes changes now. `writing` is held. */
-static void tell_room(struct keep *keep, int error)
+static void log_room(struct keep *keep, int error)
 {
 	if (!error)
 		error = open_file(keep);
@@ -150,7 +150,7 @@ static void tell_room(struct keep *keep, int error)
 	keep->spare = keep->batch.size == 0 && keep->has_file ? ww_journal_left(&keep->journal) : 0;
 	/* Also the journal syncs: what it zeroes after a failed write. */
 	if (ww_fault_final(&keep->fault)) {
-		tell_fault(keep);
+		log_fault(keep);
 		return;
 	}
 	if (error == keep->is_full)
@@ -182,7 +182,7 @@ static int write_batch(struct keep *keep)
 		keep->written = keep->batched;
 	}
 	/* There may be room for a little, and none for this. */
-	tell_room(keep, error);
+	log_room(keep, error);
 	return error;
 }
 
@@ -208,7 +208,7 @@ void keep_log_room(struct keep *keep)
 	if (keep_log_write(keep) != WW_OK)
 		return;
 	pthread_mutex_lock(&keep->writing);
-	tell_room(keep, WW_OK);
+	log_room(keep, WW_OK);
 	pthread_mutex_unlock(&keep->writing);
 }
 
@@ -218,7 +218,7 @@ int keep_log_sync(struct keep *keep)
 	int error = ww_journal_sync(&keep->journal);
 
 	if (error)
-		tell_fault(keep);
+		log_fault(keep);
 	else if (written > keep->synced)
 		keep->synced = written;
 	return error;
@@ -251,7 +251,7 @@ void keep_log_turn(struct keep *keep)
 	if (keep->journal.offset > FILE_MOST && files < JOURNAL_FILES - FILES_SPARE)
 		(void)ww_journal_turn(&keep->journal, 0);
 	if (ww_fault_final(&keep->fault))
-		tell_fault(keep);
+		log_fault(keep);
 	pthread_mutex_unlock(&keep->writing);
 }
 

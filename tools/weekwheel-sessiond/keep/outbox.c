@@ -53,17 +53,17 @@ static void waiting(void *context, const struct outbox_item *item)
 	note(context, &entry);
 }
 
-static void told(void *context, uint64_t id)
+static void delivered(void *context, uint64_t id)
 {
-	note(context, &(struct keep_entry){.kind = KEEP_TOLD, .key = "", .value = "", .ttl = id});
+	note(context, &(struct keep_entry){.kind = KEEP_DELIVERED, .key = "", .value = "", .ttl = id});
 }
 
 static struct keep_entry mark_of(const struct keep *keep)
 {
-	return (struct keep_entry){.kind = KEEP_TOLD,
+	return (struct keep_entry){.kind = KEEP_DELIVERED,
 	    .key = "",
 	    .value = "",
-	    .ttl = keep->config.tells ? outbox_told(keep->config.outbox) : 0};
+	    .ttl = keep->config.reports ? outbox_delivered(keep->config.outbox) : 0};
 }
 
 void keep_outbox_mark(struct keep *keep)
@@ -81,7 +81,7 @@ static int settle(void *context)
 void keep_outbox_hooks(struct keep *keep)
 {
 	keep->outbox_hooks =
-	    (struct outbox_journal){.context = keep, .waiting = waiting, .told = told, .settle = settle};
+	    (struct outbox_journal){.context = keep, .waiting = waiting, .delivered = delivered, .settle = settle};
 }
 
 /* ---- For the image */

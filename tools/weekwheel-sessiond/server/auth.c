@@ -64,7 +64,7 @@ enum access_answer auth_login(struct conn *conn, const struct resp_arg *user, co
 {
 	struct access *access = &conn->loop->server->access;
 	int is_default = !user || (user->size == strlen("default") && memcmp(user->data, "default", user->size) == 0);
-	struct access_said said = {
+	struct access_credentials credentials = {
 	    is_default ? NULL : user->data, is_default ? 0 : user->size, secret->data, secret->size};
 	enum access_answer answer;
 	char name[ADDRESS_TEXT];
@@ -73,7 +73,7 @@ enum access_answer auth_login(struct conn *conn, const struct resp_arg *user, co
 	if (!access_is_needed(access))
 		return is_default ? ACCESS_RIGHT : ACCESS_WRONG;
 	name_of(conn, name);
-	answer = access_say(access, &conn->auth, name, &said, &wait);
+	answer = access_login(access, &conn->auth, name, &credentials, &wait);
 	if (answer == ACCESS_CROWD)
 		conn_fail(conn);
 	else if (wait > 0)

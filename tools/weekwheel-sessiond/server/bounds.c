@@ -5,7 +5,7 @@
 #include "tools/weekwheel-sessiond/server/server.h"
 
 /* The shortest time between two notices to other loops, in ms. */
-enum { TELL_MS = 10 };
+enum { NOTIFY_MS = 10 };
 /*
  * The answers of one client take this part of all at most: to write more would also let others wait. It may take this part of
  * the patterns that are left, and has some in any case.
@@ -50,14 +50,14 @@ static size_t look_at(const struct loop *loop, size_t *most)
 }
 
 /* Another loop may have more. */
-static void tell_others(struct loop *loop)
+static void notify_others(struct loop *loop)
 {
 	struct sessiond *server = loop->server;
 	uint64_t now = uv_now(&loop->uv);
 
-	if (now < loop->told_bounds + TELL_MS)
+	if (now < loop->notified_bounds + NOTIFY_MS)
 		return;
-	loop->told_bounds = now;
+	loop->notified_bounds = now;
 	for (unsigned i = 0; i < server->loop_count; i++)
 		if (i != loop->number)
 			uv_async_send(&server->loop[i].wake);
@@ -102,7 +102,7 @@ int bounds_find_large(struct loop *loop, size_t *least)
 		return 0;
 	all = look_at(loop, &most);
 	if (most == 0 || all < server->settings->max_buffers / server->loop_count) {
-		tell_others(loop);
+		notify_others(loop);
 		return 0;
 	}
 	/* Thousands may have as much: to look for the largest for each of them would take long. */

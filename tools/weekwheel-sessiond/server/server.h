@@ -21,7 +21,7 @@
 #include "tools/service/net/certificate.h"
 #include "tools/service/net/listen.h"
 #include "tools/service/outbox/courier.h"
-#include "tools/service/state/teller.h"
+#include "tools/service/state/reporter.h"
 #include "tools/weekwheel-sessiond/data/data.h"
 #include "tools/weekwheel-sessiond/server/auth.h"
 #include "tools/weekwheel-sessiond/server/conn.h"
@@ -48,7 +48,7 @@ struct sessiond {
 	struct listening listening;
 	uv_signal_t signals[3];
 	uv_timer_t watchdog;
-	struct teller teller;
+	struct reporter reporter;
 	_Atomic uint64_t client_ids;
 	_Atomic uint64_t clients;
 	_Atomic uint64_t clients_total;

@@ -59,7 +59,7 @@ static const struct setting table[] = {
         AT(max_downtime), .most = 3650 * DAYS, .needs = "data"},
     {0, "recover", NULL, "of a damaged directory load what is whole; the files as they were\ngo to DIR/damaged", NULL,
         SETTING_FLAG, AT(recovers), .needs = "data"},
-    OUTBOX_OPTIONS(sessiond_settings, telling, "make a job of each key that expires or is evicted"),
+    OUTBOX_OPTIONS(sessiond_settings, reporting, "make a job of each key that expires or is evicted"),
     {0, "requirepass-file", "FILE", "clients must say the password in the first line of this file", NULL,
         SETTING_SECRET, AT(password)},
 };
@@ -79,7 +79,7 @@ static int complete(void *of)
 
 	if (settings->password && settings->auth_file)
 		return settings_refuse("requirepass-file", "and --auth-file exclude each other: leave one out");
-	if (outbox_options_complete(&settings->telling) != 0)
+	if (outbox_options_complete(&settings->reporting) != 0)
 		return -1;
 	settings->has_password = settings->password != NULL;
 	settings->has_lifetimes |= settings->lifetime > 0;

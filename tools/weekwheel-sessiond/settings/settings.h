@@ -31,7 +31,7 @@ struct sessiond_settings {
 	uint64_t max_downtime;
 	int recovers;
 	const char *password; /* NULL: none */
-	struct outbox_options telling;
+	struct outbox_options reporting;
 };
 
 /* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program ends now. */

@@ -94,7 +94,7 @@ static char *quote_tube(char *to, const char *tube)
 	return strpbrk(tube, ";$()") ? crontab_quote(to, tube) : stpcpy(to, tube);
 }
 
-static void say_left(const struct crontab_schedule *schedule)
+static void print_left(const struct crontab_schedule *schedule)
 {
 	char name[WW_JOB_KEY_MAX + 4], quoted[4 * sizeof name], tube[WW_TUBE_MAX + 4];
 
@@ -117,7 +117,7 @@ static int end_left(struct crontab *crontab)
 			continue;
 		if (!crontab->is_whole) {
 			if (++left <= LEFT_MAX)
-				say_left(schedule);
+				print_left(schedule);
 			continue;
 		}
 		if (!crontab->is_dry && crontab_there_remove(client, schedule))

@@ -149,7 +149,7 @@ static void take_run(void *context, const char *line, size_t size)
 }
 
 /* Where only some were asked for, others may be kept. */
-static void say_none(const struct history_command *history)
+static void print_none(const struct history_command *history)
 {
 	int is_part = history->id || *history->listing.prefix || history->jobs.tube;
 
@@ -176,7 +176,7 @@ static int run(void *context)
 			return -1;
 	while (history->listing.next && history->shown < history->limit && !ferror(stdout));
 	if (history->shown == 0 && !jobs->json)
-		say_none(history);
+		print_none(history);
 	return 0;
 }
 

@@ -86,7 +86,7 @@ static int take_option(void *context, struct options *options, int id)
 	}
 }
 
-static void say_limit(const struct limit_command *limit)
+static void print_limit(const struct limit_command *limit)
 {
 	char group[300] = "", per[DURATION_TEXT], shown[250];
 
@@ -142,7 +142,7 @@ static int set(struct limit_command *limit)
 	if (client_expect(&limit->jobs.client, &reply, "LIMITED", limit->tube, "limit-tube %s%s", limit->tube, words))
 		return -1;
 	if (!limit->jobs.json)
-		say_limit(limit);
+		print_limit(limit);
 	return 0;
 }
 

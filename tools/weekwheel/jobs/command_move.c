@@ -104,7 +104,7 @@ static int run(void *context)
 	else
 		fputs(jobs_key_show(move->jobs.key, name, sizeof name), stdout);
 	fputs(" moved, ", stdout);
-	jobs_say_due(due, due > now ? due - now : 0);
+	jobs_print_due(due, due > now ? due - now : 0);
 	return 0;
 }
 

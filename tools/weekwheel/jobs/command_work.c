@@ -152,7 +152,7 @@ static int command_exists(const char *name)
 }
 
 /* A worker may come before the first job of its tube. With a name that is near another's, it may as well be misspelt. */
-static int say_misspelt_tubes(struct work *work)
+static int warn_of_misspelt_tubes(struct work *work)
 {
 	char hint[TUBE_HINT];
 
@@ -175,7 +175,7 @@ static int look_at_server(struct work *work)
 
 	if (!failed)
 		work->own = jobs_has_own_verbs(jobs);
-	failed = failed || work->own < 0 || say_misspelt_tubes(work);
+	failed = failed || work->own < 0 || warn_of_misspelt_tubes(work);
 	client_close(&jobs->client);
 	return failed ? -1 : 0;
 }
@@ -234,13 +234,13 @@ static void wait_and_read(struct work *work, struct runner *runners, struct poll
 	}
 }
 
-static void say_stopping(const struct work *work, const struct runner *runners, int *told)
+static void print_stopping(const struct work *work, const struct runner *runners, int *printed)
 {
 	uint64_t running = 0;
 
-	if (*told || !work->stopping)
+	if (*printed || !work->stopping)
 		return;
-	*told = 1;
+	*printed = 1;
 	for (uint64_t i = 0; i < work->runners; i++)
 		running += runners[i].pid != 0;
 	if (running)
@@ -251,7 +251,7 @@ static void say_stopping(const struct work *work, const struct runner *runners, 
 static int loop(struct work *work, struct runner *runners, struct pollfd *fds)
 {
 	uint64_t done;
-	int told = 0;
+	int printed = 0;
 
 	for (;;) {
 		done = 0;
@@ -262,7 +262,7 @@ static int loop(struct work *work, struct runner *runners, struct pollfd *fds)
 		work_reap_others(work, runners);
 		if (done == work->runners)
 			return work->refused ? -1 : 0;
-		say_stopping(work, runners, &told);
+		print_stopping(work, runners, &printed);
 		wait_and_read(work, runners, fds);
 		if (work->stopping > 1)
 			break;

@@ -269,7 +269,7 @@ void jobs_warn_of_past(uint64_t at)
 		    "weekwheel: warning: --at %s is in the past, so the job is due now", time_format_zone(text, at));
 }
 
-void jobs_say_due(uint64_t due, uint64_t left)
+void jobs_print_due(uint64_t due, uint64_t left)
 {
 	char when[DURATION_TEXT], span[DURATION_TEXT];
 

@@ -151,7 +151,7 @@ void jobs_add_number(char *text, size_t room, const char *name, uint64_t number)
 void jobs_warn_of_past(uint64_t at);
 
 /* Say when a job is due, and end the line: "due now", or "due" with the time and how long until then. */
-void jobs_say_due(uint64_t due, uint64_t left);
+void jobs_print_due(uint64_t due, uint64_t left);
 
 /* Return "s", or "" for one. */
 const char *jobs_plural(uint64_t count);

@@ -135,7 +135,7 @@ static int step(struct feed *feed)
 	return 0;
 }
 
-static void say_result(const struct feed *feed)
+static void print_result(const struct feed *feed)
 {
 	progress_clear();
 	if (feed->refused > MESSAGES_MAX)
@@ -161,7 +161,7 @@ int put_lines(struct put_options *put)
 	progress_begin("putting");
 	while (!feed.ended && !failed)
 		failed = step(&feed) != 0;
-	say_result(&feed);
+	print_result(&feed);
 	if (failed)
 		message_error("stopped after line %" PRIu64
 		              " of standard input; the lines after it may not have been put",

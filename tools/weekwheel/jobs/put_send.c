@@ -101,7 +101,7 @@ static const struct result *find_result(const struct reply *reply)
 	return NULL;
 }
 
-static void say_json(const struct put_options *put, const struct result *result, uint64_t id, uint64_t version)
+static void print_json(const struct put_options *put, const struct result *result, uint64_t id, uint64_t version)
 {
 	uint64_t due = put->has_at ? put->at : wall_now() + put->delay;
 
@@ -137,7 +137,7 @@ static void say(struct put_options *put, const struct result *result, uint64_t i
 	uint64_t due = put->has_at ? put->at : now + put->delay;
 
 	if (put->jobs.json) {
-		say_json(put, result, id, version);
+		print_json(put, result, id, version);
 		return;
 	}
 	if (put->mode == WW_KEY_DEBOUNCE && result == &results[1])
@@ -148,7 +148,7 @@ static void say(struct put_options *put, const struct result *result, uint64_t i
 	else if (put->mode == WW_KEY_DEBOUNCE && !due)
 		puts("debounced");
 	else
-		jobs_say_due(due, due > now ? due - now : 0);
+		jobs_print_due(due, due > now ? due - now : 0);
 }
 
 void put_send(struct put_options *put, const void *body, size_t size)

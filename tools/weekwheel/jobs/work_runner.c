@@ -49,13 +49,13 @@ static void runner_lost(struct work *work, struct runner *runner)
 	if (runner->state == RUNNER_ENDING)
 		message_error("job %" PRIu64
 		              ": the connection to %s was lost before it was %s; it will be delivered again",
-		    runner->id, work->jobs.server, runner->told);
+		    runner->id, work->jobs.server, runner->outcome);
 	if (runner->pid)
 		message_error("job %" PRIu64
 		              ": the connection to %s was lost while its command runs; the server gives the job to "
 		              "another worker",
 		    runner->id, work->jobs.server);
-	if (!work->lost_told++)
+	if (!work->lost_reported++)
 		message_error("%s: no connection; trying again", work->jobs.server);
 	runner->state = RUNNER_LOST;
 	if (time_ms() < work->retry_at)
@@ -104,7 +104,7 @@ static void runner_connect(struct work *work, struct runner *runner)
 		return;
 	}
 	work->retry_ms = 0;
-	work->lost_told = 0;
+	work->lost_reported = 0;
 	ask_for_job(work, runner);
 }
 
@@ -261,11 +261,11 @@ static void take_touch(struct runner *runner, const struct reply *reply)
 	    runner->id);
 }
 
-static void write_json(const struct runner *runner, const char *told, int good)
+static void write_json(const struct runner *runner, const char *outcome, int good)
 {
 	printf("{\"id\": \"%" PRIu64 "\", \"tube\": ", runner->id);
 	json_write_string(stdout, runner->tube, strlen(runner->tube));
-	printf(", \"attempt\": %" PRIu64 ", \"end\": \"%s\", \"milliseconds\": %" PRId64, runner->attempt, told,
+	printf(", \"attempt\": %" PRIu64 ", \"end\": \"%s\", \"milliseconds\": %" PRId64, runner->attempt, outcome,
 	    time_ms() - runner->began);
 	if (!good) {
 		fputs(", \"error\": ", stdout);
@@ -275,7 +275,7 @@ static void write_json(const struct runner *runner, const char *told, int good)
 	fflush(stdout);
 }
 
-static void say_end(struct work *work, const struct runner *runner, const char *told, int good)
+static void print_end(struct work *work, const struct runner *runner, const char *outcome, int good)
 {
 	char shown[WORK_ERROR_MAX + 8], took[DURATION_TEXT];
 
@@ -283,18 +283,18 @@ static void say_end(struct work *work, const struct runner *runner, const char *
 	work->failed += !good;
 	duration_format(took, (uint64_t)(time_ms() - runner->began) * (DURATION_SECOND / 1000));
 	if (work->jobs.json)
-		write_json(runner, told, good);
+		write_json(runner, outcome, good);
 	if (good && work->verbose)
 		message_error("job %" PRIu64 ": done in %s", runner->id, took);
 	if (!good)
 		message_error("job %" PRIu64 ", attempt %" PRIu64 ": %s; %s", runner->id, runner->attempt,
 		    message_excerpt(shown, sizeof shown, runner->error, strlen(runner->error)),
-		    strcmp(told, "released") ? told : runner->again);
+		    strcmp(outcome, "released") ? outcome : runner->again);
 }
 
 static void take_end(struct work *work, struct runner *runner, const struct reply *reply)
 {
-	int good = strcmp(runner->told, "deleted") == 0;
+	int good = strcmp(runner->outcome, "deleted") == 0;
 
 	if (runner->reported) {
 		/* Whatever it is, the next answer says more. */
@@ -307,11 +307,11 @@ static void take_end(struct work *work, struct runner *runner, const struct repl
 		              ": it was %s, but the server does not have it reserved here any more: it was "
 		              "cancelled, or its time to run expired",
 		    runner->id, good ? "done" : "not done");
-		say_end(work, runner, "lost", good);
+		print_end(work, runner, "lost", good);
 	} else if (reply_is(reply, "DELETED") || reply_is(reply, "RELEASED") || reply_is(reply, "BURIED")) {
-		say_end(work, runner, reply_is(reply, "BURIED") ? "buried" : runner->told, good);
+		print_end(work, runner, reply_is(reply, "BURIED") ? "buried" : runner->outcome, good);
 	} else {
-		reply_refused(&runner->client, reply, runner->told);
+		reply_refused(&runner->client, reply, runner->outcome);
 	}
 	ask_for_job(work, runner);
 }
@@ -395,7 +395,7 @@ static void queue_release(struct work *work, struct runner *runner, const char *
 		snprintf(runner->again, sizeof runner->again, "again in %s", duration_format(again, ns));
 	}
 	queue_end(work, runner, "release", delay, error);
-	runner->told = "released";
+	runner->outcome = "released";
 }
 
 /* Queue what the history is to have of this run, before the command that ends it. */
@@ -434,10 +434,10 @@ static void report_end(struct work *work, struct runner *runner)
 	(void)percent_encode(runner->error, strlen(runner->error), error, sizeof error);
 	if (WIFEXITED(runner->status) && WEXITSTATUS(runner->status) == 0) {
 		client_line(&runner->client, "delete %" PRIu64, runner->id);
-		runner->told = "deleted";
+		runner->outcome = "deleted";
 	} else if (limit && runner->attempt >= limit) {
 		queue_end(work, runner, "bury", "", error);
-		runner->told = "buried";
+		runner->outcome = "buried";
 	} else {
 		queue_release(work, runner, error);
 	}

@@ -182,7 +182,7 @@ static int move_all(struct moving *moving, struct moving_left *left)
 
 /* ---- The result */
 
-static void say_json(const struct moving *moving, const struct moving_left *left)
+static void print_json(const struct moving *moving, const struct moving_left *left)
 {
 	printf("{\"read\": %" PRIu64 ", \"put\": %" PRIu64 ", \"kept\": %" PRIu64 ", \"deleted\": %" PRIu64
 	       ", \"returned\": %" PRIu64 ", \"doubled\": %" PRIu64,
@@ -193,10 +193,10 @@ static void say_json(const struct moving *moving, const struct moving_left *left
 }
 
 /* `left` is NULL if it is not known. */
-static void say_counts(const struct moving *moving, const struct moving_left *left)
+static void print_counts(const struct moving *moving, const struct moving_left *left)
 {
 	if (moving->jobs.json) {
-		say_json(moving, left);
+		print_json(moving, left);
 		return;
 	}
 	printf("%" PRIu64 " job%s read, %" PRIu64 " put", moving->read, jobs_plural(moving->read), moving->put);
@@ -245,7 +245,7 @@ static int finish(struct moving *moving, int failed, uint64_t before)
 	progress_clear();
 	if (!failed)
 		failed = moving->source->left(moving, &left) || verify(moving, before);
-	say_counts(moving, failed ? NULL : &left);
+	print_counts(moving, failed ? NULL : &left);
 	explain(moving, &left);
 	if (failed && moving->read > moving->dropped)
 		message_line(

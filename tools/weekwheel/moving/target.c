@@ -79,7 +79,7 @@ static enum moving_result find_result(const struct reply *reply)
 }
 
 /* Returns 0, 1 if the job is refused, after a message about the first of a batch, or -1 after one if the connection is lost. */
-static int read_put(struct moving *moving, struct moving_job *job, int is_said)
+static int read_put(struct moving *moving, struct moving_job *job, int is_reported)
 {
 	struct client *client = &moving->jobs.client;
 	struct reply reply;
@@ -91,7 +91,7 @@ static int read_put(struct moving *moving, struct moving_job *job, int is_said)
 	result = find_result(&reply);
 	if (result == MOVING_REFUSED) {
 		snprintf(what, sizeof what, "a job of %zu bytes for tube %s", job->size, job->tube);
-		if (!is_said)
+		if (!is_reported)
 			reply_refused(client, &reply, what);
 		return 1;
 	}

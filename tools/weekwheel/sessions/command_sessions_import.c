@@ -253,7 +253,7 @@ static int all_passes(struct moved *moved)
 	return failed;
 }
 
-static void say_result(const struct moved *moved)
+static void print_result(const struct moved *moved)
 {
 	if (moved->jobs.json) {
 		printf("{\"read\": %" PRIu64 ", \"set\": %" PRIu64 ", \"same\": %" PRIu64 ", \"kept\": %" PRIu64
@@ -289,7 +289,7 @@ static int run(void *context)
 	if (moved->others > NAMED)
 		message_line("%s: %" PRIu64 " more are no strings", moved->place, moved->others - NAMED);
 	if (moved->pass)
-		say_result(moved);
+		print_result(moved);
 	if (failed && moved->pass)
 		message_line(
 		    "Nothing is lost: the source has all. Do it again; what is here already is not set twice.");

@@ -127,7 +127,7 @@ static int output_close(struct export *export, int is_complete)
 /* ---- All of it */
 
 /* Others may have changed a shared store meanwhile: warn what that means for the file. */
-static void say_changes(const struct export *export, const struct opened_store *store)
+static void print_changes(const struct export *export, const struct opened_store *store)
 {
 	struct ww_jobs_stats stats;
 	uint64_t came;
@@ -146,7 +146,7 @@ static void say_changes(const struct export *export, const struct opened_store *
 		    export->reserved, jobs_plural(export->reserved));
 }
 
-static int say_result(const struct export *export, int error)
+static int print_result(const struct export *export, int error)
 {
 	uint64_t lost = export->total > export->written ? export->total - export->written : 0;
 
@@ -205,11 +205,11 @@ static int run(void *context)
 	buffer_free(&export->line);
 	progress_clear();
 	if (!error)
-		say_changes(export, &store);
+		print_changes(export, &store);
 	(void)store_close(&store);
 	/* Some jobs of a damaged store are better than none. */
 	closed = output_close(export, error == 0 || error == WW_ECORRUPT);
-	status = say_result(export, closed ? 1 : error);
+	status = print_result(export, closed ? 1 : error);
 	return closed ? closed : status;
 }
 

@@ -43,7 +43,7 @@ static const struct option table[] = {
     JOBS_HELP_OPTION,
 };
 
-static void tell(const char *problem, void *context)
+static void report(const char *problem, void *context)
 {
 	struct fsck *fsck = context;
 
@@ -69,7 +69,7 @@ static int count_job(const struct ww_job_info *info, void *context)
 	return 0;
 }
 
-static void tell_error(struct fsck *fsck, int error)
+static void report_error(struct fsck *fsck, int error)
 {
 	char text[STORE_REASON];
 
@@ -82,7 +82,7 @@ static void tell_error(struct fsck *fsck, int error)
 		return;
 	(void)store_reason(text, sizeof text, &fsck->place, error);
 	for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		tell(line, fsck);
+		report(line, fsck);
 }
 
 static void look_at(struct fsck *fsck, const struct opened_store *store)
@@ -97,12 +97,12 @@ static void look_at(struct fsck *fsck, const struct opened_store *store)
 	if (!error || !store->is_shared)
 		error = store_each(store, 0, count_job, look);
 	if (!error || error == WW_ECORRUPT || !store->is_shared)
-		error = ww_jobs_check(store->jobs, tell, fsck);
+		error = ww_jobs_check(store->jobs, report, fsck);
 	progress_clear();
 	if (error < 0 && !store->is_shared)
-		tell(ww_strerror(error), fsck);
+		report(ww_strerror(error), fsck);
 	else if (error < 0)
-		tell_error(fsck, error);
+		report_error(fsck, error);
 }
 
 /* The store may be damaged, and so refused. Then its files say more. */
@@ -112,7 +112,7 @@ static int examine(struct fsck *fsck, int error)
 
 	if (!fsck->place.path || (error && error != WW_ECORRUPT))
 		return error;
-	count = ww_jobs_examine(fsck->place.path, tell, fsck);
+	count = ww_jobs_examine(fsck->place.path, report, fsck);
 	return count < 0 ? count : error;
 }
 
@@ -149,7 +149,7 @@ static void look(struct fsck *fsck)
 		int error = look_once(fsck);
 
 		if (error && (error != WW_EIO || i == LOOKS_MAX - 1))
-			tell_error(fsck, error);
+			report_error(fsck, error);
 		if ((!look->problems && !error) || look->refused)
 			return;
 		if (look->problems && look->problems == problems && look->hash == hash)
@@ -180,13 +180,13 @@ static void each_problem(struct fsck *fsck, void (*say)(const char *problem, siz
 	free(line);
 }
 
-static void say_text(const char *problem, size_t size, uint64_t number)
+static void print_text(const char *problem, size_t size, uint64_t number)
 {
 	(void)number;
 	printf("%.*s\n", (int)size, problem);
 }
 
-static void say_json(const char *problem, size_t size, uint64_t number)
+static void print_json(const char *problem, size_t size, uint64_t number)
 {
 	if (number)
 		fputs(", ", stdout);
@@ -198,7 +198,7 @@ static void write_text(struct fsck *fsck)
 	const struct fsck_look *look = &fsck->look;
 	const uint64_t *states = look->states;
 
-	each_problem(fsck, say_text);
+	each_problem(fsck, print_text);
 	if (look->is_open) {
 		printf("%" PRIu64 " job%s in %" PRIu64 " tube%s: %" PRIu64 " delayed, %" PRIu64 " ready, ", look->jobs,
 		    jobs_plural(look->jobs), look->stats.tubes - (look->schedules > 0),
@@ -229,7 +229,7 @@ static void write_json(struct fsck *fsck)
 	const uint64_t *states = look->states;
 
 	printf("{\"sound\": %s, \"problems\": [", look->problems ? "false" : "true");
-	each_problem(fsck, say_json);
+	each_problem(fsck, print_json);
 	putchar(']');
 	if (look->is_open) {
 		printf(", \"jobs\": %" PRIu64 ", \"delayed\": %" PRIu64 ", \"ready\": %" PRIu64, look->jobs,

@@ -386,7 +386,7 @@ static int read_all(struct import *import)
 
 /* ---- All of it */
 
-static void say_result(const struct import *import)
+static void print_result(const struct import *import)
 {
 	/* Ids of several shards are not consecutive. */
 	const int is_shared = !import->place.path;
@@ -455,7 +455,7 @@ static int run(void *context)
 	if (error && !failed)
 		store_refused(&import->place, error);
 	if (!import->is_refused)
-		say_result(import);
+		print_result(import);
 	free_entries(import);
 	keys_free(import->keys);
 	input_close(&import->input);

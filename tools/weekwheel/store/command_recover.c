@@ -41,7 +41,7 @@ static int check(void *context, const struct options *options)
 	    options, "a damaged directory and a new one are expected, as in 'weekwheel recover jobs jobs.new'");
 }
 
-static void tell(const char *problem, void *context)
+static void report(const char *problem, void *context)
 {
 	struct recover *recover = context;
 
@@ -66,8 +66,8 @@ static int refused(const struct recover *recover, int error)
 		return message_error(
 		    "%s or %s: a server has it open; end that one first", recover->path, recover->target);
 	/* It names the directory. */
-	if (store_said()[0])
-		return message_error("%s", store_said());
+	if (store_complaint()[0])
+		return message_error("%s", store_complaint());
 	return store_refused(&place, error);
 }
 
@@ -84,7 +84,7 @@ static int run(void *context)
 {
 	struct recover *recover = context;
 	uint64_t saved = 0;
-	int error = store_recover(recover->path, recover->target, &saved, tell, recover);
+	int error = store_recover(recover->path, recover->target, &saved, report, recover);
 
 	if (recover->json && (!error || recover->problems))
 		write_json(recover, error, saved);

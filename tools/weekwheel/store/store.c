@@ -33,7 +33,7 @@ static void note_problem(const char *problem, void *unused)
 	snprintf(said + length, sizeof said - length, "%s%s", length ? "\n" : "", problem);
 }
 
-const char *store_said(void)
+const char *store_complaint(void)
 {
 	return said;
 }

@@ -85,7 +85,7 @@ int store_close(struct opened_store *store);
 /* Save what the damaged directory `from` still has into `to`, as ww_jobs_recover does. */
 int store_recover(const char *from, const char *to, uint64_t *saved, ww_jobs_problem_fn *problem, void *context);
 /* What the library said when it refused that, or "". */
-const char *store_said(void);
+const char *store_complaint(void);
 
 /* Return what to add to elapsed time to get Unix time; 0 if they differ by less than a second. */
 int64_t store_shift(const struct opened_store *store);

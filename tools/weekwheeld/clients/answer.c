@@ -120,7 +120,7 @@ void answer_result(struct connection *connection, int error, const char *text)
 {
 	if (error < 0) {
 		text = error_text(error);
-		if (error == WW_EFULL && connection->server->said_fault == WW_OK)
+		if (error == WW_EFULL && connection->server->reported_fault == WW_OK)
 			(void)store_fault(connection->server, NULL);
 		if (strcmp(text, "INTERNAL_ERROR\r\n") == 0)
 			store_failed(connection->server, error);

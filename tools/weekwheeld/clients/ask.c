@@ -107,7 +107,7 @@ static void got_job(struct connection *connection, struct ask *ask)
 	struct server *server = connection->server;
 
 	if (connection->at_end && !ask->is_fresh) {
-		waiting_say(connection, "TIMED_OUT\r\n");
+		waiting_answer(connection, "TIMED_OUT\r\n");
 		ask_give_back(server, ask);
 		return;
 	}
@@ -146,7 +146,7 @@ static void ask_answered(struct connection *connection, const struct ask *ask)
 	if (ended && ended->token == ask->token)
 		lease_pass(server, ended);
 	if (text)
-		waiting_say(connection, text);
+		waiting_answer(connection, text);
 	else if (ask->got == 0 && ask->events != events_of(connection))
 		ask_start(connection);
 	else if (!connection->timer)
@@ -180,7 +180,7 @@ void ask_start(struct connection *connection)
 	struct ask *ask = malloc(sizeof *ask);
 
 	if (!ask) {
-		waiting_say(connection, "OUT_OF_MEMORY\r\n");
+		waiting_answer(connection, "OUT_OF_MEMORY\r\n");
 		return;
 	}
 	ask->task.run = ask_run;

@@ -239,7 +239,7 @@ int login_admits(struct connection *connection, struct command *command);
 void login_unsized(struct connection *connection);
 
 /* Carry out "auth". */
-void login_say(struct connection *connection, const struct command *command);
+void login_answer(struct connection *connection, const struct command *command);
 
 /* ---- answer.c: each of these adds to the connection's answers */
 
@@ -324,7 +324,7 @@ struct lease *lease_soon(struct connection *connection, uint64_t now);
 void lease_pass(struct server *server, struct lease *lease);
 
 /* The same, and the client is told. */
-void lease_told(struct server *server, struct lease *lease);
+void lease_known(struct server *server, struct lease *lease);
 
 /* ---- waiting.c: reserving */
 
@@ -335,7 +335,7 @@ void waiting_reserve(struct connection *connection, uint64_t timeout);
 void waiting_give(struct connection *connection, struct ww_lease *lease);
 
 /* Say something to a client that waits: it waits no more. */
-void waiting_say(struct connection *connection, const char *text);
+void waiting_answer(struct connection *connection, const char *text);
 
 /* Set the timer for the time when it gives up, or when one of its leases is about to end. */
 void waiting_schedule(struct connection *connection, uint64_t now);

@@ -148,7 +148,7 @@ void lease_forget_past(struct connection *connection)
 		past_forget_first(connection->server, connection);
 }
 
-void lease_told(struct server *server, struct lease *lease)
+void lease_known(struct server *server, struct lease *lease)
 {
 	lease_pass(server, lease);
 	lease->is_told = 1;

@@ -78,12 +78,12 @@ static void login_done(struct connection *connection)
 	answer_text(connection, "OK\r\n");
 }
 
-void login_say(struct connection *connection, const struct command *command)
+void login_answer(struct connection *connection, const struct command *command)
 {
 	struct access *access = &connection->server->access;
 	struct login *client = &connection->login;
 	struct span secret = command->own.secret;
-	struct access_said said = {.secret = secret.at, .size = (size_t)(secret.end - secret.at)};
+	struct access_credentials credentials = {.secret = secret.at, .size = (size_t)(secret.end - secret.at)};
 	char name[ADDRESS_TEXT];
 	uint64_t wait;
 
@@ -93,7 +93,7 @@ void login_say(struct connection *connection, const struct command *command)
 		return;
 	}
 	access_leave(access, &client->who);
-	switch (access_say(access, &client->who, client_name(connection, name), &said, &wait)) {
+	switch (access_login(access, &client->who, client_name(connection, name), &credentials, &wait)) {
 	case ACCESS_RIGHT:
 		login_done(connection);
 		break;

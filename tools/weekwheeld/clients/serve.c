@@ -57,7 +57,7 @@ void serve_fresh(struct server *server)
 		if (!connection->is_waiting || connection->is_busy || waiting_try(connection) == 1)
 			continue;
 		if (connection->at_end || connection->give_up <= now)
-			waiting_say(connection, "TIMED_OUT\r\n");
+			waiting_answer(connection, "TIMED_OUT\r\n");
 		else
 			waiting_schedule(connection, now);
 	}

@@ -37,7 +37,7 @@ int waiting_try(struct connection *connection)
 	return 1;
 }
 
-void waiting_say(struct connection *connection, const char *text)
+void waiting_answer(struct connection *connection, const char *text)
 {
 	size_t start = connection->stream.out.size;
 
@@ -103,7 +103,7 @@ void waiting_reserve(struct connection *connection, uint64_t timeout)
 	}
 	if (lease_soon(connection, now)) {
 		if (waiting_try(connection) != 1)
-			waiting_say(connection, "DEADLINE_SOON\r\n");
+			waiting_answer(connection, "DEADLINE_SOON\r\n");
 		return;
 	}
 	/* A job that this turn has put must not be seen before the commit. */
@@ -112,7 +112,7 @@ void waiting_reserve(struct connection *connection, uint64_t timeout)
 			return;
 		/* Nor can one come before its end: it need not stand in all the queues. */
 		if (timeout == 0) {
-			waiting_say(connection, "TIMED_OUT\r\n");
+			waiting_answer(connection, "TIMED_OUT\r\n");
 			return;
 		}
 	}
@@ -130,7 +130,7 @@ void waiting_schedule(struct connection *connection, uint64_t now)
 		until = soonest > WW_SECOND ? soonest - WW_SECOND : 0;
 	if (until != WAIT_FOREVER && ww_driver_schedule(connection->server->elapsed, until > now ? until - now : 0,
 	                                 waiting_timer, connection, &connection->timer) != WW_OK)
-		waiting_say(connection, "OUT_OF_MEMORY\r\n");
+		waiting_answer(connection, "OUT_OF_MEMORY\r\n");
 }
 
 static void waiting_timer(struct ww_driver *driver, const struct ww_firing *firing, void *user)
@@ -147,9 +147,9 @@ static void waiting_timer(struct ww_driver *driver, const struct ww_firing *firi
 	if (connection->server->is_shared && lease_soon(connection, now))
 		ask_start(connection);
 	else if (lease_soon(connection, now))
-		waiting_say(connection, "DEADLINE_SOON\r\n");
+		waiting_answer(connection, "DEADLINE_SOON\r\n");
 	else if (connection->give_up <= now)
-		waiting_say(connection, "TIMED_OUT\r\n");
+		waiting_answer(connection, "TIMED_OUT\r\n");
 	else
 		waiting_schedule(connection, now);
 }
@@ -158,5 +158,5 @@ void waiting_at_end(struct connection *connection)
 {
 	/* If it has begun in this turn, it may still get a ready job. */
 	if (connection->is_waiting && !connection->is_fresh && !connection->is_busy)
-		waiting_say(connection, "TIMED_OUT\r\n");
+		waiting_answer(connection, "TIMED_OUT\r\n");
 }

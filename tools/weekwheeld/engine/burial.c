@@ -6,32 +6,32 @@
 enum { LINES = 10 };
 
 /* Return 1 if this second has room for one more line. */
-static int may_tell(void)
+static int may_log(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static uint64_t second;
-	static unsigned told;
+	static unsigned logged;
 	uint64_t now = uv_hrtime() / WW_SECOND;
 	int may;
 
 	pthread_mutex_lock(&lock);
 	if (now != second)
-		told = 0;
+		logged = 0;
 	second = now;
-	may = told < LINES;
-	told += (unsigned)may;
+	may = logged < LINES;
+	logged += (unsigned)may;
 	pthread_mutex_unlock(&lock);
 	return may;
 }
 
-void burial_tell(struct ww_jobs *jobs, uint64_t id)
+void burial_log(struct ww_jobs *jobs, uint64_t id)
 {
 	const struct ww_job_ref job = {.id = id};
 	char key[WW_JOB_KEY_MAX + 1];
 	char shown[WW_JOB_KEY_MAX + 8] = "";
 	struct ww_job_info info;
 
-	if (!may_tell()) {
+	if (!may_log()) {
 		state_seen(
 		    "burials", "more than %d jobs a second are buried: the others have no line of the log", LINES);
 		return;

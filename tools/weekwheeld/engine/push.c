@@ -41,7 +41,7 @@ static void push_result(const struct ww_callback_result *result, void *context)
 	counts_deliver(&server->counts, tube, result->attempt, result->kicks, result->late);
 	counts_add(tube, counts[result->what]);
 	if (result->what == WW_CALLBACK_BURIED)
-		burial_tell(server->jobs, result->id);
+		burial_log(server->jobs, result->id);
 }
 
 int push_start(struct server *server)

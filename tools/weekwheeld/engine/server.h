@@ -46,7 +46,7 @@ struct server {
 	int is_shared;         /* other servers have the store, too */
 	int is_standby;        /* another server owned the store when this one came */
 	_Atomic int is_lost;   /* the connection to the store is gone: the server ends, and begins anew */
-	int said_fault;        /* why the store cannot write, which was reported, or WW_OK */
+	int reported_fault;    /* why the store cannot write, which was reported, or WW_OK */
 	uint64_t store_errors; /* calls that the store did not answer */
 	uint64_t started;      /* in the store's elapsed time */
 
@@ -117,7 +117,7 @@ int store_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
  * burial.c: a job was buried, though the write of a local store may still fail: write a line of the log, unless there
  * are many. Any thread may call it.
  */
-void burial_tell(struct ww_jobs *jobs, uint64_t id);
+void burial_log(struct ww_jobs *jobs, uint64_t id);
 
 /* ---- push.c: jobs that are delivered over HTTP */
 

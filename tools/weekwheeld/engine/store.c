@@ -36,9 +36,9 @@ int store_fault(struct server *server, char text[WW_FAULT_MAX])
 		return WW_OK;
 	if (text)
 		memcpy(text, stats.fault_text, WW_FAULT_MAX);
-	if (stats.fault == server->said_fault)
+	if (stats.fault == server->reported_fault)
 		return stats.fault;
-	server->said_fault = stats.fault;
+	server->reported_fault = stats.fault;
 	if (stats.fault == WW_OK)
 		state_end("disk", "there is room again: jobs are accepted");
 	else if (stats.fault == WW_EFULL)
@@ -62,7 +62,8 @@ void store_failed(struct server *server, int error)
 	char key[STATE_KEY_MAX];
 
 	server->store_errors++;
-	if (server->said_fault == WW_EIO || server->said_fault == WW_ECORRUPT || store_fault(server, NULL) != WW_OK) {
+	if (server->reported_fault == WW_EIO || server->reported_fault == WW_ECORRUPT ||
+	    store_fault(server, NULL) != WW_OK) {
 		state_met("disk");
 		return;
 	}

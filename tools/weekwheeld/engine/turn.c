@@ -22,11 +22,11 @@ void turn_commit(struct server *server)
 	error = ww_jobs_commit(server->jobs);
 	server->turn.is_begun = 0;
 	server->turn.is_failing = error != WW_OK;
-	if (error == WW_OK && server->said_fault == WW_EFULL)
+	if (error == WW_OK && server->reported_fault == WW_EFULL)
 		(void)store_fault(server, NULL);
 	if (error != WW_OK) {
 		server->turn.commit_errors++;
-		if (server->said_fault != WW_EIO && store_fault(server, NULL) == WW_OK)
+		if (server->reported_fault != WW_EIO && store_fault(server, NULL) == WW_OK)
 			state_begin(
 			    "writes", STATE_STOPS_WRITING, "the changes could not be written: %s", ww_strerror(error));
 	} else {

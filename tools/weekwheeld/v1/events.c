@@ -126,7 +126,7 @@ static const char *schedule_tube(const struct ww_job_event *event, char tube[WW_
 	return tube;
 }
 
-static void tell(struct events_feed *feed, const struct ww_job_event *event)
+static void publish(struct events_feed *feed, const struct ww_job_event *event)
 {
 	int is_hidden = store_hides(event->tube);
 	char of_schedule[WW_TUBE_MAX + 1];
@@ -218,7 +218,7 @@ static void heard(const struct ww_job_event *event, void *context)
 	} else if (!*event->tube && event->id) {
 		recall(feed, &known_event, &copy);
 	}
-	tell(feed, &known_event);
+	publish(feed, &known_event);
 }
 
 void events_ready(struct server *server, const char *tube)
@@ -227,7 +227,7 @@ void events_ready(struct server *server, const char *tube)
 
 	if (server->v1->feed && __atomic_load_n(&server->v1->feed->is_listening, __ATOMIC_RELAXED) &&
 	    !store_hides(tube))
-		tell(server->v1->feed, &event);
+		publish(server->v1->feed, &event);
 }
 
 static void listen_on(struct events_feed *feed, int is_listening)

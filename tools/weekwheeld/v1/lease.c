@@ -36,7 +36,7 @@ static int run_release(struct v1_request *request)
 		return result;
 	request->ended = result ? COUNT_BURIED : COUNT_FAILED;
 	if (result)
-		burial_tell(v1_jobs(request), request->id);
+		burial_log(v1_jobs(request), request->id);
 	v1_add(request, "{\"buried\":%s}", result ? "true" : "false");
 	return WW_OK;
 }
@@ -51,7 +51,7 @@ static int run_bury(struct v1_request *request)
 		    *fields->job.error ? fields->job.error : NULL);
 	request->ended = COUNT_BURIED;
 	if (error == WW_OK)
-		burial_tell(v1_jobs(request), request->id);
+		burial_log(v1_jobs(request), request->id);
 	return v1_end(request, error);
 }
 

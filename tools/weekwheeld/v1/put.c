@@ -104,15 +104,16 @@ static void write_due(struct v1_request *request, const struct ww_job_put *put)
 {
 	const struct ww_job_spec *spec = put->spec;
 	uint64_t delay = spec->key_mode == WW_KEY_DEBOUNCE && spec->key_span < spec->due ? spec->key_span : spec->due;
-	int is_said = put->result == WW_PUT_NEW || (put->result == WW_PUT_REPLACED && spec->key_mode == WW_KEY_REPLACE);
+	int is_reported =
+	    put->result == WW_PUT_NEW || (put->result == WW_PUT_REPLACED && spec->key_mode == WW_KEY_REPLACE);
 	struct field_moment now;
 	uint64_t due;
 
-	if (put->result == WW_PUT_ENDED || (!is_said && request->is_many))
+	if (put->result == WW_PUT_ENDED || (!is_reported && request->is_many))
 		return;
 	v1_moment_now(v1_jobs(request), &now);
 	due = spec->flags & WW_JOB_AT ? spec->due : now.wall + delay;
-	if (is_said || note_due(request, put, &now, &due) == WW_OK)
+	if (is_reported || note_due(request, put, &now, &due) == WW_OK)
 		v1_add_time(request, "due", due);
 }
 

@@ -62,7 +62,7 @@ static void lease_answer(const struct call *call, enum count count)
 	if (lease && (call->ended != WW_ESTALE || is_known))
 		lease_ended(call->connection->server, lease, call->ended, count);
 	else if (lease && call->result == WW_EINUSE)
-		lease_told(call->connection->server, lease);
+		lease_known(call->connection->server, lease);
 }
 
 /*
@@ -185,7 +185,7 @@ static void release_or_bury_run(struct call *call)
 		call->ended = ww_jobs_release(
 		    call_jobs(call), command->id, call->token, command->priority, command->delay, reason);
 	if (call->ended == 1 || (call->ended == WW_OK && is_bury(call)))
-		burial_tell(call_jobs(call), command->id);
+		burial_log(call_jobs(call), command->id);
 	call->result = call->ended == WW_ESTALE ? give_back_rest(call) : call->ended;
 }
 
@@ -217,7 +217,7 @@ static void touch_answer(struct call *call)
 	if (lease && call->result == WW_OK)
 		lease_touched(call->connection->server, lease, call->number);
 	else if (lease && call->result == WW_ESTALE)
-		lease_told(call->connection->server, lease);
+		lease_known(call->connection->server, lease);
 	answer_result(call->connection, call->result == WW_ESTALE ? WW_ENOTFOUND : call->result, "TOUCHED\r\n");
 }
 

@@ -43,7 +43,7 @@ static int put_prepare(struct call *call)
 }
 
 /* What is wrong, as the answer says it. */
-static int tell_problem(
+static int report_problem(
     struct buffer *out, const struct ww_schedule_spec *spec, const struct ww_calendar_problem *problem)
 {
 	int is_name = 0;
@@ -90,7 +90,7 @@ static void put_run(struct call *call)
 		(void)ww_schedule_peek(all_of(call), spec.tube, spec.name, note_pause, &was_paused);
 		call->result = ww_schedule_put(all_of(call), &spec, &call->number, &problem);
 	}
-	if (call->result == WW_EINVAL && tell_problem(&call->made, &spec, &problem))
+	if (call->result == WW_EINVAL && report_problem(&call->made, &spec, &problem))
 		call->result = WW_ENOMEM;
 	if (call->result == WW_PUT_REPLACED &&
 	    buffer_format(&call->made, was_paused && !spec.is_paused ? " resumed" : " replaced") != 0)

@@ -28,7 +28,7 @@ static const struct steps verb_advance = {advance, NULL, NULL, NULL};
 
 static int login(struct call *call)
 {
-	login_say(call->connection, call->command);
+	login_answer(call->connection, call->command);
 	return 0;
 }
 

@@ -294,7 +294,7 @@ START_TEST(a_page_that_is_found_damaged_ends_changes_and_deliveries)
 	/* Time passes, and nothing is written, not of the sound pages either. */
 	struct jobs_local *jobs = local_of(world.jobs);
 	uint32_t sum = sum_of_files();
-	jobs->store.ops->tell_time(jobs->store.self, ww_jobs_time(&jobs->elapsed) + FAR, 0);
+	jobs->store.ops->set_time(jobs->store.self, ww_jobs_time(&jobs->elapsed) + FAR, 0);
 	await_indexer(jobs->store.self);
 	ck_assert_uint_eq(sum_of_files(), sum);
 	/* What is sound is still told. */
@@ -323,7 +323,7 @@ START_TEST(a_page_that_the_indexer_finds_damaged_is_told)
 	ww_store_limits.view = 100;
 	damage_far_jobs();
 	struct jobs_local *jobs = local_of(world.jobs);
-	jobs->store.ops->tell_time(jobs->store.self, ww_jobs_time(&jobs->elapsed) + FAR, 0);
+	jobs->store.ops->set_time(jobs->store.self, ww_jobs_time(&jobs->elapsed) + FAR, 0);
 	for (int i = 0; i < 5000 && !fault; i++) {
 		fault = jobs->store.ops->fault(jobs->store.self, NULL);
 		(void)usleep(1000);

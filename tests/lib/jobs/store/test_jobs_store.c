@@ -184,7 +184,7 @@ static void pass(void)
 	static const uint64_t spans[] = {WW_SECOND, 60 * WW_SECOND, 600 * WW_SECOND, 2 * HOUR, 30 * HOUR};
 
 	now += below(spans[below(below(16) ? 3 : 5)]);
-	disk.ops->tell_time(disk.self, now, now + HOUR / 3);
+	disk.ops->set_time(disk.self, now, now + HOUR / 3);
 }
 
 static uint64_t batch(uint64_t next_id)

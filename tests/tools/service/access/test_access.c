@@ -76,9 +76,9 @@ static void enter(struct access_client *client, const char *text)
 
 static enum access_answer say_as(struct access_client *client, const char *user, const char *secret)
 {
-	struct access_said said = {user, user ? strlen(user) : 0, secret, strlen(secret)};
+	struct access_credentials said = {user, user ? strlen(user) : 0, secret, strlen(secret)};
 
-	return access_say(&door, client, "a test", &said, &wait_ns);
+	return access_login(&door, client, "a test", &said, &wait_ns);
 }
 
 static enum access_answer say(struct access_client *client, const char *secret)

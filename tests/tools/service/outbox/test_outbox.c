@@ -43,7 +43,7 @@ static void waiting(void *context, const struct outbox_item *item)
 	heard.last = item->id;
 }
 
-static void told(void *context, uint64_t id)
+static void delivered(void *context, uint64_t id)
 {
 	(void)context;
 	ck_assert_uint_gt(id, heard.told);
@@ -58,7 +58,7 @@ static int settle(void *context)
 	return WW_OK;
 }
 
-static const struct outbox_journal journal = {.waiting = waiting, .told = told, .settle = settle};
+static const struct outbox_journal journal = {.waiting = waiting, .delivered = delivered, .settle = settle};
 
 /* ---- Steps */
 
@@ -146,7 +146,9 @@ static void step_answer(struct outbox *outbox, uint64_t random)
 {
 	size_t first = 0;
 	struct model_item *item;
-	enum outbox_answer answer = random % 8 == 0 ? OUTBOX_AGAIN : random % 8 == 1 ? OUTBOX_TOO_BIG : OUTBOX_TOLD;
+	enum outbox_answer answer = random % 8 == 0   ? OUTBOX_AGAIN
+	                            : random % 8 == 1 ? OUTBOX_TOO_BIG
+	                                              : OUTBOX_DELIVERED;
 
 	if (flights(&first) == 0)
 		return;
@@ -158,7 +160,7 @@ static void step_answer(struct outbox *outbox, uint64_t random)
 		model.is_again = 1;
 		return;
 	}
-	model.told += answer == OUTBOX_TOLD;
+	model.told += answer == OUTBOX_DELIVERED;
 	model.given_up += answer == OUTBOX_TOO_BIG;
 	forget(first);
 }
@@ -184,9 +186,9 @@ static void compare(struct outbox *outbox)
 	outbox_stats(outbox, &stats);
 	ck_assert_uint_eq(stats.waiting, model.count);
 	ck_assert_uint_eq(stats.in_flight, flights(&first));
-	ck_assert_uint_eq(stats.told, model.told);
+	ck_assert_uint_eq(stats.delivered, model.told);
 	ck_assert_uint_eq(stats.given_up, model.given_up);
-	ck_assert_uint_eq(outbox_told(outbox), model.count ? model.item[0].id - 1 : heard.last);
+	ck_assert_uint_eq(outbox_delivered(outbox), model.count ? model.item[0].id - 1 : heard.last);
 	if (model.count)
 		ck_assert_int_eq(stats.oldest_ms, 2000 + (int64_t)model.item[0].number);
 }
@@ -216,7 +218,7 @@ START_TEST(it_does_as_the_model)
 	size_t taken = 0;
 	size_t first;
 
-	heard.last = heard.told = outbox_told(outbox);
+	heard.last = heard.told = outbox_delivered(outbox);
 	outbox_set_journal(outbox, &journal);
 	ck_assert_int_eq(outbox_has_journal(outbox), 1);
 	for (unsigned i = 0; i < STEPS; i++) {
@@ -240,7 +242,7 @@ START_TEST(it_does_as_the_model)
 		} else {
 			step_walk(outbox);
 			ck_assert_int_eq(outbox_settle(outbox), WW_OK);
-			ck_assert_uint_eq(heard.told, outbox_told(outbox));
+			ck_assert_uint_eq(heard.told, outbox_delivered(outbox));
 		}
 		if (flights(&first) == 0 && model.is_again) {
 			model.is_again = 0;
@@ -274,9 +276,9 @@ START_TEST(what_waited_comes_before_what_has_come_since)
 		last = outbox_add(old, &item);
 	}
 	ck_assert_int_eq(outbox_take(old, &item), 1);
-	ck_assert_int_eq(outbox_answered(old, OUTBOX_TOLD), 0);
+	ck_assert_int_eq(outbox_answered(old, OUTBOX_DELIVERED), 0);
 	/* A restart takes more than a millisecond. */
-	while (outbox = outbox_open(BOUND), outbox_told(outbox) <= last)
+	while (outbox = outbox_open(BOUND), outbox_delivered(outbox) <= last)
 		outbox_close(outbox);
 	/* This one expires while the journal is still being read. */
 	item = item_of(100, key, value);

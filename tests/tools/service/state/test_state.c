@@ -160,7 +160,7 @@ START_TEST(long_and_wild_texts_stay_a_line)
 }
 END_TEST
 
-static void count_on(const struct told_state *state, void *context)
+static void count_on(const struct state_info *state, void *context)
 {
 	*(unsigned *)context += (unsigned)state->is_on;
 }

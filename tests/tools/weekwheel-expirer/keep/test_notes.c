@@ -27,7 +27,7 @@ START_TEST(what_is_written_is_read_again)
 {
 	static const struct note notes[] = {{.kind = NOTE_FIRST, .time = NOTES_VERSION << 32 | 15},
 	    {.kind = NOTE_KEPT, .key = "key\0", .length = 4, .time = 1700000000123},
-	    {.kind = NOTE_DROPPED, .key = "k", .length = 1}, {.kind = NOTE_TOLD, .time = UINT64_MAX}};
+	    {.kind = NOTE_DROPPED, .key = "k", .length = 1}, {.kind = NOTE_DELIVERED, .time = UINT64_MAX}};
 	static const struct outbox_item items[] = {
 	    {.id = 7, .why = OUTBOX_GONE, .deadline_ms = 5, .key = "key", .length = 3, .size = OUTBOX_UNKNOWN},
 	    {.id = 8, .deadline_ms = 6, .key = "k", .length = 1, .value = "value", .size = 5, .early_ms = 50},
@@ -76,7 +76,7 @@ START_TEST(other_kinds_are_none)
 	struct note note;
 
 	ck_assert_uint_eq(notes_read(text, sizeof text, &note), 0);
-	text[0] = NOTE_TOLD + 1;
+	text[0] = NOTE_DELIVERED + 1;
 	ck_assert_uint_eq(notes_read(text, sizeof text, &note), 0);
 }
 END_TEST

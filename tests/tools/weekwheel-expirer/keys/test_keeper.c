@@ -19,7 +19,7 @@ START_TEST(all_of_one_deadline_are_told_and_none_early)
 	ck_assert_uint_eq(world.early, 0);
 	pass(100);
 	keeper_read_stats(&world.keeper, &stats);
-	ck_assert_uint_eq(stats.told, KEYS);
+	ck_assert_uint_eq(stats.expired, KEYS);
 	ck_assert_uint_eq(stats.known, 0);
 	ck_assert_uint_eq(stats.passes, 1);
 	end();
@@ -199,7 +199,7 @@ START_TEST(a_step_back_of_the_clock_changes_no_deadline)
 	set(0, 4000);
 	pass(20);
 	memset(world.kept, 0, sizeof world.kept);
-	while (ends_tell_again(&world.keeper, &from))
+	while (ends_report_again(&world.keeper, &from))
 		;
 	for (int i = 0; i < KEYS; i++)
 		ck_assert_int_le(llabs(world.kept[i] - world.key[i].until), 10);

@@ -66,7 +66,7 @@ static void answer(const char *text)
 	redisReaderFree(reader);
 }
 
-static void tell_time(void)
+static void set_time(void)
 {
 	uint64_t us = BEGIN * UINT64_C(1000) + world.local / 1000;
 	char text[200];
@@ -83,7 +83,7 @@ static const char *after(uint64_t ms)
 {
 	world.local += ms * MS;
 	while (strncmp(next(), "TIME", 4) == 0)
-		tell_time();
+		set_time();
 	return world.sent;
 }
 
@@ -154,7 +154,7 @@ START_TEST(keys_are_asked_for_slot_by_slot)
 	ck_assert_str_eq(gathered(), "PEXPIRETIME a1\nPEXPIRETIME a2\n");
 	answer(":-2\r\n:-1\r\n");
 	stats = end();
-	ck_assert_uint_eq(stats.told, 2);
+	ck_assert_uint_eq(stats.expired, 2);
 	ck_assert_uint_eq(stats.later, 1);
 	ck_assert_uint_eq(stats.known, 0);
 }
@@ -179,7 +179,7 @@ START_TEST(a_slot_that_is_coming_is_asked_for_with_asking)
 	ck_assert_str_eq(next(), "ASKING\nEXISTS x2\n");
 	answer("+OK\r\n:0\r\n");
 	stats = end();
-	ck_assert_uint_eq(stats.told, 2);
+	ck_assert_uint_eq(stats.expired, 2);
 	ck_assert_uint_eq(stats.due, 2);
 	ck_assert_uint_eq(stats.known, 0);
 }
@@ -301,7 +301,7 @@ START_TEST(what_was_on_its_way_is_asked_for_again)
 	keeper_connected(&world.keeper, world.local, 1);
 	ck_assert_str_eq(after(0), "EXISTS b1\n");
 	answer(":0\r\n");
-	ck_assert_uint_eq(end().told, 2);
+	ck_assert_uint_eq(end().expired, 2);
 }
 END_TEST
 
@@ -342,7 +342,7 @@ START_TEST(a_key_that_is_held_twice_is_asked_for_once)
 	ck_assert_str_eq(after(1000), "");
 	ck_assert_uint_eq(world.keeper.held_count, 0);
 	stats = end();
-	ck_assert_uint_eq(stats.told, 1);
+	ck_assert_uint_eq(stats.expired, 1);
 	ck_assert_uint_eq(stats.known, 0);
 }
 END_TEST
@@ -401,7 +401,7 @@ static int refuse(void)
 static void answer_anything(const char *command)
 {
 	if (strncmp(command, "TIME", 4) == 0)
-		tell_time();
+		set_time();
 	else if (strncmp(command, "ASKING", 6) == 0)
 		answer("+OK\r\n");
 	else if (strncmp(command, "SCAN", 4) == 0)

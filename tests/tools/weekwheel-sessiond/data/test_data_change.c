@@ -414,10 +414,10 @@ START_TEST(a_delete_is_journaled_whatever_it_finds_and_so_is_a_flush)
 	ck_assert_int_eq(data_clear(data, 0, 2), WW_OK);
 	ck_assert_str_eq(heard, "seeccc");
 	/* What is reported must not be erased before its report is noted, which erases it, too. */
-	keep.is_telling = 1;
+	keep.is_reporting = 1;
 	ck_assert_int_eq(data_delete(data, &key), 0);
 	ck_assert_str_eq(heard, "seeccc");
-	keep.is_telling = 0;
+	keep.is_reporting = 0;
 	data_close(data);
 }
 END_TEST

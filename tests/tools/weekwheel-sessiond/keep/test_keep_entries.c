@@ -20,7 +20,7 @@ static void begin(int tells, uint64_t lifetime, int has_lifetimes)
 	const struct data_config config = {
 	    .databases = 2, .is_virtual = 1, .lifetime = lifetime * WW_SECOND, .has_lifetimes = has_lifetimes};
 
-	keep = (struct keep){.path = "the test", .config = {.tells = tells, .outbox = outbox_open(1 << 20)}};
+	keep = (struct keep){.path = "the test", .config = {.reports = tells, .outbox = outbox_open(1 << 20)}};
 	ck_assert_int_eq(data_open(&keep.data, &config), WW_OK);
 	now = data_wall_ms(keep.data);
 	load = (struct load){.keep = &keep, .now = (uint64_t)now};
@@ -82,7 +82,7 @@ static void read_other(int64_t time, enum keep_kind kind, const char *key, uint6
 /* From here on a server tells what expires, or not. */
 static void read_told(int64_t time, uint64_t id)
 {
-	read_other(time, KEEP_TOLD, "", id, 0);
+	read_other(time, KEEP_DELIVERED, "", id, 0);
 }
 
 static void judge(void)
@@ -210,7 +210,7 @@ START_TEST(a_database_beyond_the_last_is_refused)
 	begin(0, 0, 1);
 	ck_assert_int_eq(
 	    read_entry(-9, &(struct keep_entry){.kind = KEEP_ERASE, .database = 2, .key = "", .value = ""}), WW_ERANGE);
-	ck_assert_int_eq(load.is_told, 1);
+	ck_assert_int_eq(load.is_reported, 1);
 	end();
 }
 END_TEST
@@ -268,7 +268,7 @@ START_TEST(an_exact_image_adds_nothing_and_keeps_the_deadline_on_disk)
 }
 END_TEST
 
-/* ---- Who was telling */
+/* ---- Who was reporting */
 
 /* What had expired when a server started that tells nobody, or after one that told nobody, is told no more. */
 START_TEST(what_expired_without_being_told_is_told_no_more)
@@ -430,7 +430,7 @@ START_TEST(a_set_of_a_new_key_tells_what_it_found)
 	/* The session that is there has its deadline on disk at -50 s, and the record of the set is of -40 s. */
 	static const struct {
 		int is_new;
-		uint64_t was_telling;
+		uint64_t was_reporting;
 		int64_t since; /* s: when the set was made */
 		int64_t waits; /* ms; 0: nothing */
 		uint64_t told;
@@ -444,7 +444,7 @@ START_TEST(a_set_of_a_new_key_tells_what_it_found)
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		begin(1, 0, 1);
-		read_told(IMAGE, cases[i].was_telling);
+		read_told(IMAGE, cases[i].was_reporting);
 		read_set(IMAGE, "a", 16, -50, NEVER, 0);
 		read_set(-40, "a", 1600, cases[i].since + 1600, NEVER, cases[i].is_new);
 		if (cases[i].waits)

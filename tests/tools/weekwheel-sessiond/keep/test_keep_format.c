@@ -11,8 +11,8 @@
 static const struct {
 	enum keep_kind kind;
 	unsigned times;
-} kinds[] = {
-    {KEEP_SET, 3}, {KEEP_TOUCH, 2}, {KEEP_ERASE, 0}, {KEEP_CLEAR, 0}, {KEEP_LAST, 4}, {KEEP_WAIT, 4}, {KEEP_TOLD, 1}};
+} kinds[] = {{KEEP_SET, 3}, {KEEP_TOUCH, 2}, {KEEP_ERASE, 0}, {KEEP_CLEAR, 0}, {KEEP_LAST, 4}, {KEEP_WAIT, 4},
+    {KEEP_DELIVERED, 1}};
 
 static struct keep_entry entry_of(enum keep_kind kind)
 {

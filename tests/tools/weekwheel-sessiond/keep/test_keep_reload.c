@@ -45,7 +45,7 @@ static void serve(int tells)
 	ck_assert_int_eq(data_open(&data, &config), WW_OK);
 	ck_assert_ptr_nonnull(keep_open(
 	    data, &(struct keep_config){
-	              .folder = folder, .sync = KEEP_SYSTEM, .grows = 1 << 20, .outbox = outbox, .tells = tells}));
+	              .folder = folder, .sync = KEEP_SYSTEM, .grows = 1 << 20, .outbox = outbox, .reports = tells}));
 }
 
 static void set(const struct data_key *at, uint64_t ttl, uint64_t end)

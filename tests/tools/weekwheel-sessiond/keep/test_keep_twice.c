@@ -27,7 +27,7 @@ static void serve(void)
 	ck_assert_int_eq(data_open(&data, &config), WW_OK);
 	ck_assert_ptr_nonnull(keep_open(
 	    data, &(struct keep_config){
-	              .folder = folder, .sync = KEEP_SYSTEM, .grows = 1 << 20, .outbox = outbox, .tells = 1}));
+	              .folder = folder, .sync = KEEP_SYSTEM, .grows = 1 << 20, .outbox = outbox, .reports = 1}));
 }
 
 static void set(const char *value)
@@ -69,7 +69,7 @@ static void tell_it(void)
 	ck_assert_int_eq(outbox_settle(outbox), WW_OK);
 	ck_assert_int_eq(outbox_take(outbox, &item), 1);
 	ck_assert_mem_eq(item.value, "first", 5);
-	(void)outbox_answered(outbox, OUTBOX_TOLD);
+	(void)outbox_answered(outbox, OUTBOX_DELIVERED);
 	ck_assert_int_eq(outbox_settle(outbox), WW_OK);
 }
 

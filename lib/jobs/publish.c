@@ -2,9 +2,9 @@
  * Reports what calls have done, for a kind of store that does not report it by itself. Only the calls on this handle
  * are seen, and only what a call names is known of a job.
  */
-#include "lib/jobs/tell.h"
+#include "lib/jobs/publish.h"
 
-void ww_jobs_tell_event(struct ww_jobs *jobs, const struct ww_job_event *event)
+void ww_jobs_publish_event(struct ww_jobs *jobs, const struct ww_job_event *event)
 {
 	ww_jobs_listen_fn *listener = atomic_load_explicit(&jobs->listener, memory_order_acquire);
 
@@ -22,10 +22,10 @@ int ww_jobs_listen(struct ww_jobs *jobs, ww_jobs_listen_fn *fn, void *context)
 	return WW_OK;
 }
 
-/* Whether a call that has returned this did something that is told here. */
-static int tells(struct ww_jobs *jobs, int result)
+/* Whether a call that has returned this did something that is published here. */
+static int publishes(struct ww_jobs *jobs, int result)
 {
-	return result >= 0 && !jobs->backend->tells && ww_jobs_is_heard(jobs);
+	return result >= 0 && !jobs->backend->publishes && ww_jobs_is_heard(jobs);
 }
 
 static void tell_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t id, uint64_t version, int result)
@@ -39,19 +39,19 @@ static void tell_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint6
 	    .left = spec->flags & WW_JOB_AT ? WW_EVENT_UNKNOWN : spec->due};
 
 	if (result == WW_PUT_NEW || result == WW_PUT_REPLACED)
-		ww_jobs_tell_event(jobs, &event);
+		ww_jobs_publish_event(jobs, &event);
 }
 
-int ww_jobs_tell_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t id, uint64_t version, int result)
+int ww_jobs_publish_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t id, uint64_t version, int result)
 {
-	if (tells(jobs, result))
+	if (publishes(jobs, result))
 		tell_put(jobs, spec, id, version, result);
 	return result;
 }
 
-int ww_jobs_tell_puts(struct ww_jobs *jobs, const struct ww_job_put *puts, size_t count, int result)
+int ww_jobs_publish_puts(struct ww_jobs *jobs, const struct ww_job_put *puts, size_t count, int result)
 {
-	if (tells(jobs, result))
+	if (publishes(jobs, result))
 		for (size_t i = 0; i < count; i++)
 			if (puts[i].spec)
 				tell_put(jobs, puts[i].spec, puts[i].id, puts[i].version, puts[i].result);
@@ -70,23 +70,24 @@ static struct ww_job_event event_of(const struct ww_job_ref *job, enum ww_event_
 	return event;
 }
 
-int ww_jobs_tell_moved(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t left, uint64_t version, int result)
+int ww_jobs_publish_moved(
+    struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t left, uint64_t version, int result)
 {
 	struct ww_job_event event = event_of(job, WW_EVENT_MOVED);
 
 	event.version = version;
 	event.left = left;
-	if (tells(jobs, result))
-		ww_jobs_tell_event(jobs, &event);
+	if (publishes(jobs, result))
+		ww_jobs_publish_event(jobs, &event);
 	return result;
 }
 
-int ww_jobs_tell_cancelled(struct ww_jobs *jobs, const struct ww_job_ref *job, int result)
+int ww_jobs_publish_cancelled(struct ww_jobs *jobs, const struct ww_job_ref *job, int result)
 {
 	const struct ww_job_event event = event_of(job, WW_EVENT_CANCELLED);
 
-	if (tells(jobs, result))
-		ww_jobs_tell_event(jobs, &event);
+	if (publishes(jobs, result))
+		ww_jobs_publish_event(jobs, &event);
 	return result;
 }
 
@@ -100,39 +101,39 @@ static void tell_lease(struct ww_jobs *jobs, const struct ww_lease *lease)
 	    .attempt = lease->attempt,
 	    .left = WW_EVENT_UNKNOWN};
 
-	ww_jobs_tell_event(jobs, &event);
+	ww_jobs_publish_event(jobs, &event);
 }
 
-int ww_jobs_tell_leases(struct ww_jobs *jobs, const struct ww_lease *leases, int result)
+int ww_jobs_publish_leases(struct ww_jobs *jobs, const struct ww_lease *leases, int result)
 {
-	if (tells(jobs, result))
+	if (publishes(jobs, result))
 		for (int i = 0; i < result; i++)
 			tell_lease(jobs, &leases[i]);
 	return result;
 }
 
-int ww_jobs_tell_id(struct ww_jobs *jobs, enum ww_event_kind kind, uint64_t id, const char *error, int result)
+int ww_jobs_publish_id(struct ww_jobs *jobs, enum ww_event_kind kind, uint64_t id, const char *error, int result)
 {
 	const struct ww_job_event event = {
 	    .kind = kind, .id = id, .tube = "", .error = error, .left = WW_EVENT_UNKNOWN};
 
-	if (tells(jobs, result))
-		ww_jobs_tell_event(jobs, &event);
+	if (publishes(jobs, result))
+		ww_jobs_publish_event(jobs, &event);
 	return result;
 }
 
-int ww_jobs_tell_ends(struct ww_jobs *jobs, const struct ww_job_end *ends, size_t count, int result)
+int ww_jobs_publish_ends(struct ww_jobs *jobs, const struct ww_job_end *ends, size_t count, int result)
 {
-	for (size_t i = 0; i < count && tells(jobs, result); i++)
-		(void)ww_jobs_tell_id(jobs, WW_EVENT_FINISHED, ends[i].id, NULL, ends[i].result);
+	for (size_t i = 0; i < count && publishes(jobs, result); i++)
+		(void)ww_jobs_publish_id(jobs, WW_EVENT_FINISHED, ends[i].id, NULL, ends[i].result);
 	return result;
 }
 
-int ww_jobs_tell_kicks(struct ww_jobs *jobs, const char *tube, uint64_t count, int result)
+int ww_jobs_publish_kicks(struct ww_jobs *jobs, const char *tube, uint64_t count, int result)
 {
 	const struct ww_job_event event = {.kind = WW_EVENT_KICKED, .tube = tube};
 
-	if (tells(jobs, result) && count > 0)
-		ww_jobs_tell_event(jobs, &event);
+	if (publishes(jobs, result) && count > 0)
+		ww_jobs_publish_event(jobs, &event);
 	return result;
 }

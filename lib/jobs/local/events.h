@@ -1,5 +1,5 @@
-#ifndef LIB_JOBS_LOCAL_TOLD_H
-#define LIB_JOBS_LOCAL_TOLD_H
+#ifndef LIB_JOBS_LOCAL_EVENTS_H
+#define LIB_JOBS_LOCAL_EVENTS_H
 
 /*
  * What the listener hears when the batch is written (J11). While there is none, nothing is kept and no key is read. If
@@ -14,16 +14,16 @@
 struct jobs_local;
 
 /*
- * The listener will hear what becomes of a job, which has this record then; `attempt` is its delivery. Called before
+ * Note for the listener what becomes of a job, which has this record then; `attempt` is its delivery. Called before
  * the change is written, since bytes of the record may lie in the store: if the write fails, so does the batch.
  */
-void ww_jobs_tell(
+void ww_jobs_note_event(
     struct jobs_local *jobs, enum ww_event_kind kind, uint64_t id, const struct job_record *record, uint64_t attempt);
 /* The same for a job whose record is read only for this. */
-void ww_jobs_tell_read(struct jobs_local *jobs, enum ww_event_kind kind, uint64_t id);
-/* The batch is written: tell it all. */
-void ww_jobs_told(struct jobs_local *jobs);
-/* The batch has failed: tell nothing of it. */
-void ww_jobs_untold(struct jobs_local *jobs);
+void ww_jobs_note_event_of(struct jobs_local *jobs, enum ww_event_kind kind, uint64_t id);
+/* The batch is written: publish it all. */
+void ww_jobs_publish_noted(struct jobs_local *jobs);
+/* The batch has failed: publish nothing of it. */
+void ww_jobs_drop_noted(struct jobs_local *jobs);
 
 #endif
