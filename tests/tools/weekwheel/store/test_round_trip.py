@@ -9,7 +9,7 @@ from harness import Case, Redis, Server, alone, check, equal, main, need_redis, 
 from harness import exact_objects as objects
 
 # A job gets another id, and time goes on.
-OTHER = ("id", "left")
+OTHER = ("token", "id", "left")
 TIMES = ("due", "created")
 SPANS = ("delay", "debounced")
 
