@@ -104,6 +104,7 @@ int loop_start(struct sessiond *server, struct loop *loop, unsigned number)
 		return handles_not_made();
 	if (uv_async_init(&loop->uv, &loop->wake, woken) != 0) {
 		handles_end(&loop->uv);
+		pthread_mutex_destroy(&loop->lock);
 		return handles_not_made();
 	}
 	uv_prepare_init(&loop->uv, &loop->prepare);

@@ -229,6 +229,18 @@ static int server_start(struct server *server)
 	return 0;
 }
 
+/* Take down what a start that failed has made and that stands in the loop. Its listener, closed, removes a socket's file. */
+static void abandon(struct server *server)
+{
+	listen_stop(&server->run->listening);
+	tasks_stop(server);
+	http_stop(server);
+	ready_stop(server);
+	reporter_stop();
+	handles_close(&server->loop);
+	(void)uv_run(&server->loop, UV_RUN_DEFAULT);
+}
+
 static int run(struct server *server)
 {
 	int status;
@@ -237,15 +249,10 @@ static int run(struct server *server)
 	if (server_prepare(server) != 0)
 		return 1;
 	status = server_start(server);
-	if (status == 0) {
+	if (status == 0)
 		tasks_loop(server);
-	} else {
-		/* Closing its listener removes a socket's file. */
-		listen_stop(&server->run->listening);
-		http_stop(server);
-		reporter_stop();
-		tasks_stop(server);
-	}
+	else
+		abandon(server);
 	push_stop(server);
 	schedules_stop(server);
 	error = store_stop(server);

@@ -321,6 +321,7 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config)
 	visitors_begin(&web->visitors, count_places(web));
 	web->daemon = daemon_start(web);
 	if (!web->daemon) {
+		visitors_end(&web->visitors);
 		free(web);
 		return NULL;
 	}

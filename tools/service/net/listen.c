@@ -317,9 +317,8 @@ static int bind_unix(struct listening *listening, int fd, const struct sockaddr_
 	(void)umask(mask);
 	if (bad)
 		return -1;
-	if (lstat(listening->config.unix_path, &listening->bound_as) != 0)
-		return -1;
-	listening->bound = listening->config.unix_path;
+	if (lstat(listening->config.unix_path, &listening->bound_as) == 0)
+		listening->bound = listening->config.unix_path;
 	return open_to(&listening->config) != 0 ? -2 : listen(fd, BACKLOG);
 }
 

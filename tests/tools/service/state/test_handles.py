@@ -34,6 +34,7 @@ class Starts(Case):
         for program in (WEEKWHEELD, "--memory"), (SESSIOND,):
             self.fails(1, "in use", *program, *DOOR, "--unix", "socket", "--listen", self.port)
             self.fails(1, "in use", *program, *DOOR, "--unix", "socket", "--http", self.port)
+            self.fails(1, "in use", *program, "--unix", "socket", "--http", "127.0.0.1:0", "--listen", self.port)
         self.fails(1, "in use", EXPIRER, "redis://127.0.0.1:1/", "--http", self.port)
 
     def test_files_that_are_missing(self):
