@@ -4,7 +4,7 @@
 
 #include "lib/calendar/calendar_internal.h"
 
-/* Beyond this many times of day their fields are joined one by one. */
+/* Beyond this many times of day their fields are described one by one. */
 #define TIMES_MAX 6
 
 struct text {
@@ -103,7 +103,7 @@ static int step_of(uint64_t set, int most)
 	return 0;
 }
 
-/* "every minute", "every 15 minutes", "at minute 5 and 20". A step that does not divide is joined as it is. */
+/* "every minute", "every 15 minutes", "at minute 5 and 20". A step that does not divide is written as it is. */
 static void add_field(struct text *text, uint64_t set, int most, const char *unit)
 {
 	int step = step_of(set, most);

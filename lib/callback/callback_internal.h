@@ -16,7 +16,7 @@
  *
  * A delivery that waits, or was reserved just now, may be put off (breaker.c): it is reported as never sent, with a delay.
  *
- * A result is kept until the store has taken it. While the store does not answer, untold deliveries count against
+ * A result is kept until the store has taken it. While the store does not answer, unreported deliveries count against
  * in_flight: no new request starts once that many results wait.
  *
  * Two clocks: leases use the store's elapsed time, which a test may stop; all else is ns of CLOCK_BOOTTIME.
@@ -127,7 +127,7 @@ struct ww_callback {
 	struct peer *connections; /* all open ones; socket.c */
 	struct delivery *spare;   /* forgotten deliveries, for reuse */
 	size_t spares;
-	size_t given_back; /* of those untold, the ones that were not sent; they take no room */
+	size_t given_back; /* of those unreported, the ones that were not sent; they take no room */
 	/* host.c, place.c */
 	struct host **hosts;
 	struct place **places;
@@ -205,7 +205,7 @@ void ww_callback_take(struct ww_callback *callback, uint64_t now);
 
 /* Move a delivery to the end of the list of that state. */
 void ww_callback_move(struct delivery *delivery, enum callback_state state);
-/* The result of a delivery is known, and it becomes untold. format NULL: no error. */
+/* The result of a delivery is known, and it becomes unreported. format NULL: no error. */
 void ww_callback_result(struct delivery *delivery, enum callback_outcome outcome, uint64_t delay, const char *format,
     ...) __attribute__((format(printf, 4, 5)));
 /* A lease was taken: send its request if that may start; otherwise it waits, or is put off. */

@@ -115,7 +115,7 @@ static int end(struct ww_callback *callback, uint64_t now)
 	return over || (!callback->lists[CALLBACK_UNDER_WAY].first && !callback->lists[CALLBACK_UNREPORTED].first);
 }
 
-static void lose_untold(struct ww_callback *callback)
+static void lose_unreported(struct ww_callback *callback)
 {
 	while (callback->lists[CALLBACK_UNREPORTED].first) {
 		callback->unreported_at_end++;
@@ -147,6 +147,6 @@ void *ww_callback_run(void *argument)
 		}
 		sleep_until_something_happens(callback, closing);
 	}
-	lose_untold(callback);
+	lose_unreported(callback);
 	return NULL;
 }

@@ -11,7 +11,7 @@
  *
  * What becomes of a result:
  *   1. Successes are reported many at a time, the others one by one.
- *   2. An error of the store's (it cannot be reached, it is full) leaves the result untold. The store is left alone for
+ *   2. An error of the store's (it cannot be reached, it is full) leaves the result unreported. The store is left alone for
  *      a pause that doubles, and then reported again.
  *   3. An error that would come again for this job, such as WW_ESTALE, ends the delivery: a stale lease means that the
  *      job was delivered again.

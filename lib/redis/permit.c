@@ -152,7 +152,7 @@ static int report_lost(
 	return error;
 }
 
-/* The home has told some permits that may be of jobs which have ended. An error is no loss: they are doubted again. */
+/* The home has reported some permits that may be of jobs which have ended. An error is no loss: they are doubted again. */
 static void clear_doubts(struct redis_store *store, const char *tube, const redisReply *reply)
 {
 	size_t count = reply->type == REDIS_REPLY_ARRAY ? reply->elements / 2 : 0;

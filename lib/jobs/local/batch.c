@@ -71,7 +71,7 @@ static int store_batch(struct jobs_local *jobs)
 	return error;
 }
 
-/* Notify the program and the threads that wait which tubes have something new that is ready. */
+/* Notify the program and the threads that wait of the tubes that have something new that is ready. */
 static void notify(struct jobs_local *jobs)
 {
 	struct tube *tube = jobs->notify;

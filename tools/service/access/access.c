@@ -94,7 +94,7 @@ static enum access_answer refuse(
 	return turn == CULPRIT_CROWD ? ACCESS_CROWD : ACCESS_WRONG;
 }
 
-static enum access_answer say(struct access *access, struct access_client *client, const char *name,
+static enum access_answer login(struct access *access, struct access_client *client, const char *name,
     const struct access_credentials *credentials, uint64_t *wait)
 {
 	int is_turn = client->is_turn;
@@ -122,7 +122,7 @@ enum access_answer access_login(struct access *access, struct access_client *cli
 	if (!access_is_needed(access))
 		return ACCESS_RIGHT;
 	pthread_mutex_lock(&access->lock);
-	answer = say(access, client, name, credentials, wait);
+	answer = login(access, client, name, credentials, wait);
 	pthread_mutex_unlock(&access->lock);
 	if (answer == ACCESS_CROWD)
 		state_seen("guesses",

@@ -2,7 +2,7 @@
 #define TOOLS_SERVICE_ACCESS_ACCESS_H
 
 /*
- * Who may use a server: clients that have credentials a token of its file, or its one password. What a token grants is decided
+ * Who may use a server: clients that have given a token of its file, or its one password. What a token grants is decided
  * where a server knows what a command does (tokens.h).
  *
  * Guessers are slowed by their address (culprit.h), and right clients may work behind the same address, at a proxy. So:
@@ -41,9 +41,9 @@ struct access {
 /* A client's. */
 struct access_client {
 	struct tokens *tokens;     /* those that `token` is one of; held */
-	const struct token *token; /* NULL: it has credentials none, or the password */
+	const struct token *token; /* NULL: it has given none, or the password */
 	struct address_key from;
-	int is_known; /* it has credentials a right one, or nobody needs to */
+	int is_known; /* it has given a right one, or nobody needs to */
 	int is_turn;  /* it has waited until its password is looked at */
 };
 
@@ -58,7 +58,7 @@ struct access_credentials {
 enum access_answer {
 	ACCESS_WRONG, /* answer after the wait */
 	ACCESS_RIGHT,
-	ACCESS_LATER, /* it is to be credentials again after the wait */
+	ACCESS_LATER, /* they are to be given again after the wait */
 	ACCESS_CROWD  /* close it: more of its address wait than are answered soon. This has been logged. */
 };
 

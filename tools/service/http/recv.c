@@ -44,7 +44,7 @@ static ssize_t look(struct visitor *visitor, char *bytes, size_t size, size_t ro
  * libmicrohttpd hears of an end by an edge of epoll, and does not read again where less came than it had room for. So an end
  * that has come together with the bytes gets an edge of its own; else the connection would stay until its time is over.
  */
-static void log_end(int fd)
+static void signal_end(int fd)
 {
 	char byte;
 
@@ -62,6 +62,6 @@ ssize_t recv(int fd, void *bytes, size_t room, int flags)
 		return (ssize_t)refuse(visitor, bytes, 0, room);
 	got = recvfrom(fd, bytes, room, flags, NULL, NULL);
 	if (visitor && got > 0 && (size_t)got < room)
-		log_end(fd);
+		signal_end(fd);
 	return visitor && got > 0 ? look(visitor, bytes, (size_t)got, room) : got;
 }

@@ -6,7 +6,7 @@
  * order in which they came. Times are in ms, of a clock of the program's.
  *
  *     an end -------> outbox_add ---> | delivered | in flight | waiting | <--- outbox_restore <--- journal, at the start
- *                                       ^head  ^answered   ^next     ^tail
+ *                                       ^head       ^answered   ^next     ^tail
  *
  * courier.c takes items from `next` on and sends them; an answer is for the earliest in flight. An item that the other
  * server could not take stays at its place. When nothing is in flight any more, all items are taken again from the head

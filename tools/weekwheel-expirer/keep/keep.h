@@ -4,7 +4,7 @@
 /*
  * What outlasts the expirer (--data): the keys with their deadlines, and the ends that wait to be delivered, in a journal.
  *
- *     journal.7   | first | kept, dropped, waiting, delivered ...                       removed when journal.8 has all
+ *     journal.7   | first | kept, dropped, waiting, delivered ...                  removed when journal.8 has all
  *     journal.8   | first | delivered, waiting, kept: all there is, meanwhile what changes |  what changes ...
  *
  * There is no image beside it. When the journal has grown, a file begins, and all that is kept is noted once more from

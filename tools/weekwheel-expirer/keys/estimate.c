@@ -3,7 +3,7 @@
 
 /* Two clocks differ by no more than a part in so many: time services change the pace of each by a 2,000th at most. */
 enum { DRIFT = 1000 };
-/* Redis tells whole us. */
+/* Redis shows whole us. */
 enum { SHOWN_NS = 1000 };
 
 static int64_t widened(const struct estimate *estimate, unsigned i, uint64_t local)

@@ -6,7 +6,7 @@
  * arrival here. That bounds how far Redis's clock is ahead of this machine's:
  *
  *     sent                received                 low = shown - received       high = shown - sent
- *      |------- shown -------|
+ *      |------ shown ------|
  *
  * The best bounds of the last answers hold. They become wider with age, since the clocks do not run alike. A quick
  * answer narrows them to its round trip, and a slow one does no harm.

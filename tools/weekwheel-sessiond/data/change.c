@@ -114,7 +114,7 @@ static void note_change(struct reporting *reporting, uint64_t ttl)
  * A value that stays for long, with the deadline that was asked for: gone() cannot have journaled its end yet, so the
  * record is made of what was asked for and what the map has answered. Otherwise keep looks, while the value cannot leave.
  */
-static void tell_set(struct reporting *reporting, const void *bytes, size_t size, uint64_t ttl, uint64_t disk,
+static void note_set(struct reporting *reporting, const void *bytes, size_t size, uint64_t ttl, uint64_t disk,
     const struct ww_session_found *found)
 {
 	const struct data_keep *keep = reporting->data->keep;
@@ -162,7 +162,7 @@ int data_swap(struct data *data, const struct data_key *key, const void *bytes, 
 		(void)ww_session_put(session, key->bytes, key->length, value, &order, &found, &was);
 	}
 	if (data->keep)
-		tell_set(&(struct reporting){data, key, .is_new = !*former, .keeps_disk = times->disk != 0}, bytes,
+		note_set(&(struct reporting){data, key, .is_new = !*former, .keeps_disk = times->disk != 0}, bytes,
 		    size, times->ttl, disk, &found);
 	return WW_OK;
 }

@@ -37,16 +37,16 @@ static uint64_t expiry_of(const struct load *load, const struct keep_session *se
 	return expiry < session->end ? expiry : session->end;
 }
 
-/* It has expired by `time`, and the journal does not know that it was to be delivered. Returns the id. */
+/* It has expired by `time`, and the journal does not know that it was to be reported. Returns the id. */
 static uint64_t tell(const struct load *load, const struct keep_session *session, unsigned database, uint64_t time)
 {
 	uint64_t expiry = expiry_of(load, session);
-	int64_t delivered = (int64_t)(expiry < time ? expiry : time);
+	int64_t deadline = (int64_t)(expiry < time ? expiry : time);
 
 	return outbox_add(load->keep->config.outbox, &(struct outbox_item){.why = WW_GONE_EXPIRED,
 	                                                 .database = database,
-	                                                 .deadline_ms = delivered,
-	                                                 .since_ms = delivered,
+	                                                 .deadline_ms = deadline,
+	                                                 .since_ms = deadline,
 	                                                 .key = session->key,
 	                                                 .length = session->length,
 	                                                 .value = session->value->bytes,
@@ -116,8 +116,8 @@ static uint64_t set_before(const struct load *load, const struct keep_entry *set
 /*
  * The key is set as a new one, though it has a session: either the image has already what was set, or a later one, and
  * that has a later deadline; or the session had expired by then, and what says so comes later, unless the server was
- * killed in that moment. So it is delivered, unless that comes. Another load must find the same, so that it takes what this
- * one delivered for that: the deadline delivered is no later than the record.
+ * killed in that moment. So it is added to the outbox, unless that comes. Another load must find the same, so that it takes what this
+ * one added for that: the deadline added is no later than the record.
  */
 static int suspect(struct load *load, const struct keep_entry *entry, const struct keep_session *found)
 {
@@ -249,7 +249,7 @@ static int forget(struct keep_session *session, void *context)
 	return WW_OK;
 }
 
-/* At a start, what a server had let expire without reporting is delivered no more. */
+/* At a start, what a server had let expire without reporting is reported no more. */
 static void load_told(struct load *load, uint64_t id)
 {
 	if (load->time && !load->was_reporting)

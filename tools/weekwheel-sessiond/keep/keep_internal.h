@@ -128,7 +128,7 @@ void keep_log_room(struct keep *keep);
 /* ---- outbox.c */
 
 void keep_outbox_hooks(struct keep *keep);
-/* From here on, what expires is delivered, or not. */
+/* From here on, what expires is reported, or not. */
 void keep_outbox_mark(struct keep *keep);
 /*
  * Add that, and what waits to be delivered with ids greater than *after, which moves on, some at a time. Calls `full` when much was

@@ -21,7 +21,7 @@ struct load {
 	uint64_t time; /* of the record, steady, in ms; 0: in the image */
 	int has_clock;
 	struct keep_clock clock;  /* the last one */
-	int was_reporting;        /* the server that wrote this delivered what expired */
+	int was_reporting;        /* the server that wrote this reported what expired */
 	struct suspect *suspects; /* since then */
 	int is_exact;
 	uint64_t cut;
@@ -43,7 +43,7 @@ struct load {
 
 /* Returns 0, WW_ECORRUPT, or another WW_E*, after a message. */
 int keep_entries_load(struct load *load, const unsigned char *at, size_t size);
-/* All is read: what has expired by now goes, and is delivered; the rest moves to the maps. Errors: as above. */
+/* All is read: what has expired by now goes, and is reported; the rest moves to the maps. Errors: as above. */
 int keep_entries_judge(struct load *load);
 void keep_entries_free(struct load *load);
 

@@ -8,10 +8,10 @@
  * for a job the server answers nothing else on it, and a lease belongs to the connection that reserved the job. One
  * loop around poll() serves all runners. Nothing in it blocks, except for making a connection.
  *
- *     LOST --connected--> WAITING --job--> LOOKING --its stats--> RUNNING --command ended--> ENDING --outcome--> WAITING
+ *     LOST --connected--> WAITING --job--> LOOKING --its stats--> RUNNING --command ended--> ENDING --answer--> WAITING
  *
  * When a connection breaks, its runner is LOST and the server gives the job to another worker. The command runs on to
- * its end, but nobody can be outcome the result. A runner that takes no more jobs is DONE. With --drain, one that got no job
+ * its end, but nobody can be told the result. A runner that takes no more jobs is DONE. With --drain, one that got no job
  * is HELD while a limit holds some, and asks again.
  */
 
@@ -86,7 +86,7 @@ struct runner {
 	int64_t began, touch_at;
 	int touching;    /* the answer to a touch is still missing */
 	int64_t kill_at; /* when the command gets the next signal; 0: never */
-	int late;        /* it was outcome to end, since it ran too long */
+	int late;        /* it was told to end, since it ran too long */
 	int lease_lost;  /* its time to run expired */
 	/* The command. */
 	pid_t pid; /* 0: none */
@@ -99,7 +99,7 @@ struct runner {
 	int reported;                  /* the answer to its report is missing */
 	char tail[WORK_TAIL + 1];      /* of what it wrote, from tail_at on if that is full */
 	size_t tail_size;
-	const char *outcome; /* what the server was outcome, for messages */
+	const char *outcome; /* what became of the job, as the server was told */
 	char again[100];     /* when a released job is due again */
 	char error[WORK_ERROR_MAX + 1];
 };

@@ -323,7 +323,7 @@ struct lease *lease_soon(struct connection *connection, uint64_t now);
  */
 void lease_pass(struct server *server, struct lease *lease);
 
-/* The same, and the client is told. */
+/* The same, and the client knows. */
 void lease_known(struct server *server, struct lease *lease);
 
 /* ---- waiting.c: reserving */
