@@ -1,4 +1,5 @@
 /* The options that every server has. */
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,6 +32,11 @@ static int read_listen(void *to, const struct given *given)
 static int read_unix(void *to, const struct given *given)
 {
 	((struct service_settings *)to)->unix_path = given->value;
+	/* beanstalkd and memcached have -u for this. */
+	if (!strchr(given->value, '/') && getpwnam(given->value))
+		return settings_bad(given,
+		    "the path of a socket: this is the name of a user; start the server as that user instead, or write "
+		    "./NAME");
 	return strlen(given->value) < sizeof((struct sockaddr_un *)0)->sun_path
 	           ? 0
 	           : settings_bad(given, "the path of a socket, at most 107 bytes");

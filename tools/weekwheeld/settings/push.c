@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/service/net/address.h"
 #include "tools/weekwheeld/protocol/words.h"
@@ -28,6 +29,11 @@ int settings_push_tube(void *to, const struct given *word)
 	if (words_tube((struct span){word->value, word->value + strlen(word->value)}, tube) != 0)
 		return settings_bad(word,
 		    "a tube's name of up to 200 letters, digits and + / ; . $ _ ( ) -, which does not begin with a dash");
+	if (word->is_first && tube[strspn(tube, "0123456789")] == '\0')
+		message_warning(
+		    "the jobs of a tube \"%s\" are pushed: a port is given as --listen HOST:PORT, and not as "
+		    "beanstalkd's -p",
+		    tube);
 	return settings_add(word, push->tubes, &push->config.tube_count, SETTINGS_TUBES_MAX);
 }
 

@@ -62,6 +62,7 @@ MISTAKES = (
     (("operand",), "'operand': expected only options, OWN$"),
     (("--listen", "tls:127.0.0.1:0", "--tls-cert", "none"), "none: is not a readable certificate in PEM .No such file"),
     (("--unix", 108 * "a"), "at most 107 bytes"),
+    (("--unix", "root"), "the name of a user; start the server as that user"),
 )
 
 

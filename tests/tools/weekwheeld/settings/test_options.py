@@ -4,7 +4,7 @@ exit status is 2, and the server does not begin."""
 # tier: check
 import os
 
-from harness import Case, Server, equal, main, refused
+from harness import WEEKWHEELD, Case, Server, equal, main, matches, refused, run
 
 REDIS = ("--store", "redis://127.0.0.1:1/")
 PUSH = ("--memory", "--push", "a")
@@ -36,6 +36,11 @@ class Options(Case):
             equal(client.numbers("stats")["max-job-size"], "102400")
         with Server("--data", "jobs", "--max-disk", "0"):
             pass
+
+    def test_a_port_as_beanstalkd_takes_it(self):
+        said = run(2, WEEKWHEELD, "--memory", "-p", "11300", "--push-grace", "x").err
+        matches('a tube "11300" are pushed: a port is given as --listen HOST:PORT', said)
+        equal("are pushed" in run(2, WEEKWHEELD, "--memory", "-p", "a1", "--push-grace", "x").err, False)
 
     def test_one_word_of_a_list(self):
         all_refused(
