@@ -71,6 +71,16 @@ static void end(struct world *world)
 	free(world->own);
 }
 
+/* The store has a thread of its own, which writes as well: not amid one of its batches. */
+static void fail_writes(struct world *world, enum failure what)
+{
+	int error = ww_jobs_begin(world->jobs);
+
+	kinds_fail_embedded(world, what);
+	if (!error)
+		(void)ww_jobs_commit(world->jobs);
+}
+
 const struct kind kind_postgres = {.name = "postgres",
     .promises = KIND_KEEPS | KIND_ENDS_LEASES | KIND_LISTS_IN_ORDER | KIND_BATCHES | KIND_TELLS_MEMORY |
                 KIND_TWO_CLOCKS | KIND_LIMITS | KIND_GROUPS,
@@ -80,4 +90,4 @@ const struct kind kind_postgres = {.name = "postgres",
     .make = make,
     .end = end,
     .open = open_postgres,
-    .fail_writes = kinds_fail_embedded};
+    .fail_writes = fail_writes};
