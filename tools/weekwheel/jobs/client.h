@@ -31,6 +31,7 @@ struct client {
 	size_t taken;       /* bytes in channel.in of the answer that client_take found last */
 	const char *server; /* as it was given */
 	int timeout_ms;
+	const char *trust; /* how the user says which certificates are trusted; NULL: --tls-ca */
 	enum { CLIENT_NO_TOKEN, CLIENT_TOKEN_REFUSED, CLIENT_TOKEN_KNOWN } token;
 	int is_misled;             /* the files for TLS cannot be used: another try is of no use */
 	struct client_needs needs; /* what the server's DENIED then means */

@@ -1,5 +1,6 @@
 /* Connects to servers, and begins TLS with those whose address is tls:HOST:PORT. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tools/common/dial.h"
@@ -24,7 +25,7 @@ static int complain(const char *server, const char *reason, const char *cure)
 
 static int shake(const struct client *client)
 {
-	char reason[TLS_REASON];
+	char reason[TLS_REASON], cure[200];
 	int done = tls_handshake(client->channel.tls, client->channel.fd, client->timeout_ms);
 
 	if (done == 1)
@@ -33,10 +34,13 @@ static int shake(const struct client *client)
 		return complain(
 		    client->server, strerror(errno), "is this an address where the server listens with tls:?");
 	tls_reason(client->channel.tls, reason);
+	snprintf(cure, sizeof cure,
+	    "give the certificates to trust with %s, and use the name for which the server's was made",
+	    client->trust ? client->trust : "--tls-ca");
 	return complain(client->server, reason,
 	    tls_is_out_of_time(client->channel.tls)
 	        ? "the server needs another certificate, unless the clock of this machine is wrong"
-	        : "give the certificates to trust with --tls-ca, and use the name for which the server's was made");
+	        : cure);
 }
 
 int client_secure(struct client *client, const struct tls_files *files)

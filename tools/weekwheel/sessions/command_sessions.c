@@ -61,7 +61,9 @@ static int start(struct sessions *sessions)
 
 	jobs->client.server = sessions->address;
 	jobs->client.timeout_ms = jobs->timeout_ms;
-	*peer = (struct peer){.client = &jobs->client, .address = sessions->address};
+	*peer = (struct peer){.client = &jobs->client,
+	    .address = sessions->address,
+	    .remedy = "set REDISCLI_AUTH in the environment to the password, or give --token-file"};
 	if (peer_open(peer, &jobs->tls, "is weekwheel-sessiond running there?") || log_in(sessions))
 		return -1;
 	peer_ask(peer, "SELECT %llu", (unsigned long long)sessions->database);

@@ -40,28 +40,40 @@ static void note_stop(int number)
 	is_stopped = 1;
 }
 
+int moved_is_stopped(void)
+{
+	return is_stopped;
+}
+
 /* ---- Connecting */
 
 static int open_source(struct moved *moved)
 {
-	const char *password = moved->url.has_password ? moved->url.password : getenv("REDISCLI_AUTH");
+	const struct redis_url *url = &moved->url;
+	/* Not those of the target: its certificate and its authorities are no matter of the source. */
+	const struct tls_files files = {
+	    *url->certificate ? url->certificate : NULL, *url->key ? url->key : NULL, *url->ca ? url->ca : NULL};
+	const char *password = url->has_password ? url->password : getenv("REDISCLI_AUTH");
 	struct peer *peer = &moved->source;
 	redisReply *reply;
 
 	moved->source_client.server = moved->place;
 	moved->source_client.timeout_ms = moved->jobs.timeout_ms;
-	*peer = (struct peer){.client = &moved->source_client, .address = moved->place};
-	if (peer_open(peer, &moved->jobs.tls, "is it the server that has the sessions?"))
+	moved->source_client.trust = "?ca=FILE in --from";
+	*peer = (struct peer){.client = &moved->source_client,
+	    .address = moved->place,
+	    .remedy = "give the password in --from or set REDISCLI_AUTH in the environment to it"};
+	if (peer_open(peer, &files, "is it the server that has the sessions?"))
 		return -1;
 	if (password && *password) {
-		if (*moved->url.user)
-			peer_ask(peer, "AUTH %s %s", moved->url.user, password);
+		if (*url->user)
+			peer_ask(peer, "AUTH %s %s", url->user, password);
 		else
 			peer_ask(peer, "AUTH %s", password);
 		if (peer_done(peer))
 			return -1;
 	}
-	peer_ask(peer, "SELECT %u", moved->url.db);
+	peer_ask(peer, "SELECT %u", url->db);
 	peer_ask(peer, "PEXPIRETIME weekwheel");
 	if (peer_done(peer) || !(reply = peer_answer(peer)))
 		return -1;
@@ -78,7 +90,7 @@ static int open_target(struct moved *moved)
 
 	jobs->client.server = moved->address;
 	jobs->client.timeout_ms = jobs->timeout_ms;
-	*peer = (struct peer){.client = &jobs->client, .address = moved->address};
+	*peer = (struct peer){.client = &jobs->client, .address = moved->address, .remedy = "give --token-file"};
 	if (peer_open(peer, &jobs->tls, "is weekwheel-sessiond running there?"))
 		return -1;
 	if (jobs->is_token_given) {
@@ -157,6 +169,14 @@ static void name_other(struct moved *moved, const char *key, size_t size)
 
 /* ---- From the source */
 
+static int is_candidate(const struct moved *moved, uint32_t id)
+{
+	for (size_t i = 0; i < moved->count; i++)
+		if (moved->candidates[i].key == id)
+			return 1;
+	return 0;
+}
+
 /* Take an entry as a candidate, unless it is as it was. The reply of the value is taken out of the answer. */
 static int take_entry(struct moved *moved, const redisReply *key, redisReply *entry)
 {
@@ -177,6 +197,9 @@ static int take_entry(struct moved *moved, const redisReply *key, redisReply *en
 	if (!moved->has_times && deadline >= 0)
 		deadline += (int64_t)(time_now(CLOCK_REALTIME) / 1000000);
 	known = known_of(moved, key->str, key->len, &id);
+	/* A page may have a key twice. */
+	if (is_candidate(moved, id))
+		return 0;
 	moved->read += known->pass != moved->pass;
 	if (known->pass && known->hash == moved_hash(value) && moved_is_same(moved, known->deadline, deadline)) {
 		moved->same += known->pass != moved->pass;
@@ -238,8 +261,9 @@ static int pass(struct moved *moved)
 		seen += count;
 		progress_show(seen, moved->match ? 0 : total > seen ? total : seen);
 		freeReplyObject(page);
-	} while (!failed && strcmp(cursor, "0") != 0);
-	return failed || moved_remove(moved) ? -1 : 0;
+	} while (!failed && !is_stopped && strcmp(cursor, "0") != 0);
+	/* What a pass that was stopped has not found may be there. */
+	return failed || (!is_stopped && moved_remove(moved)) ? -1 : 0;
 }
 
 static int all_passes(struct moved *moved)
@@ -264,7 +288,7 @@ static void print_result(const struct moved *moved)
 	printf("%" PRIu64 " session%s there; %" PRIu64 " %s, %" PRIu64 " as they were", moved->read,
 	    jobs_plural(moved->read), moved->set, moved->dry_run ? "to be set" : "set", moved->same);
 	if (moved->kept)
-		printf(", %" PRIu64 " used here since", moved->kept);
+		printf(", %" PRIu64 " kept as they are here", moved->kept);
 	if (moved->removed)
 		printf(", %" PRIu64 " removed", moved->removed);
 	if (moved->others)
@@ -280,8 +304,10 @@ static int run(void *context)
 	const struct sigaction stop = {.sa_handler = note_stop};
 	int failed;
 
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
+	if (moved->follow) {
+		sigaction(SIGINT, &stop, NULL);
+		sigaction(SIGTERM, &stop, NULL);
+	}
 	moved->keys = keys_new();
 	progress_begin("importing");
 	failed = all_passes(moved);

@@ -26,8 +26,9 @@ enum { MOVED_PAGE = 200 };
 struct known {
 	uint64_t hash; /* of the value */
 	int64_t deadline;
-	int64_t there; /* the deadline at the target after it was set; MOVED_NO_KEY: what is there is not from here */
+	int64_t there; /* the deadline that was seen at the target last; MOVED_NO_KEY: nothing was there yet */
 	uint32_t pass; /* that found it last; 0: never, or it is gone */
+	int is_other;  /* what was there is not from here */
 };
 
 /* A key of a page that is new or has changed. */
@@ -63,6 +64,9 @@ struct moved {
 /* The number of an answer, or MOVED_NO_KEY; the hash of one that is a string. */
 int64_t moved_number(const redisReply *reply);
 uint64_t moved_hash(const redisReply *value);
+
+/* Whether the command is to end: between two pages and two keys. */
+int moved_is_stopped(void);
 
 /* Whether two deadlines are the same. */
 static inline int moved_is_same(const struct moved *moved, int64_t deadline, int64_t other)

@@ -1,13 +1,15 @@
 /* Compares sessions that are copied with those of the target, and sets or deletes them there. */
 #include "tools/weekwheel/sessions/moved.h"
 
+#include "lib/base/time.h"
+
 /* Times that a batch is begun anew because of a change at the target. */
 enum { TRIES = 100 };
 
 /* Of two deadlines of the same session, which one was used last? None is later than any. */
-static int is_later(int64_t deadline, int64_t other)
+static int is_later(const struct moved *moved, int64_t deadline, int64_t other)
 {
-	return other != MOVED_NO_DEADLINE && (deadline == MOVED_NO_DEADLINE || deadline > other);
+	return other != MOVED_NO_DEADLINE && (deadline == MOVED_NO_DEADLINE || deadline - other > moved->slack);
 }
 
 /* ---- To the target */
@@ -47,18 +49,26 @@ static int read_there(struct moved *moved, struct there *there)
 	return failed;
 }
 
+/* Whether a session that is not at the target was deleted there: it was seen, and its time was not over. */
+static int is_deleted(const struct known *known)
+{
+	return known->there == MOVED_NO_DEADLINE ||
+	       (known->there >= 0 && known->there > (int64_t)(time_now(CLOCK_REALTIME) / 1000000));
+}
+
 /* Whether the source's counts. What is at the target already, or was used there last, stays. */
 static int decide(struct moved *moved, const struct candidate *one, const struct there *there)
 {
 	const struct known *known = &moved->known[one->key];
 
 	if (there->deadline == MOVED_NO_KEY)
-		return 1;
+		return !is_deleted(known);
 	if (there->hash == one->hash && moved_is_same(moved, there->deadline, one->deadline))
 		return 0;
-	if (known->there != MOVED_NO_KEY && there->hash == known->hash && there->deadline == known->there)
+	if (known->there != MOVED_NO_KEY && !known->is_other && there->hash == known->hash &&
+	    there->deadline == known->there)
 		return 1;
-	return is_later(one->deadline, there->deadline);
+	return is_later(moved, one->deadline, there->deadline);
 }
 
 static void ask_set(struct moved *moved, const struct candidate *one)
@@ -95,7 +105,23 @@ static void note_set(struct moved *moved, const struct candidate *one, int64_t t
 {
 	struct known *known = &moved->known[one->key];
 
-	*known = (struct known){one->hash, one->deadline, there, moved->pass};
+	*known = (struct known){one->hash, one->deadline, there, moved->pass, 0};
+}
+
+/* An equal one may be from an earlier import: then it goes when it goes at the source. */
+static void note_kept(struct moved *moved, const struct candidate *one, const struct there *there)
+{
+	struct known *known = &moved->known[one->key];
+	const int is_same = there->hash == one->hash && moved_is_same(moved, there->deadline, one->deadline);
+	int64_t seen = there->deadline;
+
+	moved->same += (uint64_t)is_same;
+	moved->kept += (uint64_t)!is_same;
+	/* What was deleted stays so while the source goes on using it. */
+	if (seen == MOVED_NO_KEY)
+		seen = is_later(moved, one->deadline, known->there) ? one->deadline : known->there;
+	note_set(moved, one, seen);
+	known->is_other = !is_same;
 }
 
 /* Set those that are to be set. As end_transaction. */
@@ -131,7 +157,7 @@ static int try_batch(struct moved *moved)
 {
 	struct there there;
 	size_t sets = 0;
-	int failed = 0, is_same;
+	int failed = 0;
 
 	for (size_t i = 0; i < moved->count; i++)
 		ask_there(moved, moved->candidates[i].key);
@@ -140,13 +166,8 @@ static int try_batch(struct moved *moved)
 		failed = read_there(moved, &there);
 		one->sets = !failed && decide(moved, one, &there);
 		sets += (size_t)one->sets;
-		if (failed || one->sets)
-			continue;
-		/* An equal one may be from an earlier import: then it goes when it goes at the source. */
-		is_same = there.hash == one->hash && moved_is_same(moved, there.deadline, one->deadline);
-		moved->same += (uint64_t)is_same;
-		moved->kept += (uint64_t)!is_same;
-		note_set(moved, one, is_same ? there.deadline : MOVED_NO_KEY);
+		if (!failed && !one->sets)
+			note_kept(moved, one, &there);
 	}
 	if (failed)
 		return -1;
@@ -230,12 +251,14 @@ int moved_remove(struct moved *moved)
 {
 	size_t count = keys_count(moved->keys);
 
-	for (uint32_t i = 0; i < count; i++)
-		if (moved->known[i].pass && moved->known[i].pass != moved->pass) {
-			if (moved->known[i].there == MOVED_NO_KEY)
-				moved->known[i].pass = 0;
-			else if (remove_one(moved, i))
-				return -1;
-		}
+	for (uint32_t i = 0; i < count && !moved_is_stopped(); i++) {
+		struct known *known = &moved->known[i];
+		if (!known->pass || known->pass == moved->pass)
+			continue;
+		if (known->there == MOVED_NO_KEY || known->is_other)
+			*known = (struct known){.there = MOVED_NO_KEY};
+		else if (remove_one(moved, i))
+			return -1;
+	}
 	return 0;
 }

@@ -73,10 +73,10 @@ redisReply *peer_good(struct peer *peer)
 	if (!reply || reply->type != REDIS_REPLY_ERROR)
 		return reply;
 	progress_clear();
-	message_error("%s: %s%s", peer->address, reply->str,
-	    strncmp(reply->str, "NOAUTH", 6) == 0
-	        ? "; set REDISCLI_AUTH in the environment to the password, or give --token-file"
-	        : "");
+	if (strncmp(reply->str, "NOAUTH", 6) == 0)
+		message_error("%s: %s; %s", peer->address, reply->str, peer->remedy);
+	else
+		message_error("%s: %s", peer->address, reply->str);
 	freeReplyObject(reply);
 	return NULL;
 }

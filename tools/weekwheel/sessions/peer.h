@@ -11,6 +11,7 @@ struct peer {
 	struct client *client;
 	redisReader *reader;
 	const char *address; /* for messages */
+	const char *remedy;  /* if it wants a password or token */
 };
 
 /* Connect the client, whose server and timeout are set. Return 0, or -1 after a message; so do all others. */

@@ -2,12 +2,15 @@
 """weekwheel sessions import: sessions move from a Redis to weekwheel-sessiond, pass after pass, while both are in use."""
 # tier: check
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import time
+import unittest
 
-from harness import WEEKWHEEL, Case, Redis, Relay, check, environment, equal, main, matches, need_redis, run, until
+from harness import WEEKWHEEL, Case, Redis, Relay, check, environment, equal, free_port, lack, main, matches, need_redis, run, until
 from sessiond import Sessiond
 
 VALUE = bytes(range(256)) * 3
@@ -18,6 +21,13 @@ OK = b"+OK\r\n"
 def bulk(value):
     value = value.encode() if isinstance(value, str) else value
     return b"$%d\r\n%s\r\n" % (len(value), value)
+
+
+def certificate(name, signer=None):
+    """Make NAME.pem with a certificate and NAME.key with its key, signed by itself or by another."""
+    signed = ("-CA", signer + ".pem", "-CAkey", signer + ".key") if signer else ()
+    run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+        "-subj", "/CN=" + name, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", name + ".key", "-out", name + ".pem", *signed)
 
 
 class Imports(Case):
@@ -72,7 +82,7 @@ class Imports(Case):
         equal(self.client.ask("SET", "a", "here", "PX", str(2 * HOUR)), OK)
         self.redis.ask("SET", "b", "there", "PX", str(3 * HOUR))
         said = self.go().out
-        matches("^2 sessions there; 1 set, 0 as they were, 1 used here since$", said)
+        matches("^2 sessions there; 1 set, 0 as they were, 1 kept as they are here$", said)
         equal(self.client.ask("MGET", "a", "b"), b"*2\r\n" + bulk("here") + bulk("there"))
 
     def test_only_some_and_other_databases(self):
@@ -122,6 +132,116 @@ class Imports(Case):
         said = json.loads(out)
         equal((said["set"], said["removed"], said["others"]), (5, 1, 0))
 
+    def test_what_was_deleted_here_stays_so_while_the_source_uses_it(self):
+        """Set by the import, or used here since: another process of the source touches it, time and again."""
+        for key in ("mine", "forever", "used", "over", "stays"):
+            self.redis.ask("SET", key, "x", *(() if key == "forever" else ("PX", str(HOUR))))
+        process = self.following()
+        until(lambda: self.client.ask("DBSIZE") == b":5\r\n", "the first pass")
+        # What is over here was not deleted: the source has used it since.
+        equal(self.client.ask("PEXPIRE", "over", "1"), b":1\r\n")
+        until(lambda: self.client.ask("EXISTS", "over") == b":0\r\n", "an end")
+        equal(self.client.ask("SET", "used", "here", "PX", str(3 * HOUR)), OK)
+        self.redis.ask("SET", "used", "there", "PX", str(2 * HOUR))
+        equal(self.client.ask("PEXPIRE", "stays", str(3 * HOUR)), b":1\r\n")
+        self.redis.ask("PEXPIRE", "stays", str(2 * HOUR))
+        self.passed("1")
+        equal(self.client.ask("GET", "used"), bulk("here"))
+        # It is not from the source, and does not go with it.
+        self.redis.ask("DEL", "stays")
+        equal(self.client.ask("DEL", "mine", "forever", "used"), b":3\r\n")
+        for number in range(2, 4):
+            self.redis.ask("PEXPIRE", "mine", str(HOUR * number))
+            for key in ("forever", "used"):
+                self.redis.ask("SET", key, f"again {number}", "PX", str(HOUR * number))
+            self.passed(str(number))
+            equal(self.client.ask("EXISTS", "mine", "forever", "used"), b":0\r\n")
+        equal(self.client.ask("GET", "stays"), bulk("x"))
+        # What is gone there, too, may begin anew.
+        self.redis.ask("DEL", "mine")
+        self.passed("4")
+        self.redis.ask("SET", "mine", "new")
+        until(lambda: self.client.ask("GET", "mine") == bulk("new"), "a new one")
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate()
+        equal((json.loads(out)["kept"], json.loads(out)["removed"]), (8, 0))
+
+    def passed(self, name):
+        """Wait for two keys, the second set when the first has come: between them a whole pass has begun and ended."""
+        for part in "ab":
+            self.redis.ask("SET", f"pass {name}{part}", "x")
+            until(lambda part=part: self.client.ask("EXISTS", f"pass {name}{part}") == b":1\r\n", "a pass")
+
+    def test_equal_deadlines_do_not_say_which_is_later(self):
+        with Redis("--rename-command", "PEXPIRETIME", "", folder="older") as older:
+            end = str(int(time.time() * 1000) + HOUR)
+            for key in ("equal", "forever", "later"):
+                older.ask("SET", key, "there", *(() if key == "forever" else ("PXAT", end)))
+                equal(self.client.ask("SET", key, "here", *(() if key == "forever" else ("PXAT", end))), OK)
+            # What is left is rounded, and the clocks are read at different times.
+            older.ask("PEXPIRE", "later", str(HOUR + 60000))
+            older.ask("PEXPIREAT", "equal", str(int(end) + 500))
+            words = [word.replace(self.url(), f"redis://127.0.0.1:{older.port}") for word in self.words("--json")]
+            said = json.loads(run(0, *words).out)
+            equal((said["set"], said["kept"]), (1, 2))
+            equal(self.client.ask("MGET", "equal", "forever", "later"), b"*3\r\n" + bulk("here") * 2 + bulk("there"))
+
+    def test_a_key_that_comes_twice_in_a_page_counts_once(self):
+        self.redis.ask("SET", "a", "x")
+        page = b"*1\r\n$1\r\na\r\n"
+        with Relay(self.redis.port, b"", None, lambda data: data.replace(page, b"*2" + page[2:] + page[4:])) as relay:
+            words = [word.replace(self.url(), "redis://" + relay.address) for word in self.words("--json")]
+            said = json.loads(run(0, *words).out)
+        equal((said["read"], said["set"], said["same"]), (1, 1, 0))
+
+    def stopped(self, *arguments):
+        """Begin to import much, and send SIGTERM after some of it."""
+        self.redis.ask("EVAL", "for i = 1, 20000 do redis.call('SET', 'k' .. i, string.rep('x', 1000), 'EX', 10000) end", "0")
+        left = [5 << 20]
+
+        def stop(data):
+            if left[0] > 0 >= left[0] - len(data):
+                process.send_signal(signal.SIGTERM)
+            left[0] -= len(data)
+            return data
+        with Relay(self.redis.port, b"", None, stop) as relay:
+            words = [word.replace(self.url(), "redis://" + relay.address) for word in self.words(*arguments)]
+            process = subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE, text=True)
+            out, _ = process.communicate()
+        return process.returncode, out
+
+    def test_a_pass_can_be_stopped(self):
+        equal(self.stopped(), (-signal.SIGTERM, ""))
+        equal(self.client.ask("FLUSHALL"), OK)
+        equal(self.client.ask("SET", "mine", "x"), OK)
+        status, out = self.stopped("--follow", "--json")
+        equal(status, 0)
+        said = json.loads(out)
+        check(0 < said["set"] < 20000, said)
+        equal((said["read"], said["removed"]), (said["set"], 0))
+        equal(self.client.ask("DBSIZE"), b":%d\r\n" % (said["set"] + 1))
+
+    @unittest.skipUnless(shutil.which("openssl"), lack("openssl"))
+    def test_each_side_has_its_own_files_for_tls(self):
+        for name, signer in (("ca", None), ("server", "ca"), ("client", "ca"), ("other", None)):
+            certificate(name, signer)
+        path = os.path.abspath
+        port = free_port()
+        with Redis("--tls-port", str(port), "--tls-cert-file", path("server.pem"), "--tls-key-file", path("server.key"),
+                   "--tls-ca-cert-file", path("ca.pem"), folder="tls") as redis:
+            redis.ask("SET", "a", "x")
+
+            def go(status, tail, *arguments):
+                return run(status, WEEKWHEEL, "sessions", "import", "--json", "--from", f"rediss://127.0.0.1:{port}/{tail}", *arguments,
+                           f"127.0.0.1:{self.server.port}")
+            own = ("--tls-ca", path("ca.pem"), "--tls-cert", path("client.pem"), "--tls-key", path("client.key"))
+            others = ("--tls-ca", path("other.pem"), "--tls-cert", path("other.pem"), "--tls-key", path("other.key"))
+            files = f"?ca={path('ca.pem')}&cert={path('client.pem')}&key={path('client.key')}"
+            matches("trust with .ca=FILE in --from", go(1, "", *own).err)
+            # The target's certificate is not shown to the source.
+            go(1, f"?ca={path('ca.pem')}", *own)
+            equal(json.loads(go(0, files, *others).out)["set"], 1)
+
     def test_a_source_that_goes_is_named(self):
         """In the middle: what is here stays, and another import takes the rest."""
         self.redis.ask("EVAL", "for i = 1, 20000 do redis.call('SET', 'k' .. i, string.rep('x', 1000), 'EX', 10000) end", "0")
@@ -159,8 +279,13 @@ class Imports(Case):
         matches("127.0.0.1:1", run(1, WEEKWHEEL, "sessions", "import", "--from", "redis://127.0.0.1:1").err)
         self.redis.ask("SET", "large", "x" * (2 << 20))
         self.redis.ask("CONFIG", "SET", "requirepass", "secret")
-        matches("NOAUTH", self.go(status=1).err)
+        matches("NOAUTH .*; give the password in --from or set REDISCLI_AUTH", self.go(status=1).err)
         equal(json.loads(run(0, *self.words("--json"), REDISCLI_AUTH="secret").out)["set"], 1)
+        with open("token", "w", encoding="ascii") as file:
+            file.write("secret-of-16-characters\n")
+        with Sessiond("--requirepass-file", "token") as guarded:
+            result = run(1, *self.words()[:-1], f"127.0.0.1:{guarded.port}", REDISCLI_AUTH="secret")
+            matches("NOAUTH .*; give --token-file$", result.err)
         with Sessiond("--maxmemory", "1M") as small:
             result = run(1, *self.words()[:-1], f"127.0.0.1:{small.port}", REDISCLI_AUTH="secret")
             matches(f"127.0.0.1:{small.port}: OOM", result.err)
