@@ -462,9 +462,10 @@ WW_API int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_
  * Put jobs as ww_jobs_list showed them in another store: each as ww_jobs_put_many does, but was[i] says what became of
  * it there, unless it is NULL. What counts of that is its state (a reserved one waits), error, version (below 2^53),
  * created and delay (unless created is 0), left, debounce, and the counts from `reserves` on. With WW_JOB_AT, spec.due
- * stays as it is if it has passed. WW_JOB_ENDED needs WW_KEY_UNIQUE: the key is free spec.key_span after spec.due or,
- * without WW_JOB_AT, after `left`. No run is kept of what became of it, and no attempt counted. A job that is replaced
- * gives the version, as usual.
+ * stays as it is if it has passed, even with WW_JOB_FUTURE. WW_JOB_ENDED needs WW_KEY_UNIQUE: the key is free
+ * spec.key_span after spec.due or, without WW_JOB_AT, after `left`. No run is kept of what became of it, and no attempt
+ * counted. A job that is replaced gives the version, as usual. spec.key_mode decides by spec.due, where what has passed
+ * is now.
  * Errors: those of ww_jobs_put_many. WW_EINVAL, in the result: was[i] is not such a job.
  */
 WW_API int ww_jobs_put_again(

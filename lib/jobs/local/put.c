@@ -54,7 +54,7 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 	    .group = {spec->group, spec->group_length}};
 }
 
-/* The record becomes that of a job which has a past. Its due time is known. */
+/* The record becomes that of a job which has a past. Its due time is known, and the mode of its key was heeded. */
 static void fill_past(
     struct jobs_local *jobs, struct job_record *record, const struct ww_job_spec *spec, const struct ww_job_info *was)
 {
@@ -66,7 +66,8 @@ static void fill_past(
 		record->created = was->created;
 		record->delay = was->delay;
 	}
-	record->first = was->debounce ? time_sub(shown, was->debounce) : 0;
+	if (was->debounce)
+		record->first = time_sub(shown, was->debounce);
 	record->tries = was->tries;
 	record->reserves = was->reserves;
 	record->timeouts = was->timeouts;
@@ -107,16 +108,17 @@ static int is_untouched(const struct job_record *record, const struct entry *ent
 /* Each debounced put moves the job, but not beyond a span after the first one. The old job is NULL if there is none. */
 static void debounce(struct jobs_local *jobs, uint64_t span, const struct job_record *old, struct job_record *record)
 {
-	uint64_t now = record->due - record->delay;
-	uint64_t age = 0;
+	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0));
+	uint64_t age = 0, end;
 
 	/* Of the clock of the old job, which may be the other one. */
 	if (old && old->first)
 		age = ww_jobs_time(ww_jobs_timeline(jobs, (old->flags & WW_JOB_WALL) != 0)) - old->first;
 	record->first = now - age;
-	if (record->delay > span - (age < span ? age : span))
-		record->delay = span - (age < span ? age : span);
-	record->due = record->base = now + record->delay;
+	end = time_after(now, span - (age < span ? age : span));
+	if (record->due > end)
+		record->due = record->base = end;
+	record->delay = record->due > now ? record->due - now : 0;
 }
 
 /*
@@ -212,6 +214,8 @@ static int put_record(struct jobs_local *jobs, struct put_call *call, struct job
 		return answer(call, id, old.version, WW_PUT_KEPT);
 	if (!writes)
 		return WW_PUT_NEW;
+	if (call->was)
+		fill_past(jobs, record, spec, call->was);
 	error = found && old.ended ? ww_jobs_forget(jobs, id, &old) : WW_OK;
 	found = found && !old.ended;
 	if (!error)
@@ -229,14 +233,12 @@ static int put(struct jobs_local *jobs, void *arguments)
 
 	fill(&record, spec);
 	if (!error)
-		error = due_of(jobs, spec->due, spec->flags, wall, &record);
+		error = due_of(jobs, spec->due, call->was ? spec->flags & ~WW_JOB_FUTURE : spec->flags, wall, &record);
 	if (error)
 		return error;
 	if (call->was && spec->flags & WW_JOB_AT)
 		record.due = spec->due;
 	record.base = record.due;
-	if (call->was)
-		fill_past(jobs, &record, spec, call->was);
 	if (spec->key_mode != WW_KEY_REPLACE && spec->key_mode != WW_KEY_DEBOUNCE) {
 		/* A job that is kept needs no write. */
 		struct job_record draft = record;

@@ -16,8 +16,10 @@ local function decide(mode, span, old, due)
 	local waits = old and old[STATE] == WAITING
 	if mode == 1 or mode == 5 then return old, due end
 	local left = waits and math.max(0, old[DUE] - now)
-	if mode == 2 then return waits and left <= due - now, due end
-	if mode == 3 then return waits and left >= due - now, due end
+	-- One that was due in another store may have a time that has passed.
+	local ahead = math.max(0, due - now)
+	if mode == 2 then return waits and left <= ahead, due end
+	if mode == 3 then return waits and left >= ahead, due end
 	local first = waits and old[RESERVES] == 0 and old[FIRST] or now
 	return false, math.min(due, math.max(now, first + span)), first
 end
@@ -74,7 +76,7 @@ local function put(a, group, past)
 		if kept then return 2, id, old[VERSION] end
 	end
 	local job = {
-		1, WAITING, tonumber(flags), tonumber(ARGV[a + 5]), due, period > 0 and due or 0, now, due - now,
+		1, WAITING, tonumber(flags), tonumber(ARGV[a + 5]), due, period > 0 and due or 0, now, math.max(0, due - now),
 		tonumber(ARGV[a + 6]), period, tonumber(ARGV[a + 8]), tonumber(ARGV[a + 9]), tonumber(ARGV[a + 10]),
 		tonumber(ARGV[a + 11]), tonumber(ARGV[a + 12]), 0, 0, 0, 0, 0, 0, 0, 0, 0, tube, key, '', ARGV[a + 2],
 	}

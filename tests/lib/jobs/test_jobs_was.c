@@ -376,6 +376,89 @@ START_TEST(a_debounced_job_of_another_store_waits_no_longer_than_it_may)
 }
 END_TEST
 
+/* Put one of another store, due in so long, under the key of a job that is due in ten minutes, or is ready. */
+static void expect_by_mode(enum ww_key_mode mode, int is_ready, int64_t due, int result)
+{
+	const struct ww_job_info was = {
+	    .state = WW_JOB_DELAYED, .created = DAY, .delay = mode == WW_KEY_KEEP_LATER ? MINUTE : HOUR};
+	struct ww_job_spec spec = named("k");
+	struct ww_job_info info;
+	struct ww_job_put put;
+
+	spec.due = is_ready ? 0 : 10 * MINUTE;
+	put_job(&world, &spec);
+	spec.due = (uint64_t)((int64_t)world_now(&world) + due);
+	spec.flags = WW_JOB_AT;
+	spec.key_mode = mode;
+	ck_assert_int_eq(put_past(&spec, &was, &put), result);
+	if (result == WW_PUT_REPLACED) {
+		OK(ww_jobs_peek(world.jobs, &(struct ww_job_ref){.id = put.id}, &info, NULL));
+		ck_assert_uint_eq(info.delay, was.delay);
+		ck_assert_uint_eq(us_up(info.due), us_up(spec.due));
+	}
+	ck_assert_int_ge(ww_jobs_cancel(world.jobs, &(struct ww_job_ref){.id = put.id}), 0);
+}
+
+START_TEST(the_mode_of_a_key_compares_due_times_and_not_delays)
+{
+	const int64_t minute = MINUTE;
+
+	world_make(&world, _i);
+	world_pass(&world, DAY);
+	expect_by_mode(WW_KEY_KEEP_EARLIER, 0, 5 * minute, WW_PUT_REPLACED);
+	expect_by_mode(WW_KEY_KEEP_EARLIER, 0, 15 * minute, WW_PUT_KEPT);
+	expect_by_mode(WW_KEY_KEEP_EARLIER, 0, -minute, WW_PUT_REPLACED);
+	expect_by_mode(WW_KEY_KEEP_EARLIER, 1, -minute, WW_PUT_KEPT);
+	expect_by_mode(WW_KEY_KEEP_LATER, 0, 5 * minute, WW_PUT_KEPT);
+	expect_by_mode(WW_KEY_KEEP_LATER, 0, 15 * minute, WW_PUT_REPLACED);
+	expect_by_mode(WW_KEY_KEEP_LATER, 1, -minute, WW_PUT_KEPT);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_debounced_put_of_the_past_begins_now)
+{
+	const struct ww_job_info was = {.state = WW_JOB_DELAYED, .created = DAY, .delay = HOUR, .left = 30 * MINUTE};
+	struct ww_job_spec spec;
+	struct ww_job_put put;
+
+	world_make(&world, _i);
+	world_pass(&world, DAY);
+	spec = named("k");
+	spec.due = world_now(&world) + was.left;
+	spec.flags = WW_JOB_AT;
+	spec.key_mode = WW_KEY_DEBOUNCE;
+	spec.key_span = 2 * HOUR;
+	ck_assert_int_eq(put_past(&spec, &was, &put), WW_PUT_NEW);
+	spec.flags = 0;
+	spec.due = 3 * HOUR;
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_PUT_REPLACED);
+	expect_job_in(&world, 2 * HOUR, put.id);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_due_time_that_has_passed_is_taken)
+{
+	const struct ww_job_info was = {.state = WW_JOB_READY};
+	struct ww_job_spec spec;
+	struct ww_job_info info;
+	struct ww_job_put put;
+
+	world_make(&world, _i);
+	world_pass(&world, DAY);
+	spec = named("k");
+	spec.due = world_now(&world) - MINUTE;
+	spec.flags = WW_JOB_AT | WW_JOB_FUTURE;
+	ck_assert_int_eq(put_past(&spec, &was, &put), WW_PUT_NEW);
+	OK(ww_jobs_peek(world.jobs, &(struct ww_job_ref){.id = put.id}, &info, NULL));
+	ck_assert_uint_eq(us_up(info.due), us_up(spec.due));
+	ck_assert_uint_eq(info.delay, 0);
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EBACKWARDS);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(what_it_replaces_gives_the_version)
 {
 	struct ww_job_info was = {.state = WW_JOB_BURIED, .version = 9, .buries = 1, .error = "why"};
@@ -416,5 +499,6 @@ START_TEST(a_past_that_cannot_be_is_refused)
 END_TEST
 
 KINDS_MAIN("jobs/was", a_job_of_another_store_is_as_it_was,
-    a_debounced_job_of_another_store_waits_no_longer_than_it_may, what_it_replaces_gives_the_version,
+    a_debounced_job_of_another_store_waits_no_longer_than_it_may, the_mode_of_a_key_compares_due_times_and_not_delays,
+    a_debounced_put_of_the_past_begins_now, a_due_time_that_has_passed_is_taken, what_it_replaces_gives_the_version,
     a_past_that_cannot_be_is_refused)
