@@ -212,6 +212,31 @@ class Refusals(Case):
             equal(client.ask("CONFIG", "SET", "notify-keyspace-events", ""), b"+OK\r\n")
             equal(client.ask("MSET", *pairs), b"+OK\r\n")
 
+    def test_listeners_of_any_event_are_bounded(self):
+        """Each is sent all events of its kind. A transaction has those of the databases that it chooses."""
+        names = [f"key:{number}" for number in range(20000)]
+        pairs = [word for name in names for word in (name, "v")]
+        refusal = "events of so many keys take too long with these patterns and listeners"
+        with Sessiond("--notify-keyspace-events", "EA") as server, server.client() as client, contextlib.ExitStack() as stack:
+            def transaction(*commands):
+                client.send(b"MULTI\r\n" + b"".join(encoded(*words) for words in commands) + b"EXEC\r\n")
+                return [client.answer() for _ in range(len(commands) + 2)][-1].decode()
+            for event, commands in (("del", (("DEL", *names),)), ("set", (("MSET", *pairs),)),
+                                    ("rename_to", tuple(("RENAME", "a", "b") for _ in names))):
+                for _ in range(20):
+                    equal(stack.enter_context(server.client()).ask("SUBSCRIBE", f"__keyevent@1__:{event}")[:1], b"*")
+                check(not transaction(*commands).startswith("-"), "another database")
+                matches("^-EXECABORT .*" + refusal, transaction(("SELECT", "1"), *commands))
+                matches("^-EXECABORT .*" + refusal, transaction(("SELECT", "1"), ("SELECT", "99"), ("SELECT", "x"), *commands))
+                check(not transaction(("SELECT", "1"), ("SELECT", "0"), *commands).startswith("-"), "back again")
+                equal(client.ask("SELECT", "1"), b"+OK\r\n")
+                matches("^-EXECABORT .*" + refusal, transaction(*commands))
+                if len(commands) == 1:
+                    matches("^-ERR " + refusal, client.ask(*commands[0]).decode())
+                check(not transaction(("SELECT", "0"), *commands).startswith("-"), "a database without listeners")
+                stack.close()
+                check(not client.ask("SELECT", "0").startswith(b"-"), "the first database")
+
     def test_names_of_a_command_are_bounded(self):
         names = [f"key:{number}" for number in range(200001)]
         pairs = [word for name in names for word in (name, "v")]
@@ -240,14 +265,15 @@ class Refusals(Case):
         names = [f"key:{number}" for number in range(100000)]
         with Sessiond() as server, server.client() as client:
             equal(client.ask("WATCH", *names), b"+OK\r\n")
-            matches("^-ERR more than 200000 watched keys", client.ask("WATCH", *names, "more").decode())
+            matches("^-ERR more than 100000 watched keys", client.ask("WATCH", *names, "more").decode())
+            matches("^-ERR more than 100000 watched keys", client.ask("WATCH", "more").decode())
             # What is refused is not watched, and EXEC names what it compares.
             client.send(b"MULTI\r\n" + encoded("SET", "more", "v") + b"EXEC\r\n")
             equal([client.answer() for _ in range(3)][-1], b"*1\r\n+OK\r\n")
-            for _ in range(2):
+            for more, answer in (((), "^.1\r\n:0"), (("more",), "^-EXECABORT .*more than 200000 commands, keys and channels, with the watched ones")):
                 equal(client.ask("WATCH", *names), b"+OK\r\n")
-            client.send(b"MULTI\r\n" + encoded("SET", "more", "v") + b"EXEC\r\n")
-            matches("^-EXECABORT .*more than 200000 commands, keys and channels, with the watched ones", [client.answer() for _ in range(3)][-1].decode())
+                client.send(b"MULTI\r\n" + encoded("DEL", *names, *more) + b"EXEC\r\n")
+                matches(answer, [client.answer() for _ in range(3)][-1].decode())
             for _ in range(4):
                 equal(client.ask("WATCH", *names), b"+OK\r\n")
                 equal(client.ask("UNWATCH"), b"+OK\r\n")

@@ -120,24 +120,51 @@ static void weigh(const char *word, unsigned database, struct pubsub_text name, 
 	free_channel(channel, room);
 }
 
-int events_take_long(
-    unsigned database, const struct command_entry *command, const struct resp_arg *arg, size_t count, size_t *steps)
+/* Which event a command will publish is known when it has run. So each key counts as the one that takes most. */
+static size_t weigh_each(unsigned database)
 {
-	static const struct pubsub_text event = {"expire", 6};
+	static const struct {
+		unsigned class;
+		struct pubsub_text name;
+	} events[] = {
+	    {EVENT_STRING, {"set", 3}},
+	    {EVENT_STRING, {"append", 6}},
+	    {EVENT_STRING, {"incrby", 6}},
+	    {EVENT_GENERIC, {"del", 3}},
+	    {EVENT_GENERIC, {"expire", 6}},
+	    {EVENT_GENERIC, {"persist", 7}},
+	    {EVENT_GENERIC, {"rename_from", 11}},
+	    {EVENT_GENERIC, {"rename_to", 9}},
+	};
+	size_t most = 0;
+
+	for (size_t i = 0; i < sizeof events / sizeof *events && wanted & EVENT_KEYEVENT; i++) {
+		size_t steps = 0;
+		if (wanted & events[i].class)
+			weigh("keyevent", database, events[i].name, &steps);
+		most = steps > most ? steps : most;
+	}
+	return EVENT_STEPS + most;
+}
+
+int events_take_long(struct events_weight *weight, unsigned database, const struct command_entry *command,
+    const struct resp_arg *arg, size_t count)
+{
 	size_t names = command_names(command, count);
-	size_t each = EVENT_STEPS;
 
 	if (!(command->flags & COMMAND_WRITE) || !(wanted & EVENT_ALL) || !pubsub_has_listeners())
 		return 0;
-	if (wanted & EVENT_KEYEVENT)
-		weigh("keyevent", database, event, &each);
-	for (size_t i = 0; i < names && *steps <= EVENTS_STEPS; i++) {
-		const struct resp_arg *key = &arg[(size_t)command->first + i * (size_t)command->step];
-		*steps += each;
-		if (wanted & EVENT_KEYSPACE)
-			weigh("keyspace", database, (struct pubsub_text){key->data, key->size}, steps);
+	if (!weight->each || weight->database != database) {
+		weight->each = weigh_each(database);
+		weight->database = database;
 	}
-	return *steps > EVENTS_STEPS;
+	for (size_t i = 0; i < names && weight->steps <= EVENTS_STEPS; i++) {
+		const struct resp_arg *key = &arg[(size_t)command->first + i * (size_t)command->step];
+		weight->steps += weight->each;
+		if (wanted & EVENT_KEYSPACE)
+			weigh("keyspace", database, (struct pubsub_text){key->data, key->size}, &weight->steps);
+	}
+	return weight->steps > EVENTS_STEPS;
 }
 
 static void publish_to_class(unsigned class, const char *event, unsigned database, struct pubsub_text key)

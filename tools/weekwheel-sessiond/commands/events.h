@@ -30,7 +30,7 @@ enum {
 enum { EVENTS_TEXT = 24 };
 
 /* Why that is refused. */
-#define EVENTS_LONG "events of so many keys take too long with these patterns: name fewer keys at a time"
+#define EVENTS_LONG "events of so many keys take too long with these patterns and listeners: name fewer keys at a time"
 
 /* Read what notify-keyspace-events may be. Returns 0, or -1. */
 int events_read(const char *text, size_t size, unsigned *events);
@@ -41,12 +41,19 @@ void events_show(unsigned events, char text[EVENTS_TEXT]);
 unsigned events_get(void);
 void events_set(unsigned events);
 
+/* What the events of a command or transaction take, in steps of patterns. Zero: nothing yet. */
+struct events_weight {
+	size_t steps;
+	size_t each; /* at most, of an event of this database; 0: not known */
+	unsigned database;
+};
+
 /*
- * Others wait while the events of a command or transaction are compared with all patterns. Add what those of the command
- * take to *steps. Returns 1 if all of it is too much.
+ * Others wait while the events of a command or transaction are compared with all patterns, and sent. Add what those of the
+ * command take. Returns 1 if all of it is too much.
  */
-int events_take_long(
-    unsigned database, const struct command_entry *command, const struct resp_arg *arg, size_t count, size_t *steps);
+int events_take_long(struct events_weight *weight, unsigned database, const struct command_entry *command,
+    const struct resp_arg *arg, size_t count);
 
 /* A command has done something to the key, whose stripe is held. */
 void event_publish(unsigned class, const char *event, const struct data_key *key);

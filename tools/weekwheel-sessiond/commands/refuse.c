@@ -97,7 +97,7 @@ static const char *find_refusal(struct conn *conn, const struct command_entry *c
 {
 	const struct command_word *word;
 	const char *why;
-	size_t steps = 0;
+	struct events_weight weight = {0};
 
 	if (!command_has_arity(command->arity, count)) {
 		(void)snprintf(text, REFUSAL, "ERR wrong number of arguments for '%s' command", command->name);
@@ -115,7 +115,8 @@ static const char *find_refusal(struct conn *conn, const struct command_entry *c
 		return "ERR Command not allowed inside a transaction";
 	if (command->flags & COMMAND_WRITE && (why = data_refuses(conn->loop->server->data, !command_adds(command))))
 		return why;
-	if (count >= REQUEST_MANY && events_take_long(conn->database, command, arg, count, &steps))
+	/* A transaction is weighed by EXEC. */
+	if (!conn->queue && count >= REQUEST_MANY && events_take_long(&weight, conn->database, command, arg, count))
 		return "ERR " EVENTS_LONG;
 	if (!conn->subscriptions || conn->protocol != 2 || command->flags & COMMAND_PUBSUB)
 		return NULL;

@@ -12,6 +12,8 @@
 
 /* The number of keys watched last that are compared before another is added. */
 enum { LOOKED_AT = 16 };
+/* EXEC counts the watched keys with those of its commands, and must have room for these. */
+enum { WATCHED = REQUEST_NAMES / 2 };
 /* All keys at which the walks of a transaction may look: it cannot be divided, and all others wait for it. */
 enum { EXEC_LOOKS = 65536 };
 
@@ -203,8 +205,8 @@ void command_watch(struct request *request)
 		reply_error(request->conn, "ERR WATCH inside MULTI is not allowed");
 		return;
 	}
-	if (request->conn->watched_count + request->count - 1 > REQUEST_NAMES) {
-		reply_error(request->conn, "ERR more than 200000 watched keys: use EXEC or UNWATCH before");
+	if (request->conn->watched_count + request->count - 1 > WATCHED) {
+		reply_error(request->conn, "ERR more than 100000 watched keys: use EXEC or UNWATCH before");
 		return;
 	}
 	for (size_t i = 1; i < request->count; i++) {
@@ -287,14 +289,29 @@ static uint64_t count_flushed(const struct request *request)
 	return keys;
 }
 
-static int have_long_events(const struct conn *conn)
+/* Follow a SELECT. Others change nothing, nor does one that will fail. */
+static void follow_select(struct data *data, const struct queued_command *queued, unsigned *database)
 {
-	size_t steps = 0;
+	int64_t number;
+
+	if (queued->command->run == command_select &&
+	    resp_whole(queued->arg[1].data, queued->arg[1].size, &number) == 0 && number >= 0 &&
+	    (uint64_t)number < data_databases(data))
+		*database = (unsigned)number;
+}
+
+static int have_long_events(const struct request *request)
+{
+	const struct conn *conn = request->conn;
+	struct events_weight weight = {0};
+	unsigned database = conn->database;
 	int are_long = 0;
 
 	for (struct queued_command *queued = next_queued(conn, NULL); queued && !are_long;
-	     queued = next_queued(conn, queued))
-		are_long = events_take_long(conn->database, queued->command, queued->arg, queued->count, &steps);
+	     queued = next_queued(conn, queued)) {
+		follow_select(request->data, queued, &database);
+		are_long = events_take_long(&weight, database, queued->command, queued->arg, queued->count);
+	}
 	return are_long;
 }
 
@@ -308,7 +325,7 @@ static const char *find_obstacle(const struct request *request)
 	/* Only these two take all stripes. */
 	if (flags & COMMAND_ALL && count_flushed(request) > REQUEST_NAMES)
 		return "FLUSHALL and FLUSHDB delete too many keys for a transaction: use them outside of MULTI";
-	if (flags & COMMAND_WRITE && have_long_events(request->conn))
+	if (flags & COMMAND_WRITE && have_long_events(request))
 		return EVENTS_LONG;
 	/* The journal may have become full since they were queued. */
 	return flags & COMMAND_WRITE ? data_refuses(request->data, !request->conn->queue->adds) : NULL;
