@@ -33,23 +33,31 @@ int ww_postgres_fence_revoke(void *self, uint64_t id, uint64_t token)
 	return error;
 }
 
-/* No token below this one counts any more, and nobody who saw an earlier floor is about to commit. */
+/* No token below this one counts for who looks from now on. */
 static int move_floor(struct postgres *postgres, uint64_t floor)
 {
-	char statement[200];
-	int error;
+	char statement[80];
 
-	(void)snprintf(statement, sizeof statement,
-	    "SELECT setval('weekwheel.floor', %llu); BEGIN; SET LOCAL lock_timeout = 50; "
-	    "SELECT pg_advisory_xact_lock(1463900017, 4); COMMIT",
-	    (unsigned long long)floor);
-	error = ww_postgres_link_execute(&postgres->writer, statement);
+	(void)snprintf(
+	    statement, sizeof statement, "SELECT setval('weekwheel.floor', %llu)", (unsigned long long)floor);
+	return ww_postgres_link_execute(&postgres->writer, statement);
+}
+
+/* Nobody who saw an earlier floor is about to commit. WW_EAGAIN: somebody is. */
+static int await_checked(struct postgres *postgres)
+{
+	int error = ww_postgres_link_execute(&postgres->writer,
+	    "BEGIN; SET LOCAL lock_timeout = 50; SELECT pg_advisory_xact_lock(1463900017, 4); COMMIT");
+
 	if (error)
 		(void)ww_postgres_link_execute(&postgres->writer, "ROLLBACK");
 	return error;
 }
 
-/* Every row in it is below the floor. */
+/*
+ * Every row in it is below the floor. A transaction that has added one holds a lock on the part until it ends, so that this
+ * waits for each that saw an earlier floor at its commit. Who adds one later sees the new floor then.
+ */
 static int empty(struct postgres *postgres, unsigned part)
 {
 	char statement[100];
@@ -68,14 +76,18 @@ static int move_above(struct postgres *postgres, uint64_t floor)
 {
 	int error = move_floor(postgres, floor);
 
+	if (!error)
+		error = await_checked(postgres);
 	for (unsigned i = 1; error == WW_EAGAIN; i++) {
 		if (i == TRIES_A_SECOND)
 			ww_postgres_report(postgres,
 			    "nothing is delivered before a transaction has ended that has finished a "
 			    "job and is about to commit");
 		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000000 / TRIES_A_SECOND}, NULL);
-		error = move_floor(postgres, floor);
+		error = await_checked(postgres);
 	}
+	if (!error)
+		error = ww_postgres_link_execute(&postgres->writer, "SELECT setval('weekwheel.opened', 1)");
 	/* Where a transaction is under way that will fail, what is left in a part is dispensable all the same. */
 	for (unsigned part = 0; part < ENDED_PARTS && !error; part++)
 		(void)empty(postgres, part);

@@ -6,17 +6,18 @@
 --
 -- Tokens below the floor are refused. A new owner moves the floor above the tokens of all before it, since it does not know what
 -- they delivered; and rows below the floor are dispensable, so that a part of `ended` can be emptied by TRUNCATE. A transaction
--- looks at the floor again when it commits, under a lock that the owner takes alone after it has moved the floor: then none
+-- looks at the floor again when it commits, under a lock that a new owner takes alone after it has moved the floor: then none
 -- that saw the old floor is under way.
+--
+-- A crash of PostgreSQL, or the failover to a standby, may lose the owner's last rows, and ends the owner. It also empties
+-- `opened`. Until the next owner has moved the floor, and then set it, no delivery can be ended.
 DO $$
 BEGIN
-	IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('weekwheel.options') AND attname = 'token') THEN
-		RAISE EXCEPTION 'the tables were made by a build before the first release' USING ERRCODE = '42P01';
-	END IF;
 	IF to_regclass('weekwheel.ended') IS NOT NULL THEN
 		RETURN;
 	END IF;
 	CREATE SEQUENCE weekwheel.floor MINVALUE 0;       -- no lesser token counts; a sequence, as snapshots do not hide its value
+	CREATE UNLOGGED SEQUENCE weekwheel.opened;        -- has no value after a crash or a failover: no owner has moved the floor since
 	CREATE TABLE weekwheel.ended (
 		part smallint NOT NULL,       -- of four, by ranges of 2^18 tokens
 		job bigint NOT NULL,
@@ -50,11 +51,18 @@ BEGIN
 END $$;
 
 DO $$
+DECLARE
+	part regclass;
 BEGIN
 	IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = 'weekwheel.ended'::regclass AND tgname = 'check_floor') THEN
 		CREATE CONSTRAINT TRIGGER check_floor AFTER INSERT ON weekwheel.ended DEFERRABLE INITIALLY DEFERRED
 			FOR EACH ROW WHEN (NOT NEW.by_owner) EXECUTE FUNCTION weekwheel.check_floor();
 	END IF;
+	-- Under session_replication_role = replica, too.
+	FOR part IN SELECT tgrelid::regclass FROM pg_trigger WHERE tgname = 'check_floor' AND tgenabled <> 'A'
+		AND tgrelid IN (SELECT relid FROM pg_partition_tree('weekwheel.ended')) LOOP
+		EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER check_floor', part);
+	END LOOP;
 END $$;
 
 -- Claim a delivery, and ask the owner to end it like this. A job's tube is not known here, so it takes the right to all.
@@ -73,6 +81,11 @@ BEGIN
 			'The first argument is the id of the job, the second the token of its delivery.');
 	END IF;
 	PERFORM weekwheel.demand(NULL);
+	-- In this order, as the owner sets them the other way round.
+	IF pg_sequence_last_value('weekwheel.opened') IS NULL THEN
+		PERFORM weekwheel.refuse('WW001', format('the delivery of job %s with token %s has ended', id, token),
+			'Roll back: PostgreSQL was recovered, and no server has opened the jobs since. If the job still lives it is delivered again.');
+	END IF;
 	IF token < pg_sequence_last_value('weekwheel.floor') THEN
 		PERFORM weekwheel.too_late(id, token);
 	END IF;
@@ -94,19 +107,20 @@ BEGIN
 	PERFORM weekwheel.end_delivery(3, id, token, NULL, NULL, NULL);
 END $$;
 
--- Without a delay the owner takes the job's backoff; without a priority the job keeps its own.
+-- Without a delay the owner takes the job's backoff; without a priority the job keeps its own. The owner keeps 255 bytes of an
+-- error; here it is cut so that it costs the inbox no more.
 CREATE OR REPLACE FUNCTION weekwheel.release(id bigint, token bigint, delay interval DEFAULT NULL, priority bigint DEFAULT NULL,
 	error text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM weekwheel.end_delivery(4, id, token, CASE WHEN delay IS NOT NULL THEN weekwheel.due(delay, NULL) END,
-		weekwheel.count('priority', priority), convert_to(error, 'UTF8'));
+		weekwheel.count('priority', priority), convert_to(left(error, 255), 'UTF8'));
 END $$;
 
 CREATE OR REPLACE FUNCTION weekwheel.bury(id bigint, token bigint, priority bigint DEFAULT NULL, error text DEFAULT NULL)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	PERFORM weekwheel.end_delivery(5, id, token, NULL, weekwheel.count('priority', priority), convert_to(error, 'UTF8'));
+	PERFORM weekwheel.end_delivery(5, id, token, NULL, weekwheel.count('priority', priority), convert_to(left(error, 255), 'UTF8'));
 END $$;
 
 -- The next step of a job's work: a finish and a put, which has the arguments of put.
@@ -135,7 +149,7 @@ $sql$, '@type@', kind);
 END $generate$;
 
 -- The owner's: no finish of this delivery counts from now on. False: one does, or a transaction under way has called it. If this is
--- lost in a crash of PostgreSQL, so is the owner, and the next one moves the floor: it need not wait for the disk.
+-- lost in a crash of PostgreSQL, `opened` is empty, and the next owner moves the floor: it need not wait for the disk.
 CREATE OR REPLACE FUNCTION weekwheel.revoke(job bigint, token bigint) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

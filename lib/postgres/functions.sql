@@ -9,6 +9,9 @@
 -- each function, operator, type and collation. CASE with a value, IN, BETWEEN and IS DISTINCT FROM have an operator without
 -- one.
 
+-- Whether it is the first setup, for the rights at the end.
+SELECT set_config('weekwheel.is_new', (to_regprocedure('weekwheel.allow(name, text)') IS NULL)::text, true);
+
 -- ---- Errors, as an exception with the field, its range and a hint
 
 CREATE OR REPLACE FUNCTION weekwheel.refuse(state text, message text, hint text) RETURNS void LANGUAGE plpgsql AS $$
@@ -446,10 +449,18 @@ BEGIN
 	PERFORM weekwheel.grant_to(weekwheel.check_right(forbid.role, forbid.tube));
 END $$;
 
--- PostgreSQL lets everybody call a new function.
+-- PostgreSQL lets everybody call a new function, and ALTER DEFAULT PRIVILEGES may have named others.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA weekwheel FROM PUBLIC;
 DO $$
+DECLARE
+	function regprocedure;
+	other regrole;
 BEGIN
+	FOR function, other IN SELECT DISTINCT pg_proc.oid, grantee FROM pg_proc, aclexplode(proacl)
+		WHERE pronamespace = 'weekwheel'::regnamespace AND grantee NOT IN (0, proowner)
+		AND (proname NOT IN ('allow', 'forbid') OR current_setting('weekwheel.is_new')::boolean) LOOP
+		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %s CASCADE', function, other);
+	END LOOP;
 	-- Functions that this version has and the one before had not.
 	PERFORM weekwheel.grant_to(role) FROM (SELECT DISTINCT role FROM weekwheel.rights) roles
 		WHERE role IN (SELECT oid FROM pg_roles);

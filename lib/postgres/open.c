@@ -108,8 +108,8 @@ static int check_tables(struct postgres *postgres)
 	return version == SCHEMA_VERSION
 	           ? WW_OK
 	           : refuse(postgres, WW_EVERSION,
-	                 "another version of weekwheel made the tables: \"weekwheel postgres setup\" of the "
-	                 "later one brings them up to date");
+	                 "another version of weekwheel made the tables: \"weekwheel postgres check\" says what "
+	                 "to do");
 }
 
 /* One process at a time. */

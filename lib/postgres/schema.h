@@ -9,7 +9,7 @@ extern const char schema_sql[], finish_sql[], functions_sql[];
 extern const size_t schema_sql_size, finish_sql_size, functions_sql_size;
 
 enum {
-	SCHEMA_VERSION = 1,   /* of the tables: weekwheel.about has it */
+	SCHEMA_VERSION = 2,   /* of the tables: weekwheel.about has it */
 	SCHEMA_FUNCTIONS = 17 /* those that others call */
 };
 

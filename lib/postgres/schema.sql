@@ -10,7 +10,7 @@
 CREATE SCHEMA weekwheel;
 
 CREATE TABLE weekwheel.about (version int NOT NULL, cluster bigint NOT NULL);
-INSERT INTO weekwheel.about SELECT 1, system_identifier FROM pg_control_system();
+INSERT INTO weekwheel.about SELECT 2, system_identifier FROM pg_control_system();
 
 CREATE SEQUENCE weekwheel.ids;                            -- a job put by SQL has the id 2 * number + 1; the owner's are even
 CREATE SEQUENCE weekwheel.current MINVALUE 0;             -- the ring's part that takes rows, modulo 4

@@ -214,9 +214,9 @@ static void demand_version(struct session *session)
 	if (session->error || version == SCHEMA_VERSION)
 		return;
 	session->error = WW_EVERSION;
-	say(session,
-	    "the tables are of version %lld, and this weekwheel knows version %d: use the %s version of weekwheel",
-	    version, SCHEMA_VERSION, version > SCHEMA_VERSION ? "later" : "former");
+	say(session, "the tables are of version %lld, and this weekwheel knows version %d: %s", version, SCHEMA_VERSION,
+	    version > SCHEMA_VERSION ? "use the later version of weekwheel"
+	                             : "'weekwheel postgres remove' and 'weekwheel postgres setup' make them anew");
 }
 
 /* ---- Setup */
@@ -229,7 +229,8 @@ static void adopt(struct session *session)
 	        "SELECT count(*) FROM weekwheel.about, pg_control_system() WHERE cluster <> system_identifier"))
 		return;
 	demand_no_owner(session, "take over what a dump has brought");
-	execute(session, "UPDATE weekwheel.inbox SET xid = pg_current_xact_id();"
+	execute(session, "ALTER SEQUENCE weekwheel.opened RESTART;"
+	                 "UPDATE weekwheel.inbox SET xid = pg_current_xact_id();"
 	                 "UPDATE weekwheel.about SET cluster = system_identifier FROM pg_control_system()");
 }
 
@@ -279,6 +280,9 @@ static void check_tables(struct session *session)
 	long long functions = number(session,
 	    "SELECT count(*) FROM pg_proc WHERE pronamespace = 'weekwheel'::regnamespace AND prosecdef AND proname IN "
 	    "('put', 'put_many', 'cancel', 'move', 'finish', 'release', 'bury', 'allow', 'forbid')");
+	long long unchecked = number(session,
+	    "SELECT count(*) FROM pg_class LEFT JOIN pg_trigger ON tgrelid = pg_class.oid AND tgname = 'check_floor' AND tgenabled = 'A' "
+	    "WHERE relnamespace = 'weekwheel'::regnamespace AND relname ~ '^ended(_[0-3])?$' AND tgname IS NULL");
 
 	if (missing)
 		say(session, "%lld tables are missing: restore the schema weekwheel from a backup", missing);
@@ -287,6 +291,11 @@ static void check_tables(struct session *session)
 		    "autovacuum is on for %lld tables, where it holds locks that TRUNCATE needs: "
 		    "ALTER TABLE ... SET (autovacuum_enabled = off)",
 		    vacuumed);
+	if (unchecked)
+		say(session,
+		    "a finish that comes too late may commit, as the trigger check_floor of %lld tables does not fire ALWAYS: "
+		    "'weekwheel postgres setup' mends that",
+		    unchecked);
 	if (!session->error && functions != SCHEMA_FUNCTIONS)
 		say(session, "functions are missing or of another version: 'weekwheel postgres setup' makes them anew");
 }

@@ -29,7 +29,8 @@ class FinishCase(Case):
         super().setUp()
         self.session = server.session()
         self.addCleanup(self.session.close)
-        self.session.rows(f"TRUNCATE weekwheel.inbox, weekwheel.ended, weekwheel.rights; SELECT setval('weekwheel.floor', {FLOOR})")
+        self.session.rows(f"TRUNCATE weekwheel.inbox, weekwheel.ended, weekwheel.rights; SELECT setval('weekwheel.floor', {FLOOR}), "
+                          "setval('weekwheel.opened', 1)")
 
     def refused(self, sql, state, *patterns, session=None):
         """The error by its parts: its message and hint match a pattern each."""
@@ -136,6 +137,12 @@ class ReleaseAndBury(FinishCase):
         equal(self.counts(), ("0", "0"))
 
 
+    def test_of_an_error_the_inbox_keeps_little(self):
+        self.session.rows(f"SELECT weekwheel.bury(7, {FLOOR}, error => repeat('ä', 10000000)), "
+                          f"weekwheel.release(8, {FLOOR}, error => repeat('x', 10000000))")
+        equal(self.session.rows("SELECT max(octet_length(body)), min(octet_length(body)) FROM weekwheel.inbox"), [("510", "255")])
+
+
 class Transactions(FinishCase):
     LEVELS = ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 
@@ -162,6 +169,13 @@ class Transactions(FinishCase):
                     self.refused("COMMIT", LATE, "^the delivery of job 7", session=late)
                 self.session.rows(f"SELECT setval('weekwheel.floor', {FLOOR})")
                 equal(self.counts(), ("0", "0"))
+
+    def test_also_where_triggers_are_off_as_in_a_replica(self):
+        with server.session() as late:
+            late.rows(f"SET session_replication_role = replica; BEGIN; SELECT weekwheel.finish(7, {FLOOR})")
+            self.session.rows(f"SELECT setval('weekwheel.floor', {FLOOR + 1})")
+            self.refused("COMMIT", LATE, session=late)
+        equal(self.counts(), ("0", "0"))
 
     def test_who_has_looked_is_waited_for(self):
         take = "SELECT pg_try_advisory_xact_lock(1463900017, 4)"
@@ -219,30 +233,56 @@ class Rights(FinishCase):
         equal(self.counts(), ("3", "2"))
 
 
+class Recovery(Case):
+    def test_after_a_crash_nothing_ends_before_an_owner_has_opened_the_jobs(self):
+        server.psql(f"SELECT setval('weekwheel.floor', {FLOOR}), setval('weekwheel.opened', 1)")
+        server.restart()
+        server.psql(f"SELECT weekwheel.finish(77, {FLOOR})")
+        server.kill()
+        server.start()
+        for call in ("finish", "release", "bury"):
+            with self.assertRaises(SqlError) as raised:
+                server.psql(f"SELECT weekwheel.{call}(77, {FLOOR + 1})")
+            equal(raised.exception.state, LATE)
+            matches("PostgreSQL was recovered", raised.exception.hint)
+        server.psql("SELECT setval('weekwheel.opened', 1)")
+        server.psql(f"SELECT weekwheel.finish(77, {FLOOR + 1})")
+
+
 class Setup(Case):
-    def test_it_brings_tables_up_to_date_that_know_no_ends(self):
+    def test_it_mends_triggers_that_do_not_always_fire(self):
+        for table in ("ended", "ended_2"):
+            server.psql(f"ALTER TABLE weekwheel.{table} ENABLE TRIGGER check_floor")
+        problems = run(1, WEEKWHEEL, "postgres", "check", server.url())
+        check("check_floor of 5 tables" in problems.out + problems.err, problems)
+        server.set_up()
+        run(0, WEEKWHEEL, "postgres", "check", server.url())
+
+    def test_nobody_may_call_a_function_by_default(self):
+        server.psql("CREATE DATABASE granting")
+        for objects in ("FUNCTIONS", "SCHEMAS"):
+            server.psql(f"ALTER DEFAULT PRIVILEGES GRANT ALL ON {objects} TO other", database="granting")
+        server.set_up(database="granting")
+        calls = ("SELECT weekwheel.put('mail', 'x')", "SELECT weekwheel.all_tubes()", "SELECT weekwheel.allow('other')")
+        for call in calls:
+            with self.assertRaises(SqlError) as raised:
+                server.psql(call, user="other", database="granting")
+            equal(raised.exception.state, "42501", call)
+        # Later ones leave what was granted since.
+        server.psql("SELECT weekwheel.allow('other')", database="granting")
+        server.psql("GRANT EXECUTE ON FUNCTION weekwheel.allow TO other", database="granting")
+        server.set_up(database="granting")
+        for call in calls:
+            server.psql(call, user="other", database="granting")
+
+    def test_tables_of_a_version_before_are_made_anew(self):
         server.psql("CREATE DATABASE old")
         server.set_up(database="old")
-        with server.session(database="old") as session:
-            session.rows("DROP TRIGGER check_floor ON weekwheel.ended; DROP TABLE weekwheel.ended; DROP SEQUENCE weekwheel.floor;"
-                         "SELECT weekwheel.put('mail', 'before')")
-        problems = run(1, WEEKWHEEL, "postgres", "check", server.url(database="old"))
-        check("4 tables are missing" in problems.out + problems.err, problems)
-        for _ in range(2):
-            server.set_up(database="old")
-        with server.session(database="old") as session:
-            session.rows(f"SELECT weekwheel.put('mail', 'after'), weekwheel.finish(7, {FLOOR})")
-            equal(session.value("SELECT count(*) FROM weekwheel.inbox"), "3")
-            session.rows("INSERT INTO weekwheel.refused SELECT 'why', clock_timestamp(), * FROM weekwheel.inbox")
-        run(0, WEEKWHEEL, "postgres", "remove", "--with-jobs", server.url(database="old"))
-        # Of others it says what to do.
-        server.psql("CREATE SCHEMA weekwheel", database="old")
-        server.psql("CREATE TABLE weekwheel.about AS SELECT 1 AS version, system_identifier AS cluster FROM pg_control_system()",
-                    database="old")
+        server.psql("UPDATE weekwheel.about SET version = 1", database="old")
         refused = run(None, WEEKWHEEL, "postgres", "setup", server.url(database="old"))
-        check(refused.status and "before the first release" in refused.err and "'weekwheel postgres remove'" in refused.err, refused)
-        server.psql("DROP SCHEMA weekwheel CASCADE", database="old")
-        equal(server.psql("SELECT count(*) FROM pg_namespace WHERE nspname = 'weekwheel'", database="old"), [("0",)])
+        check(refused.status and "'weekwheel postgres remove' and 'weekwheel postgres setup' make them anew" in refused.err, refused)
+        run(0, WEEKWHEEL, "postgres", "remove", server.url(database="old"))
+        server.set_up(database="old")
 
 
 main()

@@ -152,9 +152,10 @@ class Worker(SqlActor):
 
 class TokenClient(Client):
     def token(self, job):
-        """That of the delivery, or None."""
+        """That of the delivery, or None. If the touch succeeds, this connection still has the job, and the token is its own."""
         answer = self.ask(f"list-delayed id={job}")
-        return json.loads(answer.split("|", 1)[1] or "{}").get("token") if answer.startswith("OK") else None
+        token = json.loads(answer.split("|", 1)[1] or "{}").get("token") if answer.startswith("OK") else None
+        return token if token and self.ask(f"touch {job}") == "TOUCHED" else None
 
 
 class FinishChaos(Chaos):

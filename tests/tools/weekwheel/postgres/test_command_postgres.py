@@ -84,20 +84,21 @@ class Setup(CommandCase):
 
     def test_a_later_version_is_left_alone(self):
         self.run_it(0, "setup")
-        self.sql("UPDATE weekwheel.about SET version = 2")
+        self.sql("UPDATE weekwheel.about SET version = 3")
         for action in ("setup", "check"):
-            self.refused("of version 2, and this weekwheel knows version 1: use the later", action)
+            self.refused("of version 3, and this weekwheel knows version 2: use the later", action)
 
     def test_what_a_dump_brought_from_another_cluster_is_taken_over(self):
         self.run_it(0, "setup")
         self.sql("SELECT weekwheel.put('mail', 'hello'); UPDATE weekwheel.inbox SET xid = '1099511627776'; "
-                 "UPDATE weekwheel.about SET cluster = 7")
+                 "SELECT setval('weekwheel.opened', 1); UPDATE weekwheel.about SET cluster = 7")
         self.problems("another cluster by a dump")
         with server.session("keeper", "shop") as owner:
             owner.rows(f"SELECT pg_advisory_lock({OWNER})")
             self.refused("end it first, to take over", "setup")
         self.run_it(0, "setup")
         self.problems()
+        equal(self.sql("SELECT pg_sequence_last_value('weekwheel.opened')"), [(None,)])
         equal(self.sql("SELECT xid < pg_current_xact_id() FROM weekwheel.inbox"), [("t",)])
 
     def test_a_dump_has_jobs_and_rights(self):
@@ -124,7 +125,7 @@ class Check(CommandCase):
                  "SELECT nextval('weekwheel.current'); SELECT weekwheel.put('mail', 'c')")
         facts = self.problems()
         equal([facts[name] for name in ("version", "owned", "part", "inbox", "turns", "writers", "synchronous_commit")],
-              [1, False, 1, [2, 1, 0, 0], [0] * 4, 0, "on"])
+              [2, False, 1, [2, 1, 0, 0], [0] * 4, 0, "on"])
         equal(facts["cluster"], self.sql("SELECT system_identifier FROM pg_control_system()")[0][0])
         check(facts["bytes"] > 8192, facts)
         text = self.run_it(0, "check").out
