@@ -346,13 +346,13 @@ int ww_postgres_ring_tend(struct postgres *postgres)
 
 	if (postgres->lost || postgres->is_first)
 		return 0;
+	ww_postgres_fence_tend(postgres);
 	if (postgres->is_emptying && now < postgres->again)
 		return 0;
 	if (postgres->is_emptying) {
 		empty_part(postgres);
 		return postgres->is_emptying;
 	}
-	ww_postgres_fence_tend(postgres);
 	if (now >= postgres->again)
 		look_at_slots(postgres);
 	if (postgres->is_emptying)

@@ -18,8 +18,12 @@
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
 
-/* After so long it is looked again whether a transaction that has finished a job, and was still under way, has ended. */
+/*
+ * After so long it is looked again whether a transaction that has finished a job, and was still under way, has ended. That
+ * doubles each time: one transaction may have finished many jobs, and looking costs a round trip for each.
+ */
 #define FINISH_WAIT (2 * WW_SECOND)
+#define FINISH_WAIT_MAX (60 * WW_SECOND)
 
 /* A call that ends or extends a lease. Not each has all members. */
 struct lease_call {
@@ -59,12 +63,29 @@ static int begin_end(struct jobs_local *jobs, const struct lease_call *call, str
 	return WW_OK;
 }
 
-/* Where others may finish the job: not this delivery, from now on. WW_ESTALE: one of them does. */
+/* Somebody else finishes the job, or is about to. What becomes of that is waited for, but not for the whole time to run. */
+static int wait_for_finish(struct jobs_local *jobs, const struct entry *entry)
+{
+	struct image image = entry->is;
+	uint64_t now = ww_jobs_time(&jobs->elapsed);
+	uint64_t wait = FINISH_WAIT << image.waits;
+	uint64_t then = time_after(now, wait < FINISH_WAIT_MAX ? wait : FINISH_WAIT_MAX);
+
+	if (wait < FINISH_WAIT_MAX)
+		image.waits++;
+	if (image.ends <= now || image.ends > then)
+		image.ends = then;
+	return ww_jobs_place(jobs, entry->id, &image);
+}
+
+/* Where others may finish the job: not this delivery, from now on. WW_ESTALE: one of them does, and the lease goes on. */
 static int revoke(struct jobs_local *jobs, const struct entry *entry)
 {
 	const struct store *store = &jobs->store;
+	int error = store->ops->revoke ? store->ops->revoke(store->self, entry->id, entry->is.token) : WW_OK;
+	int waits = error == WW_ESTALE ? wait_for_finish(jobs, entry) : WW_OK;
 
-	return store->ops->revoke ? store->ops->revoke(store->self, entry->id, entry->is.token) : WW_OK;
+	return waits ? waits : error;
 }
 
 static void set_reason(struct job_record *record, const char *error)
@@ -321,15 +342,6 @@ int ww_jobs_local_touch(struct ww_jobs *handle, uint64_t id, uint64_t token, uin
 	return error;
 }
 
-/* Somebody else finishes the job, or is about to: what becomes of that is waited for. */
-static int wait_for_finish(struct jobs_local *jobs, const struct entry *entry)
-{
-	struct image image = entry->is;
-
-	image.ends = time_after(ww_jobs_time(&jobs->elapsed), FINISH_WAIT);
-	return ww_jobs_place(jobs, entry->id, &image);
-}
-
 int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 {
 	struct image image = entry->is;
@@ -338,7 +350,7 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 	int error = revoke(jobs, entry);
 
 	if (error)
-		return error == WW_ESTALE ? wait_for_finish(jobs, entry) : error;
+		return error == WW_ESTALE ? WW_OK : error;
 	error = ww_jobs_read(jobs, entry->id, &old);
 
 	jobs->timeouts++;
@@ -365,7 +377,10 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 
 /* ---- For stores outside this library (port.h) */
 
-/* The delivery was a former opening's, and nothing has ended it: its lease goes on for the moment that its end takes. */
+/*
+ * The delivery was a former opening's, and nothing has ended it: its lease goes on for the moment that its end takes. When it
+ * began is not known, so no due time is taken for one that was missed before: a periodic job may run once more, never too seldom.
+ */
 static int resume(struct jobs_local *jobs, const struct lease_call *call)
 {
 	const struct entry *entry = ww_jobs_find(jobs, call->id);
@@ -384,6 +399,8 @@ static int resume(struct jobs_local *jobs, const struct lease_call *call)
 	if (error)
 		return ww_jobs_broken(jobs, error);
 	image.state = WW_JOB_RESERVED;
+	image.waits = 0;
+	image.missed = 0;
 	image.token = call->token;
 	image.ends = time_after(ww_jobs_time(&jobs->elapsed), FINISH_WAIT);
 	return ww_jobs_place(jobs, call->id, &image);

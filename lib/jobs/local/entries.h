@@ -32,6 +32,7 @@ struct image {
 	uint32_t tries;
 	uint8_t state; /* enum ww_job_state, or 0: no entry */
 	uint8_t wall;
+	uint8_t waits;  /* how often the end of this lease was waited for (end.c) */
 	uint32_t group; /* its number in the tube; 0: none */
 };
 

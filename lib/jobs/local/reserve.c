@@ -81,6 +81,7 @@ static int lease_job(struct jobs_local *jobs, struct reserve_call *call, uint64_
 	image.token = jobs->meta.epoch << TOKEN_BITS | ++jobs->tokens;
 	image.ends = time_after(ww_jobs_time(&jobs->elapsed), record->run);
 	image.reserves++;
+	image.waits = 0;
 	image.missed = 0;
 	if (record->period && record->missed == WW_MISSED_ONCE && now > record->base)
 		image.missed = (now - record->base) / record->period;

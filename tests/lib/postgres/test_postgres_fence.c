@@ -187,7 +187,7 @@ START_TEST(a_finish_that_is_under_way_holds_the_lease)
 		if (i == 0) {
 			/* It comes back, since there is no finish. */
 			end_session(session, "ROLLBACK", "");
-			world_pass(&world, 2 * WW_SECOND);
+			world_pass(&world, 60 * WW_SECOND);
 			next = reserve_job(&world);
 			ck_assert_uint_eq(next.id, lease.id);
 			expect_finish(&lease, "WW001");
@@ -198,6 +198,34 @@ START_TEST(a_finish_that_is_under_way_holds_the_lease)
 	expect_gone(lease.id);
 	world_pass(&world, RUN);
 	expect_none(&world);
+	world_end(&world);
+}
+END_TEST
+
+/* It is looked for the end of the transaction soon, and then more seldom. */
+START_TEST(a_worker_that_gives_back_what_is_being_finished_shortens_the_wait)
+{
+	struct ww_lease lease;
+	PGconn *session;
+
+	world_make(&world, KIND_POSTGRES);
+	for (int how = 0; how < 3; how++) {
+		lease = put_and_reserve();
+		session = begin_finish(&lease);
+		ck_assert_int_eq(how == 0   ? ww_jobs_return(world.jobs, lease.id, lease.token)
+		                 : how == 1 ? ww_jobs_return_after(world.jobs, lease.id, lease.token, 5)
+		                            : ww_jobs_release(world.jobs, lease.id, lease.token, 0, 0, NULL),
+		    WW_ESTALE);
+		world_pass(&world, 2 * WW_SECOND);
+		expect_none(&world);
+		end_session(session, "ROLLBACK", "");
+		world_pass(&world, 3 * WW_SECOND);
+		expect_none(&world);
+		world_pass(&world, WW_SECOND);
+		lease = reserve_job(&world);
+		expect_finish(&lease, "");
+		expect_gone(lease.id);
+	}
 	world_end(&world);
 }
 END_TEST
@@ -483,15 +511,47 @@ START_TEST(what_nobody_can_finish_any_more_is_emptied)
 }
 END_TEST
 
+static long long part(void)
+{
+	return kind_postgres_ask("SELECT last_value FROM weekwheel.current");
+}
+
+START_TEST(that_goes_on_while_a_put_keeps_a_part_of_the_ring)
+{
+	struct ww_lease lease;
+	PGconn *put = open_session();
+
+	world_make(&world, KIND_POSTGRES);
+	expect_state(put, "BEGIN", "");
+	expect_state(put, "SELECT weekwheel.put('other', 'x')", "");
+	/* The ring comes round to that part, and stops. */
+	for (long long from = part(); part() < from + 3;) {
+		lease = put_and_reserve();
+		expect_finish(&lease, "");
+		expect_gone(lease.id);
+	}
+	for (int i = 0; i < 4; i++) {
+		deliver(BLOCK);
+		await_emptied();
+	}
+	lease = put_and_reserve();
+	expect_finish(&lease, "");
+	end_session(put, "COMMIT", "");
+	world_end(&world);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {a_transaction_ends_a_delivery_once,
 	    after_its_time_to_run_a_delivery_has_no_finish, a_finish_that_is_under_way_holds_the_lease,
-	    each_other_end_leaves_no_finish, a_new_owner_lets_no_earlier_delivery_finish,
+	    a_worker_that_gives_back_what_is_being_finished_shortens_the_wait, each_other_end_leaves_no_finish,
+	    a_new_owner_lets_no_earlier_delivery_finish,
 	    what_committed_without_an_owner_counts_before_the_next_delivery,
 	    what_ended_otherwise_is_not_ended_again_by_the_next_owner, a_periodic_job_goes_on,
 	    a_release_is_carried_out_after_the_commit, a_bury_is_carried_out_after_the_commit,
-	    releases_that_committed_without_an_owner_count, what_nobody_can_finish_any_more_is_emptied};
+	    releases_that_committed_without_an_owner_count, what_nobody_can_finish_any_more_is_emptied,
+	    that_goes_on_while_a_put_keeps_a_part_of_the_ring};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;
