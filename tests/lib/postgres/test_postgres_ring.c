@@ -1,5 +1,5 @@
 /* The ring of a store in PostgreSQL: what lasts is written on, parts and slots are emptied, and nothing is lost by it. */
-/* tier: check, no-valgrind (its ring turns each ms, which is not given where threads take turns) */
+/* tier: check, no-valgrind (its ring turns each ms, and valgrind runs one thread at a time) */
 #include "lib/postgres/ring.h"
 
 #include <string.h>
