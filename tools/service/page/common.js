@@ -306,7 +306,8 @@ function showMinutes(start, counts) {
 // What comes within a week, minute by minute from a moment on. What is due already counts as of the first minute.
 async function weekOf() {
 	const asked = new Date();
-	return [asked, (await ask("GET", `forecast?span=60&count=${60 * HOURS}`)).counts];
+	const {counts, pace} = await ask("GET", `forecast?span=60&count=${60 * HOURS}`);
+	return [asked, counts, pace];
 }
 
 // In which span of so many milliseconds after another moment a minute ends: what is due on the hour is of that hour.
@@ -326,8 +327,14 @@ async function askMinutes(hour) {
 	showMinutes(new Date(from), counts);
 }
 
+// What is said of an hour in which more comes than can be done at this pace, a second.
+function excess(count, pace) {
+	const times = count / (3600 * pace);
+	return times > 1 && isFinite(times) ? `, ${number(Math.round(10 * times) / 10)} times what the workers can do` : "";
+}
+
 // A row is a day of the clock here, and a cell one of its hours.
-function showWeek(asked, minutes) {
+function showWeek(asked, minutes, pace) {
 	const begin = midnight(asked);
 	const counts = new Array(HOURS).fill(0);
 	minutes.forEach((count, minute) => {
@@ -341,9 +348,11 @@ function showWeek(asked, minutes) {
 		const cells = [];
 		for (let hour = 24 * day; hour < 24 * day + 24; hour++) {
 			const from = new Date(begin + hour * 3600000);
+			const over = excess(counts[hour], pace);
 			const button = element("button", {
-				"aria-label": `${number(counts[hour])} ${what} in the hour from ${from.toLocaleString()}`,
-				title: `${from.toLocaleString()}: ${number(counts[hour])}`,
+				class: over ? "over" : "",
+				"aria-label": `${number(counts[hour])} ${what} in the hour from ${from.toLocaleString()}${over}`,
+				title: `${from.toLocaleString()}: ${number(counts[hour])}${over}`,
 				"data-hour": hour,
 				"data-focus": "hour " + hour,
 				onclick: () => attempt(() => askMinutes(hour)),

@@ -201,7 +201,7 @@ static void lease_written(struct server *server, struct lease *lease)
 {
 	if (!lease->is_stale) {
 		counts_add(lease->counts, lease->count);
-		counts_ran(&server->counts, lease->ran);
+		counts_ran(&server->counts, lease->ran, store_now(server));
 	}
 	if (lease->connection && lease->earlier) {
 		lease->earlier--;

@@ -78,9 +78,48 @@ void counts_deliver(
 		add_time(&counts->late, late);
 }
 
-void counts_ran(struct job_counts *counts, uint64_t ns)
+/* Under the lock. */
+static void pace_advance(struct counts_pace *pace, uint64_t now)
+{
+	uint64_t minute = now / (60 * WW_SECOND);
+	uint64_t *most = &pace->most[pace->minute / 60 % COUNTS_HOURS];
+
+	if (minute <= pace->minute)
+		return;
+	if (pace->ended > *most)
+		*most = pace->ended;
+	for (uint64_t hour = pace->minute / 60 + 1; hour <= minute / 60 && hour <= pace->minute / 60 + COUNTS_HOURS;
+	     hour++)
+		pace->most[hour % COUNTS_HOURS] = 0;
+	pace->minute = minute;
+	pace->ended = 0;
+}
+
+void counts_end(struct job_counts *counts, uint64_t now)
+{
+	pthread_mutex_lock(&lock);
+	pace_advance(&counts->pace, now);
+	counts->pace.ended++;
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t counts_pace(struct job_counts *counts, uint64_t now)
+{
+	uint64_t most;
+
+	pthread_mutex_lock(&lock);
+	pace_advance(&counts->pace, now);
+	most = counts->pace.ended;
+	for (int hour = 0; hour < COUNTS_HOURS; hour++)
+		most = counts->pace.most[hour] > most ? counts->pace.most[hour] : most;
+	pthread_mutex_unlock(&lock);
+	return most;
+}
+
+void counts_ran(struct job_counts *counts, uint64_t ns, uint64_t now)
 {
 	add_time(&counts->run, ns);
+	counts_end(counts, now);
 }
 
 static int write_tubes(const struct job_counts *counts, struct buffer *out, enum count count)
@@ -123,12 +162,18 @@ static int write_times(const struct counts_times *times, struct buffer *out, con
 	                 name, count);
 }
 
-int counts_write(const struct job_counts *counts, struct buffer *out)
+int counts_write(struct job_counts *counts, uint64_t now, struct buffer *out)
 {
-	int bad;
+	unsigned long long most = counts_pace(counts, now);
+	int bad = buffer_format(out,
+	    "# HELP weekwheeld_pace_per_second What the workers can do: leases a second that ended in the fullest minute of "
+	    "the last day.\n"
+	    "# TYPE weekwheeld_pace_per_second gauge\n"
+	    "weekwheeld_pace_per_second %llu.%03llu\n",
+	    most / 60, most % 60 * 1000 / 60);
 
 	pthread_mutex_lock(&lock);
-	bad = write_times(&counts->run, out, "weekwheeld_job_run_seconds",
+	bad |= write_times(&counts->run, out, "weekwheeld_job_run_seconds",
 	    "Time from a job's delivery until its client deleted, released or buried it.");
 	bad |= write_times(&counts->late, out, "weekwheeld_job_delivery_delay_seconds",
 	    "Time from a job's due time until it was first reserved, or sent.");

@@ -11,7 +11,7 @@
 #include "lib/base/seeded.h"
 #include "weekwheel/jobs.h"
 
-enum { COUNTS_TUBES = 1000, COUNTS_CLASSES = 20 };
+enum { COUNTS_TUBES = 1000, COUNTS_CLASSES = 20, COUNTS_HOURS = 24 };
 
 enum count { COUNT_PUT, COUNT_DELIVERED, COUNT_DONE, COUNT_FAILED, COUNT_BURIED, COUNTS };
 
@@ -26,11 +26,19 @@ struct counts_times {
 	uint64_t sum; /* ns */
 };
 
+/* What the workers can do: leases that ended in the fullest minute of each of the last hours. */
+struct counts_pace {
+	uint64_t minute; /* that is being counted */
+	uint64_t ended;  /* in it */
+	uint64_t most[COUNTS_HOURS];
+};
+
 struct job_counts {
 	struct counts_tube *tubes; /* hashed by name */
 	struct counts_tube others;
 	struct counts_times run;  /* how long leases lasted that clients ended */
 	struct counts_times late; /* how late jobs were delivered, in their first attempts */
+	struct counts_pace pace;
 };
 
 struct buffer;
@@ -45,11 +53,17 @@ void counts_add(struct counts_tube *tube, enum count count);
 void counts_deliver(
     struct job_counts *counts, struct counts_tube *tube, uint32_t attempt, uint32_t kicks, uint64_t late);
 
-/* A client has ended a lease after so many ns. */
-void counts_ran(struct job_counts *counts, uint64_t ns);
+/* A client has ended a lease after so many ns. `now`, here and below, is a time that grows, in ns. */
+void counts_ran(struct job_counts *counts, uint64_t ns, uint64_t now);
+
+/* The pusher has ended a lease. counts_ran includes this. */
+void counts_end(struct job_counts *counts, uint64_t now);
+
+/* The most leases that ended within a minute of the last day. Any thread. */
+uint64_t counts_pace(struct job_counts *counts, uint64_t now);
 
 /* Write the metrics. Not 0: there is no memory. */
-int counts_write(const struct job_counts *counts, struct buffer *out);
+int counts_write(struct job_counts *counts, uint64_t now, struct buffer *out);
 
 void counts_free(struct job_counts *counts);
 

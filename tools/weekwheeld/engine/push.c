@@ -40,6 +40,7 @@ static void push_result(const struct ww_callback_result *result, void *context)
 
 	counts_deliver(&server->counts, tube, result->attempt, result->kicks, result->late);
 	counts_add(tube, counts[result->what]);
+	counts_end(&server->counts, store_now(server));
 	if (result->what == WW_CALLBACK_BURIED)
 		burial_log(server->jobs, result->id);
 }

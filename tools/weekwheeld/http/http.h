@@ -38,11 +38,13 @@ const char *health_node_state(const struct ww_jobs_redis_node *node);
 /* ---- metrics.c: numbers for Prometheus */
 
 #define METRICS_PREFIX "weekwheeld"
+enum { METRICS_HOURS = 7 * 24 };
 
 /* What the store says. */
 struct metrics_sample {
 	struct ww_jobs_stats stats;
-	struct buffer tubes; /* lines about them */
+	struct buffer tubes;          /* lines about them */
+	uint64_t week[METRICS_HOURS]; /* jobs that are due in each of the hours to come */
 };
 
 /* Ask the store. Any thread. Returns 0 or a WW_E*. */

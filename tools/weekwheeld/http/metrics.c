@@ -199,9 +199,27 @@ static int add_nodes(struct server *server, struct buffer *out)
 }
 #endif
 
+/* The week to come. A store in Redis would count job by job, each time. */
+static int add_week(const struct server *server, const struct metrics_sample *sample, struct buffer *out)
+{
+	char whole[METRIC_NAME_MAX];
+	int bad;
+
+	if (server->is_shared)
+		return 0;
+	bad = add_head(
+	    out, whole, "forecast-jobs", "gauge", "Jobs that are due in the hour that begins so many hours from now.");
+	for (unsigned hour = 0; hour < METRICS_HOURS; hour++)
+		bad |= buffer_format(out, "%s{hours=\"%u\"} %llu\n", whole, hour, (LLU)sample->week[hour]);
+	return bad;
+}
+
 int metrics_ask(struct server *server, struct metrics_sample *sample)
 {
 	int error = store_stats(server->jobs, &sample->stats);
+
+	if (error == WW_OK && !server->is_shared)
+		error = ww_jobs_forecast(server->jobs, NULL, 3600 * WW_SECOND, sample->week, METRICS_HOURS);
 
 	if (error == WW_OK && add_tubes(server, &sample->tubes))
 		error = WW_ENOMEM;
@@ -229,10 +247,10 @@ int metrics_write(struct server *server, const struct metrics_sample *sample, in
 	      add(out, "store-up", 0, "1: the store answers.", error == WW_OK) ||
 	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors) ||
 	      add_nodes(server, out) || events_numbers(server, out, add) || bounds_numbers(server, out, add) ||
-	      counts_write(&server->counts, out);
+	      counts_write(&server->counts, store_now(server), out);
 	/* While a shared store is away, nobody knows about its jobs. */
 	if (error == WW_OK)
 		bad = bad || add_store(out, &sample->stats) || add_lateness(out, &sample->stats) ||
-		      buffer_append(out, sample->tubes.data, sample->tubes.size);
+		      add_week(server, sample, out) || buffer_append(out, sample->tubes.data, sample->tubes.size);
 	return bad ? WW_ENOMEM : WW_OK;
 }

@@ -54,7 +54,7 @@ void v1_held_end(struct server *server, uint64_t id, uint64_t token, enum count 
 		return;
 	if (count != COUNTS) {
 		counts_add(held->counts, count);
-		counts_ran(&server->counts, now > held->given ? now - held->given : 0);
+		counts_ran(&server->counts, now > held->given ? now - held->given : 0, now);
 	}
 	forget(server, held);
 }

@@ -188,6 +188,37 @@ class Counts(Case):
                 assert "weekwheeld_job_run_seconds" + line in found, line
             equal(server.stop(), 0)
 
+    def test_the_week_to_come_and_what_the_workers_can_do(self):
+        with Server("--http", "127.0.0.1:0", "--clock", "virtual") as server, server.client() as a:
+            def pace():
+                found = [line for line in server.metrics() if line.startswith("weekwheeld_pace_per_second ")]
+                equal("%.3f" % json.loads(server.get("/v1/forecast")[1])["pace"], found[0].split()[1])
+                return found[0].split()[1]
+
+            def work(jobs):
+                for _ in range(jobs):
+                    a.put()
+                    equal(a.ask("delete " + a.ask("reserve").split()[1]), "DELETED")
+
+            for hour in (0, 3, 3, 167):
+                a.put(delay=3600 * hour + 1)
+            found = server.metrics()
+            for hour, count in ((0, 1), (1, 0), (3, 2), (167, 1)):
+                assert 'weekwheeld_forecast_jobs{hours="%d"} %d' % (hour, count) in found, hour
+            equal(pace(), "0.000")
+            # The fullest minute counts, for a day.
+            work(30)
+            a.ask("advance 60")
+            work(6)
+            equal(pace(), "0.500")
+            a.ask("advance %d" % (22 * 3600))
+            equal(pace(), "0.500")
+            a.ask("advance %d" % (3 * 3600))
+            equal(pace(), "0.000")
+            work(12)
+            equal(pace(), "0.200")
+            equal(server.stop(), 0)
+
     def test_tubes_beyond_the_bound(self):
         with Server("--http", "127.0.0.1:0") as server, server.client() as a:
             for number in range(1003):

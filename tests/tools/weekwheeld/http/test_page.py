@@ -135,6 +135,17 @@ class Page(Case):
             equal(browser.run(SEEN, "#message"), True)
             equal([error for error in browser.errors() if "status of 4" not in error], [])
 
+    def test_an_hour_that_is_too_full_is_marked(self):
+        with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
+            a.put()
+            equal(a.ask("delete " + a.ask("reserve").split()[1]), "DELETED")
+            # One in a minute is the pace, so 60 an hour.
+            for _ in range(150):
+                a.put(delay=7200)
+            self.open(browser, server)
+            marked = "return [...document.querySelectorAll('#week .over')].map(hour => hour.title).join()"
+            until(lambda: browser.run(marked).endswith(": 150, 2.5 times what the workers can do"), "the hour is marked", 0.05)
+
     def test_a_week_has_full_hours_and_days(self):
         tomorrow = time.mktime(time.strptime(time.strftime("%F", time.localtime(time.time() + 86400)), "%Y-%m-%d"))
         with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
