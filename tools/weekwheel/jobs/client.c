@@ -294,16 +294,23 @@ static int denied(const struct client *client, const char *what)
 	    what, needs->right ? needs->right : "to do it", needs->where ? needs->where : "the tube");
 }
 
+const char *reply_meaning(const struct reply *reply)
+{
+	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+		if (reply_is(reply, refusals[i].word))
+			return refusals[i].meaning;
+	return NULL;
+}
+
 int reply_refused(const struct client *client, const struct reply *reply, const char *what)
 {
+	const char *meaning = reply_meaning(reply);
 	char excerpt[80];
 
 	if (reply_is(reply, "DENIED"))
 		return denied(client, what);
-	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-		if (reply_is(reply, refusals[i].word))
-			return message_error("%s: %s (%s)", what, refusals[i].meaning, refusals[i].word);
-	}
+	if (meaning)
+		return message_error("%s: %s (%s)", what, meaning, reply->word[0]);
 	return message_error("%s: %s answered %s, which is not expected; is this the port of another server?", what,
 	    client->server, message_excerpt(excerpt, sizeof excerpt, reply->word[0], strlen(reply->word[0])));
 }

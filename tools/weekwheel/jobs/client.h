@@ -88,6 +88,9 @@ int client_take(struct client *client, struct reply *reply);
 /* Return 1 if the answer is this word. */
 int reply_is(const struct reply *reply, const char *word);
 
+/* Return what an answer other than the expected one means and what the user can do, or NULL if it is no known one. */
+const char *reply_meaning(const struct reply *reply);
+
 /* Report that `what` ("put", "job 12") got another answer than expected, and what the user can do. Returns -1. */
 int reply_refused(const struct client *client, const struct reply *reply, const char *what);
 

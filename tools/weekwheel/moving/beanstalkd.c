@@ -32,6 +32,8 @@ struct beanstalkd {
 	size_t most;        /* jobs in a batch */
 	size_t ready, near; /* how many to ask for at once */
 	int turn;
+	int is_hidden;       /* a job that stays is the only one that peek shows of its tube and state */
+	uint64_t walk, last; /* ids: the next to look at, and the last one; 0: no walk */
 };
 
 /* ---- Connecting */
@@ -211,6 +213,15 @@ static void keep(struct moving *moving, const int *is_kept)
 	moving->count = kept;
 }
 
+static void leave_odd(struct moving *moving)
+{
+	int is_kept[MOVING_BATCH];
+
+	for (size_t i = 0; i < moving->count; i++)
+		is_kept[i] = !moving_is_odd(moving, &moving->batch[i]);
+	keep(moving, is_kept);
+}
+
 /* Ask something of each job of the batch, and leave out those that somebody has deleted. */
 static int ask_all(struct moving *moving, const char *verb, const char *word,
     void (*fn)(const struct beanstalkd *own, struct moving_job *job, const struct reply *reply))
@@ -261,11 +272,16 @@ static int take_ready(struct moving *moving)
 		moving_add(moving, reply.body, reply.body_size)->id = id;
 	}
 	own->ready = adapt(own, asked, moving->count);
-	return moving->count ? ask_all(moving, "stats-job", "OK", describe) : 0;
+	if (moving->count && ask_all(moving, "stats-job", "OK", describe))
+		return -1;
+	/* Those remain reserved, and come again after their time to run. */
+	leave_odd(moving);
+	return 0;
 }
 
 /*
- * Add the jobs in this state and the chosen tubes whose ids are among `count` from `first` on, without their bodies.
+ * Add the jobs in this state, or any that waits, and the chosen tubes whose ids are among `count` from `first` on, without
+ * their bodies.
  * Producers often put jobs of one kind one after the other, so near ids save asking for the head of the tube each time.
  */
 static int add_near(struct moving *moving, uint64_t first, size_t count, const char *state)
@@ -283,8 +299,10 @@ static int add_near(struct moving *moving, uint64_t first, size_t count, const c
 	for (size_t i = 0; i < count; i++) {
 		if (client_read(client, &reply))
 			return -1;
-		if (!reply_is(&reply, "OK") ||
-		    strcmp(yaml_text(reply.body, reply.body_size, "state", text, sizeof text), state) != 0)
+		if (!reply_is(&reply, "OK"))
+			continue;
+		yaml_text(reply.body, reply.body_size, "state", text, sizeof text);
+		if (state ? strcmp(text, state) != 0 : strcmp(text, "reserved") == 0)
 			continue;
 		yaml_text(reply.body, reply.body_size, "tube", text, sizeof text);
 		if (own->jobs.tube && strcmp(text, own->jobs.tube) != 0)
@@ -293,6 +311,7 @@ static int add_near(struct moving *moving, uint64_t first, size_t count, const c
 		job->id = first + i;
 		describe(own, job, &reply);
 	}
+	leave_odd(moving);
 	return 0;
 }
 
@@ -321,7 +340,40 @@ static int take_state(struct moving *moving, const char *tube, const char *state
 		return -1;
 	if (asked == own->near)
 		own->near = adapt(own, asked, moving->count);
+	own->is_hidden |= !moving->count;
 	return ask_all(moving, "peek", "FOUND", take_body);
+}
+
+/* Ids grow: the last one is that of a job which is put now, late enough that no worker gets it. */
+static int find_last(struct beanstalkd *own)
+{
+	struct client *client = &own->jobs.client;
+	struct reply reply;
+
+	if (client_expect(client, &reply, "USING", sign, "use %s", sign) ||
+	    client_expect(client, &reply, "INSERTED", sign, "put 0 4000000000 1 0\r\n") ||
+	    reply_number(client, &reply, 1, &own->last))
+		return -1;
+	return client_expect(client, &reply, "DELETED", sign, "delete %" PRIu64, own->last);
+}
+
+/* Take jobs behind one that stays, which peek cannot show. Only a look at all ids finds them. */
+static int take_hidden(struct moving *moving)
+{
+	struct beanstalkd *own = moving->state;
+
+	if (!own->walk && find_last(own))
+		return -1;
+	while (!moving->count && own->walk < own->last) {
+		if (add_near(moving, own->walk + 1, own->most, NULL))
+			return -1;
+		own->walk += own->most;
+	}
+	if (moving->count)
+		return ask_all(moving, "peek", "FOUND", take_body);
+	own->is_hidden = 0;
+	own->walk = 0;
+	return 0;
 }
 
 /* Take jobs that cannot be reserved, of the first tube that has some. */
@@ -335,7 +387,7 @@ static int take_others(struct moving *moving)
 
 		if (own->at == own->tubes.count) {
 			if (listed++)
-				return 0;
+				return own->is_hidden ? take_hidden(moving) : 0;
 			if (list_tubes(moving))
 				return -1;
 			continue;
@@ -455,6 +507,14 @@ static int show(struct moving *moving)
 	return 0;
 }
 
+static void name(const struct moving *moving, const struct moving_job *job, char text[MOVING_NAME])
+{
+	const struct beanstalkd *own = moving->state;
+
+	snprintf(text, MOVING_NAME, "%s: job %" PRIu64 " of %zu bytes in tube %s", own->address, job->id, job->size,
+	    job->tube);
+}
+
 const struct moving_source moving_beanstalkd = {
     .scheme = "beanstalkd",
     .open = open_source,
@@ -462,5 +522,6 @@ const struct moving_source moving_beanstalkd = {
     .drop = drop,
     .left = left,
     .show = show,
+    .name = name,
     .close = close_source,
 };

@@ -26,7 +26,7 @@ static const struct option table[] = {
         "go on until its workers have ended the jobs that they\nrun, and nothing is left"},
     {JOBS_FLAG(struct moving, follow), 'f', "follow", NULL,
         "go on, and move what producers put, until Ctrl-C or\nSIGTERM"},
-    {JOBS_FLAG(struct moving, dry_run), 0, "dry-run", NULL, "only count what would be moved"},
+    {JOBS_FLAG(struct moving, dry_run), 0, "dry-run", NULL, "only count what would be moved, and name what\nwould not"},
     {UNIT, 'u', "unit", "UNIT", "of the scores of a sorted set: s or ms (default s)"},
     {RUN, 'r', "run", "TIME", "of Redis: how long a worker may take (default 60s)"},
     {JOBS_FLAG(struct moving, dead), 0, "dead", NULL, "of Sidekiq: instead, bury its dead jobs"},
@@ -119,6 +119,27 @@ struct moving_job *moving_add(struct moving *moving, const void *body, size_t si
 	return job;
 }
 
+int moving_is_odd(const struct moving *moving, const struct moving_job *job)
+{
+	return keys_known(moving->odd, job->key, strlen(job->key));
+}
+
+uint64_t moving_odd(const struct moving *moving)
+{
+	return keys_count(moving->odd);
+}
+
+void moving_stays(struct moving *moving, const struct moving_job *job, const char *reason)
+{
+	char name[MOVING_NAME];
+
+	if (moving_is_odd(moving, job))
+		return;
+	(void)keys_intern(moving->odd, job->key, strlen(job->key));
+	moving->source->name(moving, job, name);
+	message_line("%s: %s; it stays there", name, reason);
+}
+
 static void forget(struct moving *moving)
 {
 	for (size_t i = 0; i < moving->count; i++)
@@ -173,7 +194,7 @@ static int move_all(struct moving *moving, struct moving_left *left)
 			continue;
 		if (moving->source->left(moving, left))
 			return -1;
-		if (!moving->follow && !left->waiting && !(moving->wait && left->reserved))
+		if (!moving->follow && left->waiting + (moving->wait ? left->reserved : 0) <= moving_odd(moving))
 			return 0;
 		rest(began);
 	}
@@ -189,7 +210,7 @@ static void print_json(const struct moving *moving, const struct moving_left *le
 	    moving->read, moving->put, moving->kept, moving->dropped, moving->back, moving->doubled);
 	if (left)
 		printf(", \"left\": %" PRIu64 ", \"reserved\": %" PRIu64, left->waiting, left->reserved);
-	puts("}");
+	printf(", \"left_out\": %" PRIu64 "}\n", moving_odd(moving));
 }
 
 /* `left` is NULL if it is not known. */
@@ -212,10 +233,17 @@ static void print_counts(const struct moving *moving, const struct moving_left *
 
 static void explain(const struct moving *moving, const struct moving_left *left)
 {
-	if (left->reserved)
+	const uint64_t odd = moving_odd(moving);
+	/* This connection may have those of beanstalkd reserved. */
+	const uint64_t run = left->reserved > odd ? left->reserved - odd : 0;
+
+	if (odd)
+		message_line("%" PRIu64 " job%s named above; mend or remove %s there, and do it again", odd,
+		    odd == 1 ? " could not move and is" : "s could not move and are", odd == 1 ? "it" : "them");
+	if (run)
 		message_line("%" PRIu64 " job%s left, which workers of the source run: --wait waits for them, or do it "
 		             "again later",
-		    left->reserved, left->reserved == 1 ? " is" : "s are");
+		    run, run == 1 ? " is" : "s are");
 	if (moving->doubled)
 		message_warning("%" PRIu64
 		                " job%s may be done twice: a worker of the source took %s at the moment when one "
@@ -252,7 +280,7 @@ static int finish(struct moving *moving, int failed, uint64_t before)
 		    "Nothing is lost. The last %d jobs at most may be at both servers until you do this again, "
 		    "which puts none of them twice.",
 		    MOVING_BATCH);
-	return failed || left.waiting || left.reserved ? STATUS_FAILED : STATUS_OK;
+	return failed || left.waiting || left.reserved || moving_odd(moving) ? STATUS_FAILED : STATUS_OK;
 }
 
 static int run(void *context)
@@ -264,19 +292,21 @@ static int run(void *context)
 	int status;
 
 	moving->batch = memory_zeroed(MOVING_BATCH, sizeof *moving->batch);
+	moving->odd = keys_new();
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
 	progress_begin("moving");
 	if (moving->source->open(moving) || target_total(moving, &before))
 		status = STATUS_FAILED;
 	else if (moving->dry_run)
-		status = moving->source->show(moving) ? STATUS_FAILED : STATUS_OK;
+		status = moving->source->show(moving) || moving_odd(moving) ? STATUS_FAILED : STATUS_OK;
 	else
 		status = finish(moving, move_all(moving, &left), before);
 	moving->source->close(moving);
 	for (size_t i = 0; i < MOVING_BATCH; i++)
 		free(moving->batch[i].body);
 	free(moving->batch);
+	keys_free(moving->odd);
 	return status;
 }
 
@@ -296,8 +326,8 @@ const struct jobs_command command_from = {
              "Move the jobs of a beanstalkd, of a sorted set in Redis whose scores are Unix\n"
              "times, or of Sidekiq's sets schedule and retry to the server, while producers and\n"
              "workers go on. Each job is put here first, and then deleted there. An import that\n"
-             "was stopped can be begun again, and puts nothing twice. The exit status is 0 if\n"
-             "nothing is left.\n"
+             "was stopped can be begun again, and puts nothing twice. A job that cannot move is\n"
+             "named and stays where it is. The exit status is 0 if nothing is left.\n"
              "From beanstalkd, tubes, priorities, times to run and due times carry over; buried\n"
              "jobs are buried, and paused tubes paused. Sidekiq's jobs go to the tubes of their\n"
              "queues' names.\n",

@@ -10,14 +10,17 @@
  * A job is thus at one of them at any time, and at both between the last two steps. Its key at the target names the job at
  * the source, and stays taken for a day after its end. An import that was killed and is begun again therefore puts nothing
  * twice.
+ *
+ * A job that the target cannot have stays at the source. It is named once, with the reason, and the others move.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/weekwheel/input/keys.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
-enum { MOVING_BATCH = 128, MOVING_MARK = 40 };
+enum { MOVING_BATCH = 128, MOVING_MARK = 40, MOVING_NAME = 600 };
 
 /* What has become of a job at the target. */
 enum moving_result {
@@ -57,6 +60,8 @@ struct moving {
 	void *state; /* the source's */
 	struct moving_job *batch;
 	size_t count;                                     /* in the batch */
+	uint64_t largest;                                 /* how many bytes the target takes in a body */
+	struct keys *odd;                                 /* the keys of jobs that stay at the source */
 	uint64_t read, put, kept, dropped, back, doubled; /* jobs so far; back: taken back from the target */
 };
 
@@ -72,6 +77,8 @@ struct moving_source {
 	int (*left)(struct moving *moving, struct moving_left *left);
 	/* Show what would be moved. */
 	int (*show)(struct moving *moving);
+	/* Say where a job is, for a message. */
+	void (*name)(const struct moving *moving, const struct moving_job *job, char text[MOVING_NAME]);
 	void (*close)(struct moving *moving);
 };
 
@@ -81,14 +88,21 @@ extern const struct moving_source moving_beanstalkd, moving_redis, moving_sideki
 struct moving_job *moving_add(struct moving *moving, const void *body, size_t size);
 void moving_body(struct moving_job *job, const void *body, size_t size);
 
+/* Whether a job stays at the source; let it stay there, and say why and what to do. */
+int moving_is_odd(const struct moving *moving, const struct moving_job *job);
+void moving_stays(struct moving *moving, const struct moving_job *job, const char *reason);
+
+/* How many jobs stay at the source. */
+uint64_t moving_odd(const struct moving *moving);
+
 /* ---- target.c */
 
 /* Connect to the target and check that it can do what is needed. `id` gets what names the server. */
 int target_open(struct moving *moving, char *id, size_t room);
 
 /*
- * Put the batch, and bury its buried jobs. Sets the result of each job, also if it fails for some. Returns 0, or -1 after
- * a message.
+ * Put the batch, and bury its buried jobs. Sets the result of each job, also if it fails for some; one that the target
+ * refuses for what it is stays at the source. Returns 0, or -1 after a message.
  */
 int target_put(struct moving *moving);
 

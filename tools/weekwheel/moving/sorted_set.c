@@ -24,7 +24,7 @@
 #include "tools/common/percent.h"
 #include "tools/common/tube.h"
 
-enum { PRIORITY = 1024, SETS_MAX = 2, JID_MAX = 60, HASHED = 16 };
+enum { PRIORITY = 1024, SETS_MAX = 2, JID_MAX = 60, HASHED = 16, QUEUE_ROOM = WW_TUBE_MAX + 10 };
 
 /* A Unix time in seconds from the year 5138 on is meant in milliseconds; and below, from 2001 on, the other way round. */
 #define SECONDS_MOST 1e11
@@ -37,6 +37,7 @@ struct sorted_sets {
 	int port;
 	uint64_t db;
 	const char *sets[SETS_MAX];
+	uint64_t passed[SETS_MAX]; /* members at the beginning of a set that stay there */
 	size_t count, at;
 };
 
@@ -253,28 +254,22 @@ static void close_source(struct moving *moving)
 
 /* ---- Taking */
 
-static int read_score(const struct moving *moving, const char *score, uint64_t *ns)
+static const char *read_score(const struct moving *moving, const char *score, uint64_t *ns)
 {
-	const struct sorted_sets *own = moving->state;
 	const double number = strtod(score, NULL);
 	const double seconds = moving->is_ms ? number / 1000 : number;
 
 	*ns = 0;
 	if (moving->is_ms && number >= SECONDS_LEAST && number < SECONDS_MOST)
-		return message_error(
-		    "%s: the score %s is seconds rather than milliseconds: expected --unit s", own->name, score);
+		return "the score is seconds rather than milliseconds: expected --unit s";
 	if (seconds >= SECONDS_MOST)
-		return message_error(
-		    "%s: the score %s is milliseconds rather than seconds: expected --unit ms", own->name, score);
+		return "the score is milliseconds rather than seconds: expected --unit ms";
 	if (seconds >= (double)(DURATION_TIME_MAX / DURATION_SECOND))
-		return message_error(
-		    "%s: the score %s is a time after the year 2115: remove that member, or give it another "
-		    "score",
-		    own->name, score);
+		return "the score is a time after the year 2115: remove that member, or give it another score";
 	/* A part of a nanosecond later rather than earlier. */
 	if (seconds > 0)
 		*ns = (uint64_t)ceill((long double)number * (moving->is_ms ? 1e6L : 1e9L));
-	return 0;
+	return NULL;
 }
 
 /* The same member with the same score is the same job. One that Sidekiq tries again has another score. */
@@ -302,31 +297,76 @@ static void make_key(const struct sorted_sets *own, struct moving_job *job, cons
 		length += (size_t)sprintf(job->key + length, "%02x", hash[i]);
 }
 
-static int add(struct moving *moving, const redisReply *member, const redisReply *score)
+/* Whether Sidekiq could read the member; its fields are copied. */
+static int read_member(const struct moving_job *job, char jid[JID_MAX + 1], char queue[QUEUE_ROOM])
 {
+	struct json_value name, value;
+	size_t at = 0;
+	int more;
+
+	while ((more = json_next(job->body, job->size, &at, &name, &value)) == 1)
+		;
+	json_text(job->body, job->size, "jid", jid, JID_MAX + 1);
+	json_text(job->body, job->size, "queue", queue, QUEUE_ROOM);
+	/* Longer ones may begin alike, and parts of an object are no names. */
+	if (more || strlen(jid) == JID_MAX)
+		*jid = 0;
+	return more == 0;
+}
+
+/* Fill in what the member says. Return NULL, or why it stays in its set. */
+static const char *describe(const struct moving *moving, struct moving_job *job, const char *score)
+{
+	static char reason[QUEUE_ROOM + 200];
 	const struct sorted_sets *own = moving->state;
-	struct moving_job *job = moving_add(moving, member->str, member->len);
-	char jid[JID_MAX + 1] = "";
-	char queue[WW_TUBE_MAX + 10] = "";
-	const char *tube;
+	char jid[JID_MAX + 1] = "", queue[QUEUE_ROOM] = "", excerpt[QUEUE_ROOM];
+	const int is_readable = moving->source != &moving_sidekiq || read_member(job, jid, queue);
+	const char *tube = moving->jobs.tube ? moving->jobs.tube : *queue ? queue : "default";
 
 	job->id = own->at;
-	snprintf(job->mark, sizeof job->mark, "%s", score->str);
+	snprintf(job->mark, sizeof job->mark, "%s", score);
 	job->priority = PRIORITY;
 	job->run = moving->run;
 	job->is_wall = 1;
 	job->is_buried = strcmp(own->sets[own->at], "dead") == 0;
-	if (moving->source == &moving_sidekiq) {
-		json_text(job->body, job->size, "jid", jid, sizeof jid);
-		json_text(job->body, job->size, "queue", queue, sizeof queue);
+	make_key(own, job, jid, score);
+	if (!is_readable)
+		return "it is no object of JSON, which Sidekiq could not read either: remove that member";
+	if (job->size > moving->largest)
+		return "it is larger than the server allows: start it with a larger --max-job-size";
+	if (!tube_is_name(tube, strlen(tube))) {
+		message_excerpt(excerpt, sizeof excerpt, tube, strlen(tube));
+		snprintf(
+		    reason, sizeof reason, "the queue %s is not a name of a tube: choose one with --tube", excerpt);
+		return reason;
 	}
-	make_key(own, job, jid, score->str);
-	tube = moving->jobs.tube ? moving->jobs.tube : *queue ? queue : "default";
-	if (!tube_is_name(tube, strlen(tube)))
-		return message_error(
-		    "%s: the queue '%s' is not a name of a tube: choose one with --tube", own->name, tube);
 	strcpy(job->tube, tube);
-	return read_score(moving, score->str, &job->due);
+	return read_score(moving, score, &job->due);
+}
+
+static void name(const struct moving *moving, const struct moving_job *job, char text[MOVING_NAME])
+{
+	const struct sorted_sets *own = moving->state;
+	char set[100], member[100];
+
+	message_excerpt(set, sizeof set, own->sets[job->id], strlen(own->sets[job->id]));
+	message_excerpt(member, sizeof member, job->body, job->size);
+	snprintf(text, MOVING_NAME, "%s: the member of %s with score %s: %s", own->name, set, job->mark, member);
+}
+
+/* Add a member to the batch, unless it stays in its set. */
+static void add(struct moving *moving, const redisReply *member, const redisReply *score)
+{
+	struct sorted_sets *own = moving->state;
+	struct moving_job *job = moving_add(moving, member->str, member->len);
+	const char *reason = describe(moving, job, score->str);
+
+	if (reason)
+		moving_stays(moving, job, reason);
+	if (!moving_is_odd(moving, job))
+		return;
+	own->passed[own->at]++;
+	moving->count--;
 }
 
 /* No more than were asked for, each with a score. */
@@ -339,27 +379,53 @@ static int are_members(const redisReply *reply)
 	return are;
 }
 
-/* Take the first members of the first set that has some. */
+/* Take the next members of a set, from `from` on. Return how many there were, or -1 after a message. */
+static int take_page(struct moving *moving, uint64_t from)
+{
+	struct sorted_sets *own = moving->state;
+	char first[30], most[20];
+	redisReply *reply;
+	int members;
+
+	snprintf(first, sizeof first, "%" PRIu64, from);
+	snprintf(most, sizeof most, "%d", MOVING_BATCH);
+	reply = ASK(own, REDIS_REPLY_ARRAY, "ZRANGEBYSCORE", own->sets[own->at], "-inf", "(+inf", "WITHSCORES", "LIMIT",
+	    first, most);
+	if (reply && !are_members(reply))
+		reply = is_no_redis(own, reply);
+	if (!reply)
+		return -1;
+	members = (int)(reply->elements / 2);
+	for (int i = 0; i < members; i++)
+		add(moving, reply->element[2 * i], reply->element[2 * i + 1]);
+	freeReplyObject(reply);
+	return members;
+}
+
+/*
+ * Take the first members of the first set that has some. Those before `passed` stay, and are looked at again when nothing
+ * else is there: other members may have taken their places.
+ */
 static int take(struct moving *moving)
 {
 	struct sorted_sets *own = moving->state;
-	char most[20];
-	int failed = 0;
+	int is_whole;
 
-	snprintf(most, sizeof most, "%d", MOVING_BATCH);
-	for (own->at = 0; own->at < own->count && !moving->count && !failed; own->at++) {
-		redisReply *reply = ASK(own, REDIS_REPLY_ARRAY, "ZRANGEBYSCORE", own->sets[own->at], "-inf", "(+inf",
-		    "WITHSCORES", "LIMIT", "0", most);
+	do {
+		is_whole = 1;
+		for (own->at = 0; own->at < own->count; own->at++) {
+			int members;
 
-		if (reply && !are_members(reply))
-			reply = is_no_redis(own, reply);
-		if (!reply)
-			return -1;
-		for (size_t i = 0; i + 1 < reply->elements && !failed; i += 2)
-			failed = add(moving, reply->element[i], reply->element[i + 1]);
-		freeReplyObject(reply);
-	}
-	return failed;
+			is_whole &= !own->passed[own->at];
+			do {
+				members = take_page(moving, own->passed[own->at]);
+				if (members < 0 || moving->count)
+					return members < 0 ? -1 : 0;
+			} while (members);
+			own->passed[own->at] = 0;
+		}
+	} while (!is_whole);
+	return 0;
 }
 
 /* ---- Dropping */
@@ -430,26 +496,41 @@ static int left(struct moving *moving, struct moving_left *left)
 	return 0;
 }
 
+static void print_set(const struct moving *moving, const char *set, uint64_t members, uint64_t odd)
+{
+	if (moving->jobs.json) {
+		fputs("{\"set\": ", stdout);
+		json_write_string(stdout, set, strlen(set));
+		printf(", \"jobs\": %" PRIu64 ", \"left_out\": %" PRIu64 "}\n", members - odd, odd);
+		return;
+	}
+	printf("%s: %" PRIu64 " job%s", set, members - odd, jobs_plural(members - odd));
+	if (odd)
+		printf(", and %" PRIu64 " that would stay", odd);
+	putchar('\n');
+}
+
 static int show(struct moving *moving)
 {
-	const struct sorted_sets *own = moving->state;
-	uint64_t members;
+	struct sorted_sets *own = moving->state;
 
-	for (size_t i = 0; i < own->count; i++) {
-		if (count(own, own->sets[i], &members))
-			return -1;
-		if (moving->jobs.json) {
-			fputs("{\"set\": ", stdout);
-			json_write_string(stdout, own->sets[i], strlen(own->sets[i]));
-			printf(", \"jobs\": %" PRIu64 "}\n", members);
-		} else {
-			printf("%s: %" PRIu64 " job%s\n", own->sets[i], members, jobs_plural(members));
+	for (own->at = 0; own->at < own->count; own->at++) {
+		const uint64_t before = moving_odd(moving);
+		uint64_t all = 0;
+		int members;
+
+		while ((members = take_page(moving, all)) > 0) {
+			all += (uint64_t)members;
+			moving->count = 0;
 		}
+		if (members < 0)
+			return -1;
+		print_set(moving, own->sets[own->at], all, moving_odd(moving) - before);
 	}
 	return 0;
 }
 
-#define OTHERS .take = take, .drop = drop, .left = left, .show = show
+#define OTHERS .take = take, .drop = drop, .left = left, .show = show, .name = name
 
 #else
 

@@ -31,8 +31,12 @@ int target_open(struct moving *moving, char *id, size_t room)
 		    client->server);
 	if (own <= 0 || client_ask(client, &reply, "stats"))
 		return -1;
-	if (reply_is(&reply, "OK"))
+	moving->largest = 0;
+	if (reply_is(&reply, "OK")) {
 		yaml_text(reply.body, reply.body_size, "id", id, room);
+		moving->largest = yaml_whole(reply.body, reply.body_size, "max-job-size");
+	}
+	moving->largest = moving->largest ? moving->largest : UINT64_MAX;
 	return 0;
 }
 
@@ -78,7 +82,16 @@ static enum moving_result find_result(const struct reply *reply)
 	return MOVING_REFUSED;
 }
 
-/* Returns 0, 1 if the job is refused, after a message about the first of a batch, or -1 after one if the connection is lost. */
+/* Whether the refusal is of this job alone. */
+static int is_odd(const struct reply *reply)
+{
+	return reply_is(reply, "JOB_TOO_BIG") || reply_is(reply, "BAD_FORMAT");
+}
+
+/*
+ * Returns 0, 1 if the server takes no jobs now, after a message about the first of a batch, or -1 after one if the
+ * connection is lost.
+ */
 static int read_put(struct moving *moving, struct moving_job *job, int is_reported)
 {
 	struct client *client = &moving->jobs.client;
@@ -89,6 +102,10 @@ static int read_put(struct moving *moving, struct moving_job *job, int is_report
 	if (client_read(client, &reply))
 		return -1;
 	result = find_result(&reply);
+	if (result == MOVING_REFUSED && is_odd(&reply)) {
+		moving_stays(moving, job, reply_meaning(&reply));
+		return 0;
+	}
 	if (result == MOVING_REFUSED) {
 		snprintf(what, sizeof what, "a job of %zu bytes for tube %s", job->size, job->tube);
 		if (!is_reported)

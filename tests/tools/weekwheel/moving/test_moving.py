@@ -72,7 +72,7 @@ class Moving(Case):
         worker.send("reserve\r\n")
         self.enter(self.server.client()).until_waiting()
         equal(self.move(0), {"read": 7, "put": 7, "kept": 0, "deleted": 7, "returned": 0, "doubled": 0, "left": 0,
-                             "reserved": 0})
+                             "reserved": 0, "left_out": 0})
         took = time.time() - began
         with self.server.client() as client:
             jobs = {base64.b64decode(job["body"]): job for job in client.all_jobs()}
@@ -382,12 +382,39 @@ class Moving(Case):
         server = self.enter(Server("--max-job-size", "10"))
         self.put_many(["small", "small too", "much larger", "small 3"])
         ended = server.program.run(1, "import", "--from", self.url, "--json")
-        matches("a job of 11 bytes for tube t: the body is larger than the server allows", ended.err)
-        matches("^Nothing is lost", ended.err)
-        equal(objects(ended.out)[0]["deleted"], 3)
+        matches("job 3 of 11 bytes in tube t: the body is larger than the server allows; .*; it stays there", ended.err)
+        matches("^1 job could not move and is named above", ended.err)
+        equal([objects(ended.out)[0][name] for name in ("deleted", "left_out")], [3, 1])
         until(lambda: self.client.numbers("stats-tube t")["current-jobs-ready"] == "1", "it is ready again")
         equal(self.move(0)["put"], 1)
         equal(self.there(), {"much larger": 1})
+
+    def test_jobs_behind_one_that_stays(self):
+        """peek shows only the first job of a tube and state, which may be one that cannot move."""
+        server = self.enter(Server("--max-job-size", "10"))
+        for state, delay in (("delayed", 1000), ("buried", 0), ("ready", 0)):
+            self.put_many(["larger " + state, f"a {state}", f"b {state}"], tube=state, delay=delay)
+            if state == "buried":
+                self.client.ask("watch buried")
+                for _ in range(3):
+                    equal(self.client.ask("bury %s 0" % self.client.ask("reserve").split()[1]), "BURIED")
+        self.put_many(["larger paused", "a paused"], tube="paused")
+        equal(self.client.ask("pause-tube paused 5000"), "PAUSED")
+        # Far apart, and due before: the nearest ids do not have it.
+        self.put_many((f"{i}" for i in range(300)), tube="gone", delay=5000)
+        self.put_many(["last"], tube="delayed", delay=2000)
+        for arguments in ((), ("--wait",)):
+            ended = server.program.run(1, "import", "--from", self.url, *arguments)
+            for number, state in ((1, "delayed"), (4, "buried"), (7, "ready"), (10, "paused")):
+                matches(f"job {number} of {len(state) + 7} bytes in tube {state}: .*; it stays there", ended.err)
+            equal(ended.err.count("it stays there"), 4)
+            matches("; 4 left there", ended.out)
+            with server.client() as client:
+                equal(len(client.all_jobs()), 308)
+            until(lambda: self.client.numbers("stats")["current-jobs-reserved"] == "0", "the ready one waits again")
+        # Each is as it was.
+        for state in ("delayed", "buried", "ready"):
+            equal(self.client.numbers("stats-tube " + state)["current-jobs-" + state], "1")
 
 
 if __name__ == "__main__":

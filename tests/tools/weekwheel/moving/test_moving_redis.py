@@ -96,7 +96,7 @@ class Moving(Case):
         matches("^mails: 5 jobs$", self.server.program.run(0, "import", "--from", self.set(), "--dry-run").out)
         matches("--tube is missing", self.server.program.run(2, "import", "--from", self.set()).err)
         equal(self.move(0, self.set(), "--tube", "mail", "--run", "5m"),
-              {"read": 5, "put": 5, "kept": 0, "deleted": 5, "returned": 0, "doubled": 0, "left": 0, "reserved": 0})
+              {"read": 5, "put": 5, "kept": 0, "deleted": 5, "returned": 0, "doubled": 0, "left": 0, "reserved": 0, "left_out": 0})
         jobs = self.jobs()
         equal({body: job["state"] for body, job in jobs.items()},
               {"a": "ready", "b": "delayed", "c": "delayed", "\r\n": "ready", "": "ready"})
@@ -116,7 +116,7 @@ class Moving(Case):
         self.add("dead", (1700000000.25, item("d4", "default", retry_count=25)))
         url = "sidekiq://" + self.address
         dry = self.server.program.run(0, "import", "--from", url, "--dry-run", "--json").out
-        equal(objects(dry), [{"set": "schedule", "jobs": 2}, {"set": "retry", "jobs": 1}])
+        equal(objects(dry), [{"set": "schedule", "jobs": 2, "left_out": 0}, {"set": "retry", "jobs": 1, "left_out": 0}])
         equal(self.move(0, url)["put"], 3)
         jobs = {job["key"]: (job["tube"], job["state"], job["due"], body) for body, job in self.jobs().items()}
         equal(jobs[f"sidekiq-a1-{FAR}.5".replace(str(FAR), str(FAR + 60))], ("mailers", "delayed", f"{FAR + 60}.5", again))
@@ -125,6 +125,58 @@ class Moving(Case):
         equal(self.move(0, url, "--dead", "--tube", "graves")["put"], 1)
         dead = self.jobs()[item("d4", "default", retry_count=25)]
         equal((dead["tube"], dead["state"]), ("graves", "buried"))
+
+    def test_odd_jobs_stay_and_are_named_and_the_others_move(self):
+        """Whatever is wrong with one, and wherever it stands among the others."""
+        odd = {"no json": "no object of JSON", '["an", "array"]': "no object of JSON", '{"class": "Mail"': "no object of JSON", "": "no object",
+               item("o1", "no good"): "the queue 'no good' is not a name of a tube", item("o2", 300 * "q"): "not a name of a tube",
+               item("o3", "default", more=70000 * "x"): "--max-job-size", item("o4", "\x1b[31m"): "not a name of a tube"}
+        self.add("schedule", *((number, member) for number, member in enumerate(odd)), (5e9, item("late", "default")),
+                 (FAR * 1000, item("ms", "default")))
+        reasons = [*odd.values(), "after the year 2115", "milliseconds rather than seconds"]
+        # More than a batch of them before the others.
+        self.add("schedule", *((100 + number, f"broken {number}") for number in range(300)))
+        self.add("schedule", *((FAR + number, item(f"g{number}", "default")) for number in range(300)))
+        self.add("retry", (FAR + 60.5, item("again", "mailers")), (FAR + 61, "{"))
+        url, stay = "sidekiq://" + self.address, len(reasons) + 301
+
+        def named(ended):
+            lines = ended.err.splitlines()
+            for reason in reasons:
+                check([line for line in lines if reason in line and f"{self.address}/0: the member of" in line], reason)
+            equal(len([line for line in lines if line.endswith("; it stays there")]), stay, ended.err[:2000])
+            check("\x1b" not in ended.err, ended.err)
+
+        dry = self.server.program.run(1, "import", "--from", url, "--dry-run")
+        equal(dry.out, f"schedule: 300 jobs, and {stay - 1} that would stay\nretry: 1 job, and 1 that would stay\n")
+        named(dry)
+        equal(self.jobs(), {})
+        ended = self.server.program.run(1, "import", "--from", url)
+        equal(ended.out, f"301 jobs read, 301 put, 301 deleted at the source; {stay} left there\n")
+        named(ended)
+        matches(f"^{stay} jobs could not move and are named above", ended.err)
+        equal(len(self.jobs()), 301)
+        # Once they are mended, they move; the others are still named.
+        self.redis.ask("ZREM", "schedule", item("o1", "no good"))
+        self.add("schedule", (1, item("o1", "good")))
+        counts = self.move(1, url)
+        equal((counts["put"], counts["left"], counts["left_out"]), (1, stay - 1, stay - 1))
+        equal(self.move(1, url, "--tube", "all")["put"], 2)
+
+    def test_what_follows_an_odd_job_moves_as_it_comes(self):
+        self.add("mails", (1, "early"), (FAR * 1000, "ms"))
+        follow = self.server.program.start("import", "--from", self.set(), "-t", "mail", "--follow", "--json")
+        for number in range(5):
+            self.add("mails", (FAR + number, f"{number}"), (-number, f"-{number}"))
+            until(lambda: self.redis.ask("ZRANGE", "mails", 0, -1) == ["ms"], "only the odd one is there")
+        follow.send_signal(signal.SIGTERM)
+        out, err = follow.communicate(timeout=PATIENCE)
+        equal((follow.returncode, err.count("it stays there"), objects(out)[0]["put"]), (1, 1, 11), err)
+
+    def test_ids_that_begin_alike(self):
+        """Each is a job of its own."""
+        self.add("schedule", *((FAR, item(100 * "j" + f"{number}", "default")) for number in range(3)))
+        equal(self.move(0, "sidekiq://" + self.address)["put"], 3)
 
     def test_into_a_store_in_redis(self):
         """The source and the store may be one Redis."""
@@ -228,7 +280,7 @@ class Moving(Case):
         self.fails("milliseconds rather than seconds: expected --unit ms", self.set("ms"), *mail)
         self.fails("seconds rather than milliseconds: expected --unit s", self.set("s"), *mail, "--unit", "ms")
         self.fails("after the year 2115", self.set("late"), *mail)
-        self.fails("the queue 'no good' is not a name of a tube: choose one with --tube", "sidekiq://" + self.address)
+        self.fails("the queue .no good. is not a name of a tube: choose one with --tube", "sidekiq://" + self.address)
         self.fails("there is no sorted set 'none', or it is empty", self.set("none"), *mail)
         self.fails("WRONGTYPE", self.set("text"), *mail)
         self.fails("the key of the sorted set is missing", f"redis://{self.address}", *mail)
