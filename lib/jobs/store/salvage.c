@@ -1,4 +1,10 @@
-/* Reads what a damaged store still has. */
+/*
+ * Reads what a damaged store still has. SQLite cannot: its recovery (ext/recover) is in no distribution's library, only in
+ * the shell, and opens the files for writing. It takes the rows of a page whose sum is wrong, does not correct a flipped
+ * bit, does not notice a damaged log, which it cuts off, and knows no journal. The rows of jobs also need the index's edges
+ * and the journal's later changes before they mean anything. So image.c reads pages and log, rows.c the rows, both by
+ * SQLite's published format, and nothing here writes.
+ */
 
 #include "lib/jobs/store/salvage.h"
 
