@@ -225,7 +225,7 @@ run-fuzzers: $(FUZZERS)
 		T='$(patsubst %,fuzz_%,$(T:fuzz_%=%))' WRAP=scripts/fuzz scripts/run-tests $(FUZZERS)
 
 lint: all
-	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' T='$(T)' scripts/run-tests $(sort $(wildcard scripts/check-*))
+	@B='$(abspath $(B))' ABI='$(ABI)' CC='$(CC)' CXX='$(CXX)' T='$(T)' scripts/run-tests $(sort $(wildcard scripts/check-*))
 
 format:
 	find include lib tests tools -name '*.[ch]' -exec clang-format -i {} +
