@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "lib/journal/journal.h"
 #include "lib/journal/names.h"
 #include "lib/journal/replay.h"
+#include "tools/common/folder.h"
 #include "tools/common/message.h"
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-expirer/keep/notes.h"
@@ -390,19 +390,6 @@ static int load(struct keep *keep)
 
 /* ---- Beginning and end */
 
-static int take_folder(struct keep *keep)
-{
-	if (mkdir(keep->path, 0700) != 0 && errno != EEXIST)
-		return message_error("--data %s: %s", keep->path, strerror(errno));
-	keep->folder = open(keep->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (keep->folder < 0)
-		return message_error("--data %s: %s", keep->path, strerror(errno));
-	if (flock(keep->folder, LOCK_EX | LOCK_NB) != 0)
-		return message_error(
-		    "--data %s: another program has this directory: end it, or give another one", keep->path);
-	return 0;
-}
-
 /* Their journals have the same names. One of 0.1 does not say whose it is, but what is beside it does. */
 static int refuse_others(const struct keep *keep)
 {
@@ -433,7 +420,8 @@ static void free_keep(struct keep *keep)
 
 static int begin(struct keep *keep)
 {
-	if (take_folder(keep) != 0 || refuse_others(keep) != 0 || load(keep) != 0)
+	keep->folder = folder_take(keep->path);
+	if (keep->folder < 0 || refuse_others(keep) != 0 || load(keep) != 0)
 		return -1;
 	keep->hooks =
 	    (struct outbox_journal){.context = keep, .waiting = waiting, .delivered = delivered, .settle = settle};

@@ -1,17 +1,15 @@
 /* The folder, the thread that syncs the journal, and the one that writes images: see keep.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/base/boot.h"
 #include "lib/base/time.h"
 #include "lib/journal/replay.h"
+#include "tools/common/folder.h"
 #include "tools/common/message.h"
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/keep/keep_internal.h"
@@ -186,28 +184,6 @@ static void info(void *context, struct buffer *out)
 
 /* ---- Beginning and end */
 
-/* One that was made now has a stable name before anything is acknowledged. */
-static int take_folder(struct keep *keep)
-{
-	int is_new = mkdir(keep->path, 0700) == 0;
-	int parent;
-
-	if (!is_new && errno != EEXIST)
-		return message_error("--data %s: %s", keep->path, strerror(errno));
-	keep->folder = open(keep->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (keep->folder < 0)
-		return message_error("--data %s: %s", keep->path, strerror(errno));
-	if (flock(keep->folder, LOCK_EX | LOCK_NB) != 0)
-		return message_error(
-		    "--data %s: another server has this folder: end it, or give another folder", keep->path);
-	parent = is_new ? openat(keep->folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (parent >= 0) {
-		(void)fsync(parent);
-		(void)close(parent);
-	}
-	return 0;
-}
-
 static void keep_free(struct keep *keep)
 {
 	if (keep->is_open)
@@ -312,7 +288,7 @@ struct keep *keep_open(struct data *data, const struct keep_config *config)
 
 	if (!keep || !keep->path) {
 		message_error("no memory");
-	} else if (take_folder(keep) == 0 && keep_load(keep) == 0 && begin(keep) == 0) {
+	} else if ((keep->folder = folder_take(keep->path)) >= 0 && keep_load(keep) == 0 && begin(keep) == 0) {
 		data_set_keep(data, &keep->hooks);
 		outbox_set_journal(config->outbox, &keep->outbox_hooks);
 		keep_outbox_mark(keep);

@@ -164,7 +164,7 @@ class Data(Case):
         with Lazy() as redis, to(redis, 1) as expirer:
             expirer.exact()
             words = ("--expired-to", "beanstalk://127.0.0.1:1/t", "--data", "data")
-            matches("another program has this directory", run(1, EXPIRER, *words, redis.url).err)
+            matches("another server has this folder", run(1, EXPIRER, *words, redis.url).err)
             expirer.stop()
             matches("is of another database", run(1, EXPIRER, *words, redis.url + "1").err)
             equal(files(), ["journal.1"])
