@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/report.h"
 #include "lib/base/system.h"
 #include "lib/journal/format.h"
 #include "lib/journal/names.h"
@@ -31,14 +31,11 @@ struct replay_file {
 
 __attribute__((format(printf, 2, 3))) static int damaged(const struct replay *replay, const char *format, ...)
 {
-	char text[4400];
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof text, format, arguments);
+	report_message(replay->problem, replay->problem_context, format, arguments);
 	va_end(arguments);
-	if (replay->problem)
-		replay->problem(text, replay->problem_context);
 	return WW_ECORRUPT;
 }
 

@@ -1,25 +1,22 @@
 /* What every part of an open store in PostgreSQL needs: to report, to lose the connection, and to end. */
 #include "lib/postgres/state.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/memory.h"
+#include "lib/base/report.h"
 #include "lib/base/time.h"
 #include "lib/postgres/postgres_internal.h"
 
 void ww_postgres_report(const struct postgres *postgres, const char *format, ...)
 {
-	char text[2 * LINK_WHY_MAX];
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof text, format, arguments);
+	report_message(postgres->config.report, postgres->config.jobs.context, format, arguments);
 	va_end(arguments);
-	if (postgres->config.report)
-		postgres->config.report(text, postgres->config.jobs.context);
 }
 
 void ww_postgres_lose(struct postgres *postgres, const char *why)

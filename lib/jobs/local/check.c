@@ -2,10 +2,9 @@
 #include "lib/jobs/local/check.h"
 
 #include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "lib/base/report.h"
 #include "lib/jobs/local/counts.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/memory.h"
@@ -41,14 +40,11 @@ struct check {
 
 __attribute__((format(printf, 2, 3))) static void report(struct check *check, const char *format, ...)
 {
-	char text[256];
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof text, format, arguments);
+	report_message(check->problem, check->context, format, arguments);
 	va_end(arguments);
-	if (check->problem)
-		check->problem(text, check->context);
 	check->problems += check->problems < INT_MAX;
 }
 

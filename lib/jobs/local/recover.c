@@ -1,9 +1,9 @@
 /* Saves what a damaged store still has into a new one. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/memory.h"
+#include "lib/base/report.h"
 #include "lib/jobs/local/ended.h"
 #include "lib/jobs/local/history.h"
 #include "lib/jobs/local/local.h"
@@ -53,14 +53,11 @@ struct recovery_pair {
 
 __attribute__((format(printf, 2, 3))) static void report(const struct recovery *recovery, const char *format, ...)
 {
-	char text[4400];
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof text, format, arguments);
+	report_message(recovery->problem, recovery->context, format, arguments);
 	va_end(arguments);
-	if (recovery->problem)
-		recovery->problem(text, recovery->context);
 }
 
 /* ---- What is known of all jobs */

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/report.h"
 #include "lib/base/system.h"
 #include "lib/jobs/store/pages.h"
 #include "lib/journal/format.h"
@@ -21,14 +21,11 @@
 
 int ww_store_files_refuse(const struct ww_jobs_config *config, int error, const char *format, ...)
 {
-	char text[4400];
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof text, format, arguments);
+	report_message(config->problem, config->context, format, arguments);
 	va_end(arguments);
-	if (config->problem)
-		config->problem(text, config->context);
 	return error;
 }
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/base/crc32c.h"
+#include "lib/base/report.h"
 #include "lib/jobs/store/files.h"
 #include "lib/jobs/store/store.h"
 
@@ -23,15 +23,12 @@ enum { LOG_HEAD = 32, FRAME_HEAD = 24, FRAME = FRAME_HEAD + PAGES_SIZE, RETRIES 
 
 void ww_image_report(struct pages_image *image, const char *format, ...)
 {
-	char text[4400];
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof text, format, arguments);
+	report_message(image->problem, image->context, format, arguments);
 	va_end(arguments);
 	image->problems++;
-	if (image->problem)
-		image->problem(text, image->context);
 }
 
 static int open_file(const char *folder, const char *name, int *fd)
@@ -57,7 +54,6 @@ struct log_scan {
 	unsigned char head[LOG_HEAD];
 	int is_big; /* how its sums take words */
 	uint32_t sum[2];
-	uint64_t frames;
 	uint64_t whole; /* of them follow each other */
 	uint64_t committed;
 	uint32_t pages; /* of the index after the last commit */
