@@ -92,9 +92,6 @@ int ww_store_disk_seek(
 int ww_store_disk_before(
     void *self, enum store_table table, struct store_bytes to, struct store_bytes *key, struct store_bytes *value);
 int ww_store_disk_next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value);
-/* Nobody knows what a page had that cannot be read: write nothing any more. Of a value alone only who asked for it hears. */
-int ww_store_disk_judge(struct disk *disk, int error, sqlite3 *connection);
-
 /* ---- disk_index.c: the index takes over */
 
 int ww_store_disk_take_over(struct disk *disk, const struct store *layer, uint64_t cut, uint64_t record);

@@ -2,7 +2,8 @@
 
 #include "lib/jobs/store/disk_internal.h"
 
-int ww_store_disk_judge(struct disk *disk, int error, sqlite3 *connection)
+/* What an unreadable page held is lost: write nothing any more. An unreadable value is only its caller's error. */
+static int judge(struct disk *disk, int error, sqlite3 *connection)
 {
 	if (error == WW_ECORRUPT && connection && (sqlite3_errcode(connection) & 0xff) == SQLITE_CORRUPT)
 		return ww_sqlite_damage(&disk->fault, disk->path);
@@ -21,7 +22,7 @@ int ww_store_disk_get(void *self, enum store_table table, struct store_bytes key
 		*value = disk_value_of(kept);
 		return disk_is_there(kept) ? WW_OK : WW_ENOTFOUND;
 	}
-	return ww_store_disk_judge(disk, ww_sqlite_get(&disk->index, table, key, value), disk->index.reader);
+	return judge(disk, ww_sqlite_get(&disk->index, table, key, value), disk->index.reader);
 }
 
 static int seek_layer(struct disk *disk, int layer, enum store_table table, struct store_bytes from, int back)
@@ -37,9 +38,7 @@ static int seek_layer(struct disk *disk, int layer, enum store_table table, stru
 		error = (back ? store->ops->before : store->ops->seek)(
 		    store->self, table, from, &walk->key[layer], &walk->value[layer]);
 	walk->is_there[layer] = !error;
-	return error == WW_ENOTFOUND ? WW_OK
-	       : layer == INDEX      ? ww_store_disk_judge(disk, error, disk->index.reader)
-	                             : error;
+	return error == WW_ENOTFOUND ? WW_OK : layer == INDEX ? judge(disk, error, disk->index.reader) : error;
 }
 
 static int next_in_layer(struct disk *disk, int layer, enum store_table table)
@@ -53,9 +52,7 @@ static int next_in_layer(struct disk *disk, int layer, enum store_table table)
 	else
 		error = store->ops->next(store->self, table, &walk->key[layer], &walk->value[layer]);
 	walk->is_there[layer] = !error;
-	return error == WW_ENOTFOUND ? WW_OK
-	       : layer == INDEX      ? ww_store_disk_judge(disk, error, disk->index.reader)
-	                             : error;
+	return error == WW_ENOTFOUND ? WW_OK : layer == INDEX ? judge(disk, error, disk->index.reader) : error;
 }
 
 /* The layer whose pair comes next; of equal keys the upper one, which hides the others. LAYERS: none is left. */

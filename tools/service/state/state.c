@@ -181,18 +181,6 @@ void state_end(const char *key, const char *format, ...)
 	va_end(arguments);
 }
 
-int state_is(const char *key)
-{
-	const struct state_info *state;
-	int is;
-
-	pthread_mutex_lock(&lock);
-	state = find(key);
-	is = state && state->is_on;
-	pthread_mutex_unlock(&lock);
-	return is;
-}
-
 void state_each(void (*each)(const struct state_info *state, void *context), void *context)
 {
 	pthread_mutex_lock(&lock);

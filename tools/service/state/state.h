@@ -36,9 +36,6 @@ void state_met(const char *key);
 /* It is met, and nobody will tell when it ends: it does after STATE_QUIET_MS without another call. */
 void state_seen(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Return 1 from its beginning to its end. */
-int state_is(const char *key);
-
 struct state_info {
 	char key[STATE_KEY_MAX];
 	char text[STATE_TEXT_MAX]; /* of its beginning, or once it is over, of its end */

@@ -52,6 +52,27 @@ static int lines(void)
 	return count;
 }
 
+struct wanted {
+	const char *key;
+	int is_on;
+};
+
+static void look(const struct state_info *state, void *context)
+{
+	struct wanted *wanted = context;
+
+	if (strcmp(state->key, wanted->key) == 0)
+		wanted->is_on = state->is_on;
+}
+
+static int state_is(const char *key)
+{
+	struct wanted wanted = {key, 0};
+
+	state_each(look, &wanted);
+	return wanted.is_on;
+}
+
 static void full(void)
 {
 	state_begin("disk", STATE_STOPS_WRITING, "the disk of %s is full", "jobs");
