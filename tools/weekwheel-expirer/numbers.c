@@ -42,14 +42,7 @@ static const struct number {
 #undef AT
 };
 
-/* The numbers of all nodes. */
-struct all_numbers {
-	struct node_numbers *of;
-	size_t count;
-};
-
-/* Returns 0, or -1 without memory. The caller frees them. */
-static int read_all(struct expirer_masters *masters, struct all_numbers *all)
+int numbers_read_all(struct expirer_masters *masters, struct all_numbers *all)
 {
 	struct node_numbers next;
 
@@ -119,7 +112,7 @@ static enum MHD_Result serve_metrics(const struct site_request *request)
 	const struct expirer *expirer = request->context;
 	struct all_numbers all;
 	struct buffer out = {0};
-	int bad = read_all(expirer->masters, &all) ||
+	int bad = numbers_read_all(expirer->masters, &all) ||
 	          site_metrics(&expirer->site, time_now(CLOCK_MONOTONIC) - expirer->started, &out);
 
 	for (size_t i = 0; i < sizeof numbers_of_node / sizeof *numbers_of_node && !bad; i++)
@@ -151,11 +144,13 @@ static void add_health(void *context, struct health *health)
 	}
 }
 
-static const struct site_route routes[] = {{"/metrics", SITE_ALL, serve_metrics}};
+static const struct site_route routes[] = {{"/metrics", SITE_ALL, serve_metrics}, {"/v1/stats", SITE_ALL, page_stats},
+    {"/v1/forecast", SITE_ALL, page_forecast}, {"/v1/sessions", SITE_ALL, page_sessions}};
 
 int numbers_start(struct expirer *expirer)
 {
 	const struct expirer_settings *settings = expirer->settings;
+	const struct census_source source = {page_walk, page_now, expirer};
 
 	if (!settings->http)
 		return 0;
@@ -172,12 +167,19 @@ int numbers_start(struct expirer *expirer)
 	    .denied = "the token may not read all keys: use one whose line has read:*, which --auth-file gives\n",
 	    .routes = routes,
 	    .route_count = sizeof routes / sizeof *routes,
+	    .files = view_files,
+	    .file_count = VIEW_FILES,
 	    .health = add_health,
 	    .context = expirer};
-	return site_start(&expirer->site, &expirer->loop);
+	expirer->view = view_start(&expirer->loop, &expirer->site, &source);
+	return expirer->view ? site_start(&expirer->site, &expirer->loop) : -1;
 }
 
 void numbers_stop(struct expirer *expirer)
 {
+	if (expirer->site.web)
+		view_stop(expirer->view);
 	site_stop(&expirer->site);
+	view_free(expirer->view);
+	expirer->view = NULL;
 }

@@ -57,7 +57,7 @@ static const struct setting table[] = {
 };
 
 static const struct setting here[] = {
-    {.name = "http", .help = "/metrics, /livez and /readyz; tls:HOST:PORT with TLS"},
+    {.name = "http", .help = "a page, /metrics, /livez and /readyz; tls:HOST:PORT with TLS"},
     {.name = NULL},
 };
 

@@ -6,9 +6,3 @@ sessiond_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libss
 sessiond_TESTS := tests/tools/weekwheel-sessiond $(addprefix tests/tools/weekwheel-sessiond/,protocol keep commands data)
 sessiond_FUZZERS := resp
 sessiond_FUZZED := tools/weekwheel-sessiond/protocol tests/tools/weekwheel-sessiond/protocol/resp_transcript.c
-sessiond_OBJECTS := $(B)/obj/gen/sessiond_files.o
-
-# What the server hands out as it is.
-$(B)/gen/sessiond_files.c: $(addprefix tools/weekwheel-sessiond/page/,sessions.html sessions.js) scripts/file-to-c $(B)/config.mk
-	@mkdir -p $(@D)
-	$(call quiet,FILE,$@)scripts/file-to-c tools/weekwheel-sessiond/http/files.h $(filter tools/%,$^) >$@

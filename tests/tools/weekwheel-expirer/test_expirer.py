@@ -425,11 +425,6 @@ class Manual(Case):
                 redis.ask("ACL", "SETUSER", "expirer", ">PASSWORD")
                 expirer.exact(2)
 
-    def test_the_place_of_a_page_names_what_there_is(self):
-        with Redis() as redis, Expirer(redis.url) as expirer:
-            for path, status in (("/", 200), ("/index.html", 404)):
-                equal(expirer.get(path), (status, "there are /livez, /readyz, /healthz and /metrics\n"))
-
     def test_each_option_has_an_entry(self):
         options = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", run(0, EXPIRER, "--help").out, re.M)
         said = [option for line in re.findall(r"^\.TP\n(.*)$", self.text, re.M) for option in re.findall(r"--[a-z-]+", line)]

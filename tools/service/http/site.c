@@ -77,18 +77,16 @@ static const struct site_route *find(const struct web_site *site, const char *pa
 	return NULL;
 }
 
-/* A server without a page says this at its place, too. */
-static enum MHD_Result reply_missing(const struct web_site *site, struct MHD_Connection *client, const char *path)
+static enum MHD_Result reply_missing(const struct web_site *site, struct MHD_Connection *client)
 {
-	int is_there = site->config.file_count == 0 && strcmp(path, "/") == 0;
 	struct buffer text = {0};
 
-	(void)buffer_format(&text, "there are %s/livez, /readyz, /healthz", site->config.file_count ? "/, " : "");
+	(void)buffer_format(&text, "there are /, /livez, /readyz, /healthz");
 	for (size_t i = 0; i < site->config.route_count; i++)
 		(void)buffer_format(
 		    &text, "%s%s", i + 1 < site->config.route_count ? ", " : " and ", site->config.routes[i].path);
 	(void)buffer_append(&text, "\n", 1);
-	return reply_body(client, is_there ? MHD_HTTP_OK : MHD_HTTP_NOT_FOUND, REPLY_TEXT, &text);
+	return reply_body(client, MHD_HTTP_NOT_FOUND, REPLY_TEXT, &text);
 }
 
 static enum MHD_Result reply_read_only(struct MHD_Connection *client)
@@ -144,7 +142,7 @@ static enum MHD_Result begin(void *context, struct MHD_Connection *client, const
 	    (has_body || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)))
 		return reply_read_only(client);
 	if (!route)
-		return serves(site, client, path, &result) ? result : reply_missing(site, client, path);
+		return serves(site, client, path, &result) ? result : reply_missing(site, client);
 	if (need == SITE_OWN || need == SITE_OPEN || !refuses(site, client, need, &who, &result)) {
 		if (route->path[strlen(route->path) - 1] == '/')
 			request.path += strlen(route->path);

@@ -527,3 +527,15 @@ int masters_read_numbers(struct expirer_masters *masters, size_t place, struct n
 	pthread_mutex_unlock(&masters->lock);
 	return is_there;
 }
+
+int masters_walk(struct expirer_masters *masters, struct masters_walk *walk, node_fn *fn, void *context)
+{
+	int is_more;
+
+	pthread_mutex_lock(&masters->lock);
+	if (walk->place < masters->count && !node_walk(masters->list[walk->place].node, &walk->from, fn, context))
+		*walk = (struct masters_walk){.place = walk->place + 1};
+	is_more = walk->place < masters->count;
+	pthread_mutex_unlock(&masters->lock);
+	return is_more;
+}

@@ -40,4 +40,14 @@ void masters_stop(struct expirer_masters *masters);
 /* Copy the numbers of the node at that place of the list. Returns 0 beyond its end, otherwise 1. Any thread. */
 int masters_read_numbers(struct expirer_masters *masters, size_t place, struct node_numbers *numbers);
 
+/*
+ * Call fn with some of the keys of all nodes, as node_walk does, and move *walk on, which begins as zero. Returns 1 while
+ * there may be more. Keys of a node that comes or goes meanwhile may be left out, or come twice. Any thread.
+ */
+struct masters_walk {
+	size_t place; /* of the node in the list */
+	uint32_t from;
+};
+int masters_walk(struct expirer_masters *masters, struct masters_walk *walk, node_fn *fn, void *context);
+
 #endif

@@ -287,9 +287,12 @@ static int wait_for(struct expirer_node *node, uint64_t until)
 	uint64_t now = now_ns();
 	struct timespec left = time_spec(until > now ? until - now : 0);
 
-	if (ppoll(polled, 3, &left, NULL) < 0 && errno != EINTR)
-		return -1;
-	if (polled[2].revents)
+	int result;
+
+	pthread_mutex_unlock(&node->busy);
+	result = ppoll(polled, 3, &left, NULL);
+	pthread_mutex_lock(&node->busy);
+	if ((result < 0 && errno != EINTR) || polled[2].revents)
 		return -1;
 	return (polled[0].revents ? 1 : 0) | (polled[1].revents ? 2 : 0);
 }
@@ -365,11 +368,13 @@ static const char *serve(struct expirer_node *node)
 
 /* ---- Life */
 
-static void pause_for(const struct expirer_node *node, uint64_t ms)
+static void pause_for(struct expirer_node *node, uint64_t ms)
 {
 	struct pollfd polled = {.fd = node->wake, .events = POLLIN};
 
+	pthread_mutex_unlock(&node->busy);
 	(void)poll(&polled, 1, (int)ms);
+	pthread_mutex_lock(&node->busy);
 }
 
 static void connected(struct expirer_node *node)
@@ -406,7 +411,14 @@ static void disconnected(struct expirer_node *node, const char *why)
 
 static int open_talk(struct expirer_node *node)
 {
-	if (node->talk.line || talk_open(&node->talk, &node->config, &node->address, node->wake) == TALK_WORKS)
+	enum talk_result result = TALK_WORKS;
+
+	if (!node->talk.line) {
+		pthread_mutex_unlock(&node->busy);
+		result = talk_open(&node->talk, &node->config, &node->address, node->wake);
+		pthread_mutex_lock(&node->busy);
+	}
+	if (result == TALK_WORKS)
 		return 1;
 	if (!talk_is_ended(node->wake))
 		node_log_lost(node, node->talk.why);
@@ -432,6 +444,7 @@ static void *run(void *context)
 	uint64_t most = node->config.kind == NODE_ALONE ? BACKOFF_MOST_MS : BACKOFF_SOON_MS;
 	uint64_t pause = BACKOFF_FIRST_MS;
 
+	pthread_mutex_lock(&node->busy);
 	while (!node->is_ending) {
 		/* One that was cut off soon will be again. */
 		if (try_once(node) > LOST_MS * MS)
@@ -445,6 +458,7 @@ static void *run(void *context)
 	}
 	node_end_states(node, 1);
 	talk_close(&node->talk);
+	pthread_mutex_unlock(&node->busy);
 	pthread_mutex_lock(&node->lock);
 	node->orders.is_over = 1;
 	pthread_mutex_unlock(&node->lock);
@@ -471,6 +485,7 @@ static void node_free(struct expirer_node *node)
 	if (node->wake >= 0)
 		(void)close(node->wake);
 	pthread_mutex_destroy(&node->lock);
+	pthread_mutex_destroy(&node->busy);
 	free(node);
 }
 
@@ -527,6 +542,7 @@ struct expirer_node *node_start(const struct node_config *config, const struct r
 	memcpy(node->orders.serves, slots, KEEPER_SLOTS / 8);
 	node->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&node->lock, NULL);
+	pthread_mutex_init(&node->busy, NULL);
 	if (start(node, is_first) == 0)
 		return node;
 	node_free(node);

@@ -81,4 +81,11 @@ struct node_numbers {
 /* Copy its numbers. Any thread. */
 void node_read_numbers(struct expirer_node *node, struct node_numbers *numbers);
 
+/*
+ * Call fn with some of its keys and in how many ms each ends, and move *from on, which begins at 0. Returns 1 while there
+ * may be more. The node waits meanwhile: fn has to be short, and pauses between calls let it go on. Any thread.
+ */
+typedef void node_fn(void *context, const char *key, size_t length, uint64_t left_ms);
+int node_walk(struct expirer_node *node, uint32_t *from, node_fn *fn, void *context);
+
 #endif

@@ -34,7 +34,8 @@ struct expirer_node {
 	int is_ending;
 	int is_moved; /* to another address */
 	pthread_t thread;
-	int wake; /* an eventfd: there are orders */
+	pthread_mutex_t busy; /* of the thread, unless it waits: of the keeper */
+	int wake;             /* an eventfd: there are orders */
 	pthread_mutex_t lock;
 	struct node_numbers shown; /* under the lock, as all below */
 	struct {

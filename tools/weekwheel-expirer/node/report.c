@@ -107,3 +107,35 @@ void node_read_numbers(struct expirer_node *node, struct node_numbers *numbers)
 	*numbers = node->shown;
 	pthread_mutex_unlock(&node->lock);
 }
+
+/* ---- A walk */
+
+struct key_walk {
+	const struct deadlines *deadlines;
+	node_fn *fn;
+	void *context;
+};
+
+static void walk_one(void *context, uint32_t index)
+{
+	const struct key_walk *walk = context;
+	uint64_t now = deadlines_now(walk->deadlines);
+	struct known_key known;
+	size_t length;
+	const char *key = deadlines_key(walk->deadlines, index, &length);
+
+	deadlines_look(walk->deadlines, index, &known);
+	if (!known.is_guess)
+		walk->fn(walk->context, key, length, known.at > now ? known.at - now : 0);
+}
+
+int node_walk(struct expirer_node *node, uint32_t *from, node_fn *fn, void *context)
+{
+	struct key_walk walk = {.deadlines = node->keeper.deadlines, .fn = fn, .context = context};
+	int is_more;
+
+	pthread_mutex_lock(&node->busy);
+	is_more = deadlines_walk(walk.deadlines, from, walk_one, &walk);
+	pthread_mutex_unlock(&node->busy);
+	return is_more;
+}

@@ -6,9 +6,7 @@
 #include "tools/service/http/metric.h"
 #include "tools/service/http/reply.h"
 #include "tools/service/outbox/numbers.h"
-#include "tools/weekwheel-sessiond/http/files.h"
 #include "tools/weekwheel-sessiond/http/http.h"
-#include "tools/weekwheel-sessiond/http/view.h"
 #include "weekwheel/error.h"
 
 static const char prefix[] = "weekwheel_sessiond";
@@ -79,17 +77,13 @@ static enum MHD_Result serve_metrics(const struct site_request *request)
 
 /* ---- Beginning and end */
 
-static const struct site_route routes[] = {{"/metrics", SITE_ALL, serve_metrics}, {"/v1/stats", SITE_ALL, view_stats},
-    {"/v1/forecast", SITE_ALL, view_forecast}, {"/v1/sessions", SITE_ALL, view_sessions}};
-
-static const struct page_file files[] = {
-    {"/", PAGE_HTML, sessions_html, &sessions_html_size},
-    {"/sessions.js", PAGE_SCRIPT, sessions_js, &sessions_js_size},
-};
+static const struct site_route routes[] = {{"/metrics", SITE_ALL, serve_metrics}, {"/v1/stats", SITE_ALL, http_stats},
+    {"/v1/forecast", SITE_ALL, http_forecast}, {"/v1/sessions", SITE_ALL, http_sessions}};
 
 int http_start(struct sessiond *server)
 {
 	const struct sessiond_settings *settings = server->settings;
+	const struct census_source source = {http_walk, http_now, server};
 
 	if (!settings->http)
 		return 0;
@@ -106,10 +100,10 @@ int http_start(struct sessiond *server)
 	    .denied = "the token may not look at all keys: use one whose line has read:*, which --auth-file gives\n",
 	    .routes = routes,
 	    .route_count = sizeof routes / sizeof *routes,
-	    .files = files,
-	    .file_count = sizeof files / sizeof *files,
+	    .files = view_files,
+	    .file_count = VIEW_FILES,
 	    .context = server};
-	server->view = view_start(server);
+	server->view = view_start(&server->loop[0].uv, &server->site, &source);
 	return server->view ? site_start(&server->site, &server->loop[0].uv) : -1;
 }
 

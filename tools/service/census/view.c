@@ -1,17 +1,18 @@
-/* The page, and the JSON that it asks for: see view.h. */
-#include "tools/weekwheel-sessiond/http/view.h"
+/* The page of sessions, and the JSON of a census: see view.h. */
+#include "tools/service/census/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 #include "tools/common/message.h"
 #include "tools/common/number.h"
+#include "tools/service/census/files.h"
 #include "tools/service/http/reply.h"
 #include "tools/service/state/state.h"
-#include "tools/weekwheel-sessiond/http/census.h"
 #include "weekwheel/version.h"
 
 /*
@@ -29,13 +30,19 @@ struct view_question {
 };
 
 struct viewer {
-	struct sessiond *server;
+	struct census_source source;
+	const struct web_site *site;
 	struct takes *takes;
 	LIST_HEAD(, view_question) questions;
 	unsigned waiting;
 };
 
-static enum MHD_Result reply_json(struct MHD_Connection *client, int bad, struct buffer *out)
+const struct page_file view_files[VIEW_FILES] = {
+    {"/", PAGE_HTML, sessions_html, &sessions_html_size},
+    {"/sessions.js", PAGE_SCRIPT, sessions_js, &sessions_js_size},
+};
+
+enum MHD_Result view_reply(struct MHD_Connection *client, int bad, struct buffer *out)
 {
 	if (!bad)
 		return reply_body(client, MHD_HTTP_OK, "application/json", out);
@@ -44,21 +51,6 @@ static enum MHD_Result reply_json(struct MHD_Connection *client, int bad, struct
 }
 
 /* ---- /v1/stats */
-
-static int add_databases(const struct sessiond *server, struct buffer *out)
-{
-	const char *comma = "";
-	int bad = buffer_format(out, ",\"databases\":[");
-
-	for (unsigned i = 0; i < data_databases(server->data); i++) {
-		uint64_t count = data_count(server->data, i);
-		if (count == 0)
-			continue;
-		bad |= buffer_format(out, "%s{\"database\":%u,\"sessions\":%" PRIu64 "}", comma, i, count);
-		comma = ",";
-	}
-	return bad | buffer_format(out, "]");
-}
 
 /* What the process has in memory. 0: nobody knows. */
 static uint64_t resident(void)
@@ -81,29 +73,14 @@ static void add_stop(const struct state_info *state, void *context)
 		*stops |= state->stops;
 }
 
-enum MHD_Result view_stats(const struct site_request *request)
+int view_begin_stats(struct buffer *out, int is_ready, uint64_t uptime_ms)
 {
-	const struct sessiond *server = request->context;
-	struct ww_session_stats stats;
-	struct buffer out = {0};
-	struct traffic traffic = sessiond_traffic(server);
 	unsigned stops = 0;
-	int bad;
 
-	data_stats(server->data, &stats);
 	state_each(add_stop, &stops);
-	bad = buffer_format(&out,
-	    "{\"version\":\"%s\",\"ready\":%s,\"uptime_ms\":%" PRIi64 ",\"sessions\":%" PRIu64 ",\"clients\":%" PRIu64
-	    ",\"commands\":%" PRIu64 ",\"received_bytes\":%" PRIu64 ",\"sent_bytes\":%" PRIu64,
-	    ww_version(), stops ? "false" : "true", data_steady_ms(server->data) - server->started_ms,
-	    (uint64_t)stats.entries, server->clients, traffic.commands, traffic.in, traffic.out);
-	bad |= buffer_format(&out,
-	    ",\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"expired\":%" PRIu64 ",\"evicted\":%" PRIu64
-	    ",\"map_bytes\":%" PRIu64 ",\"resident_bytes\":%" PRIu64 ",\"most_bytes\":%" PRIu64,
-	    stats.hits, stats.misses, stats.expired, stats.evicted, (uint64_t)stats.bytes, resident(),
-	    server->settings->memory);
-	bad |= add_databases(server, &out) | buffer_format(&out, "}\n");
-	return reply_json(request->client, bad, &out);
+	return buffer_format(out,
+	    "{\"version\":\"%s\",\"ready\":%s,\"uptime_ms\":%" PRIu64 ",\"resident_bytes\":%" PRIu64, ww_version(),
+	    is_ready && !stops ? "true" : "false", uptime_ms, resident());
 }
 
 /* ---- What needs a census */
@@ -123,9 +100,9 @@ static int add_sessions(const struct census *census, uint64_t now, struct buffer
 {
 	const struct survey *survey = &census->survey;
 	int bad = buffer_format(out,
-	    "{\"sessions\":%" PRIu64 ",\"value_bytes\":%" PRIu64 ",\"later\":%" PRIu64 ",\"never\":%" PRIu64
-	    ",\"age\":%.3f,\"largest\":[",
-	    survey->keys, survey->bytes, survey->by_wheel[SURVEY_LATER], survey->by_wheel[SURVEY_NEVER],
+	    "{\"sessions\":%" PRIu64 ",\"other_keys\":%" PRIu64 ",\"value_bytes\":%" PRIu64 ",\"later\":%" PRIu64
+	    ",\"never\":%" PRIu64 ",\"age\":%.3f,\"largest\":[",
+	    survey->keys, survey->others, survey->bytes, survey->by_wheel[SURVEY_LATER], survey->by_wheel[SURVEY_NEVER],
 	    now < census->at ? 0 : (double)(now - census->at) / 1e9);
 
 	for (size_t i = 0; i < survey->largest_count; i++)
@@ -149,7 +126,7 @@ static int add_forecast(const struct census *census, uint64_t now, uint64_t span
 static enum MHD_Result answer(struct view_question *question)
 {
 	const struct census *census = census_last(question->view->takes);
-	uint64_t now = data_now(question->view->server->data);
+	uint64_t now = question->view->source.now(question->view->source.context);
 	struct buffer out = {0};
 	int bad = !census;
 
@@ -157,7 +134,7 @@ static enum MHD_Result answer(struct view_question *question)
 		bad = add_forecast(census, now, question->span, question->count, &out);
 	else if (census)
 		bad = add_sessions(census, now, &out);
-	return reply_json(question->visit.client, bad, &out);
+	return view_reply(question->visit.client, bad, &out);
 }
 
 /* ---- Those who wait for one */
@@ -191,14 +168,13 @@ static void resume_all(void *context)
 	LIST_FOREACH(question, &view->questions, next)
 	{
 		if (question->is_suspended)
-			web_resume(view->server->site.web, &question->visit);
+			web_resume(view->site->web, &question->visit);
 		question->is_suspended = 0;
 	}
 }
 
-static enum MHD_Result ask(const struct site_request *request, uint64_t span, size_t count)
+static enum MHD_Result ask(struct viewer *view, const struct site_request *request, uint64_t span, size_t count)
 {
-	struct viewer *view = ((struct sessiond *)request->context)->view;
 	struct view_question *question = view->waiting < WAITING_MAX ? calloc(1, sizeof *question) : NULL;
 
 	if (!question)
@@ -225,7 +201,7 @@ static int read_argument(
 	return text ? number_whole(text, strlen(text), 1, most, number) : 0;
 }
 
-enum MHD_Result view_forecast(const struct site_request *request)
+enum MHD_Result view_forecast(struct viewer *view, const struct site_request *request)
 {
 	uint64_t span, count;
 
@@ -233,23 +209,24 @@ enum MHD_Result view_forecast(const struct site_request *request)
 	    read_argument(request->client, "count", 24, COUNT_MAX, &count) != 0)
 		return reply_text(
 		    request->client, MHD_HTTP_BAD_REQUEST, "span=1 to 604800 seconds, count=1 to 10080\n");
-	return ask(request, span, (size_t)count);
+	return ask(view, request, span, (size_t)count);
 }
 
-enum MHD_Result view_sessions(const struct site_request *request)
+enum MHD_Result view_sessions(struct viewer *view, const struct site_request *request)
 {
-	return ask(request, 0, 0);
+	return ask(view, request, 0, 0);
 }
 
 /* ---- Beginning and end */
 
-struct viewer *view_start(struct sessiond *server)
+struct viewer *view_start(uv_loop_t *loop, const struct web_site *site, const struct census_source *source)
 {
 	struct viewer *view = calloc(1, sizeof *view);
 
 	if (view) {
-		view->server = server;
-		view->takes = census_start(&server->loop[0].uv, server->data, resume_all, view);
+		view->source = *source;
+		view->site = site;
+		view->takes = census_start(loop, source, resume_all, view);
 	}
 	if (view && view->takes)
 		return view;

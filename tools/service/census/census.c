@@ -1,14 +1,17 @@
 /* Counting all sessions: see census.h. */
-#include "tools/weekwheel-sessiond/http/census.h"
+#include "tools/service/census/census.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
+
+#define MS UINT64_C(1000000)
+#define SECOND (1000 * MS)
 
 enum { FRESH_MS = 5000, SHARE = 20, LARGEST = 20 };
 
 struct takes {
 	uv_loop_t *loop;
-	struct data *data;
+	struct census_source source;
 	void (*done)(void *context);
 	void *context;
 	uv_work_t work;
@@ -20,21 +23,20 @@ struct takes {
 
 /* ---- In the thread */
 
-static int count_one(const void *key, size_t length, const struct ww_session_found *found, void *context)
+int census_add(struct takes *takes, unsigned database, const char *key, size_t length, uint64_t deadline, int64_t size)
 {
-	struct takes *takes = context;
 	struct census *census = takes->taken;
-	struct data_entry entry;
 	int64_t left = -1;
 
-	data_entry_fill(&entry, found);
-	if (entry.deadline != DATA_NEVER) {
-		uint64_t second = entry.deadline < census->at ? 0 : (entry.deadline - census->at) / WW_SECOND;
-		if (second < CENSUS_SECONDS)
-			census->by_second[second]++;
-		left = (int64_t)(found->left / WW_MILLISECOND);
+	if (deadline != CENSUS_NEVER) {
+		uint64_t ns = deadline < census->at ? 0 : deadline - census->at;
+
+		if (ns / SECOND < CENSUS_SECONDS)
+			census->by_second[ns / SECOND]++;
+		left = (int64_t)(ns / MS);
 	}
-	survey_add(&census->survey, key, length, left, (int64_t)entry.size);
+	census->survey.database = database;
+	survey_add(&census->survey, key, length, left, size);
 	return takes->is_stopping;
 }
 
@@ -42,12 +44,7 @@ static void count_all(uv_work_t *work)
 {
 	struct takes *takes = work->data;
 
-	for (unsigned i = 0; i < data_databases(takes->data) && !takes->is_stopping; i++) {
-		takes->taken->survey.database = i;
-		/* To ask for its map would make one. */
-		if (data_count(takes->data, i) > 0)
-			(void)ww_session_walk(data_map(takes->data, i), count_one, takes, NULL);
-	}
+	takes->source.walk(takes->source.context, takes);
 }
 
 /* ---- In the loop */
@@ -87,7 +84,7 @@ static void begin(struct takes *takes)
 	takes->taken = calloc(1, sizeof *takes->taken);
 	if (!takes->taken)
 		return;
-	takes->taken->at = data_now(takes->data);
+	takes->taken->at = takes->source.now(takes->source.context);
 	takes->taken->began = uv_now(takes->loop);
 	takes->taken->survey.largest_most = LARGEST;
 	takes->work.data = takes;
@@ -112,7 +109,7 @@ const struct census *census_last(const struct takes *takes)
 
 void census_forecast(const struct census *census, uint64_t now, uint64_t span, uint64_t *counts, size_t count)
 {
-	uint64_t first = now < census->at ? 0 : (now - census->at) / WW_SECOND;
+	uint64_t first = now < census->at ? 0 : (now - census->at) / SECOND;
 
 	for (size_t i = 0; i < count; i++) {
 		uint64_t second = first + i * span;
@@ -125,12 +122,13 @@ void census_forecast(const struct census *census, uint64_t now, uint64_t span, u
 
 /* ---- Beginning and end */
 
-struct takes *census_start(uv_loop_t *loop, struct data *data, void (*done)(void *context), void *context)
+struct takes *census_start(
+    uv_loop_t *loop, const struct census_source *source, void (*done)(void *context), void *context)
 {
 	struct takes *takes = calloc(1, sizeof *takes);
 
 	if (takes)
-		*takes = (struct takes){.loop = loop, .data = data, .done = done, .context = context};
+		*takes = (struct takes){.loop = loop, .source = *source, .done = done, .context = context};
 	return takes;
 }
 

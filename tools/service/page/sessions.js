@@ -1,4 +1,4 @@
-// The page of weekwheel-sessiond: asks /v1 and shows what it says.
+// The page of weekwheel-sessiond, and of weekwheel-expirer: asks /v1 and shows what it says. An expirer knows deadlines alone.
 "use strict";
 
 const PACES = 60;
@@ -41,19 +41,28 @@ function showPaces(commands) {
 	}));
 }
 
-function showNumbers(stats) {
+function ofServer(stats) {
 	const looked = stats.hits + stats.misses;
 	const databases = stats.databases.map((one) => `${number(one.sessions)} in ${one.database}`).join(", ");
-	const terms = [["Sessions", number(stats.sessions)], ["Databases", stats.databases.length > 1 ? databases : ""],
-		["Memory in all", bytesText(stats.resident_bytes)],
-		["Keys and deadlines", bytesText(stats.map_bytes)], ["Values", bytesText(values + HEAD_BYTES * stats.sessions)],
+	return [["Databases", stats.databases.length > 1 ? databases : ""],
+		["Values", bytesText(values + HEAD_BYTES * stats.sessions)],
 		["Memory limit", stats.most_bytes ? bytesText(stats.most_bytes) : "none"],
-		["Expired", `${number(stats.expired)}, ${number(Math.round(pace(stats, "expired")))} a second`],
 		["Evicted", stats.evicted ? number(stats.evicted) : ""],
 		["Lookups that found one", looked ? `${(100 * stats.hits / looked).toFixed(1)} %` : ""],
 		["Clients", number(stats.clients)],
 		["Received", `${bytesText(stats.received_bytes)}, ${bytesText(Math.round(pace(stats, "received_bytes")))} a second`],
-		["Sent", `${bytesText(stats.sent_bytes)}, ${bytesText(Math.round(pace(stats, "sent_bytes")))} a second`],
+		["Sent", `${bytesText(stats.sent_bytes)}, ${bytesText(Math.round(pace(stats, "sent_bytes")))} a second`]];
+}
+
+function ofExpirer(stats) {
+	return [...stats.nodes.map((one) => [one.node, number(one.sessions) + (one.exact ? "" : ", catching up")]),
+		["Only those due within", stats.window ? spanText(stats.window) : ""]];
+}
+
+function showNumbers(stats) {
+	const terms = [["Sessions", number(stats.sessions)], ...(stats.nodes ? ofExpirer(stats) : ofServer(stats)),
+		["Memory in all", bytesText(stats.resident_bytes)], ["Keys and deadlines", bytesText(stats.map_bytes)],
+		["Expired", `${number(stats.expired)}, ${number(Math.round(pace(stats, "expired")))} a second`],
 		["Uptime", spanText(stats.uptime_ms / 1000)]];
 	replace($("numbers"), ...terms.filter(([, value]) => value).flatMap(([term, value]) =>
 		[element("dt", {}, term), element("dd", {}, value)]));
@@ -62,11 +71,12 @@ function showNumbers(stats) {
 async function askNumbers() {
 	const stats = await ask("GET", "stats");
 	$("state").textContent = (stats.ready ? "" : "Something is wrong: see /readyz. ") +
-		`${plural(stats.sessions, "session")}, ${plural(stats.clients, "client")}`;
+		`${plural(stats.sessions, "session")}, ` + (stats.nodes ? plural(stats.nodes.length, "master") : plural(stats.clients, "client"));
+	$("pace-title").textContent = stats.nodes ? "Changes of keys a second" : "Commands a second";
 	if (former && stats.uptime_ms < former.uptime_ms)
 		former = null;
 	showNumbers(stats);
-	showPaces(pace(stats, "commands"));
+	showPaces(pace(stats, stats.nodes ? "heard" : "commands"));
 	former = stats;
 }
 
@@ -79,6 +89,7 @@ async function askSessions() {
 	replace($("largest"), ...said.largest.map((one) => element("tr", {},
 		element("td", {}, one.key + "…"), element("td", {}, one.database), element("td", {}, bytesText(one.bytes)),
 		element("td", {}, one.left === null ? "never" : spanText(one.left)))));
+	$("largest-part").hidden = said.other_keys > 0 && said.largest.length === 0;
 	$("largest-none").hidden = said.largest.length > 0;
 }
 
