@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_EXPIRER_EXPIRER_H
 #define TOOLS_WEEKWHEEL_EXPIRER_EXPIRER_H
 
-/* The program as a whole: a loop for signals and HTTP, and the masters with threads of their own. */
+/* The program as a whole: a loop for signals and HTTP, and the masters with their threads. */
 
 #include <uv.h>
 

@@ -13,7 +13,7 @@
 
 static const char prefix[] = "weekwheel_expirer";
 
-/* What there is of each node. */
+/* The metrics of each node. */
 static const struct number {
 	const char *name;
 	const char *help;

@@ -15,7 +15,7 @@ static int read_redis(void *to, const struct given *given)
 	const char *why;
 
 	settings->masters.node.url = given->value;
-	/* The url may have a password, which no message shows. */
+	/* The url may contain a password, which no message shows. */
 	if (ww_redis_url_parse(&url, given->value, &why))
 		return message_error("URL: %s", why);
 	if (ww_redis_line_check_files(&url, reason) != WW_OK)
@@ -75,7 +75,7 @@ static int check(void *of)
 		    "and --expired-to exclude each other: without a lookup, a key that was deleted seems to have ended");
 	settings->masters.node.window_ms = settings->window / 1000000;
 	settings->masters.node.lead_ms = settings->lead / 1000000;
-	/* Where the outbox leaves values out. */
+	/* Above this size the outbox leaves values out. */
 	settings->masters.node.values_max = settings->reporting.max / 4 * 3;
 	return outbox_options_complete(&settings->reporting);
 }

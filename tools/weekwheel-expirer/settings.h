@@ -14,7 +14,7 @@ struct expirer_settings {
 	uint64_t window; /* ns */
 	uint64_t lead;   /* ns; 0: values are not read */
 	struct outbox_options reporting;
-	const char *folder; /* --data; NULL: nothing outlasts the program */
+	const char *folder; /* --data; NULL: nothing is kept over a restart */
 };
 
 /* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program ends now. */

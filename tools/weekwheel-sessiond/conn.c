@@ -30,7 +30,7 @@ static int leave_more(struct key_walk *walk)
 	return pubsub_leave_some(walk->conn) == 0;
 }
 
-/* A client with thousands of subscriptions leaves in pieces. Returns 1 while it does; it is closed again after each. */
+/* A client with thousands of subscriptions is closed in pieces. Returns 1 if another call is needed. */
 static int is_leaving(struct conn *conn)
 {
 	int is_over = conn->loop->is_over;
@@ -81,7 +81,7 @@ static char *space_for(struct conn *conn, size_t *room)
 	*room = conn->loop->turn_bytes < TURN_BYTES || conn->stream.tls ? INPUT_SIZE : READ_LEAST;
 	if (in->size == 0 || conn->stream.tls)
 		return conn->loop->input;
-	/* What is announced gets its memory as it comes. */
+	/* Announced bytes get memory as they arrive. */
 	if (conn->parser.needed > in->size + *room && *room == INPUT_SIZE)
 		*room = conn->parser.needed - in->size;
 	if (*room > READ_MOST)
@@ -89,7 +89,7 @@ static char *space_for(struct conn *conn, size_t *room)
 	return buffer_reserve(in, *room) == 0 ? in->data + in->size : NULL;
 }
 
-/* TLS has ended, or what came is none. What it still has to say is sent. */
+/* TLS has ended or was never spoken. Send what it still has to send. */
 static void ended(struct conn *conn, ssize_t how)
 {
 	char reason[TLS_REASON];
@@ -101,7 +101,7 @@ static void ended(struct conn *conn, ssize_t how)
 	conn_end(conn);
 }
 
-/* Read some bytes, and carry out what they complete. Returns 1 if there are more of those that have come. */
+/* Read some bytes, and run the commands that they complete. Returns 1 if more bytes have arrived. */
 static int read_piece(struct conn *conn)
 {
 	struct loop *loop = conn->loop;
@@ -115,7 +115,7 @@ static int read_piece(struct conn *conn)
 	}
 	loop->bytes_in += conn->stream.taken;
 	loop->turn_bytes += conn->stream.taken;
-	/* What channels said before this was sent comes before its answer. */
+	/* Messages published before this command come before its answer. */
 	mail_take(loop);
 	atomic_store_explicit(&conn->last_ms, uv_now(&loop->uv), memory_order_relaxed);
 	if (got < 0) {
@@ -149,7 +149,7 @@ static void send_to(struct conn *conn)
 		return;
 	}
 	conn->loop->bytes_out += (uint64_t)sent;
-	/* In another turn: one that reads as fast as it is answered would have this one for itself. */
+	/* Continue in another turn: a client that reads as fast as it is answered would keep this turn for itself. */
 	if (was_full && !input_is_full(conn) && conn->in.size > 0 && conn->life == CONN_OPEN && !conn->walk &&
 	    walk_rest(conn) != 0) {
 		conn_close(conn);
@@ -167,7 +167,7 @@ void conn_send_all(struct loop *loop)
 	while ((conn = SLIST_FIRST(&loop->flush))) {
 		SLIST_REMOVE_HEAD(&loop->flush, flush);
 		conn->is_in_flush = 0;
-		/* Nobody may hear that what is not in the journal is kept. */
+		/* Send no answer before the journal has the change. */
 		if (error != 0)
 			conn_fail(conn);
 		send_to(conn);
@@ -192,7 +192,7 @@ static void on_event(struct stream *stream, int events)
 {
 	struct conn *conn = stream->owner;
 
-	/* A thousand clients that each let a large answer be made must not all have theirs before the turn ends. */
+	/* A thousand clients that each ask for a large answer must not all hold one until the turn ends. */
 	if (bounds_are_passed(conn->loop->server, 0)) {
 		conn_send_all(conn->loop);
 		conn_keep_bounds(conn->loop);

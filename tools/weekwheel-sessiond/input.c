@@ -34,7 +34,7 @@ static void on_held(uv_timer_t *timer)
 	input_go_on(conn);
 }
 
-/* Carry out no command and send no answer, for as long as the last command wants. */
+/* Run no command and send no answer while the last command's pause lasts. */
 static void hold(struct conn *conn)
 {
 	uv_timer_t *timer = malloc(sizeof *timer);
@@ -83,7 +83,7 @@ static int is_used_up(struct conn *conn, struct turn_share *share)
 		return 0;
 	now = uv_hrtime();
 	loop->is_long |= now / 1000000 > uv_now(&loop->uv) + LONG_TURN_MS;
-	/* Where many clients ask for much, none has more than it needs to get on. */
+	/* Where many clients ask for much, each keeps only the buffers that it needs. */
 	if (share->end == 0)
 		share->end = loop->is_long ? 1 : now + WALK_PIECE;
 	return now > share->end;
@@ -92,7 +92,7 @@ static int is_used_up(struct conn *conn, struct turn_share *share)
 /* Another turn goes on with the client's commands. */
 static void rest(struct conn *conn)
 {
-	/* Without memory for that, this one has to. */
+	/* Without memory for that, this turn continues. */
 	if (walk_rest(conn) != 0)
 		conn->loop->is_long = 0;
 }

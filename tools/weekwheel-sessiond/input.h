@@ -12,7 +12,7 @@
 void input_take(struct conn *conn, const char *data, size_t size);
 /* Bytes have come at the end of `in`. */
 void input_more(struct conn *conn);
-/* What kept its next commands waiting is over. */
+/* The pause or walk that held back its next commands is over. */
 void input_go_on(struct conn *conn);
 /* Whether it must read answers before its next command is carried out. */
 int input_is_full(const struct conn *conn);

@@ -28,7 +28,7 @@ static void stop_here(struct loop *loop)
 	handles_close(&loop->uv);
 }
 
-/* A client whose token has changed is closed: it may hear channels that only its former rights allowed. */
+/* Close a client whose token has changed: it may be subscribed to channels that only its former rights allowed. */
 static void check_tokens(struct loop *loop)
 {
 	struct conn *next;
@@ -76,7 +76,7 @@ static void take_another_turn(void *context)
 	uv_async_send(&loop->wake);
 }
 
-/* Close clients that say no token, or do not finish the handshake of TLS. */
+/* Close clients that send no token, or do not finish the handshake of TLS. */
 static void sweep(uv_timer_t *timer)
 {
 	struct loop *loop = timer->data;

@@ -64,7 +64,7 @@ static int start_data(struct sessiond *server)
 
 static int start_outbox(struct sessiond *server)
 {
-	/* Without --expired-to it has what an earlier server could not tell. */
+	/* Without --expired-to, the load reports what an earlier server could not deliver. */
 	server->outbox = outbox_open(server->settings->reporting.max);
 	return server->outbox ? 0 : message_error("no memory");
 }
@@ -155,7 +155,7 @@ static int start(struct sessiond *server)
 	    start_keep(server) != 0 || start_courier(server) != 0 || start_loops(server) != 0 ||
 	    pass_ahead(server) != 0)
 		return -1;
-	/* A script that reads that the server listens may end it at once. */
+	/* A script that waits for the line "listening" may end the server at once. */
 	start_signals(server);
 	if (reporter_start(&server->reporter, &server->loop[0].uv) != 0 || http_start(server) != 0 ||
 	    doors_start(server) != 0)

@@ -31,7 +31,7 @@ static void take_token(struct access_client *client, struct tokens *tokens, cons
 	tokens_free(former);
 }
 
-/* Takes as long whatever the password is. */
+/* Takes the same time for every password. */
 static int is_password(const char *password, const char *secret, size_t length)
 {
 	size_t size = strlen(password);
@@ -64,7 +64,7 @@ static int is_right(struct access *access, struct access_client *client, const s
 	return 1;
 }
 
-/* The log gets the 1st, 2nd, 4th, 8th, ... of an address. */
+/* Log the 1st, 2nd, 4th, 8th, ... failure of an address. */
 static void log_failure(const char *name, const char *what, uint32_t number)
 {
 	if ((number & (number - 1)) == 0)
@@ -80,7 +80,7 @@ static const char *wrong(const struct access *access)
 
 /* ---- Saying a token */
 
-/* It is wrong: its answer comes after those of others from there. `is_next` if these have come. */
+/* Its token is wrong: answer after the others from its address. `is_next` if their turn is over. */
 static enum access_answer refuse(
     struct access *access, const struct access_client *client, const char *name, int is_next, uint64_t *wait)
 {
@@ -146,7 +146,7 @@ uint64_t access_failed(struct access *access, const struct access_client *client
 
 /* ---- HTTP */
 
-/* There no answer waits. While an address rests, wrong ones are counted, and do not lengthen the rest. */
+/* HTTP answers never wait. While an address rests, wrong tokens are counted but do not lengthen the rest. */
 static int refuse_http(
     struct access *access, const struct access_client *client, const struct sockaddr *address, int rests)
 {

@@ -2,17 +2,19 @@
 #define TOOLS_SERVICE_ACCESS_ACCESS_H
 
 /*
- * Who may use a server: clients that have given a token of its file, or its one password. What a token grants is decided
- * where a server knows what a command does (tokens.h).
+ * Who may use a server: clients that have given a token of its file, or its one password. What a token grants is
+ * decided where a server knows what a command does (tokens.h).
  *
  * Guessers are slowed by their address (culprit.h), and right clients may work behind the same address, at a proxy. So:
  *
- * * A token, or a password of PASSWORD_LONG bytes or more, is compared at once. A right one gets in at once, and the answer
+ * * A token, or a password of PASSWORD_LONG bytes or more, is compared at once. A right one gets in at once, and the
+ * answer
  *   to a wrong one waits. This wait costs a guesser its connections, but not its pace: silence says "wrong", too. The
  *   pace is of no use to it. "weekwheel token" makes 256 random bits, and a million guesses a second find none of them.
- * * A shorter password is compared in a turn, when its address does not rest. A guesser that learns from silence would try
+ * * A shorter password is compared in a turn, when its address does not rest. A guesser that learns from silence
+ * would try
  *   all of them in hours. A right one therefore waits as wrong ones do, and so does one that came from there before: a
- *   guesser behind the same address would find it by that. Who does not want to wait takes a longer password.
+ *   guesser behind the same address would find it by that. To avoid the wait, take a longer password.
  *
  * Any thread may call all of these functions.
  */
@@ -24,14 +26,14 @@
 #include "tools/service/access/culprit.h"
 #include "tools/service/access/tokens.h"
 
-/* Of fewer bytes a password may be words that people choose. */
+/* A shorter password may be words that people choose. */
 enum { PASSWORD_LONG = 32 };
 
 /* A server's. */
 struct access {
 	pthread_mutex_t lock; /* of tokens and culprits, and of the tokens of all clients */
 	struct tokens *tokens;
-	const char *file;     /* that they are read from; NULL: there are none */
+	const char *file;     /* the file they are read from; NULL if there is none */
 	const char *password; /* NULL: none */
 	struct culprits culprits;
 	uint64_t (*now)(void *context); /* ns of the clock that pauses are measured by */
@@ -41,15 +43,15 @@ struct access {
 /* A client's. */
 struct access_client {
 	struct tokens *tokens;     /* those that `token` is one of; held */
-	const struct token *token; /* NULL: it has given none, or the password */
+	const struct token *token; /* NULL: it has sent none, or the password */
 	struct address_key from;
-	int is_known; /* it has given a right one, or nobody needs to */
-	int is_turn;  /* it has waited until its password is looked at */
+	int is_known; /* it has sent a right one, or none is needed */
+	int is_turn;  /* its password will be compared after the wait */
 };
 
 /* What a client says. */
 struct access_credentials {
-	const char *user; /* whose token it has to be; NULL: anybody's. Has user_size bytes. */
+	const char *user; /* the user whose token it must be, of user_size bytes; NULL: anyone's */
 	size_t user_size;
 	const char *secret;
 	size_t size;
@@ -58,37 +60,37 @@ struct access_credentials {
 enum access_answer {
 	ACCESS_WRONG, /* answer after the wait */
 	ACCESS_RIGHT,
-	ACCESS_LATER, /* they are to be given again after the wait */
-	ACCESS_CROWD  /* close it: more of its address wait than are answered soon. This has been logged. */
+	ACCESS_LATER, /* the token has to be sent again after the wait */
+	ACCESS_CROWD  /* close it: too many of its address wait already. This has been logged. */
 };
 
 /* The tokens become the struct's. Both strings have to stay. */
 void access_start(struct access *access, const char *file, struct tokens *tokens, const char *password);
 void access_stop(struct access *access);
 
-/* Whether a client has to say a token or the password. */
+/* Whether clients must send a token or the password. */
 int access_is_needed(const struct access *access);
 
-/* Read the file again. Returns 1, 0 if there is none, or -1 after a message: a file that is wrong changes nothing. */
+/* Read the file again. Returns 1, 0 if there is none, or -1 after a message: a wrong file changes nothing. */
 int access_reload(struct access *access);
 
-/* A client of this address begins, or is as new again; and ends. The struct is zeroed before. */
+/* A client of this address begins, or is reset; and ends. The struct is zeroed before. */
 void access_enter(struct access *access, struct access_client *client, const struct sockaddr *address);
 void access_leave(struct access *access, struct access_client *client);
 
 /* After a reload: the client's token is what the file now says of it. Returns 1, or 0 if its line has changed or is gone. */
 int access_renew(struct access *access, struct access_client *client);
 
-/* A client says a token or the password; its name is for the log. Stores in *wait the ns that it waits. */
+/* A client sends a token or the password; the name is for the log. Stores in *wait how long the answer waits, in ns. */
 enum access_answer access_login(struct access *access, struct access_client *client, const char *name,
     const struct access_credentials *credentials, uint64_t *wait);
 
-/* A client did `what`, as a guesser does. Return the ns for which its address rests. */
+/* A client behaved like a guesser; `what` names how. Return how long its address rests, in ns. */
 uint64_t access_failed(struct access *access, const struct access_client *client, const char *name, const char *what);
 
 /*
- * A request over HTTP, by its field Authorization, or NULL. It becomes a client, which access_leave ends. Returns 0; 401 if
- * it needs a right token; or 429 if its address rests, with the seconds in *rest.
+ * A request over HTTP, by its field Authorization, or NULL. It becomes a client, which access_leave ends. Returns 0;
+ * 401 if it needs a right token; or 429 if its address rests, with the seconds in *rest.
  */
 int access_http(struct access *access, struct access_client *client, const struct sockaddr *address, const char *field,
     unsigned *rest);

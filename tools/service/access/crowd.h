@@ -2,7 +2,7 @@
 #define TOOLS_SERVICE_ACCESS_CROWD_H
 
 /*
- * The number of clients of each address, if that is bounded: an address that opens connections without end shuts out no
+ * Counts the clients of each address, if they are bounded: an address that opens connections without end shuts out no
  * other.
  */
 
@@ -14,7 +14,7 @@
 struct crowd_address;
 
 struct crowd {
-	const char *option; /* that says how many there may be, for the log */
+	const char *option; /* the option with the bound, for the log */
 	uint64_t most;      /* of an address; 0: any number */
 	pthread_mutex_t lock;
 	struct crowd_address *addresses; /* hashed: those with clients */
@@ -24,8 +24,8 @@ struct crowd {
 void crowd_begin(struct crowd *crowd, const char *option, uint64_t most);
 
 /*
- * A client has come, from a socket's peer. *place is what it gives back when it goes, or NULL: it is not counted. Returns 0, or
- * -1: its address has as many as it may, or there is no memory. Any thread, as below.
+ * A client has come, from a socket's peer. *place is for crowd_leave, or NULL if it is not counted. Returns 0, or -1
+ * if its address is at the bound, or without memory. Any thread, as below.
  */
 int crowd_enter(struct crowd *crowd, const struct sockaddr *peer, struct crowd_address **place);
 /* NULL is harmless. */

@@ -24,7 +24,7 @@ static const struct culprit *find(const struct culprits *culprits, const struct 
 	return NULL;
 }
 
-/* Return the place of an address that is forgotten, or else of the one with the fewest failures, the longest ago. */
+/* Return the place of an expired address, or else of the oldest with the fewest failures. */
 static struct culprit *find_place(struct culprits *culprits, uint64_t now)
 {
 	struct culprit *best = culprits->list;

@@ -50,7 +50,7 @@ static int read_hash(const char *word, unsigned char hash[TOKEN_HASH])
 	return 0;
 }
 
-/* Read "put,work", which ends at `end`. Returns the rights, or 0 if one is not known. */
+/* Read "put,work", which ends at `end`. Returns the rights, or 0 if one is unknown. */
 static unsigned read_rights(const char *at, const char *end)
 {
 	static const struct {
@@ -236,7 +236,7 @@ int tokens_hash(const char *text, size_t length, unsigned char hash[TOKEN_HASH])
 {
 	int is_possible = length >= TOKEN_LEAST && length <= TOKEN_MOST;
 
-	/* Nobody knows a text with the other one. */
+	/* No other text with the same hash is known. */
 	(void)SHA256((const unsigned char *)text, length, hash);
 	for (int i = 0; !is_possible && i < TOKEN_HASH; i++)
 		hash[i] ^= 0xff;

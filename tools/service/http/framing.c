@@ -57,7 +57,7 @@ static const char *check(const struct framing_head *head, int is_1_0)
 	return NULL;
 }
 
-/* Split "http://HOST/PATH". Returns -1 if it is none. */
+/* Split "http://HOST/PATH". Returns -1 if it is not of this form. */
 static int split(const char **path, const char **host, char room[FRAMING_HOST])
 {
 	const char *start = strstr(*path, "://");

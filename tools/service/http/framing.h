@@ -11,9 +11,9 @@
 #include <microhttpd.h>
 
 /*
- * Return NULL, or what is wrong: the request is to be refused with 400 and its connection closed. Otherwise store in *host who
- * is asked, or NULL, and let *path begin at its slash: what is asked may be a whole URL. `room` has FRAMING_HOST bytes for
- * the host.
+ * Return NULL, or what is wrong: refuse the request with 400 and close its connection. Otherwise store the host in
+ * *host, or NULL, and let *path begin at its slash, as the target may be a whole URL. `room` has FRAMING_HOST bytes
+ * for the host.
  */
 enum { FRAMING_HOST = 256 };
 const char *framing_read(

@@ -1,4 +1,4 @@
-/* Whether an HTTP request may come in: see gate.h. */
+/* Decides whether an HTTP request may come in: see gate.h. */
 #include "tools/service/http/gate.h"
 
 #include <arpa/inet.h>

@@ -12,7 +12,7 @@ static const char *find_value(const struct request_head *head, const char *field
 	return strncasecmp(head->line, field, strlen(field)) == 0 ? head->line + strlen(field) : NULL;
 }
 
-/* A number that is none, or is too large, is refused by libmicrohttpd. */
+/* Libmicrohttpd refuses a number that is malformed or too large. */
 static uint64_t read_length(const char *value)
 {
 	uint64_t length = 0;
@@ -49,7 +49,7 @@ static void end_line(struct request_head *head)
 		value = find_value(head, "Content-Length:");
 		if (value)
 			head->body = read_length(value);
-		/* Its number may be where nothing was kept. */
+		/* Fields may be numbered where nothing was kept. */
 		if (value && held < head->length)
 			head->state = HEAD_WRONG;
 	}

@@ -25,19 +25,22 @@ struct request_head {
 	int has_line;  /* that says what is asked */
 	int is_return; /* the last byte was a carriage return */
 	int is_chunked;
-	size_t whole;  /* heads that head_take has not counted off */
-	uint64_t body; /* how many bytes of the body are to come */
+	size_t whole;  /* heads that head_take has not taken off yet */
+	uint64_t body; /* how many bytes of the body are still to come */
 	size_t length; /* of the line so far */
 	char line[64]; /* as much of it */
 };
 
-/* Read what has come. Returns how many bytes may go on: if not all, the state is HEAD_WRONG and stays so. */
+/* Read bytes that have come. Returns how many may be passed on: if not all, the state is HEAD_WRONG and stays so. */
 size_t head_read(struct request_head *head, const char *bytes, size_t size);
 
 /* A request begins: return 1 if its head has been read. */
 int head_take(struct request_head *head);
 
-/* What goes on in place of what may not: a line that is neither a request nor a field. libmicrohttpd answers it with 400 and closes the connection. */
+/*
+ * Passed on in place of a wrong head: a line that is neither a request nor a field. libmicrohttpd answers it with 400
+ * and closes the connection.
+ */
 const char *head_refusal(const struct request_head *head);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tells whether a server is ready: see health.h. */
+/* Reports whether a server is ready: see health.h. */
 #include "tools/service/http/health.h"
 
 #include <string.h>

@@ -14,7 +14,7 @@ struct health {
 	int bad; /* no memory for all of it */
 	int count;
 	struct buffer reasons;
-	struct buffer more; /* further members of the object, each behind a comma */
+	struct buffer more; /* further members of the object, each after a comma */
 };
 
 /* Add a reason. */
@@ -24,8 +24,8 @@ void health_reason(struct health *health, const char *text);
 void health_states(struct health *health);
 
 /*
- * Write it, as text or as an object; `things` are what the server keeps: "jobs". What it has becomes free. Returns 1 if the
- * server is ready, 0, or -1 without memory.
+ * Write it, as text or as an object; `things` are what the server keeps: "jobs". Frees what it has. Returns 1 if the
+ * server is ready, 0 if not, or -1 without memory.
  */
 int health_write(struct health *health, const char *things, struct buffer *out);
 

@@ -45,7 +45,7 @@ int metric_add_seconds(
 	       buffer_format(out, "%s %llu.%09llu\n", whole, (LLU)(ns / WW_SECOND), (LLU)(ns % WW_SECOND));
 }
 
-/* Some bytes of the value would end it. */
+/* Escape the bytes that would end the value. */
 int metric_label(struct buffer *out, const char *name, const char *value)
 {
 	int bad = buffer_format(out, "%s=\"", name);

@@ -25,7 +25,7 @@ int metric_add_seconds(
 /* Write NAME="VALUE". */
 int metric_label(struct buffer *out, const char *name, const char *value);
 
-/* Write which version this is, and all states (state.h). */
+/* Write the version, and all states (state.h). */
 int metric_build(struct buffer *out, const char *prefix);
 int metric_states(struct buffer *out, const char *prefix);
 

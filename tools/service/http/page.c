@@ -6,7 +6,7 @@
 #include "tools/service/http/files.h"
 #include "tools/service/http/reply.h"
 
-/* Nothing but these files runs or is loaded, whatever text is shown; nobody else's page may show this one. */
+/* Only these files run or are loaded, whatever text is shown; no other site's page may embed this one. */
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -35,14 +35,15 @@ static ssize_t look(struct visitor *visitor, char *bytes, size_t size, size_t ro
 		right = refuse(visitor, bytes, right, room);
 	if (right > 0)
 		return (ssize_t)right;
-	/* What follows a head that is wrong is only read. */
+	/* After a wrong head, read and drop. */
 	errno = EAGAIN;
 	return -1;
 }
 
 /*
- * libmicrohttpd hears of an end by an edge of epoll, and does not read again where less came than it had room for. So an end
- * that has come together with the bytes gets an edge of its own; else the connection would stay until its time is over.
+ * epoll reports an end to libmicrohttpd only as an edge, and libmicrohttpd does not read again after a short read. So
+ * an end that arrives together with bytes gets an edge of its own; otherwise the connection would stay until it times
+ * out.
  */
 static void signal_end(int fd)
 {
@@ -57,7 +58,7 @@ ssize_t recv(int fd, void *bytes, size_t room, int flags)
 	struct visitor *visitor = looked_at && !(flags & MSG_PEEK) ? visitors_find(looked_at, fd) : NULL;
 	ssize_t got;
 
-	/* A refusal may be longer than what it stands for. */
+	/* The refusal may be longer than the bytes it replaces. */
 	if (visitor && room > 0 && visitor->refusal && *visitor->refusal)
 		return (ssize_t)refuse(visitor, bytes, 0, room);
 	got = recvfrom(fd, bytes, room, flags, NULL, NULL);

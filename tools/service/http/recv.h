@@ -2,8 +2,8 @@
 #define TOOLS_SERVICE_HTTP_RECV_H
 
 /*
- * What libmicrohttpd receives is looked at before it gets it (head.h). It has no function to be told of that. But it receives by
- * the C library's recv, and a program's own comes before that:
+ * What libmicrohttpd receives is looked at before it gets it (head.h). libmicrohttpd offers no hook for this. But it
+ * calls the C library's recv, and a program's own recv takes precedence:
  *
  *     socket -> recv [ head_read ] -> libmicrohttpd
  *

@@ -16,7 +16,7 @@ struct relay {
 	struct stream inner; /* libmicrohttpd's, in clear */
 	uv_timer_t stalled;  /* runs while bytes wait for the client */
 	int is_half;         /* the client sends no more */
-	int is_over;         /* it closes when all is written */
+	int is_over;         /* close it when all is written */
 	int is_closed;
 	int handles; /* not closed yet */
 };
@@ -67,7 +67,7 @@ static void watch_client(struct relay *relay)
 		uv_timer_start(&relay->stalled, on_stalled, STALLED_MS, 0);
 }
 
-/* Send what waits, and read from each side while nothing waits at the other. */
+/* Send what waits, and read from each side while nothing waits on the other. */
 static void settle(struct relay *relay)
 {
 	struct stream *outer = &relay->outer;

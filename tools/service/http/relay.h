@@ -27,11 +27,11 @@ struct relays {
 	uv_loop_t *loop;
 	struct shakes *shakes; /* of the loop */
 	struct certificate *certificate;
-	char input[RELAY_CHUNK]; /* what any side has just sent */
+	char input[RELAY_CHUNK]; /* bytes that either side has just sent */
 };
 
 /*
- * A client with TLS has come. Return the descriptor of what it says in clear, or -1; either way `fd` is taken. Whoever closes
+ * A client with TLS has come. Return a descriptor for its bytes in clear, or -1; `fd` is taken either way. Closing
  * that descriptor ends the connection.
  */
 int relay_begin(struct relays *relays, int fd);

@@ -42,7 +42,10 @@ static enum MHD_Result response_send(struct MHD_Connection *client, unsigned sta
 
 	if (!response)
 		return MHD_NO;
-	/* libmicrohttpd may see its end elsewhere than a proxy: what follows is not taken for another request. */
+	/*
+	 * libmicrohttpd may place the end of the request elsewhere than a proxy: close, so that the rest is not taken
+	 * for another request.
+	 */
 	if (MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING))
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (status == MHD_HTTP_UNAUTHORIZED)

@@ -24,7 +24,7 @@ enum MHD_Result reply_last(struct MHD_Connection *client, unsigned status, const
 enum MHD_Result reply_file(
     struct MHD_Connection *client, const char *type, const char *data, size_t size, const char *policy);
 
-/* The client may ask again in so many seconds. */
+/* The client may try again after this many seconds. */
 enum MHD_Result reply_later(struct MHD_Connection *client, unsigned seconds, const char *text);
 
 int reply_descriptor(struct MHD_Connection *client);

@@ -19,21 +19,21 @@
 struct site_request {
 	void *context; /* the server */
 	struct MHD_Connection *client;
-	const char *path; /* behind that of a route that ends in a slash; still encoded */
+	const char *path; /* the path after a route that ends in a slash, still encoded */
 	const char *method;
-	const struct token *token; /* that it has; NULL: nobody needs one, or it has the password */
+	const struct token *token; /* the client's token; NULL: none is needed, or it has the password */
 	struct web_visit **visit;  /* as in web.h */
 };
 
 enum site_need {
-	SITE_ALL,   /* GET, with a token that may read all */
-	SITE_TOKEN, /* GET, with any token: the route decides what it may */
+	SITE_ALL,   /* GET, with a token that may read everything */
+	SITE_TOKEN, /* GET, with any token: the route checks its rights */
 	SITE_OPEN,  /* GET */
-	SITE_OWN    /* the route takes any method and body, and sees to tokens itself */
+	SITE_OWN    /* any method and body; the route checks tokens itself */
 };
 
 struct site_route {
-	const char *path; /* if it ends in a slash, all that begins with it */
+	const char *path; /* if it ends in a slash, every path that begins with it */
 	enum site_need need;
 	enum MHD_Result (*serve)(const struct site_request *request);
 };
@@ -43,7 +43,7 @@ struct site_config {
 	const char *where;        /* HOST:PORT, or tls:HOST:PORT, of --http */
 	const char *const *hosts; /* names of the server, beside its addresses (gate.h) */
 	size_t host_count;
-	const char *risk; /* what is warned of if other machines can reach it, or NULL */
+	const char *risk; /* the warning if other machines can reach it, or NULL */
 	struct access *access;
 	struct shakes *shakes;           /* for TLS, as in relay.h */
 	struct certificate *certificate; /* as there */
@@ -69,7 +69,7 @@ struct web_site {
 /* Serve what its config says. Returns 0, or -1 after a message. */
 int site_start(struct web_site *site, uv_loop_t *loop);
 
-/* End all requests. The loop has to go on before the site may be freed. */
+/* End all requests. The loop must run on before the site may be freed. */
 void site_stop(struct web_site *site);
 
 /* Return how many descriptors its clients may take; 0 if nothing is served. */

@@ -65,7 +65,7 @@ static struct visitor *older(struct visitor *one, struct visitor *other)
 	return other->since < one->since ? other : one;
 }
 
-/* Count those of the address, and note its first if none is noted yet. */
+/* Count those of the address, and remember the first. */
 static unsigned count_same(const struct visitor_list *list, const struct address_key *address, struct visitor **first)
 {
 	struct visitor *visitor;
@@ -82,7 +82,10 @@ static unsigned count_same(const struct visitor_list *list, const struct address
 	return same;
 }
 
-/* Return the oldest of the same address if that has its share, of all if all places are taken, or NULL. */
+/*
+ * Return the visitor that must leave, or NULL: the oldest of the same address if that has its share, of all if all
+ * places are taken.
+ */
 static struct visitor *find_oldest(struct visitors *visitors, const struct address_key *address)
 {
 	struct visitor *first = NULL;
@@ -165,7 +168,7 @@ size_t visitors_going(const struct visitors *visitors)
 	return going;
 }
 
-/* Only to one with a complete request something is owed. */
+/* Only a complete request is owed an answer. */
 static struct visitor *find_worst(const struct visitors *visitors)
 {
 	struct visitor *worst = NULL;
@@ -204,7 +207,10 @@ void visitors_leave(struct visitors *visitors, int fd)
 	free(visitor);
 }
 
-/* Let those leave who have been in the list for so long. Returns in how many ms the next one has, or INT64_MAX. */
+/*
+ * Let those leave that have been in the list for this long. Returns in how many ms the next one will have, or
+ * INT64_MAX.
+ */
 static int64_t sweep(struct visitors *visitors, struct visitor_list *list, uint64_t most, uint64_t now)
 {
 	struct visitor *visitor;

@@ -34,23 +34,23 @@ struct visitor {
 	struct visitor_list *list; /* the one that it is in */
 	int fd;
 	uint64_t since; /* ms: when it came, or its last request was complete, or was answered */
-	size_t owed;    /* bytes of an answer that it may not have read yet */
+	size_t owed;    /* bytes of its answer that it may not have read yet */
 	struct address_key from;
 	struct request_head head; /* of what it sends */
-	const char *refusal;      /* of its head: what libmicrohttpd has still to get. NULL: it was right so far */
+	const char *refusal; /* the part of its head that libmicrohttpd has not read; NULL: nothing was wrong so far */
 };
 
 struct visitors {
 	struct visitor_list asking;   /* have had no complete request */
 	struct visitor_list answered; /* have one */
 	struct visitor_list idle;     /* have had one, and its answer */
-	struct visitor_list leaving;  /* are shut down, and libmicrohttpd will soon see it */
+	struct visitor_list leaving;  /* shut down; libmicrohttpd will soon notice */
 	struct visitor **by_fd;       /* or NULL */
 	int fd_room;
 	unsigned places;
 	unsigned count; /* of those that are not leaving */
 	uint64_t total;
-	uint64_t slow;     /* had to leave because of the time */
+	uint64_t slow;     /* had to leave because they were slow */
 	uint64_t replaced; /* had to leave for another */
 };
 
@@ -58,10 +58,10 @@ void visitors_begin(struct visitors *visitors, unsigned places);
 /* All have left. */
 void visitors_end(struct visitors *visitors);
 
-/* Note who comes, and let another leave if all places are taken. Returns 0, or -1 without memory. */
+/* Add a new visitor, and let another leave if all places are taken. Returns 0, or -1 without memory. */
 int visitors_enter(struct visitors *visitors, int fd, const struct sockaddr *address, uint64_t now);
 
-/* Return the one with this descriptor, or NULL. */
+/* Return the visitor with this descriptor, or NULL. */
 struct visitor *visitors_find(const struct visitors *visitors, int fd);
 
 /* A request of it is complete (1), or answered (0). */
@@ -70,20 +70,20 @@ void visitors_note(struct visitors *visitors, int fd, int is_answered, uint64_t 
 /* It is being sent an answer of so many bytes. */
 void visitors_owe(struct visitors *visitors, int fd, size_t bytes);
 
-/* Return 1 if it has to leave: bytes of it that still come are of no use. */
+/* Return 1 if it has to leave: its further bytes are useless. */
 int visitors_is_leaving(const struct visitors *visitors, int fd);
 
-/* Return how many bytes those have who are leaving. */
+/* Return how many bytes the leaving ones still have. */
 size_t visitors_going(const struct visitors *visitors);
 
-/* Return how many bytes the one has who is owed most, and let that one leave. */
+/* Let the one leave that is owed the most bytes. Returns how many. */
 size_t visitors_worst(const struct visitors *visitors);
 void visitors_end_worst(struct visitors *visitors);
 
 /* Its connection has ended. */
 void visitors_leave(struct visitors *visitors, int fd);
 
-/* Let those leave who are too slow. Returns in how many ms it wants to be called again, or -1. */
+/* Let slow ones leave. Returns in how many ms to call this again, or -1. */
 int64_t visitors_sweep(struct visitors *visitors, uint64_t now);
 
 #endif

@@ -35,13 +35,13 @@ struct web {
 	struct relays relays; /* of connections that have TLS */
 	uv_poll_t poll;
 	uv_timer_t timer; /* a slow client has to leave */
-	uv_idle_t again;  /* it has more to do at once */
+	uv_idle_t again;  /* it wants to be run again at once */
 	int closed;       /* how many of the handles */
 };
 
 /* ---- Who visits */
 
-/* A path's segments are told apart before they are decoded, so libmicrohttpd decodes nothing. */
+/* Path segments are split before they are decoded, so libmicrohttpd must not decode. */
 static size_t keep_encoded(void *context, struct MHD_Connection *client, char *text)
 {
 	(void)context;
@@ -174,7 +174,7 @@ unsigned web_files(const struct web *web)
 
 /* ---- In the loop */
 
-/* Let it work, and wake it when a slow client has to leave. */
+/* Run libmicrohttpd, and wake when a slow client has to leave. */
 static void web_run(struct web *web);
 
 static void web_timer(uv_timer_t *timer)
@@ -188,8 +188,8 @@ static void web_again(uv_idle_t *idle)
 }
 
 /*
- * libmicrohttpd has work without an event of its sockets. It gets it in the loop's next turn: a timer of 0 ms that is started
- * again by its own callback would be run again before the loop looks at other clients.
+ * libmicrohttpd has work but no event on its sockets. Run it in the loop's next turn: a 0 ms timer restarted by its
+ * own callback would run before the loop looks at other clients.
  */
 static void go_on_soon(struct web *web)
 {
@@ -228,7 +228,7 @@ static void web_run(struct web *web)
 		uv_timer_stop(&web->timer);
 }
 
-/* libmicrohttpd without threads of its own has nothing that would wake the loop. */
+/* Without threads of its own, libmicrohttpd has nothing to wake the loop with. */
 void web_resume(struct web *web, struct web_visit *visit)
 {
 	MHD_resume_connection(visit->client);

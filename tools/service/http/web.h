@@ -2,8 +2,8 @@
 #define TOOLS_SERVICE_HTTP_WEB_H
 
 /*
- * HTTP in a server's own loop, by libmicrohttpd. This part lets visitors in and out (visitors.h). The server decides
- * what a request gets:
+ * HTTP in a server's own loop, by libmicrohttpd. This part admits and removes visitors (visitors.h). The server
+ * answers requests:
  *
  *     listener -> [ relay: TLS ] -> visitors -> libmicrohttpd -> Host -> begin -> visit: go_on ... end
  *
@@ -30,8 +30,8 @@ struct web_visit {
 };
 
 /*
- * A request has begun. Its path is still encoded. A GET or HEAD of a path that takes no bodies is complete, and has_body tells
- * whether it had one. Who does not answer at once stores in *visit what is called later.
+ * A request has begun. Its path is still encoded. A GET or HEAD of a path that takes no bodies is complete; has_body
+ * says whether it had one. To answer later, store in *visit what to call then.
  */
 typedef enum MHD_Result web_begin_fn(void *context, struct MHD_Connection *client, const char *path, const char *method,
     int has_body, struct web_visit **visit);
@@ -40,7 +40,7 @@ typedef enum MHD_Result web_begin_fn(void *context, struct MHD_Connection *clien
 struct web_config {
 	const char *where;               /* HOST:PORT, or tls:HOST:PORT */
 	struct listening *listening;     /* the loop closes its handles after web_stop */
-	struct listen_config listen;     /* who may come in: risk, has_tokens, has_trusted, passing */
+	struct listen_config listen;     /* risk, has_tokens, has_trusted, passing: see listen.h */
 	struct shakes *shakes;           /* with TLS: of the loop */
 	struct certificate *certificate; /* and the server's */
 	const char *const *hosts;        /* names of this server, beside its addresses (gate.h) */
@@ -58,16 +58,16 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config);
 /* End all requests, and close the handles: it is freed when the loop has gone on. */
 void web_stop(struct web *web);
 
-/* The answer of a request that was suspended is known: let it go on, in the loop's next round. */
+/* The answer of a suspended request is known: resume it in the loop's next turn. */
 void web_resume(struct web *web, struct web_visit *visit);
 
-/* This is what the client sends, or is being sent. The one with most of them can be told to leave. */
+/* Report how many bytes this client sends or is sent. The one with the most can be made to leave. */
 void web_owe(struct web *web, struct MHD_Connection *client, const struct buffer *buffer);
 
-/* Return 1 if the client has to leave: what it still sends is of no use. */
+/* Return 1 if the client has to leave: what it still sends is useless. */
 int web_is_leaving(struct web *web, struct MHD_Connection *client);
 
-/* A part of its answer has been read: the client has as long again for what follows. */
+/* The client has read a part of its answer: its time begins anew. */
 void web_note(struct web *web, struct MHD_Connection *client);
 
 struct visitors *web_visitors(struct web *web);

@@ -40,7 +40,7 @@ const char *address_check(const char *text)
 
 	if (address_split(text, host, sizeof host, &port) != 0)
 		return "HOST:PORT, such as 127.0.0.1:11300 or [::1]:11300";
-	/* getaddrinfo would take the lower 16 bits of any number. */
+	/* getaddrinfo would take the lower 16 bits of a larger number. */
 	if (options_whole(port, 0, 65535, &number) != 0)
 		return "HOST:PORT with a number from 0 to 65535 for the port";
 	return NULL;

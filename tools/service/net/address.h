@@ -7,7 +7,7 @@
 
 enum { ADDRESS_TEXT = 80 };
 
-/* Return NULL if the text has the form of an address, otherwise what was expected. No name is looked up. */
+/* Return NULL if the text has the form of an address, otherwise what was expected. Looks up no name. */
 const char *address_check(const char *text);
 
 /*
@@ -18,8 +18,8 @@ enum { ADDRESS_LATER = -2 };
 int address_read(const char *option, const char *text, struct sockaddr_storage *address);
 
 /*
- * Check a range such as 10.1.0.0/16 or fd00::/8, or one address. Returns 0 if it is right, -1 if it is none of these,
- * or 1 if it has bits behind its prefix: `right`, of ADDRESS_TEXT bytes, then has the range without them.
+ * Check a range such as 10.1.0.0/16 or fd00::/8, or one address. Returns 0 if it is right, -1 if it is malformed, or 1
+ * if it has bits after its prefix: `right`, of ADDRESS_TEXT bytes, then has the range without them.
  */
 int address_range(const char *text, char *right);
 
@@ -31,12 +31,15 @@ enum { ADDRESS_TLS_PREFIX = 4 };
 int address_is_tls(const char *text);
 
 /*
- * Whether a server may listen there: only this machine can reach it, or it has TLS and knows its clients, by tokens or by
- * certificates (`has_tokens`, `has_trusted`). `what` is what would pass unencrypted. Returns 0, or -1 after a message.
+ * Whether a server may listen there: only this machine can reach it, or it has TLS and its clients log in by tokens or
+ * certificates (`has_tokens`, `has_trusted`). `what` would otherwise pass unencrypted. Returns 0, or -1 after a
+ * message.
  */
 int address_let_in(const struct sockaddr *address, int is_tls, int has_tokens, int has_trusted, const char *what);
 
-/* Say `before`, the address and `after`. If other machines can reach it, warn of the risk first, unless that is NULL. */
+/*
+ * Log `before`, the address and `after`. If other machines can reach it, first warn of the risk, unless that is NULL.
+ */
 void address_announce(const struct sockaddr *address, const char *before, const char *after, const char *risk);
 
 #endif

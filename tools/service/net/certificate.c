@@ -7,7 +7,7 @@
 
 #include "tools/common/message.h"
 
-/* A certificate that expires stops all clients at once, and nobody looks at it before. */
+/* How early to warn: an expired certificate stops all clients at once, and nobody looks at it before. */
 enum { WARN_DAYS = 14, DATE_TEXT = 40 };
 
 static const char *date(char text[DATE_TEXT], int64_t seconds)
@@ -20,7 +20,7 @@ static const char *date(char text[DATE_TEXT], int64_t seconds)
 	return text;
 }
 
-/* OpenSSL and the clients go by the system's clock, also where the server's is virtual. */
+/* OpenSSL and the clients use the system's clock, even if the server's is virtual. */
 static void warn_of_time(const struct tls *tls, const char *file)
 {
 	int64_t now = (int64_t)time(NULL);
@@ -79,7 +79,7 @@ void certificate_reload(struct certificate *certificate)
 		return;
 	}
 	message_info("the certificate was read again");
-	/* Connections that are open have what they need. */
+	/* Open connections keep the certificate that they have. */
 	pthread_mutex_lock(&certificate->lock);
 	former = certificate->now;
 	certificate->now = made;

@@ -13,14 +13,14 @@ struct certificate {
 	struct tls *now;      /* NULL: the files name none */
 };
 
-/* Read it, and warn if it is not valid now, or soon no more. Return NULL after a message. */
+/* Read it, and warn if it is not valid now, or expires soon. Return NULL after a message. */
 struct tls *certificate_read(const struct tls_files *files);
 
 /* Begin with what was read; NULL: the files name none. The files must outlive it. */
 void certificate_start(struct certificate *certificate, const struct tls_files *files, struct tls *now);
 void certificate_stop(struct certificate *certificate);
 
-/* Read it again for connections to come. If it is wrong now, that is reported, and the one of before stays in use. */
+/* Read it again for new connections. If it is wrong now, report that and keep the present one. */
 void certificate_reload(struct certificate *certificate);
 
 /* Return the server's end of a new connection, or NULL without memory. Any thread, as above. */

@@ -19,15 +19,15 @@
 #include "tools/service/net/address.h"
 #include "tools/service/state/state.h"
 
-/* Those that are connected come before many who want to be. */
+/* Serve those that are connected before accepting many more. */
 enum { BACKLOG = 1024, ACCEPTED_MAX = 16, REST_MS = 100, SYSTEMD_FIRST = 3, ROOM_MOST = 65536, FILES_LEAST = 16 };
-/* Descriptors that no client gets: at most, as a part of all, and how many one client may take. */
+/* The descriptors kept from clients: at most, as a part of all; and how many one client may take. */
 enum { KEPT_MOST = 64, KEPT_PART = 4, EACH_MOST = 4 };
 
-/* How long a client may be silent before the system asks whether its machine is there. */
+/* How long a client may be silent before the system probes its machine. */
 enum { KEEPALIVE_SECONDS = 60 };
 
-/* What is said of clients of the server's own protocol, and of those by HTTP. */
+/* The words for clients of the server's own protocol, and for those by HTTP. */
 static const struct wording {
 	const char *option;
 	const char *clear, *tls; /* before an address */
@@ -63,7 +63,7 @@ static void look_again(uv_timer_t *timer)
 	uv_poll_start(&listener->poll, UV_READABLE, on_client);
 }
 
-/* Who waits would wake the loop at once, again and again. */
+/* Waiting clients would wake the loop at once, again and again. */
 static void rest(struct listening *listening, int reason)
 {
 	struct listener *listener;
@@ -75,7 +75,7 @@ static void rest(struct listening *listening, int reason)
 	uv_timer_start(&listening->again, look_again, REST_MS, 0);
 }
 
-/* Answers leave at once. A client whose machine died does not keep what it has for ever. */
+/* Send answers at once. A client whose machine died must not keep its resources for ever. */
 static void set_options(int fd)
 {
 	static const int on = 1;
@@ -105,7 +105,7 @@ static int find_kept(const struct listen_config *config)
 	return limit > INT_MAX ? INT_MAX : limit > kept ? (int)(limit - kept) : 0;
 }
 
-/* Whether a client finds all its descriptors below those that are kept. A new one has the lowest number that is free. */
+/* Whether a client's descriptors are all below those that are kept. A new descriptor has the lowest free number. */
 static int has_descriptors(const struct listening *listening)
 {
 	unsigned each = listening->config.each > 0 ? listening->config.each : 1;
@@ -159,7 +159,7 @@ static void on_client(uv_poll_t *poll, int status, int events)
 
 /* ---- Listeners */
 
-/* Say what went wrong and what to do; returns -1. */
+/* Report what went wrong and what to do; returns -1. */
 static int failed(const struct wording *words, const char *where, int fd)
 {
 	int error = errno;
@@ -179,8 +179,8 @@ static int failed(const struct wording *words, const char *where, int fd)
 }
 
 /*
- * When libuv has no memory to watch a descriptor, it ends the process. Let it watch a great one now, so that it has room
- * for those to come.
+ * Libuv ends the process if it has no memory to watch a descriptor. Watch a high one now, so that it has room for all
+ * to come.
  */
 static void make_room(struct listening *listening, int fd)
 {
@@ -200,7 +200,7 @@ static void make_room(struct listening *listening, int fd)
 	(void)close(fd);
 }
 
-/* A client that hears that the server listens may take all memory at once: the announcement comes after this. */
+/* A client that reads the announcement may take all memory at once: so announce after this. */
 static int watch(struct listening *listening, int fd, int is_tls)
 {
 	struct listener *listener = calloc(1, sizeof *listener);
@@ -227,7 +227,7 @@ static int may_listen(const struct listen_config *config, const struct sockaddr 
 	                    : address_let_in(address, is_tls, config->has_tokens, config->has_trusted, config->passing);
 }
 
-/* Say where a socket of TCP listens; returns 0. */
+/* Report where a socket of TCP listens; returns 0. */
 static int announce(struct listening *listening, int fd, int is_tls)
 {
 	const struct wording *words = words_of(listening);
@@ -253,7 +253,7 @@ static int listen_tcp(struct listening *listening, const char *where)
 	    may_listen(&listening->config, (struct sockaddr *)&address, is_tls) != 0)
 		return -1;
 	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	/* [::] takes clients by IPv4, too, whatever the system's default is. */
+	/* [::] accepts IPv4, too, whatever the system's default is. */
 	if (fd >= 0 && address.ss_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
@@ -264,7 +264,7 @@ static int listen_tcp(struct listening *listening, const char *where)
 
 /* ---- A Unix socket */
 
-/* Remove a socket that a killed server has left. Nobody listens on it. */
+/* Remove a socket that a killed server has left, on which nobody listens. */
 static int remove_stale(const struct sockaddr_un *address)
 {
 	const char *path = address->sun_path;
@@ -276,7 +276,7 @@ static int remove_stale(const struct sockaddr_un *address)
 		return 0;
 	if (!S_ISSOCK(about.st_mode))
 		return message_error("%s exists and is not a socket: remove it, or give another --unix", path);
-	/* A server that is busy, or stands still, may have as many waiting as it may: this would wait with them. */
+	/* If a server's backlog is full, connecting would wait, too. */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	error = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : errno;
 	if (fd >= 0)
@@ -310,7 +310,7 @@ static int open_to(const struct listen_config *config)
 /* Returns 0, -1 with errno set, or -2 after a message. */
 static int bind_unix(struct listening *listening, int fd, const struct sockaddr_un *address)
 {
-	/* With the mode changed only afterwards, others could connect in between. */
+	/* If the mode were changed only afterwards, others could connect in between. */
 	mode_t mask = umask(0177);
 	int bad = bind(fd, (const struct sockaddr *)address, sizeof *address);
 
@@ -348,7 +348,7 @@ static int listen_unix(struct listening *listening, const char *path)
 
 /* ---- Sockets of systemd */
 
-/* How many it has handed to this process. */
+/* How many sockets systemd has passed to this process. */
 static int systemd_count(void)
 {
 	const char *pid = getenv("LISTEN_PID");
@@ -435,7 +435,10 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
-/* Somebody may have removed it, and another server made its own there. As long as this one is open, its number is its own. */
+/*
+ * The socket may have been removed, and replaced by another server's. While this one is open, no other file has its
+ * inode.
+ */
 static void remove_bound(struct listening *listening)
 {
 	const struct stat *mine = &listening->bound_as;

@@ -25,42 +25,42 @@ struct listen_config {
 	int is_http;              /* the option is --http, otherwise --listen */
 	const char *const *where; /* HOST:PORT, or tls:HOST:PORT, of that option */
 	size_t count;
-	const char *otherwise; /* HOST:PORT: where to listen if nothing else is asked for, nor handed over */
+	const char *otherwise; /* HOST:PORT: where to listen if nothing is set and nothing was handed over */
 	const char *unix_path; /* NULL: no Unix socket */
 	unsigned socket_mode;
 	const char *socket_group; /* NULL: that of the server */
 
-	const char *risk; /* what is warned of if other machines can come in. NULL: they may only with what follows */
+	const char *risk; /* the warning if other machines can connect; NULL: they may not, except with what follows */
 	int has_tokens;
-	int has_trusted;     /* TLS knows its clients by their certificates */
+	int has_trusted;     /* clients are known by their TLS certificates */
 	const char *passing; /* what would pass unencrypted, for messages */
 
 	unsigned each;   /* how many descriptors a client takes: the one that is handed over, and others. 0: one */
 	unsigned others; /* how many are kept from these clients for others (web_files) */
-	unsigned most;   /* the loop has room for this many clients before they come. 0: it makes room as they come */
+	unsigned most;   /* make room in the loop for this many clients in advance; 0: as they come */
 
-	/* A client has come: close the descriptor at its end. */
+	/* A client has come: close the descriptor when it goes. */
 	void (*came)(void *context, int fd, const struct sockaddr *peer, int is_tls);
 	void *context;
 };
 
-/* All zeros: it does not listen. */
+/* All zeros: not listening. */
 struct listening {
 	struct listen_config config;
 	uv_loop_t *loop;
-	int kept; /* descriptors from this one on are kept from clients */
+	int kept; /* descriptors from this number on are kept from clients */
 	SLIST_HEAD(, listener) listeners;
-	uv_timer_t again;     /* looks at them again after a rest */
+	uv_timer_t again;     /* looks at the listeners again after a rest */
 	uv_poll_t room;       /* never active */
 	const char *bound;    /* a Unix socket that is removed at the end, or NULL */
 	struct stat bound_as; /* what is there since */
 	unsigned port;        /* of the first listener on TCP */
 };
 
-/* What `config` points to must outlive it. Returns 0, or -1 after a message; it is to be stopped in either case. */
+/* What `config` points to must outlive it. Returns 0, or -1 after a message; call listen_stop in either case. */
 int listen_start(struct listening *listening, uv_loop_t *loop, const struct listen_config *config);
 
-/* Raise the limit of descriptors as far as possible, as each client takes one. Returns how many there may be. */
+/* Raise the limit of descriptors as far as possible, as each client takes one. Returns the limit. */
 uint64_t listen_raise_limit(void);
 /*
  * Whether a server finds files enough to begin with: where libuv finds none for what all its loops share, it aborts

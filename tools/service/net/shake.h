@@ -19,13 +19,13 @@ struct shake {
 /* A loop's. */
 struct shakes {
 	STAILQ_HEAD(, shake) waiting;
-	void (*wake)(void *context); /* there is to be another turn */
+	void (*wake)(void *context); /* another turn is scheduled */
 	void *context;
 };
 
 void shakes_begin(struct shakes *shakes, void (*wake)(void *context), void *context);
 
-/* Wait for a turn, in which go_on is called. Once is enough. */
+/* Queue the connection for a turn, in which go_on is called. Queueing it again changes nothing. */
 void shake_wait(struct shakes *shakes, struct shake *shake);
 
 /* Wait no more. */

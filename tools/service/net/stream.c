@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* What one record of TLS holds. */
+/* The size of a TLS record. */
 enum { SEAL_PIECE = 16384 };
 
 static void on_event(uv_poll_t *poll, int status, int events)
@@ -12,7 +12,7 @@ static void on_event(uv_poll_t *poll, int status, int events)
 	struct stream *stream = poll->data;
 
 	if (status < 0) {
-		/* libuv has stopped, with no word on what is wrong. Bytes that came before it are still there. */
+		/* libuv has stopped watching without a reason. Bytes that came earlier can still be read. */
 		events = stream->events;
 		uv_poll_start(poll, events, on_event);
 	}
@@ -98,7 +98,7 @@ static int seal(struct stream *stream)
 	size_t size = tls_is_ready(stream->tls) ? stream->out.size : 0;
 	size_t piece;
 
-	/* In pieces: OpenSSL's own buffer, which nobody counts, keeps the size of the largest. */
+	/* In pieces: OpenSSL's own buffer, which is not counted, keeps the size of the largest. */
 	for (size_t at = 0; at < size; at += piece) {
 		piece = size - at < SEAL_PIECE ? size - at : SEAL_PIECE;
 		if (tls_write(stream->tls, stream->out.data + at, piece) != TLS_OK || drain(stream) != 0)
@@ -108,7 +108,7 @@ static int seal(struct stream *stream)
 	return drain(stream);
 }
 
-/* Say that this is the end, unless something waits that comes before it. */
+/* Send the end of TLS, unless bytes that come before it wait. */
 static void end(struct stream *stream)
 {
 	char alert[256];

@@ -22,7 +22,7 @@
 struct stream {
 	uv_poll_t poll;
 	int fd;     /* -1: it is closed */
-	int events; /* that it waits for, UV_READABLE | UV_WRITABLE */
+	int events; /* the events that it waits for, UV_READABLE | UV_WRITABLE */
 	void (*came)(struct stream *stream, int events);
 	void (*gone)(struct stream *stream);
 	void *owner;
@@ -34,7 +34,7 @@ struct stream {
 	struct shakes *shakes;
 	struct shake shake;
 
-	unsigned is_fed : 1;  /* TLS may have more bytes in clear; the socket tells nobody of them */
+	unsigned is_fed : 1;  /* TLS may have decrypted bytes that the socket's events do not show */
 	unsigned is_full : 1; /* the last stream_read of the socket had no room for more */
 };
 
@@ -52,39 +52,38 @@ int stream_open(
 int stream_secure(struct stream *stream, struct certificate *certificate, struct shakes *shakes);
 
 /*
- * Wait for these events from now on. It is not read while its handshake waits for a turn: what comes meanwhile would grow
+ * Wait for these events from now on. During its handshake's wait for a turn it is not read: bytes would pile up
  * without a bound.
  */
 void stream_wait(struct stream *stream, int events);
 
 enum stream_end {
-	STREAM_ENDED = TLS_ENDED, /* the client sends no more, as TLS says */
-	STREAM_BROKEN =
-	    TLS_BROKEN,   /* what came is no TLS: tls_reason. What TLS says of it is sent by the next stream_send */
-	STREAM_SHUT = -3, /* the client sends no more, as its socket says */
-	STREAM_LOST = -4  /* there is no connection any more */
+	STREAM_ENDED = TLS_ENDED,   /* the client sends no more, by TLS */
+	STREAM_BROKEN = TLS_BROKEN, /* the bytes were no TLS: tls_reason. The next stream_send sends TLS's alert */
+	STREAM_SHUT = -3,           /* the client sends no more, by its socket */
+	STREAM_LOST = -4            /* the connection is broken */
 };
 
 /*
- * Read some bytes. Returns how many, 0 if none can be had now, or an enum stream_end. While is_fed is set, there are more of
- * those that have come: read again. If is_full is set, there may be.
+ * Read some bytes. Returns how many, 0 if there are none now, or an enum stream_end. While is_fed is set, more have
+ * arrived: read again. If is_full is set, more may have.
  */
 ssize_t stream_read(struct stream *stream, char *bytes, size_t room);
 
 /*
- * Send some of what waits, at most STREAM_SEND_MOST: other clients come before the rest of much. Returns how many bytes, or
- * -1: it is to be closed.
+ * Send some of what waits, at most STREAM_SEND_MOST: other clients come before a long rest. Returns how many bytes, or
+ * -1 if it has to be closed.
  */
 enum { STREAM_SEND_MOST = 256 * 1024 };
 ssize_t stream_send(struct stream *stream);
 
-/* Return 1 if something can be sent: answers wait for the end of the handshake, which is the other side's turn. */
+/* Return 1 if something can be sent. During the handshake answers wait for the other side. */
 static inline int stream_is_unsent(const struct stream *stream)
 {
 	return stream->sealed.size > 0 || (stream->out.size > 0 && (!stream->tls || tls_is_ready(stream->tls)));
 }
 
-/* Return how many bytes wait, and what its buffers take. */
+/* Return how many bytes wait, and the memory of its buffers. */
 static inline size_t stream_unsent(const struct stream *stream)
 {
 	return stream->out.size + stream->sealed.size;
@@ -96,8 +95,8 @@ static inline size_t stream_takes(const struct stream *stream)
 }
 
 /*
- * Close it: what waits is dropped, and TLS says that this is the end if that can be sent at once. `gone` is called when the
- * loop has let go of it.
+ * Close it: what waits is dropped, and TLS's end is sent if that can be done at once. `gone` is called when the loop
+ * has released it.
  */
 void stream_close(struct stream *stream, void (*gone)(struct stream *stream));
 

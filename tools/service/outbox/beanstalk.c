@@ -11,7 +11,10 @@
 #include "tools/common/dial.h"
 #include "tools/common/tube.h"
 
-/* What a put says: the usual priority, at once, and a minute for the worker. A key stays taken for an hour after its job. */
+/*
+ * The arguments of each put: the usual priority, no delay, and a minute for the worker. A key stays taken for an hour
+ * after its job.
+ */
 #define PUT "1024 0 60"
 #define UNIQUE "unique=3600"
 
@@ -124,7 +127,7 @@ static int log_in(struct beanstalk *link, const char *token, int timeout_ms, cha
 	           : failed(reason, "it does not know the token of --expired-token-file (%s)", line);
 }
 
-/* A verb of weekwheeld's without what belongs behind it does nothing: it is only known, or not. */
+/* A verb of weekwheeld's without its arguments does nothing: it shows whether the server knows it. */
 static int greet(struct beanstalk *link, const char *tube, int timeout_ms, char reason[BEANSTALK_REASON])
 {
 	char line[BEANSTALK_LINE];

@@ -33,10 +33,10 @@ int beanstalk_open(struct beanstalk *link, const struct beanstalk_address *addre
     const char *token, int timeout_ms, char reason[BEANSTALK_REASON]);
 void beanstalk_close(struct beanstalk *link);
 
-/* Queue a put. id: the key that keeps it from being put twice, where the server knows keys. 0, or -1 without memory. */
+/* Queue a put. id: the key that prevents a second put, where the server knows keys. 0, or -1 without memory. */
 int beanstalk_put(struct beanstalk *link, const char *id, const struct buffer *body);
 
-/* Take an answer's line: 1, 0 if none is there, or -1 if it is of another protocol. */
+/* Take the line of an answer: 1, 0 if none is there, or -1 if it is not beanstalkd's protocol. */
 int beanstalk_line(struct beanstalk *link, char line[BEANSTALK_LINE]);
 
 #endif

@@ -20,7 +20,7 @@
 
 enum {
 	FLIGHT_MAX = 256,
-	FLIGHT_BYTES = 256 * 1024, /* of which no more are begun */
+	FLIGHT_BYTES = 256 * 1024, /* when stopping: items from here on are not sent */
 	CONNECT_MS = 5000,
 	TIMEOUT_MS = 10000, /* for an answer */
 	REST_LEAST_MS = 100,
@@ -33,7 +33,7 @@ struct courier {
 	struct letter_form form;
 	pthread_t thread;
 	int wake;                /* an eventfd */
-	_Atomic int64_t stop_by; /* ms of the monotonic clock; 0: it goes on */
+	_Atomic int64_t stop_by; /* ms of the monotonic clock; 0: it is not stopping */
 	struct beanstalk link;
 	struct buffer body;
 	unsigned flight;
@@ -83,7 +83,7 @@ static void recover(struct courier *courier)
 
 /* ---- Answers */
 
-/* What makes an item wait, and what it means. */
+/* The answers that make an item wait, and what they mean. */
 static const struct {
 	const char *word;
 	const char *meaning;
@@ -103,7 +103,7 @@ static int is_word(const char *line, const char *word)
 	return strncmp(line, word, length) == 0 && (line[length] == 0 || line[length] == ' ');
 }
 
-/* It has the job, now or from an earlier put. A buried one is there, too. */
+/* The job is there, by this or an earlier put. A buried one is there, too. */
 static int is_taken(const char *line)
 {
 	static const char *const words[] = {"INSERTED", "KEPT", "ENDED", "REPLACED", "BURIED"};
@@ -123,7 +123,7 @@ static void answered(struct courier *courier, enum outbox_answer answer)
 		    courier->config->address.server);
 }
 
-/* Returns 0, or -1: the line belongs to no put. */
+/* Returns 0, or -1 if the line answers no put. */
 static int judge(struct courier *courier, const char *line)
 {
 	if (courier->flight == 0)
@@ -181,7 +181,7 @@ static int send_one(struct courier *courier, const struct outbox_item *item)
 	return beanstalk_put(&courier->link, letter_id(item, &courier->form, id), &courier->body);
 }
 
-/* Take what fits, let the journal have it, and send it. */
+/* Take what fits, note it in the journal, and send it. */
 static void send_more(struct courier *courier)
 {
 	struct outbox_item item;
@@ -232,7 +232,7 @@ static int64_t earlier(int64_t a, int64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-/* Sleep until something comes, or is due. */
+/* Sleep until an item comes, or one is due. */
 static void sleep_on(struct courier *courier)
 {
 	struct pollfd both[2] = {{courier->wake, POLLIN, 0}, {courier->link.channel.fd, POLLIN, 0}};
@@ -250,7 +250,7 @@ static void sleep_on(struct courier *courier)
 		receive(courier);
 }
 
-/* A courier that is to stop does not wait for the other server to come back. */
+/* A courier that is stopping does not wait for the other server to return. */
 static int is_over(struct courier *courier)
 {
 	struct outbox_stats stats;
@@ -269,7 +269,7 @@ static void turn(struct courier *courier)
 		courier->rest_until = 0;
 	if (courier->flight && now >= courier->answer_by)
 		lose(courier, "it does not answer");
-	/* What waits for long is in the journal meanwhile. */
+	/* Items that wait for long have meanwhile been journaled. */
 	if (courier->link.channel.fd < 0)
 		(void)outbox_settle(courier->outbox);
 	if (courier->link.channel.fd < 0 && !courier->rest_until)

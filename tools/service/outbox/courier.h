@@ -23,7 +23,7 @@ struct courier_config {
 struct courier *courier_start(
     struct outbox *outbox, const struct letter_form *form, const struct courier_config *config);
 
-/* Send the items that there are, for at most COURIER_STOP_MS, and end. Log how many are left. NULL is harmless. */
+/* Send the waiting items, for at most COURIER_STOP_MS, and end. Log how many are left. NULL is harmless. */
 enum { COURIER_STOP_MS = 5000 };
 void courier_stop(struct courier *courier);
 

@@ -14,7 +14,7 @@
 
 enum { PIECE = 3072 };
 
-/* Two servers that began in the same millisecond have the same ids. */
+/* Ids of two servers that began in the same millisecond are equal: add their own. */
 const char *letter_id(const struct outbox_item *item, const struct letter_form *form, char text[LETTER_ID])
 {
 	XXH128_hash_t hash = {.high64 = item->id};

@@ -8,14 +8,14 @@
 
 enum { LETTER_ID = 40 };
 
-/* What the items of a program mean. */
+/* How a program's items are described. */
 struct letter_form {
 	int64_t (*wall_ms)(void *context, int64_t ms); /* a time of an item, by the wall clock */
 	void *context;
-	int is_shared; /* others report the same ends: a name is that of a key's end, whoever reports it */
+	int is_shared; /* others report the same ends: the name is made of the key's end, whoever reports it */
 };
 
-/* Write the item's name, which no other one has, over restarts and servers. Letters, digits and a dash. */
+/* Write the item's name, which is unique over restarts and servers: letters, digits and a dash. */
 const char *letter_id(const struct outbox_item *item, const struct letter_form *form, char text[LETTER_ID]);
 
 /* Append the body. Returns 0, or -1 without memory. */

@@ -6,7 +6,7 @@
 #include "tools/common/buffer.h"
 #include "tools/service/outbox/outbox.h"
 
-/* Write them, at this time of its items. Returns 0, or another number without memory. */
+/* Write them; `now` is by the clock of its items. Returns 0, or another number without memory. */
 int outbox_numbers_add(struct buffer *out, const char *prefix, struct outbox *outbox, int64_t now_ms);
 
 #endif

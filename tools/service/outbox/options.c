@@ -14,7 +14,7 @@ int outbox_options_read(void *to, const struct given *given)
 	return expected ? settings_bad(given, expected) : 0;
 }
 
-/* They are read with each connection, which is too late for a message. */
+/* Check them now: each connection reads them again, too late for a message. */
 static int check_trusted(const struct tls_files *files)
 {
 	char why[TLS_REASON];

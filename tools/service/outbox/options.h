@@ -1,7 +1,7 @@
 #ifndef TOOLS_SERVICE_OUTBOX_OPTIONS_H
 #define TOOLS_SERVICE_OUTBOX_OPTIONS_H
 
-/* The options of a program that has an outbox: where it tells what expires, and how. */
+/* The options of a program that has an outbox: where it reports expiries, and how. */
 
 #include "tools/service/outbox/courier.h"
 #include "tools/service/settings/settings.h"
@@ -12,7 +12,7 @@ struct outbox_options {
 	struct courier_config courier;
 };
 
-/* The rows of a table of settings, whose struct has outbox_options as `member`. `what` says of what jobs are made. */
+/* The rows of a table of settings, whose struct has outbox_options as `member`. `what` is what jobs are made of. */
 #define OUTBOX_OPTIONS(type, member, what)                                                                             \
 	{0, "expired-to", "URL",                                                                                       \
 	    what ", at weekwheeld or\nbeanstalkd: beanstalk://HOST:PORT/TUBE, beanstalks:// with TLS",                 \
@@ -28,7 +28,7 @@ struct outbox_options {
 
 int outbox_options_read(void *to, const struct given *given);
 
-/* Set the defaults, and check the options, when all are read. Returns 0, or -1 after a message. */
+/* Set the defaults, and check the options, once all are read. Returns 0, or -1 after a message. */
 int outbox_options_complete(struct outbox_options *options);
 
 #endif

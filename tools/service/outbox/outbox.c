@@ -40,7 +40,7 @@ struct outbox {
 	uint64_t next_id;
 	uint64_t delivered_id; /* the journal knows */
 	uint64_t bytes_max;
-	int is_again; /* some in flight had to be sent again */
+	int is_again; /* some in flight have to be sent again */
 	int is_hungry;
 	const struct outbox_journal *journal;
 	void (*wake)(void *context);
@@ -144,7 +144,10 @@ static void leave(struct outbox *outbox, uint64_t position)
 	free(entry);
 }
 
-/* Move the positions past what has left; when nothing is in flight, take again what has to be. */
+/*
+ * Move the positions past items that have left. When nothing is in flight, go back to those that have to be sent
+ * again.
+ */
 static void tidy(struct outbox *outbox)
 {
 	while (outbox->answered < outbox->next && !*at(outbox, outbox->answered))
@@ -180,7 +183,7 @@ static int grow(struct outbox *outbox)
 	return 0;
 }
 
-/* What is in flight has its bytes in use. */
+/* Items in flight have their bytes in use. */
 static void make_room(struct outbox *outbox, uint64_t more)
 {
 	while (outbox->stats.bytes + more > outbox->bytes_max && outbox->next < outbox->tail) {
@@ -234,7 +237,7 @@ uint64_t outbox_add(struct outbox *outbox, const struct outbox_item *item)
 	return kept.id;
 }
 
-/* What expires during the start may be there before what waited. */
+/* New expiries during the start may come before restored ones. */
 static void sort_last(struct outbox *outbox)
 {
 	for (uint64_t i = outbox->tail - 1; i > outbox->next; i--) {
@@ -271,7 +274,7 @@ static uint64_t behind(const struct outbox *outbox, uint64_t id)
 	return low;
 }
 
-/* Image and journal may both have it. */
+/* Both image and journal may have it. */
 static int is_there(const struct outbox *outbox, uint64_t id)
 {
 	for (uint64_t i = behind(outbox, id - 1); i < outbox->tail; i++)
@@ -420,7 +423,7 @@ int outbox_take(struct outbox *outbox, struct outbox_item *item)
 	int found = 0;
 
 	pthread_mutex_lock(&outbox->lock);
-	/* What has to be sent again goes first. */
+	/* Items to be sent again go first. */
 	if (!outbox->is_again) {
 		while (outbox->next < outbox->tail && !*at(outbox, outbox->next))
 			outbox->next++;

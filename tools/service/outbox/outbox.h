@@ -29,24 +29,24 @@ struct outbox;
 #define OUTBOX_NEVER INT64_MAX
 /* The size of a value that nobody knows. */
 #define OUTBOX_UNKNOWN UINT32_MAX
-/* Why, beside those of enum ww_gone: the key has expired or was deleted, and nobody knows which. */
+/* Beside the reasons of enum ww_gone: the key has expired or was deleted, and it is not known which. */
 enum { OUTBOX_GONE = 16 };
 
 struct outbox_item {
-	uint64_t id;  /* greater than those of all that came before, also before a restart */
+	uint64_t id;  /* greater than all earlier ids, also those before a restart */
 	unsigned why; /* enum ww_gone, or OUTBOX_GONE */
 	unsigned database;
 	int64_t deadline_ms; /* OUTBOX_NEVER: an evicted key had none */
-	int64_t since_ms;    /* when it had to be delivered */
+	int64_t since_ms;    /* when delivery was due */
 	const void *key;
 	size_t length;
 	const void *value; /* NULL: it was left out */
 	size_t size;       /* of the value, whether it is there or not; or OUTBOX_UNKNOWN */
 	int is_type;       /* the value is the name of its type, as it is no string */
-	uint32_t early_ms; /* by how much the value was read before the deadline; 0: it is that of the end */
+	uint32_t early_ms; /* how long before the deadline the value was read; 0: it is the final value */
 };
 
-/* At most this many bytes; an item counts with some 60 beside its key and value. NULL: there is no memory. */
+/* The most bytes; an item counts its key, its value and about 60 more. NULL without memory. */
 struct outbox *outbox_open(uint64_t bytes_max);
 void outbox_close(struct outbox *outbox);
 
@@ -56,31 +56,33 @@ uint64_t outbox_add(struct outbox *outbox, const struct outbox_item *item);
 /* ---- For the journal */
 
 /*
- * `waiting` and `delivered` only note, and `settle` waits until the notes are as stable as was asked. `waiting` is called
- * with the outbox locked, thus in the order of ids, and may not call the outbox.
+ * `waiting` and `delivered` only note; `settle` waits until the notes are as durable as the settings ask. `waiting` is
+ * called with the outbox locked, so in the order of ids, and may not call the outbox.
  */
 struct outbox_journal {
 	void *context;
 	void (*waiting)(void *context, const struct outbox_item *item);
-	/* Of all items up to this id, none has to be delivered any more. */
+	/* No item up to this id has to be delivered any more. */
 	void (*delivered)(void *context, uint64_t id);
-	/* 0 or a WW_E*: then nothing is sent now. */
+	/* 0 or a WW_E*: nothing is sent now. */
 	int (*settle)(void *context);
 };
 
-/* It hears of what was added before, too, unless that was restored. NULL: no more; what comes then is not noted. */
+/* Set the journal, which also gets items added before, except restored ones. NULL: none; later items are not noted. */
 void outbox_set_journal(struct outbox *outbox, const struct outbox_journal *journal);
 int outbox_has_journal(struct outbox *outbox);
 
-/* At the start: an item that was waiting, as it was; one that is there already stays. 0 or WW_ENOMEM. */
+/* At the start: restore an item that was waiting; one that is there already stays. 0 or WW_ENOMEM. */
 int outbox_restore(struct outbox *outbox, const struct outbox_item *item);
-/* One that was added at the start need not be delivered. */
+/* An item added during the start need not be delivered. */
 void outbox_cancel(struct outbox *outbox, uint64_t id);
-/* And all that were restored up to this id were delivered. Ids go on behind it. */
+/* All restored items up to this id were delivered. New ids follow it. */
 void outbox_restore_delivered(struct outbox *outbox, uint64_t id);
 
-/* For a snapshot: call fn with some of those that wait or are in flight, with ids greater than *after, which moves on.
- * The outbox is locked meanwhile. Returns how many; 0 at the end. */
+/*
+ * For a snapshot: call fn with some of the waiting items, those in flight included, with ids greater than *after,
+ * which moves on. The outbox is locked meanwhile. Returns how many; 0 at the end.
+ */
 typedef void outbox_item_fn(const struct outbox_item *item, void *context);
 size_t outbox_walk(struct outbox *outbox, uint64_t *after, outbox_item_fn *fn, void *context);
 
@@ -92,22 +94,22 @@ uint64_t outbox_delivered(struct outbox *outbox);
 /* Called when there is something to take again. Any thread, with the outbox locked. */
 void outbox_set_wake(struct outbox *outbox, void (*wake)(void *context), void *context);
 
-/* Take the next item. Returns 1; its bytes stay until it is answered. 0: there is none now. */
+/* Take the next item. Returns 1, and its bytes stay until it is answered; or 0 if there is none now. */
 int outbox_take(struct outbox *outbox, struct outbox_item *item);
 
 enum outbox_answer {
 	OUTBOX_DELIVERED,
 	OUTBOX_AGAIN,  /* it has to be sent again */
-	OUTBOX_TOO_BIG /* it has to be sent again without its value; without one it is given up, and counted */
+	OUTBOX_TOO_BIG /* send it again without its value; an item without one is given up, and counted */
 };
 
-/* The answer to the earliest in flight. Returns 1 if the item was given up. */
+/* Answer the earliest item in flight. Returns 1 if it was given up. */
 int outbox_answered(struct outbox *outbox, enum outbox_answer answer);
 
-/* Nothing that is in flight will be answered: it has to be sent again. */
+/* Nothing in flight will be answered: all of it has to be sent again. */
 void outbox_recall(struct outbox *outbox);
 
-/* Let the journal note what was delivered, and settle. */
+/* Let the journal note what was delivered, and wait until it is durable. */
 int outbox_settle(struct outbox *outbox);
 
 /* ---- Numbers */
@@ -117,10 +119,10 @@ struct outbox_stats {
 	uint64_t in_flight;
 	uint64_t bytes;
 	uint64_t delivered;
-	uint64_t shortened; /* their values were left out at the bound, or for the other server */
-	uint64_t given_up;  /* the other server takes them in no form */
+	uint64_t shortened; /* their values were left out at the bound, or because the other server refused them */
+	uint64_t given_up;  /* the other server refuses them in any form */
 	uint64_t dropped;   /* at the bound, or without memory */
-	int64_t oldest_ms;  /* since when the oldest waits, if there is one */
+	int64_t oldest_ms;  /* how long the oldest has waited, if there is one */
 };
 
 void outbox_stats(struct outbox *outbox, struct outbox_stats *stats);

@@ -18,7 +18,7 @@ static int has_common(const struct settings_server *server, const struct setting
 	return 1;
 }
 
-/* Return the row of a number from 0 on, of the server's table and behind it that of all servers, or NULL. */
+/* Return the row of a number from 0 on, first of the server's table, then of the common one; or NULL. */
 static const struct setting *row(const struct settings_server *server, size_t number)
 {
 	if (number < server->count)
@@ -39,7 +39,7 @@ static const struct setting *row_named(const struct settings_server *server, con
 	return setting;
 }
 
-/* Return what has the default and the need of a row in this server. */
+/* Return what replaces the default and the need of a row in this server. */
 static const struct setting *row_here(const struct settings_server *server, const struct setting *setting)
 {
 	const struct setting *said = server->here;
@@ -117,7 +117,7 @@ static int read_option(struct service_settings *settings, struct options *option
 		    options, "'%s': expected only options, such as %s", options->value, settings->server->option);
 	given.setting = id == OPTIONS_OPERAND ? row_named(settings->server, settings->server->operand)
 	                                      : row(settings->server, (size_t)id - 1);
-	/* The value may have a password, which no message shows. */
+	/* The value may contain a password, which no message shows. */
 	if (id == OPTIONS_OPERAND && settings_has(settings, given.setting->name))
 		return options_fail(options, "%s is given already; expected only one", given.setting->argument);
 	/* Its option may follow. */
@@ -128,7 +128,7 @@ static int read_option(struct service_settings *settings, struct options *option
 	return settings_take(settings, &given);
 }
 
-/* *seen has the options that were given before, and gets these. */
+/* *seen has the options given so far, and these are added. */
 static int read_arguments(struct service_settings *settings, char **arguments, uint64_t *seen)
 {
 	struct option table[SETTINGS_MOST];
@@ -155,7 +155,7 @@ static int read_arguments(struct service_settings *settings, char **arguments, u
 
 /* ---- A configuration file */
 
-/* Cut off what is blank around a text. */
+/* Cut blanks off both ends of a text. */
 static char *trim(char *text)
 {
 	char *end = text + strlen(text);
@@ -257,6 +257,6 @@ int service_settings_read(const struct settings_server *server, void *to, char *
 	if (result != 0)
 		return 1 + (result < 0 ? WRONG : 0);
 	result = check(settings);
-	/* At a boot, names may be known a moment later: another start can repair that. */
+	/* At boot, names may resolve a moment later: another start can repair that. */
 	return result == 0 ? 0 : 1 + (result == ADDRESS_LATER ? FAILED : WRONG);
 }

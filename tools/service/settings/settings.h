@@ -37,19 +37,19 @@ struct settings_server;
 	const char *http_hosts[SETTINGS_LISTEN_MAX]; /* names of this server, beside its addresses */                  \
 	size_t http_host_count;                                                                                        \
 	struct tls_files tls;     /* for addresses that begin with "tls:" */                                           \
-	struct tls *certificate;  /* what they said at the start */                                                    \
-	const char *auth_file;    /* NULL: everybody may do everything */                                              \
-	struct tokens *tokens;    /* what it said at the start */                                                      \
+	struct tls *certificate;  /* its content at the start */                                                       \
+	const char *auth_file;    /* NULL: every client may do everything */                                           \
+	struct tokens *tokens;    /* its content at the start */                                                       \
 	int has_password;         /* clients log in, but not by tokens */                                              \
-	int is_insecure;          /* other machines may reach what has no TLS or asks for no token */                  \
+	int is_insecure;          /* other machines may reach an address without TLS or tokens */                      \
 	uint64_t max_per_address; /* clients; 0: any */                                                                \
 	uint64_t max_buffers;     /* bytes of commands and answers of all clients */                                   \
 	int sync;                 /* enum settings_sync */                                                             \
 	uint64_t sync_interval;                                                                                        \
 	int is_virtual;                                                                                                \
-	int is_ahead_given;                         /* it is told how much has, if it is none */                       \
-	uint64_t ahead;                             /* with virtual clocks: ns that have passed before the start */    \
-	const struct setting *given[SETTINGS_MOST]; /* on the command line or in a file, once each */                  \
+	int is_ahead_given;                         /* the server's own number of them, if no option sets it */        \
+	uint64_t ahead;                             /* with virtual clocks: ns that passed before the start */         \
+	const struct setting *given[SETTINGS_MOST]; /* those given on the command line or in a file, a bit for each */ \
 	size_t given_count
 
 struct service_settings {
@@ -60,7 +60,7 @@ struct service_settings {
 
 enum setting_kind {
 	SETTING_OWN,  /* `read` takes the value */
-	SETTING_LIST, /* `read` takes each of the words between commas */
+	SETTING_LIST, /* `read` gets each of the words between commas */
 	SETTING_FLAG, /* an int, which becomes 1 */
 	SETTING_TEXT,
 	SETTING_SECRET, /* the first line of a file */
@@ -94,7 +94,7 @@ struct setting {
 	int (*read)(void *settings, const struct given *given);
 	const char *needs;  /* another option; NULL: none */
 	const char *or_one; /* this one will do, too */
-	const char *why;    /* the rest of a sentence that begins with the option's name; NULL: the usual one */
+	const char *why;    /* the rest of a sentence that begins with the option's name; NULL: the default one */
 };
 
 /* Where a value goes. */
@@ -103,14 +103,14 @@ struct setting {
 struct settings_server {
 	const char *usage;
 	const char *example;
-	const char *option;  /* to name where something else than an option is given */
+	const char *option;  /* what the message calls a value that is no option */
 	const char *operand; /* the option that a word without a name is the value of; NULL: none */
 	const char *passes;  /* what would pass unencrypted: "tokens and jobs" */
 	const struct setting *table;
 	size_t count;
 	const struct setting
 	    *here; /* options of common.c with another default, need or help; one without a name ends it */
-	const char *const *without; /* options of common.c that it has not, ended by NULL; NULL: it has all */
+	const char *const *without; /* options of common.c that it does not have, ended by NULL; NULL: it has all */
 	/* Returns 0, or -1 after a message. */
 	int (*check)(void *settings);
 };
@@ -138,25 +138,28 @@ extern const size_t settings_common_count;
 /* Return 1 if the option was given. */
 int settings_has(const void *settings, const char *name);
 
-/* Return 0 if clients of the address may be let in, or -1 after a message: other machines need TLS, and a token or a certificate. */
+/*
+ * Return 0 if the server may listen there, or -1 after a message: clients of other machines need TLS, and a token or a
+ * certificate.
+ */
 struct sockaddr;
 int settings_let_in(const void *settings, const struct sockaddr *address, int is_tls);
 
 /*
- * Check that these options go together, and that no other machine can reach what everybody may use, and read the
- * certificate. Returns 0, or after a message -1, or ADDRESS_LATER: a name is not known yet.
+ * Check that these options go together, and that other machines reach nothing that is open to all; read the
+ * certificate. Returns 0, or after a message -1, or ADDRESS_LATER if a name is not known yet.
  */
 int settings_check_common(struct service_settings *settings);
 
 /* ---- value.c */
 
-/* Say why an option does not go with the others; returns -1. */
+/* Report why an option does not go with the others; returns -1. */
 int settings_refuse(const char *name, const char *why);
 
 /* Read a value into the settings. Returns what `read` of a setting does. */
 int settings_take(void *settings, const struct given *given);
 
-/* Say what was expected instead of the value; returns -1. */
+/* Report what was expected instead of the value; returns -1. */
 int settings_bad(const struct given *given, const char *expected);
 
 /* The same for a file that the value names, with the reason. */
@@ -172,8 +175,8 @@ int settings_add(const struct given *given, const char **list, size_t *count, si
 char *settings_keep(size_t size);
 
 /*
- * Return the text of the file that the value names, or NULL after a message. `what` is expected in it. What is read again
- * later must be a file; otherwise a pipe will do.
+ * Return the text of the file that the value names, or NULL after a message. `what` is expected in it. What is read
+ * again later must be a file; otherwise a pipe will do.
  */
 char *settings_file(const struct given *given, const char *what, int is_again);
 

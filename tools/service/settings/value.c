@@ -158,7 +158,7 @@ int settings_word(const char *value, const char *const *words)
 	return -1;
 }
 
-/* One of the words, or what they are: "always, interval or system". */
+/* List the words: "always, interval or system". */
 static int read_word(int *at, const struct given *given)
 {
 	const char *const *words = given->setting->words;

@@ -39,7 +39,7 @@ static void notify_alive(uv_timer_t *timer)
 	notify_send("WATCHDOG=1");
 }
 
-/* Return how often systemd wants to hear of this process, in ms, or 0: never. */
+/* Return how often systemd expects a sign of life from this process, in ms, or 0: never. */
 static uint64_t watchdog_ms(void)
 {
 	const char *usec = getenv("WATCHDOG_USEC");

@@ -9,7 +9,7 @@
 
 void notify_start(uv_loop_t *loop, uv_timer_t *watchdog);
 void notify_stop(void);
-/* Before notify_start, at least every second: the server is not ready yet, and why. */
+/* Before notify_start, at least every second: say that the server is not ready yet, and why. */
 void notify_waits(const char *why);
 
 #endif

@@ -54,7 +54,7 @@ static struct state_info *make(const char *key)
 	return state;
 }
 
-/* Let state_settle be called at that time. */
+/* Have state_settle called at that time. */
 static void wait_until(struct state_info *state, uint64_t due)
 {
 	state->due = due;
@@ -81,7 +81,7 @@ static void log_end(struct state_info *state)
 
 	state->is_logged = state->is_flapping = 0;
 	state->due = 0;
-	/* What was only seen once has no length. */
+	/* A state that was seen only once has no duration. */
 	if (state->is_seen && state->count == 1)
 		snprintf(met, sizeof met, "met once");
 	else

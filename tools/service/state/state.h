@@ -22,18 +22,18 @@ enum { STATES_MAX = 256, STATE_KEY_MAX = 64, STATE_TEXT_MAX = 384, STATE_QUIET_M
 enum { STATE_STOPS_READING = 1, STATE_STOPS_WRITING = 2 };
 
 /*
- * It begins, or if it goes on, is met once more. `key` names it in metrics and must be one of few: "disk",
+ * A state begins; or if it goes on, it is met once more. `key` names it in metrics and must be one of few: "disk",
  * "node 127.0.0.1:7001". The text says what happened, what waits for it, and what to do.
  */
 void state_begin(const char *key, unsigned stops, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* It ends. The text says what goes on from now. Nothing happens unless the state had begun. */
+/* It ends. The text says what continues. Does nothing unless the state had begun. */
 void state_end(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* If it goes on, it is met once more. */
 void state_met(const char *key);
 
-/* It is met, and nobody will tell when it ends: it does after STATE_QUIET_MS without another call. */
+/* It is met, and nobody will report its end: it ends after STATE_QUIET_MS without another call. */
 void state_seen(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct state_info {
@@ -61,13 +61,13 @@ uint64_t state_lasted(const struct state_info *state);
 
 /* ---- For the loop */
 
-/* Let `wake` be called, by any thread, when state_settle wants to be called earlier than it said last. NULL: no more. */
+/* Set a function, called in any thread, that makes state_settle run earlier than it last asked for. NULL: none. */
 void state_watch(void (*wake)(void *context), void *context);
 
-/* Do what is due without a call. Return in how many ms it wants to be called again, or -1: not before `wake`. */
+/* Do what is due. Return in how many ms to call this again, or -1: not before `wake`. */
 int64_t state_settle(void);
 
-/* Tell the ends that wait for some quiet, and forget all states. */
+/* Log the ends that still wait for some quiet, and forget all states. */
 void state_finish(void);
 
 #endif

@@ -13,7 +13,7 @@ struct ends {
 	struct keeper_watch watch;
 	struct outbox *outbox;
 	struct courier *courier;
-	struct keep *keep; /* NULL: nothing outlasts the program */
+	struct keep *keep; /* NULL: nothing is kept over a restart */
 	unsigned database;
 };
 

@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_EXPIRER_ENDS_ENDS_H
 
 /*
- * Each end of a key becomes a job at another server (--expired-to), at least once: an outbox keeps it until then. A job's
- * name is that of the key and its deadline, so that of two expirers at one Redis one job comes, where the other server
+ * Each end of a key becomes a job at another server (--expired-to), at least once: an outbox keeps it until then. A
+ * job is named after the key and its deadline, so that two expirers at one Redis make one job, if the other server
  * knows names.
  */
 
@@ -21,10 +21,10 @@ struct ends_config {
 
 /* All in *config must outlive it. *deadlines gets the keys that an earlier run knew, or NULL. Returns NULL after a message. */
 struct ends *ends_open(const struct ends_config *config, struct deadlines **deadlines);
-/* Send what there is, for some seconds at most. No keeper calls it any more. NULL is harmless. */
+/* Send the waiting items, for some seconds at most. No keeper calls it any more. NULL is harmless. */
 void ends_close(struct ends *ends);
 
-/* What a keeper has to call. */
+/* The functions that a keeper calls. */
 const struct keeper_watch *ends_watch(const struct ends *ends);
 
 /* Write the numbers for Prometheus. Returns 0, or another number without memory. */

@@ -1,4 +1,4 @@
-/* What outlasts the expirer: see keep.h. */
+/* The state that survives a restart: see keep.h. */
 #include "tools/weekwheel-expirer/keep/keep.h"
 
 #include <errno.h>
@@ -20,12 +20,15 @@
 #include "tools/weekwheel-expirer/keep/notes.h"
 #include "tools/weekwheel-expirer/keys/ends.h"
 
-/* All is noted once more when the journal has grown by so much, and by what that takes. */
+/* A round begins when the journal has grown by this much, and by the size of the last round. */
 #define GROWS (UINT64_C(64) << 20)
-/* A file has so much, or this part of all: a start reads one at a time, and there are not many. */
+/*
+ * The size of a file, or its part of all, if that is more: a start reads one file at a time, and there must not be
+ * many.
+ */
 #define FILE_BYTES (UINT64_C(16) << 20)
 enum { FILE_PARTS = 16 };
-/* So much is noted once more in a turn; a failed journal is tried again after this time. */
+/* A turn notes this many bytes of a round; a failed journal is tried again after this time. */
 enum { PIECE = 65536, FILES_MOST = 4096 };
 /* A keeper has noted all. */
 #define NOTED_ALL UINT32_MAX
@@ -39,22 +42,22 @@ struct keep {
 	struct outbox_journal hooks;
 	struct deadlines *deadlines; /* at the start */
 
-	pthread_mutex_t lock; /* of the notes, and of appending to the journal */
+	pthread_mutex_t lock; /* protects the notes, and appending to the journal */
 	struct buffer notes;
 	struct journal journal;
 	struct journal_fault fault;
 	int is_open;
-	int is_broken;    /* what is noted is forgotten */
+	int is_broken;    /* notes are dropped */
 	uint64_t written; /* since all was noted */
 
-	/* Noting all once more: in the keepers' threads. */
+	/* A round, which notes everything once more: in the keepers' threads. */
 	int is_walking;
 	unsigned round;
 	unsigned keepers;
-	unsigned behind;    /* keepers, and begin_walk, that have not ended the round */
-	int is_settled;     /* the keepers have what was read */
-	uint64_t all;       /* bytes that it took the last time */
-	uint64_t last_file; /* that can be removed when it has ended */
+	unsigned behind;    /* keepers, and begin_walk, that still work on the round */
+	int is_settled;     /* the keepers have taken over what was read */
+	uint64_t all;       /* the bytes of the last round */
+	uint64_t last_file; /* files that can be removed after the round */
 	uint64_t retry_at;
 
 	pthread_t thread;
@@ -75,7 +78,7 @@ static void break_off(struct keep *keep, int error)
 	    keep->path, ww_strerror(error));
 }
 
-/* If it cannot begin another file, the journal goes on in this one. */
+/* If no new file can be made, the journal continues in this one. */
 static void begin_file(struct keep *keep)
 {
 	uint64_t part = keep->all / FILE_PARTS;
@@ -185,7 +188,7 @@ static int begin_round(struct keep *keep)
 	return 0;
 }
 
-/* If it is time, or at the start, note all that waits once more, and let the keepers do so with what they keep. */
+/* If it is time, or at the start, note all waiting items once more, and let the keepers note their keys. */
 static void begin_walk(struct keep *keep)
 {
 	uint64_t after = 0;
@@ -216,7 +219,7 @@ static void end_walk(struct keep *keep)
 	state_end("data", "--data %s is written again.", keep->path);
 }
 
-/* Whether the keeper is to note more once more in this turn. */
+/* Whether the keeper has to note more of the round in this turn. */
 static int goes_on(struct keep *keep, struct keeper *keeper)
 {
 	int goes;
@@ -231,7 +234,7 @@ static int goes_on(struct keep *keep, struct keeper *keeper)
 	return goes;
 }
 
-/* Whether a keeper has not ended the round. */
+/* Whether a keeper still works on the round. */
 static int is_behind(const struct keep *keep, const struct keeper *keeper)
 {
 	return keep->is_walking && (keeper->round != keep->round || keeper->noted != NOTED_ALL);
@@ -367,7 +370,7 @@ static int load(struct keep *keep)
 	uint64_t numbers[FILES_MOST];
 	int error;
 
-	/* What came before the first file is in it. A folder names its files in any order. */
+	/* Changes before the first file are contained in it. A folder lists its files in any order. */
 	if (ww_journal_numbers(keep->folder, ".", numbers, FILES_MOST) > 0)
 		replay.cut = numbers[0] - 1;
 	error = ww_replay(&replay);

@@ -18,11 +18,11 @@ enum { GUESS = UINT8_MAX };
 
 struct kept_key {
 	struct ww_timer timer;
-	uint64_t at; /* when it is due; its timer may be late */
+	uint64_t at; /* when it is due; its timer may fire later */
 	uint32_t index;
 	uint16_t length;
-	uint8_t seen;      /* by which pass; 0: the record is unused */
-	uint8_t certainty; /* that of `deadlines` when it was set; 0: it is doubted; GUESS */
+	uint8_t seen;      /* the pass that saw it last; 0: the record is unused */
+	uint8_t certainty; /* the certainty of `deadlines` when it was set; 0: doubted; GUESS */
 	union {
 		char near[NEAR];
 		char *far;
@@ -37,10 +37,10 @@ struct deadlines {
 	struct hash_secret secret;
 	size_t far_bytes;
 	uint64_t lead;
-	uint64_t shift; /* by which the wheel's time, which never runs backwards, is ahead */
+	uint64_t shift; /* how far the wheel's time, which never runs backwards, is ahead */
 	uint32_t swept; /* records below were swept */
 	uint8_t pass;
-	uint8_t certainty; /* since the last doubt of all */
+	uint8_t certainty; /* grows when all keys are doubted */
 };
 
 /* ---- Making */
@@ -346,7 +346,7 @@ int deadlines_sweep(struct deadlines *deadlines, uint64_t now, deadlines_fn *fn,
 	for (; deadlines->swept < until; deadlines->swept++) {
 		const struct kept_key *record = record_at(deadlines, deadlines->swept);
 
-		/* Redis is being asked about an idle one. */
+		/* An idle one is waiting for Redis's answer. */
 		if (record->seen && record->seen != deadlines->pass && record->at > now &&
 		    ww_timer_pending(&record->timer) == 1)
 			fn(context, deadlines->swept);

@@ -23,13 +23,13 @@ struct deadlines;
 /* NULL without memory. */
 struct deadlines *deadlines_make(void);
 void deadlines_free(struct deadlines *deadlines);
-/* Let keys that are set from now on be due early, too, by so many ms. */
+/* Keys set from now on are due early, too, this many ms before. */
 void deadlines_set_lead(struct deadlines *deadlines, uint64_t lead);
 
-/* Let a key be due at `at`, or at the next ms if that has passed. Returns 0, or -1 without memory. */
+/* Set a key that is due at `at`, or at the next ms if that has passed. Returns 0, or -1 without memory. */
 int deadlines_set(struct deadlines *deadlines, const char *key, size_t length, uint64_t at);
 
-/* The same, but that is no deadline: nobody knows when the key ends. */
+/* The same, but `at` is a guess: the key's deadline is not known. */
 int deadlines_guess(struct deadlines *deadlines, const char *key, size_t length, uint64_t at);
 
 /* What is known of a key. */
@@ -38,14 +38,17 @@ struct known_key {
 	uint64_t at; /* when it is due, or was */
 	int is_idle; /* it was due */
 	int is_guess;
-	int is_sure; /* since it was set, it was not doubted, nor was a change heard */
+	int is_sure; /* since it was set, it was not doubted, and no change was reported */
 };
 
-/* Return 1 and fill *known, or return 0: it is unknown. */
+/* Return 1 and fill *known, or return 0 if it is unknown. */
 int deadlines_find(const struct deadlines *deadlines, const char *key, size_t length, struct known_key *known);
 void deadlines_look(const struct deadlines *deadlines, uint32_t index, struct known_key *known);
 
-/* A change of the key was heard; changes of any key may have been missed. Until they are set again, they are not sure. */
+/*
+ * Redis reported a change of the key; or changes of any key may have been missed. Until they are set again, they are
+ * not sure.
+ */
 void deadlines_doubt(struct deadlines *deadlines, uint32_t index);
 void deadlines_doubt_all(struct deadlines *deadlines);
 
@@ -61,17 +64,17 @@ size_t deadlines_due(struct deadlines *deadlines, uint64_t now, struct due_key *
 
 /* When deadlines_due is to be called next, or UINT64_MAX: never. */
 uint64_t deadlines_next(const struct deadlines *deadlines);
-/* What time deadlines_due was told last. */
+/* The time that deadlines_due was given last. */
 uint64_t deadlines_now(const struct deadlines *deadlines);
 /* The clock went back to `now`, if that is earlier. Returns by how much. */
 uint64_t deadlines_step_back(struct deadlines *deadlines, uint64_t now);
 
 /* The key of one that was due. It stays valid until it is dropped. */
 const char *deadlines_key(const struct deadlines *deadlines, uint32_t index, size_t *length);
-/* Whether there still is one, and it is not set again. */
+/* Whether it is still there, and was not set again. */
 int deadlines_is_due(const struct deadlines *deadlines, uint32_t index);
 void deadlines_drop(struct deadlines *deadlines, uint32_t index);
-/* Let one that was due be due again, not early, and not before `when`. Its deadline stays. */
+/* Make one that was due due again, not early, and not before `when`. Its deadline stays. */
 void deadlines_again(struct deadlines *deadlines, uint32_t index, uint64_t when);
 
 /*

@@ -1,4 +1,4 @@
-/* What the owner of a keeper hears of its keys: see ends.h. */
+/* What a keeper reports to its owner about keys: see ends.h. */
 #include "tools/weekwheel-expirer/keys/ends.h"
 
 #include "tools/weekwheel-expirer/keys/values.h"
@@ -61,7 +61,7 @@ void ends_report(struct keeper *keeper, uint32_t index, int is_sure)
 
 	deadlines_look(keeper->deadlines, index, &known);
 	ended.deadline = deadline_of(known.at);
-	/* No event tells of a flush. */
+	/* No event reports a flush. */
 	ended.is_sure = is_sure && known.is_sure && known.at > keeper->doubted && !keeper->by_events;
 	values_show(keeper, index, &ended);
 	if (watch && !known.is_guess)
@@ -92,7 +92,7 @@ void ends_hear(struct keeper *keeper, const char *key, size_t length)
 
 	if (!keeper->config.watch || !deadlines_find(keeper->deadlines, key, length, &known))
 		return;
-	/* What is heard of a key after its deadline is mostly that Redis has expired it. */
+	/* A change after the deadline mostly means that Redis has expired the key. */
 	if (known.at > keeper->reached)
 		deadlines_doubt(keeper->deadlines, known.index);
 }

@@ -1,7 +1,7 @@
 /* What time it is at Redis: see estimate.h. */
 #include "tools/weekwheel-expirer/keys/estimate.h"
 
-/* Two clocks differ by no more than a part in so many: time services change the pace of each by a 2,000th at most. */
+/* Two clocks differ by at most this part: time services change the rate of each by a 2,000th at most. */
 enum { DRIFT = 1000 };
 /* Redis shows whole us. */
 enum { SHOWN_NS = 1000 };

@@ -34,7 +34,7 @@ struct estimate {
  */
 int64_t estimate_add(struct estimate *estimate, uint64_t sent, uint64_t received, int64_t shown_us);
 
-/* The quickest of the last answers' round trips, in ns: the least that any answer takes. 0 without an answer. */
+/* The quickest round trip of the last answers, in ns: no answer takes less. 0 without an answer. */
 uint64_t estimate_trip(const struct estimate *estimate);
 
 /* The time that Redis's clock has reached in any case, and the latest that it may show. There has to be an answer. */

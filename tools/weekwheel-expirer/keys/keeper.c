@@ -15,14 +15,16 @@
 
 #define MS INT64_C(1000000)
 
-/* How often Redis is asked what time it is, in ns, and which of these requests also ask for its role, and for its events. */
+/*
+ * How often Redis is asked for its time, in ns; and which of these requests also ask for its role, and for its events.
+ */
 enum { CLOCK_NS = 200 * 1000 * 1000, ROLE_EVERY = 5 };
 /* Keys of a page, and how many of these one request looks up: a third of a millisecond of Redis's time for each. */
 enum { PAGE = 256, PAGE_LOOKS = 128, BATCH_FIRST = 128 };
-/* How long changes wait for others, in ns: one pipeline costs Redis much less than a call for each. */
+/* How long a change waits for others, in ns: one pipeline costs Redis much less than a call for each. */
 enum { GATHER_NS = 2 * 1000 * 1000 };
 
-/* A turn or an answer that takes longer, in ns, was held up, as by a stopped process: messages are late. Until when, in ms. */
+/* After a longer turn or answer, in ns, as of a stopped process, messages are late. Until when, in ms. */
 enum { HELD_UP_NS = 600 * 1000 * 1000, LATE_MS = 200 };
 
 const uint32_t keeper_bounds[KEEPER_BUCKETS] = {1000, 2000, 3000, 5000, 10000, 20000, 50000, 100000, 1000000, 10000000};
@@ -77,7 +79,7 @@ static void begin_pass(struct keeper *keeper, uint64_t now)
 
 void keeper_connected(struct keeper *keeper, uint64_t now, int has_times)
 {
-	/* What was on its way is unknown: these keys are asked for again. */
+	/* The answers in flight are lost: ask for these keys again. */
 	if (keeper->kind == KEEPER_ASK)
 		(void)slots_hold(keeper, keeper->asked, keeper->due_count, now);
 	if (keeper->kind == KEEPER_READ)
@@ -91,7 +93,7 @@ void keeper_connected(struct keeper *keeper, uint64_t now, int has_times)
 	keeper_pass(keeper);
 }
 
-/* Whether a lookup of the key has been sent: its answer may be older than a change that is heard now. */
+/* Whether a lookup of the key has been sent: its answer may be older than a change reported now. */
 static int is_looked_at(const struct keeper *keeper, const char *key, size_t length)
 {
 	size_t at = keeper->waiting.head;
@@ -106,7 +108,7 @@ static int is_looked_at(const struct keeper *keeper, const char *key, size_t len
 	return 0;
 }
 
-/* Whether a change is no news. A key that is due is not pending: an answer is awaited, or a lookup. */
+/* Whether a change is no news. A due key is not pending: an answer or a lookup is awaited. */
 static int is_known(const struct keeper *keeper, const char *key, size_t length)
 {
 	struct known_key known;
@@ -141,7 +143,7 @@ static int append(struct keeper *keeper, size_t argc, const char *const *argv, c
 	return keeper->config.append(keeper->config.context, argc, argv, lengths);
 }
 
-/* Keys that wait, and those of the page among them. */
+/* All waiting keys, and those of the page among them. */
 static uint64_t page_left(const struct keeper *keeper)
 {
 	uint64_t from = keeper->waiting.dropped > keeper->page_from ? keeper->waiting.dropped : keeper->page_from;
@@ -208,7 +210,7 @@ static int send_look(struct keeper *keeper, uint64_t now)
 	return error ? error : begin_request(keeper, KEEPER_LOOK, owed, now);
 }
 
-/* Returns as append, or 1: there is nothing to be read. */
+/* Returns as append, or 1 if nothing has to be read. */
 static int send_read(struct keeper *keeper, uint64_t now)
 {
 	int owed = values_ask(keeper);
@@ -232,7 +234,7 @@ static int send_scan(struct keeper *keeper, uint64_t now)
 
 /* ---- What comes next */
 
-/* The ms that Redis's clock has surely reached. It stands still where the estimate goes backwards. */
+/* The ms that Redis's clock has surely reached. It stands still when the estimate goes backwards. */
 static uint64_t reached_ms(struct keeper *keeper, uint64_t now)
 {
 	int64_t ms = estimate_reached(&keeper->estimate, now) / MS;
@@ -252,7 +254,7 @@ static uint64_t local_at(const struct keeper *keeper, uint64_t now, uint64_t ms)
 	return left > 0 ? now + (uint64_t)left : now;
 }
 
-/* Whether keys are to be looked up: the pass goes on with those of its page, or enough changes wait, or one has for long. */
+/* Whether to look up keys: the pass goes on with its page, or enough changes wait, or one has waited for long. */
 static int is_look_due(struct keeper *keeper, uint64_t now)
 {
 	uint64_t changes = changes_left(keeper);
@@ -280,7 +282,7 @@ static int is_due(struct keeper *keeper, uint64_t now)
 	size_t fresh;
 	size_t room;
 
-	/* Others' changes and the page get their turn while very many are due. */
+	/* Changes and the page get a turn even while very many keys are due. */
 	if (keeper->last == KEEPER_ASK && (is_look_due(keeper, now) || is_page_due(keeper, now)))
 		return 0;
 	keeper->due_count = slots_take_held(keeper, now);
@@ -307,7 +309,7 @@ static uint64_t earlier(uint64_t one, uint64_t other)
 	return one < other ? one : other;
 }
 
-/* Nothing is to be sent now. */
+/* Nothing can be sent now. */
 static uint64_t wait_until(struct keeper *keeper, uint64_t now)
 {
 	uint64_t at = earlier(keeper->clock_at, local_at(keeper, now, deadlines_next(keeper->deadlines)));
@@ -328,7 +330,7 @@ static int send_next(struct keeper *keeper, uint64_t now, uint64_t *again)
 		begin_pass(keeper, now);
 	if (now >= keeper->clock_at)
 		return send_clock(keeper, now);
-	/* The page gets its turn while changes never end. */
+	/* The page gets a turn even if changes never end. */
 	if (keeper->last == KEEPER_LOOK && is_page_due(keeper, now))
 		return send_scan(keeper, now);
 	if (is_due(keeper, now))
@@ -351,7 +353,7 @@ static void drop(void *context, uint32_t index)
 		ends_leave(context, index);
 }
 
-/* A key whose deadline may have passed is asked for: it may have ended before the pass came to it. */
+/* Ask for a key whose deadline may have passed: it may have ended before the pass reached it. */
 static void sweep(struct keeper *keeper, uint64_t now)
 {
 	int64_t latest_ms = estimate_latest(&keeper->estimate, now) / MS;
@@ -365,7 +367,7 @@ void keeper_doubt(struct keeper *keeper, uint64_t now)
 	keeper->stats.doubts++;
 }
 
-/* What was heard since the last turn has come since then. */
+/* Changes reported since the last turn have come since then. */
 static void turn(struct keeper *keeper, uint64_t now)
 {
 	const struct keeper_watch *watch = keeper->config.watch;
@@ -404,7 +406,7 @@ int keeper_takes_error(const struct keeper *keeper, const struct redisReply *rep
 {
 	if (slots_is_elsewhere(keeper, reply))
 		return 1;
-	/* It is no string, or nobody may read it: the report says so. */
+	/* It is no string, or the user may not read it: the report says so. */
 	if (keeper->kind == KEEPER_READ && reply->type == REDIS_REPLY_ERROR)
 		return 1;
 	/* "No permissions to access a key", but not "no permissions to run the command". */

@@ -2,7 +2,7 @@
 #define TOOLS_WEEKWHEEL_EXPIRER_KEYS_KEEPER_H
 
 /*
- * What is known of one Redis: its keys with their deadlines, and its time. The keeper decides what Redis is asked next,
+ * What is known of one Redis: its keys with their deadlines, and its time. The keeper decides what to ask Redis next,
  * and learns from the answers. It has no socket and reads no clock, so tests run it on virtual time.
  *
  *     heard: a key has changed --.
@@ -15,8 +15,8 @@
  * Redis much longer than half a millisecond, and between two Redis serves others.
  *
  * Due: Redis expires a key when its clock has passed the deadline, which it counts in ms. The keeper asks when it knows
- * for certain that this ms is over (estimate.h). An EXISTS then finds the key expired, and Redis deletes it, publishes
- * that, and tells its replicas, as when anybody else looks at it.
+ * for certain that this ms is over (estimate.h). An EXISTS then finds the key expired, and Redis deletes it,
+ * publishes that, and informs its replicas, as when any client looks at it.
  *
  * A key with an empty name is left out: the right to all keys, %R~*, does not cover it.
  *
@@ -24,9 +24,9 @@
  *
  * Exact: from the moment when a pass through all keys has ended, until something is missed.
  *
- * With a window, keys that are due later are not kept. A pass begins whenever half of the window has gone by, so that it
- * finds each of them in time: between two looks at a key lie half a window and the time that a pass takes. What was due
- * within a window of the beginning of a pass is known when that has ended.
+ * With a window, keys that are due later are not kept. A pass begins whenever half of the window has gone by, so that
+ * it finds each of them in time: between two looks at a key lie half a window and the time that a pass takes. What
+ * was due within a window of the beginning of a pass is known when that has ended.
  *
  * Times are ns of a clock that never goes backwards. Threads: one at a time.
  */
@@ -62,7 +62,7 @@ struct ended_key {
 	uint32_t early_ms; /* by how much it was read before the deadline */
 };
 
-/* What the owner hears of keys, in the threads of the keepers. Members other than `ended` may be NULL. */
+/* Functions of the owner, called in the threads of the keepers. Members other than `ended` may be NULL. */
 struct keeper_watch {
 	void *context;
 	void (*ended)(void *context, const struct ended_key *ended);
@@ -70,21 +70,21 @@ struct keeper_watch {
 	void (*dropped)(void *context, const char *key, size_t length); /* also one that has ended */
 	void (*turned)(void *context, struct keeper *keeper);           /* before the next request is sent */
 	void (*joined)(void *context, struct keeper *keeper);           /* it begins */
-	void (*left)(void *context, struct keeper *keeper);             /* it ends, with all that it knows */
-	void (*settled)(void *context); /* what was known before has been given to keepers */
+	void (*left)(void *context, struct keeper *keeper);             /* it ends, and hands over all that it knows */
+	void (*settled)(void *context); /* the keepers have taken over what was known before */
 };
 
 struct keeper_config {
 	const char *match;                /* the pattern of the keys that count; NULL: all */
-	uint64_t window_ms;               /* keep only what is due within it; 0: all */
+	uint64_t window_ms;               /* keep only keys that are due within it; 0: all */
 	int only_later;                   /* deadlines only move on: a change of a known key is no news */
-	const struct keeper_watch *watch; /* NULL: nobody hears of keys */
+	const struct keeper_watch *watch; /* NULL: ends are not reported */
 	unsigned (*slot)(const char *key, size_t length); /* of a cluster; NULL: there is none */
-	uint64_t lead_ms;            /* read values so long before the deadlines; 0: do not read them */
-	size_t value_max;            /* bytes; of a longer one only the type is known */
-	size_t values_max;           /* bytes of all that are known at a time */
-	struct deadlines *deadlines; /* what is known before, which becomes the keeper's; NULL: nothing */
-	/* Append a command to what is sent. Returns 0, or an error with which keeper_next returns. */
+	uint64_t lead_ms;            /* read values this long before the deadlines; 0: do not read them */
+	size_t value_max;            /* bytes; of a longer value only the type is read */
+	size_t values_max;           /* bytes of all values in memory */
+	struct deadlines *deadlines; /* what is known before; the keeper takes it over. NULL: nothing */
+	/* Append a command to be sent. Returns 0, or an error, which keeper_next then returns. */
 	int (*append)(void *context, size_t argc, const char *const *argv, const size_t *lengths);
 	void *context;
 };
@@ -94,7 +94,7 @@ struct keeper_stats {
 	uint64_t bytes;   /* that they take */
 	uint64_t due;     /* asked for at their deadline or after it */
 	uint64_t expired; /* of these, those that Redis has expired */
-	uint64_t later;   /* and those that had a later deadline by then */
+	uint64_t later;   /* and those that had been given a later deadline */
 	uint64_t heard;   /* changes */
 	uint64_t looks;   /* keys looked up */
 	uint64_t passes;
@@ -102,7 +102,7 @@ struct keeper_stats {
 	uint64_t doubts;                   /* times when messages were late: see ends.h */
 	uint64_t unread;                   /* values that could not be read in time, or for lack of rights or memory */
 	uint64_t too_long;                 /* keys that are longer than DEADLINES_KEY_MAX */
-	uint64_t refused;                  /* keys that the user may not look at */
+	uint64_t refused;                  /* keys that the user has no right to */
 	uint64_t late[KEEPER_BUCKETS + 1]; /* of those expired: by how much at most; the last is beyond all bounds */
 	uint64_t late_ns;                  /* of all of them */
 	int is_exact;
@@ -125,26 +125,26 @@ struct keeper {
 	size_t due_count;
 	size_t asked;          /* of these, those with an answer */
 	unsigned batch;        /* how many keys one request may have */
-	uint64_t key_ns;       /* what Redis takes for one of these; 0: that is not known */
+	uint64_t key_ns;       /* the time of Redis for one of these; 0: unknown */
 	enum keeper_kind last; /* request */
 	int64_t shown_ms;      /* TIME before PTTLs */
 
-	int has_times;    /* PEXPIRETIME is there; otherwise PTTL */
-	uint64_t look_at; /* when changes have waited for long enough; 0: none waits */
+	int has_times;    /* the server has PEXPIRETIME; otherwise PTTL is used */
+	uint64_t look_at; /* when changes have waited long enough; 0: none waits */
 	uint64_t clock_at;
 	unsigned clocks; /* requests of that kind */
 	int is_master;
-	int by_events; /* changes are told by keyspace events; the owner sets it */
+	int by_events; /* changes come as keyspace events; the owner sets it */
 	int is_told;   /* these are on */
 
-	int begins_pass; /* as soon as nothing is on its way */
+	int begins_pass; /* as soon as nothing is in flight */
 	int is_passing;
 	char cursor[24];
 	int is_last;        /* page */
 	uint64_t page_from; /* the page's keys among those that wait, in order of their coming */
 	uint64_t page;
 	uint64_t page_at; /* the pass goes on */
-	int is_paced;     /* the request is one of the pass */
+	int is_paced;     /* the request belongs to the pass */
 	uint64_t pass_began;
 	uint64_t covered; /* with a window: all that is due before is known; local time */
 	int is_outrun;    /* a pass takes longer than the window allows */
@@ -153,8 +153,8 @@ struct keeper {
 	struct keeper_stats stats;
 
 	/* See ends.h. */
-	uint64_t reached; /* ms of Redis's clock: what is heard now is hardly from before */
-	uint64_t doubted; /* messages were late: keys that are due until then are not sure */
+	uint64_t reached; /* ms of Redis's clock: changes reported now are hardly from before */
+	uint64_t doubted; /* messages were late: keys due until then are not sure */
 	uint64_t turned;  /* the last keeper_next */
 
 	/* Of the journal: see keep.h. */
@@ -172,7 +172,7 @@ struct keeper {
 
 	/* In a cluster: see slots.h. */
 	uint8_t serves[KEEPER_SLOTS / 8]; /* a bit for each slot that the node serves, as far as the owner knows */
-	int is_misled;                    /* it does not serve one of these; the owner takes it back to 0 */
+	int is_misled;                    /* it does not serve one of these; the owner sets it back to 0 */
 	int is_down;                      /* it serves nothing for now: the cluster is down */
 	int is_asking;                    /* the request asks with ASKING */
 	uint64_t asking_until;
@@ -189,37 +189,37 @@ struct keeper {
 int keeper_begin(struct keeper *keeper, const struct keeper_config *config);
 void keeper_end(struct keeper *keeper);
 
-/* A connection is there: nothing is on its way, and a pass begins. */
+/* A connection is made: nothing is in flight, and a pass begins. */
 void keeper_connected(struct keeper *keeper, uint64_t now, int has_times);
 
 /*
- * All keys are gone, or something was missed: another pass begins. It waits for the answer that is on its way, which may
- * be from before.
+ * All keys are gone, or something was missed: begin another pass. It waits for the answer in flight, which may be from
+ * before.
  */
 void keeper_pass(struct keeper *keeper);
 
-/* Redis has been silent: what it has told of changes may be late. */
+/* Redis has been silent: its reports of changes may be late. */
 void keeper_doubt(struct keeper *keeper, uint64_t now);
 
 /* A key has changed. Returns 0, or -1 without memory. */
 int keeper_heard(struct keeper *keeper, const char *key, size_t length);
 
 /*
- * Append the next request if none is on its way and one is to be sent now. *again gets when to call this again if
- * nothing happens before. Returns 0, or an error of append.
+ * Append the next request if none is in flight and one is due now. *again gets when to call this again if nothing
+ * happens before. Returns 0, or an error of append.
  */
 int keeper_next(struct keeper *keeper, uint64_t now, uint64_t *again);
 
-/* Whether an error concerns a single key. The keeper takes it as a reply; any other ends the connection. */
+/* Whether an error concerns a single key. Pass it to the keeper as a reply; any other error ends the connection. */
 int keeper_takes_error(const struct keeper *keeper, const struct redisReply *reply);
 
 /*
- * A reply came that is no error, or one that the keeper takes. Returns 0, or -1: it is none that Redis gives, or there is
- * no memory.
+ * A reply came that is no error, or one that concerns a single key. Returns 0, or -1 if Redis never sends such a
+ * reply, or without memory.
  */
 int keeper_reply(struct keeper *keeper, const struct redisReply *reply, uint64_t now);
 
-/* Whether the answer to CONFIG GET KEEPER_EVENTS says that changes of deadlines are told. */
+/* Whether the answer to CONFIG GET KEEPER_EVENTS includes changes of deadlines. */
 int keeper_are_events_on(const struct redisReply *reply);
 
 void keeper_read_stats(const struct keeper *keeper, struct keeper_stats *stats);

@@ -11,7 +11,7 @@
 
 #define MS INT64_C(1000000)
 
-/* What one EXISTS may take Redis, in ns, and how many keys it may have in any case. */
+/* How long one EXISTS may take Redis, in ns, and how many keys it may have in any case. */
 enum { WORK_NS = 800 * 1000, BATCH_LEAST = 16 };
 /* The longest pause of a pass between two requests. */
 enum { PAUSE_MOST_MS = 50 };
@@ -91,7 +91,7 @@ int learn_clock(struct keeper *keeper, const struct redisReply *reply, uint64_t 
 
 /* ---- Keys that were due */
 
-/* So many that were due at `at` have expired. A deadline is the ms before. */
+/* This many keys that were due at `at` have expired. The deadline is the ms before. */
 static void count_late(struct keeper *keeper, uint64_t at, uint64_t now, uint64_t count)
 {
 	int64_t due_ms = (int64_t)at - 1;
@@ -107,7 +107,7 @@ static void count_late(struct keeper *keeper, uint64_t at, uint64_t now, uint64_
 	keeper->stats.expired += count;
 }
 
-/* What Redis took for the request, without the way there and back. */
+/* How long Redis worked for the request, without the round trip. */
 static uint64_t took(const struct keeper *keeper, uint64_t now)
 {
 	uint64_t whole = now - keeper->sent;
@@ -117,8 +117,8 @@ static uint64_t took(const struct keeper *keeper, uint64_t now)
 }
 
 /*
- * An answer that took long may have waited for a processor, here or there: smaller requests would wait more often. What
- * Redis works for a key is the least that one has taken lately, which grows by a quarter with each longer answer.
+ * A slow answer may have waited for a processor, here or there: smaller requests would wait more often. The time that
+ * Redis needs for a key is the least of the last answers. It grows by a quarter with each slower answer.
  */
 static void fit_batch(struct keeper *keeper, uint64_t now)
 {
@@ -148,7 +148,7 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
 		return slots_missed(keeper, from, end, reply, now);
 	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0 || (size_t)reply->integer > end - from)
 		return -1;
-	/* The oldest is first: nobody is shown as less late than it was. */
+	/* The oldest is first, so that no key is counted as less late than it was. */
 	count_late(keeper, keeper->due[from].at, now, end - from - (uint64_t)reply->integer);
 	keeper->stats.later += (uint64_t)reply->integer;
 	for (size_t i = from; i < end; i++) {
@@ -189,7 +189,7 @@ static void forget(struct keeper *keeper, const char *key, size_t length, uint64
 		ends_drop(keeper, known.index);
 }
 
-/* Whether nobody waits for a key that is due then: it is centuries away, or behind the window. */
+/* Whether such a key need not be kept: it is due in centuries, or after the window. */
 static int is_far(const struct keeper *keeper, int64_t until, uint64_t now)
 {
 	int64_t window = (int64_t)keeper->config.window_ms;
@@ -266,8 +266,8 @@ static void end_pass(struct keeper *keeper, uint64_t now)
 }
 
 /*
- * Others have Redis for as long as the request took it, on the way of the answer and of the next request as well. What a
- * request takes is longer when others keep Redis busy: the pass then goes on more slowly.
+ * Between two requests of a pass, others have Redis for as long as the request took, beyond the round trip. If others
+ * keep Redis busy, a request takes longer, and the pass slows down.
  */
 void learn_page(struct keeper *keeper, uint64_t now)
 {

@@ -10,7 +10,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* How long requests ask with ASKING after a MOVED, and after what time a key is asked for again. */
+/* How long requests use ASKING after a MOVED, and after how long a key is asked for again. */
 enum { ASKING_MS = 10000, AGAIN_MS = 100 };
 
 /* ---- Requests */
@@ -105,7 +105,7 @@ int slots_hold(struct keeper *keeper, size_t from, size_t end, uint64_t at)
 	return 0;
 }
 
-/* The next round begins after a pause: a longer one if many are held. */
+/* The next round begins after a pause, a longer one if many are held. */
 static void end_round(struct keeper *keeper, uint64_t now)
 {
 	uint64_t took = now - keeper->held_began;
@@ -186,7 +186,7 @@ int slots_is_elsewhere(const struct keeper *keeper, const struct redisReply *rep
 	       (begins(reply, "MOVED ") || begins(reply, "ASK ") || begins(reply, "TRYAGAIN ") || slots_is_down(reply));
 }
 
-/* Whether ASKING is still to be tried. */
+/* Whether to try ASKING once more. */
 static int is_to_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t now)
 {
 	if (keeper->is_asking || !begins(reply, "MOVED "))
@@ -208,7 +208,7 @@ int slots_is_served(const struct keeper *keeper, uint32_t index)
 	return !keeper->config.slot || has_slot(keeper, keeper->config.slot(key, length));
 }
 
-/* Whether the node ought to serve the slot, and will or another in its place. */
+/* Whether the node should serve the slot, so that it or its replacement soon will. */
 static int is_served(struct keeper *keeper, const struct redisReply *reply, unsigned slot)
 {
 	if (slots_is_down(reply))
@@ -231,7 +231,7 @@ int slots_missed(struct keeper *keeper, size_t from, size_t end, const struct re
 		size_t length;
 		const char *key = deadlines_key(keeper->deadlines, keeper->due[i].index, &length);
 
-		/* Some of the keys are here: they are looked up one by one. */
+		/* Some of the keys are here: look them up one by one. */
 		if (begins(reply, "TRYAGAIN "))
 			result |= waiting_add(&keeper->waiting, key, length);
 		else
@@ -240,7 +240,7 @@ int slots_missed(struct keeper *keeper, size_t from, size_t end, const struct re
 	return result;
 }
 
-/* What the key has is not known: soon it is asked for, and looked up if it is there. */
+/* The key's state is not known: ask for it soon, and look it up if it is there. */
 static int look_again(struct keeper *keeper, const char *key, size_t length)
 {
 	uint64_t soon = deadlines_now(keeper->deadlines) + AGAIN_MS;

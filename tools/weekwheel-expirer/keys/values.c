@@ -1,4 +1,4 @@
-/* Values that are read shortly before keys end: see values.h. */
+/* Reads values shortly before keys end: see values.h. */
 #include "tools/weekwheel-expirer/keys/values.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ struct read_value {
 	UT_hash_handle hh;
 	uint32_t index;
 	uint32_t size;
-	uint64_t at; /* when the key is due: an index may be that of another one by then */
+	uint64_t at; /* when the key is due: by then its index may be another key's */
 	uint32_t early_ms;
 	int is_type;
 	char bytes[];
@@ -98,7 +98,7 @@ size_t values_take_early(struct keeper *keeper, struct due_key *due, size_t coun
 	return left;
 }
 
-/* Whether the key still waits to be read, and can be. Otherwise it is due at its deadline, unless it was changed. */
+/* Whether the key still waits for its value. If not, it is due at its deadline, unless it was changed. */
 static int is_wanted(struct keeper *keeper, const struct due_key *key)
 {
 	struct known_key known;
@@ -149,7 +149,7 @@ int values_ask(struct keeper *keeper)
 	return error ? error : (int)keeper->reading_count * 2;
 }
 
-/* The key that the next reply is of. */
+/* The key that the next reply is about. */
 static size_t next_read(const struct keeper *keeper)
 {
 	return (keeper->reading_count * 2 - keeper->owed) / 2;

@@ -12,19 +12,19 @@
 
 #include "tools/weekwheel-expirer/keys/keeper.h"
 
-/* Take those that are early out of keys that are due. Returns how many are left. */
+/* Take the early ones out of the due keys. Returns how many are left. */
 size_t values_take_early(struct keeper *keeper, struct due_key *due, size_t count, uint64_t reached);
 
-/* Append requests for values. Returns how many replies they get, 0 if there is nothing to be read, or a negative error. */
+/* Append requests for values. Returns how many replies they get, 0 if there is nothing to read, or a negative error. */
 int values_ask(struct keeper *keeper);
-/* As the functions in learn.h. */
+/* As the functions of learn.h. */
 int values_learn(struct keeper *keeper, const struct redisReply *reply, uint64_t now);
-/* What was on its way is not read. */
+/* Give up the values in flight. */
 void values_lose(struct keeper *keeper);
 
 /* Fill in the value of a key that has ended, if it was read. */
 void values_show(const struct keeper *keeper, uint32_t index, struct ended_key *ended);
-/* A key is kept no longer, or was changed. */
+/* A key is no longer kept, or was changed. */
 void values_drop(struct keeper *keeper, uint32_t index);
 void values_free(struct keeper *keeper);
 

@@ -14,7 +14,7 @@ static int make_room(struct waiting *waiting, size_t size)
 
 	if (waiting->end + size <= waiting->room)
 		return 0;
-	/* Half of it is free: enough to be worth the move. */
+	/* Half of it is free: worth moving the rest. */
 	if (waiting->head >= used && used + size <= waiting->room) {
 		memcpy(waiting->bytes, waiting->bytes + waiting->head, used);
 		waiting->head = 0;

@@ -1,4 +1,4 @@
-/* Asks the nodes of a cluster who serves what: see find.h. The link does it as for jobs. */
+/* Asks the nodes of a cluster which of them serves which slots: see find.h. The link does the same for jobs. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "tools/weekwheel-expirer/masters/find.h"
 #include "weekwheel/error.h"
 
-/* A silent node is left for the next after a quarter of the first time. */
+/* After a quarter of the first time, a silent node is left for the next one. */
 static const uint64_t timeout = 2 * TIME_SECOND, backoff_most = TIME_SECOND;
 static const size_t reply_max = (size_t)16 << 20;
 

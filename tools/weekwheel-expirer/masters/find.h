@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_EXPIRER_MASTERS_FIND_H
 
 /*
- * Two ways to ask who the masters are. Both fill in a map; that of Sentinels has one node, and nobody's slots. On an error
- * `why` gets what is wrong, in whole sentences.
+ * Two ways to find the masters. Both fill in a map; that of Sentinels has one node and no slots. On an error `why`
+ * gets the reason, in whole sentences.
  */
 
 #include "lib/redis/link/link.h"
@@ -31,7 +31,7 @@ struct sentinels;
 struct sentinels *sentinels_make(const struct masters_config *config, const struct redis_url *url);
 void sentinels_free(struct sentinels *sentinels);
 
-/* is_lost: the master that was found last is; another Sentinel may know better. */
+/* is_lost: the master found last is lost; another Sentinel may know a new one. */
 enum talk_result sentinels_find(struct sentinels *sentinels, struct redis_map *map, int is_lost, char why[FIND_WHY]);
 
 #endif

@@ -16,7 +16,7 @@
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-expirer/masters/find.h"
 
-/* How often the masters are asked for: at most; while one is in doubt; otherwise. */
+/* How often the masters are looked up: at most; while one is in doubt; otherwise. */
 enum { LEAST_MS = 100, DOUBT_MS = 200, USUAL_MS = 1000 };
 
 struct master {
@@ -37,7 +37,7 @@ struct expirer_masters {
 	char why[FIND_WHY];
 	int has_thread;
 	pthread_t thread;
-	int wake; /* an eventfd: something is in doubt, or the end */
+	int wake; /* an eventfd: a master is in doubt, or the program ends */
 	_Atomic int is_ending;
 	pthread_mutex_t lock; /* of the list, which the thread alone changes */
 	struct master *list;
@@ -95,7 +95,7 @@ static struct master *master_at(struct expirer_masters *masters, const struct re
 	return NULL;
 }
 
-/* The master that is none any more, and had most of these slots. */
+/* The former master that had most of these slots. */
 static struct master *find_former(struct expirer_masters *masters, const uint8_t slots[KEEPER_SLOTS / 8])
 {
 	struct master *former = NULL;
@@ -138,7 +138,7 @@ static void hand_over(void *context, uint32_t index)
 		part->is_short = 1;
 }
 
-/* Take what is of these slots. Returns NULL: nothing is. */
+/* Take what is known about these slots. Returns NULL if nothing is. */
 static struct deadlines *take_part(struct expirer_masters *masters, const uint8_t slots[KEEPER_SLOTS / 8])
 {
 	struct part part = {.from = masters->config.node.deadlines, .slots = slots};
@@ -366,7 +366,7 @@ static void log_uncovered(const struct expirer_masters *masters)
 		state_end("uncovered", "Each slot of the cluster has a master again.");
 }
 
-/* What was found, or not, and the states that tell of it. */
+/* Report what was found, or not, by the states. */
 static void log_found(const struct expirer_masters *masters, enum talk_result result)
 {
 	if (result == TALK_WORKS) {
@@ -403,7 +403,7 @@ static int wait_for_doubt(const struct expirer_masters *masters, int ms)
 	return 1;
 }
 
-/* A Redis alone stays what it is. */
+/* A Redis alone stays one. */
 static int is_settled(const struct expirer_masters *masters)
 {
 	return masters->is_known && !masters->cluster && !masters->sentinels && masters->count > 0;

@@ -3,14 +3,15 @@
 
 /*
  * The masters that the url names, with a node for each: a Redis alone, the masters of a cluster, or the one that
- * Sentinels name. A thread asks who they are: every second, and several times a second while a node is lost or in doubt.
+ * Sentinels name. A thread looks them up: every second, and several times a second while a node is lost or in
+ * doubt.
  *
  *     a master is new         a node begins
  *     a replica took over     the node of the old master moves to it, with all that it knows
- *     slots moved             both nodes hear of it, and the one that has them now goes through its keys
+ *     slots moved             both nodes are informed, and the new owner goes through its keys
  *     a master has no slots   its node ends
  *
- * The state "start" reports that none was found yet, "masters" that nobody can be asked who they are, and "uncovered"
+ * The state "start" reports that none was found yet, "masters" that no server answers the question, and "uncovered"
  * that slots have none.
  */
 
@@ -19,8 +20,8 @@
 struct expirer_masters;
 
 /*
- * How to reach them; kind, doubt and context are set here. The caller has the strings until the end. What is known before
- * is of the only master: a cluster is refused with it.
+ * How to reach them; kind, doubt and context are set here. The caller keeps the strings until the end. What is known
+ * before belongs to the only master: a cluster is refused with it.
  */
 struct masters_config {
 	struct node_config node;
@@ -29,7 +30,7 @@ struct masters_config {
 };
 
 /*
- * Find the masters, and begin. If there is no answer, the thread tries again and again. What no later try repairs is
+ * Find the masters, and begin. Without an answer, the thread tries again and again. What no later try can repair is
  * reported: see node_start. NULL after a message.
  */
 struct expirer_masters *masters_start(const struct masters_config *config);

@@ -1,4 +1,4 @@
-/* Asks Sentinels who the master is: see find.h. */
+/* Asks Sentinels for the master: see find.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +122,7 @@ enum talk_result sentinels_find(struct sentinels *sentinels, struct redis_map *m
 	enum talk_result first = TALK_WORKS;
 	struct redis_address address;
 
-	/* What is wrong with one, the others may do well. */
+	/* Another Sentinel may do better. */
 	for (size_t i = 0; i < sentinels->url.count && result != TALK_WORKS; i++) {
 		result = ask(sentinels, &address, why);
 		if (result == TALK_WORKS)

@@ -16,17 +16,20 @@
 #include "tools/service/state/state.h"
 #include "weekwheel/error.h"
 
-/* Silence, in ns: after the first the ear is pinged and a state begins, after the second the connections are lost. */
+/*
+ * Silence, in ns: after the first time the ear is pinged and a state begins, after the second the connections are
+ * given up.
+ */
 enum { QUIET_MS = 1000, LOST_MS = 10000 };
-/* A change that has waited for longer may make a key end late. */
+/* A change that has waited longer may make a key end late. */
 enum { BEHIND_MS = 1000 };
-/* Flushes begin a pass once in this time. */
+/* Flushes begin at most one pass in this time. */
 enum { FLUSH_MS = 1000 };
 /* New slots begin a pass when none has come for the first time, at the latest after the second. */
 enum { SLOTS_MS = 1000, SLOTS_MOST_MS = 10000 };
-/* Where others may take over, a node that comes back is soon tried again. */
+/* Where replicas may take over, a node that comes back is tried again soon. */
 enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 2000, BACKOFF_SOON_MS = 200 };
-/* Bytes of keys that wait. Beyond them the ear is not read, and Redis cuts it off if that goes on. */
+/* The most bytes of waiting keys. Beyond it the ear is not read, and if that goes on, Redis disconnects it. */
 static const size_t waiting_most = (size_t)64 << 20;
 
 static int append(void *context, size_t argc, const char *const *argv, const size_t *lengths)
@@ -39,7 +42,7 @@ static int append(void *context, size_t argc, const char *const *argv, const siz
 
 /* ---- Replies. NULL: all is well, otherwise why the connections are of no use */
 
-/* What has come by that time. */
+/* What has arrived by that time. */
 static const char *take_line(struct expirer_node *node, uint64_t came)
 {
 	struct redisReply *reply;
@@ -95,7 +98,7 @@ static const char *take_ear(struct expirer_node *node)
 
 /* ---- Being late */
 
-/* Keys wait in order: if one that waited at the mark still does, it has since then. */
+/* Keys wait in order: if one that waited at the mark still waits, it has waited since then. */
 static void watch_waiting(struct expirer_node *node, uint64_t now)
 {
 	const struct waiting *waiting = &node->keeper.waiting;
@@ -132,14 +135,14 @@ static void follow_flush(struct expirer_node *node, uint64_t now)
 		begin_pass(node, now);
 }
 
-/* Others may serve what this node should. */
+/* Others may serve what this node should serve. */
 static void doubt(const struct expirer_node *node)
 {
 	if (node->config.doubt)
 		node->config.doubt(node->config.context);
 }
 
-/* Redis reports each key that a slot brings along. A pass finds what came in a way that it does not report. */
+/* Redis reports each key of an arriving slot. A pass finds those that arrive in a way that it does not report. */
 static void follow_slots(struct expirer_node *node, uint64_t now)
 {
 	if (node->keeper.is_misled)
@@ -152,7 +155,7 @@ static void follow_slots(struct expirer_node *node, uint64_t now)
 	begin_pass(node, now);
 }
 
-/* Whether the ear is left unread. */
+/* Whether reading from the ear is held back. */
 static int is_deaf(const struct expirer_node *node)
 {
 	return node->keeper.waiting.end - node->keeper.waiting.head > waiting_most;
@@ -216,7 +219,7 @@ static void take_address(struct expirer_node *node, const struct redis_address *
 	message_info("Redis at %s is the master now, instead of %s.", node->place, was);
 }
 
-/* Returns 0 if the connections are of no use any more. */
+/* Returns 0 if the connections have to be given up. */
 static int follow_orders(struct expirer_node *node)
 {
 	struct redis_address address;
@@ -276,7 +279,7 @@ int node_end(struct expirer_node *node)
 
 /* ---- Waiting */
 
-/* Wait until something can be done. Returns which of the connections can, or -1: there are orders. */
+/* Wait until something can be done. Returns which of the connections are ready, or -1 for orders. */
 static int wait_for(struct expirer_node *node, uint64_t until)
 {
 	struct pollfd polled[3] = {
@@ -297,7 +300,7 @@ static int wait_for(struct expirer_node *node, uint64_t until)
 	return (polled[0].revents ? 1 : 0) | (polled[1].revents ? 2 : 0);
 }
 
-/* Move both connections. Returns NULL, or why they are of no use. */
+/* Read and write both connections. Returns NULL, or why they have to be given up. */
 static const char *move(struct expirer_node *node, int which)
 {
 	const char *why = NULL;
@@ -306,12 +309,15 @@ static const char *move(struct expirer_node *node, int which)
 	if (which & 1 && ww_redis_line_move(node->talk.line))
 		return ww_redis_line_why(node->talk.line);
 	came = now_ns();
-	/* What Redis told before it answered is there by now, and is heard before the answer: ends.h relies on that. */
+	/*
+	 * Changes that Redis reported before it answered have arrived by now, and are read before the answer: ends.h
+	 * relies on that.
+	 */
 	if (which && !is_deaf(node)) {
 		if (ww_redis_line_move(node->talk.ear))
 			return ww_redis_line_why(node->talk.ear);
 		why = take_ear(node);
-		/* Of very many changes at a time Redis tells in one message, which may take longer than an answer. */
+		/* Redis reports very many changes at once in one message, which may take longer than an answer. */
 		if (which & 1 && node->keeper.config.watch && ww_redis_line_is_amid(node->talk.ear))
 			keeper_doubt(&node->keeper, now_ns());
 	}
@@ -349,7 +355,7 @@ static int step(struct expirer_node *node, const char **why)
 	return *why ? 0 : wait_for(node, again < now + QUIET_MS * MS / 4 ? again : now + QUIET_MS * MS / 4);
 }
 
-/* Keep the deadlines while the connections live. Returns why they do not any more, or NULL: by order. */
+/* Keep the deadlines while the connections live. Returns why they no longer do, or NULL: by order. */
 static const char *serve(struct expirer_node *node)
 {
 	const char *why = NULL;
@@ -397,7 +403,7 @@ static void connected(struct expirer_node *node)
 	    node->place, node->talk.by_events ? "keyspace events" : "client tracking", node->config.db);
 }
 
-/* The connections are of no use any more: why, or NULL: by order. */
+/* The connections are given up: why, or NULL: by order. */
 static void disconnected(struct expirer_node *node, const char *why)
 {
 	if (why)
@@ -425,7 +431,7 @@ static int open_talk(struct expirer_node *node)
 	return 0;
 }
 
-/* Connect, and serve while that lasts. Returns how long that was, in ns. */
+/* Connect, and keep deadlines while the connection lasts. Returns how long it did, in ns. */
 static uint64_t try_once(struct expirer_node *node)
 {
 	uint64_t began = now_ns();
@@ -446,7 +452,7 @@ static void *run(void *context)
 
 	pthread_mutex_lock(&node->busy);
 	while (!node->is_ending) {
-		/* One that was cut off soon will be again. */
+		/* A connection that was soon cut off will be again. */
 		if (try_once(node) > LOST_MS * MS)
 			pause = BACKOFF_FIRST_MS;
 		if (!node->is_ending && !node->is_moved)

@@ -7,15 +7,15 @@
  *     line    requests of the keeper, and what they are answered
  *     ear     subscribed to __redis__:invalidate, to which the line's CLIENT TRACKING sends the names of changed keys
  *
- * Where client tracking is refused, the ear is subscribed to keyspace events that tell of deadlines instead.
+ * Where client tracking is refused, the ear is subscribed to keyspace events of deadlines instead.
  *
  * The ear is there before the tracking, and the tracking before the first page of a pass: no change is missed while
- * both connections live. If one is lost, or its Redis is no master any more, both are made anew, and a pass begins. So
- * it is when another server takes the master's place: what was known of its keys stays, and is asked for meanwhile.
+ * both connections live. If one is lost, or its Redis is no master any more, both are made anew, and a pass begins.
+ * The same happens when another server takes the master's place: the known keys stay, and are asked for meanwhile.
  *
  * The states "redis PLACE" and "silent PLACE" report that (state.h), and the log says from when on a pass has made it
- * exact again. "behind PLACE" reports that changes wait for too long, "flush PLACE" and "slots PLACE" that a pass begins
- * for that reason.
+ * exact again. "behind PLACE" reports that changes wait for too long, "flush PLACE" and "slots PLACE" that a pass
+ * begins for that reason.
  */
 
 #include "lib/redis/link/url.h"
@@ -40,19 +40,22 @@ struct node_config {
 	uint64_t lead_ms;   /* these three are of values: see keeper.h */
 	uint64_t value_max;
 	uint64_t values_max;
-	const struct keeper_watch *watch; /* NULL: nobody hears of keys */
-	struct deadlines *deadlines;      /* what is known before, which becomes the node's, also if it cannot start */
+	const struct keeper_watch *watch; /* NULL: ends are not reported */
+	struct deadlines *deadlines;      /* what is known before; the node takes it over, even if it cannot start */
 	enum node_kind kind;
-	/* Another server may have the master's place, or some of its slots. Called by the node's thread. NULL: nobody */
+	/*
+	 * Another server may have the master's place, or some of its slots. Called in the node's thread. NULL: not
+	 * reported
+	 */
 	void (*doubt)(void *context);
 	void *context;
 };
 
 /*
- * Make a node and its thread, with the slots that it serves in a cluster. If Redis cannot be reached, the thread tries again and again. is_first: what no later try
- * repairs is reported, and NULL returned: a server that is too old, a replica, wrong password, missing rights, no such
- * database. Otherwise the thread tries that again, too. NULL also comes without memory. The caller has the strings of
- * config until the end.
+ * Make a node and its thread, with the slots that it serves in a cluster. If Redis cannot be reached, the thread tries
+ * again and again. is_first: what no later try can repair is reported, and NULL returned: a server that is too old, a
+ * replica, a wrong password, missing rights, a missing database. Otherwise the thread tries that again, too. Also
+ * returns NULL without memory. The caller keeps the strings of config until the end.
  */
 struct expirer_node *node_start(const struct node_config *config, const struct redis_address *address,
     const uint8_t slots[KEEPER_SLOTS / 8], int is_first);
@@ -60,10 +63,10 @@ struct expirer_node *node_start(const struct node_config *config, const struct r
 /* Another server is the master now. */
 void node_move(struct expirer_node *node, const struct redis_address *address);
 
-/* These are its slots now. A pass follows when some are new. */
+/* Set its slots. If some are new, a pass follows. */
 void node_serve(struct expirer_node *node, const uint8_t slots[KEEPER_SLOTS / 8]);
 
-/* Let the thread end, and return 1 when it has. */
+/* Ask the thread to end; returns 1 when it has. */
 int node_end(struct expirer_node *node);
 
 /* End the thread and free the node. NULL is harmless. */

@@ -16,19 +16,19 @@ struct expirer_node {
 	struct redis_address address;
 	char place[REDIS_PLACE_MAX];
 	struct talk talk;
-	char error[200]; /* that the line was answered with */
+	char error[200]; /* the last answer at the line */
 	struct keeper keeper;
-	int is_awaited;                           /* the log tells when it is exact */
-	int is_appended;                          /* something is to be sent at once */
+	int is_awaited;                           /* log when it becomes exact */
+	int is_appended;                          /* something has to be sent at once */
 	int is_flushed;                           /* a pass is to begin */
 	int is_down;                              /* and that was reported */
-	int is_behind;                            /* the oldest change has waited for too long */
-	uint64_t marked;                          /* how many keys had begun to wait */
+	int is_behind;                            /* the oldest change has waited too long */
+	uint64_t marked;                          /* how many keys have begun to wait so far */
 	uint64_t marked_at;                       /* at that time */
 	uint64_t began;                           /* the pass */
-	uint64_t heard[2];                        /* when something came at the line, and at the ear */
-	char lost[sizeof((struct talk *)0)->why]; /* why Redis is; "": it is there */
-	uint64_t pinged;                          /* when the ear was; 0: it owes no answer */
+	uint64_t heard[2];                        /* when bytes last came at the line, and at the ear */
+	char lost[sizeof((struct talk *)0)->why]; /* why Redis is away; "": it is there */
+	uint64_t pinged;                          /* when the ear was pinged; 0: it owes no answer */
 	uint64_t gained;                          /* when the first and the last slot came; 0: none has */
 	uint64_t gained_last;
 	int is_ending;
@@ -57,13 +57,13 @@ static inline uint64_t now_ns(void)
 /* A state's name, of this node. */
 const char *node_state(const struct expirer_node *node, const char *state);
 void node_log_lost(struct expirer_node *node, const char *why);
-/* What was reported of the server is over, since it is lost or not the master any more. */
+/* End the states of the server, since it is lost or no longer the master. */
 void node_end_states(const struct expirer_node *node, int is_left);
-/* Say if it has become exact, whether the window is too short, and how far Redis's clock was stepped. */
+/* Report when it has become exact, whether the window is too short, and how far Redis's clock was stepped. */
 void node_log_exact(struct expirer_node *node);
 void node_log_outrun(const struct expirer_node *node);
 void node_log_step(struct expirer_node *node);
-/* Say if the cluster is down there, or serves again. */
+/* Report when the cluster is down there, or serves again. */
 void node_log_down(struct expirer_node *node);
 /* Let its numbers be seen. */
 void node_show(struct expirer_node *node);

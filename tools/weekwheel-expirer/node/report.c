@@ -6,7 +6,7 @@
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-expirer/node/node_internal.h"
 
-/* A smaller step of Redis's clock is slewing, which no one has to hear of. */
+/* A smaller step of Redis's clock is slewing, and not worth a report. */
 enum { STEP_MS = 50 };
 
 const char *node_state(const struct expirer_node *node, const char *state)
@@ -20,7 +20,7 @@ const char *node_state(const struct expirer_node *node, const char *state)
 	return key;
 }
 
-/* A state is in the log when it begins. Why Redis stays away may be another thing, such as a password that was changed. */
+/* A state is logged when it begins. The reason why Redis stays away may change, for example to a changed password. */
 void node_log_lost(struct expirer_node *node, const char *why)
 {
 	if (*node->lost && strcmp(node->lost, why) != 0)

@@ -14,10 +14,10 @@
 
 #define CHANNEL "__redis__:invalidate"
 
-/* A reply at the ear has the keys that one turn of Redis changed. */
+/* A reply at the ear lists the keys that one turn of Redis changed. */
 static const size_t reply_max = (size_t)256 << 20;
 
-/* Until when a command has to be answered. Where others may take over, a node that is silent is soon left. */
+/* How long a command waits for its answer. Where replicas may take over, a silent node is left soon. */
 static uint64_t patience(const struct talk *talk)
 {
 	return time_now(CLOCK_MONOTONIC) + (talk->kind == NODE_ALONE ? 3 : 1) * TIME_SECOND;
@@ -69,14 +69,14 @@ static enum talk_result ask(
 	return error ? TALK_AGAIN : TALK_WORKS;
 }
 
-/* The key that was tried is another node's: the command is allowed. */
+/* The key of the trial is another node's: the command is allowed. */
 static int is_elsewhere(const struct redisReply *reply)
 {
 	return strncmp(reply->str, "MOVED ", 6) == 0 || strncmp(reply->str, "ASK ", 4) == 0 ||
 	       strncmp(reply->str, "TRYAGAIN ", 9) == 0;
 }
 
-/* Judge the answer to a command that may not fail, and free one that is an error. */
+/* Check the answer to a command that must succeed, and free an error. */
 static enum talk_result judge_answer(struct talk *talk, const char *command, struct redisReply *reply)
 {
 	char text[200];
@@ -123,7 +123,7 @@ static enum talk_result judge_server(struct talk *talk, const struct redisReply 
 	return TALK_AGAIN;
 }
 
-/* Say HELLO. The caller frees the answer. */
+/* Send HELLO. The caller frees the answer. */
 static enum talk_result greet(struct talk *talk, struct redisReply **hello)
 {
 	int error = ww_redis_line_call(talk->line, 2, (const char *[]){"HELLO", "2"}, patience(talk), hello);
@@ -158,7 +158,7 @@ static enum talk_result find_server(struct talk *talk)
 		return result;
 	result = judge_server(talk, reply);
 	ww_redis_line_free(reply);
-	/* A name in CLIENT LIST helps whoever looks there. Without the right to it, nothing is lost. */
+	/* The name helps readers of CLIENT LIST. Without the right to set it, nothing is lost. */
 	if (result == TALK_WORKS && ww_redis_line_call(talk->line, 3, name, patience(talk), &reply) == WW_OK)
 		ww_redis_line_free(reply);
 	return result;
@@ -197,12 +197,15 @@ static enum talk_result listen_by_tracking(struct talk *talk)
 	return track(talk, id);
 }
 
-/* Keys that come or go, or get another deadline. Any other event leaves a deadline as it is, or is found at the old one. */
+/*
+ * Keys that come or go, or get another deadline. Any other event leaves the deadline as it is, or the change is found
+ * at the old one.
+ */
 static const char *const events[] = {
     "expire", "persist", "del", "rename_from", "rename_to", "restore", "copy_to", "move_from", "move_to"};
 enum { EVENTS = sizeof events / sizeof *events };
 
-/* The ear takes the answers for all channels but the first as messages of no interest. */
+/* The answers for all channels except the first arrive at the ear as messages of no interest. */
 static enum talk_result subscribe_to_events(struct talk *talk, unsigned db)
 {
 	char channels[EVENTS][40];
@@ -243,8 +246,8 @@ static enum talk_result listen_by_events(struct talk *talk, unsigned db)
 }
 
 /*
- * Where events of all keys are on, they cost Redis less. But none tells of a flush, and they cannot be had for some keys
- * alone: ends are told, and keys with a prefix are heard of, by tracking, if that is not refused.
+ * Where events of all keys are on, they cost Redis less. But none reports a flush, and they cannot be limited to some
+ * keys: to report ends, or to keep keys with a prefix, use tracking unless it is refused.
  */
 static enum talk_result prefer_events(struct talk *talk, const struct node_config *config, int *prefers)
 {
@@ -276,13 +279,13 @@ static enum talk_result listen_to_changes(struct talk *talk, const struct node_c
 	memcpy(why, talk->why, sizeof why);
 	talk->why[0] = 0;
 	result = listen_by_events(talk, config->db);
-	/* The rights to tracking are what is missing. */
+	/* What is missing is the right to use tracking. */
 	if (result == TALK_WRONG)
 		memcpy(talk->why, why, sizeof why);
 	return result;
 }
 
-/* A key that the rights have to cover. To Redis an empty one matches no pattern of a user's. */
+/* A key for the trial, which the rights must cover. To Redis an empty one matches no user's pattern. */
 static const char *probe(const struct talk *talk)
 {
 	return *talk->prefix ? talk->prefix : "weekwheel-expirer";
@@ -314,7 +317,7 @@ static enum talk_result find_times(struct talk *talk)
 	return result;
 }
 
-/* Each request, once: what is not allowed shows now. */
+/* Try each request once: this shows what is not allowed. */
 static enum talk_result try_rights(struct talk *talk)
 {
 	const char *const key = probe(talk);
@@ -375,7 +378,7 @@ enum talk_result talk_find_cluster(
 	return result;
 }
 
-/* How a pattern begins, up to the first character with a meaning. */
+/* The literal beginning of a pattern, up to the first special character. */
 static void keep_prefix(struct talk *talk, const char *match)
 {
 	size_t length = strcspn(match, "*?[\\");

@@ -12,7 +12,7 @@ struct talk {
 	int wake; /* see talk_open */
 	enum node_kind kind;
 	int has_times;    /* PEXPIRETIME */
-	int by_events;    /* changes are told by keyspace events, not by tracking */
+	int by_events;    /* changes come as keyspace events, not by tracking */
 	char prefix[256]; /* of the keys that count */
 	char why[REDIS_LINE_WHY + 300];
 };
@@ -20,26 +20,29 @@ struct talk {
 enum talk_result {
 	TALK_WORKS,
 	TALK_AGAIN, /* it may work later */
-	TALK_WRONG  /* nothing but a change there or here repairs it */
+	TALK_WRONG  /* only a change of the settings there or here repairs it */
 };
 
 /*
- * Ask whether the server at `address` is a node of a cluster. Returns as talk_open, which it precedes: `why` gets what is
- * wrong.
+ * Ask whether the server at `address` is a node of a cluster, before talk_open. Returns as it does: `why` gets the
+ * reason.
  */
 enum talk_result talk_find_cluster(struct talk *talk, const struct node_config *config,
     const struct redis_address *address, int wake, int *is_cluster);
 
 /*
- * Open both, find out what is there, and let changes be told. `why` gets what is wrong, and the remedy. Each command
- * waits for some seconds at most; none is sent any more when `wake`, an eventfd, can be read: TALK_AGAIN.
+ * Open both, find out what the server can do, and subscribe to changes. `why` gets what is wrong, and the remedy. Each
+ * command waits for some seconds at most; none is sent any more once `wake`, an eventfd, is readable: TALK_AGAIN.
  */
 enum talk_result talk_open(
     struct talk *talk, const struct node_config *config, const struct redis_address *address, int wake);
 int talk_is_ended(int wake);
 void talk_close(struct talk *talk);
 
-/* Take the names of changed keys out of a reply at the ear. Returns 0, -1 without memory, or 1: all may have changed. */
+/*
+ * Take the names of changed keys out of a reply at the ear. Returns 0, -1 without memory, or 1 if any key may have
+ * changed.
+ */
 int talk_hear(const struct redisReply *reply, struct keeper *keeper);
 
 #endif

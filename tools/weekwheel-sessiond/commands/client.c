@@ -1,4 +1,4 @@
-/* CLIENT: what clients ask and state about themselves and others. */
+/* CLIENT: what clients ask about themselves and others, and what they set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,7 +97,7 @@ static int is_text(const struct resp_arg *arg, const char *text)
 	return arg->size == strlen(text) && memcmp(arg->data, text, arg->size) == 0;
 }
 
-/* To ask for an address is a call of the system, which takes long for thousands of clients. */
+/* Getting an address is a system call, which takes long for thousands of clients. */
 static int is_at(const struct resp_arg *address, int fd, int is_peer)
 {
 	char text[ADDRESS_TEXT];
@@ -139,7 +139,7 @@ struct listed {
 	uint64_t now_ms;
 };
 
-/* Returns 0, or -1 after an answer. Nobody is a replica, or a master's. */
+/* Returns 0, or -1 after an answer. No client is a replica or a master. */
 static int read_kind(struct request *request, size_t number, struct filter *filter)
 {
 	static const char *const kinds[] = {"NORMAL", "PUBSUB", "MASTER", "REPLICA", "SLAVE"};
@@ -233,7 +233,7 @@ static int read_id(struct request *request, size_t number, struct filter *filter
 	return 0;
 }
 
-/* All clients are listed as those of this user. */
+/* Every client is listed as this user. */
 static int read_user(struct request *request, size_t number)
 {
 	const struct resp_arg *user = &request->arg[number];

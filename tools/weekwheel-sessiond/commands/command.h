@@ -48,18 +48,18 @@ enum { COMMAND_MS = 1, COMMAND_AT = 2 };
 /* The most commands that a table has. */
 enum { COMMANDS_MAX = 128 };
 
-/* From now on, these are the commands. Before clients come. */
+/* Install the table of commands. Call it before clients come. */
 void command_index(const struct command_entry *table, size_t count);
-/* Whether it writes what needs room. */
+/* Whether it writes something that needs room. */
 static inline int command_adds(const struct command_entry *command)
 {
 	return (command->flags & (COMMAND_WRITE | COMMAND_DELETES)) == COMMAND_WRITE;
 }
 
-/* Return how many keys, channels and patterns these arguments are. */
+/* Return the number of keys, channels and patterns among these arguments. */
 size_t command_names(const struct command_entry *command, size_t count);
 
-/* Find a command by its name in any case; NULL: there is none. */
+/* Find a command by its name, in any case; NULL if there is none. */
 const struct command_entry *command_find(const struct resp_arg *name);
 const struct command_entry *command_at(size_t number); /* NULL: beyond the last */
 
@@ -79,7 +79,7 @@ struct command_word {
 	int arity; /* with the command's name; negative: at least this many */
 };
 
-/* The word behind the command's name; NULL: it has none, or that is not one of its words. */
+/* The word after the command's name; NULL if the command has no words, or not this one. */
 const struct command_word *command_word(const struct command_entry *command, const struct resp_arg *arg, size_t count);
 
 #endif

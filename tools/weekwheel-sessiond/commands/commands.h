@@ -8,7 +8,7 @@
 
 #include "tools/weekwheel-sessiond/commands/request.h"
 
-/* What this server says it is, for clients that ask what Redis can do. */
+/* The version of Redis that clients are shown when they ask what the server can do. */
 #define REDIS_VERSION "7.0.15"
 
 /* Before all else. */

@@ -79,7 +79,7 @@ void command_reset(struct request *request)
 
 /* ---- Who it is */
 
-/* Returns 0, or -1 after an answer, or if there is to be none yet. */
+/* Returns 0, or -1 after an answer, or if the answer comes later. */
 static int log_in(struct request *request, const struct resp_arg *user, const struct resp_arg *secret)
 {
 	enum access_answer answer = auth_login(request->conn, user, secret);

@@ -7,7 +7,7 @@
 
 #include "tools/weekwheel-sessiond/commands/pubsub.h"
 
-/* Of all events of a command or transaction, in steps of patterns; and what an event takes besides. */
+/* The steps of pattern matching that one command or transaction may cost, and the base cost of an event. */
 enum { EVENTS_STEPS = 32 << 20, EVENT_STEPS = 50 };
 
 static const char letters[] = "KEg$xelshztd";
@@ -120,7 +120,7 @@ static void weigh(const char *word, unsigned database, struct pubsub_text name, 
 	free_channel(channel, room);
 }
 
-/* Which event a command will publish is known when it has run. So each key counts as the one that takes most. */
+/* Which event a command publishes is only known after it has run. So charge each key for the most expensive one. */
 static size_t weigh_each(unsigned database)
 {
 	static const struct {

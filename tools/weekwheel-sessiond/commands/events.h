@@ -18,7 +18,7 @@ enum {
 	EVENT_STRING = 8,    /* $ */
 	EVENT_EXPIRED = 16,  /* x */
 	EVENT_EVICTED = 32,  /* e */
-	EVENT_LIST = 64,     /* l: these are of values that are not here, and are kept for CONFIG GET */
+	EVENT_LIST = 64,     /* l: classes of values that this server does not have, kept for CONFIG GET */
 	EVENT_SET = 128,     /* s */
 	EVENT_HASH = 256,    /* h */
 	EVENT_ZSET = 512,    /* z */
@@ -41,7 +41,7 @@ void events_show(unsigned events, char text[EVENTS_TEXT]);
 unsigned events_get(void);
 void events_set(unsigned events);
 
-/* What the events of a command or transaction take, in steps of patterns. Zero: nothing yet. */
+/* The cost of the events of a command or transaction, in steps of patterns. Zero: nothing yet. */
 struct events_weight {
 	size_t steps;
 	size_t each; /* at most, of an event of this database; 0: not known */
@@ -55,9 +55,9 @@ struct events_weight {
 int events_take_long(struct events_weight *weight, unsigned database, const struct command_entry *command,
     const struct resp_arg *arg, size_t count);
 
-/* A command has done something to the key, whose stripe is held. */
+/* Publish what a command has done to the key. Its stripe is held. */
 void event_publish(unsigned class, const char *event, const struct data_key *key);
-/* A key has left by itself: of data_config. */
+/* Publish that a key has expired or was evicted: data_config's callback. */
 void event_gone(
     void *context, unsigned database, const void *key, size_t length, const struct value *value, enum ww_gone why);
 

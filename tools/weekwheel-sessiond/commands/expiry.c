@@ -5,7 +5,7 @@
 
 enum { IF_NX = 1, IF_XX = 2, IF_GT = 4, IF_LT = 8 };
 
-/* Read the conditions behind a deadline. Returns 0, or -1 after an answer. */
+/* Read the conditions after a deadline. Returns 0, or -1 after an answer. */
 static int read_conditions(struct request *request, unsigned *conditions)
 {
 	static const char *const names[] = {"NX", "XX", "GT", "LT"};
@@ -32,7 +32,7 @@ static int read_conditions(struct request *request, unsigned *conditions)
 	return -1;
 }
 
-/* ms, rounded as Redis does: its clock has no more. */
+/* ms, rounded as Redis does: its clock has no finer unit. */
 static int64_t left_ms(const struct request *request, const struct data_entry *entry)
 {
 	int64_t left = data_to_steady_ms(request->data, entry->deadline) - data_steady_ms(request->data);
@@ -40,7 +40,7 @@ static int64_t left_ms(const struct request *request, const struct data_entry *e
 	return left > 0 ? left : 0;
 }
 
-/* Whether the conditions hold for a deadline. No deadline counts as later than any. */
+/* Whether the conditions hold for a deadline. No deadline counts as the latest of all. */
 static int conditions_hold(
     const struct request *request, unsigned conditions, const struct data_entry *entry, const struct times *times)
 {

@@ -5,7 +5,7 @@
 #include "tools/weekwheel-sessiond/commands/commands.h"
 #include "tools/weekwheel-sessiond/server/walk.h"
 
-/* Up to this many keys are deleted at once, before any other client can look. More keys are deleted one by one. */
+/* Up to this many keys are deleted at once, before another client can read. Beyond it, keys are deleted one by one. */
 enum { AT_ONCE = 1000 };
 
 /* The keys that a piece has found are in its client's `aside`: each is a struct found and its bytes. */
@@ -51,7 +51,7 @@ static void delete_found(struct flush *flush)
 	keys->size = 0;
 }
 
-/* Returns 1 when all databases are empty, or it has failed. */
+/* Returns 1 when all databases are empty, or when it has failed. */
 static int take_step(struct flush *flush)
 {
 	struct ww_session *session = data_map(flush->data, flush->database);
@@ -98,7 +98,7 @@ static int read_flush(struct request *request)
 	return -1;
 }
 
-/* Among the commands of a transaction, or if there are few, they go at once: and without room to write each of them down. */
+/* In a transaction, when there are few, or when the journal has no room for a record of each: delete them at once. */
 static void clear(struct request *request, unsigned database, unsigned last)
 {
 	struct flush *flush;

@@ -62,7 +62,7 @@ static void about_memory(struct request *request, struct buffer *out)
 	struct ww_session_stats stats;
 
 	data_stats(request->data, &stats);
-	/* The weight counts values, too. Without a bound nobody weighs. */
+	/* The weight counts values, too. Without a bound nothing is weighed. */
 	line(out, "used_memory", settings->memory ? stats.weight : stats.bytes);
 	line(out, "used_memory_maps", stats.bytes);
 	line(out, "used_memory_clients", buffer_all());
@@ -154,7 +154,7 @@ static int sample_one(const void *key, size_t length, const struct ww_session_fo
 	return 0;
 }
 
-/* A transaction cannot be divided, and all others wait for it: its later samples are smaller. */
+/* A transaction cannot be divided, and all other clients wait for it: its later samples are smaller. */
 static int may_look(struct conn *conn, uint64_t keys)
 {
 	if (!conn->is_in_exec)
@@ -163,7 +163,9 @@ static int may_look(struct conn *conn, uint64_t keys)
 	return conn->exec_looks > 0;
 }
 
-/* All keys of a small database, and some of a large one, from a place taken at random on: a count would cost each set. */
+/*
+ * All keys of a small database, and a sample of a large one from a random place on: counting all would slow each set.
+ */
 static void take_sample(const struct request *request, unsigned database, uint64_t count, struct keys_sample *sample)
 {
 	struct ww_session *session = data_map(request->data, database);
@@ -244,7 +246,7 @@ static void show_number(char *text, uint64_t number)
 	(void)snprintf(text, PARAMETER_TEXT, "%llu", (unsigned long long)number);
 }
 
-/* Write the value of a parameter. Returns 0, or -1: there is none with this number. */
+/* Write the value of a parameter. Returns 0, or -1 if no parameter has this number. */
 static int show_parameter(
     const struct sessiond_settings *settings, size_t number, const char **name, char text[PARAMETER_TEXT])
 {
@@ -285,7 +287,7 @@ static int show_parameter(
 	}
 }
 
-/* One that is longer than any name has many stars, and is not worth its time. */
+/* A pattern longer than any name has many stars: matching it is not worth the time. */
 static int is_pattern_of(const struct resp_arg *word, const char *name)
 {
 	char lower[PARAMETER_TEXT];
@@ -297,7 +299,7 @@ static int is_pattern_of(const struct resp_arg *word, const char *name)
 	return glob_matches(lower, word->size, name, strlen(name));
 }
 
-/* Return the word that stands for this parameter, or NULL. One that is its name comes before patterns. */
+/* Return the word that selects this parameter, or NULL. An exact name wins over a pattern. */
 static const struct resp_arg *find_word(const struct request *request, const char *name)
 {
 	const struct resp_arg *found = NULL;
@@ -326,7 +328,7 @@ static void get_parameters(struct request *request)
 		word = find_word(request, name);
 		if (!word)
 			continue;
-		/* As in Redis, a name comes back as it was said. */
+		/* As in Redis, a name comes back as the client wrote it. */
 		if (command_is_word(word, name))
 			reply_bulk(request->conn, word->data, word->size);
 		else
@@ -449,7 +451,7 @@ void command_lastsave(struct request *request)
 
 enum { SHUTDOWN_SAVE = 1, SHUTDOWN_NOSAVE = 2, SHUTDOWN_NOW = 4, SHUTDOWN_FORCE = 8, SHUTDOWN_ABORT = 16 };
 
-/* Return the words that are given, or 0 if they do not go together, or one of them is none. */
+/* Return the flags of these words, or 0 if they contradict each other or one is unknown. */
 static unsigned read_shutdown(const struct request *request)
 {
 	static const char *const words[] = {"SAVE", "NOSAVE", "NOW", "FORCE", "ABORT"};
@@ -468,7 +470,7 @@ static unsigned read_shutdown(const struct request *request)
 	return given;
 }
 
-/* Whether it saves is the journal's business: what was acknowledged is there anyway. */
+/* SAVE and NOSAVE change nothing: the journal has all that was acknowledged. */
 void command_shutdown(struct request *request)
 {
 	unsigned given = read_shutdown(request);

@@ -3,7 +3,7 @@
 
 #include "tools/weekwheel-sessiond/commands/commands.h"
 
-/* Bits of a command, and how Redis calls them. */
+/* A command's flags, and their names in Redis. */
 static const struct {
 	unsigned flag;
 	const char *name;
@@ -40,7 +40,7 @@ static void reply_flags(struct conn *conn, const struct command_entry *command)
 	}
 }
 
-/* Without categories of ACLs, tips, places of keys in words, and commands below. */
+/* Left out: categories of ACLs, tips, places of keys behind words, and subcommands. */
 static void reply_info(struct conn *conn, const struct command_entry *command)
 {
 	if (!command) {

@@ -34,7 +34,7 @@ void command_exists(struct request *request)
 	reply_integer(request->conn, count_there(request));
 }
 
-/* A use of each key, for what is evicted first. */
+/* Counts as a use of each key, for eviction. */
 void command_touch(struct request *request)
 {
 	int64_t count = 0;
@@ -82,12 +82,12 @@ static int rename_key(struct request *request, int only_if_new)
 		reply_error(request->conn, "ERR no such key");
 	else if (result < 0 && result != WW_EBACKWARDS)
 		(void)request_failed(request, result);
-	/* Its lifetime has ended since it was looked at: the name is taken. */
+	/* Its lifetime has ended meanwhile: the name is taken. */
 	if (result == WW_EBACKWARDS && only_if_new) {
 		reply_integer(request->conn, 0);
 		return 0;
 	}
-	/* As if it had been renamed, and had ended. */
+	/* Answer as if it had been renamed and had then expired. */
 	if (result == WW_EBACKWARDS) {
 		(void)data_delete(request->data, &from);
 		event_publish(EVENT_GENERIC, "del", &from);
@@ -126,7 +126,7 @@ static int take_key(const void *key, size_t length, const struct ww_session_foun
 	return 1;
 }
 
-/* What it costs in a transaction, in keys that KEYS looks at. */
+/* Its cost in a transaction, in keys that KEYS looks at. */
 enum { RANDOM_LOOKS = 16 };
 
 void command_randomkey(struct request *request)

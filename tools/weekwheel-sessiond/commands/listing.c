@@ -23,9 +23,9 @@ struct key_list {
 	size_t steps; /* and how many steps taken */
 	size_t count; /* of keys found */
 	int is_scan;  /* the answer has the cursor */
-	int is_other; /* keys of another type than strings are wanted: there are none */
+	int is_other; /* a TYPE other than string was asked for: no key has it */
 	int failed;   /* without memory */
-	char copy[];  /* of the pattern, when the command's bytes are gone */
+	char copy[];  /* a copy of the pattern, for when the command's bytes are gone */
 };
 
 /* ---- Walking */
@@ -75,7 +75,7 @@ static int add_head(const struct key_list *listing, struct buffer *head)
 	return reply_add_header(head, '*', listing->count);
 }
 
-/* The buffer of keys becomes the one to be sent: to copy it would take the time that the pieces have saved. */
+/* Send the buffer of keys itself: copying it would take the time that the pieces have saved. */
 static void send_keys(struct conn *conn)
 {
 	if (conn->stream.out.size > 0) {
@@ -164,7 +164,7 @@ void command_keys(struct request *request)
 		begin(&listing);
 }
 
-/* What Redis takes: a sign may stand before it, and no digits are 0. */
+/* As Redis reads a cursor: a sign may precede it, and no digits mean 0. */
 static int read_cursor(struct request *request, uint64_t *cursor)
 {
 	const struct resp_arg *arg = &request->arg[1];
@@ -231,7 +231,7 @@ void command_scan(struct request *request)
 	}
 	if (listing.is_other)
 		listing.session = NULL;
-	/* Many places without a key are passed at most. */
+	/* It passes at most this many places without a key. */
 	listing.steps = SCAN_STEPS + listing.room / SCAN_COUNT;
 	if (request_may_look(request->conn, listing.room))
 		begin(&listing);

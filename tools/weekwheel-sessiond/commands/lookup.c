@@ -18,7 +18,7 @@ const struct command_entry *command_at(size_t number)
 
 int command_is_word(const struct resp_arg *arg, const char *word)
 {
-	/* A client's word may have a NUL where this one ends, and be longer. */
+	/* The client's word may contain a NUL where this one ends, and be longer. */
 	return strncasecmp(arg->data, word, arg->size) == 0 && strlen(word) == arg->size;
 }
 

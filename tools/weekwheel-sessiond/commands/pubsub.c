@@ -12,9 +12,9 @@
 #include "tools/weekwheel-sessiond/server/mail.h"
 #include "tools/weekwheel-sessiond/server/walk.h"
 
-/* The number of subscriptions that end at a time. */
+/* The number of subscriptions removed at a time. */
 enum { PIECE = 1000 };
-/* What a message takes for each that gets it, in steps of patterns. */
+/* The cost of a message for each receiver, in steps of patterns. */
 enum { MESSAGE_STEPS = 100 };
 
 /* A channel or pattern with subscribers. */
@@ -35,7 +35,7 @@ struct subscription {
 	struct conn *conn;
 };
 
-/* Publishers read, subscribers write. A client stays as long as somebody reads who finds it here. */
+/* Publishers take it to read, subscribers to write. While somebody holds it to read, no client found here can go. */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct channel *channels[PUBSUB_KINDS];
 static _Atomic size_t listeners;
@@ -59,7 +59,7 @@ static void add_text(struct buffer *out, const char *text)
 	(void)reply_add_bulk(out, text, strlen(text));
 }
 
-/* The message as clients get it. Its first byte is that of their protocol. */
+/* The message in the form that clients get. Its first byte depends on their protocol. */
 static struct buffer make_message(const struct channel *channel, struct pubsub_text name, struct pubsub_text message)
 {
 	struct buffer made = {0};
@@ -76,8 +76,8 @@ static struct buffer make_message(const struct channel *channel, struct pubsub_t
 }
 
 /*
- * One message to many clients may take more than there is: those that it has no room for are closed. Returns 0, or -1:
- * this one is to be.
+ * A message to many clients may need more memory than there is. Close those that it has no room for. Returns 0, or -1
+ * if this client has to be closed.
  */
 static int add_message(struct conn *conn, struct buffer *to, const struct buffer *message)
 {
@@ -97,7 +97,7 @@ static void post(struct conn *conn, const struct buffer *message)
 	struct loop *loop = conn->loop;
 
 	if (loop == mail_here()) {
-		/* What others posted before comes first. */
+		/* Mail that others posted earlier comes first. */
 		mail_take(loop);
 		if (conn->life < CONN_DEAD && add_message(conn, &conn->stream.out, message) != 0)
 			conn_fail(conn);
@@ -194,7 +194,7 @@ static struct subscription *find(const struct conn *conn, enum pubsub_kind kind,
 	return found;
 }
 
-/* Each subscriber counts the channel as its own: it may be the only one. */
+/* Charge each subscriber for the channel: it may be the only one. */
 static size_t size_of(const struct channel *channel)
 {
 	return sizeof(struct subscription) + sizeof *channel + channel->length;
@@ -224,7 +224,7 @@ static struct subscription *make_subscription(struct conn *conn, struct channel 
 	return NULL;
 }
 
-/* Returns 0, or -1: there may be no more. */
+/* Returns 0, or -1 at the limit. */
 static int add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
 {
 	struct channel *channel = find_channel(kind, name);
@@ -232,7 +232,7 @@ static int add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name
 
 	if (find(conn, kind, name))
 		return 0;
-	/* Each message is compared with all patterns, and others wait for that. */
+	/* Each message is compared with all patterns while other clients wait: hence the limit. */
 	if (!channel && kind == PUBSUB_PATTERN &&
 	    !bounds_have_pattern(conn->loop->server, HASH_COUNT(channels[kind]), conn->channels[kind]))
 		return -1;
@@ -278,7 +278,7 @@ int pubsub_leave_some(struct conn *conn)
 
 /* ---- Commands */
 
-/* As in Redis, also a client that wants no answers hears this. */
+/* As in Redis, this is sent even after CLIENT REPLY OFF. */
 static void reply_state(struct conn *conn, enum pubsub_kind kind, const char *word, const struct pubsub_text *name)
 {
 	struct reply_silence silence = conn->silence;
@@ -308,7 +308,7 @@ void command_subscribe(struct request *request)
 	for (size_t i = 1; i < request->count; i++) {
 		struct pubsub_text name = {request->arg[i].data, request->arg[i].size};
 		pthread_rwlock_wrlock(&lock);
-		/* Answered under the lock: no message may come before. */
+		/* Answer under the lock, so that no message can come first. */
 		if (add(request->conn, kind, name) == 0)
 			reply_state(request->conn, kind, kinds[kind].subscribe, &name);
 		else
@@ -317,7 +317,7 @@ void command_subscribe(struct request *request)
 	}
 }
 
-/* Many take several turns, but for those in a transaction. */
+/* Many subscriptions take several turns, except in a transaction. */
 static void unsubscribe_all(struct conn *conn, enum pubsub_kind kind)
 {
 	struct subscription *next;
@@ -373,7 +373,7 @@ void command_publish(struct request *request)
 
 /* ---- PUBSUB CHANNELS, in pieces: a client may have subscribed to millions, and each may take long to be compared */
 
-/* The names that it has found are its client's `aside`. */
+/* The names found so far are in the client's `aside`. */
 struct channel_walk {
 	struct key_walk walk;
 	struct channel *at; /* comes next, and is pinned; NULL: none is left */

@@ -18,7 +18,7 @@ struct pubsub_text {
 
 /* Return how many clients get the message. Adds to *steps what it took, as glob_matches_count does. */
 size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text channel, struct pubsub_text message, size_t *steps);
-/* Add only what that would take. */
+/* Add only the cost that publishing would have. */
 void pubsub_weigh(struct pubsub_text channel, size_t *steps);
 /* Return 0 if nobody has subscribed to anything. */
 int pubsub_has_listeners(void);

@@ -11,7 +11,7 @@
 #include "tools/weekwheel-sessiond/commands/rights.h"
 #include "tools/weekwheel-sessiond/commands/transaction.h"
 
-/* What Redis 7 has, and this server has not. */
+/* Commands of Redis 7 that this server does not have. */
 static const char *const absent[] = {"acl", "asking", "bgrewriteaof", "bitcount", "bitfield", "bitfield_ro", "bitop",
     "bitpos", "blmove", "blmpop", "blpop", "brpop", "brpoplpush", "bzmpop", "bzpopmax", "bzpopmin", "cluster", "copy",
     "debug", "dump", "eval", "eval_ro", "evalsha", "evalsha_ro", "failover", "fcall", "fcall_ro", "function", "geoadd",
@@ -45,7 +45,7 @@ void refuse_unknown(struct conn *conn, const struct resp_arg *arg, size_t count)
 	size_t size = 0;
 	int length = arg[0].size > 128 ? 128 : (int)arg[0].size;
 
-	/* A web page can make its reader's browser send any body to this port: nothing behind it may be carried out. */
+	/* A web page can make its reader's browser send any body to this port: run nothing that follows. */
 	if (command_is_word(&arg[0], "post") || command_is_word(&arg[0], "host:")) {
 		conn_fail(conn);
 		return;
@@ -63,7 +63,7 @@ void refuse_unknown(struct conn *conn, const struct resp_arg *arg, size_t count)
 	reply_error(conn, "ERR unknown command '%.*s', with args beginning with: %s", length, arg[0].data, text);
 }
 
-/* Answer if the word is none of the command, or has too few or many behind it. Returns 0 if it is right. */
+/* Answer if the command does not have this word, or not with this many arguments. Returns 0 if it is right. */
 static int refuse_word(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
 	const struct command_word *word = command_word(command, arg, count);
@@ -85,7 +85,7 @@ static int refuse_word(struct conn *conn, const struct command_entry *command, c
 
 enum { REFUSAL = 256, WORDS_MOST = 1024 };
 
-/* Of words that are no keys, channels or values nobody needs many, and some take long to look at. */
+/* Nobody needs many words besides keys, channels and values, and some take long to parse. */
 static int has_too_many_words(const struct command_entry *command, size_t count)
 {
 	return count > WORDS_MOST && !command->first && strcmp(command->group, "pubsub") != 0;
@@ -115,7 +115,7 @@ static const char *find_refusal(struct conn *conn, const struct command_entry *c
 		return "ERR Command not allowed inside a transaction";
 	if (command->flags & COMMAND_WRITE && (why = data_refuses(conn->loop->server->data, !command_adds(command))))
 		return why;
-	/* A transaction is weighed by EXEC. */
+	/* EXEC weighs a transaction as a whole. */
 	if (!conn->queue && count >= REQUEST_MANY && events_take_long(&weight, conn->database, command, arg, count))
 		return "ERR " EVENTS_LONG;
 	if (!conn->subscriptions || conn->protocol != 2 || command->flags & COMMAND_PUBSUB)

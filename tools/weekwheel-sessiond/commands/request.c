@@ -34,14 +34,14 @@ int request_failed(struct request *request, int error)
 	return 1;
 }
 
-/* Thousands may ask for much in one turn, and others must not wait for all of them. */
+/* Thousands of clients may ask for much in one turn, and others must not wait for all of them. */
 int request_waits(struct conn *conn)
 {
 	conn->is_again = conn->loop->is_long && !conn->is_in_exec;
 	return conn->is_again;
 }
 
-/* So much as a short pattern takes for each key that a transaction may look at, and more. */
+/* At least the cost of a short pattern for each key that a transaction may look at. */
 enum { EXEC_STEPS = 32 << 20 };
 
 int request_took_long(const struct conn *conn)

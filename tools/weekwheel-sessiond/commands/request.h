@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_REQUEST_H
 #define TOOLS_WEEKWHEEL_SESSIOND_COMMANDS_REQUEST_H
 
-/* A command of a client, as the function gets it that carries it out; and what these functions share. */
+/* A client's command, as its function gets it, and what these functions share. */
 
 #include "tools/weekwheel-sessiond/commands/command.h"
 #include "tools/weekwheel-sessiond/data/data.h"
@@ -25,10 +25,10 @@ static inline struct data_key request_key(const struct request *request, size_t 
 int request_is(const struct request *request, size_t number, const char *word);
 /* Read an argument as a whole number. Returns 0, or -1 after an answer. */
 int request_whole(struct request *request, size_t number, int64_t *value);
-/* Answer what data_set and its kin returned, if that is an error. Returns 1 if it is. */
+/* Answer an error of data_set and its kin. Returns 1 if there was one. */
 int request_failed(struct request *request, int error);
 void request_syntax_error(struct request *request);
-/* Answer the words that may stand behind the command's name. */
+/* Answer with the words that the command takes. */
 void request_help(struct request *request);
 
 enum {
@@ -44,11 +44,11 @@ enum { REQUEST_NAMES = 200000 };
  * many more, and 0 after an answer: it may not, or patterns have taken too long already.
  */
 int request_may_look(struct conn *conn, size_t looks);
-/* Whether patterns, and messages to subscribers, have taken too many of the transaction's steps. */
+/* Whether patterns and messages to subscribers have used up the transaction's steps. */
 int request_took_long(const struct conn *conn);
 void request_refuse_long(struct conn *conn);
 
-/* Return 1 if what may take long waits for another turn: then this command is carried out again, from its beginning. */
+/* Return 1 if a long command has to wait for another turn: it then runs again from its beginning. */
 int request_waits(struct conn *conn);
 
 /* Call the function of a command. Its stripes are held. */

@@ -9,7 +9,7 @@
 /* A key or channel longer than this is granted only by "*". */
 enum { NAME_MOST = 1024 };
 
-/* Whether the token has the right for a name, which ends nowhere. */
+/* Whether the token has the right for a name. The name need not end with a NUL. */
 static int may(const struct token *token, unsigned right, const struct resp_arg *arg)
 {
 	char name[NAME_MOST + 1];
@@ -33,7 +33,7 @@ static const char *refuses_keys(const struct token *token, unsigned right, const
 	return NULL;
 }
 
-/* The argument from which on there are channels that it listens to or asks for; 0: there are none. */
+/* The index of the first argument that names a channel to listen to or ask about; 0: there is none. */
 static size_t first_heard(const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
 	if (command->run == command_subscribe && command->way != PUBSUB_PATTERN)
@@ -44,7 +44,7 @@ static size_t first_heard(const struct command_entry *command, const struct resp
 	           : 0;
 }
 
-/* Whether it hears or tells the names of all: there are those of keys among them, __expired@0__:KEY. */
+/* Whether it lists or matches names of channels, which contain keys: __expired@0__:KEY. */
 static int is_about_all(const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
 	return (command->run == command_subscribe && command->way == PUBSUB_PATTERN) ||

@@ -5,7 +5,7 @@
 
 #include "tools/weekwheel-sessiond/commands/request.h"
 
-/* Return NULL if the client may carry the command out, or an answer. */
+/* Return NULL if the client may run the command, otherwise an answer. */
 const char *rights_refuse(
     const struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count);
 

@@ -15,7 +15,7 @@ static void write_value(void *pointer, void *context)
 	reply_bulk(context, value->bytes, value->size);
 }
 
-/* Of a command that has answered nothing and changed nothing yet, so that it can be carried out again. */
+/* For a command that has answered nothing and changed nothing yet, and so can run again. */
 static void write_value_or_wait(void *pointer, void *context)
 {
 	const struct value *value = pointer;
@@ -24,7 +24,7 @@ static void write_value_or_wait(void *pointer, void *context)
 		write_value(pointer, context);
 }
 
-/* Answer the value of a key. Returns 1, or 0 without an answer: there is none. */
+/* Answer with the value of a key. Returns 1, or 0 without an answer if there is none. */
 static int reply_if_there(struct request *request, const struct data_key *key)
 {
 	return data_read(request->data, key, write_value, request->conn) == 1;
@@ -36,7 +36,7 @@ static void reply_value(struct request *request, const struct data_key *key)
 		reply_null(request->conn);
 }
 
-/* A value that has left the map, so that nobody is told that it has expired; or NULL. */
+/* Answer with a value that was taken out of the map, so that its expiry is not reported; or with null. Frees it. */
 static void reply_taken(struct request *request, struct value *value)
 {
 	if (value)
@@ -102,7 +102,7 @@ static void keep_times(const struct data_entry *entry, const struct times *times
 		to->deadline = to->disk = 0;
 }
 
-/* Whether NX keeps what is there. Then it was answered. */
+/* Whether NX keeps the present value. If so, it has answered. */
 static int is_kept(struct request *request, const struct data_key *key, unsigned flags)
 {
 	if (!(flags & TIMES_NX))
@@ -111,7 +111,7 @@ static int is_kept(struct request *request, const struct data_key *key, unsigned
 		return 1;
 	if (flags & TIMES_LIFETIME ? !data_is_there(request->data, key) : !data_is_taken(request->data, key))
 		return 0;
-	/* With GET, null means that it was set: a lock would have two holders. */
+	/* With GET, a null means that the key was set: a lock would have two holders. */
 	if (flags & TIMES_GET)
 		reply_error(request->conn, "ERR the lifetime of the key has just ended");
 	else
@@ -144,7 +144,7 @@ void command_set(struct request *request)
 	to.is_anew = (times.flags & TIMES_NX) != 0;
 	error = data_swap(request->data, &key, request->arg[2].data, request->arg[2].size, &to, &former);
 	if (error == WW_ESTALE || (error == WW_EBACKWARDS && times.flags & TIMES_NX)) {
-		/* It has expired since, so there is none now; or what NX is answered by has ended since. */
+		/* The value has expired meanwhile, so there is none now; or the one that NX would answer with has. */
 		command_set(request);
 		return;
 	}
@@ -229,7 +229,7 @@ static int set_one(struct request *request, size_t i, const struct data_times *t
 	return error == WW_EBACKWARDS ? WW_OK : error;
 }
 
-/* In the reverse order, since a key may be there twice. */
+/* In reverse order, since a key may occur twice. */
 static void undo_some(struct request *request, struct set_one *all, size_t count)
 {
 	while (count-- > 0) {
@@ -239,7 +239,7 @@ static void undo_some(struct request *request, struct set_one *all, size_t count
 	}
 }
 
-/* All or none, where memory is bounded. Nothing is told before all of it is certain. Returns a WW_E*. */
+/* With bounded memory: all or none. Nothing is reported before all of it is certain. Returns a WW_E*. */
 static int set_all(struct request *request, const struct data_times *times)
 {
 	size_t count = request->count / 2;
@@ -283,7 +283,7 @@ static int set_many(struct request *request, const struct data_times *times)
 	int is_bounded = data_is_bounded(request->data);
 	size_t bytes = 0;
 
-	/* Nothing is set if all of it cannot be. */
+	/* Set nothing if not all of it can be set. */
 	for (size_t i = 1; i < request->count; i++)
 		bytes += request->arg[i].size;
 	for (size_t i = 1; i < request->count; i += 2)
@@ -340,14 +340,14 @@ static int set_again(
 	return request_failed(request, error) ? -1 : 0;
 }
 
-/* A copy of a value, to make another of it. */
+/* A copy of a value, from which to make another. */
 struct value_copy {
 	struct conn *conn;
 	struct buffer bytes;
 	int failed;
 };
 
-/* Of a large one in another turn, if others have to wait already. */
+/* If other clients wait already, handle a large value in another turn. */
 static void copy_value(void *pointer, void *context)
 {
 	const struct value *value = pointer;
@@ -383,7 +383,7 @@ void command_append(struct request *request)
 		command_append(request);
 }
 
-/* What a value says as a number. */
+/* Read a value as a number. */
 struct value_number {
 	int64_t number;
 	int is_none;
@@ -483,7 +483,7 @@ void command_getex(struct request *request)
 		result = times_persist(request, &key, &entry);
 	else if (times.flags & TIMES_GIVEN)
 		result = times_move(request, &key, &entry, &times);
-	/* Only now: if it has expired instead, its value is told, and not given. */
+	/* Only now: if it has expired meanwhile, its value is reported, not answered. */
 	if (result >= 0)
 		reply_value(request, &key);
 }

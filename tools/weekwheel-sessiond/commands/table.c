@@ -1,4 +1,4 @@
-/* The table of commands: what each is called, takes and may, and which function carries it out. */
+/* The table of commands: the name, arguments and flags of each, and the function that runs it. */
 #include "tools/weekwheel-sessiond/commands/commands.h"
 #include "tools/weekwheel-sessiond/commands/pubsub.h"
 

@@ -18,7 +18,7 @@ int times_read_one(struct request *request, size_t number, int64_t unit_ms, int 
 	if (value <= 0 || value > INT64_MAX / unit_ms)
 		return invalid(request, times);
 	value *= unit_ms;
-	/* What is small enough is so at any time. */
+	/* A smaller one cannot overflow, whatever the time is. */
 	if (!is_absolute && value > INT64_MAX / 2 && value > INT64_MAX - data_wall_ms(request->data))
 		return invalid(request, times);
 	times->ms = value;
@@ -27,7 +27,7 @@ int times_read_one(struct request *request, size_t number, int64_t unit_ms, int 
 	return 0;
 }
 
-/* An option with a number behind it. */
+/* An option followed by a number. */
 static const struct unit {
 	const char *name;
 	int64_t ms;
@@ -73,7 +73,7 @@ static int read_lifetime(struct request *request, size_t number, struct times *t
 	return 0;
 }
 
-/* One kind of deadline only; of that the last counts, as in Redis. */
+/* Only one kind of deadline is allowed; of the same kind the last counts, as in Redis. */
 static int may_have(const struct times *times, const struct unit *unit)
 {
 	if (times->flags & (TIMES_KEEPTTL | TIMES_PERSIST))

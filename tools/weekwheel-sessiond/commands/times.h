@@ -20,7 +20,7 @@ enum times_of { TIMES_SET, TIMES_GETEX };
 struct times {
 	const char *name; /* the command's, for messages */
 	unsigned flags;
-	size_t deadline; /* the arguments with the times, or 0 */
+	size_t deadline; /* indices of the arguments with the times, or 0 */
 	size_t limit;
 	int64_t unit_ms;
 	int64_t ms; /* from now on, or wall time */
@@ -30,21 +30,21 @@ struct times {
 
 /* Find the options of SET or GETEX from this argument on. Returns 0, or -1 after an answer. */
 int times_find(struct request *request, size_t number, enum times_of of, struct times *times);
-/* Then read their numbers in the same way. */
+/* Then read their numbers, with the same results. */
 int times_read(struct request *request, struct times *times);
 /* Read one argument in this unit as a deadline. times->name is set. */
 int times_read_one(struct request *request, size_t number, int64_t unit_ms, int is_absolute, struct times *times);
-/* What they are for data_set. */
+/* The times in the form of data_set. */
 void times_of_set(struct data *data, const struct times *times, struct data_times *to);
-/* Whether a deadline that is given is over. */
+/* Whether the deadline that was given has passed. */
 int times_are_over(struct data *data, const struct times *times);
 /*
- * Let an entry expire then; what is past deletes it. Tells the event. Returns 1, 0 if the entry is gone, or -1 after an
- * answer: an error.
+ * Set the entry's deadline; one that has passed deletes it. Publishes the event. Returns 1, 0 if the entry is gone, or
+ * -1 after an error.
  */
 int times_move(
     struct request *request, const struct data_key *key, const struct data_entry *entry, const struct times *times);
-/* The entry has no deadline any more. Returns 1, 0 if it had none, or -1 as above. */
+/* Remove the entry's deadline. Returns 1, 0 if it had none, or -1 as above. */
 int times_persist(struct request *request, const struct data_key *key, const struct data_entry *entry);
 
 #endif

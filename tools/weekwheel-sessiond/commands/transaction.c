@@ -10,9 +10,9 @@
 #include "tools/weekwheel-sessiond/commands/events.h"
 #include "tools/weekwheel-sessiond/server/bounds.h"
 
-/* The number of keys watched last that are compared before another is added. */
+/* Before a key is added, it is compared with this many of the keys watched last. */
 enum { LOOKED_AT = 16 };
-/* EXEC counts the watched keys with those of its commands, and must have room for these. */
+/* EXEC counts watched keys and those of its commands together, and must have room for the latter. */
 enum { WATCHED = REQUEST_NAMES / 2 };
 /* All keys at which the walks of a transaction may look: it cannot be divided, and all others wait for it. */
 enum { EXEC_LOOKS = 65536 };
@@ -28,7 +28,7 @@ struct queued_command {
 /* The commands are one after the other in the client's `queued`. */
 struct command_queue {
 	size_t count;
-	size_t names;   /* of all commands, and the words of those that have none */
+	size_t names;   /* of all commands, with the words of those that have none */
 	unsigned flags; /* of all commands */
 	int adds;       /* one of them writes what needs room */
 	int is_spoilt;
@@ -168,7 +168,10 @@ static uint64_t version_of(struct data *data, const struct data_key *key)
 	return data_inspect(data, key, &entry, NULL, NULL) == 1 ? entry.version : 0;
 }
 
-/* A key may be watched twice: then both versions have to be that of EXEC. Only a loop over a few keys must not add up. */
+/*
+ * A key may be watched twice: then EXEC compares both versions. The search only keeps a loop over a few keys from
+ * piling up.
+ */
 static int is_watched(const struct conn *conn, const struct data_key *key)
 {
 	const struct watched *watched = conn->watched;
@@ -251,7 +254,7 @@ static int is_unchanged(struct data *data, const struct conn *conn)
 	return 1;
 }
 
-/* The commands may change what is queued and watched: RESET would, but is not queued. */
+/* Commands may change the queue and the watched keys. RESET would, but is never queued. */
 static void run_queue(struct conn *conn)
 {
 	struct command_queue *queue = conn->queue;
@@ -267,14 +270,14 @@ static void run_queue(struct conn *conn)
 	conn->queue = queue;
 }
 
-/* Nothing of it is carried out. */
+/* None of it is carried out. */
 static void discard(struct conn *conn, const char *why)
 {
 	reply_error(conn, "EXECABORT Transaction discarded because of: %s", why);
 	transaction_leave(conn);
 }
 
-/* Return how many keys FLUSHALL and FLUSHDB could delete. A database that SELECT chooses may be any. */
+/* Return how many keys FLUSHALL and FLUSHDB could delete. SELECT may choose any database. */
 static uint64_t count_flushed(const struct request *request)
 {
 	const struct conn *conn = request->conn;
@@ -289,7 +292,7 @@ static uint64_t count_flushed(const struct request *request)
 	return keys;
 }
 
-/* Follow a SELECT. Others change nothing, nor does one that will fail. */
+/* Follow a SELECT. Other commands change nothing, nor does a SELECT that will fail. */
 static void follow_select(struct data *data, const struct queued_command *queued, unsigned *database)
 {
 	int64_t number;
@@ -315,7 +318,7 @@ static int have_long_events(const struct request *request)
 	return are_long;
 }
 
-/* Why the transaction is not carried out; NULL: it is. */
+/* Why the transaction is refused; NULL if it is not. */
 static const char *find_obstacle(const struct request *request)
 {
 	unsigned flags = request->conn->queue->flags;

@@ -1,4 +1,4 @@
-/* Words behind a command's name, each with an arity of its own: CLIENT LIST, CONFIG GET. */
+/* Subcommands, each with an arity of its own: CLIENT LIST, CONFIG GET. */
 #include <string.h>
 
 #include "tools/weekwheel-sessiond/commands/request.h"

@@ -20,7 +20,7 @@ struct value *data_value(const void *bytes, size_t size)
 	return value;
 }
 
-/* What the map is to do, so that the entry has these times. */
+/* The calls to the map that give the entry these times. */
 static struct ww_session_order make_order(
     const struct data *data, const struct data_key *key, size_t size, const struct data_times *times)
 {
@@ -51,20 +51,20 @@ static struct ww_session_order make_order(
 	return order;
 }
 
-/* Asked before the map changes: what belongs together must be written together. */
+/* Ask before the map changes: a group of changes must fit into one record. */
 int data_takes(const struct data *data, size_t count, size_t bytes)
 {
 	return !data->keep || data->keep->takes(data->keep->context, count, bytes);
 }
 
-/* What the journal gets of an entry that is in the map. */
+/* What the journal gets about an entry that is in the map. */
 struct reporting {
 	struct data *data;
 	const struct data_key *key;
 	const struct data_key *from; /* its name before, or NULL */
 	int is_new;
-	int is_touched; /* only its times are new, and not the end of its lifetime */
-	int keeps_disk; /* the deadline on disk is no other: each crash would add a part to it */
+	int is_touched; /* only its times change, and not the end of its lifetime */
+	int keeps_disk; /* the deadline on disk stays as it is: otherwise each crash would add to it */
 };
 
 static int note(const void *key, size_t length, const struct ww_session_found *found, void *context)
@@ -103,7 +103,7 @@ static void note_change(struct reporting *reporting, uint64_t ttl)
 		return;
 	if (ttl > DATA_TTL_OVER)
 		data_settle_expired(data, data_now(data));
-	/* Of what had expired before, the journal may not have heard yet that it is to be reported. */
+	/* The journal may not know yet that what expired earlier has to be reported. */
 	if (!reporting->is_new || ttl > DATA_TTL_OVER)
 		data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
 	if (from)
@@ -224,11 +224,11 @@ int data_restore(struct data *data, const struct data_record *record, struct val
 	return error;
 }
 
-/* The map may only be asked for it while the entry is there: then its value stays. */
+/* Ask the map only while the entry is there, so that its value stays. */
 int data_touch(
     struct data *data, const struct data_key *key, const struct data_entry *entry, uint64_t ttl, uint64_t deadline)
 {
-	/* Nobody else sets the key, so the version says that the pointer is that of the entry. */
+	/* Nobody else sets the key, so an equal version proves that the pointer is this entry's. */
 	uint64_t end = entry->end == DATA_NEVER && ttl != DATA_NEVER ? data_lifetime_end(data) : entry->end;
 	struct data_times times = {.ttl = ttl, .deadline = deadline, .end = end, .version = entry->version};
 	struct ww_session_order order = make_order(data, key, entry->size, &times);
@@ -255,7 +255,10 @@ struct value *data_take(struct data *data, const struct data_key *key)
 
 	if (ww_session_delete(data_map(data, key->database), key->bytes, key->length, &value) < 0)
 		return NULL;
-	/* Also if it has expired: a load after a crash would give it more time. But what is reported must not be erased before. */
+	/*
+	 * Even if it has expired: a load after a crash would give it more time. But do not erase what has to be
+	 * reported first.
+	 */
 	if (data->keep && (value || !data->keep->is_reporting))
 		data->keep->erase(data->keep->context, key->database, key->bytes, key->length);
 	return value;
@@ -270,14 +273,14 @@ int data_delete(struct data *data, const struct data_key *key)
 }
 
 /*
- * The deadline on disk of what was renamed may be over, as touches are left out. If the journal heard of the report of what
- * had its new name before behind it, a load would take the report for one of that.
+ * The renamed entry's deadline on disk may have passed, as some touches are not written. If the report for the former
+ * holder of the new name were journaled after it, a load would take that report for the renamed entry's.
  */
 static void settle_former(struct data *data, uint64_t disk)
 {
 	uint64_t now = data_now(data);
 
-	/* Signed: what is from before the driver's time is marked by the highest bit. */
+	/* Signed: times before the driver's own carry the highest bit. */
 	if (disk != DATA_NEVER && (int64_t)disk <= (int64_t)(now + WW_MILLISECOND))
 		data_settle_expired(data, now);
 }
@@ -314,7 +317,7 @@ static int drop(const void *key, size_t length, const struct ww_session_found *f
 	return 0;
 }
 
-/* A clear of the map would also take what has expired and not been reported. */
+/* Clearing the map would also drop what has expired but was not reported yet. */
 int data_clear(struct data *data, unsigned first, unsigned last)
 {
 	int error = WW_OK;
@@ -324,7 +327,7 @@ int data_clear(struct data *data, unsigned first, unsigned last)
 			error = ww_session_drain(data_map(data, i), drop, NULL, NULL);
 	if (error != WW_OK || !data->keep)
 		return error;
-	/* A load could not report it any more, once it has read that all are gone. */
+	/* A load could no longer report it once it has read that all keys are gone. */
 	data_settle_expired(data, data_now(data));
 	for (unsigned i = first; i <= last; i++)
 		data->keep->clear(data->keep->context, i);

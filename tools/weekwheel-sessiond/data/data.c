@@ -7,9 +7,9 @@
 
 #include "tools/weekwheel-sessiond/data/data_internal.h"
 
-/* Readings of two clocks, of which the closest counts. */
+/* Read both clocks this often; the closest pair counts. */
 enum { READINGS = 16 };
-/* A difference between the clocks that is no step of one: elapsed time follows each correction of the rate. In ms. */
+/* A smaller difference between the clocks, in ms, is no step: elapsed time is slewed, too. */
 enum { NO_STEP = 10 };
 /* Steady time does not begin earlier, in 2001: a clock that says so is wrong, and times before the machine's start need room. */
 #define EARLIEST (INT64_C(1000000000) * 1000)
@@ -18,7 +18,7 @@ enum { NO_STEP = 10 };
 
 static _Thread_local struct data_evicted *evicted;
 
-/* The journal hears of it when the stripe of its key can be had. */
+/* Journaled as soon as the key's stripe is free. */
 static void evicted_note(struct data *data, unsigned database, const void *key, size_t length)
 {
 	struct data_evicted *note;
@@ -26,7 +26,7 @@ static void evicted_note(struct data *data, unsigned database, const void *key, 
 	if (!data->keep)
 		return;
 	note = malloc(sizeof *note + length);
-	/* Without the note, the key may be back after a restart. */
+	/* If it is not noted, the key may come back after a restart. */
 	if (!note)
 		return;
 	note->next = evicted;
@@ -58,7 +58,9 @@ static void gone(struct ww_session *session, const void *key, size_t length, voi
 	free(value);
 }
 
-/* Enough that threads seldom meet. With a bound each has an equal part of it, and must have room for large values. */
+/*
+ * Enough that threads seldom meet. With a memory bound, each shard has an equal part and needs room for large values.
+ */
 static uint32_t shards_of(const struct data_config *config)
 {
 	uint64_t share = config->memory / config->databases / SHARD_BYTES;
@@ -120,7 +122,10 @@ static int64_t floor_ms(int64_t ns)
 	return ns / (int64_t)WW_MILLISECOND - (ns % (int64_t)WW_MILLISECOND < 0);
 }
 
-/* What the wall clock is ahead of this one, in ms. A thread may have to wait between two readings: the closest of some count. */
+/*
+ * How far the wall clock is ahead of this one, in ms. The thread may be interrupted between two readings, so the
+ * closest pair counts.
+ */
 static int find_offset(struct ww_clock *clock, int64_t *offset)
 {
 	uint64_t closest = UINT64_MAX;
@@ -203,7 +208,7 @@ void data_close(struct data *data)
 	if (!data)
 		return;
 	(void)ww_driver_stop(data->driver, NULL, NULL, NULL);
-	/* What is cleared now is reported to nobody. */
+	/* Do not report what is cleared now. */
 	data->config.gone = NULL;
 	for (unsigned i = 0; i < DATA_DATABASES_MAX; i++)
 		(void)ww_session_destroy(data->map[i].session);
@@ -225,7 +230,7 @@ uint64_t data_now(const struct data *data)
 	return now;
 }
 
-/* The offset of the wall clock. It stays while nobody steps that, so that a time comes back as it was given. */
+/* The offset of the wall clock. It stays until that clock is stepped, so that a time is read as it was set. */
 static int64_t wall_offset(struct data *data)
 {
 	int64_t offset = data->wall;
@@ -323,10 +328,7 @@ int data_advance(struct data *data, uint64_t ns)
 	return error == WW_OK ? ww_driver_settle(data->driver) : error;
 }
 
-/*
- * The driver calls gone for what expires, in the tick behind the deadline. From the deadline on neither a look nor a walk
- * sees the entry.
- */
+/* The driver calls gone in the tick after the deadline. From the deadline on, neither reads nor walks see the entry. */
 void data_settle_expired(struct data *data, uint64_t since)
 {
 	const struct timespec tick = {0, WW_MILLISECOND};

@@ -49,7 +49,7 @@ static inline void value_set_disk(struct value *value, uint64_t deadline)
 	value->disk[1] = (uint32_t)(deadline >> 32);
 }
 
-/* A copy of these bytes, to be freed; NULL: there is no memory. */
+/* A copy of these bytes, for the caller to free; NULL without memory. */
 struct value *data_value(const void *bytes, size_t size);
 
 /* ---- Keeping: what the journal hears */
@@ -78,29 +78,38 @@ struct data_record {
  */
 struct data_keep {
 	void *context;
-	/* NULL: it takes changes, or those that only delete; otherwise an answer for clients, "MISCONF ..." */
+	/* NULL: it accepts changes, or those that only delete; otherwise the answer for clients, "MISCONF ..." */
 	const char *(*refuses)(void *context, int deletes);
-	/* Whether so many changes, with so many bytes of keys and values, can belong together with those since `begin`. */
+	/*
+	 * Whether this many more changes, with this many bytes of keys and values, fit into one record with those
+	 * since `begin`.
+	 */
 	int (*takes)(void *context, size_t count, size_t bytes);
 	void (*set)(void *context, const struct data_record *record);
 	/* Only its times are new, and the journal has the deadline `disk`. Returns 0 if it may go on with that. */
 	int (*touch)(void *context, const struct data_record *record, uint64_t disk);
 	void (*erase)(void *context, unsigned database, const void *key, size_t length); /* deleted or evicted */
-	int is_reporting; /* what expires is noted before its report: then nothing has to be noted of a key that is not there */
+	int is_reporting; /* journals an expiry before it is reported, so that a key that is not there needs no note */
 	void (*rename)(void *context, const struct data_record *record, const void *from, size_t from_length);
 	void (*clear)(void *context, unsigned database); /* all stripes are held */
 	/* What comes from this thread between the two belongs together: all of it, or nothing, after a crash. */
 	void (*begin)(void *context);
 	void (*commit)(void *context);
-	/* Write all sessions to disk anew: within the call, or begin to. 0 or a WW_E*; WW_EBUSY: one is being written. */
+	/*
+	 * Write a new image of all sessions: within the call, or begin one. 0 or a WW_E*; WW_EBUSY: one is being
+	 * written.
+	 */
 	int (*save)(void *context, int wait);
 	/* Return 1 while one is being written. *last gets when the last one was complete, in s of wall time. */
 	int (*saving)(void *context, int64_t *last);
 	/* Add lines for INFO, "name:value\r\n"; or NULL. */
 	void (*info)(void *context, struct buffer *out);
-	/* Before the answers of a turn are sent: wait until its changes are as stable as was asked. 0 or a WW_E*. */
+	/*
+	 * Before the answers of a turn are sent: wait until its changes are as durable as the settings ask. 0 or a
+	 * WW_E*.
+	 */
 	int (*settle)(void *context);
-	/* This thread changes nothing any more. */
+	/* This thread makes no more changes. */
 	void (*leave)(void *context);
 };
 
@@ -113,12 +122,13 @@ typedef void data_gone_fn(
     void *context, unsigned database, const void *key, size_t length, const struct value *value, enum ww_gone why);
 
 struct data_config {
-	unsigned databases;      /* 1 to DATA_DATABASES_MAX */
-	uint64_t lifetime;       /* ns; 0: none */
-	int has_lifetimes;       /* keys may have lifetimes of their own, though `lifetime` is 0 */
-	int keeps_lifetimes;     /* a set of a key that is there goes on with its lifetime, unless it says another */
-	uint64_t stays_ended;    /* ns: how long what has expired is recalled, for a write that does not know it */
-	uint64_t memory;         /* bytes; 0: no bound */
+	unsigned databases;  /* 1 to DATA_DATABASES_MAX */
+	uint64_t lifetime;   /* ns; 0: none */
+	int has_lifetimes;   /* keys may have lifetimes of their own, though `lifetime` is 0 */
+	int keeps_lifetimes; /* a set of a key that is there goes on with its lifetime, unless it says another */
+	uint64_t
+	    stays_ended; /* ns: how long an ended key is recalled, for clients that write without knowing of its end */
+	uint64_t memory; /* bytes; 0: no bound */
 	enum data_policy policy; /* what happens at the bound */
 	int is_virtual;          /* time stands still until data_advance */
 	data_gone_fn *gone;      /* NULL: no calls */
@@ -127,14 +137,14 @@ struct data_config {
 
 /* Returns 0 or a WW_E*. */
 int data_open(struct data **data, const struct data_config *config);
-/* From now on changes are reported. Called before clients come, or never. */
+/* Report changes from now on. Call it before clients come, or never. */
 void data_set_keep(struct data *data, const struct data_keep *keep);
-/* The maps go with all that is in them. NULL is harmless. */
+/* Free the maps with all entries. NULL is harmless. */
 void data_close(struct data *data);
 
-/* Before a database other than 0 is used: make its map. Returns 0 or a WW_E*. */
+/* Make the map of a database before its first use. Returns 0 or a WW_E*. */
 int data_select(struct data *data, unsigned database);
-/* For walks: the map of a database. NULL: nobody has selected it. */
+/* For walks: the map of a database; NULL if nobody has selected it. */
 struct ww_session *data_map(const struct data *data, unsigned database);
 unsigned data_databases(const struct data *data);
 /* Whether entries can have ends of lifetimes. */
@@ -161,16 +171,16 @@ int64_t data_steady_to_wall_ms(struct data *data, int64_t ms);
 /* Steady time less the driver's, in ms. It may be set before anything is restored. */
 int64_t data_steady_offset(const struct data *data);
 void data_set_steady_offset(struct data *data, int64_t ms);
-/* Whether time is not the system's. */
+/* Whether the clock is virtual. */
 int data_is_virtual(const struct data *data);
 /* In config's gone: the deadline of that key, steady; INT64_MAX: it had none. */
 int64_t data_gone_ms(const struct data *data);
 /* Step the virtual clock, and wait until what has expired by then was reported. WW_EINVAL: time is real. */
 int data_advance(struct data *data, uint64_t ns);
 
-/* Wait until gone was called for all that has left the maps by now. The caller holds no stripe. */
+/* Wait until gone was called for all entries that have left the maps so far. The caller holds no stripe. */
 void data_settle_gone(struct data *data);
-/* The same for what had expired by then, whoever holds stripes. */
+/* The same for all that has expired so far, whoever holds stripes. */
 void data_settle_expired(struct data *data, uint64_t since);
 
 /* ---- Stripes */
@@ -181,10 +191,10 @@ struct data_stripes {
 
 void data_stripes_add(struct data_stripes *stripes, const void *key, size_t length);
 void data_stripes_all(struct data_stripes *stripes);
-/* For the keys of one command that writes, or for several commands. */
+/* For the keys of a command that writes, or of several commands. */
 void data_lock(struct data *data, const struct data_stripes *stripes);
 void data_unlock(struct data *data, const struct data_stripes *stripes);
-/* Return when all that hold stripes now have given them back. */
+/* Return when all threads that hold stripes now have released them. */
 void data_pass(struct data *data);
 /* The same as data_lock and data_unlock for one key. */
 unsigned data_lock_key(struct data *data, const void *key, size_t length);
@@ -192,10 +202,10 @@ void data_unlock_key(struct data *data, unsigned stripe);
 /* For a reader of one key. */
 struct data_reading {
 	int stripe;    /* that is held, or -1 */
-	uint64_t seen; /* how often somebody had taken several */
+	uint64_t seen; /* how many times a thread had taken several */
 };
 void data_read_begin(struct data *data, const void *key, size_t length, struct data_reading *reading);
-/* Returns 1 if somebody has taken several meanwhile: it may have read a part of what that one does, and reads again. */
+/* Returns 1 if a thread has taken several meanwhile: read again, as this may be a part of its changes. */
 int data_read_end(struct data *data, const struct data_reading *reading);
 
 /* ---- Reading */
@@ -215,30 +225,30 @@ struct data_entry {
 	size_t size;
 };
 
-/* What a map has found: all of it, while the value is there; or without `disk` and `size`. */
+/* What a read has found: all of it, while the value is there; or without `disk` and `size`. */
 void data_entry_fill(struct data_entry *entry, const struct ww_session_found *found);
 void data_entry_times(struct data_entry *entry, const struct ww_session_found *found);
 
-/* Call fn with the value: it must be short, and may not call back. Returns 1, 0 if there is none, or a WW_E*. */
+/* Call fn with the value. It must be short, and may not call back. Returns 1, 0 if there is none, or a WW_E*. */
 int data_read(struct data *data, const struct data_key *key, ww_look_fn *fn, void *context);
 /* The same, with all that is known. fn may be NULL. Without an entry, entry->version is 0. */
 int data_inspect(
     struct data *data, const struct data_key *key, struct data_entry *entry, ww_look_fn *fn, void *context);
-/* Without being a use of the key. */
+/* The same, but does not count as a use of the key. */
 int data_is_there(struct data *data, const struct data_key *key);
-/* The same, or its lifetime has ended lately, and it stays ended. */
+/* The same, but also true if its lifetime ended lately and it stays ended. */
 int data_is_taken(struct data *data, const struct data_key *key);
 uint64_t data_count(struct data *data, unsigned database);
 /* As ww_session_recalled: call fn for a few keys that are recalled. */
 int data_recalled(struct data *data, unsigned database, uint64_t *cursor, ww_recalled_fn *fn, void *context);
-/* How long a key is recalled, in ms. */
+/* How long an ended key is recalled, in ms. */
 uint64_t data_stays_ended_ms(const struct data *data);
-/* How many had ended and do not stay so for as long as they should, for lack of room or memory. */
+/* How many ended keys were forgotten early, for lack of room or memory. */
 uint64_t data_recalls_dropped(struct data *data);
 /* For the journal, before clients come: recall the end of a key's lifetime until that time. */
 void data_remember(struct data *data, const struct data_key *key, uint64_t end, uint64_t until);
 uint64_t data_random(const struct data *data);
-/* Return a cursor of ww_session_scan, taken at random. */
+/* Return a random cursor of ww_session_scan. */
 uint64_t data_cursor(struct data *data, unsigned database);
 void data_stats(struct data *data, struct ww_session_stats *stats);
 
@@ -254,7 +264,7 @@ struct data_times {
 	uint64_t end;      /* of the lifetime; 0: the entry's goes on, or the server's own begins; DATA_NEVER: none */
 	uint64_t version;  /* of a set: that the entry must have; 0: any, or none */
 	uint64_t disk; /* of a set that keeps the times of an entry: its `disk`, which the journal keeps; otherwise 0 */
-	int is_anew;   /* of a set, without an entry: no lifetime goes on that is recalled */
+	int is_anew;   /* of a set, without an entry: ignore a recalled lifetime */
 };
 
 /*
@@ -264,7 +274,10 @@ struct data_times {
  */
 int data_set(
     struct data *data, const struct data_key *key, const void *bytes, size_t size, const struct data_times *times);
-/* The same, and *former gets the value that was there, to be freed, or NULL: one that has expired is reported, and not given. */
+/*
+ * The same, and *former gets the former value, for the caller to free, or NULL. A value that has expired is reported,
+ * not returned.
+ */
 int data_swap(struct data *data, const struct data_key *key, const void *bytes, size_t size,
     const struct data_times *times, struct value **former);
 /*
@@ -275,23 +288,23 @@ int data_touch(
     struct data *data, const struct data_key *key, const struct data_entry *entry, uint64_t ttl, uint64_t deadline);
 /* Returns 1, or 0 if there was none. */
 int data_delete(struct data *data, const struct data_key *key);
-/* The same, and return the value, to be freed, or NULL. */
+/* The same, but return the value, for the caller to free, or NULL. */
 struct value *data_take(struct data *data, const struct data_key *key);
 /*
  * Undo a set of this thread: the key has again what it had, `former` as data_swap returned it, which is taken over, and
  * whose times are in *was; NULL: nothing. The bound of memory does not refuse it.
  */
 void data_undo(struct data *data, const struct data_key *key, struct value *former, const struct data_entry *was);
-/* Whether there is a bound of memory, for which a set may be refused. */
+/* Whether memory is bounded, so that a set may be refused. */
 int data_is_bounded(const struct data *data);
-/* Whether so many changes, with so many bytes of keys and values, can belong together with those of this thread. */
+/* Whether this many changes, with this many bytes of keys and values, fit into one record with those of this thread. */
 int data_takes(const struct data *data, size_t count, size_t bytes);
 /*
  * What has the name `to` goes. Returns 1, or 0 if there is no entry, or a WW_E*. Both stripes are held. WW_EBACKWARDS: `to`
  * has ended lately and stays ended.
  */
 int data_rename(struct data *data, const struct data_key *key, const struct data_key *to);
-/* Of the databases from the first to the last. All stripes are held. What has expired by then is reported as ever. */
+/* Clear the databases from the first to the last. All stripes are held. What has expired already is still reported. */
 int data_clear(struct data *data, unsigned first, unsigned last);
 
 /* Why the journal refuses changes, or even those that only delete; NULL: it does not. */

@@ -30,15 +30,16 @@ struct data {
 	const struct data_keep *keep;
 	struct ww_driver *driver;
 	struct ww_clock *clock; /* virtual, or NULL */
-	_Atomic int64_t wall;   /* wall time less the driver's, in ms, when that was looked at last */
+	_Atomic int64_t wall;   /* wall time less the driver's, in ms, when last read */
 	int64_t steady;         /* steady time less the driver's */
 	pthread_mutex_t lock;   /* for making maps */
 	struct data_map map[DATA_DATABASES_MAX];
-	_Alignas(64) _Atomic uint64_t several; /* low half: who holds several stripes, or waits; high half: how often */
+	_Alignas(
+	    64) _Atomic uint64_t several; /* low half: how many threads hold or want several; high half: how often */
 	struct data_stripe stripe[DATA_STRIPES];
 };
 
-/* A key that this thread's calls have evicted, and that the journal does not have yet. */
+/* A key evicted by this thread's calls that is not in the journal yet. */
 struct data_evicted {
 	struct data_evicted *next;
 	unsigned database;

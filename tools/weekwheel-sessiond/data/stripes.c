@@ -7,7 +7,7 @@
 /* In `several`. */
 #define A_TIME (UINT64_C(1) << 32)
 
-/* A client that chooses its keys can at most make them share a lock. */
+/* A client that chooses its keys can only make them share a lock. */
 static unsigned stripe_of(const void *key, size_t length)
 {
 	const unsigned char *bytes = key;

@@ -10,12 +10,12 @@
 
 /* After a crash an entry gets this part of its TTL in addition, because touches within it may have been left out. */
 enum { GRACE_PART = 16 };
-/* Clocks show no more, in ms, before the sun has burnt out. */
+/* The latest time that clocks can show, in ms. */
 #define TIME_MOST (UINT64_MAX / 8)
-/* Entries that are looked at in advance. */
+/* How many entries ahead are prefetched. */
 enum { AHEAD = 16 };
 
-/* The expiries that a load has reported on suspicion: see `suspect`. */
+/* Expiries that a load has reported without proof: see `suspect`. */
 struct suspect {
 	struct suspect *next;
 	uint64_t id;
@@ -26,7 +26,7 @@ struct suspect {
 	char key[];
 };
 
-/* When a session expires, in ms of steady time. An exact image has that for its deadline. */
+/* When a session expires, in ms of steady time. An exact image stores that as its deadline. */
 static uint64_t expiry_of(const struct load *load, const struct keep_session *session)
 {
 	uint64_t grace = load->is_exact || session->ttl == DATA_NEVER ? 0 : session->ttl / GRACE_PART;
@@ -68,7 +68,7 @@ static void erase(struct keep_session *session)
 	session->end = KEEP_GONE;
 }
 
-/* It had expired then, in ms of steady time. The end of its lifetime, which may be DATA_NEVER, stays, to be recalled. */
+/* It had expired by then, in ms of steady time. The end of its lifetime stays, to be recalled; it may be DATA_NEVER. */
 static void end(const struct load *load, struct keep_session *session, uint64_t expired)
 {
 	free(session->value);
@@ -78,7 +78,7 @@ static void end(const struct load *load, struct keep_session *session, uint64_t 
 
 _Static_assert(KEEP_GONE == DATA_NEVER, "without a lifetime there is nothing to recall");
 
-/* One whose lifetime was over by then is recalled, though it was deleted as well. */
+/* Recall a key whose lifetime was over by then, even if it was also deleted. */
 static void take(const struct load *load, struct keep_session *session)
 {
 	if (session->end <= load->time)
@@ -94,7 +94,7 @@ static struct keep_session *find(const struct load *load, const struct keep_entr
 	return keep_table_find(&load->table[entry->database], entry->key, entry->length);
 }
 
-/* All but the end of the lifetime. */
+/* All except the end of the lifetime. */
 static void set_times(struct keep_session *session, const struct keep_entry *entry)
 {
 	value_set_disk(session->value, entry->deadline);
@@ -102,7 +102,7 @@ static void set_times(struct keep_session *session, const struct keep_entry *ent
 	session->deadline = entry->deadline;
 }
 
-/* The moment, in ms of steady time, before which this was set. */
+/* The time in ms of steady time before which this was set. */
 static uint64_t set_before(const struct load *load, const struct keep_entry *set)
 {
 	uint64_t latest = load->time + 1;
@@ -171,7 +171,7 @@ static int load_set(struct load *load, const struct keep_entry *entry)
 	return WW_OK;
 }
 
-/* It had expired when the image was written, unless it is still in it, or again: then a session says more. */
+/* It had expired when the image was written, unless the image still or again has a session: then that says more. */
 static int load_ended(struct load *load, const struct keep_entry *entry)
 {
 	struct keep_session *session = keep_table_add(&load->table[entry->database], entry->key, entry->length);
@@ -221,7 +221,7 @@ static int clear_session(struct keep_session *session, void *context)
 	return WW_OK;
 }
 
-/* What has ended stays so. The memory of all the others is not needed any more. */
+/* Ended keys stay ended. Free the memory of all others. */
 static void clear(const struct load *load, struct keep_table *table)
 {
 	struct clearing clearing = {load, 0};
@@ -249,7 +249,7 @@ static int forget(struct keep_session *session, void *context)
 	return WW_OK;
 }
 
-/* At a start, what a server had let expire without reporting is reported no more. */
+/* The last server did not report these expiries, so a start does not, either. */
 static void load_told(struct load *load, uint64_t id)
 {
 	if (load->time && !load->was_reporting)
@@ -381,7 +381,7 @@ static int load_entry(struct load *load, const struct keep_entry *entry)
 		return load_ended(load, entry);
 	if (entry->kind == KEEP_CLEAR)
 		clear(load, &load->table[entry->database]);
-	/* What is not there was deleted later, and the image knows. */
+	/* If it is not there, a later entry deleted it, and the image knows. */
 	session = find(load, entry);
 	if (session && entry->kind == KEEP_TOUCH)
 		set_times(session, entry);
@@ -390,7 +390,7 @@ static int load_entry(struct load *load, const struct keep_entry *entry)
 	return WW_OK;
 }
 
-/* Searches in a large table wait for memory. Let those of some entries wait for it together. */
+/* Searches in a large table wait for memory: prefetch for several entries at once. */
 int keep_entries_load(struct load *load, const unsigned char *at, size_t size)
 {
 	struct keep_entry entry[AHEAD];

@@ -34,7 +34,7 @@ static void write_bytes(struct keep_writing *image, const void *bytes, size_t si
 		ssize_t written = write(image->fd, from, size);
 		if (written < 0 && errno != EINTR)
 			image->error = errno;
-		/* It would be tried for ever. */
+		/* An attempt that cannot succeed would be repeated for ever. */
 		if (written == 0)
 			image->error = ENOSPC;
 		if (written > 0) {
@@ -109,7 +109,7 @@ static int add_ended(const void *key, size_t length, uint64_t end, uint64_t unti
 	return image->error != 0;
 }
 
-/* Behind all sessions, of which some have expired during the walk, and when all is recalled that had by then. */
+/* After all sessions, some of which have expired during the walk, and when all that had expired by then is recalled. */
 static void write_ended(struct keep_writing *image)
 {
 	for (unsigned i = 0; i < data_databases(image->keep->data) && !image->error; i++) {
@@ -168,7 +168,7 @@ static void write_all(struct keep_writing *image, uint64_t cut, uint64_t record)
 		image->error = errno;
 }
 
-/* The disk has no room for another file. So the image is to be read under all of the last one. `writing` is held. */
+/* The disk has no room for another file, so all of the last one has to be read after the image. `writing` is held. */
 static void keep_last_file(struct keep *keep)
 {
 	keep->cut--;
@@ -176,12 +176,12 @@ static void keep_last_file(struct keep *keep)
 	keep->cut_grown -= keep->journal.offset < keep->cut_grown ? keep->journal.offset : keep->cut_grown;
 }
 
-/* All changes that were noted until now are in the files up to `cut`, and in the maps. Later ones are in the next file. */
+/* All changes noted until now are in the files up to `cut`, and in the maps. Later ones go into the next file. */
 static int begin_file(struct keep *keep, int is_last)
 {
 	int error = keep_log_write(keep);
 
-	/* An image may be read under more of the journal than it needs. So attempts that fail take no files. */
+	/* More of the journal may be read after an image than needed. So failed attempts need no new files. */
 	if (keep->is_begun && !is_last)
 		return error;
 	pthread_mutex_lock(&keep->writing);
@@ -199,8 +199,8 @@ static int begin_file(struct keep *keep, int is_last)
 }
 
 /*
- * What the image has of later changes must be in the journal too, on the disk, before the image counts: it may have one part
- * of a transaction, and not the other. A thread in the middle of one holds its stripes until it is noted.
+ * Later changes that the image contains must be in the journal on disk before the image counts: it may contain one
+ * part of a transaction but not the other. A thread in a transaction holds its stripes until it is noted.
  */
 static int sync_changes(struct keep *keep)
 {
@@ -244,7 +244,7 @@ int keep_image_write(struct keep *keep, int is_last)
 	if (!error)
 		error = give_name(keep);
 	if (error) {
-		/* The journal needs the room. */
+		/* The journal needs that room. */
 		(void)unlinkat(keep->folder, "sessions.new", 0);
 		return error;
 	}

@@ -14,10 +14,10 @@
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/keep/keep_internal.h"
 
-/* After an image that failed: the next one would fill the disk as that did, and the journal has to go on. */
+/* How long to wait after a failed image: the next one would fill the disk again, and the journal needs room. */
 #define REST (10 * WW_SECOND)
 #define CLOCK_EVERY (3600 * WW_SECOND)
-/* Each server that is killed leaves a file of a mebibyte, however little it has. When this many are found, an image is written. */
+/* Each killed server leaves a file of a mebibyte, however few sessions it has. With this many, an image is written. */
 enum { FILES_LEFT = 16 };
 /* The journal could take twice as much. */
 #define RECORD_MOST (UINT64_C(1) << 30)
@@ -63,7 +63,7 @@ static void *paint(void *context)
 	return NULL;
 }
 
-/* On a full disk, an image without what was deleted may make room. */
+/* On a full disk, an image without the deleted sessions may make room. */
 static int is_due(const struct keep *keep)
 {
 	return ((keep->grown > keep->config.grows && keep->grown > keep->image_bytes) ||
@@ -71,7 +71,7 @@ static int is_due(const struct keep *keep)
 	       time_now(CLOCK_MONOTONIC) >= keep->again;
 }
 
-/* What was written becomes stable; what is long becomes short. The lock is held. */
+/* Sync what was written, and write an image if the journal is long. The lock is held. */
 static void tend(struct keep *keep)
 {
 	keep->has_work = 0;
@@ -87,7 +87,7 @@ static void tend(struct keep *keep)
 	}
 }
 
-/* A server that is idle notes the clocks: a start after a power failure counts the time since the last record. */
+/* An idle server notes the clocks: a start after a power failure counts the time since the last record. */
 static uint64_t clock_pause(const struct keep *keep)
 {
 	uint64_t quarter = (uint64_t)keep->config.downtime_max * WW_MILLISECOND / 4;
@@ -95,7 +95,7 @@ static uint64_t clock_pause(const struct keep *keep)
 	return quarter > 0 && quarter < CLOCK_EVERY ? quarter : CLOCK_EVERY;
 }
 
-/* Sleep until there is work, and then for an interval more, unless it is the end. Or until the clocks are to be noted. */
+/* Sleep until there is work, and then for an interval more, except at the end; or until the clocks have to be noted. */
 static void wait_for_work(struct keep *keep)
 {
 	uint64_t since = time_now(CLOCK_MONOTONIC);
@@ -108,7 +108,7 @@ static void wait_for_work(struct keep *keep)
 		}
 	since = time_now(CLOCK_MONOTONIC);
 	do
-		/* A server without room looks for it each second, however long the interval is. */
+		/* A server without room tries again each second, however long the interval is. */
 		pause = keep->is_full && keep->config.interval > WW_SECOND ? WW_SECOND : keep->config.interval;
 	while (!keep->is_ending && time_wait(&keep->wake, &keep->lock, time_add(since, pause)) != ETIMEDOUT);
 }

@@ -28,7 +28,7 @@ struct keep;
 enum keep_sync {
 	KEEP_ALWAYS,   /* an answer means stable storage */
 	KEEP_INTERVAL, /* a power failure loses the changes of one interval */
-	KEEP_SYSTEM    /* of as long as the system keeps them, half a minute by default */
+	KEEP_SYSTEM    /* as the system writes them back, after half a minute by default */
 };
 
 struct keep_config {
@@ -36,12 +36,13 @@ struct keep_config {
 	enum keep_sync sync;
 	uint64_t interval;     /* ns */
 	uint64_t grows;        /* bytes of journal after which an image is written, if the image is not larger */
-	struct outbox *outbox; /* what has to be delivered is kept, too */
-	int64_t downtime_max;  /* ms: how long the wall clock may say after a boot that the machine was off */
-	int knows_downtime;    /* another knows how much time has passed: none is counted */
-	uint64_t record;       /* bytes of a record, at most; 0: as many as are sensible */
-	int reports;           /* what has expired while nobody served goes there */
-	int recovers;          /* read what is whole, if something is damaged; its files are kept in FOLDER/damaged */
+	struct outbox *outbox; /* items that wait for delivery are kept, too */
+	int64_t
+	    downtime_max; /* ms: the longest downtime that is believed when only the wall clock measured it, after a boot */
+	int knows_downtime; /* the caller knows how much time has passed: none is counted */
+	uint64_t record;    /* the most bytes of a record; 0: the default */
+	int reports;        /* gets what expired while the server was down */
+	int recovers;       /* if something is damaged, read what is intact; the files are kept in FOLDER/damaged */
 };
 
 /*
@@ -51,8 +52,8 @@ struct keep_config {
 struct keep *keep_open(struct data *data, const struct keep_config *config);
 
 /*
- * Write an image, and give the folder up. Nobody changes sessions any more. NULL is harmless. Returns 0, or -1 after a
- * message: then the journal has what it has.
+ * Write an image, and release the folder. No thread changes sessions any more. NULL is harmless. Returns 0, or -1
+ * after a message: the sessions are then in the journal.
  */
 int keep_close(struct keep *keep);
 

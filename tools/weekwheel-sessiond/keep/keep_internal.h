@@ -17,7 +17,7 @@
 #include "tools/weekwheel-sessiond/keep/format.h"
 #include "tools/weekwheel-sessiond/keep/keep.h"
 
-/* The first entries of those that are pending. None belongs together with one behind them. */
+/* The first of the pending entries. None of them belongs to a group with later ones. */
 struct keep_part {
 	size_t size;
 	uint64_t noted;
@@ -58,29 +58,29 @@ struct keep {
 	_Atomic uint64_t written;
 	_Atomic uint64_t synced;
 	_Atomic uint64_t grown; /* bytes of the journal since the image */
-	_Atomic int is_full;    /* the disk, or why else a write has failed: a WW_E* */
-	_Atomic uint64_t spare; /* bytes that the journal can take all the same */
-	_Atomic int is_freed;   /* something was deleted then, so an image may make room */
+	_Atomic int is_full;    /* why a write has failed, the disk or else: a WW_E* */
+	_Atomic uint64_t spare; /* bytes that the journal can still take */
+	_Atomic int is_freed;   /* something was deleted since, so an image may make room */
 
-	pthread_t thread;     /* syncs the journal, and looks for room */
+	pthread_t thread;     /* syncs the journal, and tries for room */
 	pthread_t painter;    /* writes images */
 	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t wake;  /* something is asked for, or has been done */
+	pthread_cond_t wake;  /* there is work, or some was done */
 	int is_ending;
 	int has_work;   /* something was written */
 	int is_idle;    /* nothing was for long */
 	uint64_t asked; /* images, each by its number */
 	uint64_t done;
 	int is_failing;               /* the last one failed */
-	uint64_t again;               /* then, by the monotonic clock, none is begun before this unless somebody asks */
+	uint64_t again;               /* by the monotonic clock: no image before this, unless a client asks */
 	int64_t last;                 /* s of wall time: when the last one was complete */
 	_Atomic uint64_t image_bytes; /* of the last one; read without the lock */
 
-	/* The painter's: an image that was begun and is not complete. The next attempt goes on from the same file. */
+	/* The painter's: an image begun but not complete. The next attempt continues in the same file. */
 	int is_begun;
 	uint64_t cut;
 	uint64_t record;
-	uint64_t cut_grown; /* bytes of `grown` that it takes over */
+	uint64_t cut_grown; /* bytes of `grown` that it replaces */
 };
 
 /* ---- clock.c */
@@ -96,7 +96,7 @@ uint64_t keep_ms_of(const struct keep *keep, uint64_t deadline);
 uint64_t keep_disk_of(const struct keep *keep, uint64_t ms);
 uint64_t keep_deadline_of(const struct keep *keep, uint64_t ms);
 
-/* Add an entry of the clocks: always, or if somebody has set one since the last. Return 0, or -1 without memory. */
+/* Add an entry of the clocks: always, or only if one was set since the last. Return 0, or -1 without memory. */
 int keep_clock_add(struct keep *keep, struct buffer *to);
 int keep_clock_add_step(struct keep *keep, struct buffer *to);
 /*
@@ -108,16 +108,16 @@ void keep_clock_go_on(struct keep *keep, const struct keep_clock *clock, uint64_
 /* ---- log.c */
 
 void keep_log_hooks(struct keep *keep);
-/* Write what is noted into the journal. Returns 0 or a WW_E*: then it stays noted. */
+/* Write the notes into the journal. Returns 0 or a WW_E*: they then stay noted. */
 int keep_log_write(struct keep *keep);
 int keep_log_sync(struct keep *keep);
 /* Write a record of the clocks, and sync it. */
 void keep_log_clock(struct keep *keep);
 /* Begin a new file if the last one has become large. */
 void keep_log_turn(struct keep *keep);
-/* Note this many whole entries at once, whatever the thread has begun. */
+/* Note this many whole entries now, whatever group the thread has begun. */
 void keep_log_note(struct keep *keep, const struct buffer *entries, uint64_t count);
-/* Wait until all that was noted, by whichever thread, is as stable as an answer has to be. Returns 0 or a WW_E*. */
+/* Wait until all notes of all threads are as durable as an answer requires. Returns 0 or a WW_E*. */
 int keep_log_settle(struct keep *keep);
 /*
  * Write what could not be written, and take room on the disk for what comes; without, changes are refused. At the start it
@@ -128,14 +128,14 @@ void keep_log_room(struct keep *keep);
 /* ---- outbox.c */
 
 void keep_outbox_hooks(struct keep *keep);
-/* From here on, what expires is reported, or not. */
+/* Report expiries from here on, or not. */
 void keep_outbox_mark(struct keep *keep);
 /*
  * Add that, and what waits to be delivered with ids greater than *after, which moves on, some at a time. Calls `full` when much was
  * added. Returns 0, or -1 without memory.
  */
 int keep_outbox_add(struct keep *keep, struct buffer *to, uint64_t *after, void (*full)(void *context), void *context);
-/* What an entry says that was read. Returns 0, or -1: it is none that was written so. */
+/* Apply an entry that was read. Returns 0, or -1 if it is malformed. */
 int keep_outbox_item(const struct keep_entry *entry, struct outbox_item *item);
 
 /* ---- image.c */

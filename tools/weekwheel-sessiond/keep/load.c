@@ -36,7 +36,7 @@ static int image_is_damaged(struct load *load)
 	return WW_ECORRUPT;
 }
 
-/* Returns 0, WW_ECORRUPT if the file ends before, or what the system says. */
+/* Returns 0, WW_ECORRUPT at the end of the file, or the system's error. */
 static int read_bytes(const struct load *load, void *to, size_t size)
 {
 	if (fread(to, 1, size, load->file) == size)
@@ -194,7 +194,7 @@ static int replay_journal(struct load *load)
 	    .problem_context = load};
 	int error = ww_replay(&replay);
 
-	/* What was recovered is in an image before anything is acknowledged. */
+	/* What was recovered goes into an image before anything is acknowledged. */
 	if (!error && !load->keep->config.recovers)
 		error = ww_replay_settle(&replay);
 	if (error)
@@ -210,7 +210,9 @@ static int replay_journal(struct load *load)
 
 /* ---- All */
 
-/* An image without a journal has lost it, and a journal that does not begin with its first file has lost the image. */
+/*
+ * An image without a journal has lost the journal, and a journal whose first file is not number 1 has lost the image.
+ */
 static int check_files(struct load *load)
 {
 	uint64_t numbers[FILES_MOST];
@@ -233,7 +235,7 @@ static int check_files(struct load *load)
 	return WW_OK;
 }
 
-/* What --recover would set aside, weekwheeld could not open any more. A journal of 0.1 does not say whose it is. */
+/* Weekwheeld could no longer open what --recover sets aside. A journal of 0.1 does not say whose it is. */
 static int refuse_jobs(const struct keep *keep)
 {
 	static const char *const names[] = {"index.db", "index.db-wal"};
@@ -249,7 +251,7 @@ static int refuse_jobs(const struct keep *keep)
 	    keep->path, keep->path);
 }
 
-/* What is damaged is read once more by somebody, so it stays. */
+/* Keep damaged files: somebody may want to read them again. */
 static int set_aside(struct keep *keep)
 {
 	uint64_t numbers[FILES_MOST];

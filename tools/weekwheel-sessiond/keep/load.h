@@ -16,7 +16,7 @@ struct suspect;
 struct load {
 	struct keep *keep;
 	struct keep_table table[DATA_DATABASES_MAX];
-	unsigned database; /* whose sessions are judged */
+	unsigned database; /* the table whose sessions are judged */
 	uint64_t now; /* steady, in ms; before the clocks are known DATA_NEVER, or the wall clock's in files of 0.1.0 */
 	uint64_t time; /* of the record, steady, in ms; 0: in the image */
 	int has_clock;
@@ -41,9 +41,9 @@ struct load {
 
 /* ---- entries.c */
 
-/* Returns 0, WW_ECORRUPT, or another WW_E*, after a message. */
+/* Returns 0, or WW_ECORRUPT or another WW_E* after a message. */
 int keep_entries_load(struct load *load, const unsigned char *at, size_t size);
-/* All is read: what has expired by now goes, and is reported; the rest moves to the maps. Errors: as above. */
+/* All is read: report what has expired by now, and move the rest to the maps. Errors: as above. */
 int keep_entries_judge(struct load *load);
 void keep_entries_free(struct load *load);
 

@@ -1,9 +1,9 @@
-/* Changes: each is noted under the key's stripe, and written into the journal before it is answered. */
+/* Notes each change under the key's stripe, and writes it into the journal before it is answered. */
 
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/keep/keep_internal.h"
 
-/* The bytes at which notes are written at the latest, and the room that is taken in advance. */
+/* Notes are written at this size at the latest; and the room that is taken in advance. */
 enum { PENDING_MOST = 16 << 20, ROOM = 1 << 20 };
 /*
  * The room that was taken in advance is for deletions when the disk has no more: users want room then. Of that, so much is left
@@ -19,10 +19,10 @@ enum { FILE_MOST = 64 << 20 };
 enum { FILES_SPARE = 2 };
 /* A touch is written when the deadline on disk is older than this part of the time that is left: see `touch`. */
 enum { TOUCH_PART = 17 };
-/* A load adds a part of the TTL that the map has for an entry, and a longer one has this. */
+/* A load adds a part of the TTL that the map has for an entry, which is at most this. */
 #define TTL_MOST (WW_SESSION_TTL_MAX - WW_MICROSECOND)
 
-/* Of this thread: the last of its entries, the last of those that were answered, and those between begin and commit. */
+/* This thread's state: its last entry, the last entry answered, and those between begin and commit. */
 static _Thread_local uint64_t mine;
 static _Thread_local uint64_t settled;
 static _Thread_local int is_together;
@@ -72,7 +72,7 @@ static int take_part(struct keep *keep)
 
 	if (part_count(keep) > 0)
 		part = parts(keep)[0];
-	/* Only what could not be written is there already. */
+	/* The only bytes there are those that could not be written. */
 	if (keep->batch.size > KEEP_TIME && keep->batch.size + part.size > keep->config.record)
 		return 0;
 	if (buffer_append(&keep->batch, keep->pending.data, part.size) != 0)
@@ -82,7 +82,7 @@ static int take_part(struct keep *keep)
 	return 0;
 }
 
-/* What could not be written is written first. Returns 0 or a WW_E*. `writing` is held. */
+/* Write first what could not be written before. Returns 0 or a WW_E*. `writing` is held. */
 static int take_pending(struct keep *keep)
 {
 	unsigned char time[KEEP_TIME];
@@ -146,9 +146,9 @@ static void log_room(struct keep *keep, int error)
 		error = open_file(keep);
 	if (!error)
 		error = ww_journal_room(&keep->journal, ROOM);
-	/* What could not be written goes first. */
+	/* First what could not be written before. */
 	keep->spare = keep->batch.size == 0 && keep->has_file ? ww_journal_left(&keep->journal) : 0;
-	/* Also the journal syncs: what it zeroes after a failed write. */
+	/* The journal syncs, too: it zeroes the rest after a failed write. */
 	if (ww_fault_final(&keep->fault)) {
 		log_fault(keep);
 		return;
@@ -181,7 +181,7 @@ static int write_batch(struct keep *keep)
 		buffer_drop(&keep->batch, keep->batch.size);
 		keep->written = keep->batched;
 	}
-	/* There may be room for a little, and none for this. */
+	/* There may be room for a little, but not for this. */
 	log_room(keep, error);
 	return error;
 }
@@ -247,7 +247,7 @@ void keep_log_turn(struct keep *keep)
 	pthread_mutex_lock(&keep->journal.lock);
 	files = keep->journal.files;
 	pthread_mutex_unlock(&keep->journal.lock);
-	/* If it fails, the former file goes on. */
+	/* If that fails, go on with the former file. */
 	if (keep->journal.offset > FILE_MOST && files < JOURNAL_FILES - FILES_SPARE)
 		(void)ww_journal_turn(&keep->journal, 0);
 	if (ww_fault_final(&keep->fault))
@@ -281,7 +281,7 @@ void keep_log_note(struct keep *keep, const struct buffer *entries, uint64_t cou
 	uint64_t before = mine;
 
 	append(keep, entries, count);
-	/* It is no change of this thread's that an answer waits for. */
+	/* No answer of this thread waits for this change. */
 	mine = before;
 }
 
@@ -343,7 +343,7 @@ static int may_be_left_out(const struct keep *keep, const struct data_record *re
 
 	if (record->ttl == DATA_NEVER || disk == DATA_NEVER || record->deadline < disk)
 		return 0;
-	/* It is divided: the product of some decades would be too large. */
+	/* Divide first: the product overflows after some decades. */
 	return record->deadline - disk <= (left < TTL_MOST ? left : TTL_MOST) / TOUCH_PART;
 }
 
@@ -371,7 +371,7 @@ static void erase(void *context, unsigned database, const void *key, size_t leng
 	note_end(context);
 }
 
-/* With all that the entry has: the image may have been written before, after, or between its two names. */
+/* With its full content: the image may have been written before, after or between the two names. */
 static void rename_key(void *context, const struct data_record *record, const void *from, size_t from_length)
 {
 	note_key(context, KEEP_ERASE, record->database, from, from_length);
@@ -386,7 +386,7 @@ static void clear(void *context, unsigned database)
 	note_end(context);
 }
 
-/* One is never too much: it has at most half of what a record can have. */
+/* A single one always fits: it takes at most half of a record. */
 static int takes(void *context, size_t count, size_t bytes)
 {
 	const struct keep *keep = context;
@@ -401,7 +401,7 @@ static void begin(void *context)
 	is_together = 1;
 }
 
-/* Add an erasure of each that was set or touched and has expired. Returns how many. */
+/* Add an erasure for each that was set or touched and has expired. Returns how many. */
 static uint64_t add_expired(struct keep *keep, struct buffer *to)
 {
 	uint64_t now = (uint64_t)data_steady_ms(keep->data);
@@ -425,8 +425,8 @@ static uint64_t add_expired(struct keep *keep, struct buffer *to)
 }
 
 /*
- * What was set in a transaction may have expired in it. Then the journal has heard of the report already, and behind that of
- * the entry: a load would report that once more. So it is erased, when the report is surely noted.
+ * A key set in a transaction may have expired within it. The journal then has the report before the entry, and a load
+ * would report the expiry again. So erase the entry, once the report is surely noted.
  */
 static void commit(void *context)
 {
@@ -476,7 +476,7 @@ static int settle(void *context)
 
 	if (mine == settled)
 		return WW_OK;
-	/* It could perhaps not be noted, for lack of memory. */
+	/* It may not have been noted, for lack of memory. */
 	error = ww_fault_final(&keep->fault);
 	if (!error && mine > keep->written)
 		error = keep_log_write(keep);

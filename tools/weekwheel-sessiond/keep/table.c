@@ -7,7 +7,7 @@
 #include "lib/base/memory.h"
 #include "lib/base/seeded.h"
 
-/* Of the size of the map's own blocks, which then take the place of these. Words of all blocks are numbered through. */
+/* The size of the map's own blocks, which reuse the memory. Words are numbered through all blocks. */
 enum { BLOCK_WORDS = (2 << 20) / 8 - 1, BLOCKS_MOST = 1 << 14 };
 enum { PLACES_LEAST = 1024 };
 
@@ -31,7 +31,7 @@ static int is_of(const struct keep_session *session, const void *key, size_t len
 	return session->length == length && memcmp(session->key, key, length) == 0;
 }
 
-/* The place that has the session, or where it belongs. */
+/* The session's place, or where it belongs. */
 static uint64_t *find(const struct keep_table *table, const void *key, size_t length, uint32_t hash)
 {
 	size_t at = hash & (table->places - 1);
@@ -97,7 +97,7 @@ static struct keep_block *add_block(struct keep_table *table)
 	return table->block[table->blocks++] = block;
 }
 
-/* The block with room for so many words, or NULL. */
+/* The block with room for this many words, or NULL. */
 static struct keep_block *block_for(struct keep_table *table, uint32_t words)
 {
 	struct keep_block *last = table->blocks ? table->block[table->blocks - 1] : NULL;

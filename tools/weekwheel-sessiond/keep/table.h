@@ -15,7 +15,7 @@
 #include "tools/weekwheel-sessiond/data/data.h"
 
 struct keep_session {
-	struct value *value; /* NULL: it was erased. Its `disk` is the deadline on disk, wall time in ms */
+	struct value *value; /* NULL: erased. Its `disk` is the deadline on disk, wall time in ms */
 	uint64_t ttl;        /* as in the records: see format.h */
 	uint64_t deadline;
 	uint64_t end; /* without a value: KEEP_GONE, unless it is to be recalled; then `deadline` is until when */
@@ -23,7 +23,7 @@ struct keep_session {
 	char key[];
 };
 
-/* Nothing is recalled of it. */
+/* No end of it is recalled. */
 #define KEEP_GONE UINT64_MAX
 
 struct keep_block;
@@ -39,15 +39,15 @@ struct keep_table {
 
 /* The session with a value, or NULL. */
 struct keep_session *keep_table_find(const struct keep_table *table, const void *key, size_t length);
-/* The session, which is made if there is none. The caller fills it. NULL: no memory. */
+/* The session, made if there is none. The caller fills it. NULL without memory. */
 struct keep_session *keep_table_add(struct keep_table *table, const void *key, size_t length);
-/* The key comes soon: ask for the memory where the search for it begins. */
+/* The key will be looked up soon: prefetch the memory where the search begins. */
 void keep_table_expect(const struct keep_table *table, const void *key, size_t length);
 
 /* For a session with a value, or one to be recalled. It takes a value by storing NULL. An error ends the walk. */
 typedef int keep_session_fn(struct keep_session *session, void *context);
 int keep_table_walk(const struct keep_table *table, keep_session_fn *fn, void *context);
-/* The same for the last time: nothing is found any more, and memory is given back on the way. */
+/* The same for the last time: nothing is found afterwards, and memory is freed on the way. */
 int keep_table_drain(struct keep_table *table, keep_session_fn *fn, void *context);
 /* Empty it. */
 void keep_table_clear(struct keep_table *table);

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The rest of a line, and where the present word goes. */
+/* The rest of a line, and where the current word is written. */
 struct line {
 	const char *at;
 	const char *end;
@@ -47,7 +47,7 @@ static void read_escape(struct line *line)
 	line->at += 2;
 }
 
-/* Behind the quote. Returns 0, or -1: it has no end, or something follows that. */
+/* After the closing quote. Returns 0, or -1 if the quote has no end, or is followed by more. */
 static int read_quoted(struct line *line, char quote)
 {
 	while (line->at < line->end) {
@@ -80,7 +80,7 @@ static int read_word(struct line *line)
 	return 0;
 }
 
-/* Words have no more bytes than their line, and each but the last has a space behind it. */
+/* Words are no longer than their line, and each except the last has a space after it. */
 static enum resp_result make_room(struct resp_parser *parser, size_t size)
 {
 	if (buffer_reserve(&parser->words, size) != 0 || resp_reserve(parser, size / 2 + 1) != 0)

@@ -7,7 +7,7 @@
 
 /* The bounds of a command from a client that has not authenticated. */
 enum { STRANGER_ARGS = 10, STRANGER_BULK = 16384, ARGS_MAX = 1024 * 1024 };
-/* More memory than this is given back behind a command. */
+/* More memory than this is freed after a command. */
 enum { KEPT = 2048 };
 
 int resp_whole(const char *text, size_t size, int64_t *number)
@@ -42,7 +42,7 @@ int resp_reserve(struct resp_parser *parser, size_t count)
 
 	if (size <= parser->args.capacity)
 		return 0;
-	/* What it keeps when it grows. */
+	/* Growing keeps these arguments. */
 	parser->args.size = parser->count * sizeof *parser->arg;
 	if (buffer_reserve(&parser->args, size - parser->args.size) != 0)
 		return -1;
@@ -121,7 +121,7 @@ static enum resp_result begin_bulk(struct resp_parser *parser, const char *data,
 	return RESP_COMMAND;
 }
 
-/* Announced arguments get no memory before they come. */
+/* Announced arguments get no memory before they arrive. */
 static int add_place(struct resp_parser *parser)
 {
 	if (parser->args.capacity < (parser->count + 1) * sizeof *parser->arg &&

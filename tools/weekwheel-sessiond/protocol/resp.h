@@ -22,7 +22,7 @@ struct resp_arg {
 /* All zeros, except bulk_max, is a parser that has received nothing. */
 struct resp_parser {
 	size_t bulk_max;      /* the longest argument */
-	int is_stranger;      /* nobody knows the client yet: it may send little */
+	int is_stranger;      /* the client has not logged in: it may send little */
 	const char *error;    /* after RESP_ERROR: what Redis answers, without "ERR " */
 	size_t used;          /* after RESP_COMMAND: bytes of the command */
 	size_t needed;        /* after RESP_MORE: bytes that the command has at least */
@@ -51,10 +51,10 @@ static inline size_t resp_takes(const struct resp_parser *parser)
 
 void resp_free(struct resp_parser *parser);
 
-/* Have room for so many arguments. Returns 0, or -1 without memory. */
+/* Make room for this many arguments. Returns 0, or -1 without memory. */
 int resp_reserve(struct resp_parser *parser, size_t count);
 
-/* Store the whole number that these bytes are as Redis reads one: no spaces, no plus, no zeros before. Returns 0 or -1. */
+/* Read these bytes as a whole number, by Redis's rules: no spaces, no plus, no leading zeros. Returns 0 or -1. */
 int resp_whole(const char *text, size_t size, int64_t *number);
 
 #endif

@@ -14,18 +14,18 @@ struct conn;
 struct resp_arg;
 struct sessiond;
 
-/* The tokens of the settings count from now on. */
+/* Use the tokens of the settings from now on. */
 void auth_start(struct sessiond *server);
 /* Read the file again. Clients whose line has changed or is gone are closed by their loops. A wrong file changes nothing. */
 void auth_reload(struct sessiond *server);
 
-/* A client begins, or is as new again. */
+/* A client begins, or is reset. */
 void auth_begin(struct conn *conn);
 
 /*
- * It says a user's name, which may be NULL, and a token or the password. ACCESS_WRONG: the answer is for the caller to give,
- * and it is sent later. ACCESS_LATER: its command is to be carried out again later, and nothing is to be answered now, as
- * with ACCESS_CROWD.
+ * A client sends a user's name, which may be NULL, and a token or the password. ACCESS_WRONG: the caller answers, and
+ * the answer is sent later. ACCESS_LATER: the command runs again later, and nothing is answered now, as with
+ * ACCESS_CROWD.
  */
 enum access_answer auth_login(struct conn *conn, const struct resp_arg *user, const struct resp_arg *secret);
 

@@ -7,8 +7,8 @@
 /* The shortest time between two notices to other loops, in ms. */
 enum { NOTIFY_MS = 10 };
 /*
- * The answers of one client take this part of all at most: to write more would also let others wait. It may take this part of
- * the patterns that are left, and has some in any case.
+ * The largest part of all that one client's answers may take at once: more would make others wait. It may take this
+ * part of the remaining patterns, and a few in any case.
  */
 enum { PARTS = 8, PATTERNS_FREE = 8 };
 
@@ -32,7 +32,7 @@ size_t bounds_size(const struct conn *conn)
 	                 buffer_takes(&conn->aside) + buffer_takes(&conn->queued) + conn->kept;
 }
 
-/* Return what the loop's clients have, and the most that one has. */
+/* Return what the loop's clients have, and the largest of them. */
 static size_t look_at(const struct loop *loop, size_t *most)
 {
 	const struct conn *conn;
@@ -105,7 +105,7 @@ int bounds_find_large(struct loop *loop, size_t *least)
 		notify_others(loop);
 		return 0;
 	}
-	/* Thousands may have as much: to look for the largest for each of them would take long. */
+	/* Thousands may have as much: searching for the largest each time would take long. */
 	*least = most - most / 4;
 	return 1;
 }

@@ -14,21 +14,21 @@ struct conn;
 struct loop;
 struct sessiond;
 
-/* The client keeps this many more bytes outside its buffers, or no longer. */
+/* The client keeps this many more bytes outside its buffers, or fewer if negative. */
 void bounds_count(struct conn *conn, size_t bytes);
 void bounds_count_out(struct conn *conn, size_t bytes);
 
-/* Whether there is more than there may be when this many bytes are added. */
+/* Whether this many more bytes would exceed the bound. */
 int bounds_are_passed(const struct sessiond *server, size_t more);
-/* Whether one client may have answers of this many bytes, none of which it could read yet. */
+/* Whether one client may have answers of this many bytes before it can read any. */
 int bounds_have_share(const struct sessiond *server, size_t bytes);
-/* Whether there may be one more than `all` patterns, for a client that has `own`. */
+/* Whether one more pattern is allowed beyond `all`, for a client that has `own`. */
 int bounds_have_pattern(const struct sessiond *server, uint64_t all, uint64_t own);
 /* The bytes that closing the client would free. */
 size_t bounds_size(const struct conn *conn);
 /*
- * Whether this loop has to close clients: *least gets the size from which on. Where other loops have more, they get a
- * notice.
+ * Whether this loop has to close clients; *least gets the size from which on. If other loops have more, they are
+ * notified.
  */
 int bounds_find_large(struct loop *loop, size_t *least);
 

@@ -21,20 +21,20 @@ struct loop;
 struct subscription;
 struct watched;
 
-enum { OUTPUT_HIGH = 1024 * 1024 }; /* a client that leaves this much unread is not read until it has read */
+enum { OUTPUT_HIGH = 1024 * 1024 }; /* a client that leaves this much unread is not read from until it reads */
 
 /* A client's CLIENT REPLY. Messages of channels are not answers: they come in any case. */
 struct reply_silence {
 	int is_off;
 	int skip;       /* answers to leave out; 2: from the next command on */
-	int is_skipped; /* the answer of the command of now is left out */
+	int is_skipped; /* the answer of the present command is left out */
 };
 
-/* How a client ends. It never goes back. */
+/* How a client ends. It never goes back to an earlier state. */
 enum conn_life {
 	CONN_OPEN,
-	CONN_ENDING, /* it is closed when its answers are sent; no further command is begun */
-	CONN_DEAD,   /* it is closed at the end of this turn, and nothing more is sent */
+	CONN_ENDING, /* closed when its answers are sent; no further command begins */
+	CONN_DEAD,   /* closed at the end of this turn; nothing more is sent */
 	CONN_LEAVING /* and this takes several turns */
 };
 
@@ -52,7 +52,7 @@ struct conn {
 	struct buffer aside;   /* what `walk` has found */
 	struct key_walk *walk; /* a command under way: no other is carried out */
 	struct access_client auth;
-	uint64_t pause_ms;  /* how long the command asks to pause its client; it begins when the command has returned */
+	uint64_t pause_ms;  /* how long the command pauses its client; the pause begins when the command returns */
 	uv_timer_t *hold;   /* while it runs, no command is carried out, and no answer sent */
 	struct buffer mail; /* from other threads, under the loop's lock */
 	_Atomic unsigned database; /* this and what else is atomic others read for CLIENT LIST */
@@ -61,9 +61,9 @@ struct conn {
 	int is_mailed; /* this and the next under the loop's lock */
 	int is_killed; /* another thread wants it closed: CLIENT KILL, or no room for its mail */
 	int is_in_exec;
-	size_t exec_looks; /* at how many keys the transaction may still look in walks */
+	size_t exec_looks; /* how many more keys the transaction's walks may look at */
 	size_t exec_steps; /* how many steps it has taken to compare them with patterns */
-	int is_again;      /* the command of now is to be carried out again later */
+	int is_again;      /* the present command runs again later */
 	struct reply_silence silence;
 	struct command_queue *queue; /* of MULTI, or NULL */
 	struct buffer queued;        /* its commands */

@@ -27,13 +27,13 @@ struct loop {
 	SLIST_HEAD(, conn) flush;
 	struct walks walks;
 	struct shakes shakes;
-	uv_timer_t sweep; /* closes clients that do not say a token */
+	uv_timer_t sweep; /* closes clients that send no token */
 	_Alignas(64) pthread_mutex_t lock;
 	struct mailbox mail;
 	int is_over;              /* no turn follows */
 	size_t turn_bytes;        /* read in this turn */
-	int is_long;              /* this turn has taken long: what may take long itself waits for another */
-	uint64_t notified_bounds; /* ms: when it notified other loops that there is too much */
+	int is_long;              /* this turn has taken long: long commands wait for another */
+	uint64_t notified_bounds; /* ms: when it last notified other loops that memory is short */
 	_Alignas(64) _Atomic uint64_t commands;
 	_Atomic uint64_t bytes_in;
 	_Atomic uint64_t bytes_out;

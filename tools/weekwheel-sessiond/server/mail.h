@@ -43,11 +43,11 @@ struct loop *mail_here(void);
 /* This thread runs the loop from now on. */
 void mail_begin_here(struct loop *loop);
 
-/* Hand a new client to the loop. Returns 0, or -1: it is stopping, or there is no memory. */
+/* Hand a new client to the loop. Returns 0, or -1 if it is stopping or has no memory. */
 int mail_arrival(struct loop *loop, const struct arrival *arrival);
-/* There is mail for the client, or it is to be closed. The loop's lock is held. */
+/* There is mail for the client, or it has to be closed. The loop's lock is held. */
 void mail_post(struct conn *conn);
-/* In the loop's thread: give its clients their mail. */
+/* In the loop's thread: deliver mail to its clients. */
 void mail_take(struct loop *loop);
 /* Then: take a new client. Returns 1, or 0: there is none, and *notices gets what else is to do. None comes after MAIL_STOP. */
 int mail_next(struct loop *loop, struct arrival *arrival, unsigned *notices);

@@ -7,7 +7,7 @@
 #include "tools/weekwheel-sessiond/server/bounds.h"
 #include "tools/weekwheel-sessiond/server/server.h"
 
-/* Text without blanks and control characters, as lists of clients need it. */
+/* Text without blanks and control characters, as CLIENT LIST requires. */
 static int is_plain(const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++)

@@ -59,7 +59,7 @@ static void add_header(struct conn *conn, char kind, uint64_t number)
 		check(conn, reply_add_header(&conn->stream.out, kind, number));
 }
 
-/* One command may ask for a large value a thousand times: its client is closed before others are for it. */
+/* One command may ask for a large value a thousand times: close its client before others suffer. */
 static int has_no_room(struct conn *conn, size_t size)
 {
 	size_t unsent = conn->stream.out.size;
@@ -96,7 +96,7 @@ void reply_error(struct conn *conn, const char *format, ...)
 		conn_fail(conn);
 		return;
 	}
-	/* Nor must they end the line. As in Redis, what ends the last is left out. */
+	/* Nor may they end the line. As in Redis, trailing ends of line are left out. */
 	while (length > 0 && (whole[length - 1] == '\r' || whole[length - 1] == '\n'))
 		length--;
 	for (int i = 0; i < length; i++)

@@ -5,10 +5,10 @@
 
 #include "tools/weekwheel-sessiond/server/conn.h"
 
-/* Whether the client wants no answer to the command of now. */
+/* Whether the client wants no answer to the present command. */
 int reply_is_silent(const struct conn *conn);
 void reply_bytes(struct conn *conn, const void *bytes, size_t size);
-/* Text that is a whole answer: "+OK\r\n". */
+/* A complete answer: "+OK\r\n". */
 #define reply_text(conn, text) reply_bytes(conn, text, sizeof text - 1)
 #define reply_ok(conn) reply_text(conn, "+OK\r\n")
 void reply_error(struct conn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -20,7 +20,7 @@ void reply_format(struct conn *conn, const char *format, ...) __attribute__((for
 void reply_verbatim(struct conn *conn, const char *text, size_t size);
 void reply_null(struct conn *conn);
 void reply_null_array(struct conn *conn);
-/* Elements follow: in RESP2 a map is an array of keys and values, and a set or a push an array. */
+/* Begin a collection: in RESP2 a map is an array of keys and values, and a set or a push an array. */
 void reply_array(struct conn *conn, size_t count);
 void reply_map(struct conn *conn, size_t count);
 void reply_set(struct conn *conn, size_t count);

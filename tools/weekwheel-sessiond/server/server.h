@@ -54,7 +54,7 @@ struct sessiond {
 	_Atomic uint64_t clients_total;
 	_Atomic uint64_t refused;
 	struct crowd crowd;
-	_Atomic uint64_t forgotten[SESSIOND_COUNTS]; /* what they were at the last CONFIG RESETSTAT */
+	_Atomic uint64_t forgotten[SESSIOND_COUNTS]; /* their values at the last CONFIG RESETSTAT */
 	unsigned next_loop;
 	int64_t started_ms; /* steady */
 	char run_id[41];

@@ -17,7 +17,7 @@ static void walk_on(struct walks *walks, struct key_walk *walk)
 	}
 }
 
-/* Many may only rest: those that together take no longer than a piece go on in one turn. */
+/* Many walks may only rest: those that together take no longer than a piece share a turn. */
 static void take_turn(uv_idle_t *idle)
 {
 	struct walks *walks = idle->data;

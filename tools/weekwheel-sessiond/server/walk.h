@@ -15,7 +15,7 @@ struct conn;
 /* The time of a piece, in ns. */
 enum { WALK_PIECE = 1000000 };
 
-/* The beginning of the memory that a command has allocated for its walk. */
+/* The head of the memory that a command allocates for its walk. */
 struct key_walk {
 	struct conn *conn;
 	int (*take_piece)(struct key_walk *walk); /* returns 1 if it was the last, and the client has its answer */
@@ -32,13 +32,13 @@ struct walks {
 
 void walks_start(struct walks *walks, uv_loop_t *uv, void (*go_on)(struct conn *conn));
 
-/* Go on with it in the loop's next turns. It is freed at its end. */
+/* Continue it in the loop's next turns. It is freed at its end. */
 void walk_begin(struct key_walk *walk);
-/* The same for what needs nothing but its client. Returns 0, or -1 without memory. */
+/* The same for a walk that needs only its client. Returns 0, or -1 without memory. */
 int walk_do(struct conn *conn, int (*take_piece)(struct key_walk *walk));
-/* The client's next commands wait for another turn. Returns 0, or -1 without memory: then they do not. */
+/* Hold the client's next commands until another turn. Returns 0, or -1 without memory: they are then not held. */
 int walk_rest(struct conn *conn);
-/* The client goes, perhaps in the middle of one. */
+/* The client goes, perhaps in the middle of a walk. */
 void walk_leave(struct conn *conn);
 
 #endif

@@ -13,7 +13,7 @@ _Static_assert((int)KEEP_ALWAYS == SETTINGS_ALWAYS && (int)KEEP_INTERVAL == SETT
                    (int)KEEP_SYSTEM == SETTINGS_SYSTEM,
     "run.c hands --sync to the journal");
 
-/* commands/events.h reads it. An empty one is none. */
+/* commands/events.h parses it. An empty one means none. */
 static int read_events(void *to, const struct given *given)
 {
 	struct sessiond_settings *settings = to;
