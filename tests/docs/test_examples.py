@@ -104,7 +104,7 @@ MADE = {
     "weekwheel-store.1": STORE,
     "weekwheel replay": LOGS,
     "weekwheel put": JOBS + "echo a.jpg >files\n",
-    "weekwheel sessions": "weekwheel-sessiond &\n" + UP,
+    "weekwheel sessions": "weekwheel-sessiond --http 127.0.0.1:6382 &\n" + UP,
     "weekwheel schedule": CALENDAR,
     "weekwheel fsck": STOPPED,
     "weekwheel recover": STOPPED,

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""The page of weekwheel-expirer, in Chromium, and the JSON behind it: when a Redis's keys end."""
+"""When a Redis's keys end: the page of weekwheel-expirer, in Chromium, the JSON behind it, and `weekwheel sessions http://...`."""
 # tier: check, waits
 import json
+import os
 import re
 import socket
 
 from browser import Browser
 from expirer import Expirer, Lazy
-from harness import PATIENCE, Case, check, equal, main, until
-from sessiond import Client, encoded
+from harness import PATIENCE, WEEKWHEEL, Case, check, equal, main, matches, run, until
+from sessiond import Client, Sessiond, encoded
 
 DAY = 86400
+SECRET = "a-secret-that-is-long-enough-for-this"
 # Nearer ones may end, or come into another hour, on a slow machine.
 LIVES = [1800, 1800, 5400, 2 * DAY + DAY // 2, 10 * DAY]
 
@@ -28,8 +30,9 @@ def ask(expirer, path):
     return json.loads(body)
 
 
-def known(expirer, count):
-    until(lambda: ask(expirer, "/v1/stats")["sessions"] == count, "all are known")
+def at(server):
+    until(lambda: "serving http://" in server.said, "it serves HTTP")
+    return re.search(r"serving (http://[0-9.:]+)/", server.said).group(1)
 
 
 class Json(Case):
@@ -66,10 +69,44 @@ class Json(Case):
                 # What is known is shown further on.
                 equal(ask(expirer, "/v1/sessions")["sessions"], 50_000)
                 equal(ask(expirer, "/v1/stats")["ready"], False)
-                host, port = re.search(r"serving http://([0-9.]+):(\d+)/", expirer.said).groups()
+                host, port = at(expirer)[7:].split(":")
                 with socket.create_connection((host, int(port)), PATIENCE) as client:
                     client.sendall(b"GET /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
                     equal(expirer.stop(), 0)
+
+
+class Command(Case):
+    def test_it_shows_what_an_expirer_has_counted(self):
+        with Lazy() as redis:
+            fill(redis, LIVES)
+            with Expirer(redis.url) as expirer:
+                expirer.exact()
+                found = json.loads(run(0, WEEKWHEEL, "sessions", "--json", at(expirer) + "/").out)
+                equal(found["expire_within"], {"minute": 0, "hour": 2, "day": 1, "week": 1, "later": 1, "never": 0})
+                equal(found["days"], [3, 0, 1, 0, 0, 0, 0])
+                equal([found[name] for name in ("sessions", "other_keys", "largest")], [5, 5, []])
+                said = run(0, WEEKWHEEL, "sessions", at(expirer)).out
+                matches(r"has 5 sessions\.\n\nThey expire\n", said)
+                matches("within an hour +2  ####", said)
+                matches("--match or --db", run(1, WEEKWHEEL, "sessions", "--match", "a*", at(expirer)).err)
+                # Redis itself speaks another protocol.
+                matches("the connection was lost", run(1, WEEKWHEEL, "sessions", f"http://127.0.0.1:{redis.port}").err)
+
+    def test_it_shows_what_a_server_of_sessions_has_counted(self):
+        with open("password", "w", encoding="utf-8") as file:
+            file.write(SECRET + "\n")
+        os.chmod("password", 0o600)
+        with Sessiond("--http", "127.0.0.1:0", "--requirepass-file", "password") as server, server.client() as client:
+            client.ask("AUTH", SECRET)
+            client.ask("SET", "sess:0123456789", "v" * 1000, "EX", 1800)
+            client.ask("SET", "sess:forever", "v" * 10)
+            matches("this needs a token", run(1, WEEKWHEEL, "sessions", at(server)).err)
+            found = json.loads(run(0, WEEKWHEEL, "sessions", "--json", "--token-file", "password", at(server)).out)
+            equal([found[name] for name in ("sessions", "value_bytes", "other_keys")], [2, 1010, 0])
+            equal([(one["key"], one["cut"], one["bytes"]) for one in found["largest"]],
+                  [("sess:01", True, 1000), ("sess:f", True, 10)])
+            check(1_700_000 < found["largest"][0]["left_ms"] <= 1_800_000 and found["largest"][1]["left_ms"] is None, found)
+            matches("1000 B  'sess:01'", run(0, WEEKWHEEL, "sessions", "--token-file", "password", at(server)).out)
 
 
 class Page(Case):
@@ -78,8 +115,7 @@ class Page(Case):
             fill(redis, [*(3600 * n + 1800 for n in range(1, 190))])
             with Expirer(redis.url) as expirer, Browser("--window-size=1200,1700") as browser:
                 expirer.exact()
-                at = re.search(r"serving (http://[0-9.:]+)/", expirer.said).group(1)
-                browser.tell("url", url=at + "/")
+                browser.tell("url", url=at(expirer) + "/")
                 browser.until_text("#state", "189 sessions, 1 master")
                 browser.until_text("#beyond", r"2[12] end later than in a week, 0 never")
                 browser.until_text("#numbers", f"127.0.0.1:{redis.port}")

@@ -14,6 +14,7 @@
 #include "tools/common/survey.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/tubes.h"
+#include "tools/weekwheel/sessions/counted.h"
 #include "tools/weekwheel/sessions/peer.h"
 
 enum { BATCH = 1000, LARGEST = 5 };
@@ -22,7 +23,8 @@ enum { OPTION_DATABASE = 1, OPTION_MATCH, OPTION_LARGEST };
 struct sessions {
 	struct jobs jobs;
 	const char *address;
-	int is_given; /* the address */
+	int is_given;           /* the address */
+	const char *counted_at; /* its part after http://, or tls: for https://; NULL: it speaks Redis's protocol */
 	uint64_t database;
 	const char *match; /* NULL: all keys */
 	struct peer peer;
@@ -59,8 +61,6 @@ static int start(struct sessions *sessions)
 	struct peer *peer = &sessions->peer;
 	redisReply *reply;
 
-	jobs->client.server = sessions->address;
-	jobs->client.timeout_ms = jobs->timeout_ms;
 	*peer = (struct peer){.client = &jobs->client,
 	    .address = sessions->address,
 	    .remedy = "set REDISCLI_AUTH in the environment to the password, or give --token-file"};
@@ -101,6 +101,18 @@ static int ask_each(struct sessions *sessions, const redisReply *keys)
 	}
 	progress_show(sessions->survey.keys, sessions->expected);
 	return 0;
+}
+
+static int ask_counted(struct sessions *sessions)
+{
+	struct jobs *jobs = &sessions->jobs;
+	struct client *client = &jobs->client;
+	int failed = client_connect(client, "does a weekwheel-expirer serve --http there?") ||
+	             client_secure(client, &jobs->tls) ||
+	             counted_ask(client, jobs->is_token_given ? jobs->token : "", &sessions->survey);
+
+	client_close(client);
+	return failed;
 }
 
 static int look_at_all(struct sessions *sessions)
@@ -194,10 +206,13 @@ static void write_text(const struct sessions *sessions)
 	uint64_t most = most_of(survey->by_wheel, SURVEY_WHEELS);
 	char size[32];
 
+	printf("%s has %" PRIu64 " session%s%s%s", sessions->address, survey->keys, jobs_plural(survey->keys),
+	    sessions->match ? " like " : "", sessions->match ? sessions->match : "");
 	show_bytes(size, survey->bytes);
-	printf("%s has %" PRIu64 " session%s%s%s, with %s of values.\n", sessions->address, survey->keys,
-	    jobs_plural(survey->keys), sessions->match ? " like " : "", sessions->match ? sessions->match : "", size);
-	if (survey->others > 0)
+	if (survey->others < survey->keys || survey->keys == 0)
+		printf(", with %s of values", size);
+	printf(".\n");
+	if (survey->others > 0 && survey->others < survey->keys)
 		printf("Not all are values: the size of %" PRIu64 " key%s is not counted.\n", survey->others,
 		    jobs_plural(survey->others));
 	printf("\nThey expire\n");
@@ -233,14 +248,36 @@ static void write_json(const struct sessions *sessions)
 
 /* ---- The command */
 
+/* Return 1 if it is a URL of HTTP, whose server has counted. */
+static int take_url(struct sessions *sessions, const char *url)
+{
+	static char place[DIAL_HOST_MAX + sizeof "tls::65535"];
+	int is_tls = strncmp(url, "https://", 8) == 0;
+	size_t length;
+
+	if (!is_tls && strncmp(url, "http://", 7) != 0)
+		return 0;
+	(void)snprintf(place, sizeof place, "%s%s", is_tls ? "tls:" : "", url + (is_tls ? 8 : 7));
+	length = strlen(place);
+	if (length > 0 && place[length - 1] == '/')
+		place[length - 1] = 0;
+	sessions->counted_at = place;
+	return 1;
+}
+
 static int take_address(struct sessions *sessions, const struct options *options)
 {
+	const char *place = options->value;
+
 	if (sessions->is_given++)
 		return options_fail(options, "'%s': one address is expected", options->value);
-	if (!dial_is_address(options->value))
-		return options_fail(options,
-		    "'%s': expected HOST:PORT, such as 127.0.0.1:6380, tls:HOST:PORT or unix:PATH", options->value);
 	sessions->address = options->value;
+	if (take_url(sessions, place))
+		place = sessions->counted_at;
+	if (!dial_is_address(place))
+		return options_fail(options,
+		    "'%s': expected HOST:PORT, such as 127.0.0.1:6380, tls:HOST:PORT, unix:PATH or http://HOST:PORT",
+		    options->value);
 	return 0;
 }
 
@@ -270,10 +307,16 @@ static int run(void *context)
 	struct sessions *sessions = context;
 	int failed;
 
+	if (sessions->counted_at && (sessions->match || sessions->database))
+		return message_error(
+		    "%s: what a server has counted cannot be asked for by --match or --db", sessions->address);
+	sessions->jobs.client.server = sessions->counted_at ? sessions->counted_at : sessions->address;
+	sessions->jobs.client.timeout_ms = sessions->jobs.timeout_ms;
 	progress_begin("sessions");
-	failed = start(sessions) || look_at_all(sessions);
+	failed = sessions->counted_at ? ask_counted(sessions) : start(sessions) || look_at_all(sessions);
 	progress_clear();
-	peer_close(&sessions->peer);
+	if (!sessions->counted_at)
+		peer_close(&sessions->peer);
 	if (failed)
 		return -1;
 	if (sessions->jobs.json)
@@ -295,8 +338,13 @@ const struct jobs_command command_sessions = {
              "Count the sessions of a server, 127.0.0.1:6380 unless said otherwise: by the time that\n"
              "remains to them, by the days of the week on which they expire, and the largest. An address\n"
              "is HOST:PORT, tls:HOST:PORT or unix:PATH. Redis answers, too. It asks for each key; a\n"
-             "million take some seconds.\n",
+             "million take some seconds.\n"
+             "\n"
+             "http://HOST:PORT or https://HOST:PORT is the address of --http of a weekwheel-expirer, or a\n"
+             "weekwheel-sessiond: it has counted, and nothing is asked of Redis. An expirer counts the keys\n"
+             "with a deadline of all masters. --db and --match are not for it.\n",
     .examples = "Example:\n"
                 "  weekwheel sessions --match 'sess:*' 127.0.0.1:6380\n"
+                "  weekwheel sessions http://127.0.0.1:6382\n"
                 "  weekwheel sessions --token-file token --tls-ca ca.pem tls:sessions.example.com:6381\n",
 };
