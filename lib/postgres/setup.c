@@ -245,6 +245,7 @@ int ww_jobs_postgres_setup(const char *url, ww_jobs_problem_fn *report, void *co
 	demand_version(&session);
 	run_file(&session, finish_sql, finish_sql_size);
 	adopt(&session);
+	run_file(&session, schedules_sql, schedules_sql_size);
 	run_file(&session, functions_sql, functions_sql_size);
 	return close_session(&session);
 }
@@ -279,7 +280,7 @@ static void check_tables(struct session *session)
 	    "AND NOT coalesce('autovacuum_enabled=off' = ANY (reloptions), false)");
 	long long functions = number(session,
 	    "SELECT count(*) FROM pg_proc WHERE pronamespace = 'weekwheel'::regnamespace AND prosecdef AND proname IN "
-	    "('put', 'put_many', 'cancel', 'move', 'finish', 'release', 'bury', 'allow', 'forbid')");
+	    "('put', 'put_many', 'cancel', 'move', 'finish', 'release', 'bury', 'put_schedule', 'remove_schedule', 'allow', 'forbid')");
 	long long unchecked = number(session,
 	    "SELECT count(*) FROM pg_class LEFT JOIN pg_trigger ON tgrelid = pg_class.oid AND tgname = 'check_floor' AND tgenabled = 'A' "
 	    "WHERE relnamespace = 'weekwheel'::regnamespace AND relname ~ '^ended(_[0-3])?$' AND tgname IS NULL");

@@ -1,6 +1,7 @@
 /*
  * A schedule as bytes: lines of a word and a value, an empty line, and the body of its jobs. Unknown words, from a
- * later version with the same format number, are ignored.
+ * later version with the same format number, are ignored. A request has three more words: what it asks, and of which
+ * schedule, as it has no key that says so.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -17,6 +18,8 @@ static const char *const missed_names[] = {
     [WW_MISSED_ONCE] = "once", [WW_MISSED_ALL] = "all", [WW_MISSED_SKIP] = "skip"};
 static const char *const overlap_names[] = {
     [WW_OVERLAP_ALLOW] = "allow", [WW_OVERLAP_SKIP] = "skip", [WW_OVERLAP_WAIT] = "wait"};
+static const char *const request_names[] = {
+    [SCHEDULE_NO_REQUEST] = "", [SCHEDULE_PUT] = "put", [SCHEDULE_ADD] = "add", [SCHEDULE_REMOVE] = "remove"};
 
 int ww_schedule_key(const char *tube, const char *name, struct schedule_key *key)
 {
@@ -148,10 +151,25 @@ static int find(const char *const *names, int count, const char *value)
 	return -1;
 }
 
+static int take_text(char *text, size_t room, const char *value)
+{
+	return (size_t)snprintf(text, room, "%s", value) < room ? WW_OK : WW_ECORRUPT;
+}
+
 static int take(struct schedule_record *record, const char *word, const char *value)
 {
 	int found;
 
+	if (strcmp(word, "tube") == 0)
+		return take_text(record->tube, sizeof record->tube, value);
+	if (strcmp(word, "name") == 0)
+		return take_text(record->name, sizeof record->name, value);
+	if (strcmp(word, "request") == 0) {
+		found = find(request_names, 4, value);
+		record->request = (enum schedule_request)(found < 0 ? 0 : found);
+		record->spec.if_absent = record->request == SCHEDULE_ADD;
+		return found <= 0 ? WW_ECORRUPT : WW_OK;
+	}
 	if (strcmp(word, "cron") == 0 || strcmp(word, "zone") == 0) {
 		snprintf(*word == 'c' ? record->expression : record->zone, WW_CALENDAR_MAX + 1, "%s", value);
 		return WW_OK;
@@ -203,6 +221,9 @@ static int read_key(struct schedule_record *record, const char *key, size_t leng
 	size_t tube_length = end ? (size_t)(end - key) : 0;
 	size_t name_length = length - tube_length - 1;
 
+	if (!length)
+		return *record->tube && *record->name && record->request ? WW_OK : WW_ECORRUPT;
+	record->request = SCHEDULE_NO_REQUEST;
 	if (tube_length == 0 || tube_length > WW_TUBE_MAX || name_length == 0 || name_length > WW_SCHEDULE_NAME_MAX)
 		return WW_ECORRUPT;
 	memcpy(record->tube, key, tube_length + 1);

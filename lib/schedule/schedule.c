@@ -279,14 +279,14 @@ struct schedule_listing {
 	void *context;
 };
 
-/* What cannot be read is left out: it is in the list of jobs. */
+/* What cannot be read, and a request, are left out: they are in the list of jobs. */
 static int list_one(const struct ww_job_info *job, void *context)
 {
 	const struct schedule_listing *listing = context;
 	struct schedule_record record;
 	struct ww_schedule_info info;
 
-	if (ww_schedule_read(job->body, job->body_length, job->key, job->key_length, &record))
+	if (ww_schedule_read(job->body, job->body_length, job->key, job->key_length, &record) || record.request)
 		return 0;
 	fill_info(&record, job->version, &info);
 	return listing->fn(&info, listing->context);

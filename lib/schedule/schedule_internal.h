@@ -32,7 +32,13 @@ struct schedule_key {
 	size_t length;
 };
 
-/* The content of the body of a schedule's job. The texts are in that body, or belong to the caller. */
+/*
+ * What a job of WW_SCHEDULE_TUBE without a key asks for: whoever cannot call this library, such as SQL, puts one, and
+ * ww_schedule_work carries it out.
+ */
+enum schedule_request { SCHEDULE_NO_REQUEST, SCHEDULE_PUT, SCHEDULE_ADD, SCHEDULE_REMOVE };
+
+/* The content of the body of a schedule's job, or of a request's. The texts are in that body, or belong to the caller. */
 struct schedule_record {
 	struct ww_schedule_spec spec;
 	uint64_t anchor;
@@ -41,6 +47,7 @@ struct schedule_record {
 	char expression[WW_CALENDAR_MAX + 1], zone[WW_CALENDAR_MAX + 1];
 	char tube[WW_TUBE_MAX + 1], name[WW_SCHEDULE_NAME_MAX + 1];
 	unsigned char group[WW_JOB_GROUP_MAX];
+	enum schedule_request request;
 };
 
 /* ---- record.c */
@@ -51,7 +58,7 @@ int ww_schedule_key(const char *tube, const char *name, struct schedule_key *key
 /* Write the definition to text[0 .. WW_SCHEDULE_RECORD_MAX-1]. The body follows it. Returns its length. */
 size_t ww_schedule_write(const struct schedule_record *record, char *text);
 
-/* Read a job of WW_SCHEDULE_TUBE. Returns 0, WW_EVERSION or WW_ECORRUPT. */
+/* Read a job of WW_SCHEDULE_TUBE; without a key it is a request. Returns 0, WW_EVERSION or WW_ECORRUPT. */
 int ww_schedule_read(
     const void *body, size_t length, const void *key, size_t key_length, struct schedule_record *record);
 

@@ -126,17 +126,43 @@ static int advance(struct ww_schedule *schedule, const struct ww_lease *lease, s
 	return result < 0 ? result : WW_OK;
 }
 
-/* On an error of the store, the lease runs out or is given back, and the time is tried again. */
+/* Do what a request asks, in the same write as its end. */
+static int carry_out(struct ww_schedule *schedule, const struct ww_lease *lease, const struct schedule_record *record,
+    struct ww_calendar_problem *problem)
+{
+	int result = record->request == SCHEDULE_REMOVE
+	                 ? ww_schedule_remove(schedule, record->spec.tube, record->spec.name)
+	                 : ww_schedule_put(schedule, &record->spec, NULL, problem);
+
+	return result >= 0 || result == WW_ENOTFOUND ? ww_jobs_finish(schedule->jobs, lease->id, lease->token) : result;
+}
+
+/* On an error of the store, the lease runs out or is given back, and it is tried again. */
+static void settle(struct ww_schedule *schedule, const struct ww_lease *lease, int error, const char *reason)
+{
+	/* What is wrong with the job itself, such as a limit of the server, is no better in a second. */
+	if (error == WW_EINVAL || error == WW_ETOOBIG)
+		set_aside(schedule, lease, *reason ? reason : ww_strerror(error));
+	else if (error && error != WW_ESTALE && error != WW_ENOTFOUND) {
+		ww_schedule_count(schedule, &schedule->stats.failures);
+		(void)ww_jobs_return_after(schedule->jobs, lease->id, lease->token, WW_SECOND);
+	}
+}
+
 static void work_one(struct ww_schedule *schedule, const struct ww_lease *lease)
 {
 	struct schedule_record record;
 	struct ww_calendar *calendar;
-	struct ww_calendar_problem problem;
+	struct ww_calendar_problem problem = {.reason = ""};
 	int error = ww_schedule_read(lease->body, lease->body_length, lease->key, lease->key_length, &record);
 
 	if (error) {
 		set_aside(schedule, lease,
 		    error == WW_EVERSION ? "made by a later version" : "the definition cannot be read");
+		return;
+	}
+	if (record.request) {
+		settle(schedule, lease, carry_out(schedule, lease, &record, &problem), problem.reason);
 		return;
 	}
 	error = ww_schedule_calendar(schedule, &record, &calendar, &problem);
@@ -148,13 +174,7 @@ static void work_one(struct ww_schedule *schedule, const struct ww_lease *lease)
 		error = advance(schedule, lease, &record, calendar);
 		ww_calendar_close(calendar);
 	}
-	/* What is wrong with the job itself, such as a limit of the server, is no better in a second. */
-	if (error == WW_EINVAL || error == WW_ETOOBIG)
-		set_aside(schedule, lease, ww_strerror(error));
-	else if (error && error != WW_ESTALE && error != WW_ENOTFOUND) {
-		ww_schedule_count(schedule, &schedule->stats.failures);
-		(void)ww_jobs_return_after(schedule->jobs, lease->id, lease->token, WW_SECOND);
-	}
+	settle(schedule, lease, error, "");
 }
 
 int ww_schedule_work(struct ww_schedule *schedule, size_t most, uint64_t timeout)

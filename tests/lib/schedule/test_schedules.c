@@ -590,7 +590,73 @@ START_TEST(a_strange_record_is_buried)
 }
 END_TEST
 
+/* Put a request, as who cannot call the library does. */
+static uint64_t ask(const char *words)
+{
+	char body[500] = "";
+	struct ww_job_spec job = spec_of(body);
+
+	(void)snprintf(body, sizeof body,
+	    "weekwheel-schedule 1\ntube default\nname backup\ncron 0 3 * * *\n"
+	    "zone Europe/Berlin\nmissed once\noverlap allow\nrun 60000000000\npriority 7\n%s%sdo it",
+	    words, *words ? "\n\n" : "\n");
+	job.tube = WW_SCHEDULE_TUBE;
+	job.body_length = strlen(body);
+	return put_job(&world, &job);
+}
+
+static void ask_and_work(const char *words)
+{
+	ask(words);
+	ck_assert_int_eq(work(), 1);
+}
+
+/* A request has the meaning of the call, and leaves nothing. */
+START_TEST(requests_are_carried_out)
+{
+	begin(_i);
+	ask_and_work("request remove");
+	ask_and_work("request add");
+	ck_assert_int_eq(count_of(NULL), 1);
+	ck_assert_uint_eq(look()->next, BEGIN + 2 * HOUR);
+	ck_assert_uint_eq(look()->spec.priority, 7);
+	pass_to(BEGIN + 2 * HOUR);
+	do_job("backup@2027-03-27T02:00:00Z");
+	/* One that replaces keeps the counts. */
+	ask_and_work("request put\npaused 1");
+	ck_assert_uint_eq(look()->made, 1);
+	ck_assert_int_eq(look()->spec.is_paused, 1);
+	ask_and_work("request add\npaused 0");
+	ck_assert_int_eq(look()->spec.is_paused, 1);
+	ask_and_work("request remove");
+	ck_assert_int_eq(count_of(NULL), 0);
+	ck_assert_int_eq(work(), 0);
+	expect_none(&world);
+	end();
+}
+END_TEST
+
+START_TEST(a_request_that_makes_no_sense_is_buried)
+{
+	static const char *const words[] = {"", "request eat", "request put\ncron 61 * * * *",
+	    "request put\nzone Nowhere", "request put\nname ", "request put\nrun 1"};
+
+	begin(_i);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		uint64_t id = ask(words[i]);
+
+		ck_assert_int_eq(work(), 1);
+		struct ww_job_info info = info_of(&world, id);
+		ck_assert_int_eq(info.state, WW_JOB_BURIED);
+		ck_assert_str_ne(info.error, "");
+	}
+	ck_assert_int_eq(count_of(NULL), 0);
+	end();
+}
+END_TEST
+
 KINDS_MAIN("schedule", a_night_in_berlin, a_killed_scheduler_makes_no_second_job, a_killed_scheduler_loses_no_time,
     a_change_beside_work_stays, a_change_is_not_undone, a_version_that_has_gone, missed_times, overlapping_times,
     a_job_waits_for_the_former_one, pause_and_run_now, start_end_and_spread, jobs_have_the_group,
-    many_are_listed_and_spread, refusals, a_strange_record_is_buried)
+    many_are_listed_and_spread, refusals, a_strange_record_is_buried, requests_are_carried_out,
+    a_request_that_makes_no_sense_is_buried)

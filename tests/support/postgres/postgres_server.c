@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/postgres/schema.h"
+#include "weekwheel/jobs_postgres.h"
 
 #define PROGRAMS "/usr/lib/postgresql/15/bin/"
 enum { PATIENCE = 60 * 100 }; /* times 10 ms */
@@ -130,18 +130,6 @@ static void execute(const struct postgres_server *server, const char *database, 
 	PQfinish(connection);
 }
 
-static void make_tables(const struct postgres_server *server)
-{
-	char *text = calloc(1, schema_sql_size + finish_sql_size + functions_sql_size + 1);
-
-	ck_assert_ptr_nonnull(text);
-	memcpy(text, schema_sql, schema_sql_size);
-	memcpy(text + schema_sql_size, finish_sql, finish_sql_size);
-	memcpy(text + schema_sql_size + finish_sql_size, functions_sql, functions_sql_size);
-	execute(server, "weekwheel", text);
-	free(text);
-}
-
 void postgres_server_start(struct postgres_server *server)
 {
 	char data[96], log[96];
@@ -167,7 +155,7 @@ void postgres_server_start(struct postgres_server *server)
 	running = server;
 	ck_assert_msg(run(server), "postgres ended: see %s", log);
 	execute(server, "postgres", "CREATE DATABASE weekwheel");
-	make_tables(server);
+	ck_assert_int_eq(ww_jobs_postgres_setup(server->url, NULL, NULL), 0);
 }
 
 static void kill_all(struct postgres_server *server, int signal)

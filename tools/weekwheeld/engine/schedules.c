@@ -23,11 +23,24 @@ struct schedules {
 	struct ww_schedule *all;
 	uv_timer_t again; /* after a failure */
 	int is_due;
-	int is_asking; /* the task is under way */
+	int is_asking;      /* the task is under way */
+	uint64_t set_aside; /* as many were known */
 	int result;
 };
 
 /* ---- Work */
+
+/* No client sees these jobs, so their burial is said here. */
+static void say_set_aside(struct schedules *schedules)
+{
+	struct ww_schedule_stats stats;
+
+	if (ww_schedule_stats(schedules->all, &stats) != WW_OK || stats.set_aside == schedules->set_aside)
+		return;
+	schedules->set_aside = stats.set_aside;
+	state_seen("schedules set aside",
+	    "a schedule cannot be carried out, and is set aside: its expression, its zone or a bound of this server");
+}
 
 static void try_again(uv_timer_t *timer)
 {
@@ -58,6 +71,7 @@ static void asked(struct task *task)
 	struct server *server = task->server;
 
 	schedules->is_asking = 0;
+	say_set_aside(schedules);
 	if (server->is_stopping)
 		return;
 	if (schedules->result < 0)
@@ -100,6 +114,7 @@ void schedules_turn(struct server *server)
 	if (result == WW_OK)
 		result = ww_schedule_work(schedules->all, WORK_MOST, 0);
 	turn_commit(server);
+	say_set_aside(schedules);
 	if (result < 0 || (result > 0 && server->turn.is_failing))
 		fail(server, result);
 	else if (result == WORK_MOST)
