@@ -7,18 +7,18 @@
 
 #include "lib/jobs/backend.h"
 
-/* Whether somebody listens. */
+/* Whether there is a listener. */
 static inline int ww_jobs_is_heard(struct ww_jobs *jobs)
 {
 	return atomic_load_explicit(&jobs->listener, memory_order_acquire) != NULL;
 }
 
-/* Publish an event, if somebody listens still. */
+/* Publish an event, if there is still a listener. */
 void ww_jobs_publish_event(struct ww_jobs *jobs, const struct ww_job_event *event);
 
 /*
- * For a kind that does not publish by itself: publish what a call has done, if it succeeded. Each returns `result`, which is
- * what the call has returned.
+ * For a kind that does not publish by itself: publish what a call has done, if it succeeded. Each returns `result`,
+ * which is what the call has returned.
  */
 int ww_jobs_publish_put(
     struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t id, uint64_t version, int result);

@@ -73,8 +73,8 @@ static int write_all(int fd, const void *bytes, size_t size, uint64_t at)
 static int write_zeros(int fd, uint64_t at, uint64_t size)
 {
 	/*
-	 * One page at a time: the system later writes back whole what was written whole. Each write ends with its page, so
-	 * that a failure of the next one leaves no sector half zeroed.
+	 * One page at a time: the system later writes back whole what was written whole. Each write ends with its
+	 * page, so that a failure of the next one leaves no sector half zeroed.
 	 */
 	static const char zeros[4096];
 	int error = WW_OK;
@@ -220,8 +220,8 @@ static void end_file(struct journal *journal, uint64_t offset, uint32_t salt)
 
 /*
  * Zero what a failed write may have left, before anything is written over it. The last byte of the head goes first:
- * without it the rest looks torn and not damaged, whatever part of the zeros is written. They are stable before a shorter
- * record can be: behind it, what is left would look like damage.
+ * without it the rest looks torn and not damaged, whatever part of the zeros is written. They are stable before a
+ * shorter record can be: behind it, what is left would look like damage.
  */
 static int wipe(struct journal *journal)
 {
@@ -413,7 +413,10 @@ int ww_journal_sync(struct journal *journal)
 	pthread_mutex_unlock(&journal->lock);
 	for (uint32_t i = 0; i < count && !ww_fault_is_final(journal->fault); i++)
 		(void)sync_records(journal, &dirty[i]);
-	/* An error is told to one sync alone, perhaps to that of a wipe, which notes it before it lets go of the lock. */
+	/*
+	 * The system reports an error to one sync alone, perhaps to that of a wipe, which notes it before it releases
+	 * the lock.
+	 */
 	pthread_mutex_lock(&journal->lock);
 	is_lost = ww_fault_is_final(journal->fault);
 	if (!is_lost)

@@ -303,7 +303,7 @@ static int missing(const struct replay *replay, uint64_t number)
 	return damaged(replay, "%s/journal.%" PRIu64 " is missing", replay->folder, number);
 }
 
-/* Salvage has told what is wrong, and goes on. */
+/* Salvage has reported what is wrong, and continues. */
 static int pass_over(const struct replay *replay, int result)
 {
 	return result == WW_ECORRUPT && replay->salvage ? WW_OK : result;

@@ -31,27 +31,28 @@ struct replay {
 	int salvage;     /* read whatever is whole, in each file there is */
 	replay_read_fn *read;
 	void *context;
-	replay_problem_fn *problem; /* told what is damaged or missing; may be NULL */
+	replay_problem_fn *problem; /* gets what is damaged or missing; may be NULL */
 	void *problem_context;
 };
 
 /*
- * Fill `last`, `record`, `stable`, `is_empty` and `is_closed`. Errors: WW_ECORRUPT: something is damaged or missing, which was told;
- * WW_EVERSION: written by a later version; WW_EIO, WW_EDENIED, WW_ENOMEM, or that of `read`.
+ * Fill `last`, `record`, `stable`, `is_empty` and `is_closed`. Errors: WW_ECORRUPT: something is damaged or missing,
+ * which was reported; WW_EVERSION: written by a later version; WW_EIO, WW_EDENIED, WW_ENOMEM, or that of `read`.
  */
 int ww_replay(struct replay *replay);
 
 /*
  * Let all that was replayed become stable. The process that wrote it may have been killed before it synced that, or its
- * sync may have failed: then memory has pages that the disk lacks, though they are clean, and a sync alone writes none of
- * them. So the files that may have such pages are written once more. Nobody writes meanwhile. Errors: WW_EFULL, WW_EIO,
- * WW_EDENIED, WW_ENOMEM.
+ * sync may have failed: then memory has pages that the disk lacks, though they are clean, and a sync alone writes
+ * none of them. So the files that may have such pages are written once more. Nobody writes meanwhile. Errors:
+ * WW_EFULL, WW_EIO, WW_EDENIED, WW_ENOMEM.
  */
 int ww_replay_settle(const struct replay *replay);
 
 /*
- * A disk is full: give back the room behind the last records of the files above `cut`, up to `last`, which was taken in advance. A server
- * that is killed leaves a mebibyte. They read as before, and nobody may write to them any more. If it fails nothing has changed.
+ * A disk is full: give back the room behind the last records of the files above `cut`, up to `last`, which was taken
+ * in advance. A server that is killed leaves a mebibyte. They read as before, and nobody may write to them any more.
+ * If it fails nothing has changed.
  */
 void ww_replay_give_back(const struct replay *replay);
 

@@ -27,9 +27,12 @@ int ww_postgres_array_argument(struct array *array, struct link_argument *argume
 /* Make it empty; it keeps its memory. */
 void ww_postgres_array_clear(struct array *array);
 void ww_postgres_array_free(struct array *array);
-/* Call fn for each element of a bigint[]; an error ends it, and is the answer. WW_ECORRUPT: it is none. */
+/*
+ * Call fn for each element of a bigint[]; its first error ends the call and is returned. WW_ECORRUPT: the array is
+ * malformed.
+ */
 int ww_postgres_array_each(const void *bytes, size_t size, int (*fn)(void *context, uint64_t number), void *context);
-/* The same of a bytea[] without NULLs. The bytes are those of the array. */
+/* The same for a bytea[] without NULLs. The bytes are those of the array. */
 int ww_postgres_array_each_bytes(
     const void *bytes, size_t size, int (*fn)(void *context, const void *bytes, size_t size), void *context);
 

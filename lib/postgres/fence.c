@@ -1,4 +1,4 @@
-/* The owner's side of ends by SQL: which deliveries may still be finished, and what of `ended` is dispensable. */
+/* The owner's side of ends by SQL: which deliveries may still be finished, and which rows of `ended` can go. */
 #include "lib/postgres/fence.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ int ww_postgres_fence_revoke(void *self, uint64_t id, uint64_t token)
 	return error;
 }
 
-/* No token below this one counts for who looks from now on. */
+/* From now on, whoever reads the floor accepts no token below this one. */
 static int move_floor(struct postgres *postgres, uint64_t floor)
 {
 	char statement[80];
@@ -43,7 +43,7 @@ static int move_floor(struct postgres *postgres, uint64_t floor)
 	return ww_postgres_link_execute(&postgres->writer, statement);
 }
 
-/* Nobody who saw an earlier floor is about to commit. WW_EAGAIN: somebody is. */
+/* No transaction that saw an earlier floor is about to commit. WW_EAGAIN: one is. */
 static int await_checked(struct postgres *postgres)
 {
 	int error = ww_postgres_link_execute(&postgres->writer,
@@ -55,8 +55,8 @@ static int await_checked(struct postgres *postgres)
 }
 
 /*
- * Every row in it is below the floor. A transaction that has added one holds a lock on the part until it ends, so that this
- * waits for each that saw an earlier floor at its commit. Who adds one later sees the new floor then.
+ * Every row in it is below the floor. A transaction that has added one locks the part until it ends, so that this
+ * waits for each that saw an earlier floor at its commit. One that adds a row later sees the new floor.
  */
 static int empty(struct postgres *postgres, unsigned part)
 {
@@ -88,7 +88,7 @@ static int move_above(struct postgres *postgres, uint64_t floor)
 	}
 	if (!error)
 		error = ww_postgres_link_execute(&postgres->writer, "SELECT setval('weekwheel.opened', 1)");
-	/* Where a transaction is under way that will fail, what is left in a part is dispensable all the same. */
+	/* A transaction under way in the part will fail, so all that is left there can go. */
 	for (unsigned part = 0; part < ENDED_PARTS && !error; part++)
 		(void)empty(postgres, part);
 	postgres->fenced = floor >> BLOCK_BITS;
@@ -112,7 +112,7 @@ int ww_postgres_fence_open(struct postgres *postgres)
 	return error ? ww_postgres_store_failed(postgres, error) : ended;
 }
 
-/* Whether the part has rows of a block before that of the floor, and of no other up to the last one. */
+/* Whether the part has rows of a block before that of the floor, and none of a later one. */
 static int is_dispensable(const struct postgres *postgres, unsigned part, uint64_t last)
 {
 	uint64_t latest = last - (last - part) % ENDED_PARTS;

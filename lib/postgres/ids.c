@@ -29,7 +29,7 @@ void ww_postgres_ids_free(struct ids *ids, const struct ww_allocator *allocator)
 	*ids = (struct ids){0};
 }
 
-/* The slot that has the id, or the free one where it belongs. There is always a free one. */
+/* The slot of the id, or the free one where it belongs. There is always a free one. */
 static uint64_t *slot_of(const struct ids *slots, uint64_t id)
 {
 	size_t at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (slots->room - 1);

@@ -13,9 +13,9 @@
 #include "lib/postgres/ring.h"
 #include "lib/postgres/state.h"
 
-/* Rows that are asked of the engine together, and of how many bytes: all of them become one row. */
+/* How many rows, and of how many bytes, the engine gets as one batch: they become one row of the ring. */
 enum { BATCH = 500, BATCH_BYTES = 16 << 20 };
-/* Readings that found nothing, until the thread tries to sleep, and until it looks seldom. */
+/* Readings without a row, after which the thread tries to sleep, and after which it reads less often. */
 enum { EMPTY_FEW = 1, EMPTY_MANY = 50 };
 
 /* A reading. */
@@ -28,13 +28,13 @@ struct reading {
 	uint64_t xmax; /* of its snapshot */
 	struct ids open;
 	struct ids done; /* what it took */
-	/* Of a row with many jobs, while it is read. */
+	/* The parts of a row with many jobs, while it is read. */
 	PGresult *row;
 	struct ids ids;
 	size_t next;
 };
 
-/* Ask the engine for the rows that were gathered, as one batch. *asked is how many count; on error maybe not all. */
+/* Give the gathered rows to the engine, as one batch. *asked is how many were taken; on error perhaps not all. */
 static int ask_engine(struct reading *reading, size_t *asked)
 {
 	struct postgres *postgres = reading->postgres;
@@ -67,7 +67,7 @@ static int ask_engine(struct reading *reading, size_t *asked)
 
 /* ---- Reading */
 
-/* A row counts when the last of its requests is taken: those before it were. */
+/* A row counts once the last of its requests is taken, which follows the others. */
 static int note_taken(struct reading *reading, const struct request *request)
 {
 	struct postgres *postgres = reading->postgres;
@@ -131,7 +131,7 @@ static int read_request(struct reading *reading, const struct request *request)
 	int error = WW_OK;
 
 	if (ww_postgres_ids_has(&postgres->known, request->id)) {
-		/* What a former opening took counts, too. */
+		/* Rows that a former opening took count, too. */
 		if (postgres->is_first)
 			error = note_taken(reading, request);
 		end_request(request);
@@ -169,7 +169,7 @@ static int read_body(void *context, const void *bytes, size_t size)
 	return read_request(reading, &request);
 }
 
-/* WW_ECORRUPT: each of the ids does not have a body. */
+/* WW_ECORRUPT: not every id has a body. */
 static int check_many(struct reading *reading, const PGresult *row)
 {
 	size_t size, ids_size;
@@ -195,7 +195,7 @@ static int read_many(struct reading *reading, PGresult *row)
 	reading->row = row;
 	reading->next = 0;
 	error = ww_postgres_array_each_bytes(bodies, size, read_body, reading);
-	/* It was not passed on to its end. */
+	/* It was not handled to its end. */
 	if (reading->next < reading->ids.count)
 		PQclear(row);
 	return error;
@@ -203,7 +203,7 @@ static int read_many(struct reading *reading, PGresult *row)
 
 /* ---- Rows */
 
-/* A row, which is the reading's or is cleared. */
+/* A row now belongs to the reading, or is cleared. */
 static int read_row(struct reading *reading, PGresult *row)
 {
 	struct request request = {.row = row, .is_last = 1};
@@ -225,7 +225,7 @@ static int read_row(struct reading *reading, PGresult *row)
 	                                                         : read_many(reading, row);
 }
 
-/* The reading is done: the next one begins where it ends. */
+/* The reading is complete: the next one begins where it ends. */
 static void settle(struct reading *reading)
 {
 	struct postgres *postgres = reading->postgres;
@@ -277,7 +277,7 @@ static int read_inbox(struct postgres *postgres, size_t *taken)
 	uint64_t began = time_now(CLOCK_BOOTTIME);
 	int error = begin_reading(postgres);
 
-	/* What a first reading that failed has counted is counted again. */
+	/* Rows counted by a failed first reading are counted again. */
 	if (postgres->is_first)
 		memset(postgres->taken_of, 0, sizeof postgres->taken_of);
 
@@ -296,7 +296,7 @@ static int read_inbox(struct postgres *postgres, size_t *taken)
 		error = take_gathered(&reading);
 	for (size_t i = 0; i < reading.count; i++)
 		end_request(&reading.requests[i]);
-	/* Before the first reading of all there is one of ends alone. */
+	/* The very first reading is preceded by one of ends alone. */
 	if (error || !postgres->has_ends) {
 		postgres->has_ends |= !error;
 		error = keep_known(&reading, error);
@@ -325,8 +325,8 @@ static int take_notifications(struct postgres *postgres)
 }
 
 /*
- * Wait for a notification or the end, at most so many ms. Returns whether the thread is to end. The writer's socket speaks
- * when its connection is ended; while somebody writes, it also does with each answer. *woken: a notification came.
+ * Wait for a notification or the end, at most this many ms. Returns whether the thread has to end. The writer's socket
+ * becomes readable when its connection ends, and during writes also with each answer. *woken: a notification came.
  */
 static int wait_for(struct postgres *postgres, int ms, int *woken)
 {
@@ -334,7 +334,7 @@ static int wait_for(struct postgres *postgres, int ms, int *woken)
 	    {.fd = PQsocket(postgres->reader.connection), .events = POLLIN},
 	    {.fd = PQsocket(postgres->writer.connection), .events = POLLIN}};
 
-	/* What came with an answer lies in libpq's memory, and its socket stays silent. */
+	/* Notifications that came with an answer are in libpq's memory, and the socket does not show them. */
 	*woken = take_notifications(postgres);
 	if (!*woken) {
 		(void)poll(watched, 3, ms);
@@ -355,7 +355,7 @@ static int may_sleep(struct postgres *postgres, int *may)
 	return error;
 }
 
-/* Nothing came lately: sleep until something does, or for a second. *more: who slept looks at once what there is. */
+/* Nothing came lately: sleep until something does, or for a second. *more: after the sleep, read at once. */
 static int sleep_if_quiet(struct postgres *postgres, size_t *taken, int *more, int *is_over)
 {
 	int may, woken;
@@ -368,18 +368,18 @@ static int sleep_if_quiet(struct postgres *postgres, size_t *taken, int *more, i
 	if (!error && !*taken) {
 		*is_over = wait_for(postgres, 1000, &woken);
 		*more = 1;
-		/* What woke it does not wait for the lock's end. */
+		/* The cause of the waking need not wait until the lock is released. */
 		if (woken && !*is_over)
 			error = read_inbox(postgres, taken);
 	}
-	/* The lock is of the session: it must not be kept, whatever came. */
+	/* The session holds the lock: release it, whatever came. */
 	may = ww_postgres_link_execute(&postgres->reader, "SELECT pg_advisory_unlock(1463900017, 2)");
 	return error ? error : may;
 }
 
 /*
- * The ring turns also while nothing is written, and the writer's end is noticed. Returns whether there is more to do at
- * once.
+ * Turn the ring even while nothing is written, and notice when the writer's connection ends. Returns whether there is
+ * more to do at once.
  */
 static int tend(struct postgres *postgres)
 {
@@ -428,7 +428,7 @@ static void *run(void *context)
 	return NULL;
 }
 
-/* Those who wait for the store look at this connection: while it is in use, the owner does not hang. */
+/* Standbys look at this connection: while it is in use, the owner does not hang. */
 static int name_session(struct postgres *postgres)
 {
 	char statement[150];

@@ -26,7 +26,7 @@ static int error_of_state(const char *state)
 	    {"42P01", WW_ENOTFOUND}, /* no table */
 	    {"42883", WW_ENOTFOUND}, /* no function */
 	    {"55P03", WW_EAGAIN},    /* a lock is held */
-	    {"57014", WW_EAGAIN},    /* somebody has cancelled the statement */
+	    {"57014", WW_EAGAIN},    /* the statement was cancelled */
 	    {"40", WW_EAGAIN},       /* serialization, deadlock */
 	    {"53", WW_EFULL},        /* disk, memory, connections */
 	};
@@ -37,7 +37,7 @@ static int error_of_state(const char *state)
 	return WW_EIO;
 }
 
-/* Keep the sentence, in one line. */
+/* Keep the sentence, on one line. */
 static void note(struct link *link, const char *text)
 {
 	size_t length;
@@ -82,7 +82,7 @@ int ww_postgres_link_has_ended(struct link *link)
 
 /* ---- Opening */
 
-/* libpq tells only in words why a connection failed. */
+/* libpq gives the reason of a failed connection only in words. */
 static int why_not_connected(struct link *link)
 {
 	const char *text = PQerrorMessage(link->connection);
@@ -103,8 +103,8 @@ static void ignore(void *context, const char *notice)
 }
 
 /*
- * The store's locks and settings are of a session, which a pool would hand to others. A pool tells its clients another process
- * than the server does.
+ * The store's locks and settings belong to a session, which a pool would hand to others. A pool shows its clients
+ * another process id than the server does.
  */
 static int refuse_pool(struct link *link)
 {
@@ -122,7 +122,7 @@ static int refuse_pool(struct link *link)
 
 int ww_postgres_link_open(struct link *link, const char *url, const char *synchronous)
 {
-	/* What the URL says overrides what stands before it. */
+	/* The URL overrides what precedes it. */
 	static const char *const words[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle",
 	    "keepalives_interval", "keepalives_count", "fallback_application_name", "dbname", "client_encoding", NULL};
 	const char *const values[] = {"10", "3000", "1", "1", "3", "weekwheel", url, "UTF8", NULL};
@@ -170,7 +170,7 @@ void ww_postgres_link_close(struct link *link)
 
 /* ---- Answers */
 
-/* Wait until libpq has a whole answer. A server that is silent for too long is lost. */
+/* Wait until libpq has a complete answer. A server that is silent for too long counts as lost. */
 static int wait_for_answer(struct link *link)
 {
 	struct pollfd watched = {.fd = PQsocket(link->connection), .events = POLLIN};
@@ -193,7 +193,7 @@ static PGresult *next_answer(struct link *link)
 	return PQflush(link->connection) < 0 || wait_for_answer(link) ? NULL : PQgetResult(link->connection);
 }
 
-/* The last answer of what was sent: of several statements, that of the last one, or of one that failed. */
+/* The last answer to what was sent: of several statements, that of the last one, or of the one that failed. */
 static PGresult *last_answer(struct link *link)
 {
 	PGresult *last = NULL;
@@ -219,7 +219,7 @@ struct arguments {
 	int formats[ARGUMENTS_MAX];
 };
 
-/* WW_ETOOBIG: PostgreSQL takes no field of so many bytes. */
+/* WW_ETOOBIG: too many bytes for a field of PostgreSQL. */
 static int pass(struct arguments *to, const struct link_argument *arguments, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

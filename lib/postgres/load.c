@@ -1,4 +1,4 @@
-/* Reads a store when it is opened: slots without what is gone, then the turns of the ring. */
+/* Reads a store when it is opened: the slots, except records that have left them, then the turns of the ring. */
 #include "lib/postgres/load.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum { SETTLE_EVERY = 4096 };
 
-/* A job that left a slot, of `gone`. */
+/* A job that left a slot, from `gone`. */
 struct gone {
 	uint64_t id;
 	uint64_t turn;
@@ -39,7 +39,7 @@ static int each_row(struct load *load, const char *statement, int (*fn)(struct l
 		if (!error && !bad)
 			bad = fn(load, row);
 		PQclear(row);
-		/* What memory notes of a write is done with. */
+		/* The notes that memory made of a write are handled. */
 		if (count % SETTLE_EVERY == 0)
 			ww_postgres_store_settle(load->postgres);
 	}
@@ -151,7 +151,7 @@ static int replay(void *context, enum store_table table, struct store_bytes key,
 		    memory->self, table, key, (struct store_bytes){(const char *)kept.data + 1, kept.size - 1});
 	else
 		error = memory->ops->remove(memory->self, table, key);
-	/* What was put by an earlier turn may have been written on, and that part emptied. */
+	/* What an earlier turn put may have been written on, and that part emptied. */
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 

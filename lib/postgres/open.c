@@ -15,7 +15,7 @@
 #include "lib/postgres/state.h"
 #include "lib/postgres/store.h"
 
-enum { BODY_MAX = 256 << 20 }; /* as functions.sql has it: a turn of several must fit into a row */
+enum { BODY_MAX = 256 << 20 }; /* as in functions.sql: a turn of several bodies must fit into a row */
 enum { TRIES_A_SECOND = 20 };
 /* How long a write may take: a standby that confirms it may be slow. */
 enum { PATIENCE_MS = 30000 };
@@ -55,13 +55,13 @@ static int put_many(struct ww_jobs *jobs, struct ww_job_put *puts, const struct 
 	return left ? postgres->engine.put_many(jobs, puts, was, count) : WW_OK;
 }
 
-/* The thread asks the engine, so it ends first. */
+/* The thread uses the engine, so it ends first. */
 static int close_jobs(struct ww_jobs *jobs)
 {
 	struct postgres *postgres = ww_jobs_port_store(jobs);
 	int error = jobs->backend->begin(jobs);
 
-	/* The thread is not this process's, or waits for a batch of this thread. */
+	/* The thread belongs to another process, or waits for a batch of this thread. */
 	if (error)
 		return error;
 	(void)jobs->backend->commit(jobs);
@@ -79,7 +79,7 @@ static int refuse(const struct postgres *postgres, int error, const char *senten
 	return error;
 }
 
-/* The tables are there, and of this version. */
+/* Check that the tables are there, and of this version. */
 static int check_tables(struct postgres *postgres)
 {
 	PGresult *result = NULL;
@@ -101,7 +101,7 @@ static int check_tables(struct postgres *postgres)
 	if (is_standby)
 		return refuse(postgres, WW_EDENIED,
 		    "the server is a standby: name the primary, or all servers and target_session_attrs=read-write");
-	/* Numbers of its transactions mean nothing here. */
+	/* Another cluster numbers its transactions anew: numbers in the tables mean nothing there. */
 	if (version == SCHEMA_VERSION && !is_here)
 		return refuse(postgres, WW_EVERSION,
 		    "the tables come from another cluster, by a dump: \"weekwheel postgres setup\" takes them over");
@@ -126,8 +126,8 @@ static int try_to_own(struct postgres *postgres)
 }
 
 /*
- * An owner that hangs has the lock and does nothing. It asks on one of its two connections at least every second. If both
- * have waited for it for long, end them, which fences it. While PostgreSQL works for one of them, it does not hang.
+ * An owner that hangs holds the lock and does nothing. It uses one of its two connections at least every second. If
+ * both have been idle for long, end them, which fences it. While PostgreSQL works for one of them, it does not hang.
  */
 static void end_stuck_owner(struct postgres *postgres)
 {
@@ -191,7 +191,7 @@ static int read_store(struct postgres *postgres)
 	error = check_tables(postgres);
 	if (!error)
 		error = own(postgres);
-	/* Meanwhile they may have been made anew. */
+	/* They may have been made anew meanwhile. */
 	if (!error)
 		error = check_tables(postgres);
 	if (error)

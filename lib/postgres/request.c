@@ -1,4 +1,4 @@
-/* Asks the engine of a store in PostgreSQL for what the inbox has. */
+/* Passes the requests of the inbox to the engine of a store in PostgreSQL. */
 #include "lib/postgres/request.h"
 
 #include <inttypes.h>
@@ -122,7 +122,7 @@ int ww_postgres_request_take(struct postgres *postgres, const struct request *re
 	default:
 		return WW_EVERSION;
 	}
-	/* Whoever asked could not know: it may have ended, be in a worker's hands, or be buried. */
+	/* The sender could not know: the job may have ended, be with a worker, or be buried. */
 	return result == WW_ENOTFOUND || result == WW_ESTALE || result == WW_EINUSE || result == WW_EINVAL ? WW_OK
 	                                                                                                   : result;
 }

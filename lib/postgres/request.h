@@ -1,11 +1,7 @@
 #ifndef LIB_POSTGRES_REQUEST_H
 #define LIB_POSTGRES_REQUEST_H
 
-/*
- * What a row of the inbox asks of the engine. It is one request, or with ids one for each of them.
- *
- * Threads: that of the inbox.
- */
+/* The requests of a row of the inbox: one, or with ids one for each of them. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,24 +41,24 @@ enum request_column {
 /* Verbs from this one on are ends of deliveries. */
 enum { REQUESTS_OF_ENDS = 3 };
 
-/* A request: a row, or one of the jobs that a row has together. */
+/* A request: a row, or one of a row's jobs. */
 struct request {
 	PGresult *row;
 	uint64_t id;
 	const void *body;
 	size_t size;
-	int is_last; /* of its row, which ends with it */
-	int wrong;   /* an error: the row is none */
+	int is_last; /* the last one of its row */
+	int wrong;   /* an error: the row is malformed */
 };
 
 /* The statement that reads them. $1: an xid8, whose and later transactions' rows are read; $2: an xid8[] of more; $3: the least verb, an int2. */
 extern const char ww_postgres_request_statement[];
 
-/* Ask the engine for it. Errors are those of ww_jobs_put and others, and WW_EVERSION: a verb that is not known. */
+/* Pass it to the engine. Errors are those of ww_jobs_put and others, and WW_EVERSION: an unknown verb. */
 int ww_postgres_request_take(struct postgres *postgres, const struct request *request);
-/* Whether it cannot be taken now, but later: there is no room, or no memory. */
+/* Whether it fails now but may succeed later: there is no room, or no memory. */
 int ww_postgres_request_can_wait(int error);
-/* It makes no sense: keep it where a person finds it. Errors of link.h. */
+/* It makes no sense: keep it in a table where a person finds it. Errors of link.h. */
 int ww_postgres_request_refuse(struct postgres *postgres, const struct request *request, int why);
 
 /* ---- Fields */

@@ -10,11 +10,11 @@
 #include "lib/postgres/postgres_internal.h"
 #include "lib/postgres/store.h"
 
-/* Records that are written on at a time, and of how many bytes: others wait meanwhile. */
+/* How many records are written on at a time, and of how many bytes: other calls wait meanwhile. */
 enum { STEP = 256, STEP_BYTES = 16 << 20 };
-/* What is due later than this goes to the rest: the same slot stands for a past hour. */
+/* Jobs that are due later than this go to the rest: otherwise their slot would stand for a past hour as well. */
 enum { HOURS_AHEAD = 160 };
-/* A slot that has lost half of at least so many rows is written anew. */
+/* A slot that has lost half of at least this many rows is written anew. */
 enum { SPARSE = 10000 };
 #define HOUR (3600 * WW_SECOND)
 
@@ -37,7 +37,7 @@ struct step {
 	size_t count;
 };
 
-/* The record of a job if its newest row lies in the part. WW_ENOTFOUND: it does not. */
+/* The record of a job whose newest row is in the part. WW_ENOTFOUND: it is not. */
 static int find(const struct postgres *postgres, uint64_t id, unsigned part, enum store_table *table,
     unsigned char place[STORE_KEY_MAX], struct store_bytes *key, struct store_bytes *value)
 {
@@ -84,7 +84,7 @@ static int add_record(struct step *step, uint64_t id)
 		error = ww_postgres_store_move(postgres, id, part, to);
 	if (error)
 		return error;
-	/* A job that stands in the part twice is found once. */
+	/* A job that is in the part twice is found once. */
 	step->marks[step->count] = (unsigned char *)(uintptr_t)value.data;
 	*step->marks[step->count++] = (unsigned char)to;
 	return WW_OK;
@@ -113,7 +113,7 @@ static int insert(struct step *step)
 	return WW_OK;
 }
 
-/* Write on the next living jobs of the part that is emptied. */
+/* Write on the next living jobs of the part being emptied. */
 static int write_on(struct postgres *postgres)
 {
 	const struct ids *ids = &postgres->parts[postgres->emptying].ids;
@@ -173,7 +173,7 @@ static int write_gone(struct postgres *postgres, const struct lefts *lefts)
 	    (ww_postgres_array_argument(&slots, &arguments[0]) || ww_postgres_array_argument(&ids, &arguments[1]) ||
 	        ww_postgres_array_argument(&turns, &arguments[2])))
 		error = WW_ENOMEM;
-	/* A slot that was emptied meanwhile has these rows to lose again. */
+	/* A slot that was emptied meanwhile will lose these rows again. */
 	for (size_t i = 0; i < lefts->count && !error; i++)
 		postgres->parts[RING_PARTS + lefts->all[i].slot].has_rows = 1;
 	if (!error && lefts->count)
@@ -204,8 +204,8 @@ static int check_taken(struct postgres *postgres, unsigned part)
 }
 
 /*
- * TRUNCATE waits for whoever writes or reads the tables, and everybody else waits behind it, so it does not wait long. A
- * put whose transaction is open keeps its part.
+ * TRUNCATE waits for all that write or read the tables, and all others wait behind it, so it waits only briefly. A put
+ * whose transaction is open keeps its part.
  */
 static int truncate_part(struct postgres *postgres, unsigned part)
 {
@@ -269,7 +269,7 @@ static void begin_emptying(struct postgres *postgres, unsigned part)
 
 /* ---- What is to be done */
 
-/* Turn the ring: its next part is empty. What belongs to no job goes there first. */
+/* Turn the ring: its next part is empty. Pairs that belong to no job go there first. */
 static void turn_ring(struct postgres *postgres, unsigned next)
 {
 	char statement[80];
@@ -295,7 +295,7 @@ static void turn_ring(struct postgres *postgres, unsigned next)
 	postgres->began = time_now(CLOCK_MONOTONIC);
 }
 
-/* Whether there is nothing left in a slot, or little: its hour is over, or most of its rows are gone. */
+/* Whether a slot has nothing left, or little: its hour is over, or most of its rows are gone. */
 static int is_done(const struct postgres *postgres, unsigned slot)
 {
 	const struct part *part = &postgres->parts[RING_PARTS + slot];

@@ -11,7 +11,7 @@
 struct postgres;
 
 /*
- * After a turn: begin the next part when it is time, or write on some of the oldest. What fails is tried again later,
+ * After a turn: begin the next part when it is time, or write on some of the oldest. Failures are retried later,
  * unless the connection is lost. Returns whether there is more to do at once.
  */
 int ww_postgres_ring_tend(struct postgres *postgres);

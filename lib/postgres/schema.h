@@ -1,7 +1,7 @@
 #ifndef LIB_POSTGRES_SCHEMA_H
 #define LIB_POSTGRES_SCHEMA_H
 
-/* The files of SQL that setup runs, made into C by scripts/file-to-c. No NUL ends them. */
+/* The SQL files that setup runs, made into C by scripts/file-to-c. No NUL ends them. */
 
 #include <stddef.h>
 

@@ -8,7 +8,7 @@
 #include "lib/postgres/schema.h"
 #include "weekwheel/jobs_postgres.h"
 
-/* A session that reports what goes wrong. After an error nothing more is asked. */
+/* A session that reports errors. After an error it executes nothing more. */
 struct session {
 	PGconn *connection;
 	ww_jobs_problem_fn *report;
@@ -73,7 +73,7 @@ static void fail_by_state(struct session *session, const PGresult *result)
 	    detail ? "; " : "", detail ? detail : "");
 }
 
-/* A server that cannot be reached tells no state. */
+/* There is no SQLSTATE of a server that cannot be reached. */
 static void fail_to_connect(struct session *session, const char *url)
 {
 	const char *message = PQerrorMessage(session->connection);
@@ -111,7 +111,7 @@ static void execute(struct session *session, const char *sql)
 	PQclear(ask(session, sql));
 }
 
-/* The one number that a statement gives; 0 after an error. */
+/* The number that a statement returns; 0 after an error. */
 static long long number(struct session *session, const char *sql)
 {
 	PGresult *result = ask(session, sql);
@@ -121,7 +121,7 @@ static long long number(struct session *session, const char *sql)
 	return value;
 }
 
-/* A file, to which no NUL belongs. */
+/* A file; no NUL ends it. */
 static void run_file(struct session *session, const char *text, size_t size)
 {
 	char *copy = malloc(size + 1);
@@ -151,7 +151,7 @@ static void demand_server(struct session *session)
 	}
 }
 
-/* libpq would take any other text without = as the name of a database. */
+/* libpq would take any other text without = for the name of a database. */
 static int is_url(const char *url)
 {
 	return strncmp(url, "postgresql://", 13) == 0 || strncmp(url, "postgres://", 11) == 0 || strchr(url, '=');
@@ -160,7 +160,7 @@ static int is_url(const char *url)
 /* Connect and begin a transaction. What follows does nothing if that fails. */
 static struct session open_session(const char *url, ww_jobs_problem_fn *report, void *context, const char *begin)
 {
-	/* What stands behind the URL counts more than the URL. */
+	/* Parameters in the URL override the URL. */
 	const char *const names[] = {"connect_timeout", "dbname", "fallback_application_name", "client_encoding", NULL};
 	const char *const values[] = {"10", url, "weekwheel", "UTF8", NULL};
 	struct session session = {.report = report, .context = context, .error = WW_EINVAL};
@@ -180,12 +180,12 @@ static struct session open_session(const char *url, ww_jobs_problem_fn *report, 
 	if (session.connection)
 		(void)PQsetNoticeProcessor(session.connection, ignore, NULL);
 	execute(&session, begin);
-	/* The names in our files are whole; those of PostgreSQL may not be taken for others. */
+	/* Our files qualify all names; those of PostgreSQL must not resolve to others. */
 	execute(&session, "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL lock_timeout = '10s'");
 	return session;
 }
 
-/* Commit what went well. Returns the error. */
+/* Commit if nothing failed. Returns the error. */
 static int close_session(struct session *session)
 {
 	execute(session, "COMMIT");
@@ -198,7 +198,7 @@ static int has_schema(struct session *session)
 	return (int)number(session, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('weekwheel.about')");
 }
 
-/* Nobody else owns the store, or comes to own it, until the transaction ends. */
+/* Nobody else owns the store, or can become its owner, until the transaction ends. */
 static void demand_no_owner(struct session *session, const char *what)
 {
 	if (session->error || number(session, "SELECT pg_try_advisory_xact_lock(1463900017, 1)::int") || session->error)
@@ -322,7 +322,10 @@ static void check_cluster(struct session *session, struct ww_jobs_postgres_facts
 	PQclear(row);
 }
 
-/* Who has put and not ended the transaction: jobs wait for that, and so does the part. Locks of prepared ones have no pid. */
+/*
+ * Sessions that have put in an open transaction: jobs wait for them, and so does the part. Locks of prepared ones have
+ * no pid.
+ */
 static void check_writers(struct session *session, struct ww_jobs_postgres_facts *facts)
 {
 	PGresult *rows = ask(session,
@@ -403,7 +406,7 @@ static void demand_no_jobs(struct session *session)
 	say(session, "the tables have %lld rows, and there may be jobs in them", rows);
 }
 
-/* By name and all at once, so that what others have built on them is not removed, as CASCADE would. */
+/* By name and all at once, so that objects that others have built on them are not removed, as CASCADE would. */
 static const char drop[] =
     "DO $$ BEGIN "
     "DROP TRIGGER IF EXISTS check_floor ON weekwheel.ended;"

@@ -1,4 +1,4 @@
-/* What every part of an open store in PostgreSQL needs: to report, to lose the connection, and to end. */
+/* What all files of an open store in PostgreSQL need: reporting, losing the connection, and closing. */
 #include "lib/postgres/state.h"
 
 #include <stdatomic.h>
@@ -39,7 +39,7 @@ void ww_postgres_state_clock(struct postgres *postgres, int64_t us)
 	uint64_t drift = (now - postgres->ahead_since) / 2000;
 	int64_t worse = (int64_t)(postgres->ahead - drift - ahead);
 
-	/* Much worse: PostgreSQL's clock was set back. */
+	/* Much worse means that PostgreSQL's clock was set back. */
 	if (postgres->ahead_since && worse > 0 && worse < (int64_t)(100 * WW_MILLISECOND))
 		ahead = postgres->ahead - drift;
 	postgres->ahead = ahead;
@@ -52,7 +52,7 @@ int ww_postgres_state_end(struct postgres *postgres)
 	int error = postgres->lost;
 
 	ww_postgres_link_close(&postgres->reader);
-	/* PostgreSQL notices a little later that a session has ended. Who opens the store at once must find it free. */
+	/* PostgreSQL notices a little later that a session has ended. The next opening must find the store free. */
 	if (!ww_postgres_link_is_lost(&postgres->writer))
 		(void)ww_postgres_link_execute(&postgres->writer, "SELECT pg_advisory_unlock_all()");
 	ww_postgres_link_close(&postgres->writer);

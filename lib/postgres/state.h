@@ -12,8 +12,8 @@ __attribute__((format(printf, 2, 3))) void ww_postgres_report(const struct postg
 /* A connection is lost, for this reason. Any thread may notice it first. */
 void ww_postgres_lose(struct postgres *postgres, const char *why);
 /*
- * An answer that has just come says that it was this time, in us, by PostgreSQL's clock. The time since is unknown, so the
- * estimate is from below: the quickest answer is the best, until it may be wrong by the difference of two clocks' rates.
+ * An answer shows that it was this time, in us, by PostgreSQL's clock. How long ago that was is unknown, so this is a
+ * lower bound: the quickest answer is the best, until the rates of the two clocks may have changed that.
  */
 void ww_postgres_state_clock(struct postgres *postgres, int64_t us);
 /* Close the connections, which frees the owner's lock, and free everything. WW_EIO: the connection was lost. */

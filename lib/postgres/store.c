@@ -11,7 +11,7 @@
 #include "lib/postgres/ring.h"
 #include "lib/postgres/state.h"
 
-/* The sequence of ids, from which SQL takes its numbers, follows in steps: ids grow with arrival, about. */
+/* The sequence of ids for SQL follows in steps: ids grow with arrival, roughly. */
 enum { NUMBERS_AT_ONCE = 1000 };
 enum { EPOCHS_OF_TIMELINE_BITS = 12, EPOCH_MAX = 1 << 23 };
 #define ALIVE_FOR (2 * WW_SECOND)
@@ -28,7 +28,7 @@ int ww_postgres_store_failed(struct postgres *postgres, int error)
 
 /* ---- Reading */
 
-/* Of a record, memory has its part before it. */
+/* In memory, a record has its part before it. */
 static int shown(int error, enum store_table table, struct store_bytes *value)
 {
 	if (!error && is_of_job(table))
@@ -100,7 +100,7 @@ static unsigned part_of(const struct postgres *postgres, enum store_table table,
 	                                                                   : NO_PART;
 }
 
-/* A record goes from one part to another. That counts when the write succeeds. */
+/* A record moves from one part to another. That counts when the write succeeds. */
 static int move(struct postgres *postgres, uint64_t id, unsigned from, unsigned to, unsigned noted_in)
 {
 	int error = WW_OK;
@@ -126,7 +126,7 @@ static void count_moves(struct postgres *postgres)
 	postgres->moves.count = 0;
 }
 
-/* Put a record with its part before it, which for that moment stands where changes.h has a byte. */
+/* Put a record with its part before it, temporarily where changes.h has a byte. */
 static int put_in_memory(const struct postgres *postgres, enum store_table table, struct store_bytes key,
     struct store_bytes kept, unsigned part)
 {
@@ -186,7 +186,7 @@ static int begin(void *self)
 	return postgres->memory.ops->begin(postgres->memory.self);
 }
 
-/* A row has less than a gigabyte. What does not fit into this turn's fits into the next one. */
+/* A row has less than a gigabyte. What does not fit into this turn fits into the next one. */
 static int room(void *self, size_t size)
 {
 	const struct postgres *postgres = self;
@@ -313,7 +313,7 @@ int ww_postgres_store_write(struct postgres *postgres, unsigned part)
 	return WW_OK;
 }
 
-/* What SQL puts next has a greater id than what has been put here, about. Without it nothing is lost. */
+/* The next ids of SQL are greater than those put here, roughly. If this fails, nothing is lost. */
 static void move_numbers(struct postgres *postgres)
 {
 	unsigned char number[8];
@@ -361,7 +361,7 @@ static int sync_now(void *self)
 	    "BEGIN; SET LOCAL synchronous_commit = on; INSERT INTO weekwheel.turn_%u VALUES (%u, %llu, NULL, ''); COMMIT",
 	    postgres->current, postgres->current, (unsigned long long)postgres->turn + 1);
 	error = postgres->lost ? WW_EIO : ww_postgres_link_execute(&postgres->writer, statement);
-	/* The batch is written, and may not be stable: as with a disk, there is no second try. */
+	/* The batch is written, but may not be durable: as with a disk, there is no second try. */
 	if (error) {
 		ww_postgres_lose(postgres, postgres->writer.why);
 		return WW_EIO;
@@ -385,8 +385,8 @@ static uint64_t disk(void *self)
 }
 
 /*
- * Others take the store over when its owner has been silent for 3 s. One that was stopped, or cut off, asks before it
- * delivers what it has in memory.
+ * A standby takes over when the owner has been silent for 3 s. An owner that was stopped or cut off checks before it
+ * delivers from memory.
  */
 static void see_whether_alive(struct postgres *postgres)
 {
@@ -432,8 +432,8 @@ static uint64_t new_id(void *self, uint64_t next_id)
 }
 
 /*
- * A point-in-time recovery, or a failover to a standby that lags, has lost the last numbers. PostgreSQL then begins another
- * timeline, whose openings have greater ones. Tokens stay positive for SQL.
+ * A point-in-time recovery, or a failover to a standby that lags, has lost the last numbers. PostgreSQL then begins
+ * another timeline, whose openings have greater ones. Tokens stay positive for SQL.
  */
 static uint64_t epoch(void *self, uint64_t next)
 {

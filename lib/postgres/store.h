@@ -15,26 +15,26 @@ struct postgres;
 extern const struct store_ops ww_postgres_store_ops;
 extern const struct store_ops ww_postgres_store_ops_virtual;
 
-/* What an error of the writer means for the store. A lost connection is the end of it. */
+/* What an error of the writer means for the store. A lost connection ends it. */
 int ww_postgres_store_failed(struct postgres *postgres, int error);
 
 /*
- * Let memory have a record, whose newest row lies in this part. `kept` is a byte, any, and the record. If a slot has an
- * older one, note in a part of the ring that it is gone.
+ * Put a record, whose newest row is in this part, into memory. `kept` is any byte and the record. If a slot has an
+ * older row, note in a part of the ring that it is gone.
  */
 int ww_postgres_store_place(struct postgres *postgres, enum store_table table, struct store_bytes key,
     struct store_bytes kept, unsigned part, unsigned noted_in);
-/* Let it have that record no more. WW_ENOTFOUND. */
+/* Remove that record from memory. WW_ENOTFOUND. */
 int ww_postgres_store_remove(
     struct postgres *postgres, enum store_table table, struct store_bytes key, unsigned noted_in);
-/* A record goes from one part to another, of which at least one lies in the ring. */
+/* Move a record from one part to another, at least one of which is in the ring. */
 int ww_postgres_store_move(struct postgres *postgres, uint64_t id, unsigned from, unsigned to);
-/* What was placed, moved and removed since the last time is so. */
+/* Apply what was placed, moved and removed since the last call. */
 void ww_postgres_store_settle(struct postgres *postgres);
 
-/* Add the pairs that belong to no job to the changes of the write under way. */
+/* Add the pairs that belong to no job to the changes of the present write. */
 int ww_postgres_store_add_image(struct postgres *postgres);
-/* Have that planned, for a connection that was opened. */
+/* Have that planned on an opened connection. */
 int ww_postgres_store_prepare(struct postgres *postgres);
 /* Write these changes as a turn, into this part of the ring. */
 int ww_postgres_store_write(struct postgres *postgres, unsigned part);

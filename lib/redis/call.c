@@ -1,10 +1,10 @@
 /*
- * Calls of scripts: their words, their replies, and the time that these tell.
+ * Calls of scripts: their words, their replies, and the time that these contain.
  *
  * When Redis has lost its data, it is empty or has another store, and a script replies REDIS_GONE. Then:
  *   1. The calling thread makes the store anew, unless another has done so meanwhile (ww_redis_make_anew).
  *   2. It puts the new identity into the call's words, and makes the call once more.
- *   3. If that finds the store gone again, somebody else is changing it: WW_ECORRUPT.
+ *   3. If that finds the store gone again, another process is changing it: WW_ECORRUPT.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -268,7 +268,7 @@ void ww_redis_call_fan_free(struct redis_store *store, struct fan *fan)
 	fan->calls = NULL;
 }
 
-/* Make the calls that found the store gone once more. */
+/* Repeat the calls that found the store gone. */
 static int repeat(struct redis_store *store, struct fan *fan)
 {
 	int error = WW_OK;

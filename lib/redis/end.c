@@ -61,7 +61,7 @@ int ww_redis_end_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size
 	return error;
 }
 
-/* What shard_end.lua replies. The home of a tube with a limit hears of it. */
+/* The reply of shard_end.lua. The end is passed on to the home of a tube with a limit. */
 static int64_t read_value(struct redis_store *store, uint64_t id, const char *what, const redisReply *reply)
 {
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)

@@ -128,7 +128,7 @@ void ww_redis_hint_hear(struct redis_store *store, const char *name, uint32_t sh
 	struct tube_hints *tube;
 
 	pthread_mutex_lock(&store->lock);
-	/* A tube that nobody has asked for has no hints; it begins with unknown ones. */
+	/* A tube without hints begins with unknown ones. */
 	tube = find(store, name);
 	store->readies++;
 	if (tube && shard < store->shards) {
@@ -174,7 +174,7 @@ void ww_redis_hint_count(struct redis_store *store, const char *name, uint64_t p
 
 	pthread_mutex_lock(&store->lock);
 	tube = find(store, name);
-	/* What is counted may not push out what is asked for. */
+	/* Tubes that are only counted may not push out those that are asked for. */
 	if (!tube && HASH_COUNT(store->tubes) < TUBES_MAX)
 		tube = ww_redis_hint(store, name);
 	if (tube) {

@@ -117,7 +117,7 @@ int ww_redis_history_list(struct ww_jobs *jobs, const struct ww_run_filter *filt
 		return WW_ENOMEM;
 	limit = limit < RUNS_MOST ? limit : RUNS_MOST;
 	ww_redis_words_number(words, filter->before / NUMBER_SHARDS);
-	/* One may be of the time of `before`, and one more tells whether that was all. */
+	/* One may be of the time of `before`, and one more shows whether that was all. */
 	ww_redis_words_number(words, limit + 2);
 	ww_redis_words_text(words, filter->tube ? filter->tube : "");
 	if (filter->job)

@@ -1,19 +1,19 @@
 /*
- * Limits of tubes and of their groups over all shards: set, spread and shown. A tube with a limit has a home, the shard that
- * counts (lua/part_permit.lua). permit.c keeps them.
+ * Limits of tubes and of their groups over all shards: set, spread and shown. A tube with a limit has a home, the
+ * shard that counts (lua/part_permit.lua). permit.c keeps them.
  */
 #include <string.h>
 
 #include "lib/redis/redis_internal.h"
 
-/* What shard_limit.lua tells of a limit. */
+/* The reply of shard_limit.lua about a limit. */
 /* clang-format off */
 enum {
 	LIMIT_TUBE, LIMIT_WHOSE, LIMIT_GROUP, LIMIT_RUNNING_MOST, LIMIT_STARTS, LIMIT_PER, LIMIT_BURST, LIMIT_RUNNING,
 	LIMIT_IS_CLOSED, LIMIT_LEFT, LIMIT_WORDS
 };
 /* clang-format on */
-/* So many leases are read in one piece, and so many words of each. */
+/* How many leases are read in one piece, and how many words each has. */
 enum { RUNNING_PIECE = 512, RUNNING_WORDS = 3 };
 
 static const char *whose_is(const struct ww_limit_ref *ref)
@@ -70,8 +70,8 @@ static int are_texts(redisReply *const *of, size_t count)
 }
 
 /*
- * Count the jobs of the tube that run in a shard, piece by piece, in the order in which their leases end: a lease that is
- * lengthened meanwhile comes again.
+ * Count the jobs of the tube that run in a shard, piece by piece, in the order in which their leases end: a lease
+ * that is lengthened meanwhile comes again.
  */
 static int count_running(struct redis_store *store, const char *tube, uint32_t shard)
 {

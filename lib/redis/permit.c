@@ -4,11 +4,12 @@
  *     reserve    take permits at home -> lease so many jobs in a shard -> settle at home: by which jobs, and until when
  *     finish     end the lease in its shard -> free the permit at home, which tells those who were refused
  *
- * If groups have limits, the shard first says whose turn is next, and the permits are for these groups. What the home refuses
- * a group, the shard is told with the reserve: it holds the group until then, and does not offer it again.
+ * If groups have limits, the shard first says whose turn is next, and the permits are for these groups. What the home
+ * refuses a group, the shard is told with the reserve: it holds the group until then, and does not offer it again.
  *
- * If a process dies between, its permits end with the leases, or soon if there are none. If the answer to an end is lost, the
- * job's permit stays: so a home that has to refuse tells some permits now and then, and the shards say which jobs still run.
+ * If a process dies between, its permits end with the leases, or soon if there are none. If the answer to an end is
+ * lost, the job's permit stays: so a home that has to refuse tells some permits now and then, and the shards say
+ * which jobs still run.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 
 /* Jobs of one call that are doubted to run. */
 enum { DOUBT_BATCH = 128 };
-/* What the home replies before what it has for each group. */
+/* The words of the home's reply before those of each group. */
 enum { GIVEN_NUMBER, GIVEN_FIRST, GIVEN_AGAIN, GIVEN_DOUBTS, GIVEN_WORDS };
 
 uint32_t ww_redis_permit_home(const struct redis_store *store, const char *tube)
@@ -31,7 +32,7 @@ uint32_t ww_redis_permit_home(const struct redis_store *store, const char *tube)
 	return (uint32_t)(XXH64(tube, strlen(tube), 0) % store->shards);
 }
 
-/* A word of a reply; anything else is none. */
+/* A word of a reply; anything else is malformed. */
 static void add_text(struct words *words, const redisReply *text)
 {
 	const int is_text = text->type == REDIS_REPLY_STRING;
@@ -242,7 +243,7 @@ static int take(struct redis_store *store, uint32_t shard, size_t most, uint64_t
 	redisReply *const *of = permits->given->element;
 	int64_t number = ww_redis_call_value(of[GIVEN_NUMBER]);
 	uint64_t again = (uint64_t)ww_redis_call_value(of[GIVEN_AGAIN]);
-	/* Without a limit nothing is counted. A shard that has not heard of that yet still wants permits. */
+	/* Without a limit nothing is counted. A shard that does not know that yet still wants permits. */
 	permits->number = number < 0 ? (uint32_t)most : (uint32_t)number;
 	permits->first = (uint64_t)ww_redis_call_value(of[GIVEN_FIRST]);
 	if (number < 0)

@@ -250,7 +250,7 @@ int ww_redis_put_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
 		return result;
 	ww_redis_hint_finished(store, reply->element[1]);
 	result = (int)ww_redis_call_value(reply->element[0]);
-	/* Its lease has ended, whoever had it. */
+	/* Its lease has ended, whichever worker had it. */
 	if (!result && ww_redis_call_value(reply->element[3]))
 		ww_redis_permit_end(store, reply->element[1], reply->element[4],
 		    (uint64_t)ww_redis_call_value(reply->element[2]), "free");

@@ -106,7 +106,7 @@ struct redis_store {
 	pthread_mutex_t looking;  /* held while many tubes are looked at */
 	pthread_mutex_t lock;     /* of what follows */
 	pthread_cond_t heard;
-	uint64_t readies; /* messages heard; grows whenever something may be ready */
+	uint64_t readies; /* messages received; grows whenever something may be ready */
 	char identity[REDIS_IDENTITY_SIZE];
 	struct tube_hints *tubes;
 	uint64_t gone_puts; /* of forgotten tubes */
@@ -122,7 +122,7 @@ static inline struct redis_store *store_of(struct ww_jobs *jobs)
 	return (struct redis_store *)(void *)jobs;
 }
 
-/* Whether the store has no worker: then nobody tells it what becomes ready. */
+/* Whether the store has no worker, and so gets no messages about ready jobs. */
 static inline int is_alone(const struct redis_store *store)
 {
 	return store->config.now != NULL || store->config.flags & WW_REDIS_PASSIVE;
@@ -224,14 +224,14 @@ void ww_redis_call_fan_free(struct redis_store *store, struct fan *fan);
 /* Make room for that many calls. */
 int ww_redis_call_fan_make(struct redis_store *store, struct fan *fan, size_t count);
 
-/* The number that a reply is, or says as text; 0: it is none. */
+/* The number in a reply, or in its text; 0 if there is none. */
 int64_t ww_redis_call_value(const redisReply *reply);
 /* WW_ECORRUPT unless the reply is an array of at least that many. */
 int ww_redis_call_array(struct redis_store *store, const redisReply *reply, size_t least);
 
 /* Redis's time, ns. */
 uint64_t ww_redis_clock_now(const struct redis_store *store);
-/* A call that took so long says little of Redis's time, and what it brings may be old. ns of elapsed time. */
+/* A call that took longer says little about Redis's time, and what it brings may be old. ns of elapsed time. */
 #define REDIS_CALL_LONG (100 * WW_MILLISECOND)
 /*
  * Redis replied its time in us to a call that began at that elapsed time. It is taken for the time now: an alarm comes
@@ -327,8 +327,8 @@ struct redis_permits {
 /* The home of a tube, which counts. */
 uint32_t ww_redis_permit_home(const struct redis_store *store, const char *tube);
 /*
- * Take up to `most` permits for each of these tubes, whose tube and kind are filled in. A tube that gets none is held until
- * there are some, unless more was heard than `seen`; its `kind` becomes -1. Free them in either case.
+ * Take up to `most` permits for each of these tubes, whose tube and kind are filled in. A tube that gets none is held
+ * until there are some, unless more messages came than `seen`; its `kind` becomes -1. Free them in either case.
  */
 int ww_redis_permit_take(struct redis_store *store, uint32_t shard, size_t most, uint64_t seen,
     struct redis_permits *permits, size_t count, redisReply **row);
@@ -336,7 +336,7 @@ void ww_redis_permit_free(struct redis_permits *permits, size_t count, redisRepl
 /* How many words ww_redis_permit_fill adds, which are those that shard_reserve.lua reads after the tubes. */
 size_t ww_redis_permit_words(const struct redis_permits *permits);
 void ww_redis_permit_fill(struct words *words, const struct redis_permits *permits);
-/* These leases, as shard_reserve.lua tells them, got its permits. The others are given back. */
+/* These leases, as shard_reserve.lua returns them, got its permits. Return the others. */
 void ww_redis_permit_settle(struct redis_store *store, const struct redis_permits *permits, const redisReply *used);
 /* A job of a tube with a limit was leased without a permit. */
 void ww_redis_permit_add(struct redis_store *store, const struct ww_lease *lease, const redisReply *group);

@@ -20,8 +20,8 @@ enum { LEASE_WORDS = 15, TAKE_BATCH = 256 };
 /* So often one reserve takes leases, if all that it took were over. */
 enum { ROUNDS_MAX = 4 };
 /*
- * So many sets Redis looks into for one question: it does nothing else meanwhile. Who asks for more than LOOK_MANY tubes
- * waits for others that do.
+ * How many sets Redis looks into for one call: it does nothing else meanwhile. A call for more than LOOK_MANY tubes
+ * waits for others of its kind.
  */
 enum { LOOK_PIECE = 1024, LOOK_MANY = 100 };
 /* What a shard replies of a tube with a limit that was asked for without permits, or without those for its groups. */
@@ -90,8 +90,9 @@ static int read_lease(struct redis_store *store, redisReply *const *of, struct w
 }
 
 /*
- * Whether a lease from a call that began then may be over: then another may have got the job, and ended it. That takes a
- * call that was long under way, as when the process was stopped. The estimate of Redis's time may be wrong, so Redis says.
+ * Whether a lease from a call that began then may be over: then another may have got the job, and ended it. That
+ * takes a call that was long under way, as when the process was stopped. The estimate of Redis's time may be wrong,
+ * so Redis says.
  * *asked: what it answered so far, WW_OK at first. After a failure it is not asked again, and the estimate says.
  */
 static int is_over(struct redis_store *store, const struct ww_lease *lease, uint64_t began, int *asked)
@@ -135,7 +136,7 @@ static struct tube_hints *hints_of(const struct take *take, size_t tube)
 
 /* What the hints say, and when. */
 struct view {
-	int64_t best;   /* the shard with the best job as far as hints tell; -1: nothing is ready anywhere */
+	int64_t best;   /* the shard with the best job by the hints; -1: nothing is ready anywhere */
 	int64_t bound;  /* the priority of the best job in another shard */
 	int is_unknown; /* whether a hint is unknown */
 	uint64_t seen;  /* how much was heard */
@@ -210,7 +211,7 @@ static int is_unknown(const struct redis_store *store, const struct tube_hints *
 struct some {
 	uint32_t *tubes;
 	size_t count;
-	uint64_t seen; /* how much was heard when they were chosen */
+	uint64_t seen; /* how many messages had come when they were chosen */
 };
 
 /* Choose the tubes with unknown hints, or without a worker all. */
@@ -233,7 +234,7 @@ static int choose(const struct take *take, struct some *some)
 	return error;
 }
 
-/* Take over an answer, unless something newer was heard. */
+/* Take over an answer, unless a message is newer. */
 static void learn(const struct take *take, size_t t, uint32_t shard, int64_t first, uint64_t seen)
 {
 	struct tube_hints *tube = hints_of(take, t);
@@ -318,8 +319,8 @@ static int look_at_all(struct take *take, uint32_t *room)
 }
 
 /*
- * Ask all shards for the first job of each tube that is not known. `room` has room for all tubes. Threads that have many
- * do so one after the other: they mostly want to know the same.
+ * Ask all shards for the first job of each tube that is not known. `room` has room for all tubes. Threads that have
+ * many do so one after the other: they mostly want to know the same.
  */
 static int look(struct take *take, uint32_t *room)
 {
@@ -399,9 +400,9 @@ static struct words *take_words(struct take *take, const struct view *view, cons
 }
 
 /*
- * Lease as many as there is room for, with priorities up to the bound; if there are none, the first job alone. Redis is
- * asked for the tubes alone that promise something there: watching a thousand costs what watching one does.
- * permits: of each tube; or NULL.
+ * Lease as many as there is room for, with priorities up to the bound; if there are none, the first job alone. The
+ * call names only the tubes that promise something there: watching a thousand costs as much as watching one. permits:
+ * of each tube; or NULL.
  */
 static int take_tubes(struct take *take, const struct view *view, const uint32_t *promising, size_t count,
     const char *most, const struct redis_permits *permits)
@@ -510,7 +511,7 @@ static int take_from(struct take *take, const struct view *view, uint32_t *promi
 	return error;
 }
 
-/* Without a worker nobody tells when a limit lets jobs start. */
+/* Without a worker no message says when a limit lets jobs start. */
 static void ask_anew(struct take *take)
 {
 	pthread_mutex_lock(&take->store->lock);
@@ -526,7 +527,7 @@ static void ask_anew(struct take *take)
 static int take_all(struct take *take, uint32_t *promising)
 {
 	struct redis_store *store = take->store;
-	/* Without a worker, hints hear of nothing. */
+	/* Without a worker, no messages update the hints. */
 	int has_looked = is_alone(store);
 	int error = has_looked ? look(take, promising) : WW_OK;
 
@@ -641,7 +642,7 @@ static uint64_t readies(struct redis_store *store)
 	return readies;
 }
 
-/* Wait until something is heard, or until that time. */
+/* Wait for a message, or until that time. */
 static void wait_until(struct redis_store *store, uint64_t seen, uint64_t until)
 {
 	pthread_mutex_lock(&store->lock);

@@ -17,7 +17,7 @@ enum {
 /* clang-format on */
 
 /*
- * About so many tubes a script looks at, and all shards of a fan together. A tube takes 30 to 40 us of Redis, which does
+ * How many tubes a script looks at, and all shards of a fan together. A tube takes 30 to 40 us of Redis, which does
  * nothing else meanwhile.
  */
 enum { PIECE = 32, PIECE_LEAST = 2, CURSOR_SIZE = WW_TUBE_MAX + 2 };

@@ -104,7 +104,7 @@ static void hear(const char *message, size_t length, void *context)
 	}
 }
 
-/* Messages may have been missed: whoever waits for a tube must ask. */
+/* Messages may have been missed: clients that wait for a tube must ask again. */
 static void notify_all(struct redis_store *store)
 {
 	struct tube_hints *tube;
@@ -193,7 +193,7 @@ static void plan_beat(struct redis_worker *worker, const redisReply *reply, uint
 		worker->next_beat = (uint64_t)end;
 }
 
-/* Redis may have lost the store while nobody asked. */
+/* Redis may have lost the store between two calls. */
 static int make_sure(struct redis_store *store, const redisReply *identity)
 {
 	char known[REDIS_IDENTITY_SIZE];

@@ -9,7 +9,7 @@
 
 enum { TRIES = 10 };
 
-/* How long a scheduler may take before another one goes on. */
+/* How long a scheduler may take before another one takes over. */
 #define LEASE (5 * WW_SECOND)
 /* A schedule without a time, or with one that is far away, is looked at so often. */
 #define LOOK (UINT64_C(30) * 24 * 3600 * WW_SECOND)
@@ -313,8 +313,8 @@ int ww_schedule_list(
 /* ---- Changing */
 
 /*
- * The controls beyond ASCII, U+0080 to U+009F: a terminal obeys them, too. A key may have them, so that a schedule that has
- * one from before can be removed.
+ * The controls beyond ASCII, U+0080 to U+009F: a terminal obeys them, too. A key may have them, so that a schedule
+ * that has one from before can be removed.
  */
 static int has_control(const char *name)
 {

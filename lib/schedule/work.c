@@ -39,8 +39,8 @@ static void leave_out(struct schedule_record *record, const struct ww_calendar *
 }
 
 /*
- * Make what is due by `now`, which is without the spread. A time gets its job before the record has moved on: who finds
- * the record as it was makes the same job again, and the key of that tells.
+ * Make what is due by `now`, without the spread. A time gets its job before the record moves on: a scheduler that
+ * finds the old record makes the same job again, and finds the job's key taken.
  */
 static int make_due(
     struct ww_schedule *schedule, struct schedule_record *record, const struct ww_calendar *calendar, uint64_t now)
@@ -87,7 +87,7 @@ static void set_aside(struct ww_schedule *schedule, const struct ww_lease *lease
 	(void)ww_jobs_bury(schedule->jobs, lease->id, lease->token, lease->priority, why);
 }
 
-/* The version of the leased schedule. If it has changed meanwhile, someone else goes on with it. */
+/* The version of the leased schedule. If it has changed meanwhile, another scheduler continues with it. */
 static int find_version(struct ww_schedule *schedule, const struct ww_lease *lease, uint64_t *version)
 {
 	struct ww_job_ref ref = {.id = lease->id};

@@ -25,7 +25,7 @@ const struct structure structure_short = {.name = "short", .summary = "P: 100,00
 const struct structure structure_slow = {.name = "slow", .summary = "P: 1,000 callbacks of 20 ms"};
 const struct structure structure_nanosleep = {.name = "nanosleep", .summary = "W: threads that sleep in the kernel"};
 
-/* Who is measured in which workload, and with how many timers if that is not the plan's number. */
+/* Which layer is measured in which workload, and with how many timers if that is not the plan's number. */
 static const struct contestant {
 	enum workload workload;
 	const struct structure *structure;

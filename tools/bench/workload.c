@@ -1,5 +1,5 @@
 /*
- * The workloads. All timed work stands in functions timed_*, which a profiler tells by their names:
+ * The workloads. All timed work is in functions timed_*, which a profiler recognizes by name:
  * scripts/count-instructions counts them.
  */
 #include "tools/bench/workload.h"

@@ -22,8 +22,8 @@ struct churn {
 	uint32_t *object;      /* of each life, in order: what is scheduled, and for how long */
 	uint32_t *delay;
 	uint64_t lives;
-	uint32_t *expired;   /* of each tick: so many lives follow an expiry, */
-	uint32_t *cancelled; /* and after those so many follow a cancel */
+	uint32_t *expired;   /* of each tick: this many lives follow an expiry, */
+	uint32_t *cancelled; /* and after those this many follow a cancel */
 	uint64_t ticks;
 };
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* The number of characters for so many bytes. */
+/* The number of characters for this many bytes. */
 #define BASE64_SIZE(bytes) (((bytes) + 2) / 3 * 4)
 
 /* Encode bytes to out, which has room for BASE64_SIZE(size). Return the number of characters. No NUL follows. */

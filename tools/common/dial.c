@@ -103,7 +103,7 @@ static int connect_tcp(const char *server, int timeout_ms, const char **reason)
 	}
 	/* A command and its body may be two segments. The second must not wait for the acknowledgement of the first. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	/* Who waits for days should see that the server's machine has gone. */
+	/* A client that waits for days should notice that the server's machine has gone. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	return fd;
 }

@@ -45,7 +45,7 @@ void message_log(enum message_level level, const struct message_field *fields, c
 
 #define message_warning(...) message_log(MESSAGE_WARNING, NULL, __VA_ARGS__)
 #define message_info(...) message_log(MESSAGE_INFO, NULL, __VA_ARGS__)
-/* The arguments are not evaluated in vain. */
+/* The arguments are evaluated only if the message is written. */
 #define message_debug(...) (message_level >= MESSAGE_DEBUG ? message_log(MESSAGE_DEBUG, NULL, __VA_ARGS__) : (void)0)
 
 /* Write an error. Return -1, for callers that fail with it. */
@@ -55,8 +55,8 @@ int message_error(const char *format, ...) __attribute__((format(printf, 1, 2)))
 void message_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Write the beginning of text[0 .. size-1] to out[0 .. room-1], in quotes and safe for a terminal, and return out. "..."
- * marks an omission.
+ * Write the beginning of text[0 .. size-1] to out[0 .. room-1], in quotes and safe for a terminal, and return out.
+ * "..." marks an omission.
  */
 const char *message_excerpt(char *out, size_t room, const char *text, size_t size);
 

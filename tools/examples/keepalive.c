@@ -36,7 +36,7 @@ enum {
 
 struct kept_connection {
 	int fd;
-	struct ww_timer silence; /* expires when nothing was heard for the length of the timeout */
+	struct ww_timer silence; /* expires when nothing was received for the length of the timeout */
 };
 
 static struct {
@@ -56,7 +56,7 @@ static volatile sig_atomic_t stopped;
 
 /* ---- Connections ------------------------------------------------------------------------------------------------ */
 
-/* The tick at which a connection that was heard just now has been silent for too long. */
+/* The tick at which a connection that has just been active has been silent for too long. */
 static uint64_t silence_deadline(void)
 {
 	return wheel_tick(clock_ns() + options.timeout);

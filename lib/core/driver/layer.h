@@ -79,7 +79,7 @@ struct stop_watch {
 
 /* `stopped` and `holds` are set. */
 void ww_driver_watch(struct ww_driver *driver, struct stop_watch *watch);
-/* Waits while the watch is being told. */
+/* Waits while the watch is being called. */
 void ww_driver_unwatch(struct ww_driver *driver, const struct stop_watch *watch);
 
 /*
@@ -191,8 +191,8 @@ void ww_source_move(struct timer_source *source, struct ww_timer *timer, uint64_
 void ww_source_cancel(struct timer_source *source, struct ww_timer *timer);
 /*
  * Take a timer out of the wheel that has come to its tick and that the driver has not seen to yet: the earliest one, or
- * NULL. `now` is the time when the call began; a clock that was stepped back since is obeyed. O(levels) while nothing is
- * due.
+ * NULL. `now` is the time when the call began; a clock that was stepped back since is obeyed. O(levels) while nothing
+ * is due.
  */
 struct ww_timer *ww_source_take_due(struct timer_source *source, uint64_t now);
 /* In expire and drop, and behind ww_source_take_due: the deadline of that timer, in ticks. */

@@ -22,7 +22,7 @@ static uint32_t processors(void)
 	return count > 2 ? (uint32_t)count : 2;
 }
 
-/* The conditions of workers tell time by the monotonic clock. */
+/* The conditions of workers use the monotonic clock. */
 static void init_workers(struct queue *queue)
 {
 	for (uint32_t i = 0; i < queue->workers; i++) {
@@ -356,7 +356,7 @@ static void work(struct queue *queue, struct worker *worker)
 		worker->is_patient = 0;
 		if (run_firing(queue, &now, is_patient))
 			continue;
-		/* Cancelled firings make room, too, and nobody but a worker tells of it. */
+		/* Cancelled firings make room, too, and only a worker reports it. */
 		if (queue->room) {
 			notify_of_room(queue);
 			continue;

@@ -62,7 +62,7 @@ struct queue {
 	_Atomic uint32_t watchers;
 	_Atomic uint64_t changes;  /* how often there was a change */
 	_Atomic uint32_t starving; /* lanes for which something waits in its wheel for room */
-	_Atomic int room;          /* there is room again, of which room_made has not told yet */
+	_Atomic int room;          /* there is room again, of which room_made has not been notified yet */
 	int closed;                /* no firing is taken any more */
 	int ended;                 /* workers end */
 	uint32_t workers;
@@ -89,7 +89,7 @@ void ww_queue_free(struct queue *queue);
 void ww_queue_join(struct queue *queue, struct lane *lane);
 void ww_queue_leave(struct queue *queue, struct lane *lane);
 
-/* The lock is held: tell waiting threads that something has ended. */
+/* The lock is held: wake waiting threads, as something has ended. */
 void ww_queue_changed(struct queue *queue);
 /*
  * The same without the lock, after a look at the wheels. A watcher counts itself before it reads `changes`, and this

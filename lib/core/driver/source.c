@@ -1,4 +1,4 @@
-/* A source: a wheel under its lock. It tells the driver when the driver must look at it. */
+/* A source: a wheel under its lock. It informs the driver when the driver must look at it. */
 
 #include "lib/core/driver/driver_internal.h"
 #include "lib/core/wheel/event.h"

@@ -68,7 +68,7 @@ void ww_session_call_look(ww_look_fn *look, void *value, void *context)
 	(void)pthread_setcancelstate(cancel, &cancel);
 }
 
-/* Of the value that gone is told of in this thread; 0: none. */
+/* The value that gone is called for in this thread; 0: none. */
 static _Thread_local uint64_t gone_deadline;
 
 int ww_session_gone_deadline(uint64_t *ns)

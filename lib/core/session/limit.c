@@ -7,9 +7,10 @@
  *
  * A full map removes expired entries, then the least recently used entry of main. With WW_SESSION_ADMIT the oldest
  * entry of the window takes its place only if it was used more often; otherwise it is removed itself. A scan, whose
- * keys are used once, thus passes through the window and leaves most of main, until uses have been halved away. A count-min sketch estimates how often a
- * key was used. It has 4-bit counters that are halved time and again: G. Einziger, R. Friedman, B. Manes, "TinyLFU: A
- * Highly Efficient Cache Admission Policy", ACM Transactions on Storage 13(4), 2017, https://doi.org/10.1145/3149371.
+ * keys are used once, thus passes through the window and leaves most of main, until uses have been halved away. A
+ * count-min sketch estimates how often a key was used. It has 4-bit counters that are halved time and again: G.
+ * Einziger, R. Friedman, B. Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM Transactions on Storage
+ * 13(4), 2017, https://doi.org/10.1145/3149371.
  */
 
 #include <string.h>
@@ -274,7 +275,7 @@ static struct session_entry *take_due(const struct session_sought *sought)
 	return (struct session_entry *)(void *)due;
 }
 
-/* Put an entry out. Its memory stays, to tell its key. */
+/* Put an entry out. Its memory stays, as gone gets its key. */
 static int put_out(const struct session_sought *sought, struct taken_out *out)
 {
 	struct session_shard *shard = sought->shard;

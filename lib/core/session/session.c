@@ -273,7 +273,7 @@ int ww_session_destroy(struct ww_session *session)
 	/* A gone that is running in a worker must not set what would not be taken out any more. */
 	session->closing = 1;
 	(void)ww_session_clear_all(session);
-	/* What has expired and waits for a worker is told here: there may be no workers any more. */
+	/* Call gone here for what has expired and waits for a worker: there may be no workers any more. */
 	for (struct firing *firing = ww_group_withdraw_all(session->group); firing; firing = next) {
 		next = firing->prev;
 		run(session, firing);

@@ -130,7 +130,7 @@ struct session_shard {
 	pthread_cond_t loaded;
 	struct ww_session_stats stats; /* without entries and bytes */
 	size_t key_bytes;              /* of long keys */
-	/* Entries that gone was told of, on their way back. Written per fire, without the lock. */
+	/* Entries for which gone was called, on their way back. Written per fire, without the lock. */
 	_Alignas(64) struct slab_returns told;
 };
 
@@ -262,7 +262,7 @@ void ww_session_entry_free_block(const struct ww_session *session, struct sessio
 void ww_session_entry_free_key(struct session_shard *shard, struct session_entry *entry);
 /* Give its memory back. */
 void ww_session_entry_free(struct session_shard *shard, struct session_entry *entry);
-/* Do so for up to `most` entries that gone was told of. */
+/* Do so for up to `most` entries for which gone was called. */
 void ww_session_entry_collect(struct session_shard *shard, size_t most);
 
 /* ---- enter.c */
@@ -335,7 +335,7 @@ struct taken_out {
 	enum ww_gone why;
 	uint64_t deadline;      /* its own */
 	int is;                 /* whether there is one that the caller was not handed */
-	struct firing *evicted; /* a chain of entries; why each is told is in its `since` */
+	struct firing *evicted; /* a chain of entries; the reason for gone is in its `since` */
 };
 
 /* Why the order is refused, whatever is in the map. `flags`: those that the call knows. */
@@ -376,7 +376,7 @@ void ww_session_evict(const struct session_sought *sought, struct taken_out *out
 /* ---- take.c: the shard's lock is held */
 
 /*
- * The key was taken out: what is being loaded for it is outdated, and will be told for that reason; a failure that was
+ * The key was taken out: what is being loaded for it is outdated, and will be reported as such; a failure that was
  * kept is forgotten.
  */
 void ww_session_take_outdate(const struct session_sought *sought, enum ww_gone why);
@@ -415,7 +415,9 @@ void ww_session_failure_free(struct session_shard *shard);
 
 /* ---- clear.c */
 
-/* No lock is held: take out all entries, tell them as CLEARED, and return their number. What is set meanwhile stays. */
+/*
+ * No lock is held: take out all entries, report them as CLEARED, and return their number. What is set meanwhile stays.
+ */
 size_t ww_session_clear_all(struct ww_session *session);
 
 /* ---- walk.c */

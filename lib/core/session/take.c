@@ -182,7 +182,7 @@ static int store(
 	/* A value that was loaded ahead replaces the one that was there, and no other. */
 	if (live && (error || load->outdated || entry_version(entry) != load->replaces)) {
 		load->value = entry_value(entry);
-		/* The loader has set this value itself: it stays, and is not told as gone. */
+		/* The loader has set this value itself: it stays, and gone is not called. */
 		return same ? WW_OK : discard(loaded, out, WW_GONE_REPLACED, WW_OK);
 	}
 	if (error)
@@ -278,7 +278,7 @@ static int is_ageing(
 	uint64_t ttl = entry->ttl_us * WW_MICROSECOND;
 	uint64_t deadline = entry_deadline(shard, entry);
 
-	/* The end of a lifetime does not tell when the TTL began. */
+	/* The end of a lifetime does not show when the TTL began. */
 	if (!how->ahead || (shard->session->at_end && *entry_end(shard->session, entry) <= deadline))
 		return 0;
 	return deadline - sought->now <= ttl / 1000 * (1000 - how->ahead);

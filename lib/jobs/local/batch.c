@@ -1,4 +1,4 @@
-/* The end of a batch: what it has changed is written together, or taken back together if the write fails. */
+/* Ends a batch: its changes are written together, or undone together if the write fails. */
 #include "lib/jobs/local/batch.h"
 
 #include "lib/base/time.h"

@@ -18,14 +18,14 @@
 #include "lib/jobs/local/writing.h"
 
 /*
- * Elapsed time begins with Unix time, which makes it readable, but not earlier than this (in 2001): a clock that says so
- * is wrong, and times would be less than those of the system's elapsed time.
+ * Elapsed time begins with Unix time, which makes it readable, but not earlier than this (in 2001): a clock that says
+ * so is wrong, and times would be less than those of the system's elapsed time.
  */
 #define EARLIEST (UINT64_C(1000000000) * WW_SECOND)
 /* How often the clocks are written while nothing else is. */
 #define CLOCK_SAVED_EVERY (24 * 3600 * WW_SECOND)
 
-/* Whether the driver's clock is the system's, which goes on by itself, and not a virtual one. */
+/* Whether the driver's clock is the system's, which runs by itself, and not a virtual one. */
 static int is_real(const struct timeline *line)
 {
 	uint64_t now = ww_jobs_time(line) - line->offset;
@@ -55,9 +55,8 @@ uint64_t ww_jobs_clock_wall(const struct jobs_local *jobs)
 }
 
 /*
- * What to add for the time in which the machine was off. If the wall clock says that it was less than none, or longer
- * than can be, then one of its readings was wrong, and nothing is added: jobs are late by the time off, but none is
- * early.
+ * The time to add for the downtime. If the wall clock makes it negative, or longer than possible, one of its readings
+ * was wrong, and nothing is added: jobs are late by the downtime, but none is early.
  */
 static uint64_t time_off(struct jobs_local *jobs, uint64_t wall)
 {

@@ -10,7 +10,7 @@
 
 struct jobs_local;
 
-/* Make both timelines: elapsed time goes on where it was, and the time off is added. `meta` has been read. */
+/* Make both timelines: elapsed time continues where it was, plus the downtime. `meta` has been read. */
 void ww_jobs_clock_open(struct jobs_local *jobs, int is_new);
 /* Note both clocks in `meta`, for the next opening. */
 void ww_jobs_clock_save(struct jobs_local *jobs);

@@ -19,8 +19,8 @@
 #include "lib/jobs/local/writing.h"
 
 /*
- * After so long it is looked again whether a transaction that has finished a job, and was still under way, has ended. That
- * doubles each time: one transaction may have finished many jobs, and looking costs a round trip for each.
+ * How long until the store checks again whether a transaction under way that finishes a job has ended. It doubles each
+ * time: one transaction may finish many jobs, and each check costs a round trip.
  */
 #define FINISH_WAIT (2 * WW_SECOND)
 #define FINISH_WAIT_MAX (60 * WW_SECOND)
@@ -78,7 +78,10 @@ static int wait_for_finish(struct jobs_local *jobs, const struct entry *entry)
 	return ww_jobs_place(jobs, entry->id, &image);
 }
 
-/* Where others may finish the job: not this delivery, from now on. WW_ESTALE: one of them does, and the lease goes on. */
+/*
+ * Where others may finish the job: revoke their right to finish this delivery. WW_ESTALE: one of them is finishing it,
+ * and the lease goes on.
+ */
 static int revoke(struct jobs_local *jobs, const struct entry *entry)
 {
 	const struct store *store = &jobs->store;
@@ -378,8 +381,8 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 /* ---- For stores outside this library (port.h) */
 
 /*
- * The delivery was a former opening's, and nothing has ended it: its lease goes on for the moment that its end takes. When it
- * began is not known, so no due time is taken for one that was missed before: a periodic job may run once more, never too seldom.
+ * The delivery is from a former opening, and nothing has ended it: its lease continues until this end is done. When it
+ * began is not known, so no time of a periodic job counts as missed: it may run once more, but never too seldom.
  */
 static int resume(struct jobs_local *jobs, const struct lease_call *call)
 {

@@ -13,8 +13,8 @@
 #include "lib/jobs/local/record.h"
 
 /*
- * Keep a job, which ended at job->due and is forgotten at job->ended, instead of erasing its old record. old NULL: the job
- * is new here.
+ * Keep a job, which ended at job->due and is forgotten at job->ended, instead of erasing its old record. old NULL:
+ * the job is new here.
  */
 int ww_jobs_keep(struct jobs_local *jobs, uint64_t id, const struct job_record *old, const struct job_record *job);
 /* Erase a job that has ended. */
@@ -25,7 +25,10 @@ int ww_jobs_is_forgotten(const struct jobs_local *jobs, const struct job_record 
  * Forget those whose time is over, from this time on. Without a timer nothing is planned, and a put forgets its key's.
  */
 void ww_jobs_plan_forget(struct jobs_local *jobs, uint64_t at);
-/* The store is open: plan what is to be forgotten. A callback may come at once, so this is a call, as callbacks are. */
+/*
+ * The store is open: plan which jobs to forget when. A callback may come at once, so this counts as a call, as
+ * callbacks do.
+ */
 call_fn ww_jobs_ended_open;
 
 #endif

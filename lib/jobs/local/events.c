@@ -40,7 +40,7 @@ static uint64_t left_of(struct jobs_local *jobs, enum ww_event_kind kind, const 
 	return record->due > now ? record->due - now : 0;
 }
 
-/* Returns 0, or -1 if there is no room for so many bytes more. */
+/* Returns 0, or -1 if there is no room for this many more bytes. */
 static int make_room(struct jobs_local *jobs, size_t size)
 {
 	size_t room = jobs->events_room ? 2 * jobs->events_room : 4096;

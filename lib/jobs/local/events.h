@@ -2,8 +2,8 @@
 #define LIB_JOBS_LOCAL_EVENTS_H
 
 /*
- * What the listener hears when the batch is written (J11). While there is none, nothing is kept and no key is read. If
- * the events of a batch take too much memory, one that says so replaces the last ones. No function fails.
+ * The events that a listener gets when the batch is written (J11). Without a listener nothing is kept and no key is
+ * read. If the events of a batch take too much memory, one that says so replaces the last ones. No function fails.
  */
 
 #include <stdint.h>

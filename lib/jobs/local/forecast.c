@@ -45,7 +45,7 @@ static void add(const struct forecast *forecast, uint64_t span, uint64_t jobs)
 		forecast->call->counts[span] += jobs;
 }
 
-/* Divide so many jobs evenly among the spans that this time belongs to. */
+/* Divide this many jobs evenly among the spans that this time belongs to. */
 static void spread(const struct forecast *forecast, uint64_t from, uint64_t to, uint64_t jobs)
 {
 	double each = (double)jobs / (double)(to - from);

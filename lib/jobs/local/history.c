@@ -243,8 +243,8 @@ static int forget_first(struct jobs_local *jobs)
 }
 
 /*
- * What a store hands out ends with its next change, and a job that ends is yet to be written. So runs are put with the
- * end of the batch. Without memory there is none: a job that has ended matters more.
+ * What a store returns is valid until its next change, and the job's end is not written yet. So runs are stored at the
+ * end of the batch. Without memory a run is lost: the end of its job matters more.
  */
 void ww_jobs_end_run(struct jobs_local *jobs, const struct ended_run *run)
 {

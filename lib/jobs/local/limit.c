@@ -36,14 +36,16 @@ static void on_hold_end(struct ww_driver *driver, const struct ww_firing *firing
 	ww_jobs_submit_firing(limiter->tube->jobs, end_hold, limiter, firing);
 }
 
-/* Whether a limiter with ready jobs holds them. If the answer is 1, callers hear of it when one may start. Or an error. */
+/*
+ * Whether a limiter holds back its ready jobs. If the answer is 1, callers are woken when one may start. Or an error.
+ */
 static int hold(struct limiter *limiter)
 {
 	struct timeline *line = &limiter->tube->jobs->elapsed;
 
 	if (!ww_jobs_limiter_holds(limiter))
 		return 0;
-	/* If as many run as may, the end of a lease will tell. */
+	/* At the limit of running jobs, the end of a lease wakes them. */
 	limiter->waits = !ww_jobs_limiter_is_full(limiter);
 	if (!limiter->waits || limiter->timer)
 		return 1;

@@ -185,10 +185,10 @@ struct list_call {
 	size_t limit;
 	ww_job_fn *fn;
 	void *context;
-	uint64_t *next; /* or NULL. It tells where the list ended also if its callback ended it */
+	uint64_t *next; /* or NULL. It gets where the list ended, even if the callback ended it */
 };
 
-/* A list that goes on in a later call ends a page early, lest others wait for long. */
+/* A list that continues in a later call ends a page early, so that others need not wait long. */
 static int is_page_full(const struct list_call *call, size_t looks, size_t found, size_t bytes)
 {
 	return found >= call->limit || (call->next && (looks - found >= PAGE_MISSES || bytes >= PAGE_BYTES));

@@ -19,8 +19,8 @@ static const char magic[] = "weekwheel jobs";
 enum { FIXED_NUMBERS = 4, FIXED_SIZE = sizeof magic + 4 + FIXED_NUMBERS * 8 + 16, MOVING_NUMBERS = 5 };
 
 /*
- * Unless each answer is stable, so many ids are set aside at a time, and that is synced: an id that was given is not
- * given again after a power failure.
+ * Unless each answer is durable, this many ids are reserved at a time, and that is synced: no id is given twice, even
+ * after a power failure.
  */
 #define IDS_AHEAD 10000u
 

@@ -22,7 +22,7 @@ struct meta {
 	uint64_t offset;  /* elapsed time of jobs minus elapsed time of the system, in the boot of boot_id */
 	uint64_t elapsed; /* time of the last write */
 	uint64_t wall;    /* the same moment on the wall clock */
-	uint64_t secret;  /* seed of the hashes of keys: nobody can choose keys that collide */
+	uint64_t secret;  /* seed of the hashes of keys, so that nobody can choose keys that collide */
 	unsigned char boot_id[16];
 	/* Only in memory: the runs that are kept; last_run + 1 == first_run: none. */
 	uint64_t first_run;

@@ -2,14 +2,14 @@
 #define LIB_JOBS_LOCAL_PORT_H
 
 /*
- * The engine of an embedded store on a storage outside this library: lib/postgres stands on it. The functions are exported,
- * but only for libraries of the same version of weekwheel.
+ * The engine of an embedded store on a storage outside this library: lib/postgres stands on it. The functions are
+ * exported, but only for libraries of the same version of weekwheel.
  *
  *     lib/postgres: struct store ----> ww_jobs_port_open ----> struct ww_jobs: queue, batches, entries, limits, groups
  *                        ^------------------- put, remove, get, seek, commit ----------------------'
  *
- * What leads to a job (JOBS, KEYS) follows from its record. A storage may therefore keep the records alone, and have the
- * rest made anew when it is read.
+ * What leads to a job (JOBS, KEYS) follows from its record. A storage may therefore keep the records alone, and have
+ * the rest made anew when it is read.
  */
 
 #include <stddef.h>
@@ -38,8 +38,8 @@ WW_API int ww_jobs_port_lead(const struct store *store, uint64_t secret, enum st
 WW_API int ww_jobs_port_place(
     uint64_t id, struct store_bytes value, enum store_table *table, unsigned char key[STORE_KEY_MAX], size_t *size);
 /*
- * Which tokens leases have, and will have: none below *floor, and *next at least is that of the next one. O(n) in the jobs in
- * memory. For whoever executes calls.
+ * The range of tokens that leases have and will have: none is below *floor, and *next is at most that of the next one.
+ * O(n) in the jobs in memory. For callers of the engine.
  */
 WW_API void ww_jobs_port_tokens(struct ww_jobs *jobs, uint64_t *floor, uint64_t *next);
 /* How a delivery, of this opening or a former one, was ended where the storage is (store_ops.revoke). */

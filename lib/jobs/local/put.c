@@ -99,7 +99,7 @@ static uint64_t left_of(struct jobs_local *jobs, const struct job_record *record
 	return record->due > now ? record->due - now : 0;
 }
 
-/* Whether it waits, and waited ever since it was put or replaced: nobody had it yet. */
+/* Whether it has waited ever since it was put or replaced, without a delivery. */
 static int is_untouched(const struct job_record *record, const struct entry *entry)
 {
 	return !record->buried && !record->reserves && !(entry && entry->is.reserves);

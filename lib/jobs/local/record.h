@@ -23,7 +23,7 @@
 #define JOB_RECORD_FORMAT 2
 #define JOB_RECORD_EXTENDED 3 /* with one of the fields from `first` on */
 
-/* At most so many bytes are stored besides key, error, body and group. */
+/* The most bytes stored besides key, error, body and group. */
 #define JOB_RECORD_OVERHEAD (1 + 32 * 10 + 4)
 
 struct job_record {

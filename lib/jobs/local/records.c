@@ -166,7 +166,7 @@ static struct store_bytes key_key(
 	return (struct store_bytes){key, 16};
 }
 
-/* Several keys may have one hash: the jobs tell which is meant. */
+/* Several keys may have one hash: the jobs' own keys decide. */
 int ww_jobs_key(
     struct jobs_local *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id, struct job_record *record)
 {

@@ -59,7 +59,7 @@ int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record 
 
 /* The image of a stored job without a lease, ready if it is due. Its group is not filled in. */
 struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *record);
-/* The fence of a job that is to run anew, whoever still has it. The entry may be NULL. */
+/* The fence of a job that has to run anew, whatever worker still has it. The entry may be NULL. */
 uint64_t ww_jobs_fence(const struct jobs_local *jobs, const struct job_record *record, const struct entry *entry);
 /* Add the counts that only memory knows. The entry may be NULL. */
 void ww_jobs_merge(struct job_record *record, const struct entry *entry);

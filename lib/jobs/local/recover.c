@@ -21,7 +21,7 @@
 enum { BATCH = 1000 };
 /* An epoch that no store reaches by being opened: tokens are greater than any that were given. */
 #define LATE_EPOCH (UINT64_C(1) << 22)
-/* What is damaged or missing may have had ids that nobody knows: new ones go on so far beyond the last known one. */
+/* Damaged or missing parts may have contained unknown ids: new ones begin this far beyond the last known one. */
 #define LOST_IDS UINT64_C(1000000)
 
 struct recovered_name {
@@ -38,7 +38,7 @@ struct recovery {
 	size_t room;
 	uint64_t saved;
 	uint64_t unread;
-	uint64_t damages; /* told while the files were read */
+	uint64_t damages; /* reported while the files were read */
 	ww_jobs_problem_fn *problem;
 	void *context;
 };
@@ -131,7 +131,7 @@ static uint64_t shifted(const struct recovery *recovery, uint64_t time)
 	return recovery->shift < 0 && time < (uint64_t)-recovery->shift ? 0 : time + (uint64_t)recovery->shift;
 }
 
-/* It is none of those that are counted. */
+/* It is in no index that is counted. */
 static int save_ended(struct recovery *recovery, uint64_t id, struct job_record *record, struct tube *tube)
 {
 	struct jobs_local *jobs = recovery->jobs;

@@ -205,7 +205,7 @@ int ww_jobs_rules_open(struct jobs_local *jobs)
 
 /* ---- Set */
 
-/* Another limit holds: whoever was held by the former one tries again. */
+/* Another limit holds: jobs held by the former one try again. */
 static void look_again(struct tube *tube)
 {
 	struct limits *limits = tube->limits;
@@ -229,7 +229,7 @@ void ww_jobs_rule_undo(struct tube *tube, struct rule *rule, const struct rule *
 	look_again(tube);
 }
 
-/* A rate that is changed begins with its burst used up: nobody gets more by changing it. */
+/* A changed rate begins with its burst used up: changing it gains nothing. */
 static void change(struct found_rule *found, const struct ww_limit *limit)
 {
 	struct limits *limits = found->tube->limits;

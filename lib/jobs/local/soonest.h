@@ -40,8 +40,8 @@ static inline int soonest_is_before(uint64_t due, uint64_t id, uint64_t other_du
 void ww_jobs_soonest_add(struct tube *tube, int wall, uint64_t due, uint64_t id);
 void ww_jobs_soonest_remove(struct tube *tube, int wall, uint64_t due, uint64_t id);
 /*
- * Begin a question, now that so many batches were taken back: forget everything if that, or a clock that went back, has
- * made it wrong.
+ * Begin a search, given the number of batches undone so far: if that number, or a clock that went back, has made it
+ * wrong, forget everything.
  */
 void ww_jobs_soonest_ask(struct soonest *known, uint64_t taken_back, uint64_t now);
 /* Forget the first one: it is due, or is not delayed any more. */

@@ -49,7 +49,7 @@ struct tube {
 	uint64_t pause_ends; /* 0: not paused */
 	ww_handle pause_timer;
 	struct limits *limits;   /* NULL: it has had neither limits nor groups */
-	struct soonest *soonest; /* one for each clock, once somebody has asked; or NULL */
+	struct soonest *soonest; /* one for each clock, once asked for; or NULL */
 	int dirty;               /* store its counts with the batch */
 	int notify;              /* a job may have become ready */
 	struct tube *next_dirty;
@@ -113,7 +113,7 @@ void ww_jobs_tubes_close(struct jobs_local *jobs);
 
 /* ---- What callers wait for */
 
-/* Something may be ready: callers that wait hear of it after the batch. */
+/* Something may be ready: wake waiting callers after the batch. */
 void ww_jobs_tube_notify(struct tube *tube);
 int ww_jobs_tube_is_paused(const struct tube *tube);
 

@@ -29,7 +29,7 @@ void ww_jobs_window_free(struct jobs_local *jobs, struct window *window);
 void ww_jobs_window_add(struct window *window, uint64_t now);
 /* One start was none. */
 void ww_jobs_window_take(struct window *window);
-/* From when on there are at most so many in the last span. */
+/* The time from which on the last span has at most this many. */
 uint64_t ww_jobs_window_below(const struct window *window, uint64_t most);
 
 #endif

@@ -21,7 +21,10 @@ int ww_jobs_writing(struct jobs_local *jobs)
 
 int ww_jobs_writing_more(struct jobs_local *jobs, size_t size)
 {
-	/* What the indices and the counts of the tube take beside. A refused call is to begin no write: that takes room. */
+	/*
+	 * What the indices and the counts of the tube take in addition. A call that is refused must not begin a write:
+	 * that takes room.
+	 */
 	int error =
 	    jobs->config.flags & WW_JOBS_READONLY ? WW_OK : jobs->store.ops->room(jobs->store.self, size + 4096);
 

@@ -40,7 +40,7 @@ struct undo {
 /* Make the store ready for changes. WW_EDENIED: it is read only. Or the error for which the batch is broken. */
 int ww_jobs_writing(struct jobs_local *jobs);
 /*
- * The same for changes that leave a job, with a body and a key of so many bytes, as far as that is known. WW_EFULL:
+ * The same for changes that leave a job behind, with a body and a key of this many bytes, as far as known. WW_EFULL:
  * there is room only for ends.
  */
 int ww_jobs_writing_more(struct jobs_local *jobs, size_t size);

@@ -87,7 +87,7 @@ int ww_connection_open(sqlite3 **connection, const char *path, int flags)
 int ww_connection_copy(sqlite3 *from, sqlite3 **to)
 {
 	sqlite3_backup *backup;
-	/* Without a name: a file that nobody sees, and that ends with the process. */
+	/* Without a name: a hidden file, which ends with the process. */
 	int code = sqlite3_open_v2("", to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 
 	if (code)

@@ -2,8 +2,8 @@
 #define LIB_JOBS_STORE_CONNECTION_H
 
 /*
- * A connection to a database of SQLite, and its statements. Errors are those of error.h; WW_ENOTFOUND: no row. The memory
- * is SQLite's.
+ * A connection to a database of SQLite, and its statements. Errors are those of error.h; WW_ENOTFOUND: no row. The
+ * memory is SQLite's.
  */
 
 #include <sqlite3.h>
@@ -12,9 +12,9 @@
 
 /* What a result code of SQLite means that this connection has just returned. */
 int ww_connection_error(sqlite3 *connection, int code);
-/* Open an index. Also after an error *connection, unless NULL, is to be closed. */
+/* Open an index. Unless *connection is NULL, close it, even after an error. */
 int ww_connection_open(sqlite3 **connection, const char *path, int flags);
-/* Copy a database into one that nobody sees, and that ends with its connection *to, which is as above. */
+/* Copy a database into a hidden one that ends with its connection, *to, which is as above. */
 int ww_connection_copy(sqlite3 *from, sqlite3 **to);
 
 int ww_connection_run(sqlite3 *connection, const char *text);

@@ -146,7 +146,7 @@ static int copy_file(const struct copy *copy, const char *name, copy_fn *bytes)
 	return error;
 }
 
-/* What tells one log from the next. A log that is missing or empty has zeros. */
+/* The part that differs between two logs. A missing or empty log has zeros. */
 static int read_salt(const struct copy *copy, unsigned char salt[SALT_SIZE])
 {
 	int fd = open_plain(copy->from, "index.db-wal", O_RDONLY);
@@ -329,8 +329,8 @@ static int check_outside(int folder, int other)
 }
 
 /*
- * What was damaged is so in the copy, and then it is none. It is damage only if it is there in another copy, too: a server
- * may have zeroed the end of its journal between two pages of the first.
+ * Damage in the original is also in the copy, and is not the copy's fault. It counts only if a second copy has it,
+ * too: a server may have zeroed the end of its journal between two pages of the first.
  */
 static int copy_whole(struct copy *copy, const char *to)
 {

@@ -407,8 +407,8 @@ static void close_layers(struct disk *disk)
 }
 
 /*
- * The index is read as it is at one moment, and then the journal that goes on from there. The process that writes may
- * have removed a file of it meanwhile, or may be writing a record: try again.
+ * The index is read as it is at one moment, then the journal from there on. The writing process may have removed a
+ * file of it meanwhile, or may be writing a record: try again.
  */
 static int open_to_read(struct disk *disk)
 {

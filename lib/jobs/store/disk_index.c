@@ -30,8 +30,8 @@ static int take_pair(void *context, struct store_bytes key, struct store_bytes k
 int ww_store_disk_take_over(struct disk *disk, const struct store *layer, uint64_t cut, uint64_t record)
 {
 	/*
-	 * Not after a failed sync: another one would succeed without what the system has dropped. Nor after damage: pages
-	 * are written because of what others say.
+	 * Not after a failed sync: another one would succeed without what the system has dropped. Nor after damage:
+	 * pages are written because of what others say.
 	 */
 	int error = ww_fault_final(&disk->fault);
 
@@ -160,7 +160,7 @@ void *ww_store_disk_run_indexer(void *argument)
 		}
 		pthread_mutex_unlock(&disk->mutex);
 		int error = ww_store_disk_take_over(disk, &disk->frozen, disk->cut, disk->record);
-		/* Known before the reserve goes: nobody makes it again meanwhile. */
+		/* Determine this before the reserve goes, as it is not made again meanwhile. */
 		pthread_mutex_lock(&disk->mutex);
 		disk->failed = error;
 		pthread_mutex_unlock(&disk->mutex);

@@ -101,7 +101,7 @@ void *ww_store_disk_run_indexer(void *argument);
 void ww_store_disk_drop_frozen(struct disk *disk);
 /* Nothing is being written. Failing is harmless: the next commit tries again. */
 int ww_store_disk_freeze(struct disk *disk, int must);
-/* Whether memory and journal have so many times what makes them freeze. */
+/* Whether memory and journal have this many times the amount at which they freeze. */
 int ww_store_disk_has_times(const struct disk *disk, unsigned times);
 /* Use the reserve, or make it again unless the index needs it. */
 int ww_store_disk_spend(struct disk *disk);

@@ -55,7 +55,7 @@ static int next_in_layer(struct disk *disk, int layer, enum store_table table)
 	return error == WW_ENOTFOUND ? WW_OK : layer == INDEX ? judge(disk, error, disk->index.reader) : error;
 }
 
-/* The layer whose pair comes next; of equal keys the upper one, which hides the others. LAYERS: none is left. */
+/* The layer whose pair comes next; of equal keys the upper one, which hides the others. LAYERS: no pair is left. */
 static int first_layer(const struct walk *walk, int back)
 {
 	int first = LAYERS;

@@ -134,7 +134,7 @@ static int look_into(struct store_files *files, const struct ww_jobs_config *con
 
 /* ---- The lock is on the folder itself: a file in it could be deleted and made again */
 
-/* Whoever made the folder, its name is stable before a new store in it has anything. */
+/* Whoever made the folder: make its name durable before a new store in it has anything. */
 static int sync_name(const struct ww_jobs_config *config, int was_there)
 {
 	char parent[4096];

@@ -27,14 +27,14 @@ struct store_files {
 	int has_journal;
 };
 
-/* Report to the one who opens the store what is wrong with it. Returns the error. */
+/* Report what is wrong with the store to the caller that opens it. Returns the error. */
 __attribute__((format(printf, 3, 4))) int ww_store_files_refuse(
     const struct ww_jobs_config *config, int error, const char *format, ...);
 
 /*
- * Make the folder if it is missing, and take it for this process until it is closed. Then look at it. Errors: WW_EINUSE:
- * another process has it. WW_ECORRUPT: it has other files. WW_EVERSION: a former kind of store. WW_EDENIED: also a folder
- * of weekwheel-sessiond. WW_EIO, WW_EINVAL.
+ * Make the folder if it is missing, and take it for this process until it is closed. Then look at it. Errors:
+ * WW_EINUSE: another process has it. WW_ECORRUPT: it has other files. WW_EVERSION: a former kind of store.
+ * WW_EDENIED: also a folder of weekwheel-sessiond. WW_EIO, WW_EINVAL.
  */
 int ww_store_files_lock(struct store_files *files, const struct ww_jobs_config *config);
 /* Look at it to read. WW_EDENIED: it has no store. */

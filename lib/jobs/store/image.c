@@ -119,7 +119,7 @@ static void scan_frames(struct pages_image *image, struct log_scan *scan)
 	}
 }
 
-/* Whether a commit of this log follows that nobody can read: it was there, and something before it is damaged. */
+/* Whether an unreadable commit of this log follows: it was written, and something before it is damaged. */
 static int has_lost_commit(struct pages_image *image, const struct log_scan *scan)
 {
 	unsigned char head[FRAME_HEAD];

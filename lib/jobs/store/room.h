@@ -32,9 +32,9 @@ void ww_store_room_keep(struct store_room *room);
 /* Remove the reserve. Returns whether there was one. */
 int ww_store_room_spend(struct store_room *room);
 /*
- * Whether a new job of so many bytes may be taken, with what journal and memory take by then, if the journal said `error`
- * when it was asked for room. What is in memory must find room in the index, too. Note why not. Returns WW_OK or an
- * error.
+ * Whether a new job of this many bytes may be taken, with what journal and memory then take. `error` is what the
+ * journal said when it was asked for room. What is in memory must find room in the index, too. If not, note why.
+ * Returns WW_OK or an error.
  */
 int ww_store_room_ask(struct store_room *room, uint64_t size, uint64_t journal, uint64_t memory, int error);
 

@@ -238,8 +238,8 @@ struct slots_count *ww_store_slots_count(struct slots *slots, uint64_t slot);
 /* ---- slots_tend.c */
 
 /*
- * Do one piece of what is to be done, in a transaction, when it is `now` on each line: demote, drop, rewrite, purge.
- * Returns 1 if it did something, 0, or an error.
+ * Do one piece of the work due at `now` on each line, in a transaction: demote, drop, rewrite, purge. Returns 1 if
+ * there was any, 0, or an error.
  */
 int ww_store_slots_tend(struct slots *slots, const uint64_t now[SLOTS_LINES]);
 

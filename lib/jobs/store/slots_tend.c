@@ -13,7 +13,7 @@ enum { DROP_ROWS = 50000, REWRITE_ROWS = 20000, PURGE_ROWS = 20000 };
 /* Bytes that one piece moves or removes at most, about. Less than this that is dead is not worth a rewrite. */
 #define PIECE_BYTES (INT64_C(8) << 20)
 
-/* Of so many rows of a slot, as many as make a piece. */
+/* The number of a slot's rows that make a piece. */
 static int piece_of(const struct slots_count *count, int rows)
 {
 	int64_t average = count->rows > 0 ? count->bytes / count->rows : 0;

@@ -108,7 +108,7 @@ int ww_store_slots_look(struct slots_view *view, sqlite3_stmt *far, sqlite3_stmt
 		if (!is_gone(gone, job.id, &left, &error) && fits && !slots_is_near(job, edge))
 			pick(view, job);
 	}
-	/* The last one tells what SQLite has found. */
+	/* The last statement returns what SQLite has found. */
 	sqlite3_reset(gone);
 	sqlite3_reset(far);
 	if (error == WW_ENOTFOUND)

@@ -30,7 +30,7 @@ struct sqlite_block {
 	unsigned char bytes[];
 };
 
-/* If it was a sync that failed, note it. SQLite's own checkpoints would not tell. */
+/* Note a failed sync. SQLite's own checkpoints would not report it. */
 static int note_sync(struct sqlite *sqlite, int error, const char *file)
 {
 	int code = sqlite3_extended_errcode(sqlite->writer);
@@ -155,7 +155,7 @@ static void reset_all(struct sqlite *sqlite)
 	ww_store_slots_rest(&sqlite->slots);
 }
 
-/* Also the end of a transaction may fail. While it goes on, nothing that was written since can be read. */
+/* The end of a transaction may fail, too. While it stays open, nothing written since can be read. */
 static int leave(sqlite3 *reader)
 {
 	return sqlite3_get_autocommit(reader) ? WW_OK : ww_connection_run(reader, "commit");
@@ -255,7 +255,7 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 		    ww_connection_open(&sqlite->reader, path, read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
 	if (!error)
 		error = prepare_all(sqlite);
-	/* Who only reads goes on with what there is now. */
+	/* A reader continues with what there is now. */
 	if (!error && read_only)
 		error = begin_reading(sqlite);
 	if (!error)
@@ -408,7 +408,7 @@ int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_b
 	unsigned char *kept = ww_sqlite_room(sqlite, from.size);
 	int error = kept ? WW_OK : WW_ENOMEM;
 
-	/* The statement goes on with next, when the caller's bytes may be gone. */
+	/* The statement continues with next, when the caller's bytes may be gone. */
 	if (!error && from.size)
 		memcpy(kept, from.data, from.size);
 	if (!error)
@@ -444,7 +444,7 @@ void ww_sqlite_rest(struct sqlite *sqlite)
 {
 	struct sqlite_block *older;
 
-	/* Who only reads goes on with what there was. */
+	/* A reader continues with what there was. */
 	if (sqlite->writer)
 		end_reading(sqlite);
 	else

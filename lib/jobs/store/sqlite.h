@@ -80,7 +80,7 @@ int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record);
 int ww_sqlite_damage(struct journal_fault *fault, const char *folder);
 /* After an error, which it returns, or a more exact one. */
 int ww_sqlite_abort(struct sqlite *sqlite, int error);
-/* Nothing is to be done for a while: give the space of the log back, unless others read it. */
+/* There is nothing to do for a while: free the space of the log, unless others read it. */
 void ww_sqlite_settle(struct sqlite *sqlite);
 /* Commit, or abort if there is an error, which is then the answer. */
 int ww_sqlite_end(struct sqlite *sqlite, int error);

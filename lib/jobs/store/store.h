@@ -57,8 +57,8 @@ struct store_ops {
 	/* WW_ENOTFOUND: there is no such key. */
 	int (*get)(void *store, enum store_table table, struct store_bytes key, struct store_bytes *value);
 	/*
-	 * Whether a new or larger job of so many bytes may be put. WW_EFULL: only removing still has room. May be asked at
-	 * any time of a write.
+	 * Whether a new or larger job of this many bytes may be put. WW_EFULL: there is room only for removing. May be
+	 * called at any time during a write.
 	 */
 	int (*room)(void *store, size_t size);
 	int (*put)(void *store, enum store_table table, struct store_bytes key, struct store_bytes value);
@@ -75,7 +75,8 @@ struct store_ops {
 	void (*set_time)(void *store, uint64_t elapsed, uint64_t wall);
 	uint64_t (*disk)(void *store);
 	/*
-	 * Why it cannot write: WW_OK, WW_EFULL, or WW_EIO until it is opened again. The text, unless NULL, names the file.
+	 * Why it cannot write: WW_OK, WW_EFULL, or WW_EIO until it is opened again. The text, unless NULL, names the
+	 * file.
 	 */
 	int (*fault)(void *store, char text[WW_FAULT_MAX]);
 	int (*close)(void *store);
@@ -86,8 +87,8 @@ struct store_ops {
 	/* The number of this opening, of which there have been `next` - 1, or a greater one. */
 	uint64_t (*epoch)(void *store, uint64_t next);
 	/*
-	 * Where others may finish a job, too: nobody else finishes the delivery of this token from now on. WW_ESTALE: somebody has,
-	 * or is about to, which the engine is told later. It stays so if the write fails.
+	 * Where others may finish a job, too: revoke their right to finish the delivery of this token. WW_ESTALE: one
+	 * has finished it, or is about to, which the engine learns later. A revocation stays even if the write fails.
 	 */
 	int (*revoke)(void *store, uint64_t id, uint64_t token);
 };
@@ -102,7 +103,7 @@ struct store_limits {
 	size_t active;    /* bytes in memory when the index takes them over; commits wait from twice as much on */
 	uint64_t journal; /* the same for bytes of a file: jobs that come and go leave nothing else behind */
 	size_t view;      /* jobs of a slot that are put in order at a time */
-	int64_t few;      /* so many dead rows are not worth a rewrite */
+	int64_t few;      /* fewer dead rows than this are not worth a rewrite */
 };
 
 extern struct store_limits ww_store_limits;

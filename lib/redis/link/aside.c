@@ -9,7 +9,7 @@
 #define FIRST UINT64_C(10000000)
 #define NODE_MOST UINT64_C(500000000)
 #define SLOT_MOST UINT64_C(100000000)
-/* A slot that nobody has asked for during this time is forgotten. */
+/* A slot without a call during this time is forgotten. */
 #define FORGET UINT64_C(10000000000)
 
 /* Between half the pause and all of it: processes that lost a server together do not come back together. */
@@ -132,7 +132,7 @@ static void log_back(struct redis_link *link, const struct redis_node *node, con
 		    (unsigned long long)ended->refused);
 }
 
-/* A call is refused. Returns 1: this is to be said. */
+/* A call is refused. Returns 1 if that has to be reported. */
 static int refuse_locked(struct redis_link *link, struct redis_pause *pause, int is_slot)
 {
 	pause->refused++;
@@ -145,7 +145,7 @@ static int refuse_locked(struct redis_link *link, struct redis_pause *pause, int
 
 /* ---- What calls do */
 
-/* Returns whether the call may go; *is_new: that it may not is to be said. */
+/* Returns whether the call may go; *is_new: report that it may not. */
 static int pass_locked(
     struct redis_link *link, struct redis_pause *pause, struct redis_node *node, unsigned flags, int *is_new)
 {
@@ -249,7 +249,7 @@ void ww_redis_aside_silent(struct redis_link *link, struct redis_node *node)
 	(void)ww_redis_aside_later(link, node, -1, REDIS_CALL_SOON, why);
 }
 
-/* End a slot's pause. Returns 1: no slot is set aside any more, and that is to be said. */
+/* End a slot's pause. Returns 1 if no slot is set aside any more, which has to be reported. */
 static int end_slot_locked(struct redis_link *link, int slot, struct redis_pause *ended)
 {
 	unsigned i = 0;

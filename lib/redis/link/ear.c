@@ -1,10 +1,11 @@
 /*
  * An ear: one connection that is subscribed to a channel.
  *
- * How it notices that it is deaf, since then messages are missed and somebody must ask instead:
+ * How it notices that it is deaf, since then messages are missed, and the owner must poll instead:
  *   1. A closed connection, an error or a reply that cannot be read ends it at once.
  *   2. After a timeout without a word it sends PING; after one more without an answer it is lost.
- *   3. It ends, too, when its node passes on nothing while others do: it is set aside or lost, or has no slots any more,
+ * 3. It ends, too, when its node passes on nothing while others do: it is set aside or lost, or has no slots any
+ * more,
  *      and may have left the cluster. wake_fd wakes a waiting owner for that (config.aside).
  * The owner closes a lost ear and opens another, on the next node.
  */
@@ -81,7 +82,7 @@ static int may_try_locked(struct redis_link *link, const struct redis_node *node
 	return 0;
 }
 
-/* The next node, after the last ear's, that may be asked. NULL: none is left, and *error says why. */
+/* The next node, after the last ear's, that may be used. NULL: none is left, and *error says why. */
 static struct redis_node *next_node(struct redis_link *link, uint32_t *tried, int *error)
 {
 	struct redis_node *node = NULL;
@@ -226,7 +227,7 @@ static int is_deaf(struct redis_ear *ear)
 	return is_deaf;
 }
 
-/* Wait until the wire is readable (1), wake_fd is, or time is over (0), or something else is to be done (2). */
+/* Wait until the wire is readable (1), wake_fd is, or time is over (0), or something else has to be done (2). */
 static int wait_once(struct redis_ear *ear, int wake_fd, uint64_t deadline)
 {
 	struct pollfd polled[2] = {{.fd = ear->wire->context->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};

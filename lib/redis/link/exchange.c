@@ -251,7 +251,7 @@ static void fall_silent(struct node_calls *group, int is_suspect)
 }
 
 /*
- * Give up the groups for which others should not wait any longer. Returns when the next one is to be looked at, by the
+ * Give up the groups for which others should not wait any longer. Returns when to look at the next one, by the
  * monotonic clock, but not after the deadline.
  */
 static uint64_t give_up(struct link_run *run)

@@ -75,14 +75,15 @@ struct redis_link_config {
 	unsigned replicas;                    /* that a REDIS_CALL_SAFE waits for */
 	size_t reply_max;                     /* bytes of memory that one reply may take */
 	const struct ww_allocator *allocator; /* of links, ears and replies; hiredis uses malloc */
-	/* A node was set aside: an ear may be deaf. Called like report, by any thread. NULL: nobody. */
+	/* Called when a node is set aside, as an ear may then be deaf; by any thread, as report. May be NULL. */
 	void (*aside)(void *context);
 	void *aside_context;
-	/* Called by a thread in a run before it waits for more than 1 ms, or may. At most once a run. NULL: nobody. */
+	/* Called by a thread in a run before it waits for more than 1 ms, or may. At most once a run. May be NULL. */
 	void (*slow)(void *context);
 	/*
-	 * Takes a sentence for people: a server lost, set aside or back, and answers that end as WW_EDENIED or WW_ECORRUPT. Any
-	 * thread that uses the link calls it, several at once, without a lock. It may not use the link. NULL: nobody.
+	 * Takes a sentence for people: a server lost, set aside or back, and answers that end as WW_EDENIED or
+	 * WW_ECORRUPT. Any thread that uses the link calls it, several at once, without a lock. It may not use the
+	 * link. NULL: nobody.
 	 */
 	void (*report)(const char *sentence, void *context);
 	/* The time for backing off, ns, never backwards. NULL: the system's. For tests. */
@@ -100,8 +101,8 @@ int ww_redis_link_check_url(const char *url, const char **why);
  * Connect, and find out whether this is a cluster. The allocator and the context must outlive the link.
  * Errors: WW_EINVAL: a value out of range, a malformed url, a file of it that cannot be used, a db that the server
  * lacks, or several hosts that are no cluster. WW_EIO: no host answers. WW_EDENIED: wrong password or missing rights.
- * WW_EAGAIN: the cluster has no slots yet. WW_ECORRUPT: the server is no Redis. WW_ENOMEM. WW_ESYSTEM: no mutex. Each is
- * reported.
+ * WW_EAGAIN: the cluster has no slots yet. WW_ECORRUPT: the server is no Redis. WW_ENOMEM. WW_ESYSTEM: no mutex. Each
+ * is reported.
  */
 int ww_redis_link_open(struct redis_link **link, const struct redis_link_config *config);
 
@@ -176,7 +177,7 @@ void ww_redis_link_stats(struct redis_link *link, struct redis_link_stats *stats
 struct redis_map {
 	uint16_t count; /* of nodes that serve some */
 	struct redis_address nodes[REDIS_NODES_MAX];
-	uint16_t slots[REDIS_SLOTS]; /* the place in `nodes`, or UINT16_MAX: nobody */
+	uint16_t slots[REDIS_SLOTS]; /* the place in `nodes`, or UINT16_MAX if there is none */
 };
 
 /*
@@ -190,7 +191,7 @@ int ww_redis_link_map(struct redis_link *link, struct redis_map *map,
 /* The slot of a key in a cluster, 0 to 16383. Pure. */
 unsigned ww_redis_link_slot(const char *key, size_t length);
 
-/* An ear hears the messages of one channel from one node; every node of a cluster passes on all messages. */
+/* An ear receives the messages of one channel from one node; every node of a cluster passes on all messages. */
 struct redis_ear;
 
 /*

@@ -42,8 +42,8 @@
 #define REDIS_SENTENCE_MAX 1024
 
 /*
- * Setting aside. A node that answers "later" (LOADING, NOREPLICAS, ...), or is silent while others are not, is set aside
- * alone, and so is a slot that moves:
+ * Setting aside. A node that answers "later" (LOADING, NOREPLICAS, ...), or is silent while others are not, is set
+ * aside alone, and so is a slot that moves:
  *   1. `until` moves ahead by a pause that grows with each such answer;
  *   2. in the first moments calls wait and try again; after that they end with WW_EAGAIN at once;
  *   3. after `until` one call is a probe, and moves `until` ahead so that nobody joins it;
@@ -124,7 +124,7 @@ void ww_redis_link_report(
 /* Find a node, or make it. NULL: no memory, or too many. */
 struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char *host, size_t length, unsigned port);
 /* How to take a connection. */
-#define REDIS_TAKE_IDLE 1U /* without making one: WW_OK and NULL where one is to be made */
+#define REDIS_TAKE_IDLE 1U /* without making one: WW_OK and NULL where one has to be made */
 #define REDIS_TAKE_SOON 2U /* without waiting for a silent node */
 /*
  * Take an idle connection or a new one. Errors: those of connecting; WW_EAGAIN: all were in use until the deadline, or

@@ -323,7 +323,7 @@ void ww_redis_node_give(struct redis_link *link, struct redis_wire *wire)
 	is_lost = node->is_lost;
 	pthread_cond_broadcast(&link->freed);
 	pthread_mutex_unlock(&link->lock);
-	/* While there is an idle connection, nobody makes the next attempt. */
+	/* While there is an idle connection, no further attempt is made. */
 	if (is_lost)
 		note_success(link, node, taken);
 }

@@ -39,7 +39,7 @@ static uint64_t refresh(struct ww_session *session, uint64_t n, uint64_t seed)
 	return hits;
 }
 
-/* The same, so many in a call. */
+/* The same, this many in a call. */
 static uint64_t refresh_many(struct ww_session *session, uint64_t n, uint64_t seed)
 {
 	unsigned char keys[IN_A_CALL][16];

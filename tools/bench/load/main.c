@@ -372,7 +372,7 @@ static void post_answer(struct load_connection *connection, const char *line, co
 	post_one(connection);
 }
 
-/* A request of JSON for a body of so many bytes. */
+/* A request of JSON for a body of this many bytes. */
 static void make_json(uint64_t bytes)
 {
 	static const char form[] = "{\"tube\":\"default\",\"body\":\"%s\"}";

@@ -130,7 +130,7 @@ static int end_left(struct crontab *crontab)
 	return 0;
 }
 
-/* cron runs all at once, a worker as many as it is told. */
+/* cron runs all jobs at once, a worker as many as its options say. */
 static void write_hint(const struct crontab *crontab)
 {
 	char tubes[1000] = "", difference[100] = "";

@@ -140,7 +140,7 @@ static void take_found(void *context, const char *line, size_t size)
 	found->ids[found->count++] = json_whole(line, size, "id");
 }
 
-/* Return 1 if the user agrees, 0 if not, or -1 after a message where nobody can be asked. */
+/* Return 1 if the user agrees, 0 if not, or -1 after a message if there is no terminal to ask. */
 static int may_cancel(const struct cancel *cancel, size_t count)
 {
 	char answer[8] = "";

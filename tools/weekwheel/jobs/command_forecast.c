@@ -8,7 +8,7 @@
 
 static const struct option table[] = {JOBS_TUBE_OPTION("of this tube only"), JOBS_OPTIONS};
 
-/* What the server is asked for, and how many of its spans make a row. */
+/* The spans that the server returns, and how many of them make a row. */
 static const struct outlook {
 	const char *title, *form;
 	unsigned span;

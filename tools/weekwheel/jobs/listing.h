@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_JOBS_LISTING_H
 
 /*
- * Reads the jobs, or runs of jobs, that match some conditions, page by page, as lines of JSON, and writes what lines say in
- * the form that /v1 has.
+ * Reads the jobs, or runs of jobs, that match some conditions, page by page, as lines of JSON, and writes what lines
+ * say in the form that /v1 has.
  */
 
 #include "tools/job/job.h"
@@ -30,15 +30,15 @@ typedef void listing_fn(void *context, const char *line, size_t size);
 int listing_page(struct listing *listing, struct client *client, uint64_t limit, listing_fn *fn, void *context);
 
 /*
- * Read what a table names of a line; what its struct points to is written to *room. A value that is missing, or is not what
- * it should be, stays as it is. Return the fields that were read, a bit each in the order of the table.
+ * Read what a table names of a line; what its struct points to is written to *room. A value that is missing, or is
+ * not what it should be, stays as it is. Return the fields that were read, a bit each in the order of the table.
  */
 uint64_t listing_read(const struct field *fields, void *to, const char *line, size_t size, struct buffer *room);
 
 /* The same of a job. Its due time is Unix time on either clock: a job on elapsed time has only the time left. */
 uint64_t listing_job(struct ww_job_info *info, const char *line, size_t size, struct buffer *room);
 
-/* Fill in what beanstalkd tells of a job. */
+/* Fill in beanstalkd's fields of a job. */
 uint64_t listing_stats(struct ww_job_info *info, const char *yaml, size_t size);
 
 /* Return the bit of a field of jobs. */

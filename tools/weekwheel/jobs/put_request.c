@@ -48,7 +48,7 @@ static int is_method(const char *method)
 	       ww_callback_parse(line, (size_t)length, &request, NULL) == WW_OK;
 }
 
-/* Refuse a part that would not stay in its place in the text of the request: there the parser could not tell. */
+/* Refuse a part that would spill over in the text of the request: the parser could not notice. */
 static int check_parts(const struct put_options *put, const struct options *options)
 {
 	if (!is_method(put->method))

@@ -6,7 +6,7 @@
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/tubes.h"
 
-/* The size of what is written to a file, and of a terminal that does not tell its own. */
+/* The size of output to a file, and of a terminal that does not report its own. */
 enum { TOP_ROWS = 24, TOP_COLUMNS = 80 };
 
 /*

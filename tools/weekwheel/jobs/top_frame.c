@@ -6,7 +6,7 @@
 #include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/top_screen.h"
 
-/* Each part of a frame gets so many lines. */
+/* Each part of a frame gets this many lines. */
 struct top_plan {
 	int head, title, tubes, panels[TOP_PANELS], dials;
 	int gap; /* between parts */

@@ -148,7 +148,7 @@ static void write_panel(const struct kind *kind, const struct items *items, stru
 	fclose(out);
 }
 
-/* A server that has none, or does not tell this client, is not asked again. */
+/* A server that has none, or refuses this client, is not asked again. */
 static int read_panel(struct jobs *jobs, const struct kind *kind, struct top_panel *panel)
 {
 	struct items items = {NULL, 0, 0, 0};

@@ -40,10 +40,10 @@ void screen_next(struct screen *screen);
 
 enum { DIALS_FULL = 1 + 2 * TOP_WHEELS, DIALS_FLAT = 1 + TOP_WHEELS, DIALS_WIDTH = 17 };
 
-/* Draw the wheels on so many lines: one for what is due and, if there are more, one or two for each wheel. */
+/* Draw the wheels on this many lines: one for what is due and, if there are more, one or two for each wheel. */
 void dials_draw(struct screen *screen, const struct top_wheels *wheels, int lines);
 
-/* Draw the title and rows of a panel on at most so many lines, the last of which may tell that there are more. */
+/* Draw the title and rows of a panel on at most this many lines. The last of them may say that there are more. */
 void panel_draw(struct screen *screen, const struct top_panel *panel, int lines);
 
 /* Write a count in at most 7 characters. Returns text. */

@@ -112,7 +112,7 @@ static int read_counts(struct jobs *jobs, struct top_wheels *wheels)
 		uint64_t asked = question(kind, wheels->now);
 		int answer;
 
-		/* The wheel of seconds is asked for each time, since the others need its tenths. */
+		/* The wheel of seconds is fetched each time, since the others need its tenths. */
 		if (i != TOP_SECONDS && wheels->is_asked && wheels->at[i].asked == asked)
 			continue;
 		answer = forecast_read(jobs, kind->span, kind->count, counts, &reply);
@@ -129,7 +129,7 @@ static int read_counts(struct jobs *jobs, struct top_wheels *wheels)
 	return 0;
 }
 
-/* A server with a virtual clock tells its time when advanced by 0. One with a real clock does not know the verb. */
+/* A server with a virtual clock returns its time when advanced by 0. One with a real clock does not know the verb. */
 static int read_clock(struct jobs *jobs, struct top_wheels *wheels)
 {
 	uint64_t now = wall_now();

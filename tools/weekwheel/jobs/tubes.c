@@ -12,7 +12,7 @@
 #include "tools/common/suggest.h"
 #include "tools/weekwheel/jobs/yaml.h"
 
-/* Of so many tubes a near name is sought. */
+/* How many tubes are searched for a similar name. */
 enum { NEAR_MAX = 1000 };
 
 /* A name from the server goes back into a command, so a name that could break the command is left out. */

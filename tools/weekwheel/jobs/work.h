@@ -11,8 +11,8 @@
  *     LOST --connected--> WAITING --job--> LOOKING --its stats--> RUNNING --command ended--> ENDING --answer--> WAITING
  *
  * When a connection breaks, its runner is LOST and the server gives the job to another worker. The command runs on to
- * its end, but nobody can be told the result. A runner that takes no more jobs is DONE. With --drain, one that got no job
- * is HELD while a limit holds some, and asks again.
+ * its end, but nobody can be told the result. A runner that takes no more jobs is DONE. With --drain, one that got no
+ * job is HELD while a limit holds some, and asks again.
  */
 
 #include <sys/types.h>
@@ -73,7 +73,7 @@ struct runner {
 	unsigned char watches[WORK_TUBES_MAX], order[WORK_TUBES_MAX];
 	size_t tried;
 	int64_t waits_ms; /* that the server takes at most to answer the reserve */
-	unsigned skips;   /* so many answers to watch and ignore come before that to the reserve */
+	unsigned skips;   /* this many answers to watch and ignore come before that to the reserve */
 	/* While it is HELD: how many tubes have not answered yet, what the others hold, and when to ask again. */
 	size_t looks;
 	uint64_t held;
@@ -86,7 +86,7 @@ struct runner {
 	int64_t began, touch_at;
 	int touching;    /* the answer to a touch is still missing */
 	int64_t kill_at; /* when the command gets the next signal; 0: never */
-	int late;        /* it was told to end, since it ran too long */
+	int late;        /* it was signalled, since it ran too long */
 	int lease_lost;  /* its time to run expired */
 	/* The command. */
 	pid_t pid; /* 0: none */
@@ -99,7 +99,7 @@ struct runner {
 	int reported;                  /* the answer to its report is missing */
 	char tail[WORK_TAIL + 1];      /* of what it wrote, from tail_at on if that is full */
 	size_t tail_size;
-	const char *outcome; /* what became of the job, as the server was told */
+	const char *outcome; /* how the job ended, as reported to the server */
 	char again[100];     /* when a released job is due again */
 	char error[WORK_ERROR_MAX + 1];
 };
@@ -132,8 +132,8 @@ void work_read_output(struct runner *runner);
 int work_reap(struct runner *runner, int flags);
 
 /*
- * Wait for children that have ended and are no runner's: those of the shell that this program replaced, and of all processes if
- * it is the first one of a container.
+ * Wait for children that have ended and are no runner's: those of the shell that this program replaced, and of all
+ * processes if it is the first one of a container.
  */
 void work_reap_others(const struct work *work, const struct runner *runners);
 

@@ -14,7 +14,7 @@
 #include "tools/common/utf8.h"
 #include "tools/weekwheel/jobs/work.h"
 
-/* A file and not a pipe: a command that reads slowly or not at all then delays nobody. */
+/* A file and not a pipe: a command that reads slowly or not at all then delays nothing. */
 int work_body_file(const struct reply *reply)
 {
 	FILE *file = tmpfile();

@@ -1,7 +1,7 @@
 /*
- * A beanstalkd as a source. Ready jobs are reserved, so that no worker gets them meanwhile; if the import is killed, they
- * are ready again. Delayed and buried jobs must not be reserved, as they would then be ready, too: they are read, and
- * deleted when the target has them.
+ * A beanstalkd as a source. Ready jobs are reserved, so that no worker gets them meanwhile; if the import is killed,
+ * they are ready again. Delayed and buried jobs must not be reserved, as they would then be ready, too: they are
+ * read, and deleted when the target has them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,8 +54,8 @@ static int read_address(struct moving *moving, struct beanstalkd *own)
 }
 
 /*
- * What one import takes back, another must not have seen and deleted at the source. Who is at work is seen by what it
- * watches, which ends with its connection, however that ends.
+ * What one import takes back, another must not have seen and deleted at the source. Imports recognize each other by
+ * what they watch, which ends with the connection, however that ends.
  */
 static int be_alone(struct beanstalkd *own)
 {
@@ -222,7 +222,7 @@ static void leave_odd(struct moving *moving)
 	keep(moving, is_kept);
 }
 
-/* Ask something of each job of the batch, and leave out those that somebody has deleted. */
+/* Send a command for each job of the batch, and leave out those that have been deleted. */
 static int ask_all(struct moving *moving, const char *verb, const char *word,
     void (*fn)(const struct beanstalkd *own, struct moving_job *job, const struct reply *reply))
 {
@@ -280,8 +280,8 @@ static int take_ready(struct moving *moving)
 }
 
 /*
- * Add the jobs in this state, or any that waits, and the chosen tubes whose ids are among `count` from `first` on, without
- * their bodies.
+ * Add the jobs in this state, or any that waits, and the chosen tubes whose ids are among `count` from `first` on,
+ * without their bodies.
  * Producers often put jobs of one kind one after the other, so near ids save asking for the head of the tube each time.
  */
 static int add_near(struct moving *moving, uint64_t first, size_t count, const char *state)
@@ -421,8 +421,8 @@ static int take(struct moving *moving)
 /* ---- Dropping */
 
 /*
- * A job could not be deleted: a worker of the source has it, or has done it, or somebody has deleted it. It is the source's,
- * and what waits of it at the target is taken back.
+ * A job could not be deleted: a worker of the source has it or has done it, or it was deleted. It belongs to the
+ * source, and its copy at the target is taken back.
  */
 static int settle(struct moving *moving, const struct moving_job *job)
 {

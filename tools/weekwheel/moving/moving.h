@@ -2,14 +2,14 @@
 #define TOOLS_WEEKWHEEL_MOVING_MOVING_H
 
 /*
- * Jobs that move from another server, the source, to weekwheeld, the target, while both are in use. A batch goes in three
- * steps:
+ * Jobs that move from another server, the source, to weekwheeld, the target, while both are in use. A batch goes in
+ * three steps:
  *
  *     source: take  -------->  target: put, acknowledged  -------->  source: drop
  *
- * A job is thus at one of them at any time, and at both between the last two steps. Its key at the target names the job at
- * the source, and stays taken for a day after its end. An import that was killed and is begun again therefore puts nothing
- * twice.
+ * A job is thus at one of them at any time, and at both between the last two steps. Its key at the target names the
+ * job at the source, and stays taken for a day after its end. An import that was killed and is begun again therefore
+ * puts nothing twice.
  *
  * A job that the target cannot have stays at the source. It is named once, with the reason, and the others move.
  */
@@ -109,7 +109,7 @@ int target_put(struct moving *moving);
 /* Delete a job again that the source has kept. If a worker has it or it has ended, it is counted as doubled. */
 int target_take_back(struct moving *moving, const struct moving_job *job);
 
-/* Pause a tube for so many seconds, and keep it while the connection lasts. */
+/* Pause a tube for this many seconds, and keep it while the connection lasts. */
 int target_pause(struct moving *moving, const char *tube, uint64_t seconds);
 
 /* Store how many jobs were ever put, 0 if the token may not ask. */

@@ -1,6 +1,6 @@
 /*
- * Sorted sets of Redis as a source: each member is the body of a job, and its score is the Unix time when it is due. Sidekiq
- * has such sets, whose members are objects of JSON that name the queue.
+ * Sorted sets of Redis as a source: each member is the body of a job, and its score is the Unix time when it is due.
+ * Sidekiq has such sets, whose members are objects of JSON that name the queue.
  */
 #include "tools/weekwheel/moving/moving.h"
 
@@ -184,8 +184,8 @@ static int check_set(const struct moving *moving)
 }
 
 /*
- * What one import takes back, another must not have seen and removed at the source. Who is at work with the same sets is
- * seen by the name of its connection.
+ * What one import takes back, another must not have seen and removed at the source. Imports of the same sets recognize
+ * each other by the names of their connections.
  */
 static int be_alone(const struct sorted_sets *own)
 {
@@ -403,8 +403,8 @@ static int take_page(struct moving *moving, uint64_t from)
 }
 
 /*
- * Take the first members of the first set that has some. Those before `passed` stay, and are looked at again when nothing
- * else is there: other members may have taken their places.
+ * Take the first members of the first set that has some. Those before `passed` stay, and are looked at again when
+ * nothing else is there: other members may have taken their places.
  */
 static int take(struct moving *moving)
 {

@@ -10,8 +10,8 @@
 #include "tools/weekwheel/moving/moving.h"
 
 /*
- * How long the key of a job stays taken after its end. A buried job is put with this delay, and buried at once: workers must
- * not get it between the two, nor while a killed import waits to be begun again.
+ * How long the key of a job stays taken after its end. A buried job is put with this delay, and buried at once:
+ * workers must not get it between the two, nor while a killed import waits to be begun again.
  */
 enum { DAY = 86400 };
 
@@ -163,9 +163,9 @@ static void hold(struct moving *moving, enum moving_result *former)
 }
 
 /*
- * Only who has a job reserved may bury it. Both commands go together: a connection that ends between them would make the job
- * ready. One that was kept may be buried already, which changes nothing; one that a worker or a person has taken meanwhile
- * is theirs.
+ * Only the client that reserved a job may bury it. Both commands go together: a connection that ends between them
+ * would make the job ready. A kept job may be buried already, which changes nothing; one that a worker or a person has
+ * taken meanwhile is theirs.
  */
 static int bury(struct moving *moving, const enum moving_result *former)
 {
@@ -234,7 +234,7 @@ int target_pause(struct moving *moving, const char *tube, uint64_t seconds)
 	struct client *client = &moving->jobs.client;
 	struct reply reply;
 
-	/* An empty tube that nobody watches would be forgotten with its pause. */
+	/* An empty tube without watchers would be forgotten with its pause. */
 	return client_expect(client, &reply, "WATCHING", tube, "watch %s", tube) ||
 	               client_expect(client, &reply, "PAUSED", tube, "pause-tube %s %" PRIu64, tube, seconds)
 	           ? -1

@@ -39,7 +39,7 @@ static const char *format_ns(char *out, uint64_t ns)
 	return out;
 }
 
-/* Only access logs tell the date. */
+/* Only access logs contain the date. */
 static void write_dates(FILE *out, const struct report *report)
 {
 	char text[2][TEXT];

@@ -107,7 +107,7 @@ int64_t moved_number(const redisReply *reply)
 	return reply->type == REDIS_REPLY_INTEGER ? reply->integer : MOVED_NO_KEY;
 }
 
-/* An answer that is to be an array of so many; NULL after a message. An error in it is no error here. */
+/* An answer that must be an array of this many; NULL after a message. Error elements are allowed. */
 static redisReply *array_of(struct peer *peer, size_t count)
 {
 	redisReply *reply = peer_good(peer);

@@ -2,12 +2,12 @@
 #define TOOLS_WEEKWHEEL_SESSIONS_MOVED_H
 
 /*
- * Sessions that are copied from another server, the source, to weekwheel-sessiond, the target, pass after pass, while both
- * are in use.
+ * Sessions that are copied from another server, the source, to weekwheel-sessiond, the target, pass after pass, while
+ * both are in use.
  *
- * A pass scans the source. What it has found is remembered, a hash of each value with its deadline, so that the next pass
- * takes only what has changed. A batch of keys is compared with the target under WATCH and set in one transaction: what
- * somebody changes there meanwhile stays.
+ * A pass scans the source. What it has found is remembered, a hash of each value with its deadline, so that the next
+ * pass takes only what has changed. A batch of keys is compared with the target under WATCH and set in one
+ * transaction: what somebody changes there meanwhile stays.
  */
 
 #include <stdint.h>
@@ -51,7 +51,7 @@ struct moved {
 	struct peer source, target;
 	int has_times; /* the source knows PEXPIRETIME */
 	int64_t
-	    slack; /* deadlines that differ by so many ms are the same, since they are the clock's and what was left */
+	    slack; /* deadlines that differ by at most this many ms are equal, as they are computed from clock and remaining time */
 	struct keys *keys;
 	struct known *known;
 	size_t room;

@@ -84,7 +84,7 @@ static void ask_set(struct moved *moved, const struct candidate *one)
 	peer_ask(&moved->target, "PEXPIRETIME %b", key, size);
 }
 
-/* Read the answers of a transaction. Returns 0, 1 if somebody else has changed a key, or -1 after a message. */
+/* Read the answers of a transaction. Returns 0, 1 if another client has changed a key, or -1 after a message. */
 static int end_transaction(struct moved *moved, size_t commands, redisReply **reply)
 {
 	int failed = 0;
@@ -124,7 +124,7 @@ static void note_kept(struct moved *moved, const struct candidate *one, const st
 	known->is_other = !is_same;
 }
 
-/* Set those that are to be set. As end_transaction. */
+/* Set the sessions that have changed. As end_transaction. */
 static int set_some(struct moved *moved, size_t sets)
 {
 	redisReply *reply = NULL;
@@ -216,7 +216,7 @@ static int is_gone(struct moved *moved, const char *key, size_t size, int *gone)
 	return 0;
 }
 
-/* Delete it at the target, if nobody has changed it there since. */
+/* Delete it at the target, if it has not changed there since. */
 static int remove_one(struct moved *moved, uint32_t id)
 {
 	struct known *known = &moved->known[id];

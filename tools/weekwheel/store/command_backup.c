@@ -51,7 +51,7 @@ static int check(void *context, const struct options *options)
 	    options, "the directory of a store and one for the copy are expected, as in '%s'", backup->example);
 }
 
-/* Why the copy cannot be made where it is to be, or NULL. */
+/* Why the copy cannot be made at its place, or NULL. */
 static const char *target_refusal(const char *path)
 {
 	struct stat status;
@@ -70,7 +70,7 @@ static const char *target_refusal(const char *path)
 	return NULL;
 }
 
-/* Only one who opens it hears whose the directory is. */
+/* Only opening the directory shows whose it is. */
 static int listen_and_refuse(const struct store_place *place, int error)
 {
 	struct opened_store store;
@@ -216,7 +216,7 @@ const struct jobs_command command_backup = {
 /* The directory that gets the copy. The names have room for ".restored" and the like. */
 struct restored {
 	char path[PATH_MAX], copy[PATH_MAX + 20], former[PATH_MAX + 20];
-	int fd;            /* the directory, locked; -1: there is none yet */
+	int fd;            /* the directory, locked; -1: it does not exist yet */
 	struct stat owner; /* the directory, or the one above it */
 };
 
@@ -312,7 +312,7 @@ static int find_place(struct restored *place, const char *path)
 	return 0;
 }
 
-/* Nobody else has to read the files, and the server must. */
+/* Nobody else has to read the files, but the server must. */
 static int hand_over(const struct restored *place)
 {
 	DIR *folder = opendir(place->copy);

@@ -56,7 +56,7 @@ static int write_job(const struct ww_job_info *info, void *context)
 	export->reserved += info->state == WW_JOB_RESERVED;
 	if (line_write(&export->line, info, export->shift) || write_line(export))
 		return 1;
-	/* It is none of those that are counted. */
+	/* It is no job that is counted. */
 	if (info->state != WW_JOB_ENDED && ++export->written % 1000 == 0)
 		progress_show(export->written, export->total);
 	return 0;

@@ -56,7 +56,7 @@ static void report(const char *problem, void *context)
 
 static int refused(const struct recover *recover, int error)
 {
-	/* The library tells what is wrong with the target. */
+	/* The library reports what is wrong with the target. */
 	struct store_place place = {.path = error == WW_EDENIED ? recover->path : recover->target};
 
 	if (error == WW_EINVAL)

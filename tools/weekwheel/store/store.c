@@ -189,8 +189,8 @@ int64_t store_shift(const struct opened_store *store)
 /* ---- Every job */
 
 /*
- * After so many ids in a row without a readable record the steps become larger and larger: the count of all jobs may be
- * damaged, too.
+ * After this many ids in a row without a readable record the steps become larger and larger: the count of all jobs may
+ * be damaged, too.
  */
 enum { ONE_BY_ONE = 1 << 20 };
 
@@ -213,7 +213,7 @@ static int walk_one(const struct ww_job_info *info, void *context)
 }
 
 /*
- * The library does not tell the id of an unreadable record: skip the ids that it may have, one by one. Returns 0 if no
+ * The library does not give the id of an unreadable record: skip the ids that it may have, one by one. Returns 0 if no
  * record can follow.
  */
 static int pass(struct store_walk *walk, struct ww_job_filter *filter, uint64_t last)

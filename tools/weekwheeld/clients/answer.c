@@ -143,7 +143,7 @@ static int answer_note(struct connection *connection, size_t end, int depends)
 	return 0;
 }
 
-/* It is told whether the write under way succeeds. */
+/* It gets whether the present write succeeds. */
 static void answer_join(struct connection *connection, size_t start)
 {
 	struct server *server = connection->server;

@@ -6,7 +6,7 @@
 
 #include "tools/weekwheeld/clients/clients.h"
 
-/* With so many tubes, a reserve computes little. */
+/* With this many tubes, a reserve computes little. */
 enum { FEW = 8 };
 
 /* A client asks for a job, or a job is given back. */
@@ -123,12 +123,12 @@ static void got_job(struct connection *connection, struct ask *ask)
 	free(ask);
 }
 
-/* Nothing was found: what the client is told, or NULL: it goes on waiting. */
+/* Nothing was found: the answer for the client, or NULL if it goes on waiting. */
 static const char *no_job(const struct connection *connection, const struct ask *ask, uint64_t now)
 {
 	if (ask->is_held)
 		return "DEADLINE_SOON\r\n";
-	/* Nobody knows whether there is a job. TIMED_OUT would say that there is none. */
+	/* It is not known whether there is a job. TIMED_OUT would say that there is none. */
 	if (ask->got < 0 && ask->is_fresh && connection->give_up <= now)
 		return "INTERNAL_ERROR\r\n";
 	return connection->at_end || connection->give_up <= now ? "TIMED_OUT\r\n" : NULL;

@@ -1,6 +1,7 @@
 /*
- * Takes commands through their steps: prepare, run, answer. With a store of its own all three follow one another. With a
- * shared store, a task (task.c) runs calls of one connection, which carries out nothing else until they are answered.
+ * Takes commands through their steps: prepare, run, answer. With a store of its own all three follow one another.
+ * With a shared store, a task (task.c) runs calls of one connection, which carries out nothing else until they are
+ * answered.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static const struct steps *steps_of(const struct connection *connection, enum ve
 	return steps ? steps : &none;
 }
 
-/* Returns 1 if the store is to be asked. */
+/* Returns 1 if the store has to be called. */
 static int call_prepare(struct call *call)
 {
 	const struct command *command = call->command;
@@ -113,8 +114,8 @@ static void call_answer(struct call *call, size_t start)
 }
 
 /*
- * Some commands name a job in whose tube the client needs a right. Without it the command is carried out for a job that
- * there never is, so that its answer does not tell which jobs there are.
+ * Some commands name a job in whose tube the client needs a right. Without it, the command runs for a job that never
+ * exists, so that its answer does not reveal which jobs there are.
  */
 static void call_guard(struct call *call)
 {

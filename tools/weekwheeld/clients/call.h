@@ -49,8 +49,8 @@ struct call {
 /* The steps of a verb. Those that are NULL are left out. */
 struct steps {
 	/*
-	 * In the loop: take from the connection what run() needs. Returns 1 if the store is to be asked, otherwise the
-	 * text or the result is known, or the command has been answered.
+	 * In the loop: take from the connection what run() needs. Returns 1 if the store has to be called; otherwise
+	 * the text or the result is known, or the command has been answered.
 	 */
 	int (*prepare)(struct call *call);
 	/* Ask the store. In any thread if the store is shared: uses the call and jobs.h alone. */

@@ -231,8 +231,8 @@ void login_secured(struct connection *connection);
 void login_close(struct connection *connection);
 
 /*
- * Return 1 if a command may run. It has then got the refusal of what the client may not do, or the guard that auth_may
- * is to be asked for. The connection of another protocol is closed.
+ * Return 1 if a command may run. By then it has a refusal, if the client lacks a right, or the guard to pass to
+ * auth_may. A connection of another protocol is closed.
  */
 int login_admits(struct connection *connection, struct command *command);
 /* Report that the client sends a body of unknown length. */
@@ -261,7 +261,7 @@ void answer_result(struct connection *connection, int error, const char *text);
 /* The answer that began at `start` is complete. */
 void answer_end(struct connection *connection, size_t start, int depends);
 
-/* The connection gets its answer later, and hears of a commit that fails. */
+/* The connection gets its answer later, and is informed if the commit fails. */
 void answer_expected(struct connection *connection);
 
 /* The commit is done: the answers since its beginning stand, or become errors. */
@@ -289,8 +289,8 @@ struct lease *lease_past(const struct connection *connection, uint64_t id, const
 void lease_forget_past(struct connection *connection);
 
 /*
- * The store was asked to end the lease and said `result`. If it did, or if it says WW_ESTALE and the client has now said how
- * its delivery ended, the lease ends with the write under way, and comes back if that fails.
+ * The store was asked to end the lease and said `result`. If it did, or if it says WW_ESTALE and the client has now
+ * said how its delivery ended, the lease ends with the write under way, and comes back if that fails.
  */
 void lease_ended(struct server *server, struct lease *lease, int result, enum count count);
 
@@ -301,7 +301,8 @@ void lease_settle(struct server *server, int committed);
 void lease_disown(struct connection *connection);
 
 /*
- * It is closed: one of its jobs is ready again, or a task makes some so, for which it is busy. Returns 0 if it had none.
+ * It is closed: one of its jobs is ready again, or a task makes some so, for which it is busy. Returns 0 if it had
+ * none.
  */
 int lease_release_some(struct connection *connection);
 
@@ -309,8 +310,8 @@ int lease_release_some(struct connection *connection);
 void lease_touched(struct server *server, struct lease *lease, uint64_t ends);
 
 /*
- * When the connection's first lease ends, among those that the store still holds; UINT64_MAX: it has none. A shared store
- * may have ended it already.
+ * When the connection's first lease ends, among those that the store still holds; UINT64_MAX: it has none. A shared
+ * store may have ended it already.
  */
 uint64_t lease_soonest(struct connection *connection, uint64_t now);
 
@@ -318,8 +319,8 @@ uint64_t lease_soonest(struct connection *connection, uint64_t now);
 struct lease *lease_soon(struct connection *connection, uint64_t now);
 
 /*
- * The store does not hold the lease any more. The connection keeps it as a past one: what its client says of that delivery
- * must not be taken as said of what came after it.
+ * The store does not hold the lease any more. The connection keeps it as a past one: what its client says of that
+ * delivery must not be taken as said of what came after it.
  */
 void lease_pass(struct server *server, struct lease *lease);
 

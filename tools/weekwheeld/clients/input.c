@@ -5,7 +5,8 @@
 
 /*
  * While a client waits for a job, INPUT_MAX bytes that it sends are kept. A client whose bytes fill the room is read
- * READS_MOST times in a turn. When TURN_BYTES have been read in a turn, a connection is read once more in it, READ_LEAST at most.
+ * READS_MOST times in a turn. When TURN_BYTES have been read in a turn, a connection is read once more in it,
+ * READ_LEAST at most.
  */
 enum { INPUT_MAX = 65536, READS_MOST = 32, READ_LEAST = 4096, TURN_BYTES = 4 << 20 };
 
@@ -54,7 +55,10 @@ static size_t input_take(struct connection *connection, const char *data, size_t
 		}
 		found = protocol_next(&connection->protocol, &command, data + taken, size - taken, &used);
 		taken += used;
-		/* Thousands may ask for a list at once: each of them waits for a turn with time, and nobody for them. */
+		/*
+		 * Thousands may ask for a list at once: each of them waits for a turn with time, and no other client
+		 * waits for them.
+		 */
 		if (found && protocol_is_look(command.verb) && budget_is_spent(connection->server)) {
 			taken -= protocol_line_size(&connection->protocol);
 			connection_resume(connection);
@@ -184,7 +188,7 @@ static void input_end(struct connection *connection, ssize_t how)
 	input_ended(connection, how == STREAM_BROKEN);
 }
 
-/* Read once, and settle. Returns 1 if it is to be read again: there is more. */
+/* Read once, and settle. Returns 1 if there is more to read. */
 static int input_read(struct connection *connection)
 {
 	struct server *server = connection->server;

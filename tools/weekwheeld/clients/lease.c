@@ -1,7 +1,7 @@
 /*
- * Keeps the leases: which connection has reserved which job. The store (lib/jobs) makes a job ready again when its lease
- * runs out. The server notices that when it asks. A lease that ends with a write comes back if the write fails. One that
- * the store ended by itself stays with its connection as a past one.
+ * Keeps the leases: which connection has reserved which job. The store (lib/jobs) makes a job ready again when its
+ * lease runs out. The server notices that when it asks. A lease that ends with a write comes back if the write fails.
+ * One that the store ended by itself stays with its connection as a past one.
  */
 #include <stdlib.h>
 
@@ -64,7 +64,7 @@ static void heap_remove(struct connection *connection, const struct lease *lease
 
 /* ---- The past leases of a connection */
 
-/* The most of a connection. Of one that has let so many jobs time out, the oldest are forgotten. */
+/* The most of a connection. If more jobs time out, the oldest are forgotten. */
 enum { PAST_MAX = 1000 };
 
 static void past_remove(struct server *server, struct lease *lease)
@@ -174,9 +174,9 @@ void lease_touched(struct server *server, struct lease *lease, uint64_t ends)
 }
 
 /*
- * The connection has got the job again. That delivery stands for an earlier one of the same put, and for one of which the
- * client knows that it is over. Of any other the client may still say that it is done. Return how many earlier ones the new
- * one stands for whose ends the client has not said.
+ * The connection has got the job again. That delivery stands for an earlier one of the same put, and for one of which
+ * the client knows that it is over. Of any other the client may still say that it is done. Return how many earlier
+ * ones the new one stands for whose ends the client has not said.
  */
 static uint32_t past_forget(struct connection *connection, const struct ww_lease *reserved)
 {
@@ -194,8 +194,8 @@ static uint32_t past_forget(struct connection *connection, const struct ww_lease
 }
 
 /*
- * The store has written that a client ended it, or that the job was put again before. What the client says of an earlier
- * delivery comes later, and must not end what is put until then.
+ * The store has written that a client ended it, or that the job was put again before. What the client says of an
+ * earlier delivery comes later, and must not end what is put until then.
  */
 static void lease_written(struct server *server, struct lease *lease)
 {

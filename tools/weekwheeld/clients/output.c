@@ -21,7 +21,7 @@ void connection_flush(struct connection *connection)
 	connection_wait(connection, UV_WRITABLE, stream_is_unsent(&connection->stream));
 	if (!connection->is_stalled || connection_is_blocked(connection))
 		return;
-	/* One that has read its answer and asked for nothing more stands behind nobody: it is only read again. */
+	/* A client that has read its answer and sent nothing more is not queued: it is only read again. */
 	if (connection->in.size > 0)
 		connection_resume(connection);
 	else

@@ -1,6 +1,7 @@
 /*
- * Reserves jobs for clients: at once if that passes nobody over, otherwise at the end of the turn, or when a job becomes
- * ready. A client waits in the queue of each tube that it watches. A shared store is asked by tasks (ask.c).
+ * Reserves jobs for clients: at once if that overtakes no other client, otherwise at the end of the turn, or when a
+ * job becomes ready. A client waits in the queue of each tube that it watches. A shared store is called by tasks
+ * (ask.c).
  */
 #include "tools/weekwheeld/clients/clients.h"
 

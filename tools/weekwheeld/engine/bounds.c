@@ -1,8 +1,8 @@
 /*
- * Keeps the server within its bounds of memory. All that clients send and leave unread together has a bound. A client may
- * leave unread at most an eighth of the remaining room; a newcomer always finds some. If the bound is exceeded all the same,
- * the client with the most loses its body or its connection. At the bound of all memory, new jobs and tubes are refused, so
- * that existing jobs can still be done.
+ * Keeps the server within its bounds of memory. All that clients send and leave unread together has a bound. A client
+ * may leave unread at most an eighth of the remaining room; a newcomer always finds some. If the bound is exceeded
+ * all the same, the client with the most loses its body or its connection. At the bound of all memory, new jobs and
+ * tubes are refused, so that existing jobs can still be done.
  */
 #include <stdlib.h>
 
@@ -85,7 +85,7 @@ int bounds_job(struct server *server, size_t size)
 {
 	if (is_full(server, size))
 		return 0;
-	/* The store tells what it takes only from time to time. */
+	/* The store updates what it takes only from time to time. */
 	server->bounds.put_bytes += server->settings->is_memory ? size : 0;
 	return 1;
 }
@@ -251,14 +251,14 @@ static int is_beyond(const struct server *server, uint64_t most)
 	return now > most;
 }
 
-/* Returns whether somebody has lost something. */
+/* Returns whether any client has lost something. */
 static int hold(struct server *server, const struct spared *spared, uint64_t most)
 {
 	int ends = 0;
 
 	while (ends < ENDS_MOST && is_beyond(server, most) && end_worst(server, spared))
 		ends++;
-	/* A body that is lost makes room, but wakes nobody. Clients that wait by HTTP are let go in a turn. */
+	/* Dropping a body makes room, but wakes no client. Clients that wait by HTTP continue in a turn. */
 	if (ends > 0)
 		loop_again(server);
 	return ends > 0;

@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEELD_ENGINE_BOUNDS_H
 #define TOOLS_WEEKWHEELD_ENGINE_BOUNDS_H
 
-/* The bounds of memory: what there is, who takes it, and what was refused for want of it. */
+/* The bounds of memory: how much there is, what takes it, and what was refused for lack of it. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,8 +41,8 @@ int bounds_job(struct server *server, size_t size);
 int bounds_tube(struct server *server);
 
 /*
- * Return 1 if a quota of jobs has room for this one behind `before` others that are not put yet, `in_tube` of them in its
- * tube. A job that replaces another always has room.
+ * Return 1 if a quota of jobs has room for this one behind `before` others that are not put yet, `in_tube` of them in
+ * its tube. A job that replaces another always has room.
  */
 int bounds_quota(struct server *server, const struct ww_job_spec *spec, size_t before, size_t in_tube);
 

@@ -2,8 +2,9 @@
 #define TOOLS_WEEKWHEELD_ENGINE_COUNTS_H
 
 /*
- * Counts what clients and the pusher do with the jobs of each tube, and how long they take, for /metrics. The first COUNTS_TUBES tubes
- * have numbers of their own, and all others share theirs, so that clients who make up names cannot fill the memory.
+ * Counts what clients and the pusher do with the jobs of each tube, and how long they take, for /metrics. The first
+ * COUNTS_TUBES tubes have numbers of their own, and all others share theirs, so that clients who make up names cannot
+ * fill the memory.
  */
 
 #include <stdint.h>
@@ -53,7 +54,7 @@ void counts_add(struct counts_tube *tube, enum count count);
 void counts_deliver(
     struct job_counts *counts, struct counts_tube *tube, uint32_t attempt, uint32_t kicks, uint64_t late);
 
-/* A client has ended a lease after so many ns. `now`, here and below, is a time that grows, in ns. */
+/* A client has ended a lease after this many ns. `now`, here and below, is a time that grows, in ns. */
 void counts_ran(struct job_counts *counts, uint64_t ns, uint64_t now);
 
 /* The pusher has ended a lease. counts_ran includes this. */

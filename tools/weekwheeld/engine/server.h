@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEELD_ENGINE_SERVER_H
 
 /*
- * The server's engine: the turn and its write, tasks, bounds, tubes, schedules and pushes. It calls no client, verb or HTTP:
- * what stands above it sees it by this struct, and it sees what stands above by its faces (face.h).
+ * The server's engine: the turn and its write, tasks, bounds, tubes, schedules and pushes. It calls no client, verb
+ * or HTTP: what stands above it sees it by this struct, and it sees what stands above by its faces (face.h).
  *
  * A turn of the loop is one write of the store (turn.c). The answers wait in the buffers of their connections until
  * the write is committed. If it fails, the answers that depend on it become errors.
@@ -60,7 +60,7 @@ struct server {
 	struct push *push; /* NULL: no tube is pushed */
 	struct schedules *schedules;
 	struct certificate certificate;
-	struct web *web; /* NULL: nobody is served by HTTP */
+	struct web *web; /* NULL: HTTP is not served */
 
 	char id[17];
 	int is_draining;
@@ -69,7 +69,7 @@ struct server {
 	/* What stands above. */
 	struct clients *clients;
 	struct v1 *v1;
-	struct http *http; /* NULL: nobody is served by HTTP */
+	struct http *http; /* NULL: HTTP is not served */
 	struct run *run;
 };
 

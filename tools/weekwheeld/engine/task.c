@@ -9,8 +9,8 @@
 #include "tools/weekwheeld/engine/server.h"
 
 /*
- * More than CALLS_GOOD running calls slow each other down. A call older than LONG_NS is waiting for the network, or for a
- * silent node, and does not count: another may begin in its place.
+ * More than CALLS_GOOD running calls slow each other down. A call older than LONG_NS is waiting for the network, or
+ * for a silent node, and does not count: another may begin in its place.
  */
 enum { THREADS_MAX = 64, CALLS_GOOD = 6, LONG_NS = 2000000, LOOK_MS = 2 };
 /* What answers of large tasks take of a turn. */
@@ -19,7 +19,7 @@ enum { THREADS_MAX = 64, CALLS_GOOD = 6, LONG_NS = 2000000, LOOK_MS = 2 };
 #define REST UINT64_C(5000000)
 #define REST_MAX UINT64_C(1000000000)
 
-/* A lease that has waited so long for the loop may be over. */
+/* A lease that has waited this long for the loop may be over. */
 #define STOPPED_NS UINT64_C(100000000)
 
 struct thread {
@@ -398,7 +398,7 @@ void tasks_slow(void *context)
 	pthread_mutex_unlock(&tasks->lock);
 }
 
-/* The slow task has run: its answer is given by whoever has the loop, and then this thread has it again. */
+/* The slow task has run: the thread that has the loop answers it, and then gives the loop back to this one. */
 static void take_back(struct tasks *tasks, struct task *task)
 {
 	pthread_mutex_lock(&tasks->lock);

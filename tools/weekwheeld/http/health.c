@@ -95,8 +95,8 @@ static void add_nodes(struct health *health, struct server *server)
 #endif
 
 /*
- * A node that is set aside is asked again by the next call, but a load balancer sends no calls to a server that is not
- * ready. So whoever asks for its health lets it ask its store, for the next answer.
+ * A node that is set aside is tried again by the next call, but a load balancer sends no calls to a server that is not
+ * ready. So a request for its health makes the server call its store, for the next answer.
  */
 static void probe_run(struct task *task)
 {

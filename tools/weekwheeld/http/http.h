@@ -16,7 +16,7 @@ struct http {
 	struct web_site site;
 	LIST_HEAD(, http_question) questions;
 	unsigned asking; /* how many of them the store is asked */
-	int is_probing;  /* the store is asked for the sake of /readyz */
+	int is_probing;  /* the store is called for the sake of /readyz */
 };
 
 /* Serve HTTP, if the settings say so. `http` is zeros, and outlives the loop. Returns 0, or -1 after a message. */

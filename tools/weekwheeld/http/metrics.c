@@ -248,7 +248,7 @@ int metrics_write(struct server *server, const struct metrics_sample *sample, in
 	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors) ||
 	      add_nodes(server, out) || events_numbers(server, out, add) || bounds_numbers(server, out, add) ||
 	      counts_write(&server->counts, store_now(server), out);
-	/* While a shared store is away, nobody knows about its jobs. */
+	/* While a shared store is away, its jobs are unknown. */
 	if (error == WW_OK)
 		bad = bad || add_store(out, &sample->stats) || add_lateness(out, &sample->stats) ||
 		      add_week(server, sample, out) || buffer_append(out, sample->tubes.data, sample->tubes.size);

@@ -10,8 +10,8 @@
  *      |  too long            end of it
  *      +------------> LONG ---------------> command     a refused body: SKIP, before or after the command
  *
- * If nobody knows how long the body of a refused put is, the command is the last one: END. What follows may be a body, and
- * must not be taken for commands.
+ * If nobody knows how long the body of a refused put is, the command is the last one: END. What follows may be a
+ * body, and must not be taken for commands.
  *
  * A web page can make a browser send any body to any port, and its lines would be commands. What begins as HTTP or TLS
  * does is therefore refused as foreign, before the line has ended, and is the last one as well.
@@ -144,7 +144,7 @@ struct command {
 struct protocol {
 	size_t body_max;
 	enum { PROTOCOL_AT_LINE, PROTOCOL_AT_LONG, PROTOCOL_AT_BODY, PROTOCOL_AT_SKIP, PROTOCOL_AT_END } state;
-	size_t scanned; /* bytes that were searched for the line's end in vain */
+	size_t scanned; /* bytes already searched for the line's end */
 	size_t line;    /* the length of the last line; AT_BODY: of the one before the body */
 	uint64_t skip;  /* AT_SKIP: how many bytes to throw away */
 	enum verb verb; /* AT_SKIP: the verb to refuse afterwards; VERB_UNKNOWN: none. AT_LONG: that of the line */

@@ -69,7 +69,7 @@ static void keep(struct events_feed *feed, struct kept_event *kept)
 		drop_first(feed);
 }
 
-/* None is kept, and whoever asks for the next number hears that it has missed some. */
+/* It is not kept, and a reader that asks for the next number learns that it has missed some. */
 static void skip(struct events_feed *feed)
 {
 	while (feed->first <= feed->last)
@@ -113,7 +113,7 @@ static int add_schedule(struct buffer *out, const struct ww_job_event *event, co
 	       buffer_format(out, ",\"removed\":%s}\n\n", event->kind == WW_EVENT_CANCELLED ? "true" : "false");
 }
 
-/* Its tube is that of its jobs. Returns NULL for what is nobody's business. */
+/* Its tube is that of its jobs. Returns NULL for events that are not shown. */
 static const char *schedule_tube(const struct ww_job_event *event, char tube[WW_TUBE_MAX + 1])
 {
 	const char *key = event->key;
@@ -347,7 +347,7 @@ static void came(uv_async_t *async)
 		uv_timer_start(&feed->gather, gathered, EVENTS_GATHER_MS, 0);
 }
 
-/* Whoever has gone while the stream is asleep would not be seen before something is sent. */
+/* Without this, a client that has gone while the stream sleeps would be noticed only at the next event. */
 static void look_for(struct events_feed *feed, struct events_stream *stream)
 {
 	char byte;

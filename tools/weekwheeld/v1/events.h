@@ -7,9 +7,9 @@
  *     the store --> heard() --> ring of the last events --> events_take() --> a stream --> its client
  *      any thread    JSON                                    the loop, when the client can take more
  *
- * The store is listened to while somebody reads, and for a minute after that, so that whoever comes back misses nothing.
- * A stream has a place in the ring and no queue of its own. One that the ring has overtaken is ended: its client comes
- * back, and is told that it has missed some.
+ * The store is listened to while somebody reads, and for a minute after that, so that a reader who comes back misses
+ * nothing. A stream has a place in the ring and no queue of its own. One that the ring has overtaken is ended: its
+ * client comes back, and learns that it has missed some.
  */
 
 #include <sys/queue.h>
@@ -63,7 +63,7 @@ long events_take(struct server *server, struct events_stream *stream, char *to, 
 int events_start(struct server *server);
 /* End all streams. */
 void events_stop(struct server *server);
-/* The store is closed: nobody can be heard any more. */
+/* The store is closed: no event can come any more. */
 void events_free(struct server *server);
 
 /* The tokens have changed. */

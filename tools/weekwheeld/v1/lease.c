@@ -103,7 +103,7 @@ void v1_no_leases(struct v1_request *request)
 	v1_add(request, "{\"leases\":[]}");
 }
 
-/* Whoever has not got an answer waits, if the request says so: see serve.c. */
+/* A request without a job waits if it asks for that: see serve.c. */
 static int run_reserve(struct v1_request *request)
 {
 	const struct v1_fields *fields = request->fields;
@@ -129,7 +129,7 @@ static int run_reserve(struct v1_request *request)
 		v1_write(request, job_lease_fields, 0, &leases[i], &now);
 	}
 	v1_add(request, "]}");
-	/* Without memory for the answer nobody has heard of the leases. */
+	/* Without memory for the answer, no client knows of the leases. */
 	for (int i = 0; i < got; i++) {
 		if (!request->status)
 			(void)ww_jobs_return(v1_jobs(request), leases[i].id, leases[i].token);

@@ -99,7 +99,10 @@ static int note_due(
 	return error;
 }
 
-/* A job that was there before may be due as it was. Of many, nobody is asked: each would be a call of the store. */
+/*
+ * A job that was there before may be due as it was. For many jobs this is not looked up: each would be a call of the
+ * store.
+ */
 static void write_due(struct v1_request *request, const struct ww_job_put *put)
 {
 	const struct ww_job_spec *spec = put->spec;

@@ -287,7 +287,10 @@ int v1_read(struct v1_request *request, int is_list_allowed)
 		return v1_failed(request, WW_ENOMEM);
 	if (request->is_many)
 		return read_list(request);
-	/* An operation that needs no member needs no object. A job could go without, but not one that somebody meant. */
+	/*
+	 * An operation that needs no member needs no object. A job could do without as well, but hardly anybody would
+	 * mean that.
+	 */
 	if (request->in.size == 0 && request->operation->members & V1_OF_PUT)
 		return v1_problem(request, 400, NULL, "send an object of JSON; {} is a job of which nothing is said",
 		    "the request has no body");

@@ -1,7 +1,7 @@
 /*
- * The life of a request. Its body is collected, then its operation runs as a task. A change of a store in this process is
- * answered when the turn's write has been committed, so that all changes of a turn are one write, whoever asked for them.
- * A reserve without a job waits for one of its tubes, or for its time to be up.
+ * The life of a request. Its body is collected, then its operation runs as a task. A change of a store in this
+ * process is answered when the turn's write has been committed, so that all changes of a turn are one write, whoever
+ * asked for them. A reserve without a job waits for one of its tubes, or for its time to be up.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -135,7 +135,7 @@ static int waiting_join(struct v1_request *request)
 	return 0;
 }
 
-/* Nobody would get the answer of a client that has gone, or has to leave. */
+/* A client that has gone, or has to leave, would not get the answer. */
 static int is_gone(const struct v1_request *request)
 {
 	struct MHD_Connection *client = request->visit.client;
@@ -198,8 +198,8 @@ static void return_leases(struct task *task)
 }
 
 /*
- * What a reserve got long ago, as the server was stopped since, another worker may have by now, and may have ended it. So
- * all of the answer goes back, and if the request waits, it asks again. Return 1 if the task has begun.
+ * What a reserve got long ago, as the server was stopped since, another worker may have by now, and may have ended
+ * it. So all of the answer goes back, and if the request waits, it asks again. Return 1 if the task has begun.
  */
 static int give_back(struct v1_request *request)
 {
@@ -323,8 +323,9 @@ static void ask(struct v1_request *request)
 	request->task.run = task_run;
 	request->task.done = task_done;
 	/*
-	 * The answer of a change is short, and its write waits for the end of the turn. A reserve does not wait for room: it
-	 * takes an attempt of each job that it gets, so its client has to be there, and workers are who makes room.
+	 * The answer of a change is short, and its write waits for the end of the turn. A reserve does not wait for
+	 * room: it takes an attempt of each job that it gets, so its client has to be there, and workers are who
+	 * makes room.
 	 */
 	if (request->operation->is_change || request->operation->members & V1_OF_RESERVE)
 		task_start(server, &request->task);
@@ -344,7 +345,7 @@ void v1_settle(struct server *server, int error)
 	}
 }
 
-/* Whoever has to leave waits no longer: libmicrohttpd closes no connection whose request is suspended. */
+/* A client that has to leave waits no longer: libmicrohttpd closes no connection whose request is suspended. */
 static void let_go(struct server *server)
 {
 	struct v1_request *request;
@@ -491,7 +492,7 @@ static const char *header(const struct v1_request *request, const char *name)
 	return MHD_lookup_connection_value(request->visit.client, MHD_HEADER_KIND, name);
 }
 
-/* What the interface is has no secrets, and whoever writes a client reads that first. */
+/* The description of the interface has no secrets, and authors of clients read it first. */
 static int take_token(struct v1_request *request, const char *path)
 {
 	unsigned rest = 0;

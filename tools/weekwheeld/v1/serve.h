@@ -14,7 +14,7 @@ struct v1 {
 	struct v1_list waiting;                /* for a job, in order of arrival */
 	struct v1_list looking;                /* lists that go on */
 	struct v1_held *held;                  /* leases by id */
-	struct events_feed *feed;              /* events; NULL: nobody is served by HTTP */
+	struct events_feed *feed;              /* events; NULL: HTTP is not served */
 };
 
 void v1_start(struct server *server);

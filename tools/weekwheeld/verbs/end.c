@@ -19,8 +19,9 @@ static const struct lease *past_of(const struct connection *connection, uint64_t
 }
 
 /*
- * Take the token of the lease if the job is this connection's, or was. If the connection has had it twice, nobody knows
- * which delivery is meant: a delete ends the older one, which is over in any case. The job then stays until both are done.
+ * Take the token of the lease if the job is this connection's, or was. If the connection has had it twice, it is not
+ * known which delivery is meant: a delete ends the older one, which is over in any case. The job then stays until both
+ * are done.
  */
 int end_prepare(struct call *call)
 {
@@ -51,8 +52,8 @@ static struct lease *lease_answered(const struct call *call)
 }
 
 /*
- * The store has been asked to end the lease, if there is one. If it could not say what has become of the job, ask again. If
- * the job is there and not the client's any more, the client hears it, but may say it twice.
+ * The store has been told to end the lease, if there is one. If it could not say what has become of the job, ask
+ * again. If the job is there and no longer the client's, answer that; but the client may repeat the command.
  */
 static void lease_answer(const struct call *call, enum count count)
 {
@@ -66,9 +67,9 @@ static void lease_answer(const struct call *call, enum count count)
 }
 
 /*
- * Whether the job was put again since it was delivered to this connection: at another time or, if the clock was set back,
- * nobody had it yet. That put must be delivered, whatever the client says of what it had. A shared store may have kept
- * the put and lost the delivery.
+ * Whether the job was put again since it was delivered to this connection: at another time or, if the clock was set
+ * back, nobody had it yet. That put must be delivered, whatever the client says of what it had. A shared store may
+ * have kept the put and lost the delivery.
  */
 static int is_replaced(const struct call *call, const struct ww_job_info *info)
 {
@@ -78,8 +79,8 @@ static int is_replaced(const struct call *call, const struct ww_job_info *info)
 }
 
 /*
- * Another has reserved the job, or the lease is over and it has a key or a period. The client means the delivery that it
- * had: not those of a periodic job that follow, nor one for a put since then that was answered KEPT.
+ * Another has reserved the job, or the lease is over and it has a key or a period. The client means the delivery that
+ * it had: not those of a periodic job that follow, nor one for a put since then that was answered KEPT.
  */
 static int is_kept(const struct call *call, const struct ww_job_info *info)
 {

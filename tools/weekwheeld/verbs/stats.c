@@ -22,7 +22,7 @@ static void answer(struct connection *connection, struct buffer *block, int bad)
 	answer_block(connection, bad ? WW_ENOMEM : WW_OK, block);
 }
 
-/* The number of jobs in each state, as both a tube and the server tell it. */
+/* The number of jobs in each state, for a tube and for the server. */
 static int add_states(struct buffer *block, const struct ww_tube_stats *stats)
 {
 	return buffer_format(block,
@@ -81,8 +81,8 @@ static int ask_tubes(struct call *call, struct buffer *names)
 }
 
 /*
- * Gather the names of the tubes that have jobs. Those who asked before a shared store was asked for another client get what
- * it said then: this runs for one client at a time.
+ * Gather the names of the tubes that have jobs. Those who asked before a shared store was asked for another client
+ * get what it said then: this runs for one client at a time.
  */
 static void stored_tubes(struct call *call)
 {

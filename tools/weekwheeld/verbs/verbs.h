@@ -53,7 +53,7 @@ extern const struct steps verb_put_schedule, verb_change_schedule, verb_run_sche
 /* A job must be named, by its id or its key. */
 int job_prepare(struct call *call);
 
-/* A client names a job by its id that may be a schedule: to it there is none. Any thread. */
+/* A client names a job by an id that may be a schedule's: then it does not exist for it. Any thread. */
 int job_is_schedule(struct call *call);
 
 /* The store says of a job that cannot be had that it is in use, or that its id is invalid: then it is not found. */
