@@ -156,23 +156,43 @@ static uint64_t stable_until(const struct replay_file *file, size_t at)
 	return stable;
 }
 
+/* A file has ended: with its end mark, so that the next file exists; or where there is no whole record. */
+enum { GOES_ON = 1, STOPPED = 2 };
+
+/* Nothing that is whole is behind `at`, where the last record ends that a salvage has read. */
+static int judge_rest(const struct replay *replay, const struct replay_file *file, size_t at)
+{
+	int is_short = file->head.sum == journal_head_sum(&file->head) && file->size < file->head.prepared;
+
+	if (is_short || !are_zeros(file->bytes + at, at < file->size ? file->size - at : 0))
+		(void)damaged(replay, "%s: what was behind record %" PRIu64 " is damaged or missing", file->path,
+		    replay->record - 1);
+	return WW_OK;
+}
+
 /* Read whatever is whole from `at` on. */
 static int read_rest(struct replay *replay, const struct replay_file *file, size_t at)
 {
-	struct journal_record record;
+	struct journal_record record = {.size = 1};
+	size_t whole = 0;
 	int error = WW_OK;
 
 	while (!error && at + sizeof record <= file->size) {
-		if (!read_head(file, at, &record) || !is_whole(file, at, &record)) {
+		struct journal_record next;
+		if (!read_head(file, at, &next) || !is_whole(file, at, &next)) {
 			at += 8;
 			continue;
 		}
+		record = next;
+		replay->record = record.number;
 		if (record.size)
 			error = replay->read(replay->context, file->bytes + at + sizeof record, record.size);
-		replay->record = record.number + (record.size != 0);
-		at = journal_after(at, record.size);
+		replay->record += record.size != 0;
+		whole = at = journal_after(at, record.size);
 	}
-	return error;
+	if (error || whole == 0)
+		return error;
+	return record.size == 0 ? GOES_ON : judge_rest(replay, file, whole);
 }
 
 static void note_stable(struct replay *replay, uint64_t number)
@@ -182,9 +202,6 @@ static void note_stable(struct replay *replay, uint64_t number)
 }
 
 /* ---- A file */
-
-/* A file has ended: with its end mark, so that the next file exists; or where there is no whole record. */
-enum { GOES_ON = 1, STOPPED = 2 };
 
 /* At `at` is no whole record with the expected number. */
 static int judge_end(

@@ -22,8 +22,9 @@ typedef void replay_problem_fn(const char *problem, void *context);
 
 struct replay {
 	const char *folder;
-	uint64_t cut;    /* read the files above this number; UINT64_MAX: all there are */
-	uint64_t record; /* number of the first record expected there, 0: any; then of the next one */
+	uint64_t cut; /* read the files above this number; UINT64_MAX: all there are */
+	uint64_t
+	    record; /* number of the first record expected there, 0: any; then of the one that is read, and of the next one */
 	uint64_t last;   /* number of the last file, or `cut` */
 	uint64_t stable; /* the records below this number were stable when the last ones were written */
 	int is_empty;    /* nothing was ever written: a store that was being made */

@@ -184,6 +184,7 @@ static int read_one(void *context, const unsigned char *bytes, size_t size)
 	ck_assert_int_lt(reading->records, READING_RECORDS);
 	if (reading->records + 1 == reading->refused)
 		return reading->refusal;
+	reading->number[reading->records] = reading->replay.record;
 	memcpy(reading->text[reading->records], bytes, shown);
 	reading->text[reading->records][shown] = 0;
 	reading->size[reading->records++] = size;

@@ -60,6 +60,7 @@ struct reading {
 	int records;
 	char text[READING_RECORDS][READING_TEXT]; /* their beginnings */
 	size_t size[READING_RECORDS];
+	uint64_t number[READING_RECORDS];
 	int problems;
 	char problem[READING_PROBLEMS][512];
 	int refused; /* the record, counted from 1, that `read` answers with `refusal`; 0: none */

@@ -592,7 +592,28 @@ START_TEST(salvage_reads_a_file_that_was_cut_short_up_to_there)
 	book_cut_short(&book, 1, at.second + RECORD + strlen("second"));
 	book_salvage(&book, &reading);
 	ck_assert_str_eq(reading_words(&reading), "one");
-	ck_assert_int_eq(reading.problems, 1);
+	ck_assert_int_eq(reading.problems, 2);
+	ck_assert_ptr_nonnull(strstr(reading.problem[1], "what was behind record 1 is damaged or missing"));
+	book_end(&book);
+}
+END_TEST
+
+START_TEST(salvage_reports_damage_behind_the_last_whole_record)
+{
+	struct places at = make_three(1);
+	struct reading reading;
+
+	for (int is_last = 0; is_last < 2; is_last++) {
+		/* The numbers of records show all but the last one. */
+		book_flip(&book, 1, 0, 0x01);
+		book_flip(&book, 1, is_last ? at.third : at.second, 0x10);
+		book_salvage(&book, &reading);
+		ck_assert_str_eq(reading_words(&reading), is_last ? "one second" : "one and third");
+		ck_assert_int_eq(reading.problems, 1 + is_last);
+		ck_assert_uint_eq(reading.number[1], is_last ? 2 : 3);
+		book_flip(&book, 1, 0, 0x01);
+		book_flip(&book, 1, is_last ? at.third : at.second, 0x10);
+	}
 	book_end(&book);
 }
 END_TEST
@@ -608,4 +629,5 @@ TEST_MAIN("journal/damage", a_last_record_that_ends_anywhere_is_the_end,
     a_missing_file_is_noticed_wherever_it_was, files_in_the_wrong_order_are_noticed, a_lost_end_mark_loses_nothing,
     a_torn_record_at_the_end_of_a_file_ends_the_journal_unless_it_was_stable,
     salvage_reads_what_is_whole_on_both_sides_of_the_damage, salvage_reads_each_file_there_is,
-    salvage_reads_records_behind_a_damaged_head, salvage_reads_a_file_that_was_cut_short_up_to_there)
+    salvage_reads_records_behind_a_damaged_head, salvage_reads_a_file_that_was_cut_short_up_to_there,
+    salvage_reports_damage_behind_the_last_whole_record)
