@@ -96,7 +96,8 @@ static int start_keep(struct sessiond *server)
 	    .knows_downtime = settings->is_ahead_given,
 	    .outbox = server->outbox,
 	    .reports = settings->reporting.is_reporting,
-	    .recovers = settings->recovers};
+	    .recovers = settings->recovers,
+	    .takes_stale = settings->takes_stale};
 
 	if (!settings->folder)
 		return 0;

@@ -165,6 +165,7 @@ static int load_set(struct load *load, const struct keep_entry *entry)
 	free(session->value);
 	session->value = value;
 	session->end = entry->end;
+	session->gap = load->gaps;
 	set_times(session, entry);
 	if (load->is_exact)
 		session->deadline = entry->expiry;
@@ -298,6 +299,18 @@ static int move(struct load *load, struct keep_session *session, uint64_t expiry
 	return error;
 }
 
+/* Move it, unless it is stale: see load.h. */
+static int take_over(struct load *load, struct keep_session *session, uint64_t expiry)
+{
+	int is_stale = session->gap != load->gaps;
+
+	load->stale += (uint64_t)is_stale;
+	if (!is_stale || load->keep->config.takes_stale)
+		return move(load, session, expiry);
+	erase(session);
+	return WW_OK;
+}
+
 /* Recall what has expired lately, as its own server did or would have done. */
 static void remember(const struct load *load, const struct keep_session *session)
 {
@@ -319,7 +332,7 @@ static int judge(struct keep_session *session, void *context)
 	}
 	expiry = expiry_of(load, session);
 	if (expiry > load->now)
-		return move(load, session, expiry);
+		return take_over(load, session, expiry);
 	if (load->keep->config.reports && (load->was_reporting || expiry > load->time))
 		(void)tell(load, session, load->database, load->now);
 	end(load, session, expiry);

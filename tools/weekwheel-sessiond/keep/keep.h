@@ -43,6 +43,7 @@ struct keep_config {
 	uint64_t record;    /* the most bytes of a record; 0: the default */
 	int reports;        /* gets what expired while the server was down */
 	int recovers;       /* if something is damaged, read what is intact; the files are kept in FOLDER/damaged */
+	int takes_stale;    /* then also sessions that lost records may have changed or deleted */
 };
 
 /*

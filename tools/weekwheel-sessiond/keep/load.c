@@ -171,10 +171,30 @@ static int read_image(struct load *load)
 
 /* ---- The journal */
 
-static int read_record(void *context, const unsigned char *bytes, size_t size)
+struct reading {
+	struct load *load;
+	struct replay replay;
+};
+
+static void lose(const char *text, void *context)
 {
 	struct load *load = context;
 
+	load->gaps++;
+	problem(text, load);
+}
+
+static int read_record(void *context, const unsigned char *bytes, size_t size)
+{
+	struct reading *reading = context;
+	struct load *load = reading->load;
+	uint64_t number = reading->replay.record;
+
+	/* Recovery reads what is whole, and may find a record of a former file once more. */
+	if (number < load->next)
+		return WW_OK;
+	load->gaps += number > load->next;
+	load->next = number + 1;
 	if (size < KEEP_TIME)
 		return WW_ECORRUPT;
 	load->time = keep_format_get(bytes, KEEP_TIME);
@@ -184,24 +204,27 @@ static int read_record(void *context, const unsigned char *bytes, size_t size)
 
 static int replay_journal(struct load *load)
 {
-	struct replay replay = {.folder = load->keep->path,
-	    .cut = load->cut,
-	    .record = load->record,
-	    .salvage = load->keep->config.recovers,
-	    .read = read_record,
-	    .context = load,
-	    .problem = problem,
-	    .problem_context = load};
-	int error = ww_replay(&replay);
+	struct reading reading = {load, {.folder = load->keep->path,
+	                                    .cut = load->cut,
+	                                    .record = load->record,
+	                                    .salvage = load->keep->config.recovers,
+	                                    .read = read_record,
+	                                    .context = &reading,
+	                                    .problem = lose,
+	                                    .problem_context = load}};
+	int error;
 
+	load->next = load->record;
+	error = ww_replay(&reading.replay);
 	/* What was recovered goes into an image before anything is acknowledged. */
 	if (!error && !load->keep->config.recovers)
-		error = ww_replay_settle(&replay);
+		error = ww_replay_settle(&reading.replay);
 	if (error)
 		return error;
 	load->keep->read_from = load->cut;
-	load->keep->found = (int)(replay.last - load->cut);
-	ww_journal_open(&load->keep->journal, load->keep->path, &load->keep->fault, replay.last, replay.record);
+	load->keep->found = (int)(reading.replay.last - load->cut);
+	ww_journal_open(
+	    &load->keep->journal, load->keep->path, &load->keep->fault, reading.replay.last, reading.replay.record);
 	load->keep->journal.kind = JOURNAL_SESSIONS;
 	load->keep->journal.fills = load->keep->config.sync == KEEP_ALWAYS;
 	load->keep->is_open = 1;
@@ -227,7 +250,7 @@ static int check_files(struct load *load)
 		(void)snprintf(text, sizeof text, "%s/journal.%" PRIu64 " is missing", load->keep->path, load->cut + 1);
 	else
 		(void)snprintf(text, sizeof text, "%s/sessions is missing", load->keep->path);
-	problem(text, load);
+	lose(text, load);
 	if (!load->keep->config.recovers)
 		return WW_ECORRUPT;
 	load->cut = load->cut ? load->cut : UINT64_MAX;
@@ -284,7 +307,7 @@ static int load_all(struct load *load)
 	if (error == WW_ECORRUPT)
 		return message_error(
 		    "%s is damaged, and nothing was changed: put back a copy of all its files, or start with "
-		    "--recover, which loads what is whole",
+		    "--recover, which loads what is whole and not stale",
 		    load->keep->path);
 	if (error && !load->is_reported)
 		return message_error("%s cannot be read: %s", load->keep->path, ww_strerror(error));
@@ -301,6 +324,22 @@ static void log_what_waits(const struct keep *keep)
 	else if (stats.waiting)
 		message_warning("%" PRIu64 " expiries wait to be told, and stay in %s until a start with --expired-to",
 		    stats.waiting, keep->path);
+}
+
+static void warn_of_stale(const struct load *load)
+{
+	if (load->keep->config.takes_stale)
+		message_warning(
+		    "%" PRIu64
+		    " of them are stale: what is damaged or missing may have deleted them or changed their values; "
+		    "FLUSHALL ends all sessions",
+		    load->stale);
+	else
+		message_warning(
+		    "%" PRIu64
+		    " sessions are left out as stale: what is damaged or missing may have deleted them or changed "
+		    "their values; they are in %s/damaged, and --recover-stale would load them",
+		    load->stale, load->keep->path);
 }
 
 int keep_load(struct keep *keep)
@@ -321,10 +360,8 @@ int keep_load(struct keep *keep)
 	if (stats.entries || load.expired || load.problems)
 		message_info("%" PRIu64 " sessions are back from %s; %" PRIu64 " have expired meanwhile", stats.entries,
 		    keep->path, load.expired);
-	if (load.problems)
-		message_warning(
-		    "changes in what is damaged or missing are lost: keys that were deleted there may be back, and "
-		    "others have their former values; FLUSHALL ends all sessions");
+	if (load.stale)
+		warn_of_stale(&load);
 	if (load.loses_ends)
 		message_warning(
 		    "sessions from %s had lifetimes, and without --lifetime or --lifetimes touches can keep them for ever",

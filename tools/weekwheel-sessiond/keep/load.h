@@ -4,6 +4,10 @@
 /*
  * A load: load.c reads image and journal, and entries.c applies their entries to a table. What has expired meanwhile is
  * decided once, when all is read: an entry may have been touched, replaced or deleted by a later one.
+ *
+ * With --recover records may be lost, and numbers tell where. Each may have deleted or changed any session that was written
+ * before it: a user may have logged out, or have a right no more. Such sessions are *stale*, and are left out unless they
+ * are asked for. A session that was set behind the last gap is as it was. A touch does not say what was touched.
  */
 
 #include <stdio.h>
@@ -26,6 +30,9 @@ struct load {
 	int is_exact;
 	uint64_t cut;
 	uint64_t record;
+	uint64_t next;  /* record of the journal, of those that were not read */
+	uint32_t gaps;  /* where records of the journal are lost */
+	uint64_t stale; /* sessions that were written before the last gap */
 	uint64_t bytes; /* of the journal */
 	uint64_t expired;
 	int problems;

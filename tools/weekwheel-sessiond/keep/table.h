@@ -19,6 +19,7 @@ struct keep_session {
 	uint64_t ttl;        /* as in the records: see format.h */
 	uint64_t deadline;
 	uint64_t end; /* without a value: KEEP_GONE, unless it is to be recalled; then `deadline` is until when */
+	uint32_t gap; /* so many were before the record that set it */
 	uint16_t length;
 	char key[];
 };

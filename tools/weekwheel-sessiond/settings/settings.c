@@ -57,8 +57,12 @@ static const struct setting table[] = {
     {'d', "data", "DIR", "keep sessions in this directory over a restart", NULL, SETTING_TEXT, AT(folder)},
     {0, "max-downtime", "TIME", "how long the clock may say that the machine was off (%s)", "30d", SETTING_TIME,
         AT(max_downtime), .most = 3650 * DAYS, .needs = "data"},
-    {0, "recover", NULL, "of a damaged directory load what is whole; the files as they were\ngo to DIR/damaged", NULL,
+    {0, "recover", NULL,
+        "of a damaged directory load what is whole and not stale; the files as\nthey were go to DIR/damaged", NULL,
         SETTING_FLAG, AT(recovers), .needs = "data"},
+    {0, "recover-stale", NULL,
+        "load also sessions that what is lost may have deleted or changed: users\nwho logged out may be logged in again",
+        NULL, SETTING_FLAG, AT(takes_stale), .needs = "data"},
     OUTBOX_OPTIONS(sessiond_settings, reporting, "make a job of each key that expires or is evicted"),
     {0, "requirepass-file", "FILE", "clients must say the password in the first line of this file", NULL,
         SETTING_SECRET, AT(password)},
@@ -82,6 +86,7 @@ static int complete(void *of)
 	if (outbox_options_complete(&settings->reporting) != 0)
 		return -1;
 	settings->has_password = settings->password != NULL;
+	settings->recovers |= settings->takes_stale;
 	settings->has_lifetimes |= settings->lifetime > 0;
 	if (settings->keeps_lifetimes && !settings_has(settings, "stay-ended"))
 		settings->stays_ended = 60 * WW_SECOND;

@@ -30,6 +30,7 @@ struct sessiond_settings {
 	const char *folder; /* NULL: nothing outlasts the server */
 	uint64_t max_downtime;
 	int recovers;
+	int takes_stale;
 	const char *password; /* NULL: none */
 	struct outbox_options reporting;
 };

@@ -328,49 +328,6 @@ class Keep(Case):
         os.remove("data/sessions")
         matches("data/sessions is missing", refused("--data", "data"))
 
-    def test_what_is_whole_is_recovered(self):
-        with Sessiond("--data", "data") as server, server.client() as a:
-            for number in range(3000):
-                equal(a.ask("SET", "k%d" % number, "v" * 100, "EX", 1000), OK)
-            equal(a.ask("SAVE"), OK)
-            equal(a.ask("SET", "later", 1), OK)
-            server.stop(signal.SIGKILL)
-        with open("data/sessions", "r+b") as file:
-            file.seek(1000)
-            file.write(b"damage")
-        matches("--recover", refused("--data", "data"))
-        with Sessiond("--data", "data", "--recover") as server, server.client() as a:
-            matches("damaged at byte", server.said)
-            left = size_of(server)
-            assert 2000 < left < 3000, left
-            equal(a.ask("EXISTS", "later"), b":1\r\n")
-            equal(a.ask("SET", "new", 1), OK)
-            server.stop(signal.SIGKILL)
-        equal(sorted(os.listdir("data/damaged"))[-1], "sessions")
-        with Sessiond("--data", "data") as server:
-            equal(size_of(server), left + 1)
-        matches("move it away", refused("--data", "data", "--recover"))
-
-    def test_what_may_be_former_after_a_recovery_is_told(self):
-        with Sessiond("--data", "data", "--sync", "always") as server, server.client() as a:
-            for key, value in (("out", 1), ("changed", 1)):
-                equal(a.ask("SET", key, value, "EX", 1000), OK)
-            equal(a.ask("DEL", "out"), b":1\r\n")
-            equal(a.ask("SET", "changed", 2, "EX", 1000), OK)
-            server.stop(signal.SIGKILL)
-        path, = glob.glob("data/journal.*")
-        with open(path, "r+b") as file:
-            journal = file.read()
-            # Each key is in its record: those of the changes are damaged.
-            for key in b"out", b"changed":
-                file.seek(journal.rindex(key))
-                file.write(b"x")
-        with Sessiond("--data", "data", "--recover") as server, server.client() as a:
-            equal((a.ask("GET", "out"), a.ask("GET", "changed")), (b"$1\r\n1\r\n", b"$1\r\n1\r\n"))
-            matches("warning: changes in what is damaged or missing are lost: keys that were deleted there may be back", server.said)
-        with Sessiond("--data", "data") as server:
-            check("are lost" not in server.said, server.said)
-
     def test_the_folder_of_weekwheeld_is_left_as_it_is(self):
         """What --recover would set aside is its journal, without which its jobs could not be read."""
         with Server("--data", "data") as server, server.client() as client:
