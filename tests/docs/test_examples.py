@@ -237,7 +237,7 @@ class Examples(Case):
             if re.search(rf"\b{program} ", text):
                 need_program(program)
         ports = {"6380": free_port(), "11300": free_port(), "11301": free_port(), "6379": free_port(), "6381": free_port(),
-                 "6382": free_port(), "6383": free_port(), "6384": free_port(),
+                 "6382": free_port(), "6383": free_port(), "6384": free_port(), "11310": free_port(), "11311": free_port(),
                  **{str(port): cluster_port() for port in range(6371, 6377)}}
         with contextlib.ExitStack() as stack:
             if re.search("redis://|redis-cli|sidekiq://", text):

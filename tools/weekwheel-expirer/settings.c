@@ -62,7 +62,7 @@ static const struct setting here[] = {
 };
 
 static const char *const without[] = {"listen", "unix", "socket-mode", "socket-group", "max-connections-per-address",
-    "max-buffers", "sync", "sync-interval", "clock", NULL};
+    "max-buffers", "sync", "sync-interval", "clock", "http-auth-file", NULL};
 
 static int check(void *of)
 {

@@ -182,7 +182,7 @@ static int doors_open(struct server *server)
 	    .socket_mode = settings->socket_mode,
 	    .socket_group = settings->socket_group,
 	    .risk = settings->is_insecure ? "--insecure lets them in" : NULL,
-	    .has_tokens = settings->auth_file != NULL,
+	    .has_tokens = access_is_needed(&server->access),
 	    .has_trusted = settings->tls.trusted != NULL,
 	    .passing = "tokens and jobs",
 	    .others = site_files(&server->run->http.site),

@@ -17,6 +17,11 @@ static uint64_t now_of(const struct access *access)
 
 int access_is_needed(const struct access *access)
 {
+	return (access->file && !access->is_http_only) || access->password;
+}
+
+int access_http_is_needed(const struct access *access)
+{
 	return access->file || access->password;
 }
 
@@ -171,6 +176,7 @@ int access_http(struct access *access, struct access_client *client, const struc
 	int status = 0;
 
 	access_enter(access, client, address);
+	client->is_known = !access_http_is_needed(access);
 	if (client->is_known)
 		return 0;
 	if (!field || strncasecmp(field, scheme, sizeof scheme - 1) != 0)

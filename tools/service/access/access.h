@@ -35,6 +35,7 @@ struct access {
 	struct tokens *tokens;
 	const char *file;     /* the file they are read from; NULL if there is none */
 	const char *password; /* NULL: none */
+	int is_http_only;     /* the tokens are for HTTP, and other clients need none */
 	struct culprits culprits;
 	uint64_t (*now)(void *context); /* ns of the clock that pauses are measured by */
 	void *context;
@@ -68,8 +69,9 @@ enum access_answer {
 void access_start(struct access *access, const char *file, struct tokens *tokens, const char *password);
 void access_stop(struct access *access);
 
-/* Whether clients must send a token or the password. */
+/* Whether clients must send a token or the password; and whether a request over HTTP must. */
 int access_is_needed(const struct access *access);
+int access_http_is_needed(const struct access *access);
 
 /* Read the file again. Returns 1, 0 if there is none, or -1 after a message: a wrong file changes nothing. */
 int access_reload(struct access *access);

@@ -111,9 +111,9 @@ static int refuses(const struct web_site *site, struct MHD_Connection *client, e
 	else if (status)
 		*result = reply_text(client, MHD_HTTP_UNAUTHORIZED,
 		    field ? "the server does not know this token, or the field is not \"Authorization: Bearer TOKEN\": "
-		            "the token's line has to be in the file of --auth-file, which SIGHUP reads again\n"
+		            "the token's line has to be in the server's file of tokens, which SIGHUP reads again\n"
 		          : "this needs a token, in a field \"Authorization: Bearer TOKEN\": \"weekwheel token\" makes "
-		            "one and its line for the file of --auth-file\n");
+		            "one and its line for the server's file of tokens\n");
 	else if (need == SITE_ALL && who->token && !token_may(who->token, RIGHT_READ, NULL))
 		*result = reply_text(client, MHD_HTTP_FORBIDDEN, site->config.denied);
 	else
@@ -166,7 +166,7 @@ int site_start(struct web_site *site, uv_loop_t *loop)
 	const struct web_config web = {.where = config->where,
 	    .listening = &site->listening,
 	    .listen = {.risk = config->risk,
-	        .has_tokens = access_is_needed(config->access),
+	        .has_tokens = access_http_is_needed(config->access),
 	        .has_trusted = config->certificate->files->trusted != NULL,
 	        .passing = config->passing},
 	    .shakes = config->shakes,

@@ -78,18 +78,20 @@ static int read_tokens(void *to, const struct given *given)
 	struct service_settings *settings = to;
 	char why[TOKEN_WHY];
 
+	settings->is_http_only = strcmp(given->setting->name, "http-auth-file") == 0;
 	settings->auth_file = given->value;
 	tokens_free(settings->tokens);
 	settings->tokens = tokens_read(given->value, why);
 	return settings->tokens ? 0 : settings_bad_file(given, "tokens", why);
 }
 
-int settings_let_in(const void *of, const struct sockaddr *address, int is_tls)
+int settings_let_in(const void *of, const struct sockaddr *address, int is_tls, int is_http)
 {
 	const struct service_settings *settings = of;
+	const int has_tokens = settings->auth_file && (is_http || !settings->is_http_only);
 
 	return settings->is_insecure ? 0
-	                             : address_let_in(address, is_tls, settings->auth_file || settings->has_password,
+	                             : address_let_in(address, is_tls, has_tokens || settings->has_password,
 	                                   settings->tls.trusted != NULL, settings->server->passes);
 }
 
@@ -98,8 +100,9 @@ static int may_listen(const struct service_settings *settings, const char *optio
 	int is_tls = address_is_tls(text);
 	struct sockaddr_storage address;
 	int result = address_read(option, text + (is_tls ? ADDRESS_TLS_PREFIX : 0), &address);
+	int is_http = text == settings->http;
 
-	return result ? result : settings_let_in(settings, (const struct sockaddr *)&address, is_tls);
+	return result ? result : settings_let_in(settings, (const struct sockaddr *)&address, is_tls, is_http);
 }
 
 /* ---- Time and messages, which take effect at once: for messages about the other options */
@@ -186,6 +189,8 @@ int settings_check_common(struct service_settings *settings)
 
 	if (check_tls(settings) != 0)
 		return -1;
+	if (settings_has(settings, "auth-file") && settings_has(settings, "http-auth-file"))
+		return settings_refuse("http-auth-file", "and --auth-file exclude each other: leave one out");
 	if (settings->sync != SETTINGS_INTERVAL && settings_has(settings, "sync-interval"))
 		return settings_refuse("sync-interval", "is for --sync interval: give that too, or leave it out");
 	for (size_t i = 0; result == 0 && i < settings->listen_count; i++)
@@ -226,6 +231,9 @@ const struct setting settings_common[] = {
     {0, "auth-file", "FILE",
         "clients need a token, and this says what each may do; lines are made\nby \"weekwheel token\"; read again on SIGHUP",
         .read = read_tokens},
+    {0, "http-auth-file", "FILE",
+        "the same for HTTP alone: other clients need no token, and the page\nmay change things all the same",
+        .read = read_tokens, .needs = "http"},
     {0, "insecure", NULL, "let other machines reach this server without TLS or without tokens", NULL, SETTING_FLAG,
         AT(is_insecure)},
     {0, "max-connections-per-address", "N", "the most clients from one address (0: any)", NULL, SETTING_WHOLE,

@@ -39,6 +39,7 @@ struct settings_server;
 	struct tls_files tls;     /* for addresses that begin with "tls:" */                                           \
 	struct tls *certificate;  /* its content at the start */                                                       \
 	const char *auth_file;    /* NULL: every client may do everything */                                           \
+	int is_http_only;         /* it is for HTTP, and other clients need no token */                                \
 	struct tokens *tokens;    /* its content at the start */                                                       \
 	int has_password;         /* clients log in, but not by tokens */                                              \
 	int is_insecure;          /* other machines may reach an address without TLS or tokens */                      \
@@ -139,11 +140,11 @@ extern const size_t settings_common_count;
 int settings_has(const void *settings, const char *name);
 
 /*
- * Return 0 if the server may listen there, or -1 after a message: clients of other machines need TLS, and a token or a
- * certificate.
+ * Return 0 if the server may listen there, for its clients or for HTTP, or -1 after a message: clients of other machines
+ * need TLS, and a token or a certificate.
  */
 struct sockaddr;
-int settings_let_in(const void *settings, const struct sockaddr *address, int is_tls);
+int settings_let_in(const void *settings, const struct sockaddr *address, int is_tls, int is_http);
 
 /*
  * Check that these options go together, and that other machines reach nothing that is open to all; read the

@@ -97,7 +97,7 @@ int http_start(struct sessiond *server)
 	    .prefix = prefix,
 	    .things = "sessions",
 	    .passing = "tokens and keys",
-	    .denied = "the token may not look at all keys: use one whose line has read:*, which --auth-file gives\n",
+	    .denied = "the token may not look at all keys: use one whose line has read:*\n",
 	    .routes = routes,
 	    .route_count = sizeof routes / sizeof *routes,
 	    .files = view_files,

@@ -20,6 +20,7 @@ void auth_start(struct sessiond *server)
 {
 	server->access.now = now;
 	server->access.context = server;
+	server->access.is_http_only = server->settings->is_http_only;
 	access_start(
 	    &server->access, server->settings->auth_file, server->settings->tokens, server->settings->password);
 }

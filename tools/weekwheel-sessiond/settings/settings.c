@@ -82,7 +82,8 @@ static int complete(void *of)
 	struct sessiond_settings *settings = of;
 
 	if (settings->password && settings->auth_file)
-		return settings_refuse("requirepass-file", "and --auth-file exclude each other: leave one out");
+		return settings_refuse("requirepass-file",
+		    "and a file of tokens exclude each other: leave one out; HTTP takes the password, too");
 	if (outbox_options_complete(&settings->reporting) != 0)
 		return -1;
 	settings->has_password = settings->password != NULL;

@@ -16,6 +16,7 @@ void auth_start(struct server *server)
 {
 	server->access.now = auth_now;
 	server->access.context = server;
+	server->access.is_http_only = server->settings->is_http_only;
 	access_start(&server->access, server->settings->auth_file, server->settings->tokens, NULL);
 }
 

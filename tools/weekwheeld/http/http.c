@@ -183,8 +183,9 @@ static struct site_config site_of(struct server *server)
 	    .prefix = METRICS_PREFIX,
 	    .things = "jobs",
 	    .passing = "tokens and jobs",
-	    .denied = "the token does not grant this: its line in the file of --auth-file needs read: and the tube, or "
-	              "read:* where no tube is named\n",
+	    .denied =
+	        "the token does not grant this: its line in the server's file of tokens needs read: and the tube, or "
+	        "read:* where no tube is named\n",
 	    .routes = routes,
 	    .route_count = sizeof routes / sizeof *routes,
 	    .files = files,

@@ -521,7 +521,8 @@ static int take_right(struct v1_request *request)
 
 	if (!request->who.token && strcmp(operation->method, MHD_HTTP_METHOD_GET) != 0)
 		return v1_problem(request, MHD_HTTP_FORBIDDEN, NULL,
-		    "start the server with --auth-file, and make a token by \"weekwheel token\"",
+		    "start the server with --http-auth-file, or --auth-file for all clients, and make a token by "
+		    "\"weekwheel token\"",
 		    "changes over HTTP need a token, and this server has none");
 	if (request->who.token && operation->right && !token_may(request->who.token, operation->right, ""))
 		return v1_problem(request, MHD_HTTP_FORBIDDEN, NULL, "use a token that grants it",

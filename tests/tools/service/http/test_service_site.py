@@ -6,13 +6,14 @@ import http.client
 import json
 import os
 import re
+import signal
 import socket
 
 from sessiond import Sessiond
-from harness import PATIENCE, Case, Server, check, equal, main, matches, stopped
+from harness import PATIENCE, Case, Server, check, equal, main, matches, stopped, until
 
 OPEN = ("/", "/page.css", "/common.js", "/livez", "/readyz", "/healthz")
-ALL, SOME, WRONG = ("token-with-some-length-" + name for name in ("all", "some", "wrong"))
+ALL, SOME, LATE, WRONG = ("token-with-some-length-" + name for name in ("all", "some", "late", "wrong"))
 
 
 def each(*arguments):
@@ -38,6 +39,9 @@ def ask(server, path, token=None, method="GET", body=None):
 class Site(Case):
     def setUp(self):
         super().setUp()
+        self.write_tokens()
+
+    def write_tokens(self):
         with open("tokens", "w", encoding="utf-8") as file:
             for name, token, grants in (("all", ALL, "read:*"), ("some", SOME, "read:a*")):
                 file.write("%s sha256:%s %s\n" % (name, hashlib.sha256(token.encode()).hexdigest(), grants))
@@ -82,6 +86,25 @@ class Site(Case):
             equal([ask(server, "/metrics", token)[0] for token in (ALL, SOME)], [200, 403])
             count = re.search(r"^weekwheel\w+_auth_failures_total (\d+)$", ask(server, "/metrics", ALL)[2], re.M)
             check(int(count[1]) >= 2, count)
+
+    def test_tokens_for_http_alone(self):
+        """Plain clients go on as if there were no tokens; requests need one, to change something, too."""
+        for server in each("--http-auth-file", "tokens"):
+            word = ("use mail", "USING mail") if isinstance(server, Server) else ("PING", b"+PONG\r\n")
+            with server.client() as client:
+                equal(client.ask(word[0]), word[1])
+                equal([ask(server, "/metrics", token)[0] for token in (None, WRONG, SOME, ALL)], [401, 401, 403, 200])
+                with open("tokens", "a", encoding="utf-8") as file:
+                    file.write("late sha256:%s admin:*\n" % hashlib.sha256(LATE.encode()).hexdigest())
+                server.process.send_signal(signal.SIGHUP)
+                until(lambda: ask(server, "/metrics", LATE)[0] == 200, "the new token counts")
+                equal(client.ask(word[0]), word[1])
+            if isinstance(server, Server):
+                job = json.dumps({"tube": "mail", "body": "x"})
+                equal([ask(server, "/v1/jobs", token, "POST", job)[0] for token in (None, ALL, LATE)], [401, 403, 201])
+                with server.client() as client:
+                    equal(client.ask("put 1024 0 60 1\r\ny"), "INSERTED 2")
+            self.write_tokens()
 
     def test_health(self):
         for server in each():

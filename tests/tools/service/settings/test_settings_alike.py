@@ -29,6 +29,7 @@ OPTIONS = {
     "tls-key": (("any",), ("",), "FILE"),
     "tls-client-ca": (("any",), ("",), "FILE"),
     "auth-file": (("tokens",), ("", "none", "wrong"), "FILE|a file with tokens: "),
+    "http-auth-file": (("tokens",), ("", "none", "wrong"), "FILE|a file with tokens: "),
     "max-connections-per-address": (("0", "10000000"), ("", "-1", "10000001", "1K"), "N|a whole number, 0 to 10000000"),
     "max-buffers": (("1M", "1073741824"), ("", "1048575", "1m", "2000T"), "BYTES|bytes, 1048576 to 1125899906842624, also as in 64M"),
     "sync": (("always", "interval", "system"), ("", "often", "ALWAYS"), "WHEN|always, interval or system"),
@@ -44,6 +45,8 @@ LONE = (
     (("--socket-mode", "0600"), "--socket-mode is for --unix PATH: give that too"),
     (("--socket-group", "root"), "--socket-group is for --unix PATH: give that too"),
     (("--http-host", "a"), "--http-host is for --http HOST:PORT: give that too"),
+    (("--http-auth-file", "tokens"), "--http-auth-file is for --http HOST:PORT: give that too"),
+    (("--http", "127.0.0.1:1", "--auth-file", "tokens", "--http-auth-file", "tokens"), "exclude each other"),
     (("--tls-cert", "a"), "--tls-cert is for TLS: .* is missing"),
     (("--tls-key", "a"), "--tls-key is for TLS: "),
     (("--tls-client-ca", "a"), "--tls-client-ca is for TLS: "),
@@ -189,7 +192,7 @@ class Alike(Case):
             check("config" in options and "auth-file" in options, options)
             for option in options:
                 # What is read again has to be a file: a pipe is refused at once.
-                again = option.startswith("tls-") or option in ("auth-file", "push-ca-file", "expired-ca")
+                again = option.startswith("tls-") or option in ("auth-file", "http-auth-file", "push-ca-file", "expired-ca")
                 for name, reason in ((".", "it is a directory"), ("huge", "it has more than 1 MiB"),
                                      ("/dev/zero", "it is not a file" if again else "it has more than 1 MiB"),
                                      *((("pipe", "it is not a file"),) if again else ())):

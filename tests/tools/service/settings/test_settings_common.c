@@ -135,12 +135,16 @@ START_TEST(other_machines_need_tls_and_an_identity)
 	WRONG("--http=0.0.0.0:1");
 	WRONG("--listen=127.0.0.1:1", "--listen=tls:0.0.0.0:1", "--tls-cert=a");
 	FINE("--listen=tls:0.0.0.0:1", "--tls-cert=a", "--tls-client-ca=c");
-	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 1), 0);
-	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 0), -1);
+	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 1, 0), 0);
+	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 0, 0), -1);
 	FINE("--listen=0.0.0.0:1", "--http=[::]:1", "--insecure");
-	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 0), 0);
+	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 0, 0), 0);
+	settings = (struct service_settings){.server = &server, .auth_file = "tokens", .is_http_only = 1};
+	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 1, 1), 0);
+	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 0, 1), -1);
+	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 1, 0), -1);
 	settings = (struct service_settings){.server = &server, .has_password = 1};
-	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 1), 0);
+	ck_assert_int_eq(settings_let_in(&settings, (struct sockaddr *)&any, 1, 0), 0);
 }
 END_TEST
 
