@@ -26,6 +26,8 @@ from postgres import Postgres
 # What begins with these words does not run here.
 NOT_RUN = {
     "session.save_handler": "lines of php.ini",
+    "from datetime import timedelta": "needs Flask; test_sessiond_clients runs it",
+    "config.session_store": "lines of Rails; test_sessiond_clients runs them",
     "make demo": "takes minutes; CI runs it as a step",
     "make && sudo make install": "needs root; test_install has it, and compiles a program by pkg-config",
     "make install prefix=": "test_install has it, with another folder",

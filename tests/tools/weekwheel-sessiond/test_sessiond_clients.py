@@ -15,9 +15,18 @@ import tempfile
 import unittest
 
 from sessiond import Sessiond
-from harness import PATIENCE, Case, environment, equal, free_port, lack, main, matches, need_program, run
+from harness import PATIENCE, ROOT, Case, environment, equal, free_port, lack, main, matches, need_program, run
 
+PAGE = os.path.join(ROOT, "docs", "sessions-for-a-site.md")
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients")
+
+
+def write_block(name, language, beginning, port):
+    """The block of the page that begins so becomes a file here, with the server of the test."""
+    with open(PAGE, encoding="utf-8") as file:
+        found = re.search(rf"^```{language}\n({re.escape(beginning)}.*?)^```$", file.read(), re.M | re.S)
+    with open(name, "w", encoding="utf-8") as file:
+        file.write(found[1].replace("6380", str(port)))
 
 
 class Site:
@@ -92,10 +101,13 @@ class Node(Case):
 class Python(Case):
     """Of Debian, for the machine's own Python."""
 
-    def hears(self, name, *modules):
+    def hears(self, name, *modules, block=None):
         for python in (sys.executable, "/usr/bin/python3"):
             if run(None, python, "-I", "-c", "import " + ", ".join(modules)).status == 0:
-                return Site().hears(python, os.path.join(HERE, name), PYTHONWARNINGS="ignore")
+                site = Site()
+                if block:
+                    write_block("page.py", "python", block, site.port)
+                return site.hears(python, os.path.join(HERE, name), PYTHONWARNINGS="ignore", PYTHONPATH=os.getcwd())
         raise unittest.SkipTest(lack("python3-" + modules[-1].replace("_", "-")))
 
     def test_redis_py(self):
@@ -103,6 +115,9 @@ class Python(Case):
 
     def test_flask_session(self):
         self.hears("flask_site.py", "redis", "flask_session")
+
+    def test_flask_of_the_page(self):
+        self.hears("flask_page.py", "redis", "flask_session", block="from datetime")
 
     def test_django(self):
         self.hears("django_site.py", "redis", "django_redis")
@@ -120,6 +135,15 @@ class Others(Case):
         if run(None, "ruby", "-e", "require 'redis'").status:
             raise unittest.SkipTest(lack("ruby-redis"))
         Site().hears("ruby", os.path.join(HERE, "redis_rb.rb"))
+
+    def test_rails_of_the_page(self):
+        need_program("ruby")
+        for library, package in (("redis", "ruby-redis"), ("action_dispatch", "ruby-actionpack")):
+            if run(None, "ruby", "-e", f"require '{library}'").status:
+                raise unittest.SkipTest(lack(package))
+        site = Site()
+        write_block("page.rb", "ruby", "config.session_store", site.port)
+        site.hears("ruby", os.path.join(HERE, "rails_page.rb"))
 
 
 class Tools(Case):
