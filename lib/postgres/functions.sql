@@ -12,6 +12,9 @@
 -- Whether it is the first setup, for the rights at the end.
 SELECT set_config('weekwheel.is_new', (to_regprocedure('weekwheel.allow(name, text)') IS NULL)::text, true);
 
+-- How the owner finds a job that it does not have in memory.
+CREATE INDEX IF NOT EXISTS job_id ON weekwheel.job (id);
+
 -- ---- Errors, as an exception with the field, its range and a hint
 
 CREATE OR REPLACE FUNCTION weekwheel.refuse(state text, message text, hint text) RETURNS void LANGUAGE plpgsql AS $$

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "lib/base/memory.h"
+#include "lib/base/time.h"
+#include "lib/postgres/far.h"
 #include "lib/postgres/postgres_internal.h"
 #include "lib/postgres/store.h"
 
@@ -23,7 +25,9 @@ struct load {
 	size_t gone_count;
 	size_t gone_room;
 	unsigned part; /* that is read */
+	uint64_t far;  /* what is due from then on is far, wherever it lies: an estimate */
 	struct ids numbers;
+	uint64_t secret;
 };
 
 /* Call fn for each row of a statement. */
@@ -131,6 +135,18 @@ static int is_gone(const struct load *load, unsigned slot, uint64_t id, uint64_t
 
 /* ---- Changes */
 
+/* A slot has the job, too: it has left that. */
+static int leave_slots(const struct load *load, uint64_t id, unsigned noted_in)
+{
+	struct postgres *postgres = load->postgres;
+	unsigned part;
+	int error = WW_OK;
+
+	while (!error && (part = ww_postgres_far_find(postgres, id)) != NO_PART)
+		error = ww_postgres_store_move(postgres, id, part, NO_PART, noted_in);
+	return error;
+}
+
 static int replay(void *context, enum store_table table, struct store_bytes key, struct store_bytes kept)
 {
 	struct load *load = context;
@@ -142,11 +158,22 @@ static int replay(void *context, enum store_table table, struct store_bytes key,
 
 	if (is_of_job(table) && key.size < 8)
 		return WW_ECORRUPT;
-	if (is_of_job(table) && is_there)
-		return ww_postgres_store_place(postgres, table, key, kept, load->part, noted_in);
-	if (is_of_job(table))
+	if (load->part >= RING_PARTS && table != STORE_BURIED && is_there && store_read64(key.data) >= load->far)
+		return ww_postgres_far_note(postgres, load->part, id_of_key(key), store_read64(key.data));
+	if (is_of_job(table) && is_there) {
+		error = ww_postgres_store_place(postgres, table, key, kept, load->part, noted_in);
+		if (!error && load->part < RING_PARTS)
+			return leave_slots(load, id_of_key(key), noted_in);
+		/* When the store has the time, it knows better whether the job is far. */
+		return error || table == STORE_BURIED
+		           ? error
+		           : ww_postgres_ids_add(&load->postgres->visits, load->postgres->allocator, id_of_key(key));
+	}
+	if (is_of_job(table)) {
 		error = ww_postgres_store_remove(postgres, table, key, noted_in);
-	else if (is_there)
+		if (!error || error == WW_ENOTFOUND)
+			error = leave_slots(load, id_of_key(key), noted_in);
+	} else if (is_there)
 		error = memory->ops->put(
 		    memory->self, table, key, (struct store_bytes){(const char *)kept.data + 1, kept.size - 1});
 	else
@@ -175,13 +202,44 @@ static int read_job(struct load *load, const PGresult *row)
 	unsigned slot = (unsigned)ww_postgres_link_number(row, 0, 0);
 	uint64_t id = (uint64_t)ww_postgres_link_number(row, 0, 1);
 	int64_t turn = ww_postgres_link_number(row, 0, 2);
+	const unsigned char *bytes;
+	size_t size;
 
 	if (slot >= SLOTS)
 		return WW_ECORRUPT;
 	load->part = RING_PARTS + slot;
 	load->postgres->parts[load->part].has_rows = 1;
 	note_turn(load->postgres, turn);
-	return is_gone(load, slot, id, (uint64_t)turn) ? WW_OK : read_changes(load, row, 3);
+	if (is_gone(load, slot, id, (uint64_t)turn))
+		return WW_OK;
+	/* Of what lies in an hour, the beginning of the key is enough: its due time. */
+	if (slot == SLOT_REST)
+		return read_changes(load, row, 3);
+	bytes = ww_postgres_link_bytes(row, 0, 3, &size);
+	return size == 16 ? ww_postgres_far_note(load->postgres, load->part, id, store_read64(bytes + 8)) : WW_ECORRUPT;
+}
+
+/* slot, pair: the key of a job that is far. */
+static int lead_far(void *context, enum store_table table, struct store_bytes key, struct store_bytes kept)
+{
+	struct load *load = context;
+	struct postgres *postgres = load->postgres;
+
+	if (!is_of_job(table) || key.size < 8)
+		return WW_ECORRUPT;
+	if (!ww_postgres_far_is_in(postgres, load->part, id_of_key(key)))
+		return WW_OK;
+	return ww_jobs_port_lead(&postgres->memory, PORT_BY_KEY, load->secret, table, key,
+	    (struct store_bytes){(const char *)kept.data + 1, kept.size - 1});
+}
+
+static int read_key(struct load *load, const PGresult *row)
+{
+	size_t size;
+	const void *bytes = ww_postgres_link_bytes(row, 0, 1, &size);
+
+	load->part = RING_PARTS + (unsigned)ww_postgres_link_number(row, 0, 0) % SLOTS;
+	return ww_jobs_port_changes(bytes, size, lead_far, load);
 }
 
 static int take_known(void *context, uint64_t id)
@@ -231,7 +289,9 @@ static int read_all(struct load *load)
 	if (load->gone_count)
 		qsort(load->gone, load->gone_count, sizeof *load->gone, compare_gone);
 	if (!error)
-		error = each_row(load, "SELECT slot, id, turn, pair FROM weekwheel.job", read_job);
+		error = each_row(load,
+		    "SELECT slot, id, turn, CASE WHEN slot = 168 THEN pair ELSE substring(pair, 1, 16) END FROM weekwheel.job",
+		    read_job);
 	if (!error)
 		error =
 		    each_row(load, "SELECT ring, turn, taken, changes FROM weekwheel.turn ORDER BY turn", read_turn);
@@ -250,12 +310,13 @@ static int lead(void *context, struct store_bytes key, struct store_bytes value)
 {
 	struct leads *leads = context;
 
-	return ww_jobs_port_lead(&leads->store, leads->secret, leads->table, key,
+	return ww_jobs_port_lead(&leads->store, PORT_BY_ID | PORT_BY_KEY, leads->secret, leads->table, key,
 	    (struct store_bytes){(const char *)value.data + 1, value.size - 1});
 }
 
-static int lead_all(struct postgres *postgres)
+static int lead_all(struct load *load)
 {
+	struct postgres *postgres = load->postgres;
 	static const enum store_table tables[] = {STORE_DUE, STORE_WALL, STORE_BURIED};
 	struct leads leads = {.postgres = postgres, .store = postgres->memory};
 	int error = ww_jobs_port_secret(&postgres->memory, &leads.secret);
@@ -267,16 +328,21 @@ static int lead_all(struct postgres *postgres)
 		error = ww_jobs_port_each(&postgres->memory, leads.table, lead, &leads);
 	}
 	ww_postgres_store_settle(postgres);
-	return error;
+	load->secret = leads.secret;
+	return error ? error : each_row(load, "SELECT slot, pair FROM weekwheel.job", read_key);
 }
 
 int ww_postgres_load(struct postgres *postgres)
 {
-	struct load load = {.postgres = postgres};
+	struct load load = {
+	    .postgres = postgres, .far = postgres->ahead + time_now(CLOCK_BOOTTIME) + HOURS_AHEAD * HOUR};
 	int error = read_all(&load);
 
 	if (!error)
-		error = lead_all(postgres);
+		error = lead_all(&load);
+	if (!error)
+		error = ww_postgres_link_execute(
+		    &postgres->writer, "SET enable_seqscan = off; SET enable_bitmapscan = off");
 	memory_give(postgres->allocator, load.gone, load.gone_room * sizeof *load.gone);
 	ww_postgres_ids_free(&load.numbers, postgres->allocator);
 	return error;

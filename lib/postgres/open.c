@@ -7,6 +7,7 @@
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
 #include "lib/jobs/backend.h"
+#include "lib/postgres/far.h"
 #include "lib/postgres/fence.h"
 #include "lib/postgres/intake.h"
 #include "lib/postgres/load.h"
@@ -232,6 +233,8 @@ static struct postgres *make(const struct ww_jobs_postgres_config *config)
 	postgres->config.jobs.body_max = BODY_MAX;
 	postgres->stop[0] = postgres->stop[1] = -1;
 	postgres->is_first = 1;
+	for (unsigned part = 0; part < PARTS; part++)
+		ww_postgres_far_clear(postgres, part);
 	postgres->needs_image = 1;
 	return postgres;
 }

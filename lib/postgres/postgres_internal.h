@@ -7,12 +7,12 @@
  *     put by SQL:  inbox --intake.c-->  ww_jobs_put --engine--> store.c --a row a turn--> ring 0..3
  *                                                                   |                        | ring.c: what lasts
  *                                                                   v                        v
- *                                                            all pairs in memory        slots 0..168
+ *                                                  pairs of what is near, in memory        slots 0..168
  *
- * Each job's record is in memory with a byte before it, its *part*: where the newest row about it lies. 0 to 3 are the
- * parts of the ring, 4 to 172 the slots. A record that leaves a slot, because the job has ended or its record is
- * written anew, is noted: the note becomes a row of `gone` before that part of the ring is emptied in which the
- * change lies.
+ * The record of a job that is not far (far.h) is in memory with a byte before it, its *part*: where the newest row about
+ * it lies. 0 to 3 are the parts of the ring, 4 to 172 the slots. A record that leaves a slot, because the job has ended or
+ * its record is written anew, is noted: the note becomes a row of `gone` before that part of the ring is emptied in which
+ * the change lies.
  *
  *     ring:   | 2 oldest | 3 | 0 | 1 current |     each turn adds a row to the current part
  *               `-> living jobs go to their slots, notes to `gone`, then TRUNCATE: it will be current next
@@ -54,6 +54,19 @@ struct part {
 	struct ids ids; /* jobs written there; those that have left are still in it */
 	size_t living;  /* jobs whose newest row it has */
 	int has_rows;
+	/* Of a slot (far.h): */
+	size_t sorted;  /* ids that are in order */
+	uint64_t least; /* no job that is far is due before, or later than `greatest` */
+	uint64_t greatest;
+	uint64_t least_before; /* the write under way */
+	uint64_t greatest_before;
+	uint64_t stay_until; /* what is due before that does not leave memory */
+};
+
+/* A key that was read, to read on behind it. */
+struct read_key {
+	unsigned char bytes[STORE_KEY_MAX + 1];
+	size_t size;
 };
 
 /* A record that left a slot in a turn. */
@@ -89,7 +102,7 @@ struct postgres {
 	struct changes round;
 	size_t left_before; /* notes of the current part that earlier turns made */
 	size_t taken_before;
-	struct ids moves;  /* of records: from part << 16 | to part */
+	struct ids moves;  /* of records: from part << 16 | to part, then the id */
 	struct ids taken;  /* of the inbox, not yet written */
 	uint64_t given;    /* the id of the next job that is put; 0: an even one */
 	uint64_t turn;     /* of the last row */
@@ -110,6 +123,21 @@ struct postgres {
 	struct part parts[PARTS];
 	struct lefts lefts[RING_PARTS];
 	struct taken_rows taken_of[RING_PARTS]; /* of that part of the inbox */
+
+	/* Far jobs (far.h). */
+	int is_writing;
+	int has_visits;         /* in this write all far jobs of some part came */
+	uint64_t far_most;      /* no id of a slot is greater */
+	uint64_t far_least;     /* of all parts */
+	struct ids visits;      /* ids of those that came */
+	size_t visited_before;  /* how many of them came before the last visit */
+	uint64_t visited_since; /* on CLOCK_MONOTONIC */
+	uint64_t seen_from;     /* all far jobs with these ids are in memory */
+	uint64_t seen_to;
+	unsigned nearing; /* the part that comes near; 0: none does */
+	uint64_t nearing_after;
+	uint64_t nearing_since; /* when that was last looked for, on CLOCK_MONOTONIC */
+	struct read_key last[STORE_TABLES];
 
 	/* Ends by SQL (fence.h). */
 	uint64_t fenced;                  /* the block of tokens that contains the floor */

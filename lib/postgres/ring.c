@@ -6,17 +6,15 @@
 
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
+#include "lib/postgres/far.h"
 #include "lib/postgres/fence.h"
 #include "lib/postgres/postgres_internal.h"
 #include "lib/postgres/store.h"
 
 /* How many records are written on at a time, and of how many bytes: other calls wait meanwhile. */
 enum { STEP = 256, STEP_BYTES = 16 << 20 };
-/* Jobs that are due later than this go to the rest: otherwise their slot would stand for a past hour as well. */
-enum { HOURS_AHEAD = 160 };
 /* A slot that has lost half of at least this many rows is written anew. */
 enum { SPARSE = 10000 };
-#define HOUR (3600 * WW_SECOND)
 
 static unsigned slot_of(const struct postgres *postgres, enum store_table table, struct store_bytes key)
 {
@@ -34,6 +32,7 @@ struct step {
 	struct changes pair; /* for one record, or all of them */
 	struct array slots, ids, pairs;
 	unsigned char *marks[STEP]; /* where memory has their parts */
+	uint64_t jobs[STEP];        /* their ids */
 	size_t count;
 };
 
@@ -81,10 +80,11 @@ static int add_record(struct step *step, uint64_t id)
 		            ? WW_ENOMEM
 		            : WW_OK;
 	if (!error)
-		error = ww_postgres_store_move(postgres, id, part, to);
+		error = ww_postgres_store_move(postgres, id, part, to, postgres->current);
 	if (error)
 		return error;
 	/* A job that is in the part twice is found once. */
+	step->jobs[step->count] = id;
 	step->marks[step->count] = (unsigned char *)(uintptr_t)value.data;
 	*step->marks[step->count++] = (unsigned char)to;
 	return WW_OK;
@@ -140,11 +140,13 @@ static int write_on(struct postgres *postgres)
 	if (error) {
 		for (size_t i = 0; i < step.count; i++)
 			*step.marks[i] = (unsigned char)postgres->emptying;
-		postgres->moves.count = 0;
+		ww_postgres_store_unsettle(postgres);
 		postgres->lefts[postgres->current].count = noted;
 	} else {
 		postgres->emptied = at;
 		ww_postgres_store_settle(postgres);
+		for (size_t i = 0; i < step.count; i++)
+			ww_postgres_far_leave(postgres, step.jobs[i]);
 	}
 	memory_give(allocator, step.pair.bytes, step.pair.room);
 	ww_postgres_array_free(&step.slots);
@@ -238,6 +240,7 @@ static int truncate_part(struct postgres *postgres, unsigned part)
 	}
 	ww_postgres_ids_free(&postgres->parts[part].ids, postgres->allocator);
 	postgres->parts[part].has_rows = 0;
+	ww_postgres_far_clear(postgres, part);
 	if (part < RING_PARTS) {
 		postgres->lefts[part].count = 0;
 		postgres->taken_of[part].count = postgres->taken_of[part].ids = 0;
@@ -248,11 +251,14 @@ static int truncate_part(struct postgres *postgres, unsigned part)
 static void empty_part(struct postgres *postgres)
 {
 	const struct part *part = &postgres->parts[postgres->emptying];
-	int error;
+	int error = WW_OK;
 
-	if (postgres->emptied < part->ids.count)
+	/* What is to be written on has to be in memory, and to stay there. */
+	if (postgres->emptying >= RING_PARTS && postgres->emptied < part->ids.count)
+		error = ww_postgres_far_visit_part(postgres, postgres->emptying, 1);
+	if (!error && postgres->emptied < part->ids.count)
 		error = write_on(postgres);
-	else {
+	else if (!error) {
 		error = truncate_part(postgres, postgres->emptying);
 		postgres->is_emptying = error != WW_OK;
 	}
@@ -343,15 +349,17 @@ int ww_postgres_ring_tend(struct postgres *postgres)
 {
 	uint64_t now = time_now(CLOCK_MONOTONIC);
 	unsigned next = (postgres->current + 1) % RING_PARTS;
+	int more;
 
 	if (postgres->lost || postgres->is_first)
 		return 0;
 	ww_postgres_fence_tend(postgres);
+	more = ww_postgres_far_tend(postgres);
 	if (postgres->is_emptying && now < postgres->again)
-		return 0;
+		return more;
 	if (postgres->is_emptying) {
 		empty_part(postgres);
-		return postgres->is_emptying;
+		return more || postgres->is_emptying;
 	}
 	if (now >= postgres->again)
 		look_at_slots(postgres);
@@ -361,5 +369,5 @@ int ww_postgres_ring_tend(struct postgres *postgres)
 		begin_emptying(postgres, next);
 	else if (now - postgres->began >= postgres->config.ring)
 		go_round(postgres);
-	return postgres->is_emptying;
+	return more || postgres->is_emptying;
 }

@@ -66,6 +66,7 @@ int ww_postgres_state_end(struct postgres *postgres)
 		    allocator, postgres->lefts[i].all, postgres->lefts[i].room * sizeof *postgres->lefts[i].all);
 	ww_postgres_ids_free(&postgres->moves, allocator);
 	ww_postgres_ids_free(&postgres->taken, allocator);
+	ww_postgres_ids_free(&postgres->visits, allocator);
 	ww_postgres_ids_free(&postgres->open, allocator);
 	ww_postgres_ids_clear(&postgres->known, allocator);
 	memory_give(allocator, postgres, sizeof *postgres);

@@ -6,6 +6,7 @@
 
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
+#include "lib/postgres/far.h"
 #include "lib/postgres/fence.h"
 #include "lib/postgres/postgres_internal.h"
 #include "lib/postgres/ring.h"
@@ -28,6 +29,12 @@ int ww_postgres_store_failed(struct postgres *postgres, int error)
 
 /* ---- Reading */
 
+/* Far jobs have pairs in these tables that memory lacks. */
+static int is_line(enum store_table table)
+{
+	return table == STORE_JOBS || table == STORE_DUE || table == STORE_WALL;
+}
+
 /* In memory, a record has its part before it. */
 static int shown(int error, enum store_table table, struct store_bytes *value)
 {
@@ -38,37 +45,115 @@ static int shown(int error, enum store_table table, struct store_bytes *value)
 
 static int get(void *self, enum store_table table, struct store_bytes key, struct store_bytes *value)
 {
-	const struct store *memory = &((struct postgres *)self)->memory;
+	struct postgres *postgres = self;
+	const struct store *memory = &postgres->memory;
+	int error = memory->ops->get(memory->self, table, key, value);
 
-	return shown(memory->ops->get(memory->self, table, key, value), table, value);
+	if (error == WW_ENOTFOUND && is_line(table) && key.size >= 8) {
+		error = ww_postgres_far_visit(postgres, id_of_key(key));
+		if (!error)
+			error = memory->ops->get(memory->self, table, key, value);
+	}
+	return shown(error, table, value);
+}
+
+/* Due times or ids are numbers at the beginning of keys. */
+static uint64_t number_of(struct store_bytes key)
+{
+	unsigned char bytes[8] = {0};
+
+	if (key.size)
+		memcpy(bytes, key.data, key.size < 8 ? key.size : 8);
+	return store_read64(bytes);
+}
+
+/* Let far jobs between two keys visit memory. Returns 1 if memory is to be asked again, 0, or an error. */
+static int visit_between(struct postgres *postgres, enum store_table table, uint64_t from, uint64_t to)
+{
+	unsigned part;
+	int error;
+
+	if (table == STORE_JOBS)
+		return ww_postgres_far_visit_ids(postgres, from, to);
+	part = ww_postgres_far_between(postgres, from, to);
+	if (part == NO_PART)
+		return 0;
+	error = ww_postgres_far_visit_part(postgres, part, 0);
+	return error ? error : 1;
+}
+
+static int note_last(struct postgres *postgres, int error, enum store_table table, struct store_bytes key)
+{
+	struct read_key *last = &postgres->last[table];
+
+	last->size = error ? 0 : key.size;
+	if (last->size)
+		memcpy(last->bytes, key.data, last->size);
+	return error;
 }
 
 static int seek(
     void *self, enum store_table table, struct store_bytes from, struct store_bytes *key, struct store_bytes *value)
 {
-	const struct store *memory = &((struct postgres *)self)->memory;
+	struct postgres *postgres = self;
+	const struct store *memory = &postgres->memory;
+	int error, more;
 
-	return shown(memory->ops->seek(memory->self, table, from, key, value), table, value);
+	do {
+		error = memory->ops->seek(memory->self, table, from, key, value);
+		if ((error && error != WW_ENOTFOUND) || !is_line(table))
+			break;
+		more = visit_between(postgres, table, number_of(from), error ? UINT64_MAX : number_of(*key));
+		if (more < 0)
+			error = more;
+	} while (more > 0);
+	return shown(note_last(postgres, error, table, *key), table, value);
+}
+
+/* A visit ends memory's own way through the pairs. */
+static int next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value)
+{
+	struct postgres *postgres = self;
+	struct read_key from = postgres->last[table];
+
+	if (!from.size)
+		return WW_ENOTFOUND;
+	from.bytes[from.size++] = 0;
+	return seek(self, table, (struct store_bytes){from.bytes, from.size}, key, value);
 }
 
 static int before(
     void *self, enum store_table table, struct store_bytes to, struct store_bytes *key, struct store_bytes *value)
 {
-	const struct store *memory = &((struct postgres *)self)->memory;
+	struct postgres *postgres = self;
+	const struct store *memory = &postgres->memory;
+	int error, more;
 
-	return shown(memory->ops->before(memory->self, table, to, key, value), table, value);
+	do {
+		error = memory->ops->before(memory->self, table, to, key, value);
+		if ((error && error != WW_ENOTFOUND) || !is_line(table))
+			break;
+		more = visit_between(postgres, table, error ? 0 : number_of(*key), number_of(to));
+		if (more < 0)
+			error = more;
+	} while (more > 0);
+	return shown(note_last(postgres, error, table, *key), table, value);
 }
 
-static int next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value)
+static uint64_t quiet(void *self, enum store_table table, struct store_bytes from)
 {
-	const struct store *memory = &((struct postgres *)self)->memory;
+	const struct postgres *postgres = self;
+	const struct store *memory = &postgres->memory;
+	struct store_bytes key, value;
+	uint64_t far = ww_postgres_far_quiet(postgres, number_of(from));
+	uint64_t near = memory->ops->seek(memory->self, table, from, &key, &value) ? UINT64_MAX : number_of(key);
 
-	return shown(memory->ops->next(memory->self, table, key, value), table, value);
+	return near < far ? near : far;
 }
 
 static void rest(void *self)
 {
-	(void)self;
+	ww_postgres_far_rest(self);
 }
 
 /* ---- Parts */
@@ -90,7 +175,7 @@ static int add_left(struct postgres *postgres, struct lefts *lefts, struct left 
 	return WW_OK;
 }
 
-/* The part of the record under this key, or NO_PART. */
+/* The part of the record under this key that memory has, or NO_PART. */
 static unsigned part_of(const struct postgres *postgres, enum store_table table, struct store_bytes key)
 {
 	const struct store *memory = &postgres->memory;
@@ -110,12 +195,39 @@ static int move(struct postgres *postgres, uint64_t id, unsigned from, unsigned 
 		    postgres, &postgres->lefts[noted_in], (struct left){id, postgres->turn + 1, from - RING_PARTS});
 	if (!error && to != NO_PART)
 		error = ww_postgres_ids_add(&postgres->parts[to].ids, postgres->allocator, id);
-	return error ? error : ww_postgres_ids_add(&postgres->moves, postgres->allocator, (uint64_t)from << 16 | to);
+	if (!error)
+		error = ww_postgres_ids_add(&postgres->moves, postgres->allocator, (uint64_t)from << 16 | to);
+	if (error)
+		return error;
+	error = ww_postgres_ids_add(&postgres->moves, postgres->allocator, id);
+	if (error) {
+		postgres->moves.count--;
+		return error;
+	}
+	if (from != NO_PART && from >= RING_PARTS)
+		ww_postgres_far_mark(postgres, from, id, 1);
+	if (to != NO_PART && to >= RING_PARTS && id > postgres->far_most)
+		postgres->far_most = id;
+	return WW_OK;
+}
+
+void ww_postgres_store_unsettle(struct postgres *postgres)
+{
+	for (size_t i = postgres->moves.count / 2; i-- > 0;) {
+		unsigned from = (unsigned)(postgres->moves.all[2 * i] >> 16);
+		unsigned to = (unsigned)(postgres->moves.all[2 * i] & NO_PART);
+		uint64_t id = postgres->moves.all[2 * i + 1];
+		if (from != NO_PART && from >= RING_PARTS)
+			ww_postgres_far_mark(postgres, from, id, 0);
+		if (to != NO_PART && to >= RING_PARTS)
+			ww_postgres_far_mark(postgres, to, id, 1);
+	}
+	postgres->moves.count = 0;
 }
 
 static void count_moves(struct postgres *postgres)
 {
-	for (size_t i = 0; i < postgres->moves.count; i++) {
+	for (size_t i = 0; i < postgres->moves.count; i += 2) {
 		unsigned from = (unsigned)(postgres->moves.all[i] >> 16);
 		unsigned to = (unsigned)(postgres->moves.all[i] & NO_PART);
 		if (from != NO_PART)
@@ -126,8 +238,8 @@ static void count_moves(struct postgres *postgres)
 	postgres->moves.count = 0;
 }
 
-/* Put a record with its part before it, temporarily where changes.h has a byte. */
-static int put_in_memory(const struct postgres *postgres, enum store_table table, struct store_bytes key,
+/* The part for that moment stands where changes.h has a byte. */
+int ww_postgres_store_keep(const struct postgres *postgres, enum store_table table, struct store_bytes key,
     struct store_bytes kept, unsigned part)
 {
 	const struct store *memory = &postgres->memory;
@@ -146,7 +258,7 @@ int ww_postgres_store_place(struct postgres *postgres, enum store_table table, s
 {
 	int error = move(postgres, id_of_key(key), part_of(postgres, table, key), part, noted_in);
 
-	return error ? error : put_in_memory(postgres, table, key, kept, part);
+	return error ? error : ww_postgres_store_keep(postgres, table, key, kept, part);
 }
 
 int ww_postgres_store_remove(
@@ -161,9 +273,9 @@ int ww_postgres_store_remove(
 	return error ? error : memory->ops->remove(memory->self, table, key);
 }
 
-int ww_postgres_store_move(struct postgres *postgres, uint64_t id, unsigned from, unsigned to)
+int ww_postgres_store_move(struct postgres *postgres, uint64_t id, unsigned from, unsigned to, unsigned noted_in)
 {
-	return move(postgres, id, from, to, postgres->current);
+	return move(postgres, id, from, to, noted_in);
 }
 
 void ww_postgres_store_settle(struct postgres *postgres)
@@ -183,6 +295,7 @@ static int begin(void *self)
 	postgres->round.size = 0;
 	postgres->left_before = postgres->lefts[postgres->current].count;
 	postgres->taken_before = postgres->taken.count;
+	ww_postgres_far_begin(postgres);
 	return postgres->memory.ops->begin(postgres->memory.self);
 }
 
@@ -238,10 +351,11 @@ static void abort_write(void *self)
 	struct postgres *postgres = self;
 
 	postgres->round.size = 0;
-	postgres->moves.count = 0;
+	ww_postgres_store_unsettle(postgres);
 	postgres->taken.count = postgres->taken_before;
 	postgres->lefts[postgres->current].count = postgres->left_before;
 	postgres->memory.ops->abort(postgres->memory.self);
+	ww_postgres_far_abort(postgres);
 }
 
 static int add_to_image(void *context, struct store_bytes key, struct store_bytes value, enum store_table table)
@@ -343,6 +457,7 @@ static int commit(void *self)
 	}
 	postgres->needs_image = 0;
 	ww_postgres_store_settle(postgres);
+	postgres->is_writing = 0;
 	move_numbers(postgres);
 	(void)ww_postgres_ring_tend(postgres);
 	return WW_OK;
@@ -449,6 +564,7 @@ static uint64_t wall(void *self)
 }
 
 const struct store_ops ww_postgres_store_ops = {begin, commit, abort_write, rest, get, room, put, remove_pair, seek,
-    before, next, sync_now, set_time, disk, fault, close_store, new_id, wall, epoch, ww_postgres_fence_revoke};
+    before, next, sync_now, set_time, disk, fault, close_store, new_id, wall, epoch, ww_postgres_fence_revoke, quiet};
 const struct store_ops ww_postgres_store_ops_virtual = {begin, commit, abort_write, rest, get, room, put, remove_pair,
-    seek, before, next, sync_now, set_time, disk, fault, close_store, new_id, NULL, epoch, ww_postgres_fence_revoke};
+    seek, before, next, sync_now, set_time, disk, fault, close_store, new_id, NULL, epoch, ww_postgres_fence_revoke,
+    quiet};

@@ -2,7 +2,8 @@
 #define LIB_POSTGRES_STORE_H
 
 /*
- * The functions of lib/jobs/store/store.h on PostgreSQL: pairs in memory, of which each write is a row of `turn`.
+ * The functions of lib/jobs/store/store.h on PostgreSQL: pairs in memory, of which each write is a row of `turn`. Pairs that
+ * are missing there, of far jobs, come when they are read.
  *
  * Threads: whoever executes calls of the engine. Errors: those of store.h, and WW_ENOMEM. WW_EIO is final.
  */
@@ -27,10 +28,14 @@ int ww_postgres_store_place(struct postgres *postgres, enum store_table table, s
 /* Remove that record from memory. WW_ENOTFOUND. */
 int ww_postgres_store_remove(
     struct postgres *postgres, enum store_table table, struct store_bytes key, unsigned noted_in);
-/* Move a record from one part to another, at least one of which is in the ring. */
-int ww_postgres_store_move(struct postgres *postgres, uint64_t id, unsigned from, unsigned to);
-/* Apply what was placed, moved and removed since the last call. */
+/* Let memory have a record that lies in this part, as `kept`, without more. */
+int ww_postgres_store_keep(const struct postgres *postgres, enum store_table table, struct store_bytes key,
+    struct store_bytes kept, unsigned part);
+/* A record goes from one part to another, or to none: at most one of them is a slot. */
+int ww_postgres_store_move(struct postgres *postgres, uint64_t id, unsigned from, unsigned to, unsigned noted_in);
+/* What was placed, moved and removed since the last time is so; or no record was moved. */
 void ww_postgres_store_settle(struct postgres *postgres);
+void ww_postgres_store_unsettle(struct postgres *postgres);
 
 /* Add the pairs that belong to no job to the changes of the present write. */
 int ww_postgres_store_add_image(struct postgres *postgres);

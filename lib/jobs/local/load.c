@@ -54,27 +54,43 @@ static int read_pair(
 	return ww_jobs_set(jobs, *id, &image);
 }
 
+/* Read the pair behind the edge, unless it is due later than that: then only *due is known, or how late it is at least. */
+static int read_next(struct timeline *line, int is_first, uint64_t until, uint64_t *due, struct store_bytes *key,
+    struct store_bytes *value)
+{
+	const struct store *store = &line->jobs->store;
+	const struct store_ops *ops = store->ops;
+	unsigned char bytes[16];
+	const struct store_bytes from = {bytes, sizeof bytes};
+	int error;
+
+	store_write64(bytes, line->edge_due);
+	store_write64(bytes + 8, line->edge_id + 1);
+	if (ops->quiet) {
+		*due = ops->quiet(store->self, line->table, from);
+		if (*due > until)
+			return *due == UINT64_MAX ? WW_ENOTFOUND : WW_OK;
+	}
+	error = is_first ? ops->seek(store->self, line->table, from, key, value)
+	                 : ops->next(store->self, line->table, key, value);
+	if (!error)
+		*due = key->size == 16 ? store_read64(key->data) : 0;
+	return error;
+}
+
 /* Load up to LOAD_BATCH jobs. Returns 1 if there are more to load now. */
 static int read_batch(struct timeline *line)
 {
 	struct jobs_local *jobs = line->jobs;
-	const struct store_ops *ops = jobs->store.ops;
 	uint64_t now = ww_jobs_time(line);
 	uint64_t until = now + jobs->config.window;
-	unsigned char from[16];
 	struct store_bytes key;
 	struct store_bytes value;
 	uint64_t due = 0;
 	uint64_t id;
-	int error;
+	int error = read_next(line, 1, until, &due, &key, &value);
 
-	store_write64(from, line->edge_due);
-	store_write64(from + 8, line->edge_id + 1);
-	error = ops->seek(jobs->store.self, line->table, (struct store_bytes){from, sizeof from}, &key, &value);
-	for (unsigned i = 0; !error; i++) {
-		due = key.size == 16 ? store_read64(key.data) : 0;
-		if (due > until)
-			break;
+	for (unsigned i = 0; !error && due <= until; i++) {
 		line->cut = line->loaded >= jobs->config.window_jobs;
 		if (line->cut)
 			return 0;
@@ -88,7 +104,7 @@ static int read_batch(struct timeline *line)
 			line->edge_due = store_read64(key.data);
 			line->edge_id = store_read64((const char *)key.data + 8);
 		}
-		error = ops->next(jobs->store.self, line->table, &key, &value);
+		error = read_next(line, 0, until, &due, &key, &value);
 	}
 	/* Those behind it have not been seen: try again, but not at once. */
 	if (error && error != WW_ENOTFOUND) {

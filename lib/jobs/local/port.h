@@ -31,9 +31,10 @@ WW_API int ww_jobs_port_memory(struct store *store, const struct ww_jobs_config 
 WW_API int ww_jobs_port_each(const struct store *memory, enum store_table table, store_pair_fn *pair, void *context);
 /* The seed of the hashes of keys, which META has. WW_ENOTFOUND: the store is new. WW_ECORRUPT, WW_EVERSION. */
 WW_API int ww_jobs_port_secret(const struct store *store, uint64_t *secret);
-/* Put into the store what leads to the job of a pair of DUE, WALL or BURIED. WW_ECORRUPT: it is no job. */
-WW_API int ww_jobs_port_lead(const struct store *store, uint64_t secret, enum store_table table, struct store_bytes key,
-    struct store_bytes value);
+/* Put into the store what leads by id, by key or by both to the job of a pair of DUE, WALL or BURIED. WW_ECORRUPT: it is no job. */
+enum { PORT_BY_ID = 1, PORT_BY_KEY = 2 };
+WW_API int ww_jobs_port_lead(const struct store *store, unsigned by, uint64_t secret, enum store_table table,
+    struct store_bytes key, struct store_bytes value);
 /* Where a job lies, from the value of its pair of JOBS. WW_ECORRUPT. */
 WW_API int ww_jobs_port_place(
     uint64_t id, struct store_bytes value, enum store_table *table, unsigned char key[STORE_KEY_MAX], size_t *size);

@@ -302,8 +302,8 @@ int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record 
 
 /* ---- For stores outside this library (port.h) */
 
-int ww_jobs_port_lead(const struct store *store, uint64_t secret, enum store_table table, struct store_bytes key,
-    struct store_bytes value)
+int ww_jobs_port_lead(const struct store *store, unsigned by, uint64_t secret, enum store_table table,
+    struct store_bytes key, struct store_bytes value)
 {
 	struct place place = {.table = table, .size = key.size};
 	struct job_record record;
@@ -314,8 +314,9 @@ int ww_jobs_port_lead(const struct store *store, uint64_t secret, enum store_tab
 	if (error)
 		return error;
 	memcpy(place.key, key.data, key.size);
-	error = put_place(store, id, &place);
-	if (!error && record.key.size)
+	if (by & PORT_BY_ID)
+		error = put_place(store, id, &place);
+	if (!error && by & PORT_BY_KEY && record.key.size)
 		error = store->ops->put(store->self, STORE_KEYS, key_key(secret, bytes, record.tube, record.key, id),
 		    (struct store_bytes){"", 0});
 	return error;

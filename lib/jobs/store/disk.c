@@ -321,7 +321,7 @@ static int fault(void *self, char text[WW_FAULT_MAX])
 
 static const struct store_ops disk_ops = {begin, commit, abort_write, rest, ww_store_disk_get, room, put, remove_pair,
     ww_store_disk_seek, ww_store_disk_before, ww_store_disk_next, sync_now, ww_store_disk_set_time, disk_bytes, fault,
-    close_store, NULL, NULL, NULL, NULL};
+    close_store, NULL, NULL, NULL, NULL, NULL};
 
 /* Read the journal from where the index has taken over. */
 static int read_journal(struct disk *disk, uint64_t cut, uint64_t record)

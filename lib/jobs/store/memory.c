@@ -398,7 +398,7 @@ static int close_store(void *self)
 }
 
 static const struct store_ops memory_ops = {begin, commit, abort_changes, rest, get, room, put, remove_pair, seek,
-    before, next, sync_nothing, set_time, disk, fault, close_store, NULL, NULL, NULL, NULL};
+    before, next, sync_nothing, set_time, disk, fault, close_store, NULL, NULL, NULL, NULL, NULL};
 
 size_t ww_store_memory_bytes(const struct store *store)
 {

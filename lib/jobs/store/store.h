@@ -91,6 +91,11 @@ struct store_ops {
 	 * has finished it, or is about to, which the engine learns later. A revocation stays even if the write fails.
 	 */
 	int (*revoke)(void *store, uint64_t id, uint64_t token);
+	/*
+	 * Where reading on would take long: no pair of DUE or WALL from there on has a lesser due time than this. UINT64_MAX:
+	 * there is none.
+	 */
+	uint64_t (*quiet)(void *store, enum store_table table, struct store_bytes from);
 };
 
 struct store {

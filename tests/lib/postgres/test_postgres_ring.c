@@ -4,10 +4,9 @@
 
 #include <string.h>
 
+#include "lib/postgres/far.h"
 #include "lib/postgres/postgres_internal.h"
 #include "tests/support/postgres/kind.h"
-
-#define HOUR (3600 * WW_SECOND)
 
 static struct world world;
 
@@ -48,6 +47,7 @@ static void make(void)
 {
 	world_make(&world, KIND_POSTGRES);
 	kind_postgres_config(&world)->ring = WW_MILLISECOND;
+	ww_postgres_far_hours = 2;
 	world_reopen(&world);
 }
 

@@ -1,6 +1,8 @@
 /* A store of jobs in a real PostgreSQL, for the tests that run with every kind of store. */
 #include "tests/support/postgres/kind.h"
 
+#include "lib/postgres/far.h"
+
 #include <stdlib.h>
 #include <time.h>
 
@@ -53,6 +55,7 @@ static void make(struct world *world)
 	config->ring = 50 * MS; /* of real time, so that much is written on */
 	config->is_virtual = 1;
 	config->report = say;
+	ww_postgres_far_hours = 0;
 	/* These tests do not ask what a power failure leaves. */
 	world->config.sync = WW_SYNC_SYSTEM;
 	world->own = config;

@@ -206,7 +206,7 @@ void postgres_server_empty(const struct postgres_server *server)
 	    "DO $$ DECLARE name text; BEGIN "
 	    "TRUNCATE weekwheel.inbox, weekwheel.turn; "
 	    "FOR name IN SELECT c.oid::regclass FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace "
-	    "WHERE nspname = 'weekwheel' AND relname ~ '^(job|gone)_' AND pg_relation_size(c.oid) > 0 LOOP "
+	    "WHERE nspname = 'weekwheel' AND relkind = 'r' AND relname ~ '^(job|gone)_' AND pg_relation_size(c.oid) > 0 LOOP "
 	    "EXECUTE 'TRUNCATE ' || name; END LOOP; "
 	    "PERFORM setval('weekwheel.ids', 1, false), setval('weekwheel.current', 0); END $$");
 }
