@@ -10,8 +10,16 @@
 #include "lib/base/table.h"
 #include "weekwheel/wheel.h"
 
-/* Bytes of a key within its record; records that a sweep and a walk look at in one go; expiries taken at once. */
-enum { NEAR = 24, SWEEP = 4096, WALK = 1024, TAKE = 64 };
+/* Records that a sweep and a walk look at in one go; expiries taken at once. */
+enum { SWEEP = 4096, WALK = 1024, TAKE = 64 };
+
+/* Records have room for keys of some lengths, and each length has a slab of its own. */
+static const uint16_t room_of[] = {16, 24, 32, 40, 48, 64, 96, 128};
+enum { ROOMS = sizeof room_of / sizeof *room_of, NEAR = 128 };
+
+/* An index is the number of the room above the index in its slab. */
+enum { ROOM_SHIFT = 26 };
+_Static_assert(SLAB_MAX == 1U << ROOM_SHIFT, "all indices of a slab are below the number of the room");
 
 /* A certainty: `at` is no deadline. */
 enum { GUESS = UINT8_MAX };
@@ -23,16 +31,13 @@ struct kept_key {
 	uint16_t length;
 	uint8_t seen;      /* the pass that saw it last; 0: the record is unused */
 	uint8_t certainty; /* the certainty of `deadlines` when it was set; 0: doubted; GUESS */
-	union {
-		char near[NEAR];
-		char *far;
-	} key;
+	char key[];        /* of one that is longer than NEAR, where it is, in the smallest room */
 };
 
 struct deadlines {
 	const struct ww_allocator *allocator;
 	struct ww_wheel *wheel;
-	struct slab slab;
+	struct slab slab[ROOMS];
 	struct table table;
 	struct hash_secret secret;
 	size_t far_bytes;
@@ -66,7 +71,8 @@ struct deadlines *deadlines_make(void)
 		return NULL;
 	made->allocator = ww_allocator_default();
 	made->pass = made->certainty = 1;
-	ww_slab_init(&made->slab, sizeof(struct kept_key), made->allocator);
+	for (size_t room = 0; room < ROOMS; room++)
+		ww_slab_init(&made->slab[room], sizeof(struct kept_key) + room_of[room], made->allocator);
 	made->wheel = make_wheel();
 	if (!made->wheel || ww_hash_secret_make(&made->secret) || ww_table_init(&made->table, made->allocator)) {
 		deadlines_free(made);
@@ -82,27 +88,50 @@ void deadlines_set_lead(struct deadlines *deadlines, uint64_t lead)
 
 static struct kept_key *record_at(const struct deadlines *deadlines, uint32_t index)
 {
-	return slab_at(&deadlines->slab, index);
+	return slab_at(&deadlines->slab[index >> ROOM_SHIFT], index % SLAB_MAX);
 }
 
-static void free_key(struct deadlines *deadlines, struct kept_key *record)
+/* Find the first record, used or not, from that index on, and store its index. Returns NULL beyond the last. */
+static struct kept_key *record_from(const struct deadlines *deadlines, uint32_t *index)
+{
+	uint32_t room = *index >> ROOM_SHIFT;
+
+	while (room < ROOMS && *index % SLAB_MAX >= slab_end(&deadlines->slab[room]))
+		*index = ++room << ROOM_SHIFT;
+	return room < ROOMS ? record_at(deadlines, *index) : NULL;
+}
+
+static const char *key_of(const struct kept_key *record)
+{
+	const char *far;
+
+	if (record->length <= NEAR)
+		return record->key;
+	memcpy(&far, record->key, sizeof far);
+	return far;
+}
+
+static void free_key(struct deadlines *deadlines, const struct kept_key *record)
 {
 	if (record->length <= NEAR)
 		return;
 	deadlines->far_bytes -= record->length;
-	memory_give(deadlines->allocator, record->key.far, record->length);
+	memory_give(deadlines->allocator, (char *)key_of(record), record->length);
 }
 
 void deadlines_free(struct deadlines *deadlines)
 {
+	const struct kept_key *record;
+
 	if (!deadlines)
 		return;
-	for (uint32_t i = 0; i < slab_end(&deadlines->slab); i++)
-		if (record_at(deadlines, i)->seen)
-			free_key(deadlines, record_at(deadlines, i));
+	for (uint32_t i = 0; (record = record_from(deadlines, &i)) != NULL; i++)
+		if (record->seen)
+			free_key(deadlines, record);
 	(void)ww_wheel_destroy(deadlines->wheel);
 	ww_table_destroy(&deadlines->table);
-	ww_slab_destroy(&deadlines->slab);
+	for (size_t room = 0; room < ROOMS; room++)
+		ww_slab_destroy(&deadlines->slab[room]);
 	free(deadlines);
 }
 
@@ -113,11 +142,6 @@ struct sought_key {
 	const char *key;
 	size_t length;
 };
-
-static const char *key_of(const struct kept_key *record)
-{
-	return record->length <= NEAR ? record->key.near : record->key.far;
-}
 
 static int is_same(const void *context, uint32_t index)
 {
@@ -178,22 +202,38 @@ int deadlines_is_due(const struct deadlines *deadlines, uint32_t index)
 
 static int copy_key(struct deadlines *deadlines, struct kept_key *record, const char *key, size_t length)
 {
-	char *to = length <= NEAR ? record->key.near : memory_take(deadlines->allocator, length);
+	char *to = length <= NEAR ? record->key : memory_take(deadlines->allocator, length);
 
 	if (!to)
 		return -1;
 	memcpy(to, key, length);
 	if (length > NEAR) {
-		record->key.far = to;
+		memcpy(record->key, &to, sizeof to);
 		deadlines->far_bytes += length;
 	}
 	record->length = (uint16_t)length;
 	return 0;
 }
 
+static uint32_t take(struct deadlines *deadlines, size_t length)
+{
+	uint32_t room = 0;
+	uint32_t index;
+
+	while (length <= NEAR && length > room_of[room])
+		room++;
+	index = ww_slab_take(&deadlines->slab[room]);
+	return index == SLAB_NONE ? index : room << ROOM_SHIFT | index;
+}
+
+static void give(struct deadlines *deadlines, uint32_t index)
+{
+	ww_slab_give(&deadlines->slab[index >> ROOM_SHIFT], index % SLAB_MAX);
+}
+
 static struct kept_key *add(struct deadlines *deadlines, uint64_t hash, const char *key, size_t length)
 {
-	uint32_t index = ww_slab_take(&deadlines->slab);
+	uint32_t index = take(deadlines, length);
 	struct kept_key *record;
 
 	if (index == SLAB_NONE)
@@ -202,12 +242,12 @@ static struct kept_key *add(struct deadlines *deadlines, uint64_t hash, const ch
 	memset(record, 0, sizeof *record);
 	record->index = index;
 	if (copy_key(deadlines, record, key, length) != 0) {
-		ww_slab_give(&deadlines->slab, index);
+		give(deadlines, index);
 		return NULL;
 	}
 	if (ww_table_insert(&deadlines->table, hash, index) != WW_OK) {
 		free_key(deadlines, record);
-		ww_slab_give(&deadlines->slab, index);
+		give(deadlines, index);
 		return NULL;
 	}
 	return record;
@@ -278,7 +318,7 @@ void deadlines_drop(struct deadlines *deadlines, uint32_t index)
 	(void)ww_table_remove(&deadlines->table, hash_of(deadlines, key_of(record), record->length), index);
 	free_key(deadlines, record);
 	record->seen = 0;
-	ww_slab_give(&deadlines->slab, index);
+	give(deadlines, index);
 }
 
 /* ---- Time */
@@ -340,28 +380,26 @@ void deadlines_pass(struct deadlines *deadlines)
 
 int deadlines_sweep(struct deadlines *deadlines, uint64_t now, deadlines_fn *fn, void *context)
 {
-	uint32_t end = slab_end(&deadlines->slab);
-	uint32_t until = end - deadlines->swept < SWEEP ? end : deadlines->swept + SWEEP;
+	const struct kept_key *record = NULL;
 
-	for (; deadlines->swept < until; deadlines->swept++) {
-		const struct kept_key *record = record_at(deadlines, deadlines->swept);
-
+	for (uint32_t left = SWEEP; left > 0 && (record = record_from(deadlines, &deadlines->swept)) != NULL;
+	     left--, deadlines->swept++) {
 		/* An idle one is waiting for Redis's answer. */
 		if (record->seen && record->seen != deadlines->pass && record->at > now &&
 		    ww_timer_pending(&record->timer) == 1)
 			fn(context, deadlines->swept);
 	}
-	return deadlines->swept < end;
+	return record != NULL;
 }
 
 int deadlines_walk(const struct deadlines *deadlines, uint32_t *from, deadlines_fn *fn, void *context)
 {
-	uint32_t end = slab_end(&deadlines->slab);
+	const struct kept_key *record = NULL;
 
-	for (uint32_t left = WALK; left > 0 && *from < end; left--, (*from)++)
-		if (record_at(deadlines, *from)->seen)
+	for (uint32_t left = WALK; left > 0 && (record = record_from(deadlines, from)) != NULL; left--, (*from)++)
+		if (record->seen)
 			fn(context, *from);
-	return *from < end;
+	return record != NULL;
 }
 
 size_t deadlines_count(const struct deadlines *deadlines)
@@ -371,5 +409,9 @@ size_t deadlines_count(const struct deadlines *deadlines)
 
 size_t deadlines_bytes(const struct deadlines *deadlines)
 {
-	return ww_slab_bytes(&deadlines->slab) + ww_table_bytes(&deadlines->table) + deadlines->far_bytes;
+	size_t bytes = ww_table_bytes(&deadlines->table) + deadlines->far_bytes;
+
+	for (size_t room = 0; room < ROOMS; room++)
+		bytes += ww_slab_bytes(&deadlines->slab[room]);
+	return bytes;
 }

@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_EXPIRER_KEYS_DEADLINES_H
 
 /*
- * The keys with a deadline, in a wheel of milliseconds and a table by key. A key of up to 24 bytes takes 88 bytes and 9
- * to 13 in the table; a longer one has a block of its own.
+ * The keys with a deadline, in a wheel of milliseconds and a table by key. A key takes 64 bytes, room of 16, 24,
+ * 32, 40, 48, 64, 96 or 128 for itself, and 9 to 13 in the table. A longer one has a block of its own.
  *
  *     set ---> | key | pending in the wheel | ---> due: idle, still in the table ---> drop, set, or again
  *

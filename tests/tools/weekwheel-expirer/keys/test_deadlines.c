@@ -12,14 +12,14 @@ static uint64_t state;
 static uint64_t at[KEYS]; /* 0: it is not there */
 static uint8_t seen[KEYS];
 
-/* A key of its own for each number, of 4 to 124 bytes. */
+/* A key of its own for each number, of 4 to 194 bytes. */
 static const char *key_of(uint32_t number, size_t *length)
 {
 	static char text[200];
 
 	memset(text, 'k', sizeof text);
 	memcpy(text, &number, sizeof number);
-	*length = sizeof number + number % 121;
+	*length = sizeof number + number % 191;
 	return text;
 }
 
@@ -195,5 +195,30 @@ START_TEST(a_key_is_sure_until_it_is_doubted)
 }
 END_TEST
 
-TEST_MAIN("expirer/deadlines", it_does_what_an_array_does, a_sweep_drops_what_the_pass_has_not_seen,
-    a_deadline_that_has_passed_is_due_in_the_next_ms, a_key_is_sure_until_it_is_doubted)
+/* Of such a length, bytes that a key takes. */
+static size_t bytes_of(size_t length, uint32_t count)
+{
+	struct deadlines *deadlines = deadlines_make();
+	char key[64] = "";
+	size_t bytes;
+
+	for (uint32_t i = 0; i < count; i++) {
+		memcpy(key, &i, sizeof i);
+		ck_assert_int_eq(deadlines_set(deadlines, key, length, 1000000 + i), 0);
+	}
+	bytes = deadlines_bytes(deadlines) / count;
+	deadlines_free(deadlines);
+	return bytes;
+}
+
+START_TEST(a_key_takes_little_more_than_its_length)
+{
+	/* 13.5 of the table, and an unused part of the last chunk. */
+	ck_assert_uint_le(bytes_of(16, 50000), 64 + 16 + 14);
+	ck_assert_uint_le(bytes_of(37, 50000), 64 + 40 + 14);
+}
+END_TEST
+
+TEST_MAIN("expirer/deadlines", a_key_takes_little_more_than_its_length, it_does_what_an_array_does,
+    a_sweep_drops_what_the_pass_has_not_seen, a_deadline_that_has_passed_is_due_in_the_next_ms,
+    a_key_is_sure_until_it_is_doubted)
