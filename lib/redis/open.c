@@ -233,7 +233,7 @@ static int now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 
 const struct jobs_backend ww_redis_backend = {
     .close = close_store,
-    .free = ww_redis_reserve_free,
+    .free = ww_redis_lease_free,
     .begin = do_nothing,
     .commit = do_nothing,
     .now = now,
@@ -243,7 +243,7 @@ const struct jobs_backend ww_redis_backend = {
     .cancel = ww_redis_put_cancel,
     .reserve = ww_redis_reserve,
     .reserve_many = ww_redis_reserve_many,
-    .wait = ww_redis_reserve_wait,
+    .wait = ww_redis_wait_reserve,
     .reserve_job = ww_redis_reserve_job,
     .finish = ww_redis_end_finish,
     .finish_many = ww_redis_end_finish_many,

@@ -387,10 +387,20 @@ uint32_t ww_redis_put_refer(struct redis_store *store, struct words *words, cons
 int ww_redis_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
 int ww_redis_reserve_many(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
-int ww_redis_reserve_wait(
+int ww_redis_wait_reserve(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
 int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
-void ww_redis_reserve_free(struct ww_jobs *jobs, void *body);
+
+/* The number of words of a lease in a reply. */
+enum { LEASE_WORDS = 15 };
+int ww_redis_lease_read(struct redis_store *store, redisReply *const *of, struct ww_lease *lease);
+void ww_redis_lease_free(struct ww_jobs *jobs, void *body);
+/*
+ * Whether a lease from a call that began then may be over: another worker may then have got the job, and ended it.
+ * That takes a very long call, as when the process was stopped. The estimate of Redis's time may be wrong, so this
+ * looks the job up. *asked: the answer to that so far, WW_OK at first. After a failure the estimate decides.
+ */
+int ww_redis_lease_is_over(struct redis_store *store, const struct ww_lease *lease, uint64_t began, int *asked);
 
 int ww_redis_end_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 int ww_redis_end_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);

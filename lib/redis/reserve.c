@@ -1,10 +1,11 @@
 /*
- * Reserve, and wait for a job.
+ * Reserve.
  *
  * A reserve goes to shards one after another:
  *   1. Choose the shard whose hints promise the most urgent job, and learn the priority of the best job elsewhere.
- *   2. Ask that shard, for the tubes that promise something there, for leases of jobs up to this priority, or else for its first job alone: so jobs come in order of
- *      priority although they lie in many shards. The reply also says what is first there now, which corrects hints.
+ *   2. Ask that shard, for the tubes that promise something there, for leases of jobs up to this priority, or else for
+ *      its first job alone: so jobs come in order of priority although they lie in many shards. The reply also says
+ *      what is first there now, which corrects hints.
  *   3. Go on until there are enough leases, or no hint promises anything.
  * If a hint is unknown, all shards are asked once for their first jobs. A shard that fails is left out for the rest of
  * this reserve, and its hint becomes HINT_PERHAPS: it is asked again, after the others.
@@ -12,11 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/jobs/body.h"
 #include "lib/redis/redis_internal.h"
 
-/* Values of a lease in a reply; leases of one call. */
-enum { LEASE_WORDS = 15, TAKE_BATCH = 256 };
+/* Leases of one call. */
+enum { TAKE_BATCH = 256 };
 /* So often one reserve takes leases, if all that it took were over. */
 enum { ROUNDS_MAX = 4 };
 /*
@@ -52,65 +52,6 @@ static void note_failed(struct take *take, uint32_t shard, int error)
 	take->error = take->error ? take->error : error;
 }
 
-void ww_redis_reserve_free(struct ww_jobs *jobs, void *body)
-{
-	job_body_free(store_of(jobs)->allocator, body);
-}
-
-static int read_lease(struct redis_store *store, redisReply *const *of, struct ww_lease *lease)
-{
-	const redisReply *tube = of[5];
-	const redisReply *body = of[6];
-	const redisReply *key = of[8];
-
-	if (key->type != REDIS_REPLY_STRING || key->len > WW_JOB_KEY_MAX)
-		return WW_ECORRUPT;
-	if (tube->type != REDIS_REPLY_STRING || tube->len > WW_TUBE_MAX || body->type != REDIS_REPLY_STRING)
-		return WW_ECORRUPT;
-	*lease = (struct ww_lease){.id = (uint64_t)ww_redis_call_value(of[0]),
-	    .token = (uint64_t)ww_redis_call_value(of[1]),
-	    .ends = (uint64_t)ww_redis_call_value(of[2]) * 1000,
-	    .attempt = (uint32_t)ww_redis_call_value(of[3]),
-	    .missed = (uint64_t)ww_redis_call_value(of[4]),
-	    .body_length = body->len,
-	    .backoff = (uint64_t)ww_redis_call_value(of[9]) * 1000,
-	    .created = (uint64_t)ww_redis_call_value(of[10]) * 1000,
-	    .scheduled = (uint64_t)ww_redis_call_value(of[11]) * 1000,
-	    .attempts = (uint32_t)ww_redis_call_value(of[12]),
-	    .kicks = (uint32_t)ww_redis_call_value(of[13]),
-	    .late = (uint64_t)ww_redis_call_value(of[14]) * 1000,
-	    .priority = (uint32_t)ww_redis_call_value(of[7]),
-	    .key_length = key->len};
-	memcpy(lease->tube, tube->str, tube->len);
-	memcpy(lease->key, key->str, key->len);
-	if (!body->len)
-		return WW_OK;
-	lease->body = job_body_copy(store->allocator, body->str, body->len);
-	return lease->body ? WW_OK : WW_ENOMEM;
-}
-
-/*
- * Whether a lease from a call that began then may be over: then another may have got the job, and ended it. That
- * takes a call that was long under way, as when the process was stopped. The estimate of Redis's time may be wrong,
- * so Redis says.
- * *asked: what it answered so far, WW_OK at first. After a failure it is not asked again, and the estimate says.
- */
-static int is_over(struct redis_store *store, const struct ww_lease *lease, uint64_t began, int *asked)
-{
-	struct ww_job_ref job = {.id = lease->id};
-	struct ww_job_info info = {0};
-	uint64_t took = time_now(CLOCK_BOOTTIME) - began;
-
-	if (took < REDIS_CALL_LONG || lease->ends > ww_redis_clock_now(store) + took)
-		return 0;
-	if (*asked == WW_OK || *asked == WW_ENOTFOUND)
-		*asked = ww_redis_look_peek(&store->base, &job, &info, NULL);
-	/* One that has run out may still be shown, while Redis has many to end. */
-	if (*asked == WW_OK)
-		return info.token != lease->token || info.left == 0;
-	return *asked == WW_ENOTFOUND || lease->ends <= ww_redis_clock_now(store);
-}
-
 /* Leave out the leases that are over. */
 static void drop_over(struct take *take, uint64_t began)
 {
@@ -119,8 +60,8 @@ static void drop_over(struct take *take, uint64_t began)
 
 	take->got = 0;
 	for (size_t i = 0; i < got; i++) {
-		if (is_over(take->store, &take->leases[i], began, &asked))
-			ww_redis_reserve_free(&take->store->base, take->leases[i].body);
+		if (ww_redis_lease_is_over(take->store, &take->leases[i], began, &asked))
+			ww_redis_lease_free(&take->store->base, take->leases[i].body);
 		else
 			take->leases[take->got++] = take->leases[i];
 	}
@@ -347,7 +288,7 @@ static int read_leases(struct take *take, const redisReply *reply)
 		return error;
 	leases = reply->element[0];
 	for (size_t i = 0; i + LEASE_WORDS <= leases->elements && take->got < take->most && !error; i += LEASE_WORDS) {
-		error = read_lease(store, &leases->element[i], &take->leases[take->got]);
+		error = ww_redis_lease_read(store, &leases->element[i], &take->leases[take->got]);
 		take->got += !error;
 	}
 	/* A lease that cannot be handed out runs out, and its job is ready again. */
@@ -617,55 +558,15 @@ int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lea
 	    store, &ww_redis_script_shard_reserve_job, shard_of(store, id), &few.words, 0, LEASE_WORDS + 2, &reply);
 	if (error)
 		return error;
-	error = read_lease(store, reply->element, &got);
+	error = ww_redis_lease_read(store, reply->element, &got);
 	if (!error && ww_redis_call_value(reply->element[LEASE_WORDS]))
 		ww_redis_permit_add(store, &got, reply->element[LEASE_WORDS + 1]);
 	ww_redis_call_free(reply);
-	if (!error && is_over(store, &got, began, &asked)) {
-		ww_redis_reserve_free(jobs, got.body);
+	if (!error && ww_redis_lease_is_over(store, &got, began, &asked)) {
+		ww_redis_lease_free(jobs, got.body);
 		error = WW_ENOTFOUND;
 	}
 	if (!error)
 		*lease = got;
 	return error;
-}
-
-/* ---- Waiting */
-
-static uint64_t readies(struct redis_store *store)
-{
-	uint64_t readies;
-
-	pthread_mutex_lock(&store->lock);
-	readies = store->readies;
-	pthread_mutex_unlock(&store->lock);
-	return readies;
-}
-
-/* Wait for a message, or until that time. */
-static void wait_until(struct redis_store *store, uint64_t seen, uint64_t until)
-{
-	pthread_mutex_lock(&store->lock);
-	while (store->readies == seen)
-		if (time_wait(&store->heard, &store->lock, until))
-			break;
-	pthread_mutex_unlock(&store->lock);
-}
-
-int ww_redis_reserve_wait(
-    struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
-{
-	struct redis_store *store = store_of(jobs);
-	uint64_t end = time_add(time_now(CLOCK_MONOTONIC), timeout);
-	int result;
-
-	for (;;) {
-		uint64_t seen = readies(store);
-		result = ww_redis_reserve(jobs, tubes, count, lease);
-		if (result || is_alone(store))
-			return result;
-		if (time_now(CLOCK_MONOTONIC) >= end)
-			return 0;
-		wait_until(store, seen, end);
-	}
 }

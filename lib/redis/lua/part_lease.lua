@@ -3,7 +3,7 @@
 local token = tonumber(head[8] or 0)
 local soonest = NEVER
 
--- Lease a job that is in no set. Appends the fifteen values of the lease to replies; reserve.c reads them.
+-- Lease a job that is in no set. Appends the fifteen values of the lease to replies; lease.c reads them.
 local function lease(id, job, replies)
 	token = math.max(token + 1, now)
 	local passed = 0
