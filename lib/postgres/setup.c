@@ -48,7 +48,7 @@ static const struct {
     {"53300", WW_EAGAIN, "it has no connection left: try again, or raise max_connections"},
     {"53200", WW_ENOMEM, "it has too little memory or max_locks_per_transaction"},
     {"53", WW_EFULL, "make room for it"},
-    {"57P", WW_EAGAIN, "it starts, stops or was told to end this session: try again"},
+    {"57P", WW_EAGAIN, "it is starting or stopping, or has ended this session: try again"},
     {"08", WW_EIO, "the connection was lost"},
     {"2BP01", WW_EBUSY, "something else in the database uses what is to be removed: remove that first"},
     {"42P01", WW_ENOTFOUND,

@@ -273,7 +273,7 @@ static const char help[] =
     "\n"
     "  -p, --port PORT           where to listen; 0: any free port, which is printed\n"
     "  -t, --timeout SECONDS     the longest silence, 0.001 to 1000000 (30)\n"
-    "  -c, --connections NUMBER  at most so many at a time; others wait (10000)\n"
+    "  -c, --connections NUMBER  at most this many at a time; others wait (10000)\n"
     "  -s, --seconds SECONDS     end after this time\n"
     "  -h, --help                show this help\n"
     "\n"
@@ -311,7 +311,7 @@ int main(int count, char **arguments)
 	    options.port, options.limit, (double)options.timeout / 1e9);
 	fflush(stdout);
 	serve(&asleep);
-	printf("%" PRIu64 " connections, at most %" PRIu64 " at a time, heard %" PRIu64
+	printf("%" PRIu64 " connections, at most %" PRIu64 " at a time, received %" PRIu64
 	       " times; disconnected for silence %" PRIu64 ", left %" PRIu64 ", here at the end %" PRIu64
 	       "; pauses in accepting %" PRIu64 "\n",
 	    server.accepted, server.most, server.heartbeats, server.silent, server.left, server.open, server.pauses);

@@ -17,7 +17,7 @@ int main(void)
 	if (ww_wheel_create(&wheel, NULL) != WW_OK)
 		return 1;
 	ww_wheel_schedule(wheel, &timer, 6 * 86400);
-	for (uint64_t day = 1; day <= 7; day++) /* you tell the wheel the time */
+	for (uint64_t day = 1; day <= 7; day++) /* you pass the time to the wheel */
 		ww_wheel_advance(wheel, day * 86400, WW_UNLIMITED, NULL);
 	return ww_wheel_destroy(wheel) == WW_OK ? 0 : 1;
 }

@@ -27,7 +27,7 @@ static const struct number {
     {"due", "Keys asked for at their deadline or after it.", AT(keeper.due), COUNTER},
     {"told", "Of these, keys that had expired then.", AT(keeper.expired), COUNTER},
     {"later", "And keys that had a later deadline by then.", AT(keeper.later), COUNTER},
-    {"heard", "Changes of keys that Redis told.", AT(keeper.heard), COUNTER},
+    {"heard", "Changes of keys that Redis reported.", AT(keeper.heard), COUNTER},
     {"looked-up", "Keys whose deadline was asked for.", AT(keeper.looks), COUNTER},
     {"passes", "Passes through all keys that have begun.", AT(keeper.passes), COUNTER},
     {"clock-steps", "Steps of Redis's clock.", AT(keeper.steps), COUNTER},

@@ -48,7 +48,7 @@ static const struct setting table[] = {
         "keep in memory only the keys that are due within it, such as 1h, and go\nthrough all keys again whenever half of it has passed",
         NULL, SETTING_TIME, AT(window), SECONDS(1), SECONDS(30 * 86400)},
     OUTBOX_OPTIONS(expirer_settings, reporting, "make a job of each key that ends"),
-    {0, "with-value", "TIME", "read a string's value so long before its end, such as 50ms, for the job", NULL,
+    {0, "with-value", "TIME", "read a string's value this long before its end, such as 50ms, for the job", NULL,
         SETTING_TIME, AT(lead), SECONDS(1) / 1000, SECONDS(60), .needs = "expired-to"},
     {0, "most-value", "BYTES", "the longest value that is read (%s)", "64K", SETTING_BYTES, AT(masters.node.value_max),
         1, 64 << 20, .needs = "with-value"},

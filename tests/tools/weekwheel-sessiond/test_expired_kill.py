@@ -168,10 +168,10 @@ class ExpiredKill(Case):
             equal(a.ask("SET", "soon", "x" * 1000, "PX", 1), OK)
             until(lambda: number(server, "waiting") == 1, "one waits")
             equal(server.stop(), 0)
-            matches("1 expiries could not be told to .*: they are kept", server.said)
+            matches("1 expiries could not be reported to .*: they are kept", server.said)
         for _ in range(2):
             with Sessiond("--data", "data") as server, server.client() as a:
-                matches("1 expiries wait to be told, and stay in data until a start with --expired-to", server.said)
+                matches("1 expiries wait to be reported, and stay in data until a start with --expired-to", server.said)
                 equal(a.ask("SET", "other", "x", "PX", 1), OK)
                 until(lambda a=a: a.ask("EXISTS", "other") == b":0\r\n", "it has expired")
         with Server("--listen", "127.0.0.1:%d" % port) as other, other.client() as jobs, to(port) as server:
@@ -188,7 +188,7 @@ class ExpiredKill(Case):
             equal(number(server, "waiting"), 1)
             server.stop(signal.SIGKILL)
         with Sessiond("--data", "data") as server:
-            matches("1 expiries wait to be told, and stay", server.said)
+            matches("1 expiries wait to be reported, and stay", server.said)
             server.stop(signal.SIGKILL)
         with Server("--listen", "127.0.0.1:%d" % port) as other, other.client() as jobs, to(port):
             equal(told(jobs, 1), ["meanwhile"])

@@ -155,13 +155,13 @@ class ExpiredTo(Case):
             for number in range(1000):
                 equal(a.ask("SET", "k%d" % number, "v", "PX", 1), OK)
             until_number(server, "waiting", 1000)
-            matches(r"(?s)^ok\n.*what expires waits to be told: 127.0.0.1:\d+: Connection refused", server.get("/readyz")[1])
+            matches(r"(?s)^ok\n.*expiries wait to be reported: 127.0.0.1:\d+: Connection refused", server.get("/readyz")[1])
             with Server("--memory", "--listen", "127.0.0.1:%d" % port) as other, other.client() as jobs:
                 told = jobs_of(jobs, 1000)
                 equal(sorted(int(job["key"][1:]) for job in told), list(range(1000)))
                 until_number(server, "told", 1000)
             equal(server.stop(), 0, server.said)
-            matches("what expires is told to 127.0.0.1:.* again", server.said)
+            matches("expiries are reported to 127.0.0.1:.* again", server.said)
 
     def test_a_lost_answer_puts_no_job_twice_at_weekwheeld(self):
         """The connection ends when the other server has the jobs, and before it has said so."""
@@ -221,7 +221,7 @@ class ExpiredTo(Case):
                 until_number(server, "told", 3)
                 equal({body["key"] for body in other.bodies}, {"k0", "k1", "k2"})
                 equal(server.stop(), 0, server.said)
-                matches("what expires waits to be told", server.said)
+                matches("expiries wait to be reported", server.said)
 
     def test_a_job_that_is_too_big(self):
         with Fake(lambda body: "JOB_TOO_BIG" if body["value"] or body["key"] == "long" else "BURIED 1") as other, \
@@ -254,7 +254,7 @@ class ExpiredTo(Case):
             equal(server.stop(), 0, server.said)
             keys = [int(job["key"][1:]) for job in told]
             assert keys[0] < 1000 and max(keys) == 9999 and min(keys) > 0, keys
-            matches("the oldest of what waits to be told are dropped", server.said)
+            matches("the oldest expiries that wait to be reported are dropped", server.said)
 
     def test_at_the_end_it_tells_what_it_has(self):
         held = threading.Event()
@@ -276,7 +276,7 @@ class ExpiredTo(Case):
             equal(a.ask("SET", "k", "v", "PX", 1), OK)
             until_number(server, "waiting", 1)
             equal(server.stop(), 0, server.said)
-            matches("1 expiries could not be told to .*: they are lost; --data", server.said)
+            matches("1 expiries could not be reported to .*: they are lost; --data", server.said)
 
     @unittest.skipUnless(shutil.which("openssl"), "there is no openssl to make certificates")
     def test_tls_and_a_token(self):

@@ -194,7 +194,7 @@ class Refusals(Case):
     def test_events_of_a_command_are_bounded(self):
         """They are compared with all patterns, and nothing is done of what would take too long."""
         pairs = [word for number in range(20000) for word in (f"key:{number}", "v")]
-        refusal = "events of so many keys take too long with these patterns"
+        refusal = "events of that many keys take too long with these patterns"
         with Sessiond("--notify-keyspace-events", "KA") as server, server.client() as client, server.client() as listener:
             def sets(keys):
                 client.send(b"MULTI\r\n" + b"".join(encoded("SET", *pairs[i:i + 2]) for i in range(0, 2 * keys, 2)) + b"EXEC\r\n")
@@ -216,7 +216,7 @@ class Refusals(Case):
         """Each is sent all events of its kind. A transaction has those of the databases that it chooses."""
         names = [f"key:{number}" for number in range(20000)]
         pairs = [word for name in names for word in (name, "v")]
-        refusal = "events of so many keys take too long with these patterns and listeners"
+        refusal = "events of this many keys take too long with these patterns and listeners"
         with Sessiond("--notify-keyspace-events", "EA") as server, server.client() as client, contextlib.ExitStack() as stack:
             def transaction(*commands):
                 client.send(b"MULTI\r\n" + b"".join(encoded(*words) for words in commands) + b"EXEC\r\n")

@@ -47,7 +47,7 @@ enum MHD_Result view_reply(struct MHD_Connection *client, int bad, struct buffer
 	if (!bad)
 		return reply_body(client, MHD_HTTP_OK, "application/json", out);
 	buffer_free(out);
-	return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory to tell\n");
+	return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory for an answer\n");
 }
 
 /* ---- /v1/stats */

@@ -103,7 +103,7 @@ int metric_states(struct buffer *out, const char *prefix)
 	state_each(add_state, &lines);
 	bad = lines.bad ||
 	      metric_head(out, whole, prefix, "state", "gauge",
-	          "1: in this state something waits or is refused, as the log tells.") ||
+	          "1: in this state something waits or is refused; the log has the details.") ||
 	      buffer_append(out, lines.on.data, lines.on.size) ||
 	      metric_head(out, whole, prefix, "state-begun", "counter", "How often the state has begun.") ||
 	      buffer_append(out, lines.begun.data, lines.begun.size) ||

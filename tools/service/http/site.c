@@ -24,7 +24,7 @@ static enum MHD_Result serve_health(const struct web_site *site, struct MHD_Conn
 	if (ready >= 0)
 		return reply_body(client, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, type, &out);
 	buffer_free(&out);
-	return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory to tell\n");
+	return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory for an answer\n");
 }
 
 /* Returns 1 if the path is one of these, with the answer in *result. */

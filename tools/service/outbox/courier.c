@@ -64,7 +64,7 @@ static void rest(struct courier *courier)
 
 static void fail(struct courier *courier, const char *reason)
 {
-	state_begin("expired-to", 0, "what expires waits to be told: %s: %s", courier->config->address.server, reason);
+	state_begin("expired-to", 0, "expiries wait to be reported: %s: %s", courier->config->address.server, reason);
 	rest(courier);
 }
 
@@ -78,7 +78,7 @@ static void lose(struct courier *courier, const char *reason)
 
 static void recover(struct courier *courier)
 {
-	state_end("expired-to", "what expires is told to %s again", courier->config->address.server);
+	state_end("expired-to", "expiries are reported to %s again", courier->config->address.server);
 }
 
 /* ---- Answers */
@@ -119,7 +119,7 @@ static void answered(struct courier *courier, enum outbox_answer answer)
 	courier->flight--;
 	courier->answer_by = time_ms() + TIMEOUT_MS;
 	if (outbox_answered(courier->outbox, answer))
-		state_seen("expired-too-big", "%s does not take a job as long as a key: its expiry is not told",
+		state_seen("expired-too-big", "%s refuses a job as long as a key: the key's expiry is not reported",
 		    courier->config->address.server);
 }
 
@@ -315,7 +315,7 @@ struct courier *courier_start(
 	outbox_set_wake(outbox, wake, courier);
 	if (courier->wake >= 0 && pthread_create(&courier->thread, NULL, run, courier) == 0)
 		return courier;
-	message_error("--expired-to: cannot start a thread that tells what expires: %s", strerror(errno));
+	message_error("--expired-to: cannot start the thread that reports expiries: %s", strerror(errno));
 	outbox_set_wake(outbox, NULL, NULL);
 	if (courier->wake >= 0)
 		(void)close(courier->wake);
@@ -331,12 +331,13 @@ static void log_what_is_left(struct courier *courier)
 	if (stats.waiting == 0)
 		return;
 	if (outbox_has_journal(courier->outbox))
-		message_info("%" PRIu64
-		             " expiries could not be told to %s yet: they are kept, and told after the next start",
+		message_info(
+		    "%" PRIu64
+		    " expiries could not be reported to %s yet: they are kept, and reported after the next start",
 		    stats.waiting, courier->config->address.server);
 	else
-		message_warning("%" PRIu64
-		                " expiries could not be told to %s: they are lost; --data keeps them over a restart",
+		message_warning(
+		    "%" PRIu64 " expiries could not be reported to %s: they are lost; --data keeps them over a restart",
 		    stats.waiting, courier->config->address.server);
 }
 

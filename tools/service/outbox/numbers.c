@@ -11,7 +11,7 @@ int outbox_numbers_add(struct buffer *out, const char *prefix, struct outbox *ou
 
 	outbox_stats(outbox, &stats);
 	age = stats.waiting ? now_ms - stats.oldest_ms : 0;
-	return metric_add(out, prefix, "expired-to-waiting", 0, "Expiries that wait to be told by --expired-to.",
+	return metric_add(out, prefix, "expired-to-waiting", 0, "Expiries that wait to be reported by --expired-to.",
 	           stats.waiting) ||
 	       metric_add(out, prefix, "expired-to-bytes", 0, "What they take.", stats.bytes) ||
 	       metric_add_seconds(out, prefix, "expired-to-oldest-seconds", 0, "Since the oldest of them has expired.",

@@ -190,8 +190,8 @@ static void make_room(struct outbox *outbox, uint64_t more)
 		if (*at(outbox, outbox->next)) {
 			leave(outbox, outbox->next);
 			outbox->stats.dropped++;
-			state_seen(
-			    "expired-max", "--expired-max is reached: the oldest of what waits to be told are dropped");
+			state_seen("expired-max",
+			    "--expired-max is reached: the oldest expiries that wait to be reported are dropped");
 		}
 		outbox->next++;
 		tidy(outbox);

@@ -71,7 +71,7 @@ static void log_begin(struct state_info *state, uint64_t now)
 	state->since = now;
 	state->count = 0;
 	message_log(MESSAGE_WARNING, MESSAGE_FIELDS({"state", state->key, 0}, {"event", "begin", 0}), "%s%s",
-	    state->text, state->is_flapping ? " (again: from now on, only its last end is told)" : "");
+	    state->text, state->is_flapping ? " (again: from now on, only its last end is logged)" : "");
 }
 
 static void log_end(struct state_info *state)

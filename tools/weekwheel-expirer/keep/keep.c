@@ -74,7 +74,7 @@ static void break_off(struct keep *keep, int error)
 	keep->is_walking = 0;
 	keep->retry_at = time_now(CLOCK_MONOTONIC) + RETRY;
 	state_begin("data", 0,
-	    "--data %s cannot be written: %s. What ends is told from memory; what ends during a downtime may not be.",
+	    "--data %s cannot be written: %s. Ends are reported from memory; ends during a downtime may be lost.",
 	    keep->path, ww_strerror(error));
 }
 
@@ -383,7 +383,7 @@ static int load(struct keep *keep)
 	if (error)
 		return message_error(
 		    "--data %s cannot be read: %s. Move it away: the keys are then learned from Redis, and "
-		    "what has ended meanwhile is not told.",
+		    "what has ended meanwhile is not reported.",
 		    keep->path, ww_strerror(error));
 	ww_journal_open(&keep->journal, keep->path, &keep->fault, replay.last, replay.record);
 	keep->journal.kind = JOURNAL_KEYS;

@@ -30,7 +30,8 @@ enum {
 enum { EVENTS_TEXT = 24 };
 
 /* Why that is refused. */
-#define EVENTS_LONG "events of so many keys take too long with these patterns and listeners: name fewer keys at a time"
+#define EVENTS_LONG                                                                                                    \
+	"events of that many keys take too long with these patterns and listeners: name fewer keys at a time"
 
 /* Read what notify-keyspace-events may be. Returns 0, or -1. */
 int events_read(const char *text, size_t size, unsigned *events);

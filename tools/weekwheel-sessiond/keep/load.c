@@ -320,9 +320,10 @@ static void log_what_waits(const struct keep *keep)
 
 	outbox_stats(keep->config.outbox, &stats);
 	if (stats.waiting && keep->config.reports)
-		message_info("%" PRIu64 " expiries wait to be told", stats.waiting);
+		message_info("%" PRIu64 " expiries wait to be reported", stats.waiting);
 	else if (stats.waiting)
-		message_warning("%" PRIu64 " expiries wait to be told, and stay in %s until a start with --expired-to",
+		message_warning("%" PRIu64
+		                " expiries wait to be reported, and stay in %s until a start with --expired-to",
 		    stats.waiting, keep->path);
 }
 

@@ -100,7 +100,7 @@ static int kick_id(struct kick_command *kick)
 		return -1;
 	if (reply_is(&reply, "NOT_FOUND"))
 		return message_error("kick: no job %" PRIu64
-		                     " is buried or delayed; 'weekwheel peek' tells its state (NOT_FOUND)",
+		                     " is buried or delayed; 'weekwheel peek' shows its state (NOT_FOUND)",
 		    kick->id);
 	return reply_is(&reply, "KICKED") ? say(kick, 1) : reply_refused(client, &reply, "kick");
 }

@@ -30,11 +30,11 @@ static const struct option table[] = {
         "a failed job is due again after TIME. Without this,\nafter its own backoff; without one, after 1s,\n"
         "doubled with each failure up to 1h"},
     {RUN_TIMEOUT, 'r', "run-timeout", "TIME", "a command that runs longer gets SIGTERM, and its job\nfails"},
-    {KILL_AFTER, 'k', "kill-after", "TIME", "and SIGKILL so much later (default 10s)"},
+    {KILL_AFTER, 'k', "kill-after", "TIME", "and SIGKILL this long after it (default 10s)"},
     {JOBS_FLAG(struct work, log), 'l', "log", NULL,
         "write what commands say to standard error, each line\nwith the job's id"},
     {JOBS_FLAG(struct work, history), 0, "history", NULL,
-        "tell the server how long each run took, and the end\nof what it wrote; for jobs with --keep"},
+        "report to the server how long each run took, and the\nend of its output; for jobs with --keep"},
     {JOBS_FLAG(struct work, drain), 'D', "drain", NULL, "end when no job is ready, instead of waiting"},
     {JOBS_FLAG(struct work, no_wait), 0, "no-wait", NULL,
         "fail if there is no server at the start, instead of\nwaiting for it; --drain does so, too"},

@@ -109,7 +109,7 @@ static void heading(struct screen *screen, const struct top_wheels *wheels)
 void dials_draw(struct screen *screen, const struct top_wheels *wheels, int lines)
 {
 	if (lines > 0 && !wheels->has_forecast) {
-		screen_line(screen, screen_bold, "No wheels: this server does not tell when its jobs are due");
+		screen_line(screen, screen_bold, "No wheels: this server does not show when its jobs are due");
 		return;
 	}
 	if (lines > 0)

@@ -9,7 +9,7 @@ static const char *const paragraphs[] = {
     "READY jobs wait for a worker. HELD ones of them wait for a limit.",
     "DELAYED jobs are not due yet.",
     "RESERVED jobs are with a worker.",
-    "BURIED jobs failed: 'weekwheel peek' tells why, 'weekwheel kick' tries again.",
+    "BURIED jobs failed: 'weekwheel peek' shows why, 'weekwheel kick' tries again.",
     "PUTS/S, DONE/S: jobs put and finished a second.",
     "",
     "A wheel has a slot for each second, minute, hour or day, and ^ is now. A job stays in its slot while time passes.",

@@ -100,7 +100,7 @@ static int refused(const struct backup *backup, int error)
 		    "%s: is not empty; name an empty directory, or one that is to be made", backup->target);
 	if (error == WW_ECORRUPT)
 		return message_error("%s: is damaged, and its copy would be, too: none was kept; 'weekwheel fsck %s' "
-		                     "tells what is wrong, and 'weekwheel recover %s %s' saves what can be read",
+		                     "shows what is wrong, and 'weekwheel recover %s %s' saves what can be read",
 		    backup->path, backup->path, backup->path, backup->target);
 	if (error == WW_EFULL)
 		return message_error("%s: the disk is full; make room, or name a directory elsewhere", backup->target);
@@ -110,7 +110,7 @@ static int refused(const struct backup *backup, int error)
 		    "directory on a faster disk",
 		    backup->path);
 	if (error == WW_EIO)
-		return message_error("%s or %s: could not be read or written; 'weekwheel fsck' tells more",
+		return message_error("%s or %s: could not be read or written; 'weekwheel fsck' shows more",
 		    backup->path, backup->target);
 	return refused_alike(backup, error);
 }
@@ -160,7 +160,7 @@ static int copy(const struct backup *backup, struct ww_jobs_stats *stats, refuse
 	remove_copy(backup, was_there);
 	if (error == WW_ECORRUPT)
 		return refuse(backup, error);
-	return message_error("%s: its copy cannot be opened (%s), and was removed; 'weekwheel fsck %s' tells more",
+	return message_error("%s: its copy cannot be opened (%s), and was removed; 'weekwheel fsck %s' shows more",
 	    backup->path, ww_strerror(error), backup->path);
 }
 
@@ -243,7 +243,7 @@ static int restore_refused(const struct backup *backup, int error)
 		    backup->target);
 	if (error == WW_ECORRUPT)
 		return message_error(
-		    "%s: is damaged, and nothing was restored; 'weekwheel fsck %s' tells what is wrong, and "
+		    "%s: is damaged, and nothing was restored; 'weekwheel fsck %s' shows what is wrong, and "
 		    "'weekwheel recover' saves what can be read into a new directory",
 		    backup->path, backup->path);
 	if (error == WW_EFULL)

@@ -152,12 +152,12 @@ static int print_result(const struct export *export, int error)
 
 	if (error == WW_ECORRUPT)
 		message_error("%s: %" PRIu64 " of %" PRIu64 " jobs cannot be read and were left out; 'weekwheel fsck' "
-		              "tells which",
+		              "shows which",
 		    export->place.name, lost, export->total);
 	else if (export->homeless)
 		message_error("%s: %" PRIu64
 		              " jobs are in tubes that are not there, and were left out; if a server just "
-		              "made the tubes, export again, otherwise 'weekwheel fsck' tells more",
+		              "made the tubes, export again, otherwise 'weekwheel fsck' shows more",
 		    export->place.name, export->homeless);
 	else if (error < 0)
 		store_refused(&export->place, error);

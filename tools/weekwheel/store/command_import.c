@@ -493,7 +493,7 @@ const struct jobs_command command_import = {
     .check = check,
     .run = run,
     .usage = "Usage: weekwheel import [OPTION]... DIR|URL [FILE]\n"
-             "       weekwheel import crontab FILE     schedules of a crontab; --help tells more\n"
+             "       weekwheel import crontab FILE     schedules of a crontab; see --help\n"
              "       weekwheel import --from URL       jobs of beanstalkd, Sidekiq or a sorted set\n"
              "\n"
              "Put the jobs that 'weekwheel export' wrote to FILE, or standard input, into DIR or\n"

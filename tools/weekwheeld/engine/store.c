@@ -73,7 +73,7 @@ void store_failed(struct server *server, int error)
 	const char *why =
 	    error == WW_ECORRUPT && !server->is_shared
 	        ? "a record of the store is damaged: the jobs that it concerns are not served, and all "
-	          "others are; 'weekwheel fsck' tells which, and 'weekwheel recover' saves what can be read"
+	          "others are; 'weekwheel fsck' shows which, and 'weekwheel recover' saves what can be read"
 	        : ww_strerror(error);
 	snprintf(key, sizeof key, "failed commands: %d", error);
 	state_seen(key, "a command failed: %s", why);
@@ -124,7 +124,7 @@ int store_numbers(struct server *server, struct buffer *out, number_fn *add)
 	       add(out, "redis-round-trips", 1, "Waits for its answers.", stats.round_trips) ||
 	       add(out, "redis-reconnects", 1, "Connections lost or refused.", stats.reconnects) ||
 	       add(out, "redis-redirections", 1, "MOVED and ASK.", stats.redirections) ||
-	       add(out, "redis-wakes", 1, "Messages heard.", stats.wakes) ||
+	       add(out, "redis-wakes", 1, "Messages received.", stats.wakes) ||
 	       add(out, "redis-resets", 1, "Times that the store was found gone.", stats.resets);
 }
 #else

@@ -115,7 +115,7 @@ static int add_store(struct buffer *out, const struct ww_jobs_stats *stats)
 	       add(out, "commits", 1, "Writes of the store.", stats->commits) ||
 	       add(out, "syncs", 1, "Syncs of the store.", stats->syncs) ||
 	       add_seconds(out, "sync-seconds", 1, "Time spent in syncs.", stats->sync_ns) ||
-	       add(out, "store-writable", 0, "0: jobs are refused, as /healthz tells.", stats->fault == WW_OK) ||
+	       add(out, "store-writable", 0, "0: jobs are refused; /healthz says why.", stats->fault == WW_OK) ||
 	       add(out, "jobs-loaded", 0, "Jobs in memory.", stats->loaded) ||
 	       add(out, "store-memory-bytes", 0, "Memory of the store.", stats->bytes) ||
 	       add(out, "store-disk-bytes", 0, "Size of the store's file.", stats->disk) ||
@@ -207,8 +207,8 @@ static int add_week(const struct server *server, const struct metrics_sample *sa
 
 	if (server->is_shared)
 		return 0;
-	bad = add_head(
-	    out, whole, "forecast-jobs", "gauge", "Jobs that are due in the hour that begins so many hours from now.");
+	bad = add_head(out, whole, "forecast-jobs", "gauge",
+	    "Jobs that are due in the hour that begins this many hours from now.");
 	for (unsigned hour = 0; hour < METRICS_HOURS; hour++)
 		bad |= buffer_format(out, "%s{hours=\"%u\"} %llu\n", whole, hour, (LLU)sample->week[hour]);
 	return bad;

@@ -176,7 +176,7 @@ static int refuse_other(struct v1_request *request, const struct ww_schedule_spe
 static int refuse(struct v1_request *request, const struct ww_calendar_problem *problem, const char *expression)
 {
 	return v1_problem(request, 422, problem->in_zone ? "zone" : expression,
-	    "GET /v1/cron?expression=...&zone=... tells what an expression means", "byte %zu: %s", problem->at + 1,
+	    "GET /v1/cron?expression=...&zone=... explains an expression", "byte %zu: %s", problem->at + 1,
 	    problem->reason);
 }
 

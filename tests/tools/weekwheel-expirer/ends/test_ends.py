@@ -80,7 +80,7 @@ class ExpiredTo(Case):
             expirer.exact()
             redis.ask("SET", "key", "v", "PX", 2000)
             until(lambda: expirer.metric("expired_to_waiting") == 1, "it waits")
-            expirer.hear("what expires waits to be told")
+            expirer.hear("expiries wait to be reported")
             with Server("--listen", f"127.0.0.1:{port}") as other, other.client() as jobs:
                 all_expired(expirer, told(jobs, 1).values())
 

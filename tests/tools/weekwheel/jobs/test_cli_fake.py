@@ -427,7 +427,7 @@ class FakeServers(Case):
         with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n", stats=b"OK %d\r\n%s\r\n" % (len(stats), stats),
                         stats_tube=b"OK %d\r\n%s\r\n" % (len(tube), tube))) as fake:
             frame = fake.client.run(0, "top", "--once").out
-            matches("^No wheels: this server does not tell when its jobs are due$", frame)
+            matches("^No wheels: this server does not show when its jobs are due$", frame)
             matches("^default +4 ", frame)
             equal(len(frame.splitlines()), 23)
             known = json.loads(fake.client.run(0, "top", "--json").out)

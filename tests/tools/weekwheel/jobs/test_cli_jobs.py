@@ -750,7 +750,7 @@ class JobCommands(Case):
             check(3 < pages < 9, pages)
             top.resize(24, 80)
             top.key(b"h")
-            matches(r"^BURIED jobs failed: 'weekwheel peek' tells why", top.wait(lambda frame: "any key" in frame))
+            matches(r"^BURIED jobs failed: 'weekwheel peek' shows why", top.wait(lambda frame: "any key" in frame))
             top.key(b"x")
             top.wait(lambda frame: "ready" in frame)
             top.end()

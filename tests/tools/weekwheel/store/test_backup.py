@@ -134,7 +134,7 @@ class Backup(Case):
         # In the middle of the pages that have the bodies.
         flip("jobs/index.db", os.path.getsize("jobs/index.db") // 2)
         error = alone.run(1, "backup", "jobs", "copy").err
-        matches("jobs: is damaged, and its copy would be, too: none was kept; 'weekwheel fsck jobs' tells", error)
+        matches("jobs: is damaged, and its copy would be, too: none was kept; 'weekwheel fsck jobs' shows", error)
         assert not os.path.exists("copy")
 
     def test_what_is_readable_is_exported_whatever_its_ids(self):

@@ -65,7 +65,7 @@ class Backup(Case):
             file.write(b"noise" * 800)
         os.unlink("jobs/index.db-wal")
         result = alone.run(1, "backup", "jobs", "copy")
-        matches("weekwheel: jobs: is damaged, and its copy would be, too: none was kept; 'weekwheel fsck jobs' tells", result.err)
+        matches("weekwheel: jobs: is damaged, and its copy would be, too: none was kept; 'weekwheel fsck jobs' shows", result.err)
         check(not os.path.exists("copy"), "the copy is left")
         os.mkdir("copy")
         alone.run(1, "backup", "jobs", "copy")

@@ -361,5 +361,5 @@ class AsyncWorker:
                 await job.delete()
             return True
         except JobsError as error:
-            logger.warning("job %d: the server has not heard how it ended, and gives it out again: %s", job.id, error)
+            logger.warning("job %d: the server does not know how it ended, and delivers it again: %s", job.id, error)
             return False

@@ -84,7 +84,7 @@ _MEANINGS: dict[str, tuple[type[Refused], str]] = {
     "RESERVED": (Reserved, "a worker runs it: wait until that ends, or delete it"),
     "DENIED": (Denied, "the server wants a token with the right to do this: pass token=, and look at its --auth-file"),
     "JOB_TOO_BIG": (TooBig, "make the body smaller, or start the server with a larger --max-job-size"),
-    "OUT_OF_MEMORY": (Full, "the server or its Redis is out of memory, or its disk is full: its log tells which"),
+    "OUT_OF_MEMORY": (Full, "the server or its Redis is out of memory, or its disk is full: its log says which"),
     "DRAINING": (Draining, "the server takes no new jobs: try again after its restart"),
     "UNKNOWN_COMMAND": (Unsupported, "this server does not know the command: it may be beanstalkd, or older"),
     "BAD_FORMAT": (BadFormat, "an argument is out of range, or the server is older; where it delivers over HTTP, a job "

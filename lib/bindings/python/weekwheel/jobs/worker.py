@@ -84,7 +84,7 @@ class Worker:
             self._unless_finished(job, job.delete)
             return True
         except JobsError as error:
-            logger.warning("job %d: the server has not heard how it ended, and gives it out again: %s", job.id, error)
+            logger.warning("job %d: the server does not know how it ended, and delivers it again: %s", job.id, error)
             return False
 
     @staticmethod
