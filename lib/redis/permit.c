@@ -1,14 +1,14 @@
 /*
- * Permits: a job of a tube with a limit starts by one of the tube's home, the shard that counts (lua/part_permit.lua):
+ * A job of a limited tube needs a permit to start. One shard, the tube's home, issues them (lua/part_permit.lua):
  *
- *     reserve    take permits at home -> lease so many jobs in a shard -> settle at home: by which jobs, and until when
- *     finish     end the lease in its shard -> free the permit at home, which tells those who were refused
+ *     reserve    take permits at home -> lease that many jobs in a shard -> settle at home: by which jobs, until when
+ *     finish     end the lease in its shard -> free the permit at home, which notifies those that it refused
  *
- * If groups have limits, the shard first says whose turn is next, and the permits are for these groups. What the home
- * refuses a group, the shard is told with the reserve: it holds the group until then, and does not offer it again.
+ * If groups have limits, the shard first names the groups whose turn is next, and the permits are for these. Groups that
+ * the home refuses are passed to the shard with the reserve: it holds them until permits are free.
  *
- * If a process dies between, its permits end with the leases, or soon if there are none. If the answer to an end is
- * lost, the job's permit stays: so a home that has to refuse tells some permits now and then, and the shards say
+ * If a process dies between the steps, its permits end with the leases, or soon if there are none. If the answer to an
+ * end is lost, the job's permit stays: so a home that has to refuse lists some permits now and then, and the shards say
  * which jobs still run.
  */
 #include <stdio.h>

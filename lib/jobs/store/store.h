@@ -71,7 +71,7 @@ struct store_ops {
 	/* Read the pair after the last one that was read in that table so. Only if nothing has changed since. */
 	int (*next)(void *store, enum store_table table, struct store_bytes *key, struct store_bytes *value);
 	int (*sync)(void *store);
-	/* What the clocks of DUE and WALL say, in their due times; 0: there is no such clock. Often enough is seldom. */
+	/* What the clocks of DUE and WALL say, in their due times; 0: there is no such clock. Once a minute is enough. */
 	void (*set_time)(void *store, uint64_t elapsed, uint64_t wall);
 	uint64_t (*disk)(void *store);
 	/*

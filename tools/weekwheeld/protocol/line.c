@@ -5,7 +5,6 @@
 #include "tools/weekwheeld/protocol/protocol.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "tools/job/job.h"
 #include "weekwheel/driver.h"
@@ -491,33 +490,6 @@ static int read_own(struct command *command, const enum word *what, struct span 
 	    words_is(words[1], "-") != command->own.at)
 		return -1;
 	return command->verb == VERB_PUT_SCHEDULE && !*command->own.cron ? -1 : 0;
-}
-
-/* ---- Other protocols */
-
-/*
- * A request of HTTP begins with a method, a space and a target, which may be any text but begins with no digit: "PUT 0"
- * is a put in capitals. All verbs are in small letters. A browser always sends a Host; a record of TLS begins with its
- * type and its version, and its name of a host or its ticket may contain lines.
- */
-int protocol_foreign(const char *data, size_t size)
-{
-	static const char *const methods[] = {
-	    "GET ", "POST ", "PUT ", "HEAD ", "DELETE ", "OPTIONS ", "PATCH ", "TRACE ", "CONNECT ", "PRI "};
-
-	if (size < 2 || (*data >= 'a' && *data <= 'z' && *data != 'h'))
-		return 0;
-	if (data[0] == 0x16 && data[1] == 3)
-		return 1;
-	if (size >= 5 && strncasecmp(data, "host:", 5) == 0)
-		return 1;
-	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-		size_t length = strlen(methods[i]);
-
-		if (size > length && memcmp(data, methods[i], length) == 0)
-			return data[length] > ' ' && (data[length] < '0' || data[length] > '9');
-	}
-	return 0;
 }
 
 /* ---- The line */

@@ -2,6 +2,7 @@
 #include "tools/weekwheeld/protocol/protocol.h"
 
 #include <string.h>
+#include <strings.h>
 
 void protocol_init(struct protocol *protocol, size_t body_max)
 {
@@ -75,6 +76,32 @@ static int protocol_line(struct protocol *protocol, struct command *command, con
 	return 0;
 }
 
+/*
+ * Whether a line that begins like data[0 .. size-1] is of HTTP or TLS. A request of HTTP begins with a method, a
+ * space and a target, which may be any text but begins with no digit: "PUT 0" is a put in capitals. All verbs are in
+ * small letters. A browser always sends a Host; a record of TLS begins with its type and its version, and its name of
+ * a host or its ticket may contain lines.
+ */
+static int is_foreign(const char *data, size_t size)
+{
+	static const char *const methods[] = {
+	    "GET ", "POST ", "PUT ", "HEAD ", "DELETE ", "OPTIONS ", "PATCH ", "TRACE ", "CONNECT ", "PRI "};
+
+	if (size < 2 || (*data >= 'a' && *data <= 'z' && *data != 'h'))
+		return 0;
+	if (data[0] == 0x16 && data[1] == 3)
+		return 1;
+	if (size >= 5 && strncasecmp(data, "host:", 5) == 0)
+		return 1;
+	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+		size_t length = strlen(methods[i]);
+
+		if (size > length && memcmp(data, methods[i], length) == 0)
+			return data[length] > ' ' && (data[length] < '0' || data[length] > '9');
+	}
+	return 0;
+}
+
 /* Whether the line that begins here is foreign was found out when as much of it as this had been scanned. */
 enum { FOREIGN_MAX = 16 };
 
@@ -84,7 +111,7 @@ static int at_line(struct protocol *protocol, struct command *command, const cha
 	size_t length = line_end(data, protocol->scanned, room);
 	int found;
 
-	if (protocol->scanned < FOREIGN_MAX && protocol_foreign(data, size)) {
+	if (protocol->scanned < FOREIGN_MAX && is_foreign(data, size)) {
 		return refuse_last(protocol, command, VERB_UNKNOWN, REFUSAL_FOREIGN);
 	}
 	if (length == 0) {

@@ -195,9 +195,6 @@ enum line protocol_line_read(struct command *command, struct span line);
 /* Return the verb of a line, or of its beginning. */
 enum verb protocol_line_verb(struct span line);
 
-/* Return 1 if a line that begins like data[0 .. size-1] is of HTTP or TLS. */
-int protocol_foreign(const char *data, size_t size);
-
 /* Return the name of a verb, as in "cmd-put", which may end in a space; NULL for VERB_UNKNOWN. */
 const char *protocol_verb_name(enum verb verb);
 
