@@ -105,7 +105,7 @@ END $$;
 
 -- ---- Rights
 
--- The role that acts: that of SET ROLE, or who has logged in. Both are PostgreSQL's to check, and the caller cannot make them
+-- The role that acts: that of SET ROLE, or of the login. Both are PostgreSQL's to check, and the caller cannot make them
 -- up. In a function of somebody's that is itself SECURITY DEFINER it is still the role of the session.
 --
 -- A right to all tubes is the privilege to call this function, which PostgreSQL finds sooner than a row of `rights`.
@@ -199,7 +199,7 @@ BEGIN
 END $$;
 
 -- The owner sleeps as long as it holds this lock alone, and then has to be woken; otherwise it looks by itself. Who holds it
--- shared keeps the owner from falling asleep until the row has been committed. A transaction that is to be PREPAREd may not notify:
+-- shared keeps the owner from falling asleep until the row has been committed. A transaction that will be PREPAREd may not notify:
 -- with SET weekwheel.wakes = off it does not, and the owner finds the row within a second.
 CREATE OR REPLACE FUNCTION weekwheel.notify() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -405,7 +405,7 @@ CREATE OR REPLACE FUNCTION weekwheel.move(tube text, key bytea, delay interval D
 RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
 	'SELECT weekwheel.request(2, NULL, tube, weekwheel.bytes(''key'', NULL, key), weekwheel.request_due(delay, at))';
 
--- ---- Rights: only the owner of the schema, and who has been granted these two functions, may call them
+-- ---- Rights: only the owner of the schema and roles granted these two functions may call them
 
 -- Give a role the privileges that its rows of `rights` call for, and take those that they do not.
 CREATE OR REPLACE FUNCTION weekwheel.grant_to(role regrole) RETURNS void LANGUAGE plpgsql AS $$

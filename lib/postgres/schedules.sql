@@ -1,7 +1,7 @@
 -- Schedules by SQL, which weekwheel-postgres(7) describes. Setup runs this before functions.sql; it may be repeated.
 --
 -- A schedule is a job, which only lib/schedule can make: it reads the calendar. So SQL puts a request beside the schedules, a job
--- that is due at once, and whoever works at schedules carries it out. lib/schedule/record.c has its form.
+-- that is due at once, and a scheduler carries it out. lib/schedule/record.c has its form.
 
 CREATE OR REPLACE FUNCTION weekwheel.check_schedule(tube text, name text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -23,7 +23,7 @@ export class Bytes {
 	#chunks = [];
 	#size = 0;
 	#at = 0;
-	#least = 0; // so many bytes the next answer needs
+	#least = 0; // the bytes that the next answer needs
 
 	/** Returns whether an answer may be complete. A long one is put together once, not with each of its pieces. */
 	add(chunk) {
@@ -78,7 +78,7 @@ export class Bytes {
 export class Wire {
 	#socket;
 	#bytes = new Bytes();
-	#waiting = []; // who waits for an answer, the first one first
+	#waiting = []; // callers that wait for an answer, the first one first
 	#read;
 	#address;
 	#patience;
@@ -105,7 +105,7 @@ export class Wire {
 			socket.once(secure ? 'secureConnect' : 'connect', () => {
 				clearTimeout(late);
 				socket.setNoDelay(true);
-				// A worker waits for hours. Without this it would not hear of a machine that is gone.
+				// A worker waits for hours. Without this it would not notice that the machine is gone.
 				socket.setKeepAlive(true, 60000);
 				resolve();
 			});

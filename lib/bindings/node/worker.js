@@ -1,4 +1,4 @@
-// Reserving and running jobs. Whoever reserves has a connection: its jobs come back to the tube when that is lost.
+// Reserving and running jobs. Each worker has a connection: its jobs return to the tube when that is lost.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { BusyError, ConnectionError, NotFoundError, WeekwheelError, refusal } from './errors.js';
@@ -150,7 +150,7 @@ export class Reservations {
 		let wire;
 		let waits = true;
 		let stopped = false;
-		// Whoever stops while the loop's body runs lets it finish its job.
+		// A stop while the loop's body runs lets it finish its job.
 		const stop = () => {
 			stopped = true;
 			if (waits)

@@ -5,9 +5,9 @@
 --
 -- A gate has a limit: the tube, under its name, or a group, under the name of the tube, NUL and the group. It is closed while
 -- as many permits are out as may be, or until the next start comes at an even pace: the theoretical arrival time of GCRA.
--- A start that is late by so many us at most was waited for, and some of that is made up.
+-- A start that is late by at most this many us was waited for, and some of that is made up.
 local LATE, SLACK = 50000, 10000
--- What a limit holds is looked at again after so many us, as a message may be lost.
+-- What a limit holds is checked again after this many us, as a message may be lost.
 local HOLD = 5000000
 -- Permits of which the shards are asked whether their jobs still run.
 local DOUBTS = 128
@@ -62,7 +62,7 @@ local function base_of(gate, even)
 	return math.max(even, now - even <= LATE and now - SLACK or now)
 end
 
--- How many of so many may start now; if none, when to try again, and whether the end of a lease will tell.
+-- How many of that many may start now; if none, when to try again, and whether the end of a lease will signal it.
 local function allow(gate, most)
 	local number = math.max(0, math.min(most, room_of(gate)))
 	if number == 0 then
@@ -132,7 +132,7 @@ local function state_of(gate)
 	return (left > 0 or room_of(gate) <= 0) and 1 or 0, left
 end
 
--- Somebody may start: tell those who were refused.
+-- A start is possible: notify the shards that were refused.
 local function let(tube)
 	redis.call('ZREM', tag .. ':w', tube)
 	wake('l ' .. tube)

@@ -16,8 +16,8 @@
 -- in the zset of those instead, until the time when it is let into the row again. The jobs that name no group are the group
 -- ''; it stands in a row only if others do, so that a tube without groups has neither.
 --
--- Whoever runs a script moves what is due (at the end of this file), and sets the alarm: the time when something is due
--- next. Whoever puts a job or a lease that is due sooner lowers the alarm (ring), and tells the workers.
+-- Each script moves what is due (at the end of this file), and sets the alarm: the time when something is due
+-- next. A put or a lease that is due sooner lowers the alarm (ring), and notifies the workers.
 local tag = KEYS[1]
 local head = redis.call('HMGET', tag .. ':m', 'store', 'alarm', 'slice', 'shard', 'shards', 'paused', 'seq', 'token', 'limited',
 	'grouped')
@@ -48,7 +48,7 @@ local function wake(message)
 	redis.call('PUBLISH', string.match(tag, '^{(.*):%d+}$') .. ':wake', message)
 end
 
--- Something is due at that time: tell the workers if it is sooner than all else.
+-- Something is due at that time: notify the workers if it is sooner than all else.
 local function ring(time)
 	if time < alarm then
 		alarm = time
@@ -200,7 +200,7 @@ local function unhold(tube, group)
 	return true
 end
 
--- So many jobs of a tube, and of a group or nil, have just been added to the ready ones, so many of them urgent.
+-- Jobs of a tube, and of a group or nil, have just been added to the ready ones, some of them urgent.
 local function add_ready(tube, group, number, urgent)
 	if not group then
 		if not head[10] or redis.call('EXISTS', tag .. ':o:' .. tube) == 0 then return end
@@ -378,7 +378,7 @@ local function reap()
 	return #ids
 end
 
--- Forget some jobs that have ended: all before a time, or so many. Returns how many.
+-- Forget some jobs that have ended: all before a time, or this many. Returns how many.
 local function forget_some(...)
 	local ids = redis.call('ZRANGE', tag .. ':e', ...)
 	for _, id in ipairs(ids) do

@@ -1,6 +1,6 @@
 -- A worker's heartbeat. ARGV[1]: its name, ARGV[2]: for how many us it counts as alive; 0: it goes.
 -- Replies the store's identity, the time now, and the name of each worker alive with the time until which it counts as
--- such. If a worker came or went, all workers are told.
+-- such. If a worker came or went, all workers are notified.
 local key = KEYS[1] .. ':workers'
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

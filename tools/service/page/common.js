@@ -110,7 +110,7 @@ function tell(text, isGood = false) {
 		$("message").scrollIntoView({block: "nearest"});
 }
 
-// Do something that a person asked for, and tell what it says of its end, or what went wrong.
+// Do something that a person asked for, and show its outcome, or what went wrong.
 async function attempt(work) {
 	try {
 		tell("");
@@ -133,7 +133,7 @@ class List {
 		Object.assign(this, {name, kind, path: path + (path.includes("?") ? "&" : "?"), rows: [], found: [], next: null, isLooking: false});
 	}
 
-	// Look for so many; there are `count` in all, as far as it is known.
+	// Look for this many; there are `count` in all, as far as known.
 	async look(most, count = Infinity) {
 		const wanted = Math.min(most, count);
 		const begun = Date.now();
@@ -168,7 +168,7 @@ class List {
 
 // ---- Elements
 
-// Put new rows in place of others. Whoever is at a button stays there: buttons have names in data-focus.
+// Put new rows in place of others. The focus stays on its button: buttons have names in data-focus.
 function replace(parent, ...children) {
 	const at = parent.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
 	const message = $("message");
@@ -310,7 +310,7 @@ async function weekOf() {
 	return [asked, counts, pace];
 }
 
-// In which span of so many milliseconds after another moment a minute ends: what is due on the hour is of that hour.
+// The span, of this many milliseconds after another moment, in which a minute ends: what is due on the hour is of that hour.
 const spanOf = (asked, minute, from, ms) => Math.floor((asked.getTime() + 60000 * (minute + 1) - 1 - from) / ms);
 
 const midnight = (asked) => new Date(asked).setHours(0, 0, 0, 0);

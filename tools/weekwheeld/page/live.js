@@ -35,7 +35,7 @@ function moreText(data) {
 
 let heard = [];
 
-// A busy server tells more than can be read: the last ones are shown, once in a while.
+// A busy server reports more than can be read: the last ones are shown, once in a while.
 function showEvents() {
 	sayAgain = 0;
 	replace($("events"), ...heard.map(([word, data]) => element("tr", {},

@@ -92,7 +92,7 @@ async function askBuried() {
 
 const timesText = (count) => number(count) + (count === 1 ? " time" : " times");
 
-// What happened to a job, as far as it tells.
+// What happened to a job, as far as it shows.
 function story(job) {
 	const lines = [["Id", job.id], ["Tube", job.tube], ["Key", name(job)], ["Group", job.group], ["State", job.state],
 		["Version", job.version], ["Put", timeText(job.created)]];

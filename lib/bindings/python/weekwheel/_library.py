@@ -283,7 +283,7 @@ class Held(Handle):
         return check(self._answer(name, *arguments))
 
     def _call_and_tell(self, name: str, *arguments: Any) -> int:
-        """The same, and tell the application of what has come of it."""
+        """The same, and report the outcome to the application."""
         with Telling():
             return self._call(name, *arguments)
 

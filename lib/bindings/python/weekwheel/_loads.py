@@ -45,7 +45,7 @@ class Loads(Generic[Value]):
         _all.add(self)
 
     def begin(self, own: Load[Value]) -> tuple[Load[Value], threading.Event] | None:
-        """Begin the load, or return the one to share, and what tells of its end. Raises Busy in a loader of this key."""
+        """Begin the load, or return the one to share, and what signals its end. Raises Busy in a loader of this key."""
         with self.lock:
             for load in self._of_key.get(own.key, ()):
                 if load.thread == own.thread:
@@ -69,7 +69,7 @@ class Loads(Generic[Value]):
 
     @contextlib.contextmanager
     def refusing(self) -> Iterator[None]:
-        """This thread is to have a lock of the map: whoever keeps a load may wait for that, and has the lock of the loads."""
+        """This thread will take a lock of the map, for which the keeper of a load may wait while it has the lock of the loads."""
         self._refused.add(threading.get_ident())
         try:
             yield

@@ -29,7 +29,7 @@ def nanoseconds(time: Seconds) -> int:
     else:
         if not math.isfinite(time):
             raise ValueError(f"{time} is not a time: seconds are a finite number")
-        # 0.1 is a little more than a tenth: what a float cannot tell does not count.
+        # 0.1 is a little more than a tenth: what a float cannot represent does not count.
         ns = math.ceil(round(time * 1e9, 3))
     if not 0 <= ns < 2**63:
         raise ValueError(f"{time} is out of range: seconds are 0 to 2**62 ns, 146 years")

@@ -193,7 +193,7 @@ class Sessions(Handle, Generic[Value]):
         return number.value is not None
 
     def pop(self, key: str, default: Default | None = None) -> Value | Default | None:
-        """Take the entry out and return its value, or `default`. on_gone does not hear of it."""
+        """Take the entry out and return its value, or `default`. on_gone is not called."""
         number = c_void_p()
         try:
             self._take_out(key, 0, number)
@@ -498,7 +498,7 @@ class Sessions(Handle, Generic[Value]):
         finally:
             calls.remove(thread)
             if os.getpid() != self._held._process:
-                self._values.clear()  # in a child nobody is told
+                self._values.clear()  # in a child nothing is reported
             self._forget_if_over(thread not in self.driver._callers)
 
     def _forget_if_over(self, is_last: bool = False) -> None:
@@ -535,7 +535,7 @@ class Sessions(Handle, Generic[Value]):
                      bool(found.flags & PINNED))
 
     def _left(self, key: str, number: c_void_p, value: Any, why: Gone) -> None:
-        """A call has taken a value out, unless its number is NULL: tell of it when that has ended."""
+        """A call has taken a value out, unless its number is NULL: report it when that has ended."""
         if number.value is not None and self.on_gone is not None:
             Telling.later(lambda: self._tell(key, value, why))
 

@@ -64,7 +64,7 @@ class Address:
 
 
 def keep_alive(connection: Connection) -> None:
-    """A worker waits for hours. Without this it would not hear of a machine that is gone."""
+    """A worker waits for hours. Without this it would not notice that the machine is gone."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, seconds in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6)):
         if hasattr(socket, name):

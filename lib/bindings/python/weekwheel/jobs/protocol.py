@@ -58,7 +58,7 @@ class Put:
     """kept: the job that has the key stays. ended: that job has ended, and its key is not free yet. In neither case was
     anything put. buried: the server had no memory for its queue."""
     version: int | None = None
-    """The job's version, where the server tells it."""
+    """The job's version, where the server sends it."""
 
     @property
     def is_put(self) -> bool:

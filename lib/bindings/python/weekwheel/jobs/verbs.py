@@ -238,7 +238,7 @@ def history(dialogue: Dialogue, *, tube: str | None = None, prefix: Body | None 
 
 
 def pause(dialogue: Dialogue, tube: str, delay: Seconds) -> Steps[None]:
-    """Give out no job of the tube for so long; 0 ends a pause."""
+    """Deliver no job of the tube for this long; 0 ends a pause."""
     yield from ask(dialogue, f"pause {tube}", f"pause-tube {checked(tube)} {whole(delay)}", ("PAUSED",))
 
 
