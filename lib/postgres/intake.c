@@ -344,6 +344,15 @@ static int wait_for(struct postgres *postgres, int ms, int *woken)
 	return watched[0].revents != 0;
 }
 
+/*
+ * The session holds the lock: release it, whatever came. It has no other, and may have this one more than once: a statement
+ * can be cancelled when it has taken it.
+ */
+static int give_lock_back(struct postgres *postgres)
+{
+	return ww_postgres_link_execute(&postgres->reader, "SELECT pg_advisory_unlock_all()");
+}
+
 static int may_sleep(struct postgres *postgres, int *may)
 {
 	PGresult *result;
@@ -372,8 +381,7 @@ static int sleep_if_quiet(struct postgres *postgres, size_t *taken, int *more, i
 		if (woken && !*is_over)
 			error = read_inbox(postgres, taken);
 	}
-	/* The session holds the lock: release it, whatever came. */
-	may = ww_postgres_link_execute(&postgres->reader, "SELECT pg_advisory_unlock(1463900017, 2)");
+	may = give_lock_back(postgres);
 	return error ? error : may;
 }
 
@@ -400,6 +408,7 @@ static void fail(struct postgres *postgres, int error)
 	if (!ww_postgres_link_is_lost(&postgres->reader)) {
 		ww_postgres_report(postgres, "the inbox cannot be read, and is tried again: %s",
 		    *postgres->reader.why ? postgres->reader.why : ww_strerror(error));
+		(void)give_lock_back(postgres);
 		return;
 	}
 	ww_postgres_lose(postgres, postgres->reader.why);

@@ -280,6 +280,40 @@ START_TEST(an_owner_that_fails_before_it_sleeps_gives_the_lock_back)
 }
 END_TEST
 
+/* As if a statement had been cancelled when it had just taken the lock: the session has it once more than the owner knows. */
+START_TEST(an_owner_gives_a_lock_back_that_it_does_not_know_of)
+{
+	PGconn *other;
+	char sql[120];
+
+	world_make(&world, KIND_POSTGRES);
+	kind_postgres_config(&world)->ring = 3600 * WW_SECOND;
+	kind_postgres_config(&world)->report = count_report;
+	world_reopen(&world);
+	end_session(
+	    session(
+	        "CREATE FUNCTION weekwheel.lock_too(body bytea) RETURNS bytea LANGUAGE plpgsql AS "
+	        "'BEGIN PERFORM pg_advisory_lock(1463900017, 2); RETURN body; END'; "
+	        "BEGIN; ALTER TABLE weekwheel.inbox RENAME TO inbox_rows; CREATE VIEW weekwheel.inbox AS SELECT "
+	        "ring, verb, id, xid, due, tube, options, weekwheel.lock_too(body) AS body FROM weekwheel.inbox_rows"),
+	    "COMMIT");
+	end_session(session("BEGIN; SELECT weekwheel.put('default', 'locks')"), "COMMIT");
+	take_and_finish("locks");
+	end_session(session("BEGIN; DROP VIEW weekwheel.inbox; DROP FUNCTION weekwheel.lock_too; "
+	                    "ALTER TABLE weekwheel.inbox_rows RENAME TO inbox"),
+	    "COMMIT");
+	other = session("BEGIN; LOCK TABLE weekwheel.inbox");
+	kind_postgres_await("SELECT count(*) FROM pg_locks AS l WHERE " READS, 1);
+	/* If it is about to sleep, that fails. */
+	(void)snprintf(
+	    sql, sizeof sql, "SELECT count(pg_cancel_backend(%d))", PQbackendPID(store()->reader.connection));
+	kind_postgres_ask(sql);
+	kind_postgres_await("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 2", 0);
+	end_session(other, "COMMIT");
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(a_row_that_makes_no_sense_is_kept)
 {
 	world_make(&world, KIND_POSTGRES);
@@ -372,8 +406,9 @@ int main(void)
 	    what_was_taken_is_not_taken_again, a_reading_that_fails_is_done_again_without_loss,
 	    each_field_reaches_the_job, a_worker_may_have_what_is_moved_or_cancelled,
 	    rows_with_long_bodies_are_taken_in_several_turns, an_owner_that_fails_before_it_sleeps_gives_the_lock_back,
-	    a_row_that_makes_no_sense_is_kept, a_row_of_many_that_makes_no_sense_is_kept,
-	    a_row_of_many_is_taken_in_parts_and_each_job_once, an_owner_that_sleeps_is_woken};
+	    an_owner_gives_a_lock_back_that_it_does_not_know_of, a_row_that_makes_no_sense_is_kept,
+	    a_row_of_many_that_makes_no_sense_is_kept, a_row_of_many_is_taken_in_parts_and_each_job_once,
+	    an_owner_that_sleeps_is_woken};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;
