@@ -56,9 +56,9 @@ class Deadlines(Case):
         ways = [["GETDEL"], ["GETEX", "EX", 100000], ["GETEX", "PERSIST"], ["GETSET", "new"], ["SET", "new", "GET"]]
         with Sessiond() as server, server.client() as a, server.client() as b:
             b.ask("PSUBSCRIBE", "__expired@*")
-            for turn in range(150):
+            for turn in range(60):
                 name, *options = ways[turn % len(ways)]
-                keys = [f"{turn}:{i}" for i in range(2000)]
+                keys = [f"{turn}:{i}" for i in range(1000)]
                 a.send(b"".join(encoded("SET", key, "v", "PX", 1 + turn % 6) for key in keys) +
                        b"".join(encoded(name, key, *options) for key in keys))
                 equal({a.answer() for _ in keys}, {OK})
