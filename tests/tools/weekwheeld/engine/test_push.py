@@ -255,8 +255,9 @@ class Pushes(Case):
                 # The result waits until Redis is back.
                 receiver.go.set()
                 redis.start()
-                until(lambda: a.ask("stats").startswith("OK") and a.numbers("stats")["push-finished"] == "1", "it is finished")
-                equal((a.all_jobs(), len(receiver.got)), ([], 1))
+                until(lambda: "\npush-finished: 1\n" in a.ask("stats"), "it is finished")
+                until(lambda: a.ask("list-delayed") == "OK 0|", "no job is left")
+                equal(len(receiver.got), 1)
 
     def test_the_program_composes_requests(self):
         with Receiver() as receiver, pushing() as server, server.client() as a:
