@@ -580,7 +580,7 @@ class Redis:
         request = b"*%d\r\n" % len(words)
         for word in map(str.encode, map(str, words)):
             request += b"$%d\r\n%s\r\n" % (len(word), word)
-        with socket.create_connection(("127.0.0.1", self.port), 30) as connection, connection.makefile("rb") as file:
+        with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as connection, connection.makefile("rb") as file:
             connection.sendall(request)
             return self.reply(file)
 
