@@ -3,6 +3,7 @@
 An instrumented library needs its sanitizer's runtime in the process before anything else: the test then starts itself
 again with it. Programs that the test starts do not get it.
 """
+import functools
 import os
 import shlex
 import subprocess
@@ -50,6 +51,7 @@ def begin():
     sys.path.insert(0, FOLDER)
 
 
+@functools.cache
 def interpreter(modules, packages):
     """An interpreter that has the modules: Debian's, where another is in front of it."""
     for path in (sys.executable, "/usr/bin/python3"):

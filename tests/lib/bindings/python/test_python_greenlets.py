@@ -92,7 +92,7 @@ with weekwheel.Driver() as driver, weekwheel.Sessions(driver) as map:
 """, begin="")
 
     def test_on_gone_of_a_call_may_yield(self):
-        self.says("800\n", """
+        self.says("320\n", """
 gone = []
 def on_gone(key, value, why):
     gevent.sleep(0.001 * (value % 3))
@@ -100,7 +100,7 @@ def on_gone(key, value, why):
 with weekwheel.Driver() as driver:
     with weekwheel.Sessions(driver, on_gone=on_gone, limit=5, shards=1) as map:
         def work(number):
-            for i in range(100):
+            for i in range(40):
                 map.set("k%d" % ((number + i) % 7), number * 100 + i)
                 if i % 2:
                     map.delete("k%d" % (i % 7))
