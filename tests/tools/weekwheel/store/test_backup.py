@@ -169,18 +169,17 @@ class Backup(Case):
             assert backup.poll() is None
             before = size_of("jobs")
             most, written = 0, 0
-            until_time = time.monotonic() + 20
-            given_up = time.monotonic() + PATIENCE
+            late = time.monotonic() + 20
             with Load(server, body) as load:
-                # A busy machine gets longer: less than 100 MiB would prove nothing.
-                while written < 250 * MEBI and time.monotonic() < (until_time if written > 100 * MEBI else given_up):
+                # A busy machine gets as long as it needs: less than 100 MiB would prove nothing. A load that stalls ends.
+                while load.is_alive() and written < (250 if time.monotonic() < late else 100) * MEBI:
                     time.sleep(0.02)
                     # What stays makes the store larger, too.
                     written = len(load.ended) // 3 * 4 * len(body)
                     most = max(most, size_of("jobs") - before - len(load.put) * (len(body) + 8000))
             print("%d MiB written, %d MiB larger at most, and %d now" % (
                 written / MEBI, most / MEBI, (size_of("jobs") - before) / MEBI))
-            assert written > 100 * MEBI, written
+            assert written >= 100 * MEBI, written
             assert most < 180 * MEBI, most
             backup.send_signal(signal.SIGCONT)
             said = backup.communicate(timeout=PATIENCE)[1]
