@@ -76,6 +76,25 @@ static pid_t start(const char *const *argv, const char *log)
 	_exit(127);
 }
 
+/* Remove the folder when this process is gone, though a signal ended it: then the pipe is closed, which nobody writes to. */
+static void remove_after_death(const char *folder)
+{
+	static const char script[] = "read -r nothing; until rm -rf \"$0\"; do sleep 0.1; done";
+	int ends[2];
+	pid_t pid;
+
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		(void)setsid();
+		(void)dup2(ends[0], 0);
+		(void)execl("/bin/sh", "sh", "-c", script, folder, (char *)NULL);
+		_exit(127);
+	}
+	(void)close(ends[0]);
+}
+
 static void run_to_end(const char *const *argv, const char *log)
 {
 	pid_t pid = start(argv, log);
@@ -139,6 +158,7 @@ void postgres_server_start(struct postgres_server *server)
 	memset(server, 0, sizeof *server);
 	(void)snprintf(server->folder, sizeof server->folder, "/tmp/weekwheel-postgres-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(server->folder));
+	remove_after_death(server->folder);
 	if (geteuid() == 0) {
 		const struct passwd *user = getpwnam("postgres");
 		ck_assert_ptr_nonnull(user);
