@@ -253,6 +253,20 @@ class Tls(Case):
             equal(b.ask("PUBLISH", "news", "hello"), b":1\r\n")
             matches("hello", a.answer().decode())
 
+    def test_the_server_keeps_no_sessions_of_tls(self):
+        """What it kept for clients without tickets would be within no bound."""
+        context = ssl.create_default_context(cafile="server.pem")
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.options |= ssl.OP_NO_TICKET
+        former = None
+        with self.server() as server:
+            for _ in range(2):
+                with socket.create_connection(("127.0.0.1", server.tls_port), PATIENCE) as plain, \
+                     context.wrap_socket(plain, server_hostname="localhost", session=former) as a:
+                    a.sendall(b"PING\r\n")
+                    equal((a.recv(100), a.session_reused), (b"+PONG\r\n", False))
+                    former = a.session
+
     def test_who_speaks_no_tls_is_turned_away(self):
         with self.server() as server:
             with Client(server.tls_port) as a:

@@ -163,6 +163,8 @@ static struct tls *make(const SSL_METHOD *method, const struct tls_files *files,
 	}
 	SSL_CTX_set_default_passwd_cb(tls->context, no_phrase);
 	SSL_CTX_set_options(tls->context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	/* What would be kept for clients of TLS 1.2 that take no tickets is within no bound. */
+	SSL_CTX_set_session_cache_mode(tls->context, SSL_SESS_CACHE_OFF);
 	/* An idle connection gives 32 KiB back. */
 	SSL_CTX_set_mode(tls->context, SSL_MODE_RELEASE_BUFFERS);
 	if (SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION) != 1 ||
