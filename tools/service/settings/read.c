@@ -176,8 +176,9 @@ static int read_line(struct service_settings *settings, char *line, uint64_t *se
 	if (value)
 		*value++ = 0;
 	sprintf(option, "--%s%s%s", trim(line), value ? "=" : "", value ? trim(value) : "");
-	return strncmp(option, "--config", 8) == 0 ? message_error("a configuration file cannot name another")
-	                                           : read_arguments(settings, (char *[]){option, NULL}, seen);
+	return strcspn(option, "=") == strlen("--config") && strncmp(option, "--config", strlen("--config")) == 0
+	           ? message_error("a configuration file cannot name another")
+	           : read_arguments(settings, (char *[]){option, NULL}, seen);
 }
 
 static int read_lines(struct service_settings *settings, const char *path, char *text)

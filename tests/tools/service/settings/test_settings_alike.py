@@ -164,6 +164,7 @@ class Alike(Case):
             said = run(2, program, *PROGRAMS[program], "--tls-key", "a").err
             equal("--listen" in said, program in SERVERS, said)
         matches("a configuration file cannot name another", alike(2, *in_file("config = tokens-config")))
+        check("cannot name another" not in alike(2, *in_file("configure = x")), "configure is no option at all")
         for program in SERVERS:
             matches("--sync-interval is for --sync interval", run(2, program, "--data", "d", "--sync", "system", "--sync-interval", "1s").err)
             for line in ("sync = always", "sync-interval = 1s"):
