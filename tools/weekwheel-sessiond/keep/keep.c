@@ -311,9 +311,12 @@ int keep_close(struct keep *keep)
 	/* What expires from now on is in the image, as a session or in the outbox, and not in a journal behind it. */
 	outbox_set_journal(keep->config.outbox, NULL);
 	error = keep_log_write(keep);
-	if (!error)
-		error = keep_log_sync(keep);
-	if (error)
+	/* Clients that had to wait for the journal were told, and what expired is reported by the next start. */
+	if (error == WW_EFULL && keep_log_sync(keep) == WW_OK)
+		message_error(
+		    "there is no room for an image of the sessions in %s; the journal has all that was acknowledged",
+		    keep->path);
+	else if (error || (error = keep_log_sync(keep)) != WW_OK)
 		message_error(
 		    "the last changes of sessions could not be written to %s: %s", keep->path, ww_strerror(error));
 	else if ((error = keep_image_write(keep, 1)) != 0)

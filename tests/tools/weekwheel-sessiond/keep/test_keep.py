@@ -459,6 +459,7 @@ class Keep(Case):
                 equal(a.ask("EXISTS", "a", "b"), b":1\r\n")
                 if end:
                     equal(server.stop(end), 1 if end == signal.SIGTERM else -end)
+                    equal("journal has all that was acknowledged" in server.said, end == signal.SIGTERM, server.said)
                     continue
                 plan.set(0)
                 until(lambda a=a: a.ask("SET", "b", "2") == OK, "there is room")
