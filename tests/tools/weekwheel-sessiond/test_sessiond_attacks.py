@@ -253,6 +253,28 @@ class Refusals(Case):
                 matches("^-EXECABORT .* more than 200000 commands, keys and channels", answers[-1].decode())
             equal(client.ask("DBSIZE"), b":0\r\n")
 
+    def test_what_a_transaction_copies_is_bounded(self):
+        """Each APPEND makes another value of the former one, and each RENAME a record of the journal."""
+        for commands, last in ((("APPEND a b",) * 3, "APPEND a b"), (("RENAME a b", "RENAME b a") * 2, "RENAME a b")):
+            with Sessiond() as server, server.client() as client:
+                equal(client.ask("SET", "a", "v" * (16 << 20)), b"+OK\r\n")
+                client.send("".join(f"{line}\r\n" for line in ("MULTI", *commands, "EXEC")).encode())
+                first, second, third = [client.answer() for _ in range(len(commands) + 2)][-1].decode().split("\r\n")[1:4]
+                matches("^(:|.OK)", first)
+                matches("^(:|.OK)", second)
+                matches("^-ERR this copies too many bytes for a transaction", third)
+                matches("^(:|.OK)", client.ask(*last.split()).decode())
+
+    def test_logins_of_a_transaction_are_bounded(self):
+        with open("password", "w", encoding="utf-8") as file:
+            file.write("secret\n")
+        with Sessiond("--requirepass-file", "password") as server, server.client() as client:
+            equal(client.ask("AUTH", "secret"), b"+OK\r\n")
+            client.send(b"MULTI\r\n" + b"AUTH secret\r\n" * 4097 + b"EXEC\r\n")
+            answers = [client.answer() for _ in range(4099)][-1].split(b"\r\n")[1:-1]
+            equal(answers[:-1], [b"+OK"] * 4096)
+            matches("^-ERR this looks at too many", answers[-1].decode())
+
     def test_words_of_a_transaction_are_bounded(self):
         """INFO compares each of its words with the names of its parts."""
         info = encoded("INFO", *["none"] * 999)

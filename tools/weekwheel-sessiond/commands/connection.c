@@ -79,11 +79,17 @@ void command_reset(struct request *request)
 
 /* ---- Who it is */
 
+/* What a login costs in a transaction, in keys that KEYS looks at. */
+enum { LOGIN_LOOKS = 16 };
+
 /* Returns 0, or -1 after an answer, or if the answer comes later. */
 static int log_in(struct request *request, const struct resp_arg *user, const struct resp_arg *secret)
 {
-	enum access_answer answer = auth_login(request->conn, user, secret);
+	enum access_answer answer;
 
+	if (!request_may_look(request->conn, LOGIN_LOOKS))
+		return -1;
+	answer = auth_login(request->conn, user, secret);
 	if (answer == ACCESS_WRONG)
 		reply_error(request->conn, "WRONGPASS invalid username-password pair or user is disabled.");
 	request->conn->is_again = answer == ACCESS_LATER;

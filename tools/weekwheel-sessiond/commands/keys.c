@@ -76,6 +76,8 @@ static int rename_key(struct request *request, int only_if_new)
 			reply_ok(request->conn);
 		return 0;
 	}
+	if (result == 1 && !request_may_copy(request->conn, entry.size))
+		return 0;
 	if (result == 1)
 		result = data_rename(request->data, &from, &to);
 	if (result == 0)

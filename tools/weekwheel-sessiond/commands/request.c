@@ -67,6 +67,18 @@ int request_may_look(struct conn *conn, size_t looks)
 	return 1;
 }
 
+int request_may_copy(struct conn *conn, size_t bytes)
+{
+	if (!conn->is_in_exec)
+		return 1;
+	if (conn->exec_bytes == 0) {
+		reply_error(conn, "ERR this copies too many bytes for a transaction: use it outside of MULTI");
+		return 0;
+	}
+	conn->exec_bytes -= bytes < conn->exec_bytes ? bytes : conn->exec_bytes;
+	return 1;
+}
+
 void request_call(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
 	struct request request = {conn, conn->loop->server->data, command, arg, count};

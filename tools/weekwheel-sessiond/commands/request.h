@@ -47,6 +47,8 @@ int request_may_look(struct conn *conn, size_t looks);
 /* Whether patterns and messages to subscribers have used up the transaction's steps. */
 int request_took_long(const struct conn *conn);
 void request_refuse_long(struct conn *conn);
+/* The same for the bytes of a value that is copied. One that is larger than what is left is the last one. */
+int request_may_copy(struct conn *conn, size_t bytes);
 
 /* Return 1 if a long command has to wait for another turn: it then runs again from its beginning. */
 int request_waits(struct conn *conn);

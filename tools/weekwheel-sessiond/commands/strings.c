@@ -345,6 +345,7 @@ struct value_copy {
 	struct conn *conn;
 	struct buffer bytes;
 	int failed;
+	int is_refused; /* with an answer */
 };
 
 /* If other clients wait already, handle a large value in another turn. */
@@ -353,7 +354,8 @@ static void copy_value(void *pointer, void *context)
 	const struct value *value = pointer;
 	struct value_copy *copy = context;
 
-	if (value->size < REQUEST_LARGE || !request_waits(copy->conn))
+	copy->is_refused = !request_may_copy(copy->conn, value->size);
+	if (!copy->is_refused && (value->size < REQUEST_LARGE || !request_waits(copy->conn)))
 		copy->failed = buffer_append(&copy->bytes, value->bytes, value->size);
 }
 
@@ -366,7 +368,7 @@ void command_append(struct request *request)
 	int result = -1;
 
 	(void)data_inspect(request->data, &key, &entry, copy_value, &copy);
-	if (request->conn->is_again)
+	if (request->conn->is_again || copy.is_refused)
 		return;
 	if (copy.bytes.size + more->size > request->conn->parser.bulk_max)
 		reply_error(request->conn, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");

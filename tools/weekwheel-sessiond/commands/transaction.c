@@ -16,6 +16,8 @@ enum { LOOKED_AT = 16 };
 enum { WATCHED = REQUEST_NAMES / 2 };
 /* All keys at which the walks of a transaction may look: it cannot be divided, and all others wait for it. */
 enum { EXEC_LOOKS = 65536 };
+/* The bytes of values that its commands may copy, such as APPEND, until one more is refused. */
+enum { EXEC_BYTES = 32 << 20 };
 
 /* A command with copies of its arguments, whose bytes follow. Until EXEC each has their place in the block for its data. */
 struct queued_command {
@@ -262,6 +264,7 @@ static void run_queue(struct conn *conn)
 	conn->queue = NULL;
 	conn->is_in_exec = 1;
 	conn->exec_looks = EXEC_LOOKS;
+	conn->exec_bytes = EXEC_BYTES;
 	conn->exec_steps = 0;
 	reply_array(conn, queue->count);
 	for (struct queued_command *queued = next_queued(conn, NULL); queued; queued = next_queued(conn, queued))

@@ -62,6 +62,7 @@ struct conn {
 	int is_killed; /* another thread wants it closed: CLIENT KILL, or no room for its mail */
 	int is_in_exec;
 	size_t exec_looks; /* how many more keys the transaction's walks may look at */
+	size_t exec_bytes; /* of values that it may copy yet */
 	size_t exec_steps; /* how many steps it has taken to compare them with patterns */
 	int is_again;      /* the present command runs again later */
 	struct reply_silence silence;
