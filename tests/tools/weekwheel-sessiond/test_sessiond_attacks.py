@@ -216,7 +216,7 @@ class Refusals(Case):
         """Each is sent all events of its kind. A transaction has those of the databases that it chooses."""
         names = [f"key:{number}" for number in range(20000)]
         pairs = [word for name in names for word in (name, "v")]
-        refusal = "events of this many keys take too long with these patterns and listeners"
+        refusal = "events of that many keys take too long with these patterns and listeners"
         with Sessiond("--notify-keyspace-events", "EA") as server, server.client() as client, contextlib.ExitStack() as stack:
             def transaction(*commands):
                 client.send(b"MULTI\r\n" + b"".join(encoded(*words) for words in commands) + b"EXEC\r\n")
