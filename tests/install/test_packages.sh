@@ -86,6 +86,10 @@ pages_of_a_library() { # FOLDER...: a page that only refers to another lies besi
 	done < <(find "$1" -name '*.3.gz' -exec sh -c 'zcat "$1" | grep -q "^\.so "' - {} \; -print)
 }
 expect 'the pages of the wheel are whole' pages_of_a_library "$work/alone"
+guides() {
+	dpkg-deb -c "$debs"/weekwheel-doc_*.deb | grep -q ' \./usr/share/doc/weekwheel/debounce\.md$'
+}
+expect 'the guides can be read as they are' guides
 
 # ---- An older version of the same, whose service tells that it is older.
 version=$(dpkg-deb -f "$debs"/libweekwheel0_*.deb Version)
