@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Begin to count, unless that was done, and return the number now: for what makes an object. Any thread. Without memory
- * for the handler, the number stays as it is, and a child is not told from its parent.
+ * Begin to count, unless that was done, and return the number now: for objects when they are made. Any thread. Without
+ * memory for the handler, the number stays as it is, and a child is not distinguished from its parent.
  */
 uint32_t ww_fork_watch(void);
 

@@ -29,7 +29,7 @@ struct hash_secret {
  */
 int ww_hash_secret_make(struct hash_secret *secret);
 
-/* Hash so many bytes. The key may be NULL if they are 0. */
+/* Hash this many bytes. The key may be NULL if they are 0. */
 uint64_t ww_hash_bytes(const struct hash_secret *secret, const void *key, size_t length);
 
 #endif

@@ -3,8 +3,8 @@
 
 /*
  * uthash for keys that come from outside. Its own hash has no secret, so that anyone can make up names that all lie in
- * one chain. This one is seeded with random bytes that the kernel gives each process. Without memory uthash would end the
- * process: it tells instead.
+ * one chain. This one is seeded with random bytes that the kernel gives each process. Without memory uthash would end
+ * the process: this one reports it instead.
  */
 
 #include <stdatomic.h>

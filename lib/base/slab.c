@@ -80,7 +80,7 @@ static void use_array(struct slab *slab, char **array, uint32_t room)
 		slab->allocator->free(slab->allocator->user, former, former_room * sizeof *former);
 }
 
-/* Add so many chunks. On error nothing has changed. */
+/* Add this many chunks. On error nothing has changed. */
 static int add_chunks(struct slab *slab, uint32_t count)
 {
 	const struct ww_allocator *allocator = slab->allocator;

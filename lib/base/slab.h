@@ -112,8 +112,8 @@ static inline void slab_return(struct slab_returns *returns, void *record)
 }
 
 /*
- * Needs no lock. Whether one who is about to return a record that keeps so many bytes should then give all back: it takes
- * the owner's lock once for a batch of them.
+ * Needs no lock. Whether the thread that is about to return a record that keeps this many bytes should then give all
+ * back: it takes the owner's lock once for a batch of them.
  */
 static inline int slab_returns_due(struct slab_returns *returns, size_t bytes)
 {

@@ -56,7 +56,7 @@ static int resize_directory(struct table *table, uint32_t capacity)
 	return WW_OK;
 }
 
-/* Make the last segment, or one more, which begins at line `first`, so many lines long; none if it is 0. */
+/* Make the last segment, or one more, which begins at line `first`, this many lines long; none if it is 0. */
 static int resize_segment(struct table *table, uint32_t first, uint32_t lines)
 {
 	const struct ww_allocator *allocator = table->allocator;
@@ -85,7 +85,7 @@ static int resize_segment(struct table *table, uint32_t first, uint32_t lines)
 	return WW_OK;
 }
 
-/* Come nearer to so many lines, by a segment at most. */
+/* Come nearer to this many lines, by a segment at most. */
 static int extend(struct table *table, uint32_t lines)
 {
 	uint32_t first = table->lines / TABLE_SEGMENT * TABLE_SEGMENT;
@@ -170,7 +170,7 @@ static void take(struct table *table, uint32_t i, uint32_t k)
 
 /* ---- Growing and shrinking -------------------------------------------------------------------------------------- */
 
-/* The least entry that could have this home among so many lines. */
+/* The least entry that could have this home among this many lines. */
 static uint64_t first_of(uint32_t home, uint32_t lines)
 {
 	return (((uint64_t)home << 32) + lines - 1) / lines << 32;

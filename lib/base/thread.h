@@ -38,7 +38,7 @@ static inline void thread_name(const char *name)
 #endif
 }
 
-/* Wait for a thread's end. No point of cancellation: the caller could not tell whether the thread was joined. */
+/* Wait for a thread's end. No point of cancellation: the caller could not know whether the thread was joined. */
 static inline void thread_join(pthread_t thread)
 {
 	int state;

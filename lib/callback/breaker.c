@@ -21,7 +21,7 @@
 #define STEP_RESTING (5 * WW_MILLISECOND)
 #define STEP_SILENT (20 * WW_MILLISECOND)
 #define STEP_NEW WW_MILLISECOND
-/* After an answer, and at first, a host is not silent for so long. */
+/* After an answer, and at first, a host is not silent for this long. */
 #define SILENCE WW_SECOND
 #define PUT_OFF_MIN (100 * WW_MILLISECOND)
 #define PUT_OFF_MAX (600 * WW_SECOND)

@@ -62,7 +62,7 @@ static int is_version(struct text_span text)
 	return text.size == 6 || (text.size == 8 && text.data[6] == '.' && text_is_digit(text.data[7]));
 }
 
-/* Methods are told apart by case, and these are in capitals. Nobody means another one that is called "get". */
+/* Methods are case-sensitive, and these are in capitals. Nobody means another one that is called "get". */
 static struct text_span in_capitals(struct text_span method)
 {
 	static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};

@@ -98,7 +98,7 @@ static int renew(struct delivery *delivery, uint64_t now)
 		ww_callback_forget(delivery);
 		return 0;
 	}
-	/* Reading the clock would tell a later time, and the next renewal would be late. */
+	/* Reading the clock would give a later time, and the next renewal would be late. */
 	delivery->touched = lease->ends > delivery->run ? lease->ends - delivery->run : 0;
 	return 1;
 }

@@ -56,7 +56,7 @@ void ww_journal_open(
 uint64_t ww_journal_end(const struct journal *journal, uint64_t *record);
 void ww_journal_close(struct journal *journal);
 
-/* Let the last file have space for so many bytes more. Errors: WW_EFULL, WW_EIO. */
+/* Let the last file have space for this many bytes more. Errors: WW_EFULL, WW_EIO. */
 int ww_journal_room(struct journal *journal, uint64_t size);
 /*
  * Append a record. On error the journal is as before. What a failed write has left is zeroed before anything else is

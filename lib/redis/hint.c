@@ -1,4 +1,4 @@
-/* Hints: what is known of where jobs are ready (redis_internal.h tells how they stay true). */
+/* Hints: what is known of where jobs are ready (redis_internal.h explains how they stay true). */
 #include <string.h>
 
 #include "lib/redis/redis_internal.h"

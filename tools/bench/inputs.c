@@ -50,7 +50,7 @@ static uint32_t draw_mixed(uint64_t *random)
 	return pick < 7 ? 30 : pick < 9 ? 1800 : draw_week(random);
 }
 
-/* A flat wheel plays the script while it is written, and tells what expires. */
+/* A flat wheel plays the script while it is written, and reports what expires. */
 struct rehearsal {
 	struct object *objects;
 	uint64_t n;

@@ -16,7 +16,7 @@
 enum { TOUCHES_PER_TIMER = 10, TICKS_PER_ROUND = 5, LIMIT_TICKS = 1024 };
 /* 6.9 days. */
 #define LONELY_DELAY UINT64_C(596160)
-/* Jumps are repeated for so long. One alone is too short for the clock. */
+/* Jumps are repeated for this long. One alone is too short for the clock. */
 #define LONELY_NS UINT64_C(10000000)
 
 const char *const workload_too_long = "not done within the limit";

@@ -24,7 +24,7 @@ enum message_form message_form = MESSAGE_TEXT;
 /* Guards the line that is made, and what a terminal shows of progress. ThreadSanitizer does not see stderr's own lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* systemd tells which file the journal reads, since the program may have redirected its standard error. */
+/* systemd names the file that the journal reads, since the program may have redirected its standard error. */
 enum message_form message_form_found(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");

@@ -30,7 +30,7 @@ struct survey {
 	uint64_t bytes;  /* of values */
 	uint64_t others; /* keys of other kinds than values */
 	uint64_t by_wheel[SURVEY_WHEELS];
-	uint64_t by_day[SURVEY_DAYS]; /* that expire within so many days */
+	uint64_t by_day[SURVEY_DAYS]; /* that expire within this many days */
 	struct survey_key largest[SURVEY_LARGEST_MAX];
 	size_t largest_count;
 	size_t largest_most; /* set by the caller, and: */

@@ -1,4 +1,4 @@
-/* A wheel whose memory comes from an arena, which tells how much that is. */
+/* A wheel whose memory comes from an arena, which counts it. */
 #include <stdio.h>
 #include <weekwheel/weekwheel.h>
 

@@ -1,4 +1,4 @@
-/* Makes weekwheel's tables and functions in a database of PostgreSQL, and tells what is in them. */
+/* Makes weekwheel's tables and functions in a database of PostgreSQL, and shows what is in them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

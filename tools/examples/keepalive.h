@@ -24,7 +24,7 @@ enum {
 	SECONDS_MAX = 1000000, /* the longest timeout: 11 days */
 	CONNECTIONS_MAX = 10000000,
 	DESCRIPTORS_SPARE = 16, /* for the listening socket, standard output and the like */
-	EVENTS = 1024,          /* at most so many sockets are served, and then so many timers, in a turn of the loop */
+	EVENTS = 1024, /* at most this many sockets are served, and then this many timers, in a turn of the loop */
 };
 
 /* Say what failed and why, and exit. */

@@ -171,7 +171,7 @@ static int begin_quickly(struct shard *shard, struct timer_record *record, struc
 
 	if (record->state != state || shard->driver->closed)
 		return 0;
-	/* Whoever changes the deadline has held the record before; then what is read here is not used. */
+	/* A thread that changes the deadline has held the record before; then what is read here is not used. */
 	fired->handle = handle_of(record);
 	fired->deadline = __atomic_load_n(&record->deadline, __ATOMIC_RELAXED);
 	fired->missed = 0;

@@ -30,7 +30,7 @@ struct saved_entry {
 
 /* ---- Reading */
 
-/* Read so many bytes. An end before is damage. */
+/* Read this many bytes. An end before is damage. */
 static int read_bytes(const struct loading *loading, unsigned char *to, size_t size)
 {
 	const struct ww_session_reader *reader = loading->reader;

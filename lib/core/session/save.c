@@ -125,7 +125,7 @@ static int write_block(struct saving *saving)
 	return error;
 }
 
-/* An empty block with room for so many bytes of records instead of the one that there is. */
+/* Replace the block by an empty one with room for this many bytes of records. */
 static int make_block(struct ww_session *session, struct saving *saving, size_t room)
 {
 	const struct ww_allocator *allocator = session->allocator;

@@ -120,8 +120,8 @@ static void free_session(struct ww_session *session, uint32_t shards)
 }
 
 /*
- * In a child of the process, locks and conditions are as they were at the fork: free the memory only, and tell nobody.
- * Entries that are not taken have length 0.
+ * In a child of the process, locks and conditions are as they were at the fork: free the memory only, and call
+ * nothing. Entries that are not taken have length 0.
  */
 static void free_in_child(struct ww_session *session)
 {

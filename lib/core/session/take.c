@@ -270,7 +270,7 @@ static int run_load(
 
 /* ---- Taking */
 
-/* Whether so much of the TTL has passed that the value is to be loaded anew. */
+/* Whether enough of the TTL has passed for the value to be loaded anew. */
 static int is_ageing(
     const struct session_sought *sought, struct session_entry *entry, const struct ww_session_loading *how)
 {

@@ -2,7 +2,7 @@
 
 #include "lib/core/session/session_internal.h"
 
-/* Between so many entries, or records without one, others get the lock. */
+/* After this many entries, or records without one, others get the lock. */
 #define VISITS 64u
 #define RECORDS 512u
 

@@ -40,7 +40,7 @@ static char filling(uint64_t timers)
 	return *letter;
 }
 
-/* What a level is made of: so many slots of a length, in the largest unit that it fills. */
+/* What a level is made of: this many slots of a length, in the largest unit that it fills. */
 static void draw_label(struct drawing *drawing, uint32_t slots, double ns)
 {
 	static const struct {

@@ -127,7 +127,7 @@ int ww_wheel_stats(const struct ww_wheel *wheel, struct ww_stats *stats)
 	    .bytes = wheel->bytes,
 	    .levels = wheel->levels,
 	};
-	/* Whoever was scheduled and has not left in another way was cancelled: cancel itself need not count. */
+	/* A timer that was scheduled and has not left in another way was cancelled: cancel itself need not count. */
 	stats->cancelled = stats->scheduled - (wheel->expired - wheel->renewed) - wheel->drained - stats->pending;
 	count_levels(wheel, stats);
 	return WW_OK;

@@ -112,7 +112,7 @@ static int is_standard(const struct ww_wheel_config *config)
 	return 1;
 }
 
-/* A mark for this wheel's timers, mixed from its address, which tells them from another wheel's and from zeroes. */
+/* A mark for this wheel's timers, mixed from its address, which differs from another wheel's and from zeroes. */
 static uint32_t tag_of(const struct ww_wheel *wheel)
 {
 	uint64_t mixed = (uintptr_t)wheel / ALIGNMENT * UINT64_C(0x9e3779b97f4a7c15);

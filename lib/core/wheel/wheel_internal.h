@@ -221,7 +221,7 @@ static inline uint64_t ring_boundary(const struct ring *ring, uint64_t hand, uin
 	return (hand / ring->span + steps) * ring->span;
 }
 
-/* Fill in the timers in each slot of a level, whose slots span so many ticks. */
+/* Fill in the timers in each slot of a level, whose slots span this many ticks. */
 void ww_wheel_level_slots(const struct ww_wheel *wheel, uint32_t level, uint64_t span, uint64_t slots[WW_SLOTS_MAX]);
 
 #endif

@@ -59,7 +59,10 @@ static void libuv_advance(void *state, uint64_t now)
 	event_loop_leave();
 }
 
-/* The first turn with something to wait for tells the kernel of the loop's own descriptors. Do it before the timing. */
+/*
+ * The first turn with something to wait for registers the loop's own descriptors in the kernel. Do it before the
+ * timing.
+ */
 static void libuv_first_turn(struct libuv *libuv, struct object *object)
 {
 	libuv_schedule(libuv, object, 1);

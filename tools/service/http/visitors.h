@@ -67,7 +67,7 @@ struct visitor *visitors_find(const struct visitors *visitors, int fd);
 /* A request of it is complete (1), or answered (0). */
 void visitors_note(struct visitors *visitors, int fd, int is_answered, uint64_t now);
 
-/* It is being sent an answer of so many bytes. */
+/* It is being sent an answer of this many bytes. */
 void visitors_owe(struct visitors *visitors, int fd, size_t bytes);
 
 /* Return 1 if it has to leave: its further bytes are useless. */

@@ -27,7 +27,7 @@ struct mailbox {
 	struct arrival *arrived;
 	size_t arrived_count;
 	size_t arrived_room;
-	SLIST_HEAD(, conn) clients; /* that have mail, or are to be closed */
+	SLIST_HEAD(, conn) clients; /* that have mail, or have to be closed */
 	_Atomic int has_mail;       /* some have; read without the lock */
 	int is_stopping;
 	int is_to_check; /* the tokens have changed */

@@ -10,7 +10,7 @@ const char *zone_local(char name[WW_CALENDAR_MAX + 1]);
 
 enum { ZONE_TIME_TEXT = 60 };
 
-/* Write "Tue  2026-11-24 03:00:00 +01:00", a time where clocks are so many seconds ahead of UTC, and return it. */
+/* Write "Tue  2026-11-24 03:00:00 +01:00", a time where clocks are this many seconds ahead of UTC, and return it. */
 const char *zone_time(char text[ZONE_TIME_TEXT], uint64_t ns, int32_t offset);
 
 /* The same as "2026-11-24T03:00:00+01:00", for programs. */

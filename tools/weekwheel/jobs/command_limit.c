@@ -184,7 +184,7 @@ static void add_whose(struct text_table *rows, const char *line, size_t size)
 		table_cell(rows, is_each(line, size) ? "each" : "-");
 }
 
-/* Return what the limits of the line's tube, which tell it themselves, hold back. */
+/* Return what the limits of the line's tube hold back by their own numbers. */
 static uint64_t held_by_others(const char *lines, size_t length, const char *line, size_t size)
 {
 	const char *group = memmem(line, size, ",\"group\":", 9);
@@ -202,7 +202,10 @@ static uint64_t held_by_others(const char *lines, size_t length, const char *lin
 	return sum;
 }
 
-/* The limit of each group is many: no server tells what it holds back, but of the tube it is what the others do not. */
+/*
+ * A limit of each group stands for many, and no server sends what they hold back. In a tube it is what the others do
+ * not.
+ */
 static int held_by_each(struct limit_command *limit, const char *tube, uint64_t others, uint64_t *held)
 {
 	struct reply reply;

@@ -25,7 +25,7 @@ enum {
 	V1_TUBES_MAX = 100,
 	V1_OBJECT_MAX = 256 * 1024,
 	V1_WAIT_MAX = 20, /* s; less than the time in which an answer must be read */
-	V1_LOOK_MS = 1000 /* a list that finds nothing goes on for so long */
+	V1_LOOK_MS = 1000 /* a list that finds nothing continues for this long */
 };
 
 /* What a schedule has beside what its jobs have. */
