@@ -401,9 +401,12 @@ class Bound(Case):
             self.fill(a, 300)
             large = 3 * 1024 * 1024 * "y"
             for words in (["SET", "key:0", large, "GET"], ["SET", "key:0", large, "XX", "GET"], ["GETSET", "key:0", large],
-                          ["SET", "new", large, "NX", "GET"], ["APPEND", "key:0", large]):
+                          ["SET", "new", large, "NX", "GET"], ["APPEND", "key:0", large], ["SETEX", "key:0", "100", large],
+                          ["SET", "key:0", large, "KEEPTTL"]):
                 equal(a.ask(*words) + a.ask("ECHO", "next"), oom + bulk("next"))
-            equal(a.ask("GET", "key:0"), bulk(self.SIZE * "x"))
+            equal(a.ask("GET", "key:0") + a.ask("TTL", "key:0"), bulk(self.SIZE * "x") + b":-1\r\n")
+            # A name is no new value, so there is nothing to refuse.
+            equal(a.ask("RENAME", "key:0", "k" * 65535) + a.ask("STRLEN", "k" * 65535), OK + b":%d\r\n" % self.SIZE)
         error = b"-ERR a key has at most 65535 bytes\r\n"
         with Sessiond() as server, server.client() as a:
             for words in (["SET", "k" * 65536, "b", "GET"], ["GETSET", "k" * 65536, "b"]):
