@@ -9,7 +9,7 @@ postgres_HELPERS := tests/support/postgres
 postgres_OBJECTS := $(B)/obj/gen/postgres_schema.o
 
 # The library makes its tables itself, and carries the text for that.
-$(B)/gen/postgres_schema.c: $(patsubst %,lib/postgres/%.sql,schema finish schedules functions) scripts/file-to-c $(B)/config.mk
+$(B)/gen/postgres_schema.c: $(patsubst %,lib/postgres/%.sql,schema finish schedules views functions) scripts/file-to-c $(B)/config.mk
 	@mkdir -p $(@D)
 	$(call quiet,FILE,$@)scripts/file-to-c lib/postgres/schema.h $(filter %.sql,$^) >$@
 # Its tests see the connection.

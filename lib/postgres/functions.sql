@@ -418,7 +418,9 @@ BEGIN
 		SELECT 'EXECUTE ON FUNCTION ' || oid::regprocedure, CASE proname WHEN 'all_tubes' THEN '*' = ANY (tubes) ELSE tubes <> '{}' END
 			FROM pg_proc WHERE pronamespace = 'weekwheel'::regnamespace
 			AND proname IN ('put', 'put_many', 'cancel', 'move', 'finish', 'finish_and_put', 'release', 'bury',
-				'put_schedule', 'remove_schedule', 'all_tubes')
+				'put_schedule', 'remove_schedule', 'read_jobs', 'read_runs', 'all_tubes')
+		UNION ALL SELECT format('SELECT ON weekwheel.%s', view), tubes <> '{}' FROM unnest('{jobs,buried,tubes,runs,puts}'::text[]) view
+		UNION ALL SELECT 'INSERT ON weekwheel.puts', tubes <> '{}'
 		UNION ALL SELECT 'USAGE ON SCHEMA weekwheel', tubes <> '{}' LOOP
 		EXECUTE CASE WHEN may THEN format('GRANT %s TO %s', privilege, role) ELSE format('REVOKE %s FROM %s', privilege, role) END;
 	END LOOP;

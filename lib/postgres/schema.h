@@ -5,12 +5,12 @@
 
 #include <stddef.h>
 
-extern const char schema_sql[], finish_sql[], schedules_sql[], functions_sql[];
-extern const size_t schema_sql_size, finish_sql_size, schedules_sql_size, functions_sql_size;
+extern const char schema_sql[], finish_sql[], schedules_sql[], views_sql[], functions_sql[];
+extern const size_t schema_sql_size, finish_sql_size, schedules_sql_size, views_sql_size, functions_sql_size;
 
 enum {
 	SCHEMA_VERSION = 2,   /* of the tables: weekwheel.about has it */
-	SCHEMA_FUNCTIONS = 21 /* those that others call */
+	SCHEMA_FUNCTIONS = 23 /* those that others call */
 };
 
 #endif

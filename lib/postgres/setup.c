@@ -246,6 +246,7 @@ int ww_jobs_postgres_setup(const char *url, ww_jobs_problem_fn *report, void *co
 	run_file(&session, finish_sql, finish_sql_size);
 	adopt(&session);
 	run_file(&session, schedules_sql, schedules_sql_size);
+	run_file(&session, views_sql, views_sql_size);
 	run_file(&session, functions_sql, functions_sql_size);
 	return close_session(&session);
 }
@@ -280,7 +281,8 @@ static void check_tables(struct session *session)
 	    "AND NOT coalesce('autovacuum_enabled=off' = ANY (reloptions), false)");
 	long long functions = number(session,
 	    "SELECT count(*) FROM pg_proc WHERE pronamespace = 'weekwheel'::regnamespace AND prosecdef AND proname IN "
-	    "('put', 'put_many', 'cancel', 'move', 'finish', 'release', 'bury', 'put_schedule', 'remove_schedule', 'allow', 'forbid')");
+	    "('put', 'put_many', 'cancel', 'move', 'finish', 'release', 'bury', 'put_schedule', 'remove_schedule', 'read_jobs', "
+	    "'read_runs', 'allow', 'forbid')");
 	long long unchecked = number(session,
 	    "SELECT count(*) FROM pg_class LEFT JOIN pg_trigger ON tgrelid = pg_class.oid AND tgname = 'check_floor' AND tgenabled = 'A' "
 	    "WHERE relnamespace = 'weekwheel'::regnamespace AND relname ~ '^ended(_[0-3])?$' AND tgname IS NULL");
@@ -410,6 +412,7 @@ static void demand_no_jobs(struct session *session)
 static const char drop[] =
     "DO $$ BEGIN "
     "DROP TRIGGER IF EXISTS check_floor ON weekwheel.ended;"
+    "DROP VIEW weekwheel.jobs, weekwheel.buried, weekwheel.tubes, weekwheel.runs, weekwheel.puts;"
     "EXECUTE (SELECT 'DROP FUNCTION ' || string_agg(oid::regprocedure::text, ', ') FROM pg_proc WHERE pronamespace = "
     "'weekwheel'::regnamespace);"
     "EXECUTE (SELECT 'DROP TABLE ' || string_agg(oid::regclass::text, ', ') FROM pg_class WHERE relnamespace = "
