@@ -23,6 +23,13 @@ const struct structure structure_ww_sleep = {.name = "ww_sleep", .summary = "W: 
 const struct structure structure_driver64 = {.name = "driver-64", .summary = "L: the same with 64 workers"};
 const struct structure structure_short = {.name = "short", .summary = "P: 100,000 callbacks of 20 us"};
 const struct structure structure_slow = {.name = "slow", .summary = "P: 1,000 callbacks of 20 ms"};
+const struct structure structure_due = {.name = "due", .summary = "X: the default number of workers"};
+const struct structure structure_due1 = {.name = "due-1", .summary = "X: one worker"};
+const struct structure structure_due2 = {.name = "due-2", .summary = "X: two workers"};
+const struct structure structure_due_alone = {.name = "due-0", .summary = "X: a driver without threads"};
+const struct structure structure_due_us = {.name = "due-us", .summary = "X: callbacks of 1 us, the default"};
+const struct structure structure_due_us1 = {.name = "due-us-1", .summary = "X: callbacks of 1 us, one worker"};
+const struct structure structure_due_us2 = {.name = "due-us-2", .summary = "X: callbacks of 1 us, two workers"};
 const struct structure structure_nanosleep = {.name = "nanosleep", .summary = "W: threads that sleep in the kernel"};
 
 /* Which layer is measured in which workload, and with how many timers if that is not the plan's number. */
@@ -50,6 +57,13 @@ static const struct contestant {
     {WORKLOAD_L, &structure_driver64, layer_late_64, LAYER_FIRINGS, MEDIAN_LATE_US, SWITCHES},
     {WORKLOAD_P, &structure_short, layer_short_burst, 100000, MEDIAN_LATE_US, METRICS},
     {WORKLOAD_P, &structure_slow, layer_slow_burst, 1000, MEDIAN_LATE_US, METRICS},
+    {WORKLOAD_X, &structure_due, layer_due, LAYER_DUE, NS_PER_OP, METRICS},
+    {WORKLOAD_X, &structure_due1, layer_due_1, LAYER_DUE, NS_PER_OP, METRICS},
+    {WORKLOAD_X, &structure_due2, layer_due_2, LAYER_DUE, NS_PER_OP, METRICS},
+    {WORKLOAD_X, &structure_due_alone, layer_due_alone, LAYER_DUE, NS_PER_OP, METRICS},
+    {WORKLOAD_X, &structure_due_us, layer_due_us, LAYER_DUE, NS_PER_OP, METRICS},
+    {WORKLOAD_X, &structure_due_us1, layer_due_us_1, LAYER_DUE, NS_PER_OP, METRICS},
+    {WORKLOAD_X, &structure_due_us2, layer_due_us_2, LAYER_DUE, NS_PER_OP, METRICS},
     {WORKLOAD_W, &structure_ww_sleep, layer_ww_sleep, LAYER_SLEEPERS, SWITCHES, METRICS},
     {WORKLOAD_W, &structure_nanosleep, layer_nanosleep, LAYER_SLEEPERS, SWITCHES, METRICS},
 };
@@ -109,6 +123,7 @@ void layers_run_once(const struct plan *plan, struct results *results)
 	run(plan, WORKLOAD_T, 0, results);
 	run(plan, WORKLOAD_L, 0, results);
 	run(plan, WORKLOAD_M, 0, results);
+	run(plan, WORKLOAD_X, 0, results);
 	run(plan, WORKLOAD_W, 0, results);
 	run(plan, WORKLOAD_P, 0, results);
 }

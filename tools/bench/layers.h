@@ -12,6 +12,7 @@
  *     M   a session map in use on a driver, alone and among many that are not: what a tick costs
  *     S   n sessions are saved and loaded: ns a session, in memory that was touched before
  *     P   100,000 sessions with callbacks of 20 us, or 1,000 of 20 ms, expire at once: how late another timer is
+ *     X   a million timers of a driver are due at once: ns a callback, of none and of 1 us, by the number of workers
  *     W   500 threads sleep, on the driver and in the kernel: how often the processors change threads
  */
 
@@ -64,6 +65,16 @@ struct layer_sample layer_late_64(uint64_t n, uint64_t seed);
 /* P: by how many microseconds half of the unrelated timers are late while a burst expires. */
 struct layer_sample layer_short_burst(uint64_t n, uint64_t seed);
 struct layer_sample layer_slow_burst(uint64_t n, uint64_t seed);
+
+/* X: ns a callback: the default driver's workers, 1, 2, and a driver without threads; then callbacks of 1 us. */
+enum { LAYER_DUE = 1000000 };
+struct layer_sample layer_due(uint64_t n, uint64_t seed);
+struct layer_sample layer_due_1(uint64_t n, uint64_t seed);
+struct layer_sample layer_due_2(uint64_t n, uint64_t seed);
+struct layer_sample layer_due_alone(uint64_t n, uint64_t seed);
+struct layer_sample layer_due_us(uint64_t n, uint64_t seed);
+struct layer_sample layer_due_us_1(uint64_t n, uint64_t seed);
+struct layer_sample layer_due_us_2(uint64_t n, uint64_t seed);
 
 /* W: switches of this many threads. */
 enum { LAYER_SLEEPERS = 500 };

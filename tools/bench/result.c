@@ -26,6 +26,7 @@ const struct workload_words workload_words[WORKLOADS] = {
     [WORKLOAD_M] = {"M", "the driver: one map in use, alone and among 4,000"},
     [WORKLOAD_S] = {"S", "sessions: all are saved into memory, and loaded into a new map"},
     [WORKLOAD_P] = {"P", "the driver: an unrelated timer while a burst of sessions expires"},
+    [WORKLOAD_X] = {"X", "the driver: a million timers that are due at once"},
     [WORKLOAD_W] = {"W", "500 threads that sleep for four seconds"},
 };
 

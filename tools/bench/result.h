@@ -29,6 +29,7 @@ enum workload {
 	WORKLOAD_S,
 	WORKLOAD_W,
 	WORKLOAD_P,
+	WORKLOAD_X,
 	WORKLOADS
 };
 

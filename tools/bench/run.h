@@ -8,7 +8,7 @@
 #include "tools/bench/result.h"
 
 #define SIZES_MAX 16
-#define STRUCTURES_MAX 32
+#define STRUCTURES_MAX 48
 
 struct plan {
 	uint64_t sizes[SIZES_MAX]; /* numbers of timers */

@@ -88,7 +88,8 @@ extern const struct structure structure_weekwheel, structure_weekwheel_many, str
     structure_heap4, structure_libev, structure_libevent, structure_libuv, structure_floor, structure_session,
     structure_session_many, structure_khash, structure_uthash, structure_driver1, structure_driver2, structure_driver,
     structure_sleep, structure_map, structure_maps, structure_ww_sleep, structure_nanosleep, structure_driver64,
-    structure_short, structure_slow;
+    structure_short, structure_slow, structure_due, structure_due1, structure_due2, structure_due_alone,
+    structure_due_us, structure_due_us1, structure_due_us2;
 
 /* All of them, in the order in which they are shown, without those of missing libraries; NULL ends it. */
 extern const struct structure *const structures[];

@@ -21,7 +21,8 @@ const struct structure *const structures[] = {&structure_weekwheel, &structure_w
 #endif
     &structure_uthash, &structure_driver1, &structure_driver2, &structure_driver, &structure_sleep, &structure_map,
     &structure_maps, &structure_ww_sleep, &structure_nanosleep, &structure_driver64, &structure_short, &structure_slow,
-    NULL};
+    &structure_due, &structure_due1, &structure_due2, &structure_due_alone, &structure_due_us, &structure_due_us1,
+    &structure_due_us2, NULL};
 
 const struct structure *structure_by_name(const char *name)
 {

@@ -16,7 +16,7 @@ for help in --help '-n 1e3 -h'; do
 	is_empty err
 done
 run 2 --structure weekwheel,sundial,linked
-says err "structure 'sundial': expected some of weekwheel,weekwheel-many,linked,.*,driver,sleep,map,maps,ww_sleep,nanosleep,driver-64,short,slow$"
+says err "structure 'sundial': expected some of weekwheel,weekwheel-many,linked,.*,driver,sleep,map,maps,ww_sleep,nanosleep,driver-64,short,slow,due,.*$"
 run 2 --structure weekwheel,
 says err "structure 'weekwheel,': expected"
 run 2 --workload A,Z,B

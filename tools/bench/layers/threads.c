@@ -1,5 +1,6 @@
 /* T: threads that schedule and cancel on one driver. L: how late its callbacks start. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -12,10 +13,13 @@
 
 /* ---- T */
 
-enum { HELD = LAYER_TIMERS, ROUNDS = 50 };
+enum { HELD = LAYER_TIMERS, ROUNDS = 200 };
 
 struct caller {
 	struct ww_driver *driver;
+	pthread_barrier_t *start;
+	unsigned number;
+	uint64_t ns;
 	ww_handle timers[HELD];
 };
 
@@ -26,42 +30,71 @@ static void nothing(struct ww_driver *driver, const struct ww_firing *firing, vo
 	(void)user;
 }
 
+/* Keep this thread on the n-th of the processors that the process may use, counted from 0; if there is none, on any. */
+static void pin_nth(unsigned n)
+{
+	cpu_set_t set, one;
+
+	if (sched_getaffinity(0, sizeof set, &set))
+		return;
+	CPU_ZERO(&one);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &set) && n-- == 0)
+			CPU_SET(cpu, &one);
+	(void)sched_setaffinity(0, sizeof one, &one);
+}
+
+static void call_round(struct caller *caller)
+{
+	for (unsigned i = 0; i < HELD; i++)
+		layer_check(
+		    ww_driver_schedule(caller->driver, (30 + i % 1800) * WW_SECOND, nothing, NULL, &caller->timers[i]),
+		    "a timer");
+	for (unsigned i = 0; i < HELD; i++)
+		layer_check(ww_driver_cancel(caller->driver, caller->timers[i]), "a timer");
+}
+
+/* A round that touches all memory, and then all threads begin together. */
 static void *call(void *argument)
 {
 	struct caller *caller = argument;
+	uint64_t begin;
 
-	for (unsigned round = 0; round < ROUNDS; round++) {
-		for (unsigned i = 0; i < HELD; i++)
-			layer_check(ww_driver_schedule(
-			                caller->driver, (30 + i % 1800) * WW_SECOND, nothing, NULL, &caller->timers[i]),
-			    "a timer");
-		for (unsigned i = 0; i < HELD; i++)
-			layer_check(ww_driver_cancel(caller->driver, caller->timers[i]), "a timer");
-	}
+	pin_nth(caller->number);
+	call_round(caller);
+	(void)pthread_barrier_wait(caller->start);
+	begin = time_now(CLOCK_MONOTONIC);
+	for (unsigned round = 0; round < ROUNDS; round++)
+		call_round(caller);
+	caller->ns = time_now(CLOCK_MONOTONIC) - begin;
 	return NULL;
 }
 
+/* ns for a schedule and a cancel of any thread: the rates of the threads are added. */
 static struct layer_sample run_threads(unsigned threads)
 {
 	struct caller *callers = memory_zeroed(threads, sizeof *callers);
 	pthread_t *running = memory_zeroed(threads, sizeof *running);
+	pthread_barrier_t start;
 	struct ww_driver *driver;
-	uint64_t begin, ns;
+	double a_ns = 0;
 
 	layer_check(ww_driver_create(&driver, NULL), "the driver");
-	begin = time_now(CLOCK_MONOTONIC);
+	pthread_barrier_init(&start, NULL, threads);
 	for (unsigned i = 0; i < threads; i++) {
-		callers[i].driver = driver;
+		callers[i] = (struct caller){.driver = driver, .start = &start, .number = i};
 		if (pthread_create(&running[i], NULL, call, &callers[i]))
 			layer_check(WW_ESYSTEM, "a thread");
 	}
-	for (unsigned i = 0; i < threads; i++)
+	for (unsigned i = 0; i < threads; i++) {
 		pthread_join(running[i], NULL);
-	ns = time_now(CLOCK_MONOTONIC) - begin;
+		a_ns += 1.0 * HELD * ROUNDS / (double)callers[i].ns;
+	}
+	pthread_barrier_destroy(&start);
 	layer_check(ww_driver_destroy(driver), "the driver");
 	free(callers);
 	free(running);
-	return (struct layer_sample){(double)ns / ((double)threads * HELD * ROUNDS), 0};
+	return (struct layer_sample){1 / a_ns, 0};
 }
 
 struct layer_sample layer_one_thread(uint64_t n, uint64_t seed)
