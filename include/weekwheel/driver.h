@@ -38,8 +38,9 @@
  * free worker serves only a map, or the timers, of which no callback is running. With two workers each map thus has
  * one. While others have work, one map gets at most W - 1 of W workers. Shares that are far apart need many workers: of
  * two maps with shares of 1 and 8, the second got as much as the first with 2 workers, 2.8 times as much with 4, and
- * 6.7 times with 8. Callbacks that take less than 0.1 ms get no more workers than there are processors, but at least
- * two, until one of them waits for 1 ms.
+ * 6.7 times with 8. Callbacks that take less than 0.1 ms get no more workers than there are processors, and no more than
+ * one for each half microsecond that they take: more would only wait for each other. A callback that has run for 0.2 ms
+ * while others wait does not count there, and another worker goes on with these.
  *
  * Handles: the driver owns its timers and names each by a 64-bit handle. Once a timer has fired or was cancelled, its
  * handle is refused with WW_ESTALE for ever. Any number may be passed as a handle without undefined behaviour. 0 is

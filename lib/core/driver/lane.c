@@ -6,11 +6,20 @@
 #define LANE_TURN ((int64_t)(100 * WW_MICROSECOND))
 /* Callbacks that take less are short. */
 #define LANE_SHORT ((int64_t)(100 * WW_MICROSECOND))
-/* What a callback takes at least, also where the clock stands still. */
+/*
+ * So far apart must the beginnings of a lane's callbacks be that another worker gains time. Workers that take from the
+ * queue more often wait for its lock and for each other's cache lines.
+ */
+#define LANE_APART ((int64_t)500)
+/* A little more, or a worker would be woken again and again to find that it is one too many. */
+#define LANE_APART_TO_WAKE ((int64_t)600)
+/* What a callback is charged at least, also where the clock stands still. */
 #define LANE_LEAST ((int64_t)WW_MICROSECOND)
 _Static_assert(WW_MICROSECOND >= WW_DRIVER_SHARE_MAX, "whatever its share, each callback counts");
 /* A longer callback counts as one of this. */
 #define LANE_MOST ((int64_t)WW_SECOND)
+/* One callback raises the cost as one of so many times that: its worker may only have lost its processor. */
+#define LANE_RISE 4
 /* A lane that comes back from a pause owes no more than this. */
 #define LANE_DEBT ((int64_t)(100 * WW_MILLISECOND))
 
@@ -85,17 +94,21 @@ void ww_lane_unlink(struct lanes *lanes, struct lane *lane, struct firing *firin
 
 /* ---- Turns */
 
-/* Whether a free worker may run a callback of the lane. */
-static int is_allowed(const struct lanes *lanes, const struct lane *lane, int is_patient)
+/* Whether a free worker may be given to the lane. */
+static int is_open(const struct lanes *lanes, const struct lane *lane)
 {
-	if (lane->running == 0 || lanes->workers < 2)
-		return 1;
-	if (lanes->count > 1 && lanes->running + 1 >= lanes->workers)
-		return 0;
-	return is_patient || lane->cost > LANE_SHORT || lane->running < lanes->processors;
+	return lane->running == 0 || lanes->workers < 2 || lanes->count == 1 || lanes->running + 1 < lanes->workers;
 }
 
-struct lane *ww_lane_choose(struct lanes *lanes, int is_patient)
+/* Whether it may run a callback of the lane at once, `apart` from the others' callbacks. */
+static int is_allowed(const struct lanes *lanes, const struct lane *lane, int64_t apart)
+{
+	if (lane->brisk == 0 || lane->cost > LANE_SHORT || lanes->workers < 2)
+		return is_open(lanes, lane);
+	return is_open(lanes, lane) && lane->brisk < lanes->processors && lane->brisk < lane->cost / apart;
+}
+
+struct lane *ww_lane_choose(struct lanes *lanes)
 {
 	struct lane *lane = lanes->turn;
 	struct lane *least = NULL;
@@ -103,7 +116,7 @@ struct lane *ww_lane_choose(struct lanes *lanes, int is_patient)
 	if (!lane)
 		return NULL;
 	do {
-		if (is_allowed(lanes, lane, is_patient) && (!least || lane->used < least->used))
+		if (is_allowed(lanes, lane, LANE_APART) && (!least || lane->used < least->used))
 			least = lane;
 		if (least && least->used < lanes->level)
 			break;
@@ -118,13 +131,27 @@ struct lane *ww_lane_choose(struct lanes *lanes, int is_patient)
 }
 
 /* At most as many lanes are refused as have a callback that runs. */
-int ww_lane_any(const struct lanes *lanes, int is_patient)
+int ww_lane_any(const struct lanes *lanes)
 {
 	const struct lane *lane = lanes->turn;
 
 	if (!lane)
 		return 0;
-	while (!is_allowed(lanes, lane, is_patient)) {
+	while (!is_allowed(lanes, lane, LANE_APART_TO_WAKE)) {
+		lane = lane->next;
+		if (lane == lanes->turn)
+			return 0;
+	}
+	return 1;
+}
+
+int ww_lane_any_later(const struct lanes *lanes)
+{
+	const struct lane *lane = lanes->turn;
+
+	if (!lane)
+		return 0;
+	while (!is_open(lanes, lane)) {
 		lane = lane->next;
 		if (lane == lanes->turn)
 			return 0;
@@ -134,19 +161,37 @@ int ww_lane_any(const struct lanes *lanes, int is_patient)
 
 int64_t ww_lane_begin(struct lanes *lanes, struct lane *lane)
 {
+	int64_t charged = lane->cost < LANE_LEAST ? LANE_LEAST : lane->cost;
+
 	lanes->running++;
 	lane->running++;
-	lane->used += lane->cost / lane->share;
-	return lane->cost;
+	lane->brisk++;
+	lane->used += charged / lane->share;
+	return charged;
 }
 
-void ww_lane_end(struct lanes *lanes, struct lane *lane, int64_t charged, uint64_t ns)
+void ww_lane_slow(struct lane *lane)
+{
+	lane->brisk--;
+}
+
+static void learn_cost(struct lane *lane, int64_t took)
+{
+	/* On a clock that stands still nothing is learned, and all counts the same. */
+	int64_t seen = took ? took : LANE_LEAST;
+	int64_t most = LANE_RISE * lane->cost + LANE_LEAST;
+
+	lane->cost += ((seen < most ? seen : most) - lane->cost) / 8;
+}
+
+void ww_lane_end(struct lanes *lanes, struct lane *lane, int64_t charged, uint64_t ns, int was_slow)
 {
 	int64_t took = ns < (uint64_t)LANE_MOST ? (int64_t)ns : LANE_MOST;
 
-	took = took < LANE_LEAST ? LANE_LEAST : took;
 	lanes->running--;
 	lane->running--;
+	lane->brisk -= !was_slow;
+	learn_cost(lane, took);
+	took = took < LANE_LEAST ? LANE_LEAST : took;
 	lane->used += took / lane->share - charged / lane->share;
-	lane->cost += (took - lane->cost) / 8;
 }

@@ -18,8 +18,10 @@
  *
  * If there are several lanes, the last free worker is given only to a lane of which no callback runs. A lane whose
  * callbacks take long thus does not get all workers. A lane whose callbacks are short gets no more workers than there
- * are processors: more would only keep each other, and all other threads, from running. A short callback may for once
- * wait. Therefore a worker that has idled for a moment (queue.c), a patient one, may run a callback beyond that bound.
+ * are processors, and no more than the queue can keep apart: more would only keep each other, and all other threads,
+ * from running. A short callback may for once wait, or its worker's processor be taken away. Therefore a free worker
+ * that may not run what is there watches those that run (queue.c). A callback that does not end meanwhile is slow. It
+ * is left out of that bound, so another worker goes on in its place.
  *
  * The queue's lock is held in all of these.
  */
@@ -32,6 +34,7 @@ struct lane {
 	struct lane *prev;
 	_Atomic uint32_t length;
 	uint32_t running;    /* callbacks */
+	uint32_t brisk;      /* those that are not slow */
 	_Atomic int starved; /* timers wait in their wheels for room here */
 	uint32_t share;
 	int64_t used; /* ns */
@@ -56,12 +59,15 @@ void ww_lane_push(struct lanes *lanes, struct lane *lane, struct firing *first, 
 /* Take a firing out. */
 void ww_lane_unlink(struct lanes *lanes, struct lane *lane, struct firing *firing);
 /* The lane whose oldest firing a free worker has to run, or NULL. */
-struct lane *ww_lane_choose(struct lanes *lanes, int is_patient);
-/* Whether there is such a lane. */
-int ww_lane_any(const struct lanes *lanes, int is_patient);
+struct lane *ww_lane_choose(struct lanes *lanes);
+/* Whether there is such a lane, for which a worker is woken; and whether there is one if all callbacks that run are slow. */
+int ww_lane_any(const struct lanes *lanes);
+int ww_lane_any_later(const struct lanes *lanes);
 /* A callback of the lane begins; what it will take is charged in advance, and returned. */
 int64_t ww_lane_begin(struct lanes *lanes, struct lane *lane);
-/* It has ended, for which `charged` was charged, and took `ns`. */
-void ww_lane_end(struct lanes *lanes, struct lane *lane, int64_t charged, uint64_t ns);
+/* A callback of the lane that runs is slow. */
+void ww_lane_slow(struct lane *lane);
+/* One has ended, for which `charged` was charged, and took `ns`. */
+void ww_lane_end(struct lanes *lanes, struct lane *lane, int64_t charged, uint64_t ns, int was_slow);
 
 #endif

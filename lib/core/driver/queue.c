@@ -9,17 +9,16 @@
 #include "lib/base/time.h"
 #include "lib/core/driver/source.h"
 
-/* How long a worker idles until it is patient. */
-#define NAP_NS 1000000
+/* A callback that runs for so long is slow. */
+#define NAP_NS 200000
 
 static _Thread_local struct running *running_here;
 
-/* At least two: one callback that waits must not hold up the others. */
 static uint32_t processors(void)
 {
 	long count = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return count > 2 ? (uint32_t)count : 2;
+	return count > 1 ? (uint32_t)count : 1;
 }
 
 /* The conditions of workers use the monotonic clock. */
@@ -83,10 +82,10 @@ void ww_queue_looked(struct queue *queue)
 
 /* ---- Waking workers */
 
-/* Whether there is something for a worker to run, at once or when it has become patient. */
+/* Whether there is something for a worker to run, at once or when those that run have proved to be slow. */
 static int wants_worker(const struct queue *queue)
 {
-	return ww_lane_any(&queue->lanes, 0) || (!queue->napping && ww_lane_any(&queue->lanes, 1));
+	return ww_lane_any(&queue->lanes) || (!queue->napping && ww_lane_any_later(&queue->lanes));
 }
 
 /* The lock is held: the worker to be woken by wake, when the lock is released, or NULL. */
@@ -117,17 +116,36 @@ static void leave_asleep(struct queue *queue, const struct worker *worker)
 	*link = worker->below;
 }
 
-/* Sleep for NAP_NS if nobody wakes the worker. */
+/* Remember those that run. */
+static void mark_seen(const struct queue *queue)
+{
+	for (struct running *one = queue->taken; one; one = one->next)
+		one->seen = 1;
+}
+
+/* Those that have run ever since mark_seen are slow. */
+static void mark_slow(const struct queue *queue)
+{
+	for (struct running *one = queue->taken; one; one = one->next)
+		if (one->seen && !one->slow) {
+			one->slow = 1;
+			ww_lane_slow(&one->group->lane);
+		}
+}
+
+/* Watch for NAP_NS those that run, if nobody wakes the worker. */
 static void nap(struct queue *queue, struct worker *worker)
 {
 	uint64_t until = time_now(CLOCK_MONOTONIC) + NAP_NS;
 	int error = 0;
 
 	queue->napping++;
+	mark_seen(queue);
 	while (!worker->is_woken && !queue->ended && !error)
 		error = time_wait(&worker->woken, &queue->lock, until);
 	queue->napping--;
-	worker->is_patient = error != 0;
+	if (error)
+		mark_slow(queue);
 }
 
 /* The lock is held when this is called and when it returns. */
@@ -136,7 +154,7 @@ static void sleep_until_woken(struct queue *queue, struct worker *worker)
 	worker->is_woken = 0;
 	worker->below = queue->asleep;
 	queue->asleep = worker;
-	if (!queue->closed && !queue->napping && ww_lane_any(&queue->lanes, 1))
+	if (!queue->closed && !queue->napping && ww_lane_any_later(&queue->lanes))
 		nap(queue, worker);
 	else
 		while (!worker->is_woken && !queue->ended)
@@ -295,14 +313,24 @@ static void leave_firing(const struct running *here)
 		here->next->link = here->link;
 }
 
+/* Lock after a callback, with the time in *now. That others held the lock must not count as time of the next callback. */
+static void lock_again(struct queue *queue, uint64_t *now)
+{
+	if (pthread_mutex_trylock(&queue->lock) == 0)
+		return;
+	pthread_mutex_lock(&queue->lock);
+	*now = time_of(queue);
+}
+
 /*
  * The lock is held when this is called and when it returns, and not between. *now is the time, before and after.
  * Returns 0 when there is nothing to run.
  */
-static int run_firing(struct queue *queue, uint64_t *now, int is_patient)
+static int run_firing(struct queue *queue, uint64_t *now)
 {
-	struct lane *lane = queue->closed ? NULL : ww_lane_choose(&queue->lanes, is_patient);
+	struct lane *lane = queue->closed ? NULL : ww_lane_choose(&queue->lanes);
 	struct worker *woken;
+	uint64_t began = *now;
 	uint64_t ended;
 
 	if (!lane)
@@ -319,11 +347,10 @@ static int run_firing(struct queue *queue, uint64_t *now, int is_patient)
 	pthread_mutex_unlock(&queue->lock);
 	wake(woken);
 	group->ops->run(group->owner, firing);
-	ended = time_of(queue);
-	pthread_mutex_lock(&queue->lock);
+	*now = ended = time_of(queue);
+	lock_again(queue, now);
 	leave_firing(&here);
-	ww_lane_end(&queue->lanes, lane, charged, ended > *now ? ended - *now : 0);
-	*now = ended;
+	ww_lane_end(&queue->lanes, lane, charged, ended > began ? ended - began : 0, here.slow);
 	ww_queue_changed(queue);
 	if (here.afterwards) {
 		pthread_mutex_unlock(&queue->lock);
@@ -339,7 +366,7 @@ int ww_queue_run(struct queue *queue)
 	int ran;
 
 	pthread_mutex_lock(&queue->lock);
-	ran = run_firing(queue, &now, 0);
+	ran = run_firing(queue, &now);
 	if (queue->room)
 		notify_of_room(queue);
 	pthread_mutex_unlock(&queue->lock);
@@ -352,9 +379,7 @@ static void work(struct queue *queue, struct worker *worker)
 
 	pthread_mutex_lock(&queue->lock);
 	while (!queue->ended) {
-		int is_patient = worker->is_patient;
-		worker->is_patient = 0;
-		if (run_firing(queue, &now, is_patient))
+		if (run_firing(queue, &now))
 			continue;
 		/* Cancelled firings make room, too, and only a worker reports it. */
 		if (queue->room) {

@@ -23,11 +23,13 @@ struct queue;
  */
 struct running {
 	const struct queue *queue;
-	const struct timer_group *group;
+	struct timer_group *group;
 	struct firing *firing;
 	struct running *outer;
 	struct running *next; /* of the queue's list, under its lock */
 	struct running **link;
+	/* Under the queue's lock: it ran when a worker began to watch, and it still ran when the worker had watched. */
+	int seen, slow;
 	ww_handle serves;                   /* the driver's timer whose callback this is; 0: none */
 	ww_handle waits_for;                /* the timer whose callbacks the thread waits for; under the queue's lock */
 	void (*afterwards)(void *argument); /* called in the thread when the firing has ended; NULL: nothing */
@@ -46,7 +48,6 @@ struct worker {
 	pthread_t thread;
 	pthread_cond_t woken; /* its turn has come, or the end */
 	int is_woken;
-	int is_patient;       /* has idled although there was something to run: see lane.h */
 	struct worker *below; /* of those that sleep */
 };
 
@@ -57,7 +58,7 @@ struct queue {
 	struct running *taken; /* firings that were taken out and have not ended */
 	struct worker *asleep; /* the one that went to sleep last */
 	uint32_t waking;       /* workers that were woken and have not come yet */
-	uint32_t napping;      /* workers of those asleep that look again by themselves */
+	uint32_t napping;      /* workers of those asleep that watch the others: see lane.h */
 	pthread_cond_t change; /* for threads that wait until something ends; sent only while there are watchers */
 	_Atomic uint32_t watchers;
 	_Atomic uint64_t changes;  /* how often there was a change */

@@ -236,6 +236,71 @@ START_TEST(short_callbacks_that_all_wait_get_more_workers_in_the_end)
 }
 END_TEST
 
+/* ---- How many workers a lane gets */
+
+static struct lanes lanes;
+static struct lane lane;
+static struct firing waiting;
+
+/* A queue of 16 workers on as many processors, in which a callback runs and another waits. */
+static void begin_lane(uint64_t callback_ns)
+{
+	lanes = (struct lanes){.count = 1, .workers = 16, .processors = 16};
+	ww_lane_init(&lane);
+	for (int i = 0; i < 100; i++)
+		ww_lane_end(&lanes, &lane, ww_lane_begin(&lanes, &lane), callback_ns, 0);
+	waiting = (struct firing){.next = NULL};
+	ww_lane_push(&lanes, &lane, &waiting, 1);
+	(void)ww_lane_begin(&lanes, &lane);
+}
+
+static uint32_t workers_for(uint64_t callback_ns)
+{
+	begin_lane(callback_ns);
+	while (ww_lane_choose(&lanes))
+		(void)ww_lane_begin(&lanes, &lane);
+	return lane.running;
+}
+
+START_TEST(shorter_callbacks_get_fewer_workers)
+{
+	ck_assert_uint_eq(workers_for(100), 1);
+	ck_assert_uint_eq(workers_for(900), 1);
+	ck_assert_uint_eq(workers_for(1300), 2);
+	ck_assert_uint_eq(workers_for(3000), 5);
+	ck_assert_uint_eq(workers_for(50000), 16);
+}
+END_TEST
+
+START_TEST(another_worker_goes_on_in_place_of_a_slow_callback)
+{
+	begin_lane(200);
+	ck_assert_ptr_null(ww_lane_choose(&lanes));
+	ck_assert_int_eq(ww_lane_any(&lanes), 0);
+	ck_assert_int_eq(ww_lane_any_later(&lanes), 1);
+	ww_lane_slow(&lane);
+	ck_assert_ptr_eq(ww_lane_choose(&lanes), &lane);
+	int64_t charged = ww_lane_begin(&lanes, &lane);
+	ck_assert_ptr_null(ww_lane_choose(&lanes));
+	/* The slow one ends, and leaves the other one alone in its place. */
+	ww_lane_end(&lanes, &lane, charged, 5 * WW_MILLISECOND, 1);
+	ck_assert_ptr_null(ww_lane_choose(&lanes));
+	ck_assert_uint_eq(lane.brisk, 1);
+}
+END_TEST
+
+START_TEST(one_long_callback_brings_no_workers_for_the_short_ones)
+{
+	begin_lane(200);
+	ww_lane_end(&lanes, &lane, ww_lane_begin(&lanes, &lane), 10 * WW_MILLISECOND, 0);
+	ck_assert_int_eq(ww_lane_any(&lanes), 0);
+	/* But they are not short for ever. */
+	for (int i = 0; i < 10; i++)
+		ww_lane_end(&lanes, &lane, ww_lane_begin(&lanes, &lane), 10 * WW_MILLISECOND, 0);
+	ck_assert_int_eq(ww_lane_any(&lanes), 1);
+}
+END_TEST
+
 /* ---- Waking */
 
 START_TEST(no_wake_up_is_lost)
@@ -263,4 +328,6 @@ END_TEST
 TEST_MAIN("driver/fair", a_group_whose_callbacks_all_wait_leaves_a_worker_to_others,
     without_other_groups_all_workers_serve_the_timers, a_full_lane_holds_back_its_own_group_only,
     one_thread_serves_groups_in_turn_by_their_shares, a_group_that_was_idle_has_saved_up_nothing,
-    short_callbacks_that_all_wait_get_more_workers_in_the_end, no_wake_up_is_lost)
+    short_callbacks_that_all_wait_get_more_workers_in_the_end, shorter_callbacks_get_fewer_workers,
+    another_worker_goes_on_in_place_of_a_slow_callback, one_long_callback_brings_no_workers_for_the_short_ones,
+    no_wake_up_is_lost)
