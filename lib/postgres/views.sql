@@ -3,8 +3,9 @@
 --
 -- The owner's rows have the form of the journal (lib/jobs/store/changes.h, lib/jobs/local/record.h, .../history.c). These functions
 -- read it as a start of the owner does: slots without what is gone, then turns, of which the later change of a key counts, then
--- what the inbox has beyond them. So a view has what is committed, costs nothing as long as nobody looks, and needs no server. It
--- knows nothing of leases, which only the owner's memory has. A look reads all rows. No statistics are kept of these tables, so
+-- what the inbox has beyond them. TRUNCATE obeys no snapshot: they are VOLATILE, so that theirs is
+-- taken after their locks; a snapshot of REPEATABLE READ may miss jobs that were written on since. So a view has what is committed,
+-- costs nothing as long as nobody looks, and needs no server. It knows nothing of leases. A look reads all rows. No statistics are kept of these tables, so
 -- PostgreSQL expects the worst, and would compile for half a minute what then takes some milliseconds: no jit.
 SET LOCAL check_function_bodies = off; -- has_right comes later
 
@@ -94,7 +95,7 @@ CREATE OR REPLACE FUNCTION weekwheel.read_jobs() RETURNS TABLE (id bigint, tube 
 	priority bigint, due timestamptz, created timestamptz, run interval, every interval, missed text, skip interval,
 	attempts bigint, backoff interval, backoff_max interval, keep interval, tries bigint, reserves bigint, timeouts bigint,
 	releases bigint, buries bigint, kicks bigint, error text, body bytea)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 WITH departure AS (
 	SELECT slot, unnest(ids) AS id, unnest(turns) AS turn FROM weekwheel.gone
 ), pair AS MATERIALIZED (
@@ -150,7 +151,7 @@ $$;
 -- How runs of jobs ended that keep that.
 CREATE OR REPLACE FUNCTION weekwheel.read_runs() RETURNS TABLE (number bigint, job bigint, tube text, key text, attempt bigint,
 	outcome text, ended timestamptz, error text, report bytea)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 WITH pair AS MATERIALIZED (
 	SELECT DISTINCT ON (key) key, value FROM (SELECT turn, place, key, value FROM weekwheel.turn, weekwheel.pairs(changes, 0)) AS change
 	ORDER BY key, turn DESC, place DESC

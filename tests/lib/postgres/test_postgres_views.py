@@ -102,6 +102,8 @@ class Views(ViewCase):
                 client.ask(self.random.choice(("delete %s", "release %s 5 100", "bury %s 7")) % answer[1])
 
     def until_taken(self):
+        """Rows are taken in the order of ids: moves and cancels before this put."""
+        self.session.rows("SELECT weekwheel.put('mail', 'last', delay => '1 day')")
         until(lambda: self.session.value("SELECT count(*) FROM weekwheel.jobs WHERE state = 'new'") == "0", "all are taken")
 
     def test_they_show_what_the_server_shows(self):
