@@ -121,10 +121,8 @@ class Views(ViewCase):
             self.until_taken()
             jobs = pages(web, "jobs", "&body=true")
             check(self.session.value("SELECT count(*) FROM weekwheel.job") != "0", "no job has lain for long")
-            compare(self.jobs(), jobs)
             runs = pages(web, "history", "")
-            self.same_runs(runs)
-        # And without a server.
+        # Without a server, as the ring still turns with one.
         compare(self.jobs(), jobs)
         self.same_runs(runs)
         equal(self.session.rows("SELECT tube, delayed, ready, buried, new FROM weekwheel.tubes ORDER BY tube"),
