@@ -272,29 +272,32 @@ static const char *read_score(const struct moving *moving, const char *score, ui
 	return NULL;
 }
 
-/* The same member with the same score is the same job. One that Sidekiq tries again has another score. */
+/*
+ * The same member with the same score is the same job. One that Sidekiq tries again has another score. Sidekiq's id is for
+ * people: a job that was pushed again, into another queue, has the same one.
+ */
 static void make_key(const struct sorted_sets *own, struct moving_job *job, const char *jid, const char *score)
 {
 	unsigned char hash[SHA256_DIGEST_LENGTH];
-	char text[sizeof own->name + sizeof own->key + MOVING_MARK];
-	size_t length;
+	char text[sizeof own->name + sizeof own->key + MOVING_MARK], hex[2 * HASHED + 1];
+	size_t length = 0;
 	char *all;
 
-	if (*jid) {
-		snprintf(text, sizeof text, "sidekiq-%s-%s", jid, score);
-		(void)percent_encode(text, strlen(text), job->key, sizeof job->key);
-		return;
-	}
-	/* None of the parts but the last can have a NUL. */
-	length = (size_t)snprintf(text, sizeof text, "%s%c%s%c%s", own->name, 0, own->sets[job->id], 0, score);
-	all = memory_zeroed(length + 1 + job->size, 1);
+	/* None of the parts but the last can have a NUL. Sidekiq's job is the same wherever its Redis is. */
+	if (!*jid)
+		length = (size_t)snprintf(text, sizeof text, "%s%c%s%c%s", own->name, 0, own->sets[job->id], 0, score) + 1;
+	all = memory_zeroed(length + job->size + 1, 1);
 	memcpy(all, text, length);
-	memcpy(all + length + 1, job->body, job->size);
-	(void)SHA256((unsigned char *)all, length + 1 + job->size, hash);
+	memcpy(all + length, job->body, job->size);
+	(void)SHA256((unsigned char *)all, length + job->size, hash);
 	free(all);
-	length = (size_t)sprintf(job->key, "redis-");
 	for (size_t i = 0; i < HASHED; i++)
-		length += (size_t)sprintf(job->key + length, "%02x", hash[i]);
+		(void)sprintf(hex + 2 * i, "%02x", hash[i]);
+	if (*jid)
+		snprintf(text, sizeof text, "sidekiq-%s-%s-%s", jid, score, hex);
+	else
+		snprintf(text, sizeof text, "redis-%s", hex);
+	(void)percent_encode(text, strlen(text), job->key, sizeof job->key);
 }
 
 /* Whether Sidekiq could read the member; its fields are copied. */
