@@ -136,7 +136,7 @@ class Http(Case):
             status, text = server.get("/list" + query)
             equal((status, [job["key"] for job in json.loads(text)["jobs"]]), (200, ["k 1"]))
             equal(server.get("/v1/jobs" + query), (status, text))
-            equal(server.get("/forecast?span=60&count=4")[1], '{"span":60,"counts":[2,1,1,0]}')
+            equal(json.loads(server.get("/forecast?span=60&count=4")[1]), {"span": 60, "counts": [2, 1, 1, 0], "pace": 0})
             for path, status in (("/list?limit=5000", 400), ("/list?tube=a%20b", 404), ("/forecast?span=x", 400), ("/nothing", 404)):
                 equal(server.get(path)[0], status)
             equal(server.get("/list", "DELETE")[0], 405)
