@@ -299,13 +299,16 @@ static int move(struct load *load, struct keep_session *session, uint64_t expiry
 	return error;
 }
 
-/* Move it, unless it is stale: see load.h. */
+/* Whether it is not to be loaded, as lost records may have deleted or changed it: see load.h. */
+static int is_left_out(const struct load *load, const struct keep_session *session)
+{
+	return session->gap != load->gaps && !load->keep->config.takes_stale;
+}
+
 static int take_over(struct load *load, struct keep_session *session, uint64_t expiry)
 {
-	int is_stale = session->gap != load->gaps;
-
-	load->stale += (uint64_t)is_stale;
-	if (!is_stale || load->keep->config.takes_stale)
+	load->stale += session->gap != load->gaps;
+	if (!is_left_out(load, session))
 		return move(load, session, expiry);
 	erase(session);
 	return WW_OK;
@@ -333,7 +336,8 @@ static int judge(struct keep_session *session, void *context)
 	expiry = expiry_of(load, session);
 	if (expiry > load->now)
 		return take_over(load, session, expiry);
-	if (load->keep->config.reports && (load->was_reporting || expiry > load->time))
+	/* A user may have logged out of a stale one, or used it since. */
+	if (load->keep->config.reports && (load->was_reporting || expiry > load->time) && !is_left_out(load, session))
 		(void)tell(load, session, load->database, load->now);
 	end(load, session, expiry);
 	remember(load, session);

@@ -5,6 +5,7 @@ WW_STATES is how many directories are damaged at random (15).
 """
 # tier: check
 import glob
+import json
 import os
 import random
 import re
@@ -13,7 +14,7 @@ import signal
 import subprocess
 
 from sessiond import SESSIOND, Sessiond
-from harness import Case, check, equal, main, matches, seed
+from harness import Case, Server, check, compiled, equal, main, matches, seed, until
 
 OK = b"+OK\r\n"
 STATES = int(os.environ.get("WW_STATES") or 15)
@@ -165,6 +166,30 @@ class Recover(Case):
             equal((a.ask("GET", "out"), a.ask("GET", "changed"), a.ask("EXISTS", "touched", "new")),
                   (b"$1\r\n1\r\n", b"$1\r\n1\r\n", b":2\r\n"))
             matches("warning: 3 of them are stale: .*FLUSHALL", server.said)
+
+    def test_a_stale_session_whose_time_is_over_is_not_reported(self):
+        """It did not expire if its user logged out, or used it once more."""
+        library = compiled("support/shifted_wall.c", "-shared", "-fPIC")
+        with Server() as jobs:
+            more = ("--clock", "virtual", "--sync", "always", "--http", "127.0.0.1:0", "--expired-to", f"beanstalk://127.0.0.1:{jobs.port}/ended")
+            with Sessiond(*more, "--data", "data", LD_PRELOAD=library, SHIFT="0") as server, server.client() as a:
+                equal((a.ask("SET", "out", 1, "EX", 3600), a.ask("DEL", "out"), a.ask("SET", "new", 1, "EX", 3600)), (OK, b":1\r\n", OK))
+                server.stop(signal.SIGKILL)
+            path, = glob.glob("data/journal.*")
+            with open(path, "r+b") as file:
+                file.seek(file.read().rindex(b"out"))
+                file.write(b"x")
+            shutil.copytree("data", "copy")
+            for folder, how, told in (("data", "--recover", {"new"}), ("copy", "--recover-stale", {"new", "out"})):
+                with Sessiond(*more, "--data", folder, how, LD_PRELOAD=library, SHIFT="720000") as server, jobs.client() as client:
+                    matches("2 have expired meanwhile", server.said)
+                    until(lambda server=server: "weekwheel_sessiond_expired_to_waiting 0" in server.get("/metrics")[1], "all are told")
+                    client.ask("watch ended")
+                    keys = set()
+                    while (answer := client.ask("reserve-with-timeout 0")).startswith("RESERVED"):
+                        keys.add(json.loads(answer.split("|", 1)[1])["key"])
+                        client.ask("delete " + answer.split()[1])
+                    equal(keys, told)
 
     def test_whatever_is_damaged_nothing_former_is_back(self):
         number = seed()
