@@ -222,7 +222,8 @@ int access_reload(struct access *access)
 		return 0;
 	tokens = tokens_read(access->file, why);
 	if (!tokens)
-		return message_error("the tokens stay as they were: --auth-file '%s': %s", access->file, why);
+		return message_error("the tokens stay as they were: --%sauth-file '%s': %s",
+		    access->is_http_only ? "http-" : "", access->file, why);
 	pthread_mutex_lock(&access->lock);
 	former = access->tokens;
 	access->tokens = tokens;

@@ -104,6 +104,10 @@ class Site(Case):
                 equal([ask(server, "/v1/jobs", token, "POST", job)[0] for token in (None, ALL, LATE)], [401, 403, 201])
                 with server.client() as client:
                     equal(client.ask("put 1024 0 60 1\r\ny"), "INSERTED 2")
+            with open("tokens", "a", encoding="utf-8") as file:
+                file.write("nonsense\n")
+            server.process.send_signal(signal.SIGHUP)
+            matches("stay as they were: --http-auth-file 'tokens': line 4", next(line for line in server.process.stderr if "stay as" in line))
             self.write_tokens()
 
     def test_health(self):
