@@ -88,7 +88,7 @@ class Command(Case):
                 said = run(0, WEEKWHEEL, "sessions", at(expirer)).out
                 matches(r"has 5 sessions\.\n\nThey expire\n", said)
                 matches("within an hour +2  ####", said)
-                matches("--match or --db", run(1, WEEKWHEEL, "sessions", "--match", "a*", at(expirer)).err)
+                matches("--match or --db", run(2, WEEKWHEEL, "sessions", "--match", "a*", at(expirer)).err)
                 # Redis itself speaks another protocol.
                 matches("the connection was lost", run(1, WEEKWHEEL, "sessions", f"http://127.0.0.1:{redis.port}").err)
 

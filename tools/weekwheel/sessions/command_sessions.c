@@ -302,14 +302,21 @@ static int take(void *context, struct options *options, int id)
 	}
 }
 
+static int check(void *context, const struct options *options)
+{
+	const struct sessions *sessions = context;
+
+	if (sessions->counted_at && (sessions->match || sessions->database))
+		return options_fail(options, "%s: what a server has counted cannot be asked for by --match or --db",
+		    sessions->address);
+	return 0;
+}
+
 static int run(void *context)
 {
 	struct sessions *sessions = context;
 	int failed;
 
-	if (sessions->counted_at && (sessions->match || sessions->database))
-		return message_error(
-		    "%s: what a server has counted cannot be asked for by --match or --db", sessions->address);
 	sessions->jobs.client.server = sessions->counted_at ? sessions->counted_at : sessions->address;
 	sessions->jobs.client.timeout_ms = sessions->jobs.timeout_ms;
 	progress_begin("sessions");
@@ -332,6 +339,7 @@ const struct jobs_command command_sessions = {
     .context = &(struct sessions){.address = "127.0.0.1:6380", .survey = {.largest_most = LARGEST}},
     .server = JOBS_ADDRESS,
     .take = take,
+    .check = check,
     .run = run,
     .usage = "Usage: weekwheel sessions [OPTION]... [ADDRESS]\n"
              "\n"
