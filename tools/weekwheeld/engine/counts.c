@@ -164,13 +164,12 @@ static int write_times(const struct counts_times *times, struct buffer *out, con
 
 int counts_write(struct job_counts *counts, uint64_t now, struct buffer *out)
 {
-	unsigned long long most = counts_pace(counts, now);
 	int bad = buffer_format(out,
 	    "# HELP weekwheeld_pace_per_second What the workers can do: leases a second that ended in the fullest minute of "
 	    "the last day.\n"
 	    "# TYPE weekwheeld_pace_per_second gauge\n"
-	    "weekwheeld_pace_per_second %llu.%03llu\n",
-	    most / 60, most % 60 * 1000 / 60);
+	    "weekwheeld_pace_per_second %.6f\n",
+	    (double)counts_pace(counts, now) / 60);
 
 	pthread_mutex_lock(&lock);
 	bad |= write_times(&counts->run, out, "weekwheeld_job_run_seconds",

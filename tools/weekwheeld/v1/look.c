@@ -148,7 +148,7 @@ static int run_forecast(struct v1_request *request)
 	v1_add(request, "{\"span\":%" PRIu64 ",\"counts\":[", request->span / WW_SECOND);
 	for (size_t i = 0; error >= 0 && i < request->limit; i++)
 		v1_add(request, "%s%" PRIu64, i ? "," : "", counts[i]);
-	v1_add(request, "],\"pace\":%.3f}", (double)counts_pace(&server->counts, store_now(server)) / 60);
+	v1_add(request, "],\"pace\":%.6f}", (double)counts_pace(&server->counts, store_now(server)) / 60);
 	free(counts);
 	return error;
 }

@@ -10,7 +10,7 @@ import signal
 import socket
 import unittest
 
-from harness import PATIENCE, Case, Redis, Server, descriptors, equal, main, matches, need_redis, until
+from harness import PATIENCE, Case, Redis, Server, check, descriptors, equal, main, matches, need_redis, until
 
 
 def http_port(server):
@@ -192,8 +192,8 @@ class Counts(Case):
         with Server("--http", "127.0.0.1:0", "--clock", "virtual") as server, server.client() as a:
             def pace():
                 found = [line for line in server.metrics() if line.startswith("weekwheeld_pace_per_second ")]
-                equal("%.3f" % json.loads(server.get("/v1/forecast")[1])["pace"], found[0].split()[1])
-                return found[0].split()[1]
+                equal(json.loads(server.get("/v1/forecast")[1])["pace"], float(found[0].split()[1]))
+                return "%.3f" % float(found[0].split()[1])
 
             def work(jobs):
                 for _ in range(jobs):
@@ -206,8 +206,12 @@ class Counts(Case):
             for hour, count in ((0, 1), (1, 0), (3, 2), (167, 1)):
                 assert 'weekwheeld_forecast_jobs{hours="%d"} %d' % (hour, count) in found, hour
             equal(pace(), "0.000")
+            # One in a minute is enough for 60 in an hour, and not for 61.
+            work(1)
+            rate = json.loads(server.get("/v1/forecast")[1])["pace"]
+            check(60 / 3600 / rate <= 1 < 61 / 3600 / rate, rate)
             # The fullest minute counts, for a day.
-            work(30)
+            work(29)
             a.ask("advance 60")
             work(6)
             equal(pace(), "0.500")
