@@ -208,7 +208,7 @@ static int add_week(const struct server *server, const struct metrics_sample *sa
 	if (server->is_shared)
 		return 0;
 	bad = add_head(out, whole, "forecast-jobs", "gauge",
-	    "Jobs that are due in the hour that begins this many hours from now.");
+	    "Jobs due in the hour that begins this many hours from now; a full hour of the clock counts as spread evenly.");
 	for (unsigned hour = 0; hour < METRICS_HOURS; hour++)
 		bad |= buffer_format(out, "%s{hours=\"%u\"} %llu\n", whole, hour, (LLU)sample->week[hour]);
 	return bad;
