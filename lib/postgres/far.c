@@ -354,10 +354,10 @@ static int gather(struct postgres *postgres, unsigned number, uint64_t from, str
 	if (part->sorted < part->ids.count)
 		return WW_ENOMEM;
 	for (size_t i = first_from(part, from); i < part->sorted && !error; i++) {
-		uint64_t id = part->ids.all[i];
+		uint64_t id = part->ids.all[i] & ~LEFT;
 		if (id > *cut)
 			break;
-		if (id & LEFT || is_in_memory(postgres, id))
+		if (part->ids.all[i] & LEFT || is_in_memory(postgres, id))
 			continue;
 		error = ww_postgres_array_number(ids, id);
 		if (ids->count == IDS_AT_ONCE)

@@ -184,6 +184,24 @@ START_TEST(a_walk_sees_all_far_jobs_and_some_at_a_time)
 }
 END_TEST
 
+START_TEST(a_walk_passes_by_jobs_that_have_left)
+{
+	enum { JOBS = 20 };
+	uint64_t ids[JOBS];
+	struct walk seen = {.count = 0};
+
+	make();
+	for (int i = 0; i < JOBS; i++)
+		ids[i] = put_far(30 * HOUR, NULL);
+	await_in_memory(ids, JOBS, 0);
+	ck_assert_int_ge(ww_jobs_cancel(world.jobs, &(struct ww_job_ref){.id = ids[2]}), 0);
+	await_in_memory(ids, JOBS, 0);
+	OK(ww_jobs_list(world.jobs, &(struct ww_job_filter){.tube = NULL}, SIZE_MAX, walk, &seen, NULL));
+	ck_assert_uint_eq(seen.count, JOBS - 1);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(a_write_that_fails_leaves_far_jobs_where_they_are)
 {
 	static uint64_t counts[2000];
@@ -213,7 +231,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {a_far_job_is_not_in_memory_and_is_found, far_jobs_come_when_their_time_comes,
-	    a_walk_sees_all_far_jobs_and_some_at_a_time, a_write_that_fails_leaves_far_jobs_where_they_are};
+	    a_walk_sees_all_far_jobs_and_some_at_a_time, a_walk_passes_by_jobs_that_have_left,
+	    a_write_that_fails_leaves_far_jobs_where_they_are};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;
