@@ -322,25 +322,45 @@ static int visit_some(struct visit *visit, uint64_t until, uint64_t *after)
 	return error;
 }
 
-int ww_postgres_far_visit_part(struct postgres *postgres, unsigned part, int stay)
+int ww_postgres_far_visit_part(struct postgres *postgres, unsigned part)
 {
-	struct visit visit = {.postgres = postgres, .part = part, .stays = stay};
+	struct visit visit = {.postgres = postgres, .part = part};
 	uint64_t after = 0;
 	int error = WW_OK;
 
-	if (!has_far(&postgres->parts[part])) {
-		have_no_far(postgres, part, UINT64_MAX);
-		return WW_OK;
-	}
-	if (!stay)
+	if (has_far(&postgres->parts[part])) {
 		begin_visit(postgres);
-	else
-		postgres->parts[part].stay_until = UINT64_MAX;
-	do
-		error = visit_some(&visit, UINT64_MAX, &after);
-	while (!error && after);
+		do
+			error = visit_some(&visit, UINT64_MAX, &after);
+		while (!error && after);
+	}
 	if (!error)
 		have_no_far(postgres, part, UINT64_MAX);
+	return error;
+}
+
+int ww_postgres_far_visit_next(struct postgres *postgres, unsigned number, size_t from, size_t most, size_t *end)
+{
+	struct array ids = {.allocator = postgres->allocator, .element = LINK_INT8};
+	struct part *part = &postgres->parts[number];
+	int error = WW_OK;
+
+	/* Their order must not change any more: whoever goes through them would pass by some. */
+	sort(postgres, part);
+	if (part->sorted < part->ids.count)
+		return WW_ENOMEM;
+	for (*end = from; *end < part->ids.count && most && !error; ++*end) {
+		uint64_t id = part->ids.all[*end];
+		if (id & LEFT)
+			continue;
+		most--;
+		if (!is_in_memory(postgres, id))
+			error = ww_postgres_array_number(&ids, id);
+	}
+	begin_visit(postgres);
+	if (!error && ids.count)
+		error = visit_ids(postgres, number, &ids);
+	ww_postgres_array_free(&ids);
 	return error;
 }
 

@@ -46,8 +46,10 @@ int ww_postgres_far_note(struct postgres *postgres, unsigned part, uint64_t id, 
 void ww_postgres_far_leave(struct postgres *postgres, uint64_t id);
 /* It visits memory. WW_ENOTFOUND: there is no such far job. */
 int ww_postgres_far_visit(struct postgres *postgres, uint64_t id);
-/* All jobs of a part visit memory; or they stay until it is emptied. */
-int ww_postgres_far_visit_part(struct postgres *postgres, unsigned part, int stay);
+/* All jobs of a part visit memory. */
+int ww_postgres_far_visit_part(struct postgres *postgres, unsigned part);
+/* So many of them visit it, or all that are left, from this place in `ids` on. *end is behind the last one. */
+int ww_postgres_far_visit_next(struct postgres *postgres, unsigned part, size_t from, size_t most, size_t *end);
 /* A part that may have far jobs which are due in that time, or NO_PART. */
 unsigned ww_postgres_far_between(const struct postgres *postgres, uint64_t from, uint64_t to);
 /* The time before which no far job is due that is due from then on. */

@@ -113,8 +113,8 @@ static int insert(struct step *step)
 	return WW_OK;
 }
 
-/* Write on the next living jobs of the part being emptied. */
-static int write_on(struct postgres *postgres)
+/* Write on the next living jobs of the part being emptied, before a place in its ids. */
+static int write_on(struct postgres *postgres, size_t end)
 {
 	const struct ids *ids = &postgres->parts[postgres->emptying].ids;
 	const struct ww_allocator *allocator = postgres->allocator;
@@ -126,7 +126,7 @@ static int write_on(struct postgres *postgres)
 	size_t noted = postgres->lefts[postgres->current].count;
 	int error = WW_OK;
 
-	for (; at < ids->count && step.count < STEP && step.pairs.size + step.pair.size < STEP_BYTES && !error; at++)
+	for (; at < end && step.count < STEP && step.pairs.size + step.pair.size < STEP_BYTES && !error; at++)
 		error = add_record(&step, ids->all[at]);
 	if (!error && step.count && postgres->emptying < RING_PARTS)
 		error = insert(&step);
@@ -250,14 +250,14 @@ static int truncate_part(struct postgres *postgres, unsigned part)
 
 static void empty_part(struct postgres *postgres)
 {
-	const struct part *part = &postgres->parts[postgres->emptying];
+	size_t end = postgres->parts[postgres->emptying].ids.count;
 	int error = WW_OK;
 
-	/* What is to be written on has to be in memory, and to stay there. */
-	if (postgres->emptying >= RING_PARTS && postgres->emptied < part->ids.count)
-		error = ww_postgres_far_visit_part(postgres, postgres->emptying, 1);
-	if (!error && postgres->emptied < part->ids.count)
-		error = write_on(postgres);
+	/* What is to be written on has to be in memory. */
+	if (postgres->emptying >= RING_PARTS && postgres->emptied < end)
+		error = ww_postgres_far_visit_next(postgres, postgres->emptying, postgres->emptied, STEP, &end);
+	if (!error && postgres->emptied < end)
+		error = write_on(postgres, end);
 	else if (!error) {
 		error = truncate_part(postgres, postgres->emptying);
 		postgres->is_emptying = error != WW_OK;

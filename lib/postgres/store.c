@@ -78,7 +78,7 @@ static int visit_between(struct postgres *postgres, enum store_table table, uint
 	part = ww_postgres_far_between(postgres, from, to);
 	if (part == NO_PART)
 		return 0;
-	error = ww_postgres_far_visit_part(postgres, part, 0);
+	error = ww_postgres_far_visit_part(postgres, part);
 	return error ? error : 1;
 }
 

@@ -202,6 +202,43 @@ START_TEST(a_walk_passes_by_jobs_that_have_left)
 }
 END_TEST
 
+/* An hour is over, and nobody has taken its jobs. */
+START_TEST(a_slot_is_emptied_in_whatever_order_its_jobs_came)
+{
+	enum { JOBS = 600 };
+	static uint64_t ids[JOBS];
+	struct walk seen = {.count = 0};
+	char rows[80];
+	size_t end;
+
+	make();
+	OK(ww_jobs_begin(world.jobs));
+	for (int i = 0; i < JOBS; i++)
+		ids[i] = put_far(30 * HOUR, NULL);
+	OK(ww_jobs_commit(world.jobs));
+	await_in_memory(ids, JOBS, 0);
+	/* Whoever empties a slot lets some come at a time. */
+	OK(ww_jobs_begin(world.jobs));
+	OK(ww_postgres_far_visit_next(store(), ww_postgres_far_find(store(), ids[0]), 0, 100, &end));
+	ck_assert_uint_eq(end, 100);
+	ck_assert_uint_eq(store()->visits.count, 100);
+	OK(ww_jobs_commit(world.jobs));
+	(void)snprintf(rows, sizeof rows, "SELECT count(*) FROM weekwheel.job_%u",
+	    (unsigned)((store()->now / HOUR + 1) % SLOT_REST));
+	OK(ww_jobs_begin(world.jobs));
+	for (int i = JOBS; i-- > 0;)
+		OK(ww_jobs_move(world.jobs, &(struct ww_job_ref){.id = ids[i]}, HOUR, 0, NULL));
+	OK(ww_jobs_commit(world.jobs));
+	kind_postgres_await(rows, JOBS);
+	world_pass(&world, 2 * HOUR);
+	kind_postgres_await(rows, 0);
+	world_reopen(&world);
+	OK(ww_jobs_list(world.jobs, &(struct ww_job_filter){.tube = NULL}, SIZE_MAX, walk, &seen, NULL));
+	ck_assert_uint_eq(seen.count, JOBS);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(a_write_that_fails_leaves_far_jobs_where_they_are)
 {
 	static uint64_t counts[2000];
@@ -232,7 +269,7 @@ int main(void)
 {
 	const TTest *const tests[] = {a_far_job_is_not_in_memory_and_is_found, far_jobs_come_when_their_time_comes,
 	    a_walk_sees_all_far_jobs_and_some_at_a_time, a_walk_passes_by_jobs_that_have_left,
-	    a_write_that_fails_leaves_far_jobs_where_they_are};
+	    a_slot_is_emptied_in_whatever_order_its_jobs_came, a_write_that_fails_leaves_far_jobs_where_they_are};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;
