@@ -16,6 +16,8 @@ unsigned ww_postgres_far_hours = 2;
 enum { TAIL = 256 };
 /* Ids of each slot that are looked for at a time, and jobs of a slot that are read at a time. */
 enum { IDS_AT_ONCE = 8, ROWS_AT_ONCE = 2000 };
+/* Visits that end at a time: more than a walk lets come between two rests. */
+enum { LEAVES_AT_ONCE = 4096 };
 /* The rest is gone through so seldom. */
 #define REST_SPAN (8 * HOUR)
 #define LEFT (UINT64_C(1) << 63)
@@ -447,20 +449,27 @@ void ww_postgres_far_leave(struct postgres *postgres, uint64_t id)
 		memory->ops->abort(memory->self);
 }
 
+static int have_visited_long(const struct postgres *postgres)
+{
+	return time_now(CLOCK_MONOTONIC) - postgres->visited_since > WW_SECOND;
+}
+
 void ww_postgres_far_rest(struct postgres *postgres)
 {
 	struct ids *visits = &postgres->visits;
-	size_t leave = postgres->visited_before;
+	size_t keep;
 
 	if (!visits->count || postgres->is_writing || !postgres->now)
 		return;
-	if (time_now(CLOCK_MONOTONIC) - postgres->visited_since > WW_SECOND)
-		leave = visits->count;
-	for (size_t i = 0; i < leave; i++)
+	if (have_visited_long(postgres))
+		postgres->visited_before = visits->count;
+	keep = postgres->visited_before > LEAVES_AT_ONCE ? postgres->visited_before - LEAVES_AT_ONCE : 0;
+	for (size_t i = keep; i < postgres->visited_before; i++)
 		ww_postgres_far_leave(postgres, visits->all[i]);
-	visits->count -= leave;
-	memmove(visits->all, visits->all + leave, visits->count * sizeof *visits->all);
-	postgres->visited_before = 0;
+	visits->count -= postgres->visited_before - keep;
+	memmove(
+	    visits->all + keep, visits->all + postgres->visited_before, (visits->count - keep) * sizeof *visits->all);
+	postgres->visited_before = keep;
 	if (!visits->count)
 		ww_postgres_ids_free(visits, postgres->allocator);
 }
@@ -535,7 +544,9 @@ int ww_postgres_far_tend(struct postgres *postgres)
 	if (!postgres->nearing) {
 		if (time_now(CLOCK_MONOTONIC) - postgres->nearing_since >= WW_SECOND)
 			look_for_near(postgres);
-		return postgres->nearing != 0;
+		/* Many who have visited end that in many rests. */
+		return postgres->nearing != 0 ||
+		       (postgres->visits.count > LEAVES_AT_ONCE && have_visited_long(postgres));
 	}
 	error = visit_some(&visit, postgres->parts[visit.part].stay_until, &postgres->nearing_after);
 	if (!error && postgres->nearing_after)

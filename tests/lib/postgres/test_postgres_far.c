@@ -202,6 +202,29 @@ START_TEST(a_walk_passes_by_jobs_that_have_left)
 }
 END_TEST
 
+START_TEST(many_visits_end_some_at_a_time)
+{
+	enum { JOBS = 6000 };
+	static uint64_t ids[JOBS];
+
+	make();
+	OK(ww_jobs_begin(world.jobs));
+	for (int i = 0; i < JOBS; i++)
+		ids[i] = put_far(30 * HOUR, NULL);
+	OK(ww_jobs_commit(world.jobs));
+	await_in_memory(ids, JOBS, 0);
+	OK(ww_jobs_begin(world.jobs));
+	OK(ww_postgres_far_visit_part(store(), ww_postgres_far_find(store(), ids[0])));
+	ck_assert_uint_eq(store()->visits.count, JOBS);
+	store()->visited_since = 0;
+	ww_postgres_far_rest(store());
+	ck_assert_uint_gt(store()->visits.count, 0);
+	OK(ww_jobs_commit(world.jobs));
+	await_in_memory(ids, JOBS, 0);
+	world_end(&world);
+}
+END_TEST
+
 /* An hour is over, and nobody has taken its jobs. */
 START_TEST(a_slot_is_emptied_in_whatever_order_its_jobs_came)
 {
@@ -269,7 +292,8 @@ int main(void)
 {
 	const TTest *const tests[] = {a_far_job_is_not_in_memory_and_is_found, far_jobs_come_when_their_time_comes,
 	    a_walk_sees_all_far_jobs_and_some_at_a_time, a_walk_passes_by_jobs_that_have_left,
-	    a_slot_is_emptied_in_whatever_order_its_jobs_came, a_write_that_fails_leaves_far_jobs_where_they_are};
+	    many_visits_end_some_at_a_time, a_slot_is_emptied_in_whatever_order_its_jobs_came,
+	    a_write_that_fails_leaves_far_jobs_where_they_are};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;
