@@ -129,7 +129,8 @@ int ww_postgres_request_take(struct postgres *postgres, const struct request *re
 
 int ww_postgres_request_can_wait(int error)
 {
-	return error == WW_EFULL || error == WW_ENOMEM || error == WW_EIO;
+	/* A far job is read by a statement, which can be cancelled. */
+	return error == WW_EFULL || error == WW_ENOMEM || error == WW_EIO || error == WW_EAGAIN;
 }
 
 int ww_postgres_request_refuse(struct postgres *postgres, const struct request *request, int why)

@@ -56,7 +56,7 @@ extern const char ww_postgres_request_statement[];
 
 /* Pass it to the engine. Errors are those of ww_jobs_put and others, and WW_EVERSION: an unknown verb. */
 int ww_postgres_request_take(struct postgres *postgres, const struct request *request);
-/* Whether it fails now but may succeed later: there is no room, or no memory. */
+/* Whether it fails now but may succeed later: there is no room, or no memory, or a statement was cancelled. */
 int ww_postgres_request_can_wait(int error);
 /* It makes no sense: keep it in a table where a person finds it. Errors of link.h. */
 int ww_postgres_request_refuse(struct postgres *postgres, const struct request *request, int why);

@@ -288,12 +288,40 @@ START_TEST(a_write_that_fails_leaves_far_jobs_where_they_are)
 }
 END_TEST
 
+/* An administrator may cancel a statement that takes long. What SQL has put is not refused for that. */
+START_TEST(a_put_whose_visit_is_cancelled_is_taken_later)
+{
+	PGconn *locker;
+	uint64_t id;
+
+	make();
+	id = put_far(30 * HOUR, "k");
+	await_in_memory(&id, 1, 0);
+	locker = PQconnectdb(kind_postgres_server()->url);
+	PQclear(PQexec(locker, "BEGIN; LOCK TABLE weekwheel.job"));
+	(void)kind_postgres_ask("SELECT weekwheel.put('default', 'new', '30 hours', key => 'k')");
+	kind_postgres_await("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE "
+	                    "'SELECT id, pair FROM weekwheel.job%'",
+	    1);
+	ck_assert_int_eq(
+	    kind_postgres_ask("SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event_type = "
+	                      "'Lock' AND query LIKE 'SELECT id, pair FROM weekwheel.job%'"),
+	    1);
+	PQfinish(locker);
+	for (int i = 0; i < 6000 && info_of(&world, id).version == 1; i++)
+		(void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	ck_assert_uint_eq(info_of(&world, id).version, 2);
+	ck_assert_int_eq(kind_postgres_ask("SELECT count(*) FROM weekwheel.refused"), 0);
+	world_end(&world);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {a_far_job_is_not_in_memory_and_is_found, far_jobs_come_when_their_time_comes,
 	    a_walk_sees_all_far_jobs_and_some_at_a_time, a_walk_passes_by_jobs_that_have_left,
 	    many_visits_end_some_at_a_time, a_slot_is_emptied_in_whatever_order_its_jobs_came,
-	    a_write_that_fails_leaves_far_jobs_where_they_are};
+	    a_write_that_fails_leaves_far_jobs_where_they_are, a_put_whose_visit_is_cancelled_is_taken_later};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;

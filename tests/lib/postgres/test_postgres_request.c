@@ -66,6 +66,7 @@ START_TEST(only_room_and_memory_are_waited_for)
 	ck_assert(ww_postgres_request_can_wait(WW_EFULL));
 	ck_assert(ww_postgres_request_can_wait(WW_ENOMEM));
 	ck_assert(ww_postgres_request_can_wait(WW_EIO));
+	ck_assert(ww_postgres_request_can_wait(WW_EAGAIN));
 	ck_assert(!ww_postgres_request_can_wait(WW_EINVAL));
 	ck_assert(!ww_postgres_request_can_wait(WW_ECORRUPT));
 }
