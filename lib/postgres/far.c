@@ -261,6 +261,8 @@ static int read_rows(struct visit *visit, const char *statement, const struct li
 	}
 	if (!postgres->is_writing)
 		(void)postgres->memory.ops->commit(postgres->memory.self);
+	if (!visit->stays)
+		postgres->visited_since = time_now(CLOCK_MONOTONIC);
 	return error == LINK_END ? bad : ww_postgres_store_failed(postgres, error);
 }
 
@@ -268,7 +270,12 @@ static int read_rows(struct visit *visit, const char *statement, const struct li
 static void begin_visit(struct postgres *postgres)
 {
 	postgres->visited_before = postgres->visits.count;
-	postgres->visited_since = time_now(CLOCK_MONOTONIC);
+}
+
+void ww_postgres_far_use(struct postgres *postgres, uint64_t due)
+{
+	if (postgres->visits.count && due >= near_until(postgres))
+		postgres->visited_since = time_now(CLOCK_MONOTONIC);
 }
 
 /* All of them come, or else the slot is damaged. */

@@ -56,6 +56,8 @@ unsigned ww_postgres_far_between(const struct postgres *postgres, uint64_t from,
 uint64_t ww_postgres_far_quiet(const struct postgres *postgres, uint64_t from);
 /* Let far jobs of ids between these visit, at least the first of them. Returns 1 if any came, 0, or an error. */
 int ww_postgres_far_visit_ids(struct postgres *postgres, uint64_t from, uint64_t to);
+/* Somebody goes through due times, and is at this one: who visits there stays for another second. */
+void ww_postgres_far_use(struct postgres *postgres, uint64_t due);
 /* Nobody reads any more: those that came before the last ones leave, and after a second all. */
 void ww_postgres_far_rest(struct postgres *postgres);
 /* Of the write under way. */

@@ -107,6 +107,8 @@ static int seek(
 		if (more < 0)
 			error = more;
 	} while (more > 0);
+	if (!error && is_line(table) && table != STORE_JOBS)
+		ww_postgres_far_use(postgres, number_of(*key));
 	return shown(note_last(postgres, error, table, *key), table, value);
 }
 
@@ -137,6 +139,8 @@ static int before(
 		if (more < 0)
 			error = more;
 	} while (more > 0);
+	if (!error && is_line(table) && table != STORE_JOBS)
+		ww_postgres_far_use(postgres, number_of(*key));
 	return shown(note_last(postgres, error, table, *key), table, value);
 }
 
