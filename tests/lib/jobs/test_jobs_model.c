@@ -18,6 +18,10 @@
 enum { MANY = 5 };
 
 static struct oracle saved;
+/* What delays are counted in: with longer ones, stores have jobs of many hours. */
+static uint64_t unit;
+/* One of so many steps is followed by a new opening. */
+static uint64_t reopens;
 
 static struct expected *some_job(void)
 {
@@ -47,16 +51,16 @@ static void draw(struct draft *draft)
 	spec->key_length = draft->key ? (size_t)snprintf(draft->text, sizeof draft->text, "k%u", draft->key) : 0;
 	spec->body = &draft->body;
 	spec->body_length = sizeof draft->body;
-	spec->due = model_below(3) ? model_below(20000) * MS : 0;
+	spec->due = model_below(3) ? model_below(20000) * unit : 0;
 	spec->priority = (uint32_t)model_below(4) * 600;
 	spec->run = (1 + model_below(10)) * WW_SECOND;
-	spec->period = model_below(8) ? 0 : (1 + model_below(3000)) * MS;
+	spec->period = model_below(8) ? 0 : (1 + model_below(3000)) * unit;
 	spec->attempts = model_below(3) ? 0 : 1 + (uint32_t)model_below(3);
 	if (draft->key && model_below(4))
 		spec->key_mode = (enum ww_key_mode)model_below(WW_KEY_UNIQUE + 1);
 	if (spec->key_mode == WW_KEY_DEBOUNCE || spec->key_mode == WW_KEY_UNIQUE) {
 		spec->period = 0;
-		spec->key_span = (1 + model_below(20000)) * MS;
+		spec->key_span = (1 + model_below(20000)) * unit;
 	}
 }
 
@@ -325,7 +329,7 @@ static void finish_many(void)
 
 static void release(struct expected *job)
 {
-	uint64_t delay = model_below(2) ? model_below(5000) * MS : 0;
+	uint64_t delay = model_below(2) ? model_below(5000) * unit : 0;
 
 	if (model_below(3) == 0)
 		delay = WW_JOB_BACKOFF;
@@ -381,7 +385,7 @@ static void end_lease(void)
 static void move(void)
 {
 	struct expected *job = some_job();
-	uint64_t delay = model_below(20000) * MS;
+	uint64_t delay = model_below(20000) * unit;
 	struct ww_job_ref ref = {.id = job->id};
 	uint64_t version;
 	char text[8];
@@ -568,9 +572,13 @@ static uint64_t steps_of(int kind)
 
 static void begin(int kind)
 {
+	static const uint64_t units[] = {MS, WW_SECOND, 60 * WW_SECOND};
+
 	model_random = seed_of_run("test_jobs_model") + (uint64_t)kind;
 	memset(&model_oracle, 0, sizeof model_oracle);
 	world_make(&model_world, kind);
+	unit = world_promises(&model_world, KIND_IN_REDIS) ? MS : units[model_below(sizeof units / sizeof *units)];
+	reopens = kinds[kind]->cost >= 100 ? 50 : 500;
 	/* A window so small that the store loads and forgets all the time. */
 	model_world.config.window = 4 * WW_SECOND;
 	model_world.config.window_jobs = 5;
@@ -590,10 +598,10 @@ static void run(uint64_t steps)
 		/* A dispatch loads the jobs beyond the window. */
 		world_settle(&model_world);
 		if (model_below(8) == 0)
-			model_pass(model_below(3000) * MS);
+			model_pass(model_below(3000) * unit);
 		if (model_below(50) == 0)
 			model_compare();
-		if (model_below(500) == 0)
+		if (model_below(reopens) == 0)
 			reopen();
 	}
 	model_compare();
