@@ -814,6 +814,7 @@ WW_API int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter
  * the first span. tube NULL means all tubes.
  * Precision: exact in Redis. The embedded store counts jobs by hours of Unix time, exactly if an hour lies in one span.
  * In hours that spans divide, it counts the first 500 jobs one by one, and takes the others as spread evenly.
+ * In PostgreSQL, those of hours after the next one are all taken as spread.
  * Complexity: O(count + hours that have jobs), and at most 500 jobs are read. In Redis O(jobs that are counted).
  */
 WW_API int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count);

@@ -68,6 +68,12 @@ static void add_past(struct forecast *forecast, uint64_t jobs)
 	forecast->present -= jobs < forecast->present ? jobs : forecast->present;
 }
 
+/* A storage that has `quiet` would have to read all jobs of a later hour, and of what lies there with them. */
+static int is_slow(const struct forecast *forecast, uint64_t at)
+{
+	return forecast->line->jobs->store.ops->quiet && at - forecast->now > SLOT_NS;
+}
+
 /* Count the jobs of a slot that are still to come one by one, and spread those for which no reads are left. */
 static int read_slot(struct forecast *forecast, const struct slot_count *count)
 {
@@ -84,7 +90,7 @@ static int read_slot(struct forecast *forecast, const struct slot_count *count)
 	int error = ww_jobs_counts_all(line->jobs, count, &all);
 	if (error)
 		return error;
-	if (all > forecast->reads && at > forecast->now) {
+	if (at > forecast->now && (all > forecast->reads || is_slow(forecast, at))) {
 		spread(forecast, at, end, left);
 		return WW_OK;
 	}

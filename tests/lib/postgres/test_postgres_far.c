@@ -202,6 +202,29 @@ START_TEST(a_walk_passes_by_jobs_that_have_left)
 }
 END_TEST
 
+/* Whoever collects metrics asks for a forecast all the time. */
+START_TEST(a_forecast_lets_no_far_job_come)
+{
+	enum { JOBS = 100 };
+	uint64_t ids[JOBS];
+	uint64_t counts[168];
+	uint64_t sum = 0;
+
+	make();
+	for (int i = 0; i < JOBS; i++)
+		ids[i] = put_far(i ? 300 * HOUR : 30 * HOUR, NULL);
+	await_in_memory(ids, JOBS, 0);
+	OK(ww_jobs_begin(world.jobs));
+	OK(ww_jobs_forecast(world.jobs, NULL, HOUR, counts, 168));
+	ck_assert_uint_eq(store()->visits.count, 0);
+	OK(ww_jobs_commit(world.jobs));
+	for (int i = 0; i < 168; i++)
+		sum += counts[i];
+	ck_assert_uint_eq(sum, 1);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(many_visits_end_some_at_a_time)
 {
 	enum { JOBS = 6000 };
@@ -273,7 +296,8 @@ END_TEST
 
 START_TEST(a_write_that_fails_leaves_far_jobs_where_they_are)
 {
-	static uint64_t counts[2000];
+	struct store_bytes key, value;
+	unsigned char from[8];
 	uint64_t ids[3];
 
 	make();
@@ -284,8 +308,10 @@ START_TEST(a_write_that_fails_leaves_far_jobs_where_they_are)
 	OK(ww_jobs_begin(world.jobs));
 	OK(ww_jobs_move(world.jobs, &(struct ww_job_ref){.id = ids[0]}, 50 * HOUR, 0, NULL));
 	ck_assert_int_ge(ww_jobs_cancel(world.jobs, &(struct ww_job_ref){.id = ids[1]}), 0);
-	/* What goes through the hours lets the whole slot come. */
-	OK(ww_jobs_forecast(world.jobs, NULL, 60 * WW_SECOND, counts, 2000));
+	/* Whoever goes through the hours lets the whole slot come. */
+	store_write64(from, store()->now + 20 * HOUR);
+	OK(local_of(world.jobs)
+	        ->store.ops->seek(store(), STORE_DUE, (struct store_bytes){from, sizeof from}, &key, &value));
 	world_fail(&world, FAIL_COMMIT);
 	ck_assert_int_lt(ww_jobs_commit(world.jobs), 0);
 	world_fail(&world, FAIL_NOTHING);
@@ -329,8 +355,9 @@ int main(void)
 {
 	const TTest *const tests[] = {a_far_job_is_not_in_memory_and_is_found, far_jobs_come_when_their_time_comes,
 	    a_walk_sees_all_far_jobs_and_some_at_a_time, a_walk_passes_by_jobs_that_have_left,
-	    many_visits_end_some_at_a_time, a_slot_is_emptied_in_whatever_order_its_jobs_came,
-	    a_write_that_fails_leaves_far_jobs_where_they_are, a_put_whose_visit_is_cancelled_is_taken_later};
+	    a_forecast_lets_no_far_job_come, many_visits_end_some_at_a_time,
+	    a_slot_is_emptied_in_whatever_order_its_jobs_came, a_write_that_fails_leaves_far_jobs_where_they_are,
+	    a_put_whose_visit_is_cancelled_is_taken_later};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;
