@@ -285,7 +285,8 @@ static void make_key(const struct sorted_sets *own, struct moving_job *job, cons
 
 	/* None of the parts but the last can have a NUL. Sidekiq's job is the same wherever its Redis is. */
 	if (!*jid)
-		length = (size_t)snprintf(text, sizeof text, "%s%c%s%c%s", own->name, 0, own->sets[job->id], 0, score) + 1;
+		length =
+		    (size_t)snprintf(text, sizeof text, "%s%c%s%c%s", own->name, 0, own->sets[job->id], 0, score) + 1;
 	all = memory_zeroed(length + job->size + 1, 1);
 	memcpy(all, text, length);
 	memcpy(all + length, job->body, job->size);

@@ -307,8 +307,8 @@ static int check(void *context, const struct options *options)
 	const struct sessions *sessions = context;
 
 	if (sessions->counted_at && (sessions->match || sessions->database))
-		return options_fail(options, "%s: what a server has counted cannot be asked for by --match or --db",
-		    sessions->address);
+		return options_fail(
+		    options, "%s: what a server has counted cannot be asked for by --match or --db", sessions->address);
 	return 0;
 }
 
