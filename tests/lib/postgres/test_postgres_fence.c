@@ -463,7 +463,10 @@ END_TEST
 /* As if so many jobs had been delivered. */
 static void deliver(uint64_t tokens)
 {
+	/* A batch keeps out the thread that tends the fence. */
+	OK(ww_jobs_begin(world.jobs));
 	local_of(world.jobs)->tokens += tokens;
+	OK(ww_jobs_commit(world.jobs));
 }
 
 /* Nothing is left but in the part of the next token, which rows of earlier blocks may share. */
@@ -472,7 +475,9 @@ static void await_emptied(void)
 	char sql[100];
 	uint64_t floor, next;
 
+	OK(ww_jobs_begin(world.jobs));
 	ww_jobs_port_tokens(world.jobs, &floor, &next);
+	OK(ww_jobs_commit(world.jobs));
 	(void)snprintf(
 	    sql, sizeof sql, "SELECT count(*) FROM weekwheel.ended WHERE part <> %d", (int)(next / BLOCK % 4));
 	kind_postgres_await(sql, 0);
