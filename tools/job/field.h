@@ -103,6 +103,9 @@ const struct field *field_find(const struct field *fields, uint32_t where, struc
 int field_take(
     const struct field *field, void *to, struct json_value value, int is_base64, enum field_form form, char **room);
 
+/* Store a number in that place of a struct, whatever its range. Return 0, or -1 if it has too many bits. */
+int field_store(const struct field_place *place, void *to, uint64_t number);
+
 enum { FIELD_EXPECTED = 200 };
 
 /* Write what is expected. Returns text. */

@@ -8,6 +8,7 @@
 
 #include "tools/job/field.h"
 #include "weekwheel/jobs.h"
+#include "weekwheel/schedule.h"
 
 /* The objects that have a field of a job. */
 enum {
@@ -17,6 +18,7 @@ enum {
 	JOB_LIMIT = 128,
 	JOB_SCHEDULE = 256,
 	JOB_REPORT = 1024,
+	JOB_WORD = 1 << 28,  /* not an object: a word NAME=VALUE of the protocol says it */
 	JOB_SHOWN = 1 << 29, /* the job itself, wherever it is listed or exported */
 	JOB_BODY = 1 << 30   /* with its body */
 };
@@ -43,5 +45,15 @@ extern const char *const job_missed[];
 extern const char *const job_modes[];
 extern const char *const job_overlaps[];
 extern const char *const job_events[];
+
+/* ---- copy.c */
+
+/* Return the field of these objects whose option has this name, as in "backoff-max", or NULL. */
+const struct field *job_option(const char *name, size_t size, uint32_t where);
+/* Copy the numbers that both a put and a list have. */
+void job_spec_from_info(struct ww_job_spec *spec, const struct ww_job_info *info);
+void job_info_from_spec(struct ww_job_info *info, const struct ww_job_spec *spec);
+/* Copy what a schedule has of its jobs. Texts and bytes stay where they are. */
+void job_schedule_from_spec(struct ww_schedule_spec *schedule, const struct ww_job_spec *spec);
 
 #endif

@@ -59,18 +59,22 @@ static int in_range(const struct field *field, uint64_t number)
 	return field->most == 0 || number <= field->most;
 }
 
-static int store(const struct reading *reading, uint64_t number)
+int field_store(const struct field_place *place, void *to, uint64_t number)
 {
 	uint32_t small = (uint32_t)number;
-	char *to = reading->to + reading->place.at;
 
-	if (!in_range(reading->field, number) || (reading->place.size == sizeof small && number > UINT32_MAX))
+	if (place->size == sizeof small && number > UINT32_MAX)
 		return -1;
-	if (reading->place.size == sizeof small)
-		memcpy(to, &small, sizeof small);
+	if (place->size == sizeof small)
+		memcpy((char *)to + place->at, &small, sizeof small);
 	else
-		memcpy(to, &number, sizeof number);
+		memcpy((char *)to + place->at, &number, sizeof number);
 	return 0;
+}
+
+static int store(const struct reading *reading, uint64_t number)
+{
+	return in_range(reading->field, number) ? field_store(&reading->place, reading->to, number) : -1;
 }
 
 /* Some libraries write 100000 as 1e+05, and 1024 as 1024.0. The number may lie in the room. */

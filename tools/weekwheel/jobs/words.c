@@ -8,19 +8,6 @@
 #include "tools/common/duration.h"
 #include "tools/job/job.h"
 
-/* Options and words of the protocol have dashes where members of JSON have underscores. */
-static const struct field *find(const char *name)
-{
-	char member[20];
-	int is_base64;
-
-	snprintf(member, sizeof member, "%s", name);
-	for (char *at = member; *at; at++)
-		*at = *at == '-' ? '_' : *at;
-	return field_find(
-	    job_fields, JOB_PUT | JOB_SCHEDULE, (struct json_value){JSON_STRING, member, strlen(member)}, &is_base64);
-}
-
 static int take_word(const struct options *options, const char *name, const struct field *field)
 {
 	char expected[FIELD_EXPECTED];
@@ -43,7 +30,7 @@ int words_take(char *text, const struct options *options, int id, uint64_t least
 	while (option->id != id)
 		option++;
 	name = option->name;
-	field = find(name);
+	field = job_option(name, strlen(name), JOB_PUT | JOB_SCHEDULE);
 	switch (field->kind) {
 	case FIELD_SPAN:
 		wrong =

@@ -145,11 +145,8 @@ static void begin(struct job_line *line)
 	struct ww_job_spec *spec = &line->spec;
 
 	(void)ww_job_spec_default(spec);
-	line->info = (struct ww_job_info){.run = spec->run,
-	    .backoff_max = spec->backoff_max,
-	    .priority = spec->priority,
-	    .missed = spec->missed,
-	    .body = ""};
+	line->info = (struct ww_job_info){.body = ""};
+	job_info_from_spec(&line->info, spec);
 	snprintf(line->info.tube, sizeof line->info.tube, "%s", WW_TUBE_DEFAULT);
 }
 
@@ -165,18 +162,9 @@ static void fill(struct ww_job_spec *spec, const struct ww_job_info *info, int h
 	    .due = has_due                       ? info->due
 	           : info->state == WW_JOB_ENDED ? 0
 	                                         : info->left,
-	    .run = info->run,
-	    .period = info->period,
-	    .skip = info->skip,
-	    .backoff = info->backoff,
-	    .backoff_max = info->backoff_max,
-	    .keep = info->keep,
-	    .key_span = info->hold,
-	    .priority = info->priority,
-	    .attempts = info->attempts,
 	    .flags = (info->state == WW_JOB_ENDED ? 0 : info->flags) | (has_due ? WW_JOB_AT : 0),
-	    .missed = info->missed,
 	    .key_mode = info->hold ? WW_KEY_UNIQUE : WW_KEY_REPLACE};
+	job_spec_from_info(spec, info);
 }
 
 int line_read(struct job_line *line, const char *text, size_t size)

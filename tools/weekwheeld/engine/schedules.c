@@ -199,22 +199,6 @@ const char *schedules_refusal(const struct ww_schedule_spec *schedule, int *is_n
 	return "a time or a number is out of range";
 }
 
-void schedules_put(struct ww_schedule_spec *schedule, const struct ww_job_spec *job)
-{
-	schedule->body = job->body;
-	schedule->body_length = job->body_length;
-	schedule->group = job->group;
-	schedule->group_length = job->group_length;
-	schedule->run = job->run;
-	schedule->backoff = job->backoff;
-	schedule->backoff_max = job->backoff_max;
-	schedule->keep = job->keep;
-	schedule->priority = job->priority;
-	schedule->attempts = job->attempts;
-	schedule->missed = job->missed;
-	schedule->skip = job->skip;
-}
-
 void schedules_times(
     const struct ww_schedule_info *info, void (*fn)(uint64_t time, int32_t offset, void *context), void *context)
 {

@@ -23,9 +23,6 @@ struct ww_schedule_spec;
 /* All of them; NULL: the server has none. */
 struct ww_schedule *schedules_all(struct server *server);
 
-/* Let the jobs of a schedule be as this one is. */
-void schedules_put(struct ww_schedule_spec *schedule, const struct ww_job_spec *job);
-
 /*
  * ww_schedule_put has refused it, and neither for its expression nor for its zone. Return what is wrong, and whether it is the
  * name.

@@ -12,7 +12,10 @@
 /* A time of the wall clock. Its seconds need more than 32 bits one day. */
 #define TIME_MAX UINT64_C(4611686018)
 
-/* Words with a fixed place, then options, NAME=VALUE. The options of one verb stand next to each other. */
+/*
+ * Words with a fixed place, then options, NAME=VALUE. The options of one verb stand next to each other. What else a put may say
+ * of a job is in the table of its fields.
+ */
 enum word {
 	NOTHING,
 	ANYTHING, /* the rest of the line, which is ignored */
@@ -34,17 +37,10 @@ enum word {
 	SECRET,
 	SPAN,
 	COUNT,
-	OPTION_EVERY,
-	OPTION_SKIP,
-	OPTION_BACKOFF,
-	OPTION_BACKOFF_MAX,
-	OPTION_MISSED,
-	OPTION_ATTEMPTS,
 	OPTION_VERSION,
 	OPTION_MODE,
 	OPTION_DEBOUNCE,
 	OPTION_UNIQUE,
-	OPTION_KEEP,
 	OPTION_GROUP,
 	OPTION_EACH,
 	OPTION_AT,
@@ -95,17 +91,10 @@ static const struct {
     [BOUND] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(bound), NULL},
     [SPAN] = {AS_SECONDS, 1, UINT32_MAX, MEMBER(own.span), NULL},
     [COUNT] = {AS_NUMBER, 1, PROTOCOL_FORECAST_MAX, MEMBER(bound), NULL},
-    [OPTION_EVERY] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.period), "every"},
-    [OPTION_SKIP] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.skip), "skip"},
-    [OPTION_BACKOFF] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.backoff), "backoff"},
-    [OPTION_BACKOFF_MAX] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.backoff_max), "backoff-max"},
-    [OPTION_MISSED] = {AS_ITSELF, 0, 0, 0, 0, "missed"},
-    [OPTION_ATTEMPTS] = {AS_NUMBER, 0, UINT32_MAX, MEMBER(own.job.attempts), "attempts"},
     [OPTION_VERSION] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(own.job.version), "version"},
     [OPTION_MODE] = {AS_ITSELF, 0, 0, 0, 0, "mode"},
     [OPTION_DEBOUNCE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.key_span), "debounce"},
     [OPTION_UNIQUE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.key_span), "unique"},
-    [OPTION_KEEP] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.keep), "keep"},
     [OPTION_GROUP] = {AS_ITSELF, 0, 0, 0, 0, "group"},
     [OPTION_EACH] = {AS_ITSELF, 0, 0, 0, 0, "each"},
     [OPTION_AT] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), "at"},
@@ -133,9 +122,7 @@ static const struct {
 
 enum { WORDS_MAX = 20 };
 
-#define PUT_OPTIONS                                                                                                    \
-	OPTION_EVERY, OPTION_SKIP, OPTION_BACKOFF, OPTION_BACKOFF_MAX, OPTION_MISSED, OPTION_ATTEMPTS, OPTION_VERSION, \
-	    OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_KEEP, OPTION_GROUP
+#define PUT_OPTIONS OPTION_VERSION, OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_GROUP
 
 /*
  * beanstalkd finds a verb by the beginning of the line. The text of a verb with arguments ends with a space, therefore
@@ -190,9 +177,8 @@ static const struct {
         {TUBE, OPTION_RUNNING, OPTION_STARTS, OPTION_PER, OPTION_BURST, OPTION_GROUP, OPTION_EACH}},
     {"list-limits", VERB_LIST_LIMITS, {OPTION_TUBE}},
     {"put-schedule ", VERB_PUT_SCHEDULE,
-        {PRIORITY, DELAY, RUN, BYTES, KEY, OPTION_CRON, OPTION_ZONE, OPTION_MISSED, OPTION_SKIP, OPTION_OVERLAP,
-            OPTION_START, OPTION_END, OPTION_ATTEMPTS, OPTION_BACKOFF, OPTION_BACKOFF_MAX, OPTION_MODE, OPTION_PAUSED,
-            OPTION_KEEP, OPTION_GROUP}},
+        {PRIORITY, DELAY, RUN, BYTES, KEY, OPTION_CRON, OPTION_ZONE, OPTION_OVERLAP, OPTION_START, OPTION_END,
+            OPTION_MODE, OPTION_PAUSED, OPTION_GROUP}},
     {"delete-schedule ", VERB_DELETE_SCHEDULE, {KEY}},
     {"pause-schedule ", VERB_PAUSE_SCHEDULE, {KEY}},
     {"resume-schedule ", VERB_RESUME_SCHEDULE, {KEY}},
@@ -256,16 +242,6 @@ static int read_reason(struct command *command, struct span word)
 	    memchr(command->own.reason, 0, length))
 		return -1;
 	command->own.reason[length] = 0;
-	return 0;
-}
-
-static int read_missed(struct command *command, struct span word)
-{
-	int found = words_find(word, job_missed, 3);
-
-	if (found < 0)
-		return -1;
-	command->own.job.missed = (enum ww_missed)found;
 	return 0;
 }
 
@@ -348,8 +324,6 @@ static int read_itself(struct command *command, enum word what, struct span word
 	case SECRET:
 		command->own.secret = word;
 		return word.at < word.end ? 0 : -1;
-	case OPTION_MISSED:
-		return read_missed(command, word);
 	case OPTION_MODE:
 		return read_mode(command, word);
 	case OPTION_CRON:
@@ -443,6 +417,34 @@ static int read_words(struct command *command, const enum word *what, struct spa
 
 /* ---- The words of our own verbs: one space between two */
 
+static int find_word(const struct field *field, struct span value, uint64_t *number)
+{
+	for (*number = 0; field->words[*number]; ++*number)
+		if (words_is(value, field->words[*number]))
+			return 0;
+	return -1;
+}
+
+/* An option that is a field of the job, as the table of fields says. */
+static int read_field(struct command *command, struct span name, struct span value)
+{
+	int puts = command->verb == VERB_PUT_KEY || command->verb == VERB_PUT_AT;
+	uint32_t where = command->verb == VERB_PUT_SCHEDULE ? JOB_SCHEDULE : puts ? JOB_PUT : 0;
+	const struct field *field = job_option(name.at, (size_t)(name.end - name.at), where);
+	uint64_t number;
+	int bad;
+
+	if (!field || !(field->where & JOB_WORD))
+		return -1;
+	if (field->kind == FIELD_SPAN)
+		bad = words_seconds(value, UINT32_MAX, &number);
+	else if (field->kind == FIELD_COUNT)
+		bad = words_number(value, field->most, &number);
+	else
+		bad = find_word(field, value, &number);
+	return bad ? -1 : field_store(&field->in, &command->own.job, number);
+}
+
 static int read_option(struct command *command, const enum word *options, struct span word)
 {
 	struct span name = word;
@@ -455,7 +457,7 @@ static int read_option(struct command *command, const enum word *options, struct
 	for (; *options != NOTHING; options++)
 		if (words_is(name, meanings[*options].option))
 			return read_word(command, *options, value);
-	return -1;
+	return read_field(command, name, value);
 }
 
 static int read_own(struct command *command, const enum word *what, struct span line)
@@ -477,7 +479,7 @@ static int read_own(struct command *command, const enum word *what, struct span 
 	    line.at < line.end && *line.at == ' ')
 		line.at++;
 	count = line.at == line.end ? 0 : words_split(line, words, WORDS_MAX);
-	for (i = 0; *what != NOTHING && *what < OPTION_EVERY; i++, what++)
+	for (i = 0; *what != NOTHING && *what < OPTION_VERSION; i++, what++)
 		if (i >= count || read_word(command, *what, words[i]) != 0)
 			return -1;
 	if (count < 0 || (*what != NOTHING && what[1] == NOTHING && count > i + 1))

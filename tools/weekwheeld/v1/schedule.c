@@ -153,7 +153,7 @@ static void fill(const struct v1_request *request, struct ww_schedule_spec *spec
 	spec->expression = plan->expression;
 	if (plan->zone)
 		spec->zone = plan->zone;
-	schedules_put(spec, &fields->job.spec);
+	job_schedule_from_spec(spec, &fields->job.spec);
 	spec->overlap = (enum ww_overlap)plan->overlap;
 	spec->spread = plan->spread;
 	spec->start = plan->start;

@@ -78,7 +78,7 @@ static void put_run(struct call *call)
 	if (*own->zone)
 		spec.zone = own->zone;
 	put_spec(&job, command);
-	schedules_put(&spec, &job);
+	job_schedule_from_spec(&spec, &job);
 	spec.overlap = (enum ww_overlap)own->overlap;
 	spec.spread = command->delay;
 	spec.start = own->start;
