@@ -35,23 +35,14 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	    .version = record->version,
 	    .state = image.state,
 	    .flags = (uint32_t)record->flags,
-	    .priority = (uint32_t)record->priority,
-	    .attempts = (uint32_t)record->attempts,
 	    .key_length = record->key.size,
 	    .body_length = record->body.size,
 	    .created = record->created,
 	    .due = record->due,
 	    .left = image.state != WW_JOB_BURIED && ends > now ? ends - now : 0,
 	    .delay = record->delay,
-	    .run = record->run,
-	    .period = record->period,
-	    .skip = record->skip,
-	    .backoff = record->backoff,
-	    .backoff_max = record->backoff_max,
 	    .hold = record->hold,
-	    .keep = record->keep,
 	    .debounce = record->first ? now_of - record->first : 0,
-	    .missed = (enum ww_missed)record->missed,
 	    .token = image.state == WW_JOB_RESERVED ? image.token : 0,
 	    .reserves = (uint32_t)record->reserves + image.reserves,
 	    .timeouts = (uint32_t)record->timeouts + image.timeouts,
@@ -59,6 +50,7 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	    .buries = (uint32_t)record->buries,
 	    .kicks = (uint32_t)record->kicks,
 	    .tries = (uint32_t)record->tries + image.tries};
+	ww_job_record_show(record, info);
 	if (image.tube)
 		memcpy(info->tube, image.tube->name, sizeof info->tube);
 	if (record->key.size <= WW_JOB_KEY_MAX)

@@ -38,20 +38,12 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 {
 	*record = (struct job_record){.version = 1,
 	    .flags = spec->flags & WW_JOB_WALL,
-	    .priority = spec->priority,
 	    .created = time_now(CLOCK_REALTIME),
-	    .run = spec->run,
-	    .period = spec->period,
-	    .missed = spec->missed,
-	    .skip = spec->skip,
-	    .backoff = spec->backoff,
-	    .backoff_max = spec->backoff_max,
-	    .attempts = spec->attempts,
 	    .hold = spec->key_mode == WW_KEY_UNIQUE ? spec->key_span : 0,
-	    .keep = spec->keep,
 	    .key = {spec->key, spec->key_length},
 	    .body = {spec->body, spec->body_length},
 	    .group = {spec->group, spec->group_length}};
+	ww_job_record_take(record, spec);
 }
 
 /* The record becomes that of a job which has a past. Its due time is known, and the mode of its key was heeded. */

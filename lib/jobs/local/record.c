@@ -21,11 +21,58 @@ static const size_t fields[] = {AT(run), AT(body.size), AT(delay), AT(created), 
 
 enum { FIELDS = sizeof fields / sizeof *fields, FIELDS_EXTENDED = 6 };
 
+/* What a put says, and what is shown, as it is stored. */
+struct kept_option {
+	size_t at;
+	size_t in, in_size;   /* of struct ww_job_spec */
+	size_t out, out_size; /* of struct ww_job_info */
+};
+
+#define KEPT(member)                                                                                                   \
+	{                                                                                                              \
+		AT(member), offsetof(struct ww_job_spec, member), sizeof(((struct ww_job_spec *)0)->member),           \
+		    offsetof(struct ww_job_info, member), sizeof(((struct ww_job_info *)0)->member)                    \
+	}
+
+static const struct kept_option kept[] = {KEPT(priority), KEPT(run), KEPT(period), KEPT(missed), KEPT(skip),
+    KEPT(backoff), KEPT(backoff_max), KEPT(attempts), KEPT(keep)};
+
+enum { ALL_KEPT = sizeof kept / sizeof *kept };
+
 _Static_assert(sizeof(size_t) == sizeof(uint64_t), "lengths are read and written like numbers");
 
 size_t ww_job_record_size(const struct job_record *record)
 {
 	return JOB_RECORD_OVERHEAD + record->key.size + record->error.size + record->body.size + record->group.size;
+}
+
+/* ---- Options */
+
+void ww_job_record_take(struct job_record *record, const struct ww_job_spec *spec)
+{
+	for (int i = 0; i < ALL_KEPT; i++) {
+		const char *from = (const char *)spec + kept[i].in;
+		uint64_t number;
+		uint32_t small;
+
+		memcpy(kept[i].in_size == sizeof small ? (void *)&small : &number, from, kept[i].in_size);
+		if (kept[i].in_size == sizeof small)
+			number = small;
+		memcpy((char *)record + kept[i].at, &number, sizeof number);
+	}
+}
+
+void ww_job_record_show(const struct job_record *record, struct ww_job_info *info)
+{
+	for (int i = 0; i < ALL_KEPT; i++) {
+		uint64_t number;
+		uint32_t small;
+
+		memcpy(&number, (const char *)record + kept[i].at, sizeof number);
+		small = (uint32_t)number;
+		memcpy((char *)info + kept[i].out, kept[i].out_size == sizeof small ? (const void *)&small : &number,
+		    kept[i].out_size);
+	}
 }
 
 /* ---- Smaller numbers */

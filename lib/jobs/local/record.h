@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "lib/jobs/store/store.h"
+#include "weekwheel/jobs.h"
 
 #define JOB_RECORD_FORMAT 2
 #define JOB_RECORD_EXTENDED 3 /* with one of the fields from `first` on */
@@ -65,6 +66,10 @@ static inline int job_record_waits(const struct job_record *record)
 {
 	return !record->buried && !record->ended;
 }
+
+/* The options of a job, which are stored and shown as a put says them. */
+void ww_job_record_take(struct job_record *record, const struct ww_job_spec *spec);
+void ww_job_record_show(const struct job_record *record, struct ww_job_info *info);
 
 /* The room that ww_job_record_write needs at most. */
 size_t ww_job_record_size(const struct job_record *record);
