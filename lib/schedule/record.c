@@ -42,20 +42,24 @@ struct number {
 	const char *word;
 	size_t at;
 	size_t size;
+	size_t job; /* what has it in struct ww_job_spec, where it has the same size; or NOT_OF_JOB */
 };
 
-#define NUMBER(word, member)                                                                                           \
+#define NOT_OF_JOB SIZE_MAX
+#define NUMBER_AT(word, member, job)                                                                                   \
 	{                                                                                                              \
-		word, offsetof(struct schedule_record, member), sizeof((struct schedule_record *)0)->member            \
+		word, offsetof(struct schedule_record, member), sizeof((struct schedule_record *)0)->member, job       \
 	}
+#define NUMBER(word, member) NUMBER_AT(word, member, NOT_OF_JOB)
+#define NUMBER_OF_JOB(word, member) NUMBER_AT(word, spec.member, offsetof(struct ww_job_spec, member))
 
 static const struct number numbers[] = {
-    NUMBER("run", spec.run),
-    NUMBER("backoff", spec.backoff),
-    NUMBER("backoff-max", spec.backoff_max),
-    NUMBER("priority", spec.priority),
-    NUMBER("keep", spec.keep),
-    NUMBER("attempts", spec.attempts),
+    NUMBER_OF_JOB("run", run),
+    NUMBER_OF_JOB("backoff", backoff),
+    NUMBER_OF_JOB("backoff-max", backoff_max),
+    NUMBER_OF_JOB("priority", priority),
+    NUMBER_OF_JOB("keep", keep),
+    NUMBER_OF_JOB("attempts", attempts),
     NUMBER("skip", spec.skip),
     NUMBER("spread", spec.spread),
     NUMBER("start", spec.start),
@@ -67,6 +71,8 @@ static const struct number numbers[] = {
     NUMBER("made", made),
     NUMBER("skipped", skipped),
 };
+
+_Static_assert(offsetof(struct schedule_record, spec) == 0, "a place in the record is one in its spec");
 
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
@@ -91,6 +97,30 @@ static int set(struct schedule_record *record, const struct number *number, cons
 		return WW_ECORRUPT;
 	memcpy((char *)record + number->at, number->size == sizeof wide ? (const void *)&wide : &narrow, number->size);
 	return WW_OK;
+}
+
+void ww_schedule_to_job(const struct ww_schedule_spec *schedule, struct ww_job_spec *job)
+{
+	for (int i = 0; i < NUMBERS; i++)
+		if (numbers[i].job != NOT_OF_JOB)
+			memcpy((char *)job + numbers[i].job, (const char *)schedule + numbers[i].at, numbers[i].size);
+}
+
+void ww_schedule_of_job(struct ww_schedule_spec *schedule, const struct ww_job_spec *job)
+{
+	for (int i = 0; i < NUMBERS; i++)
+		if (numbers[i].job != NOT_OF_JOB)
+			memcpy((char *)schedule + numbers[i].at, (const char *)job + numbers[i].job, numbers[i].size);
+}
+
+int ww_schedule_is_in_range(const struct ww_schedule_spec *spec)
+{
+	const struct schedule_record record = {.spec = *spec};
+
+	for (int i = 0; i < NUMBERS; i++)
+		if (get(&record, &numbers[i]) > WW_DRIVER_TIME_MAX)
+			return 0;
+	return 1;
 }
 
 /* A group is any bytes, so it is written in hexadecimal digits. */

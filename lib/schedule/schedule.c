@@ -53,11 +53,8 @@ int ww_schedule_spec_default(struct ww_schedule_spec *spec)
 	if (!spec)
 		return WW_EINVAL;
 	(void)ww_job_spec_default(&job);
-	*spec = (struct ww_schedule_spec){.tube = WW_TUBE_DEFAULT,
-	    .zone = "UTC",
-	    .run = job.run,
-	    .backoff_max = job.backoff_max,
-	    .priority = job.priority};
+	*spec = (struct ww_schedule_spec){.tube = WW_TUBE_DEFAULT, .zone = "UTC"};
+	ww_schedule_of_job(spec, &job);
 	return WW_OK;
 }
 
@@ -204,12 +201,7 @@ int ww_schedule_make(struct ww_schedule *schedule, const struct schedule_record 
 	spec.key_span = UNIQUE;
 	spec.body = record->spec.body;
 	spec.body_length = record->spec.body_length;
-	spec.run = record->spec.run;
-	spec.backoff = record->spec.backoff;
-	spec.backoff_max = record->spec.backoff_max;
-	spec.priority = record->spec.priority;
-	spec.attempts = record->spec.attempts;
-	spec.keep = record->spec.keep;
+	ww_schedule_to_job(&record->spec, &spec);
 	spec.group = record->spec.group;
 	spec.group_length = record->spec.group_length;
 	return put_job(schedule, &spec, id);
@@ -326,8 +318,6 @@ static int has_control(const char *name)
 
 static int check_spec(const struct ww_schedule_spec *spec)
 {
-	const uint64_t times[] = {
-	    spec->run, spec->backoff, spec->backoff_max, spec->skip, spec->spread, spec->start, spec->end};
 	struct schedule_key key;
 
 	if (!spec->expression || !spec->zone || (!spec->body && spec->body_length) ||
@@ -335,10 +325,7 @@ static int check_spec(const struct ww_schedule_spec *spec)
 	    spec->body_length > WW_JOB_BODY_MAX || (unsigned)spec->missed > WW_MISSED_SKIP ||
 	    (unsigned)spec->overlap > WW_OVERLAP_WAIT || spec->run < WW_SECOND || strpbrk(spec->expression, "\n\r"))
 		return WW_EINVAL;
-	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-		if (times[i] > WW_DRIVER_TIME_MAX)
-			return WW_EINVAL;
-	if (!spec->name || has_control(spec->name))
+	if (!ww_schedule_is_in_range(spec) || !spec->name || has_control(spec->name))
 		return WW_EINVAL;
 	return ww_schedule_key(spec->tube, spec->name, &key);
 }

@@ -55,6 +55,12 @@ struct schedule_record {
 /* Make the key. Returns 0 or WW_EINVAL. */
 int ww_schedule_key(const char *tube, const char *name, struct schedule_key *key);
 
+/* Copy the numbers that a schedule and its jobs share. */
+void ww_schedule_to_job(const struct ww_schedule_spec *schedule, struct ww_job_spec *job);
+void ww_schedule_of_job(struct ww_schedule_spec *schedule, const struct ww_job_spec *job);
+/* Whether each number is one that the driver's clock can have. */
+int ww_schedule_is_in_range(const struct ww_schedule_spec *spec);
+
 /* Write the definition to text[0 .. WW_SCHEDULE_RECORD_MAX-1]. The body follows it. Returns its length. */
 size_t ww_schedule_write(const struct schedule_record *record, char *text);
 
