@@ -5,10 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
-#include "lib/base/time.h"
 #include "tools/common/command.h"
 #include "tools/common/dial.h"
 #include "tools/common/memory.h"
@@ -17,11 +14,12 @@
 #include "tools/weekwheel/sessions/moved.h"
 
 enum { FROM = 1, DATABASE, MATCH };
-/* Keys that are named; rest between two passes; how far deadlines of an older Redis may be off. */
-enum { NAMED = 20, REST_MS = 1000, SLACK_MS = 1000 };
+/* The rest between two passes; how many at most while slots move, or a master is lost. */
+enum { REST_MS = 1000, PASSES = 60 };
 
 static const struct option table[] = {
-    {FROM, 0, "from", "URL", "the server that has the sessions: redis://HOST:PORT/DB"},
+    {FROM, 0, "from", "URL",
+        "the server that has the sessions, redis://HOST:PORT/DB,\nor some of a cluster, redis://HOST:PORT,HOST:PORT"},
     {DATABASE, 'n', "db", "N", "the database to put them into (0)"},
     {MATCH, 'm', "match", "PATTERN", "only keys like this, as in 'sess:*'"},
     {JOBS_FLAG(struct moved, follow), 'f', "follow", NULL, "go on, pass after pass, until Ctrl-C or SIGTERM"},
@@ -45,43 +43,7 @@ int moved_is_stopped(void)
 	return is_stopped;
 }
 
-/* ---- Connecting */
-
-static int open_source(struct moved *moved)
-{
-	const struct redis_url *url = &moved->url;
-	/* Not those of the target: its certificate and its authorities are no matter of the source. */
-	const struct tls_files files = {
-	    *url->certificate ? url->certificate : NULL, *url->key ? url->key : NULL, *url->ca ? url->ca : NULL};
-	const char *password = url->has_password ? url->password : getenv("REDISCLI_AUTH");
-	struct peer *peer = &moved->source;
-	redisReply *reply;
-
-	moved->source_client.server = moved->place;
-	moved->source_client.timeout_ms = moved->jobs.timeout_ms;
-	moved->source_client.trust = "?ca=FILE in --from";
-	*peer = (struct peer){.client = &moved->source_client,
-	    .address = moved->place,
-	    .remedy = "give the password in --from or set REDISCLI_AUTH in the environment to it"};
-	if (peer_open(peer, &files, "is it the server that has the sessions?"))
-		return -1;
-	if (password && *password) {
-		if (*url->user)
-			peer_ask(peer, "AUTH %s %s", url->user, password);
-		else
-			peer_ask(peer, "AUTH %s", password);
-		if (peer_done(peer))
-			return -1;
-	}
-	peer_ask(peer, "SELECT %u", url->db);
-	peer_ask(peer, "PEXPIRETIME weekwheel");
-	if (peer_done(peer) || !(reply = peer_answer(peer)))
-		return -1;
-	moved->has_times = reply->type == REDIS_REPLY_INTEGER;
-	moved->slack = moved->has_times ? 0 : SLACK_MS;
-	freeReplyObject(reply);
-	return 0;
-}
+/* ---- Passes */
 
 static int open_target(struct moved *moved)
 {
@@ -102,179 +64,75 @@ static int open_target(struct moved *moved)
 	return peer_done(peer);
 }
 
-int64_t moved_number(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_INTEGER ? reply->integer : MOVED_NO_KEY;
-}
-
-/* An answer that must be an array of this many; NULL after a message. Error elements are allowed. */
-static redisReply *array_of(struct peer *peer, size_t count)
-{
-	redisReply *reply = peer_good(peer);
-
-	if (!reply || (reply->type == REDIS_REPLY_ARRAY && reply->elements == count))
-		return reply;
-	freeReplyObject(reply);
-	(void)peer_fail(peer, "this is not a server of sessions");
-	return NULL;
-}
-
-/* Queue what reads a key at one moment, in a transaction. The last of four answers has both. */
-static void ask_entry(struct moved *moved, const char *key, size_t size)
-{
-	struct peer *peer = &moved->source;
-
-	peer_ask(peer, "MULTI");
-	peer_ask(peer, "GET %b", key, size);
-	peer_ask(peer, moved->has_times ? "PEXPIRETIME %b" : "PTTL %b", key, size);
-	peer_ask(peer, "EXEC");
-}
-
-static redisReply *entry_of(struct moved *moved)
-{
-	if (peer_done(&moved->source) || peer_done(&moved->source) || peer_done(&moved->source))
-		return NULL;
-	return array_of(&moved->source, 2);
-}
-
-/* ---- What is known */
-
-static struct known *known_of(struct moved *moved, const char *key, size_t size, uint32_t *id)
-{
-	size_t before = keys_count(moved->keys);
-
-	*id = keys_intern(moved->keys, key, size);
-	if (*id == before) {
-		moved->known = memory_grow(moved->known, &moved->room, before, sizeof *moved->known);
-		moved->known[*id] = (struct known){.there = MOVED_NO_KEY};
-	}
-	return &moved->known[*id];
-}
-
-uint64_t moved_hash(const redisReply *value)
-{
-	return XXH3_64bits(value->str, value->len);
-}
-
-static void name_other(struct moved *moved, const char *key, size_t size)
-{
-	char excerpt[100];
-
-	message_excerpt(excerpt, sizeof excerpt, key, size);
-	if (moved->others++ < NAMED && moved->pass == 1) {
-		progress_clear();
-		message_line("%s: %s is no string, such as a hash, and is not taken", moved->place, excerpt);
-	}
-}
-
-/* ---- From the source */
-
-static int is_candidate(const struct moved *moved, uint32_t id)
-{
-	for (size_t i = 0; i < moved->count; i++)
-		if (moved->candidates[i].key == id)
-			return 1;
-	return 0;
-}
-
-/* Take an entry as a candidate, unless it is as it was. The reply of the value is taken out of the answer. */
-static int take_entry(struct moved *moved, const redisReply *key, redisReply *entry)
-{
-	redisReply *value = entry->element[0];
-	int64_t deadline = moved_number(entry->element[1]);
-	struct known *known;
-	uint32_t id;
-
-	if (value->type == REDIS_REPLY_ERROR) {
-		if (strncmp(value->str, "WRONGTYPE", 9) != 0)
-			return peer_fail(&moved->source, value->str);
-		name_other(moved, key->str, key->len);
-		return 0;
-	}
-	/* It has gone since. */
-	if (value->type != REDIS_REPLY_STRING)
-		return 0;
-	if (!moved->has_times && deadline >= 0)
-		deadline += (int64_t)(time_now(CLOCK_REALTIME) / 1000000);
-	known = known_of(moved, key->str, key->len, &id);
-	/* A page may have a key twice. */
-	if (is_candidate(moved, id))
-		return 0;
-	moved->read += known->pass != moved->pass;
-	if (known->pass && known->hash == moved_hash(value) && moved_is_same(moved, known->deadline, deadline)) {
-		moved->same += known->pass != moved->pass;
-		known->pass = moved->pass;
-		return 0;
-	}
-	moved->candidates[moved->count++] =
-	    (struct candidate){.key = id, .deadline = deadline, .value = value, .hash = moved_hash(value)};
-	entry->element[0] = NULL;
-	return 0;
-}
-
-static int take_keys(struct moved *moved, redisReply *const *keys, size_t count)
-{
-	int failed = 0;
-
-	for (size_t i = 0; i < count; i++)
-		ask_entry(moved, keys[i]->str, keys[i]->len);
-	for (size_t i = 0; i < count && !failed; i++) {
-		redisReply *entry = entry_of(moved);
-		failed = !entry || take_entry(moved, keys[i], entry);
-		freeReplyObject(entry);
-	}
-	return failed ? -1 : 0;
-}
-
-/* ---- Passes */
-
-static int count_source(struct moved *moved, uint64_t *count)
-{
-	redisReply *reply;
-
-	peer_ask(&moved->source, "DBSIZE");
-	reply = peer_good(&moved->source);
-	if (!reply)
-		return -1;
-	*count = reply->type == REDIS_REPLY_INTEGER ? (uint64_t)reply->integer : 0;
-	freeReplyObject(reply);
-	return 0;
-}
-
-static int pass(struct moved *moved)
+/* Take what one server of the source has. */
+static int take_all(struct moved *moved, struct moved_node *node, uint64_t *seen, uint64_t total)
 {
 	char cursor[PEER_CURSOR] = "0";
-	uint64_t seen = 0, total = 0;
-	int failed = count_source(moved, &total);
+	int failed = 0;
 
-	moved->pass++;
-	moved->read = moved->same = moved->others = 0;
 	do {
-		redisReply *page = failed ? NULL : peer_scan(&moved->source, cursor, moved->match, MOVED_PAGE);
+		redisReply *page = failed ? NULL : moved_scan(moved, node, cursor);
 		size_t count = page ? page->element[1]->elements : 0;
 
 		failed = !page;
 		for (size_t at = 0; at < count && !failed; at += MOVED_PAGE)
-			failed = take_keys(moved, page->element[1]->element + at,
+			failed = moved_take(moved, node, page->element[1]->element + at,
 			             count - at < MOVED_PAGE ? count - at : MOVED_PAGE) ||
 			         moved_put(moved);
-		seen += count;
-		progress_show(seen, moved->match ? 0 : total > seen ? total : seen);
+		*seen += count;
+		progress_show(*seen, moved->match ? 0 : total > *seen ? total : *seen);
 		freeReplyObject(page);
 	} while (!failed && !is_stopped && strcmp(cursor, "0") != 0);
+	return failed ? -1 : 0;
+}
+
+static int pass(struct moved *moved)
+{
+	uint64_t seen = 0, total = 0;
+	int failed = moved_count(moved, &total);
+
+	moved->pass++;
+	moved->read = moved->same = moved->others = moved->on_move = 0;
+	for (size_t i = 0; i < moved->node_count && !failed && !is_stopped; i++)
+		if (moved->nodes[i]->is_master)
+			failed = take_all(moved, moved->nodes[i], &seen, total);
 	/* What a pass that was stopped has not found may be there. */
 	return failed || (!is_stopped && moved_remove(moved)) ? -1 : 0;
 }
 
+/* A key whose slot moved may have been passed by, so the pass is made again. */
+static int whole_pass(struct moved *moved)
+{
+	int is_new = 0;
+	int failed = moved->is_cluster && moved_find(moved, &is_new);
+
+	for (int i = 0; i < PASSES && !failed && !is_stopped; i++) {
+		failed = pass(moved) || (moved->is_cluster && moved_find(moved, &is_new));
+		if (failed || moved->follow || (!is_new && !moved->on_move))
+			return failed;
+		(void)poll(NULL, 0, REST_MS);
+	}
+	return failed || is_stopped ? failed
+	                            : message_error("slots of the cluster do not stop moving: do it again then");
+}
+
+/* Where a master is lost, a replica takes over. Failures: how many passes have failed, one after the other. */
+static int goes_on(const struct moved *moved, int failures)
+{
+	return moved->follow && !is_stopped &&
+	       (!failures || (failures < PASSES && moved->pass && moved->is_cluster && moved->is_lost));
+}
+
 static int all_passes(struct moved *moved)
 {
-	int failed = open_source(moved) || open_target(moved) || pass(moved);
+	int is_new;
+	int failures = moved_find(moved, &is_new) || open_target(moved) || whole_pass(moved);
 
-	while (!failed && moved->follow && !is_stopped) {
+	while (goes_on(moved, failures)) {
 		(void)poll(NULL, 0, REST_MS);
-		failed = is_stopped ? 0 : pass(moved);
+		failures = is_stopped || whole_pass(moved) == 0 ? 0 : failures + 1;
 	}
-	return failed;
+	return failures;
 }
 
 static void print_result(const struct moved *moved)
@@ -312,16 +170,14 @@ static int run(void *context)
 	progress_begin("importing");
 	failed = all_passes(moved);
 	progress_clear();
-	if (moved->others > NAMED)
-		message_line("%s: %" PRIu64 " more are no strings", moved->place, moved->others - NAMED);
+	moved_name_rest(moved);
 	if (moved->pass)
 		print_result(moved);
 	if (failed && moved->pass)
 		message_line(
 		    "Nothing is lost: the source has all. Do it again; what is here already is not set twice.");
-	peer_close(&moved->source);
+	moved_close(moved);
 	peer_close(&moved->target);
-	client_close(&moved->source_client);
 	keys_free(moved->keys);
 	free(moved->known);
 	return failed || moved->others ? STATUS_FAILED : STATUS_OK;
@@ -352,24 +208,16 @@ static int take(void *context, struct options *options, int id)
 static int check(void *context, const struct options *options)
 {
 	struct moved *moved = context;
-	const struct redis_address *host = &moved->url.hosts[0];
-	char place[REDIS_PLACE_MAX];
 	const char *why;
 
 	if (!moved->from)
 		return options_fail(options, "--from is missing: the server that has the sessions, redis://HOST:PORT");
 	if (ww_redis_url_parse(&moved->url, moved->from, &why))
 		return options_fail(options, "--from: %s", why);
-	if (moved->url.count > 1 || *moved->url.master)
-		return options_fail(options, "--from: expected one server, redis://HOST:PORT/DB");
+	if (*moved->url.master)
+		return options_fail(options, "--from: expected redis://HOST:PORT/DB, the server that has the sessions");
 	if (moved->url.has_password && *moved->url.password)
 		message_warning("everybody on this machine can read the password in --from; REDISCLI_AUTH hides it");
-	ww_redis_address_write(host, place);
-	snprintf(moved->place, sizeof moved->place, "%s%s",
-	    host->port == 0     ? "unix:"
-	    : moved->url.is_tls ? "tls:"
-	                        : "",
-	    place);
 	return 0;
 }
 

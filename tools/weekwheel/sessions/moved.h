@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_SESSIONS_MOVED_H
 
 /*
- * Sessions that are copied from another server, the source, to weekwheel-sessiond, the target, pass after pass, while
- * both are in use.
+ * Sessions that are copied from another server or the masters of a cluster, the source, to weekwheel-sessiond, the
+ * target, pass after pass, while both are in use.
  *
  * A pass scans the source. What it has found is remembered, a hash of each value with its deadline, so that the next
  * pass takes only what has changed. A batch of keys is compared with the target under WATCH and set in one
@@ -40,15 +40,29 @@ struct candidate {
 	int sets;
 };
 
+/* A server of the source. */
+struct moved_node {
+	struct redis_address address;
+	char place[REDIS_PLACE_MAX + 8];
+	struct client client;
+	struct peer peer;
+	int is_open;
+	int is_master; /* it has slots. Of a source that is no cluster: it is the source */
+};
+
 struct moved {
 	struct jobs jobs; /* the target */
 	const char *from, *address, *match;
 	int is_given, follow, dry_run;
 	uint64_t database; /* at the target */
 	struct redis_url url;
-	char place[REDIS_PLACE_MAX + 8];
-	struct client source_client;
-	struct peer source, target;
+	struct moved_node **nodes; /* of the source, those that the URL names first */
+	size_t node_count, node_room;
+	int is_cluster;   /* the source is one */
+	int is_lost;      /* a server of the source does not answer */
+	uint64_t map;     /* a hash of which master has which slots */
+	uint64_t on_move; /* keys that a pass could not read, since their slots move */
+	struct peer target;
 	int has_times; /* the source knows PEXPIRETIME */
 	int64_t
 	    slack; /* deadlines that differ by at most this many ms are equal, as they are computed from clock and remaining time */
@@ -75,6 +89,26 @@ static inline int moved_is_same(const struct moved *moved, int64_t deadline, int
 
 	return deadline < 0 || other < 0 ? deadline == other : apart <= moved->slack;
 }
+
+/* ---- moved_source.c. Each returns 0, or -1 after a message. */
+
+/*
+ * Find and connect the servers that have the sessions. Before each pass: a cluster may have other masters by then.
+ * *is_new is set if their slots are not those of before.
+ */
+int moved_find(struct moved *moved, int *is_new);
+/* How many keys all of them have. */
+int moved_count(struct moved *moved, uint64_t *count);
+/* The keys of a page of such a server, as peer_scan, and what has changed of some keys: candidates. */
+redisReply *moved_scan(struct moved *moved, struct moved_node *node, char cursor[PEER_CURSOR]);
+int moved_take(struct moved *moved, struct moved_node *node, redisReply *const *keys, size_t count);
+/* Name how many more keys are no strings. */
+void moved_name_rest(const struct moved *moved);
+/* Forget the candidates. */
+void moved_drop(struct moved *moved);
+/* Whether the source has the key no more: *gone is 0 if nobody knows. */
+int moved_is_gone(struct moved *moved, const char *key, size_t size, int *gone);
+void moved_close(struct moved *moved);
 
 /* ---- moved_target.c. Each returns 0, or -1 after a message. */
 

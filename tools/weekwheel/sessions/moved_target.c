@@ -195,26 +195,11 @@ int moved_put(struct moved *moved)
 	}
 	if (result > 0)
 		(void)peer_fail(&moved->target, "its sessions change too often to be compared; try again");
-	for (size_t i = 0; i < moved->count; i++)
-		freeReplyObject(moved->candidates[i].value);
-	moved->count = 0;
+	moved_drop(moved);
 	return result ? -1 : 0;
 }
 
 /* ---- What has gone at the source */
-
-static int is_gone(struct moved *moved, const char *key, size_t size, int *gone)
-{
-	redisReply *reply;
-
-	peer_ask(&moved->source, "EXISTS %b", key, size);
-	reply = peer_good(&moved->source);
-	if (!reply)
-		return -1;
-	*gone = reply->integer == 0;
-	freeReplyObject(reply);
-	return 0;
-}
 
 /* Delete it at the target, if it has not changed there since. */
 static int remove_one(struct moved *moved, uint32_t id)
@@ -225,7 +210,7 @@ static int remove_one(struct moved *moved, uint32_t id)
 	size_t size;
 	const char *key = keys_text(moved->keys, id, &size);
 	int gone = 0;
-	int failed = is_gone(moved, key, size, &gone);
+	int failed = moved_is_gone(moved, key, size, &gone);
 
 	if (failed || !gone)
 		return failed;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel sessions import: sessions move from a Redis to weekwheel-sessiond, pass after pass, while both are in use."""
-# tier: check
+# tier: check, waits
 import json
 import os
 import re
@@ -11,6 +11,7 @@ import time
 import unittest
 
 from harness import WEEKWHEEL, Case, Redis, Relay, check, environment, equal, free_port, lack, main, matches, need_redis, run, until
+from masters import LazyCluster, slot_of
 from sessiond import Sessiond
 
 VALUE = bytes(range(256)) * 3
@@ -297,6 +298,87 @@ class Imports(Case):
             run(0, WEEKWHEEL, "sessions", "import", "--from", f"redis://127.0.0.1:{other.port}", f"127.0.0.1:{self.server.port}")
             equal(self.client.ask("GET", "a") + self.client.ask("PEXPIRETIME", "a"), bulk(VALUE) + end)
         equal(self.client.ask("EXISTS", "b"), b":0\r\n")
+
+
+class Clusters(Case):
+    KEYS = 300
+
+    def setUp(self):
+        need_redis()
+        super().setUp()
+        self.server = self.enterContext(Sessiond())
+        self.client = self.enterContext(self.server.client())
+
+    def words(self, cluster, *arguments):
+        # One node is enough, and one that is away costs nothing.
+        url = f"redis://127.0.0.1:{free_port()},127.0.0.1:{cluster.nodes[1].port}"
+        return WEEKWHEEL, "sessions", "import", "--json", "--from", url, *arguments, f"127.0.0.1:{self.server.port}"
+
+    def begin(self, cluster, *arguments):
+        process = subprocess.Popen(self.words(cluster, *arguments), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def fill(self, cluster, end):
+        for number in range(self.KEYS):
+            cluster.ask(f"sess:{number}", ("SET", f"sess:{number}", f"value {number}", "PXAT", end + number))
+
+    def test_all_masters_are_copied(self):
+        end = int(time.time() * 1000) + HOUR
+        with LazyCluster() as cluster:
+            self.fill(cluster, end)
+            said = json.loads(run(0, *self.words(cluster)).out)
+            equal((said["read"], said["set"]), (self.KEYS, self.KEYS))
+            for number in range(self.KEYS):
+                equal(self.client.ask("GET", f"sess:{number}"), bulk(f"value {number}"))
+                equal(self.client.ask("PEXPIRETIME", f"sess:{number}"), b":%d\r\n" % (end + number))
+            cluster.ask("sess:1", ("SET", "sess:1", "another", "PXAT", end + HOUR))
+            said = json.loads(run(0, *self.words(cluster)).out)
+            equal((said["set"], said["same"]), (1, self.KEYS - 1))
+
+    def test_a_slot_that_moves_is_waited_for(self):
+        with LazyCluster() as cluster:
+            keys = [f"{{tag}}{number}" for number in range(20)]
+            cluster.ask("tag", *(("SET", key, "x", "PX", HOUR) for key in keys))
+            slot = slot_of("tag")
+            source = cluster.owner(slot)
+            target = next(node for node in cluster.nodes if node is not source)
+
+            def meanwhile():
+                source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys[:10])
+                self.process = self.begin(cluster)
+                # Those that have moved are at a node that does not serve their slot yet.
+                until(lambda: self.client.ask("DBSIZE") == b":10\r\n", "those that can be read")
+            cluster.move(slot, source, target, meanwhile)
+            out, _ = self.process.communicate()
+            equal((self.process.returncode, json.loads(out)["read"]), (0, 20))
+            equal(self.client.ask("DBSIZE"), b":20\r\n")
+
+    def test_following_it_stays_with_the_masters(self):
+        """A replica takes over, by itself, while another session goes and one comes."""
+        with LazyCluster(replicas=1) as cluster:
+            self.fill(cluster, int(time.time() * 1000) + HOUR)
+            process = self.begin(cluster, "--follow")
+            until(lambda: self.client.ask("DBSIZE") == b":%d\r\n" % self.KEYS, "the first pass")
+            master, replica = cluster.nodes[0], cluster.nodes[3]
+            until(lambda: replica.ask("DBSIZE") == master.ask("DBSIZE"), "the replica has all")
+            master.kill()
+            until(lambda: replica.ask("ROLE")[0] == "master", "the replica takes over")
+            for number in range(self.KEYS):
+                cluster.ask(f"sess:{number}", ("DEL", f"sess:{number}"))
+                cluster.ask(f"new:{number}", ("SET", f"new:{number}", "x", "PX", HOUR))
+            until(lambda: self.client.ask("EXISTS", *(f"sess:{number}" for number in range(self.KEYS))) == b":0\r\n", "what went has gone")
+            until(lambda: self.client.ask("DBSIZE") == b":%d\r\n" % self.KEYS, "what came is there")
+            process.send_signal(signal.SIGTERM)
+            out, _ = process.communicate()
+            equal((process.returncode, json.loads(out)["removed"]), (0, self.KEYS))
+
+    def test_several_servers_are_a_cluster(self):
+        with Redis() as redis:
+            url = f"redis://127.0.0.1:{redis.port},127.0.0.1:{redis.port}"
+            matches("several servers in --from are those of a cluster", run(1, WEEKWHEEL, "sessions", "import", "--from", url).err)
+        matches("--from: expected redis://", run(2, WEEKWHEEL, "sessions", "import", "--from", "redis+sentinel://a/m").err)
 
 
 main()
