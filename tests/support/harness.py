@@ -223,7 +223,7 @@ def refused(*arguments, status=2, **env):
 
 
 # Debian's packages of programs that are named otherwise.
-PACKAGES = {"node": "nodejs", "php": "php-cli", "redis-cli": "redis-tools", "systemd-analyze": "systemd"}
+PACKAGES = {"go": "golang-go", "node": "nodejs", "php": "php-cli", "redis-cli": "redis-tools", "systemd-analyze": "systemd"}
 
 
 def lack(name):

@@ -1,0 +1,3 @@
+module weekwheel.example/weekwheel
+
+go 1.19

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The module for Go: its own tests beside servers, with the race detector where it works, its example and its form."""
+# tier: long, no-sanitizers (other tests send the server as much)
+import glob
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+
+from harness import (BUILD, PATIENCE, ROOT, WEEKWHEELD, Case, Ended, Server, check, environment, equal, main, matches, need_program,
+                     run)
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MODULE = os.path.join(ROOT, "lib", "bindings", "go")
+TOKEN = "token-of-a-test-with-some-length"
+
+
+def write(name, text):
+    with open(name, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(name, 0o600)
+
+
+class Go(Case):
+    def setUp(self):
+        need_program("go")
+        super().setUp()
+        for file in glob.glob(os.path.join(MODULE, "*.go")) + glob.glob(os.path.join(HERE, "*.go")) + [os.path.join(MODULE, "go.mod")]:
+            shutil.copy(file, ".")
+
+    def go(self, *words):
+        """Run go without a network and without a home; what it has compiled of Go itself is kept in the build folder."""
+        # Compiling that for the first time takes a minute of a processor, and others may want it, too.
+        ended = Ended(("go", *words), subprocess.run(("go", *words), capture_output=True, timeout=4 * PATIENCE, check=False, env=environment(
+            GOCACHE=os.path.join(os.path.abspath(BUILD), "go-cache"), GOPATH=os.path.join(self.folder, "path"), GOFLAGS="-mod=mod",
+            GOPROXY="off", GOTOOLCHAIN="local", GOENV="off", HOME=None)))
+        check(ended.status == 0, ended)
+        return ended.out
+
+    def race(self):
+        """The race detector, which is written in C, if it works here."""
+        return ["-race"] if self.go("env", "CGO_ENABLED").strip() == "1" and shutil.which("gcc") else []
+
+    def suite(self, **env):
+        """Run all tests, and require that none was skipped."""
+        race = self.race()
+        self.go("vet", *race, ".")
+        self.go("test", "-c", *race, "-o", "tests", ".")
+        said = run(0, "./tests", "-test.v", "-test.timeout", "110s", **env).out
+        matches(r"^--- PASS: Example", said)
+        equal(re.findall(r"^ *--- (?:SKIP|FAIL).*", said, re.M), [])
+
+    def test_jobs(self):
+        run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
+            "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "ca.pem")
+        grant = "site sha256:" + hashlib.sha256(TOKEN.encode()).hexdigest()
+        write("tokens", grant + " put,work,read:mail\n")
+        secure = ("--listen", "tls:127.0.0.1:0", "--tls-cert", "ca.pem", "--tls-key", "key.pem")
+        with Server("--clock", "virtual") as server, Server() as real, Server("--auth-file", "tokens") as tokened, Server(*secure) as tls:
+            while not (port := re.search(r"listening on tls:127\.0\.0\.1:(\d+)", tls.said)):
+                tls.said += tls.process.stderr.readline()
+            with open("ca.pem", encoding="utf-8") as ca:
+                self.suite(SERVER=server.address, WEEKWHEEL_SERVER=real.address, WEEKWHEELD=WEEKWHEELD, TOKENED=tokened.address,
+                           TOKEN=TOKEN, TLS=f"tls:localhost:{port[1]}", CA=ca.read())
+
+    def test_the_service_of_the_readme(self):
+        with open(os.path.join(MODULE, "README.md"), encoding="utf-8") as file:
+            readme = file.read()
+        with open(os.path.join(ROOT, "include", "weekwheel", "version.h"), encoding="utf-8") as file:
+            version = re.search(r'#define WW_VERSION "(.*)"', file.read())[1]
+        edit = re.search(r"^go (mod edit -require weekwheel\.example/weekwheel@v(\S+) .*)", readme, re.M)
+        equal(edit[2], version)
+        program, said = re.search(r"^```go\n(.*?)^```\n\nIt prints:\n\n```\n(.*?)^```", readme, re.M | re.S).groups()
+        os.mkdir("service")
+        os.chdir("service")
+        write("go.mod", "module service\n\ngo 1.19\n")
+        self.go(*edit[1].replace("../weekwheel/lib/bindings/go", MODULE).split())
+        with Server() as server:
+            write("main.go", program.replace("127.0.0.1:11300", server.address))
+            self.go("build", *self.race(), "-o", "service", ".")
+            equal(run(0, "./service").out, said)
+
+    def test_its_form(self):
+        equal(run(0, "gofmt", "-l", ".").out, "")
+        equal(self.go("list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").split(), ["weekwheel.example/weekwheel"])
+
+
+if __name__ == "__main__":
+    main()
