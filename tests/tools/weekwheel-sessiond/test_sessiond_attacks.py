@@ -238,20 +238,31 @@ class Refusals(Case):
                 check(not client.ask("SELECT", "0").startswith(b"-"), "the first database")
 
     def test_names_of_a_command_are_bounded(self):
-        names = [f"key:{number}" for number in range(200001)]
+        names = [f"key:{number}" for number in range(100001)]
         pairs = [word for name in names for word in (name, "v")]
         with Sessiond() as server, server.client() as client:
             for words in (("MSET", *pairs), ("MSETNX", *pairs), *((word, *names) for word in ("MGET", "DEL", "UNLINK", "EXISTS", "TOUCH")),
                           ("SUBSCRIBE", *names), ("PUBSUB", "NUMSUB", *names)):
-                matches("^-ERR more than 200000 keys or channels in a command", client.ask(*words).decode())
+                matches("^-ERR more than 100000 keys or channels in a command", client.ask(*words).decode())
             equal(client.ask("DBSIZE"), b":0\r\n")
             equal(client.ask("MSET", *pairs[2:]), b"+OK\r\n")
-            equal(client.ask("DEL", *names[1:]), b":200000\r\n")
-            for words, count in ((("SET", "a", "b"), 200001), (("PING",), 200001), (("MSET", *pairs[2:]), 2), (("DEL", *names[:150000]), 2)):
+            equal(client.ask("DEL", *names[1:]), b":100000\r\n")
+            for words, count in ((("SET", "a", "b"), 100001), (("PING",), 100001), (("MSET", *pairs[2:]), 2), (("DEL", *names[:75000]), 2)):
                 client.send(b"MULTI\r\n" + encoded(*words) * count + b"EXEC\r\n")
                 answers = [client.answer() for _ in range(count + 2)]
-                matches("^-EXECABORT .* more than 200000 commands, keys and channels", answers[-1].decode())
+                matches("^-EXECABORT .* more than 100000 commands, keys and channels", answers[-1].decode())
             equal(client.ask("DBSIZE"), b":0\r\n")
+
+    def test_bytes_that_are_set_at_once_are_bounded(self):
+        """One large value among them does not count: alone it would take as long."""
+        value = "v" * (1 << 20)
+        with Sessiond() as server, server.client() as client:
+            for large, count, fits in (("v" * (40 << 20), 31, True), (value, 31, True), (value, 32, False)):
+                pairs = [word for number in range(count) for word in (str(number), value)] + ["large", large]
+                matches("^.OK" if fits else "^-ERR a command or transaction cannot change so many bytes", client.ask("MSET", *pairs).decode())
+                client.send(b"MULTI\r\n" + b"".join(encoded("SET", *pairs[i:i + 2]) for i in range(0, len(pairs), 2)) + b"EXEC\r\n")
+                answer = [client.answer() for _ in range(count + 3)][-1].decode()
+                matches(f"^.{count + 1}" if fits else "^-EXECABORT .* more than 32 MiB of commands besides the largest", answer)
 
     def test_what_a_transaction_copies_is_bounded(self):
         """Each APPEND makes another value of the former one, and each RENAME a record of the journal."""
@@ -279,20 +290,20 @@ class Refusals(Case):
         """INFO compares each of its words with the names of its parts."""
         info = encoded("INFO", *["none"] * 999)
         with Sessiond() as server, server.client() as client:
-            for count, answer in ((200, rb"^\*200\r\n"), (201, rb"^-EXECABORT .* more than 200000 commands")):
+            for count, answer in ((100, rb"^\*100\r\n"), (101, rb"^-EXECABORT .* more than 100000 commands")):
                 client.send(b"MULTI\r\n" + info * count + b"EXEC\r\n")
                 self.assertRegex([client.answer() for _ in range(count + 2)][-1], answer)
 
     def test_watched_keys_are_bounded(self):
-        names = [f"key:{number}" for number in range(100000)]
+        names = [f"key:{number}" for number in range(50000)]
         with Sessiond() as server, server.client() as client:
             equal(client.ask("WATCH", *names), b"+OK\r\n")
-            matches("^-ERR more than 100000 watched keys", client.ask("WATCH", *names, "more").decode())
-            matches("^-ERR more than 100000 watched keys", client.ask("WATCH", "more").decode())
+            matches("^-ERR more than 50000 watched keys", client.ask("WATCH", *names, "more").decode())
+            matches("^-ERR more than 50000 watched keys", client.ask("WATCH", "more").decode())
             # What is refused is not watched, and EXEC names what it compares.
             client.send(b"MULTI\r\n" + encoded("SET", "more", "v") + b"EXEC\r\n")
             equal([client.answer() for _ in range(3)][-1], b"*1\r\n+OK\r\n")
-            for more, answer in (((), "^.1\r\n:0"), (("more",), "^-EXECABORT .*more than 200000 commands, keys and channels, with the watched ones")):
+            for more, answer in (((), "^.1\r\n:0"), (("more",), "^-EXECABORT .*more than 100000 commands, keys and channels, with the watched ones")):
                 equal(client.ask("WATCH", *names), b"+OK\r\n")
                 client.send(b"MULTI\r\n" + encoded("DEL", *names, *more) + b"EXEC\r\n")
                 matches(answer, [client.answer() for _ in range(3)][-1].decode())

@@ -36,8 +36,11 @@ enum {
 	REQUEST_MANY = 16      /* arguments that do */
 };
 
-/* How many keys, channels and patterns a command may name, and a transaction with its commands. Others wait for them. */
-enum { REQUEST_NAMES = 200000 };
+/*
+ * How many keys, channels and patterns a command may name, and a transaction with its commands; and how many bytes the values of a
+ * command, the commands of a transaction, and what those copy may have besides the largest of them. Others wait for them.
+ */
+enum { REQUEST_NAMES = 100000, REQUEST_BYTES = 32 << 20 };
 
 /*
  * Others wait for a transaction, so its walks through keys, channels and clients are bounded. Return 1 if this one may look at so

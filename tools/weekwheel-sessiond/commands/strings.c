@@ -282,14 +282,17 @@ static int set_many(struct request *request, const struct data_times *times)
 {
 	int is_bounded = data_is_bounded(request->data);
 	size_t bytes = 0;
+	size_t largest = 0;
 
 	/* Set nothing if not all of it can be set. */
-	for (size_t i = 1; i < request->count; i++)
+	for (size_t i = 1; i < request->count; i++) {
 		bytes += request->arg[i].size;
+		largest = request->arg[i].size > largest ? request->arg[i].size : largest;
+	}
 	for (size_t i = 1; i < request->count; i += 2)
 		if (request->arg[i].size > WW_SESSION_KEY_MAX)
 			return request_failed(request, WW_EINVAL) ? -1 : 0;
-	if (!data_takes(request->data, request->count / 2, bytes))
+	if (bytes - largest > REQUEST_BYTES || !data_takes(request->data, request->count / 2, bytes))
 		return request_failed(request, WW_EFULL) ? -1 : 0;
 	return request_failed(request, is_bounded ? set_all(request, times) : set_each(request, times)) ? -1 : 0;
 }

@@ -16,8 +16,6 @@ enum { LOOKED_AT = 16 };
 enum { WATCHED = REQUEST_NAMES / 2 };
 /* All keys at which the walks of a transaction may look: it cannot be divided, and all others wait for it. */
 enum { EXEC_LOOKS = 65536 };
-/* The bytes of values that its commands may copy, such as APPEND, until one more is refused. */
-enum { EXEC_BYTES = 32 << 20 };
 
 /* A command with copies of its arguments, whose bytes follow. Until EXEC each has their place in the block for its data. */
 struct queued_command {
@@ -31,6 +29,7 @@ struct queued_command {
 struct command_queue {
 	size_t count;
 	size_t names;   /* of all commands, with the words of those that have none */
+	size_t largest; /* the bytes of one */
 	unsigned flags; /* of all commands */
 	int adds;       /* one of them writes what needs room */
 	int is_spoilt;
@@ -90,6 +89,7 @@ void transaction_queue(struct conn *conn, const struct command_entry *command, c
 {
 	struct command_queue *queue = conn->queue;
 	size_t names = command_names(command, count);
+	size_t before = conn->queued.size;
 
 	/* After an error EXEC refuses all, so nothing need be kept. */
 	if (queue->is_spoilt || copy_command(&conn->queued, command, arg, count) != 0) {
@@ -97,6 +97,8 @@ void transaction_queue(struct conn *conn, const struct command_entry *command, c
 	} else {
 		queue->count++;
 		queue->names += names > 0 ? names : count;
+		if (conn->queued.size - before > queue->largest)
+			queue->largest = conn->queued.size - before;
 		queue->flags |= command->flags;
 		queue->adds |= command_adds(command);
 	}
@@ -211,7 +213,7 @@ void command_watch(struct request *request)
 		return;
 	}
 	if (request->conn->watched_count + request->count - 1 > WATCHED) {
-		reply_error(request->conn, "ERR more than 100000 watched keys: use EXEC or UNWATCH before");
+		reply_error(request->conn, "ERR more than 50000 watched keys: use EXEC or UNWATCH before");
 		return;
 	}
 	for (size_t i = 1; i < request->count; i++) {
@@ -264,7 +266,7 @@ static void run_queue(struct conn *conn)
 	conn->queue = NULL;
 	conn->is_in_exec = 1;
 	conn->exec_looks = EXEC_LOOKS;
-	conn->exec_bytes = EXEC_BYTES;
+	conn->exec_bytes = REQUEST_BYTES;
 	conn->exec_steps = 0;
 	reply_array(conn, queue->count);
 	for (struct queued_command *queued = next_queued(conn, NULL); queued; queued = next_queued(conn, queued))
@@ -327,7 +329,9 @@ static const char *find_obstacle(const struct request *request)
 	unsigned flags = request->conn->queue->flags;
 
 	if (request->conn->queue->names + request->conn->watched_count > REQUEST_NAMES)
-		return "more than 200000 commands, keys and channels, with the watched ones: use several transactions";
+		return "more than 100000 commands, keys and channels, with the watched ones: use several transactions";
+	if (request->conn->queued.size - request->conn->queue->largest > REQUEST_BYTES)
+		return "more than 32 MiB of commands besides the largest: use several transactions";
 	/* Only these two take all stripes. */
 	if (flags & COMMAND_ALL && count_flushed(request) > REQUEST_NAMES)
 		return "FLUSHALL and FLUSHDB delete too many keys for a transaction: use them outside of MULTI";
