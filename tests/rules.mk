@@ -48,7 +48,7 @@ $(SMALL): $(weekwheeld_OBJECTS) $(call objects,tests/tools/weekwheeld/small.c) $
 	$(call link,$(ALL_LIBS))
 
 # The whole server, whose functions stand before those of other programs.
-$(filter %/test_sessiond_threads,$(TESTS)): $(filter-out %/main.o,$(sessiond_OBJECTS))
+$(filter %/test_sessiond_threads $(call named,tests,$(wildcard tests/tools/weekwheel-sessiond/commands/test_*.c)),$(TESTS)): $(filter-out %/main.o,$(sessiond_OBJECTS))
 
 # Let these tests make what the library calls for memory fail, the one in a process with jemalloc, the other without.
 $(B)/tests/test_allocator $(B)/tests/test_allocator_malloc: LDFLAGS += $(addprefix -Xlinker --wrap=,\

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/message.h"
@@ -78,35 +77,29 @@ void reply_bytes(struct conn *conn, const void *bytes, size_t size)
 
 void reply_error(struct conn *conn, const char *format, ...)
 {
-	char text[1024];
-	char *whole = text;
+	char text[8192];
 	va_list arguments;
 	int length;
 
 	va_start(arguments, format);
 	length = vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	/* A client's words may be long. */
-	if ((size_t)length >= sizeof text) {
-		va_start(arguments, format);
-		length = vasprintf(&whole, format, arguments);
-		va_end(arguments);
-	}
 	if (length < 0) {
 		conn_fail(conn);
 		return;
 	}
+	/* A client's words may have as many bytes as a value: they are cut off. */
+	if ((size_t)length >= sizeof text)
+		length = sizeof text - 1;
 	/* Nor may they end the line. As in Redis, trailing ends of line are left out. */
-	while (length > 0 && (whole[length - 1] == '\r' || whole[length - 1] == '\n'))
+	while (length > 0 && (text[length - 1] == '\r' || text[length - 1] == '\n'))
 		length--;
 	for (int i = 0; i < length; i++)
-		if (whole[i] == '\r' || whole[i] == '\n')
-			whole[i] = ' ';
+		if (text[i] == '\r' || text[i] == '\n')
+			text[i] = ' ';
 	reply_bytes(conn, "-", 1);
-	reply_bytes(conn, whole, (size_t)length);
+	reply_bytes(conn, text, (size_t)length);
 	reply_bytes(conn, "\r\n", 2);
-	if (whole != text)
-		free(whole);
 }
 
 void reply_integer(struct conn *conn, int64_t number)
