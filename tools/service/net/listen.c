@@ -8,8 +8,10 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -264,6 +266,48 @@ static int listen_tcp(struct listening *listening, const char *where)
 
 /* ---- A Unix socket */
 
+/* Whether this is still the file of that name. */
+static int has_name(int fd, const char *name)
+{
+	struct stat one, other;
+
+	return fstat(fd, &one) == 0 && lstat(name, &other) == 0 && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
+/*
+ * Of several servers that start here, one at a time may look who listens, remove what is stale, and listen: otherwise one
+ * could remove the socket that another has just made. Returns the lock's descriptor, or -1 after a message.
+ */
+static int lock_start(const char *path, char *name, size_t size)
+{
+	int is_other = 0;
+	int fd;
+
+	(void)snprintf(name, size, "%s.starting", path);
+	while ((fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)) >= 0) {
+		is_other = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+		if (has_name(fd, name))
+			break;
+		/* Whoever had it has removed it meanwhile. */
+		(void)close(fd);
+	}
+	if (fd < 0)
+		return message_error(
+		    "cannot make %s: %s; its folder must exist and be writable, and the name must be free", name,
+		    strerror(errno));
+	if (!is_other)
+		return fd;
+	(void)close(fd);
+	return message_error("%s is in use: another server starts there; give another --unix", path);
+}
+
+static void unlock_start(int fd, const char *name)
+{
+	(void)unlink(name);
+	(void)close(fd);
+}
+
 /* Remove a socket that a killed server has left, on which nobody listens. */
 static int remove_stale(const struct sockaddr_un *address)
 {
@@ -322,7 +366,8 @@ static int bind_unix(struct listening *listening, int fd, const struct sockaddr_
 	return open_to(&listening->config) != 0 ? -2 : listen(fd, BACKLOG);
 }
 
-static int listen_unix(struct listening *listening, const char *path)
+/* Returns a socket that listens, or -1 after a message. */
+static int make_unix(struct listening *listening, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd, bad;
@@ -338,9 +383,18 @@ static int listen_unix(struct listening *listening, const char *path)
 		    path, strerror(errno));
 	if (bad && fd >= 0)
 		(void)close(fd);
-	if (bad)
-		return -1;
-	if (watch(listening, fd, 0) != 0)
+	return bad ? -1 : fd;
+}
+
+static int listen_unix(struct listening *listening, const char *path)
+{
+	char name[sizeof((struct sockaddr_un *)0)->sun_path + 20];
+	int lock = lock_start(path, name, sizeof name);
+	int fd = lock < 0 ? -1 : make_unix(listening, path);
+
+	if (lock >= 0)
+		unlock_start(lock, name);
+	if (fd < 0 || watch(listening, fd, 0) != 0)
 		return -1;
 	message_info("listening on %s", path);
 	return 0;

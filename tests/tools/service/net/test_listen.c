@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/suite.h"
@@ -300,6 +302,90 @@ START_TEST(only_a_socket_without_a_server_is_replaced)
 }
 END_TEST
 
+/* One of those that start when nobody can write into `go` any more: it says whether it listens, and goes on until `end`. */
+static void start_beside(int ready, int go, int said, int end)
+{
+	char byte;
+
+	if (uv_loop_init(&loop) != 0)
+		_exit(1);
+	close(ready);
+	if (read(go, &byte, 1) != 0)
+		_exit(1);
+	byte = listen_start(&listening, &loop, &config) == 0 ? 'y' : 'n';
+	_exit(write(said, &byte, 1) != 1 || read(end, &byte, 1) != 0);
+}
+
+/* Returns how many listened. */
+static int start_at_once(int count)
+{
+	int ready[2], go[2], said[2], end[2], status;
+	int good = 0;
+	char byte;
+
+	ck_assert_int_eq(pipe(ready) | pipe(go) | pipe(said) | pipe(end), 0);
+	for (int i = 0; i < count; i++) {
+		pid_t child = fork();
+		ck_assert_int_ge(child, 0);
+		if (child == 0) {
+			close(go[1]), close(end[1]), close(said[0]);
+			start_beside(ready[1], go[0], said[1], end[0]);
+		}
+	}
+	close(ready[1]), close(said[1]);
+	ck_assert_int_eq(read(ready[0], &byte, 1), 0);
+	close(go[1]);
+	for (int i = 0; i < count; i++) {
+		ck_assert_int_eq(read(said[0], &byte, 1), 1);
+		good += byte == 'y';
+	}
+	/* Whoever listens can be reached. */
+	close(unix_socket(connect));
+	close(end[1]);
+	for (int i = 0; i < count; i++)
+		ck_assert(waitpid(-1, &status, 0) > 0 && status == 0);
+	close(ready[0]), close(go[0]), close(said[0]), close(end[0]);
+	return good;
+}
+
+START_TEST(of_those_that_start_at_once_one_has_the_socket)
+{
+	begin();
+	config.unix_path = path;
+	for (int round = 0; round < 100; round++) {
+		close(unix_socket(bind));
+		ck_assert_int_eq(start_at_once(4), 1);
+		ck_assert_int_eq(unlink(path), 0);
+	}
+	finish();
+}
+END_TEST
+
+START_TEST(a_start_waits_for_no_other)
+{
+	char name[80];
+	int fd;
+
+	begin();
+	config.unix_path = path;
+	(void)snprintf(name, sizeof name, "%s.starting", path);
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+	ck_assert_int_eq(start(), -1);
+	says("is in use: another server starts there; give another --unix");
+	/* One that was killed in that moment has left its file. */
+	close(fd);
+	ck_assert_int_eq(start(), 0);
+	ck_assert_int_eq(access(name, F_OK), -1);
+	stop();
+	ck_assert_int_eq(mkdir(name, 0700), 0);
+	ck_assert_int_eq(start(), -1);
+	says("cannot make ");
+	ck_assert_int_eq(rmdir(name), 0);
+	finish();
+}
+END_TEST
+
 START_TEST(sockets_of_systemd_are_used)
 {
 	char pid[16];
@@ -406,5 +492,6 @@ END_TEST
 
 TEST_MAIN("service/listen", without_another_place_it_listens_at_the_usual_one, an_address_may_have_tls,
     http_has_words_of_its_own, it_says_why_it_cannot_listen, a_unix_socket_has_its_mode_and_its_group,
-    only_a_socket_without_a_server_is_replaced, sockets_of_systemd_are_used, it_rests_while_there_are_no_descriptors,
+    only_a_socket_without_a_server_is_replaced, of_those_that_start_at_once_one_has_the_socket,
+    a_start_waits_for_no_other, sockets_of_systemd_are_used, it_rests_while_there_are_no_descriptors,
     many_who_come_at_once_are_taken_in_several_turns, a_server_begins_only_with_some_files_free)
