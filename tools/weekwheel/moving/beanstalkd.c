@@ -251,6 +251,7 @@ static int take_ready(struct moving *moving)
 	struct beanstalkd *own = moving->state;
 	struct client *client = &own->jobs.client;
 	const size_t asked = own->ready;
+	struct moving_job *job;
 	struct reply reply;
 
 	for (size_t i = 0; i < asked; i++)
@@ -269,7 +270,9 @@ static int take_ready(struct moving *moving)
 			return reply_refused(client, &reply, "reserve");
 		if (reply_number(client, &reply, 1, &id))
 			return -1;
-		moving_add(moving, reply.body, reply.body_size)->id = id;
+		job = moving_add(moving, reply.body, reply.body_size);
+		job->id = id;
+		job->is_held = 1;
 	}
 	own->ready = adapt(own, asked, moving->count);
 	if (moving->count && ask_all(moving, "stats-job", "OK", describe))
@@ -344,15 +347,26 @@ static int take_state(struct moving *moving, const char *tube, const char *state
 	return ask_all(moving, "peek", "FOUND", take_body);
 }
 
-/* Ids grow: the last one is that of a job which is put now, late enough that no worker gets it. */
+/*
+ * Ids grow: the last one is that of a job which is put now, late enough that no worker gets it. A server that takes no
+ * jobs any more (SIGUSR1) tells no id.
+ */
 static int find_last(struct beanstalkd *own)
 {
 	struct client *client = &own->jobs.client;
 	struct reply reply;
 
 	if (client_expect(client, &reply, "USING", sign, "use %s", sign) ||
-	    client_expect(client, &reply, "INSERTED", sign, "put 0 4000000000 1 0\r\n") ||
-	    reply_number(client, &reply, 1, &own->last))
+	    client_ask(client, &reply, "put 0 4000000000 1 0\r\n"))
+		return -1;
+	if (reply_is(&reply, "DRAINING"))
+		return message_error(
+		    "%s: it is draining, so what is behind the jobs named above cannot be found: mend or remove those "
+		    "there, or start it again with its files (-b), and do this again",
+		    own->address);
+	if (!reply_is(&reply, "INSERTED"))
+		return reply_refused(client, &reply, sign);
+	if (reply_number(client, &reply, 1, &own->last))
 		return -1;
 	return client_expect(client, &reply, "DELETED", sign, "delete %" PRIu64, own->last);
 }

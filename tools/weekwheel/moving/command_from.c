@@ -136,6 +136,7 @@ void moving_stays(struct moving *moving, const struct moving_job *job, const cha
 	if (moving_is_odd(moving, job))
 		return;
 	(void)keys_intern(moving->odd, job->key, strlen(job->key));
+	moving->held += job->is_held != 0;
 	moving->source->name(moving, job, name);
 	message_line("%s: %s; it stays there", name, reason);
 }
@@ -194,7 +195,8 @@ static int move_all(struct moving *moving, struct moving_left *left)
 			continue;
 		if (moving->source->left(moving, left))
 			return -1;
-		if (!moving->follow && left->waiting + (moving->wait ? left->reserved : 0) <= moving_odd(moving))
+		if (!moving->follow &&
+		    left->waiting + (moving->wait ? left->reserved : moving->held) <= moving_odd(moving))
 			return 0;
 		rest(began);
 	}
@@ -234,8 +236,7 @@ static void print_counts(const struct moving *moving, const struct moving_left *
 static void explain(const struct moving *moving, const struct moving_left *left)
 {
 	const uint64_t odd = moving_odd(moving);
-	/* This connection may have those of beanstalkd reserved. */
-	const uint64_t run = left->reserved > odd ? left->reserved - odd : 0;
+	const uint64_t run = left->reserved > moving->held ? left->reserved - moving->held : 0;
 
 	if (odd)
 		message_line("%" PRIu64 " job%s named above; mend or remove %s there, and do it again", odd,

@@ -39,6 +39,7 @@ struct moving_job {
 	uint64_t run; /* ns */
 	uint64_t due; /* ns: Unix time if is_wall, otherwise of CLOCK_MONOTONIC; 0: now */
 	int is_wall, is_buried;
+	int is_held; /* while it stays at the source, this import has it reserved there */
 	char *body;
 	size_t size, room;
 	enum moving_result result;
@@ -62,6 +63,7 @@ struct moving {
 	size_t count;                                     /* in the batch */
 	uint64_t largest;                                 /* how many bytes the target takes in a body */
 	struct keys *odd;                                 /* the keys of jobs that stay at the source */
+	uint64_t held;                                    /* of those: are reserved there by this import */
 	uint64_t read, put, kept, dropped, back, doubled; /* jobs so far; back: taken back from the target */
 };
 

@@ -389,6 +389,32 @@ class Moving(Case):
         equal(self.move(0)["put"], 1)
         equal(self.there(), {"much larger": 1})
 
+    def test_jobs_that_workers_run_are_counted_beside_some_that_stay(self):
+        """Of those, only one that was found ready is reserved."""
+        server = self.enter(Server("--max-job-size", "10"))
+        self.put_many(["run one", "run two"], tube="run")
+        self.client.ask("watch run")
+        for number in (1, 2):
+            matches(f"^RESERVED {number}", self.client.ask("reserve"))
+        self.put_many(["a larger one", "another larger one"], tube="delayed", delay=1000)
+        self.put_many(["a larger ready one"], tube="ready")
+        ended = server.program.run(1, "import", "--from", self.url)
+        equal(ended.out, "3 jobs read, 0 put, 0 deleted at the source; 5 left there\n")
+        matches("^3 jobs could not move", ended.err)
+        matches("^2 jobs are left, which workers of the source run", ended.err)
+
+    def test_a_source_that_takes_no_jobs(self):
+        """It cannot be asked which job is the last."""
+        server = self.enter(Server("--max-job-size", "10"))
+        self.put_many(["small", "a larger one", "small too"], delay=1000)
+        self.source.process.send_signal(signal.SIGUSR1)
+        equal(self.client.ask("put 0 0 60 1\r\nx"), "DRAINING")
+        ended = server.program.run(1, "import", "--from", self.url, "--json")
+        matches("^weekwheel: 127.0.0.1:[0-9]+: it is draining, .*: mend or remove those there, or start it again with its files", ended.err)
+        equal([objects(ended.out)[0][name] for name in ("deleted", "left_out")], [2, 1])
+        equal(self.client.ask("delete 2"), "DELETED")
+        equal(self.move(0)["left"], 0)
+
     def test_jobs_behind_one_that_stays(self):
         """peek shows only the first job of a tube and state, which may be one that cannot move."""
         server = self.enter(Server("--max-job-size", "10"))
