@@ -113,6 +113,14 @@ static int get(struct client *client, const char *token, const char *path, take_
 
 /* ---- What is asked */
 
+/* Of a number that fits nowhere, the most; of what is none, and of less than nothing, nothing. */
+static int64_t ms_of(const char *seconds)
+{
+	double ms = strtod(seconds, NULL) * 1000;
+
+	return ms >= (double)INT64_MAX ? INT64_MAX : ms > 0 ? (int64_t)ms : 0;
+}
+
 /* Those of the wheel before are among them. */
 static int take_wheel(const char *text, size_t size, struct survey *survey, int wheel)
 {
@@ -157,7 +165,7 @@ static void take_largest(const char *text, size_t size, struct survey_key *key)
 	key->is_cut = 1;
 	key->database = (unsigned)json_whole(text, size, "database");
 	key->size = json_whole(text, size, "bytes");
-	key->left_ms = *left ? (int64_t)(strtod(left, NULL) * 1000) : -1;
+	key->left_ms = *left ? ms_of(left) : -1;
 }
 
 static int take_sum(const char *text, size_t size, struct survey *survey)

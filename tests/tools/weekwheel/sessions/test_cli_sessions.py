@@ -8,6 +8,9 @@ import threading
 from harness import WEEKWHEEL, Case, Redis, equal, free_port, main, matches, run
 
 
+LEFT = "what is left"
+
+
 class Sessions(Case):
     def setUp(self):
         super().setUp()
@@ -46,18 +49,29 @@ class Sessions(Case):
         matches("NOAUTH.*set REDISCLI_AUTH", run(1, WEEKWHEEL, "sessions", self.address).err)
         equal(self.counts(REDISCLI_AUTH="secret")["sessions"], 0)
 
-    def another(self):
+    def another(self, *answers):
         """The address of a server that speaks another protocol."""
         listener = self.enterContext(socket.create_server(("127.0.0.1", 0)))
 
         def say():
             client, _ = listener.accept()
-            client.recv(1000)
-            client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            for answer in answers or (b"HTTP/1.1 400 Bad Request\r\n\r\n",):
+                client.recv(1000)
+                client.sendall(answer)
             client.close()
 
         threading.Thread(target=say, daemon=True).start()
         return "127.0.0.1:%d" % listener.getsockname()[1]
+
+    def test_numbers_that_are_too_large(self):
+        """What a server says has room in no number of ours, or is none."""
+        texts = [json.dumps({"sessions": 4, "largest": [{"key": str(i), "bytes": 1, "left": LEFT} for i in range(4)]}),
+                 '{"counts": [1]}', '{"counts": [1]}', '{"counts": [1, 0, 0, 0, 0, 0, 0]}']
+        for number in ("1e300", "-1e300", "-0.5", "0.25"):
+            texts[0] = texts[0].replace(f'"{LEFT}"', number, 1)
+        address = self.another(*(f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode() for text in texts))
+        found = json.loads(run(0, WEEKWHEEL, "sessions", "--json", "http://" + address).out)
+        equal([one["left_ms"] for one in found["largest"]], [2 ** 63 - 1, 0, 0, 250])
 
     def test_wrong_words(self):
         matches("expected HOST:PORT", run(2, WEEKWHEEL, "sessions", "nix").err)
