@@ -2,6 +2,7 @@ package weekwheel
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,9 +11,9 @@ import (
 
 const reportMost = 4096
 
-// A Lease is a reserved job: until it ends, nobody else gets the job. End it by Delete, Release or Bury, before its time to run
-// is up, or Touch it. Its methods may be called by several goroutines. It has a connection to itself; when that breaks, the
-// lease ends with it.
+// A Lease is a reserved job. Nobody else gets the job before its time to run is up; Touch begins that anew. End the lease by
+// Delete, Release or Bury, or else by Close. ErrNotFound says that it was too late. Its methods may be called by several
+// goroutines. It has a connection to itself; when that breaks, the lease ends with it.
 type Lease struct {
 	ID   uint64
 	Tube string // empty if the job was reserved by its id
@@ -37,11 +38,11 @@ func (c *Client) Reserve(ctx context.Context, tubes ...string) (*Lease, error) {
 // ReserveWithin waits only so long, rounded up to a second, and returns ErrNoJob if no job came. The connection stays then, and
 // no job is in doubt unless the context ends before. 0 does not wait.
 func (c *Client) ReserveWithin(ctx context.Context, wait time.Duration, tubes ...string) (*Lease, error) {
-	return c.reserveWithin(ctx, ctx, wait, tubes)
+	return c.reserveWithin(ctx, ctx, wait, wait+time.Second+c.options.Timeout, tubes)
 }
 
 // reserveWithin begins until the first context ends, and waits until the second one does.
-func (c *Client) reserveWithin(ctx, waiting context.Context, wait time.Duration, tubes []string) (*Lease, error) {
+func (c *Client) reserveWithin(ctx, waiting context.Context, wait, patience time.Duration, tubes []string) (*Lease, error) {
 	w := command("reserve-with-timeout").whole(wait)
 	if w.err == nil && wait > (1<<31-1)*time.Second {
 		w.refuse("%v is longer than a server waits: use Reserve", wait)
@@ -49,7 +50,7 @@ func (c *Client) reserveWithin(ctx, waiting context.Context, wait time.Duration,
 	if w.err != nil {
 		return nil, w.err
 	}
-	return c.reserve(ctx, waiting, w.line.String(), wait+time.Second+c.options.Timeout, tubes)
+	return c.reserve(ctx, waiting, w.line.String(), patience, tubes)
 }
 
 func (c *Client) reserve(ctx, waiting context.Context, line string, patience time.Duration, tubes []string) (*Lease, error) {
@@ -139,7 +140,7 @@ func (j *Lease) askLocked(ctx context.Context, ends bool, r *request) (answer, e
 	if _, isRefused := err.(*ServerError); isRefused {
 		j.isDoubtful = true
 	}
-	if j.link.isDirty || (ends && err == nil) {
+	if j.link.isDirty || (ends && (err == nil || errors.Is(err, ErrNotFound))) {
 		j.give()
 	}
 	return a, j.client.explained(err)

@@ -34,7 +34,8 @@ type Worker struct {
 	Attempts int
 	// Poll is how long a reserve waits, in whole seconds, and so how late an idle worker ends: a second by default.
 	Poll time.Duration
-	// OnError gets the failures of jobs, and those of the server with a nil job. By default they are logged.
+	// OnError gets the failures of jobs, and those of the server with a nil job; several goroutines may call it at once. By
+	// default they are logged.
 	OnError func(err error, job *Lease)
 }
 
@@ -51,15 +52,28 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.Client == nil || w.Handle == nil || w.Poll < 0 || w.Concurrency < 0 {
 		return invalid("a worker has a Client and a Handle, and no negative numbers")
 	}
+	poll := w.Poll
+	if poll == 0 {
+		poll = time.Second
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	waiting, endWaiting := context.WithCancel(context.Background())
+	defer endWaiting()
+	go func() {
+		// A reserve that has begun is not ended before its time: the server may be sending a job, of which that would cost an
+		// attempt. Where time stands still, or the server hangs, it is ended all the same.
+		<-ctx.Done()
+		sleep(waiting, poll+time.Second)
+		endWaiting()
+	}()
 	failures := make([]error, atLeast(w.Concurrency, 1))
 	var lanes sync.WaitGroup
 	for i := range failures {
 		lanes.Add(1)
 		go func(failure *error) {
 			defer lanes.Done()
-			if *failure = w.lane(ctx); *failure != nil {
+			if *failure = w.lane(ctx, waiting, poll); *failure != nil {
 				cancel()
 			}
 		}(&failures[i])
@@ -74,15 +88,10 @@ func (w *Worker) Run(ctx context.Context) error {
 }
 
 // lane runs one job after the other.
-func (w *Worker) lane(ctx context.Context) error {
-	poll := w.Poll
-	if poll == 0 {
-		poll = time.Second
-	}
+func (w *Worker) lane(ctx, waiting context.Context, poll time.Duration) error {
 	pause := firstPause
 	for ctx.Err() == nil {
-		// A reserve is not interrupted: the server may be sending a job, of which that would cost an attempt.
-		job, err := w.Client.reserveWithin(ctx, context.Background(), poll, w.Tubes)
+		job, err := w.Client.reserveWithin(ctx, waiting, poll, 0, w.Tubes)
 		switch {
 		case err == nil:
 			pause = firstPause
@@ -170,7 +179,7 @@ func finish(ctx context.Context, job *Lease, failure error, attempts int) (err e
 	case failure == nil:
 		return job.Delete(ctx)
 	case errors.As(failure, &bury):
-		return job.Bury(ctx, bury.Error())
+		return job.Bury(ctx, failure.Error())
 	}
 	reserves, own, backoff, err := job.retries(ctx)
 	switch {

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """The module for Go: its own tests beside servers, with the race detector where it works, its example and its form."""
 # tier: long, no-sanitizers (other tests send the server as much)
+import contextlib
 import glob
 import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 
-from harness import (BUILD, PATIENCE, ROOT, WEEKWHEELD, Case, Ended, Server, check, environment, equal, main, matches, need_program,
-                     run)
+from harness import (BUILD, PATIENCE, ROOT, WEEKWHEELD, Case, Server, check, environment, equal, free_port, main, matches,
+                     need_program, run)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULE = os.path.join(ROOT, "lib", "bindings", "go")
@@ -29,14 +31,22 @@ class Go(Case):
         for file in glob.glob(os.path.join(MODULE, "*.go")) + glob.glob(os.path.join(HERE, "*.go")) + [os.path.join(MODULE, "go.mod")]:
             shutil.copy(file, ".")
 
+    def program(self, *words, **env):
+        """Run a program and what it starts, with more patience than others need: the first use of a build folder compiles Go itself."""
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment(**env), text=True,
+                              start_new_session=True) as process:
+            try:
+                said = process.communicate(timeout=4 * PATIENCE)[0]
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # servers of a test that failed
+        check(process.returncode == 0, f"{words}: exit status {process.returncode}:\n{said}")
+        return said
+
     def go(self, *words):
-        """Run go without a network and without a home; what it has compiled of Go itself is kept in the build folder."""
-        # Compiling that for the first time takes a minute of a processor, and others may want it, too.
-        ended = Ended(("go", *words), subprocess.run(("go", *words), capture_output=True, timeout=4 * PATIENCE, check=False, env=environment(
-            GOCACHE=os.path.join(os.path.abspath(BUILD), "go-cache"), GOPATH=os.path.join(self.folder, "path"), GOFLAGS="-mod=mod",
-            GOPROXY="off", GOTOOLCHAIN="local", GOENV="off", HOME=None)))
-        check(ended.status == 0, ended)
-        return ended.out
+        """Run go without a network and without a home."""
+        return self.program("go", *words, GOCACHE=os.path.join(os.path.abspath(BUILD), "go-cache"), GOPATH=os.path.join(self.folder, "path"),
+                        GOFLAGS="-mod=mod", GOPROXY="off", GOTOOLCHAIN="local", GOENV="off", HOME=None)
 
     def race(self):
         """The race detector, which is written in C, if it works here."""
@@ -47,7 +57,7 @@ class Go(Case):
         race = self.race()
         self.go("vet", *race, ".")
         self.go("test", "-c", *race, "-o", "tests", ".")
-        said = run(0, "./tests", "-test.v", "-test.timeout", "110s", **env).out
+        said = self.program("./tests", "-test.v", "-test.timeout", f"{3 * PATIENCE}s", **env)
         matches(r"^--- PASS: Example", said)
         equal(re.findall(r"^ *--- (?:SKIP|FAIL).*", said, re.M), [])
 
@@ -62,7 +72,7 @@ class Go(Case):
                 tls.said += tls.process.stderr.readline()
             with open("ca.pem", encoding="utf-8") as ca:
                 self.suite(SERVER=server.address, WEEKWHEEL_SERVER=real.address, WEEKWHEELD=WEEKWHEELD, TOKENED=tokened.address,
-                           TOKEN=TOKEN, TLS=f"tls:localhost:{port[1]}", CA=ca.read())
+                           TOKEN=TOKEN, PORT=str(free_port()), TLS=f"tls:localhost:{port[1]}", CA=ca.read())
 
     def test_the_service_of_the_readme(self):
         with open(os.path.join(MODULE, "README.md"), encoding="utf-8") as file:
@@ -79,10 +89,10 @@ class Go(Case):
         with Server() as server:
             write("main.go", program.replace("127.0.0.1:11300", server.address))
             self.go("build", *self.race(), "-o", "service", ".")
-            equal(run(0, "./service").out, said)
+            equal(self.program("./service"), said)
 
     def test_its_form(self):
-        equal(run(0, "gofmt", "-l", ".").out, "")
+        equal(self.program("gofmt", "-l", "."), "")
         equal(self.go("list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").split(), ["weekwheel.example/weekwheel"])
 
 
