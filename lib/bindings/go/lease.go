@@ -22,6 +22,7 @@ type Lease struct {
 	client *Client
 	mutex  sync.Mutex
 	link   *link // nil: it has ended
+	isDone bool  // by its methods, not by its connection
 	// The server refused something: it may remember the delivery with this connection, which gets no other job then.
 	isDoubtful bool
 }
@@ -140,7 +141,8 @@ func (j *Lease) askLocked(ctx context.Context, ends bool, r *request) (answer, e
 	if _, isRefused := err.(*ServerError); isRefused {
 		j.isDoubtful = true
 	}
-	if j.link.isDirty || (ends && (err == nil || errors.Is(err, ErrNotFound))) {
+	j.isDone = j.isDone || (ends && (err == nil || errors.Is(err, ErrNotFound)))
+	if j.isDone || j.link.isDirty {
 		j.give()
 	}
 	return a, j.client.explained(err)
@@ -160,13 +162,19 @@ func (j *Lease) HasEnded() bool {
 	return j.link == nil
 }
 
+func (j *Lease) wasEnded() bool {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return j.isDone
+}
+
 // Close ends the lease with its connection unless it has ended: the server gives the job to another worker, and the delivery
 // counts as an attempt. It may be deferred.
 func (j *Lease) Close() error {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	if j.link != nil {
-		j.link.isDirty = true
+		j.isDone, j.link.isDirty = true, true
 		j.give()
 	}
 	return nil

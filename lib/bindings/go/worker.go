@@ -119,7 +119,9 @@ func passes(err error) bool {
 
 // run runs a job to its end.
 func (w *Worker) run(ctx context.Context, job *Lease) {
+	defer job.Close()
 	ctx, cancel := context.WithCancel(unending{ctx})
+	defer cancel()
 	touched := make(chan struct{})
 	go func() {
 		defer close(touched)
@@ -131,13 +133,12 @@ func (w *Worker) run(ctx context.Context, job *Lease) {
 	if err != nil {
 		w.tell(err, job)
 	}
-	if job.HasEnded() {
+	if job.wasEnded() {
 		return
 	}
 	if err := finish(context.Background(), job, err, w.limit()); err != nil {
 		w.tell(fmt.Errorf("the server does not know how job %d ended, and delivers it again: %w", job.ID, err), job)
 	}
-	job.Close()
 }
 
 func (w *Worker) call(ctx context.Context, job *Lease) (err error) {
@@ -151,6 +152,10 @@ func (w *Worker) call(ctx context.Context, job *Lease) (err error) {
 
 // touch begins the time to run anew until the context ends. It ends the context when the lease has ended.
 func touch(ctx context.Context, cancel func(), job *Lease) {
+	// Most jobs end before that, and nothing is asked for them.
+	if !sleep(ctx, touchLeast) {
+		return
+	}
 	stats, err := job.Stats(context.Background())
 	if err != nil {
 		cancel()

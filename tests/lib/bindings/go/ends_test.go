@@ -480,6 +480,42 @@ func TestAWorkerGoesOnAfterARestart(t *testing.T) {
 	isError(t, <-said, ErrConnection)
 }
 
+func TestALostLeaseIsTold(t *testing.T) {
+	r := between(t, os.Getenv("SERVER"))
+	client := open(t, r.Addr().String(), nil)
+	must[Receipt](t)(client.Put(background, Job{Tube: tube(t)}))
+	ctx, stop := context.WithCancel(background)
+	defer stop()
+	said := make(chan error, 10)
+	worker := &Worker{Client: client, Tubes: []string{tube(t)}, OnError: quiet(said)}
+	worker.Handle = func(ctx context.Context, job *Lease) error {
+		stop()
+		r.cut()
+		<-ctx.Done() // by a touch
+		return nil
+	}
+	fine(t, worker.Run(ctx))
+	isError(t, <-said, ErrLeaseEnded)
+}
+
+func TestBeanstalkdIsServed(t *testing.T) {
+	if os.Getenv("BEANSTALKD") == "" {
+		return
+	}
+	client := open(t, os.Getenv("BEANSTALKD"), nil)
+	must[Receipt](t)(client.Put(background, Job{Tube: tube(t), Priority: 3}))
+	_, err := client.Put(background, Job{Tube: tube(t), Key: "k", Body: []byte("put 0 0 1 0")})
+	isError(t, err, ErrUnsupported)
+	job := must[*Lease](t)(client.Reserve(background, tube(t)))
+	equal(t, must[bool](t)(job.ReleaseAfter(background, 0, "a reason")), false)
+	ctx, stop := context.WithCancel(background)
+	worker := &Worker{Client: client, Tubes: []string{tube(t)}, Attempts: 2, OnError: func(error, *Lease) { stop() }}
+	worker.Handle = func(context.Context, *Lease) error { return errors.New("not now") }
+	fine(t, worker.Run(ctx))
+	stats := must[Stats](t)(client.StatsJob(background, ID(job.ID)))
+	equal(t, []any{stats["state"], stats.Int("pri"), stats.Int("reserves")}, []any{"buried", int64(3), int64(2)})
+}
+
 func TestAWorkerStopsWithoutAServer(t *testing.T) {
 	p := start(t, "--memory", "--listen", "127.0.0.1:0")
 	client := open(t, p.address, nil)

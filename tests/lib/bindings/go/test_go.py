@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 
-from harness import (BUILD, PATIENCE, ROOT, WEEKWHEELD, Case, Server, check, environment, equal, free_port, main, matches,
+from harness import (BUILD, PATIENCE, ROOT, WEEKWHEELD, Beanstalkd, Case, Server, check, environment, equal, free_port, main, matches,
                      need_program, run)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -52,14 +52,15 @@ class Go(Case):
         """The race detector, which is written in C, if it works here."""
         return ["-race"] if self.go("env", "CGO_ENABLED").strip() == "1" and shutil.which("gcc") else []
 
-    def suite(self, **env):
-        """Run all tests, and require that none was skipped."""
+    def suite(self, pattern, **env):
+        """Run the tests of this name, and require that none was skipped."""
         race = self.race()
         self.go("vet", *race, ".")
         self.go("test", "-c", *race, "-o", "tests", ".")
-        said = self.program("./tests", "-test.v", "-test.timeout", f"{3 * PATIENCE}s", **env)
-        matches(r"^--- PASS: Example", said)
+        said = self.program("./tests", "-test.v", "-test.run", pattern, "-test.timeout", f"{3 * PATIENCE}s", **env)
+        matches(r"^--- PASS: ", said)
         equal(re.findall(r"^ *--- (?:SKIP|FAIL).*", said, re.M), [])
+        return said
 
     def test_jobs(self):
         run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
@@ -71,8 +72,13 @@ class Go(Case):
             while not (port := re.search(r"listening on tls:127\.0\.0\.1:(\d+)", tls.said)):
                 tls.said += tls.process.stderr.readline()
             with open("ca.pem", encoding="utf-8") as ca:
-                self.suite(SERVER=server.address, WEEKWHEEL_SERVER=real.address, WEEKWHEELD=WEEKWHEELD, TOKENED=tokened.address,
-                           TOKEN=TOKEN, PORT=str(free_port()), TLS=f"tls:localhost:{port[1]}", CA=ca.read())
+                said = self.suite(".", SERVER=server.address, WEEKWHEEL_SERVER=real.address, WEEKWHEELD=WEEKWHEELD, PORT=str(free_port()),
+                                  TOKENED=tokened.address, TOKEN=TOKEN, TLS=f"tls:localhost:{port[1]}", CA=ca.read())
+        matches(r"^--- PASS: Example", said)
+
+    def test_beanstalkd(self):
+        with Beanstalkd() as server:
+            self.suite("Beanstalkd", BEANSTALKD=f"127.0.0.1:{server.port}")
 
     def test_the_service_of_the_readme(self):
         with open(os.path.join(MODULE, "README.md"), encoding="utf-8") as file:
