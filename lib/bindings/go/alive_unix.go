@@ -19,12 +19,11 @@ func isAlive(socket net.Conn) bool {
 		return false
 	}
 	alive := false
-	err = access.Read(func(descriptor uintptr) bool {
+	err = access.Control(func(descriptor uintptr) {
 		var one [1]byte
 		n, _, err := syscall.Recvfrom(int(descriptor), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		// TLS may have sent what no command asked for.
 		alive = n > 0 || err == syscall.EAGAIN || err == syscall.EWOULDBLOCK || err == syscall.EINTR
-		return true
 	})
 	return err == nil && alive
 }

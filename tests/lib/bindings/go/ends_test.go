@@ -170,7 +170,9 @@ func TestABrokenConnectionSaysWhatMayHaveBeenDone(t *testing.T) {
 	r.after.Store("never")
 	must[Receipt](t)(client.Put(background, Job{Tube: tube(t)}))
 	equal(t, count(), int64(2))
-	// Connections that were cut while nobody used them are noticed.
+	// Connections that were cut while nobody used them are noticed, and others are kept, however long ago their deadline was.
+	fine(t, client.idle[0].conn.SetDeadline(time.Unix(1, 0)))
+	equal(t, isAlive(client.idle[0].socket), true)
 	r.cut()
 	until(t, "it is known to be cut", func() bool { return !isAlive(client.idle[0].socket) })
 	must[Receipt](t)(client.Put(background, Job{Tube: tube(t)}))
