@@ -20,7 +20,7 @@ int command_is_short(const struct command_entry *command);
 
 command_fn command_get, command_set, command_setex, command_setnx, command_getex, command_getdel, command_getset,
     command_mget, command_mset, command_msetnx, command_append, command_strlen, command_incr, command_incrby,
-    command_decrby;
+    command_decrby, command_delex, command_delifeq;
 command_fn command_expire, command_ttl, command_persist;
 command_fn command_del, command_exists, command_touch, command_type, command_rename, command_renamenx, command_scan,
     command_keys, command_dbsize, command_randomkey, command_flushdb, command_flushall;

@@ -1,6 +1,7 @@
 /* Commands that read and set values. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/weekwheel-sessiond/commands/commands.h"
 #include "tools/weekwheel-sessiond/commands/events.h"
@@ -119,6 +120,43 @@ static int is_kept(struct request *request, const struct data_key *key, unsigned
 	return 1;
 }
 
+struct comparison {
+	const struct resp_arg *with;
+	int is_equal;
+};
+
+static void compare(void *pointer, void *context)
+{
+	const struct value *value = pointer;
+	struct comparison *comparison = context;
+
+	comparison->is_equal =
+	    value->size == comparison->with->size && memcmp(value->bytes, comparison->with->data, value->size) == 0;
+}
+
+/* Whether IFEQ or IFNE, whose value is this argument, lets the command change the key. What is not there differs. */
+static int is_as_wanted(
+    struct request *request, const struct data_key *key, unsigned flags, size_t compared, struct data_entry *entry)
+{
+	struct comparison comparison = {&request->arg[compared], 0};
+
+	(void)data_inspect(request->data, key, entry, compare, &comparison);
+	return comparison.is_equal == !(flags & TIMES_IFNE);
+}
+
+/* Whether IFEQ or IFNE keeps what there is. If so, it has answered. */
+static int is_refused(
+    struct request *request, const struct data_key *key, const struct times *times, struct data_entry *entry)
+{
+	if (!(times->flags & TIMES_IF) || is_as_wanted(request, key, times->flags, times->compared, entry))
+		return 0;
+	if (times->flags & TIMES_GET)
+		reply_value(request, key);
+	else
+		reply_null(request->conn);
+	return 1;
+}
+
 void command_set(struct request *request)
 {
 	struct data_key key = request_key(request, 1);
@@ -129,7 +167,7 @@ void command_set(struct request *request)
 	int error;
 
 	if (times_find(request, 3, TIMES_SET, &times) != 0 || times_read(request, &times) != 0 ||
-	    is_kept(request, &key, times.flags))
+	    is_kept(request, &key, times.flags) || is_refused(request, &key, &times, &entry))
 		return;
 	if (times.flags & (TIMES_XX | TIMES_KEEPTTL))
 		(void)data_inspect(request->data, &key, &entry, NULL, NULL);
@@ -463,6 +501,34 @@ void command_getdel(struct request *request)
 	reply_taken(request, value);
 	if (is_there)
 		event_publish(EVENT_GENERIC, "del", &key);
+}
+
+/* Delete the key if it is as wanted. */
+static void delete_if(struct request *request, unsigned flags, size_t compared)
+{
+	struct data_key key = request_key(request, 1);
+	struct data_entry entry;
+	int is_deleted =
+	    (!flags || is_as_wanted(request, &key, flags, compared, &entry)) && data_delete(request->data, &key);
+
+	if (is_deleted)
+		event_publish(EVENT_GENERIC, "del", &key);
+	reply_integer(request->conn, is_deleted);
+}
+
+void command_delifeq(struct request *request)
+{
+	delete_if(request, TIMES_IFEQ, 2);
+}
+
+void command_delex(struct request *request)
+{
+	unsigned flags = request->count == 4 ? times_comparison(request, 2) : 0;
+
+	if (request->count != 2 && !flags)
+		request_syntax_error(request);
+	else
+		delete_if(request, flags, 3);
 }
 
 void command_getex(struct request *request)

@@ -27,6 +27,8 @@ static const struct command_entry table[] = {
     {"setnx", 3, W | M | F, 1, 1, 1, command_setnx, "string", "Sets the value of a key that is not there.", 0},
     {"getex", -2, W | F, 1, 1, 1, command_getex, "string", "Returns the value of a key, and lets it live for another time.", 0},
     {"getdel", 2, D | F, 1, 1, 1, command_getdel, "string", "Returns the value of a key, and deletes it.", 0},
+    {"delex", -2, D | F, 1, 1, 1, command_delex, "string", "Deletes a key, perhaps only if it has this value or another.", 0},
+    {"delifeq", 3, D | F, 1, 1, 1, command_delifeq, "string", "Deletes a key that has this value.", 0},
     {"getset", 3, W | M | F, 1, 1, 1, command_getset, "string", "Sets the value of a key, and returns the former one.", 0},
     {"mget", -2, R | F, 1, -1, 1, command_mget, "string", "Returns the values of keys.", 0},
     {"mset", -3, W | M, 1, -1, 2, command_mset, "string", "Sets the values of keys.", 0},

@@ -47,13 +47,20 @@ static unsigned word_find(const struct request *request, size_t number, enum tim
 {
 	if (of == TIMES_GETEX)
 		return request_is(request, number, "PERSIST") && !(given & TIMES_GIVEN) ? TIMES_PERSIST : 0;
-	if (request_is(request, number, "NX") && !(given & TIMES_XX))
+	if (request_is(request, number, "NX") && !(given & (TIMES_XX | TIMES_IF)))
 		return TIMES_NX;
-	if (request_is(request, number, "XX") && !(given & TIMES_NX))
+	if (request_is(request, number, "XX") && !(given & (TIMES_NX | TIMES_IF)))
 		return TIMES_XX;
 	if (request_is(request, number, "GET"))
 		return TIMES_GET;
 	return request_is(request, number, "KEEPTTL") && !(given & TIMES_GIVEN) ? TIMES_KEEPTTL : 0;
+}
+
+unsigned times_comparison(const struct request *request, size_t number)
+{
+	if (request_is(request, number, "IFEQ"))
+		return TIMES_IFEQ;
+	return request_is(request, number, "IFNE") ? TIMES_IFNE : 0;
 }
 
 static int read_lifetime(struct request *request, size_t number, struct times *times)
@@ -97,6 +104,10 @@ int times_find(struct request *request, size_t number, enum times_of of, struct 
 			times->flags |= TIMES_GIVEN;
 		} else if (of == TIMES_SET && !times->limit && has_number && request_is(request, number, "LIFETIME")) {
 			times->limit = ++number;
+		} else if (of == TIMES_SET && has_number && !(times->flags & (TIMES_NX | TIMES_XX | TIMES_IF)) &&
+		           times_comparison(request, number)) {
+			times->flags |= times_comparison(request, number);
+			times->compared = ++number;
 		} else {
 			request_syntax_error(request);
 			return -1;

@@ -12,8 +12,13 @@ enum {
 	TIMES_NX = 8,
 	TIMES_XX = 16,
 	TIMES_GET = 32,
-	TIMES_LIFETIME = 64
+	TIMES_LIFETIME = 64,
+	TIMES_IFEQ = 128, /* only if the value is, or is not, that of the argument `compared` */
+	TIMES_IFNE = 256
 };
+
+/* Both of them. */
+enum { TIMES_IF = TIMES_IFEQ | TIMES_IFNE };
 
 enum times_of { TIMES_SET, TIMES_GETEX };
 
@@ -22,6 +27,7 @@ struct times {
 	unsigned flags;
 	size_t deadline; /* indices of the arguments with the times, or 0 */
 	size_t limit;
+	size_t compared;
 	int64_t unit_ms;
 	int64_t ms; /* from now on, or wall time */
 	int is_absolute;
@@ -30,6 +36,8 @@ struct times {
 
 /* Find the options of SET or GETEX from this argument on. Returns 0, or -1 after an answer. */
 int times_find(struct request *request, size_t number, enum times_of of, struct times *times);
+/* TIMES_IFEQ, TIMES_IFNE, or 0 if the argument is neither word. */
+unsigned times_comparison(const struct request *request, size_t number);
 /* Then read their numbers, with the same results. */
 int times_read(struct request *request, struct times *times);
 /* Read one argument in this unit as a deadline. times->name is set. */
