@@ -6,6 +6,7 @@
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/http/http.h"
 #include "tools/weekwheel-sessiond/input.h"
+#include "tools/weekwheel-sessiond/script/script.h"
 #include "tools/weekwheel-sessiond/serve.h"
 #include "tools/weekwheel-sessiond/server/mail.h"
 
@@ -127,6 +128,9 @@ void loop_run(struct loop *loop)
 
 void loop_free(struct loop *loop)
 {
+#ifdef HAVE_LUA
+	script_leave(loop);
+#endif
 	handles_end(&loop->uv);
 	pthread_mutex_destroy(&loop->lock);
 	free(loop->mail.arrived);

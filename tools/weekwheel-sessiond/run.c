@@ -14,6 +14,7 @@
 #include "tools/weekwheel-sessiond/commands/events.h"
 #include "tools/weekwheel-sessiond/http/http.h"
 #include "tools/weekwheel-sessiond/keep/keep.h"
+#include "tools/weekwheel-sessiond/script/script.h"
 #include "tools/weekwheel-sessiond/serve.h"
 #include "tools/weekwheel-sessiond/server/mail.h"
 
@@ -143,6 +144,9 @@ static int start(struct sessiond *server)
 
 	(void)listen_raise_limit();
 	commands_start();
+#ifdef HAVE_LUA
+	script_start();
+#endif
 	if (server->settings->events &&
 	    events_read(server->settings->events, strlen(server->settings->events), &events) == 0)
 		events_set(events);
@@ -215,6 +219,9 @@ int sessiond_run(const struct sessiond_settings *settings)
 	for (unsigned i = 0; i < server->loop_count; i++)
 		loop_free(&server->loop[i]);
 	free(server->loop);
+#ifdef HAVE_LUA
+	script_stop();
+#endif
 	certificate_stop(&server->certificate);
 	access_stop(&server->access);
 	free(server);

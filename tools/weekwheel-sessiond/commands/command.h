@@ -26,7 +26,8 @@ enum {
 	COMMAND_LOADING = 1024,
 	COMMAND_STALE = 2048,
 	COMMAND_SUBCOMMANDS = 4096, /* the word behind its name is one of a table */
-	COMMAND_DELETES = 8192      /* it writes, but only deletes */
+	COMMAND_DELETES = 8192,     /* it writes, but only deletes */
+	COMMAND_SCRIPT = 16384      /* nobody knows its keys: in a transaction all stripes are held */
 };
 
 struct command_entry {
@@ -50,6 +51,8 @@ enum { COMMANDS_MAX = 128 };
 
 /* Install the table of commands. Call it before clients come. */
 void command_index(const struct command_entry *table, size_t count);
+/* Add more commands to it. */
+void command_add(const struct command_entry *table, size_t count);
 /* Whether it writes something that needs room. */
 static inline int command_adds(const struct command_entry *command)
 {

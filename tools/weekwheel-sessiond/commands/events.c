@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/buffer.h"
 #include "tools/weekwheel-sessiond/commands/pubsub.h"
 
 /* The steps of pattern matching that one command or transaction may cost, and the base cost of an event. */
@@ -180,10 +181,61 @@ static void publish_to_class(unsigned class, const char *event, unsigned databas
 		publish("keyevent", database, name, key);
 }
 
+/* ---- Events of changes that may be undone */
+
+struct held_event {
+	unsigned class;
+	const char *event;
+	unsigned database;
+	size_t length; /* of the key, which follows */
+};
+
+static _Thread_local int is_holding;
+static _Thread_local struct buffer held;
+
+void events_hold(void)
+{
+	is_holding = 1;
+}
+
+/* Returns 0, or -1 without memory. */
+static int hold(unsigned class, const char *event, const struct data_key *key)
+{
+	const struct held_event one = {class, event, key->database, key->length};
+
+	if (buffer_reserve(&held, sizeof one + key->length) != 0)
+		return -1;
+	(void)buffer_append(&held, &one, sizeof one);
+	return buffer_append(&held, key->bytes, key->length);
+}
+
+static void publish_held(void)
+{
+	struct held_event one;
+
+	for (size_t at = 0; at < held.size; at += sizeof one + one.length) {
+		memcpy(&one, held.data + at, sizeof one);
+		publish_to_class(
+		    one.class, one.event, one.database, (struct pubsub_text){held.data + at + sizeof one, one.length});
+	}
+}
+
+void events_release(int is_done)
+{
+	is_holding = 0;
+	if (is_done)
+		publish_held();
+	buffer_free(&held);
+}
+
 void event_publish(unsigned class, const char *event, const struct data_key *key)
 {
-	if (pubsub_has_listeners())
-		publish_to_class(class, event, key->database, (struct pubsub_text){key->bytes, key->length});
+	if (!pubsub_has_listeners())
+		return;
+	/* Without memory it comes early. */
+	if (is_holding && wanted & class && hold(class, event, key) == 0)
+		return;
+	publish_to_class(class, event, key->database, (struct pubsub_text){key->bytes, key->length});
 }
 
 /* It becomes a job at another server. */

@@ -56,6 +56,12 @@ struct events_weight {
 int events_take_long(struct events_weight *weight, unsigned database, const struct command_entry *command,
     const struct resp_arg *arg, size_t count);
 
+/*
+ * This thread's events wait, until it releases them: all are published, or dropped if what they are about was undone. Release
+ * and hold them again before a message that must come behind them.
+ */
+void events_hold(void);
+void events_release(int is_done);
 /* Publish what a command has done to the key. Its stripe is held. */
 void event_publish(unsigned class, const char *event, const struct data_key *key);
 /* Publish that a key has expired or was evicted: data_config's callback. */

@@ -7,13 +7,13 @@
 /* The search for a name begins at the name's own place. */
 enum { PLACES = 2 * COMMANDS_MAX };
 
-static const struct command_entry *commands;
+static const struct command_entry *commands[COMMANDS_MAX];
 static size_t command_count;
 static uint8_t places[PLACES]; /* 1 + the number of a command, or 0 */
 
 const struct command_entry *command_at(size_t number)
 {
-	return number < command_count ? &commands[number] : NULL;
+	return number < command_count ? commands[number] : NULL;
 }
 
 int command_is_word(const struct resp_arg *arg, const char *word)
@@ -33,14 +33,19 @@ static unsigned place_of(const char *name, size_t size)
 
 void command_index(const struct command_entry *table, size_t count)
 {
-	commands = table;
-	command_count = count;
+	command_count = 0;
 	memset(places, 0, sizeof places);
-	for (size_t i = 0; i < count; i++) {
+	command_add(table, count);
+}
+
+void command_add(const struct command_entry *table, size_t count)
+{
+	for (size_t i = 0; i < count && command_count < COMMANDS_MAX; i++) {
 		unsigned place = place_of(table[i].name, strlen(table[i].name));
 		while (places[place])
 			place = (place + 1) % PLACES;
-		places[place] = (uint8_t)(i + 1);
+		commands[command_count++] = &table[i];
+		places[place] = (uint8_t)command_count;
 	}
 }
 
@@ -51,7 +56,7 @@ const struct command_entry *command_find(const struct resp_arg *name)
 	if (name->size > 32)
 		return NULL;
 	for (unsigned place = place_of(name->data, name->size); places[place]; place = (place + 1) % PLACES) {
-		found = &commands[places[place] - 1];
+		found = commands[places[place] - 1];
 		if (command_is_word(name, found->name))
 			return found;
 	}
@@ -63,7 +68,7 @@ void command_stripes(
 {
 	size_t last;
 
-	if (command->flags & COMMAND_ALL)
+	if (command->flags & (COMMAND_ALL | COMMAND_SCRIPT))
 		data_stripes_all(stripes);
 	if (command->first == 0)
 		return;

@@ -41,8 +41,18 @@ int request_waits(struct conn *conn)
 	return conn->is_again;
 }
 
+/* All keys at which the walks of a transaction may look: it cannot be divided, and all others wait for it. */
+enum { EXEC_LOOKS = 65536 };
 /* At least the cost of a short pattern for each key that a transaction may look at. */
 enum { EXEC_STEPS = 32 << 20 };
+
+void request_bound(struct conn *conn)
+{
+	conn->exec_looks = EXEC_LOOKS;
+	conn->exec_bytes = REQUEST_BYTES;
+	conn->exec_steps = 0;
+	conn->exec_ns = 0;
+}
 
 int request_took_long(const struct conn *conn)
 {

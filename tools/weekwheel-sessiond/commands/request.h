@@ -52,6 +52,8 @@ int request_took_long(const struct conn *conn);
 void request_refuse_long(struct conn *conn);
 /* The same for the bytes of a value that is copied. One that is larger than what is left is the last one. */
 int request_may_copy(struct conn *conn, size_t bytes);
+/* A transaction begins, with all that it may look at and copy. */
+void request_bound(struct conn *conn);
 
 /* Return 1 if a long command has to wait for another turn: it then runs again from its beginning. */
 int request_waits(struct conn *conn);

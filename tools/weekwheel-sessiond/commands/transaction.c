@@ -14,8 +14,6 @@
 enum { LOOKED_AT = 16 };
 /* EXEC counts watched keys and those of its commands together, and must have room for the latter. */
 enum { WATCHED = REQUEST_NAMES / 2 };
-/* All keys at which the walks of a transaction may look: it cannot be divided, and all others wait for it. */
-enum { EXEC_LOOKS = 65536 };
 
 /* A command with copies of its arguments, whose bytes follow. Until EXEC each has their place in the block for its data. */
 struct queued_command {
@@ -264,10 +262,8 @@ static void run_queue(struct conn *conn)
 	struct command_queue *queue = conn->queue;
 
 	conn->queue = NULL;
+	request_bound(conn);
 	conn->is_in_exec = 1;
-	conn->exec_looks = EXEC_LOOKS;
-	conn->exec_bytes = REQUEST_BYTES;
-	conn->exec_steps = 0;
 	reply_array(conn, queue->count);
 	for (struct queued_command *queued = next_queued(conn, NULL); queued; queued = next_queued(conn, queued))
 		request_call(conn, queued->command, queued->arg, queued->count);

@@ -33,6 +33,11 @@ static const struct command_word words[] = {
     {"pubsub", "numsub", -2},
     {"pubsub", "shardchannels", -2},
     {"pubsub", "shardnumsub", -2},
+    {"script", "exists", -3},
+    {"script", "flush", -2},
+    {"script", "help", 2},
+    {"script", "kill", 2},
+    {"script", "load", 3},
 };
 
 enum { WORDS_ALL = sizeof words / sizeof *words };

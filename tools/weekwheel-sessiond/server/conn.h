@@ -64,6 +64,7 @@ struct conn {
 	size_t exec_looks; /* how many more keys the transaction's walks may look at */
 	size_t exec_bytes; /* of values that it may copy yet */
 	size_t exec_steps; /* how many steps it has taken to compare them with patterns */
+	uint64_t exec_ns;  /* how long its scripts have taken */
 	int is_again;      /* the present command runs again later */
 	struct reply_silence silence;
 	struct command_queue *queue; /* of MULTI, or NULL */

@@ -12,6 +12,7 @@
 #include "tools/weekwheel-sessiond/server/mail.h"
 #include "tools/weekwheel-sessiond/server/walk.h"
 
+struct sandbox;
 struct sessiond;
 
 enum { INPUT_SIZE = 65536 };
@@ -27,7 +28,8 @@ struct loop {
 	SLIST_HEAD(, conn) flush;
 	struct walks walks;
 	struct shakes shakes;
-	uv_timer_t sweep; /* closes clients that send no token */
+	struct sandbox *sandbox; /* of scripts; NULL: there was none yet */
+	uv_timer_t sweep;        /* closes clients that send no token */
 	_Alignas(64) pthread_mutex_t lock;
 	struct mailbox mail;
 	int is_over;              /* no turn follows */

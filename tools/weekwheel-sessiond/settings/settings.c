@@ -52,6 +52,13 @@ static const struct setting table[] = {
     {0, "max-patterns", "N",
         "the most patterns of PSUBSCRIBE (%s): each message is compared with all.\nA client may take an eighth of those that are left",
         "10000", SETTING_WHOLE, AT(patterns_max), 1, 10000000},
+#ifdef HAVE_LUA
+    {0, "script-time", "TIME",
+        "how long a script of EVAL may take (%s): then it is ended, or if it has\nwritten, after ten times as much, and undone",
+        "5ms", SETTING_TIME, AT(script_time), WW_MILLISECOND, 10 * WW_SECOND},
+    {0, "script-memory", "BYTES", "the most that a script takes, in each thread (%s)", "32M", SETTING_BYTES,
+        AT(script_memory), 1 << 20, UINT64_C(1) << 32},
+#endif
     {0, "notify-keyspace-events", "EVENTS",
         "publish these events from the start, such as Ex; CONFIG SET changes them later", .read = read_events},
     {'d', "data", "DIR", "keep sessions in this directory over a restart", NULL, SETTING_TEXT, AT(folder)},

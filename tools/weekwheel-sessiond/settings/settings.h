@@ -26,6 +26,8 @@ struct sessiond_settings {
 	uint64_t bulk_max;
 	uint64_t patterns_max;
 	uint64_t clients_max;
+	uint64_t script_time; /* ns */
+	uint64_t script_memory;
 	const char *events; /* NULL: none */
 	const char *folder; /* NULL: nothing outlasts the server */
 	uint64_t max_downtime;
