@@ -20,6 +20,7 @@ DIFFERENT = {
     "Commands": [["SET", "a", "b", "NX\0"]],
     "Patterns": [["SET", "k" * 5000, "b"], ["KEYS", "?" * 5000]],
     "Events": [["CONFIG", "SET", "notify-keyspace-events", "Km"]],
+    "Errors": [["CONFIG", "SET", "x" * 9000, "1"]],
     "WATCH": [["WATCH", "a"], ["SET", "a", "b"], ["DEL", "a"], ["MULTI"], ["EXEC"]],
     "SCAN": [["MSET", *(f"key:{n}" for n in range(100))], ["SCAN", "0", "COUNT", "50"]],
     "CONFIG": [["CONFIG", "SET", "maxmemory", "100mb"]],
