@@ -1,5 +1,5 @@
 /* Far jobs of a store in PostgreSQL: they take no memory, and whoever asks for one finds it. */
-/* tier: check, no-valgrind (its ring turns each ms, and valgrind runs one thread at a time) */
+/* tier: check, threads, no-valgrind (its thousands of jobs take minutes there) */
 #include "lib/postgres/far.h"
 
 #include <string.h>
@@ -18,9 +18,7 @@ static struct postgres *store(void)
 static void make(void)
 {
 	world_make(&world, KIND_POSTGRES);
-	kind_postgres_config(&world)->ring = WW_MILLISECOND;
-	ww_postgres_far_hours = 2;
-	world_reopen(&world);
+	kind_postgres_reopen(&world, WW_MILLISECOND, 2);
 }
 
 static uint64_t put_far(uint64_t delay, const char *key)
@@ -277,9 +275,9 @@ START_TEST(a_slot_is_emptied_in_whatever_order_its_jobs_came)
 	OK(ww_postgres_far_visit_next(store(), ww_postgres_far_find(store(), ids[0]), 0, 100, &end));
 	ck_assert_uint_eq(end, 100);
 	ck_assert_uint_eq(store()->visits.count, 100);
-	OK(ww_jobs_commit(world.jobs));
 	(void)snprintf(rows, sizeof rows, "SELECT count(*) FROM weekwheel.job_%u",
 	    (unsigned)((store()->now / HOUR + 1) % SLOT_REST));
+	OK(ww_jobs_commit(world.jobs));
 	OK(ww_jobs_begin(world.jobs));
 	for (int i = JOBS; i-- > 0;)
 		OK(ww_jobs_move(world.jobs, &(struct ww_job_ref){.id = ids[i]}, HOUR, 0, NULL));

@@ -2,6 +2,7 @@
 #include "tests/support/postgres/kind.h"
 
 #include "lib/postgres/far.h"
+#include "lib/postgres/postgres_internal.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -22,6 +23,28 @@ const struct postgres_server *kind_postgres_server(void)
 struct ww_jobs_postgres_config *kind_postgres_config(const struct world *world)
 {
 	return world->own;
+}
+
+int kind_postgres_is_emptying(struct world *world, unsigned part)
+{
+	const struct postgres *postgres = local_of(world->jobs)->store.self;
+	int is_emptying;
+
+	/* A batch keeps out the store's thread. */
+	OK(ww_jobs_begin(world->jobs));
+	is_emptying = postgres->is_emptying && postgres->emptying == part;
+	OK(ww_jobs_commit(world->jobs));
+	return is_emptying;
+}
+
+/* The store's thread reads both, so they change while nothing is open. */
+void kind_postgres_reopen(struct world *world, uint64_t ring, unsigned hours)
+{
+	OK(ww_jobs_close(world->jobs));
+	kind_postgres_config(world)->ring = ring;
+	ww_postgres_far_hours = hours;
+	OK(world->kind->open(world));
+	world_settle(world);
 }
 
 long long kind_postgres_ask(const char *sql)
