@@ -6,6 +6,7 @@ measures is the server's memory at most, and the processor time that the server 
 neither is more on a machine that does other work, too.
 """
 import contextlib
+import glob
 import os
 import re
 import selectors
@@ -31,6 +32,14 @@ class Process:
     def forget_peak(self):
         with open(f"/proc/{self.pid}/clear_refs", "w", encoding="ascii") as file:
             file.write("5")
+
+    def works(self):
+        """Whether one of its threads runs, or would if it had a processor."""
+        for name in glob.glob(f"/proc/{self.pid}/task/*/stat"):
+            with contextlib.suppress(OSError), open(name, encoding="ascii") as file:
+                if file.read().rpartition(") ")[2][0] == "R":
+                    return True
+        return False
 
     def processor(self):
         """Seconds of all its threads, by the clock that clock_getcpuclockid names."""
@@ -112,14 +121,16 @@ class Attack:
 
     def rests(self, used, since):
         """Whether the server has done little, and nobody waits for it."""
-        return self.process.processor() - used < (time.monotonic() - since) / 10 and self.probe.asked is None
+        return (self.process.processor() - used < (time.monotonic() - since) / 10 and self.probe.asked is None and
+                not self.process.works())
 
     def go_on(self, left, seconds):
-        end, since, used = time.monotonic() + seconds, time.monotonic(), self.process.processor()
+        since, used = time.monotonic(), self.process.processor()
+        end, last = used + seconds, since + PATIENCE
         with selectors.DefaultSelector() as selector:
             for one in left:
                 selector.register(one, selectors.EVENT_WRITE)
-            while time.monotonic() < end:
+            while self.process.processor() < end and time.monotonic() < last:
                 for key, _ in selector.select(PAUSE / 2):
                     if not self.send_some(key.fileobj):
                         selector.unregister(key.fileobj)
@@ -131,7 +142,7 @@ class Attack:
                     since, used = time.monotonic(), self.process.processor()
 
     def run(self, probe, seconds):
-        """Until the server has come to rest, or for so many seconds."""
+        """Until the server has come to rest, or has had so many seconds of a processor."""
         self.probe = probe
         until(lambda: (probe.look(), probe.answered >= 3 and probe.asked is None)[1], "the probe is answered", 0)
         probe.longest = 0

@@ -7,7 +7,7 @@ from harness import main
 
 class Many(test_sessiond_attacks.Attacks):
     COUNT, BOUND, SECONDS = 1000, 256 << 20, 3
-    LEAST, PART = 0.3, 8
+    LEAST, PART = 0.3, 5
 
 
 if __name__ == "__main__":
