@@ -204,18 +204,43 @@ uint64_t ww_journal_end(const struct journal *journal, uint64_t *record)
 	return journal->last;
 }
 
-/* Say in the last file that another one follows. Without it nothing is wrong. */
-static void end_file(struct journal *journal, uint64_t offset, uint32_t salt)
+/* Say in a file that another one follows. Without it nothing is wrong. */
+static int write_end(const struct journal *journal, int fd, uint64_t offset, uint32_t salt)
 {
-	struct journal_file *file = &journal->file[journal->files - 2];
 	struct journal_record end = {.sum = salt, .number = journal->record, .unsynced = unsynced(journal)};
 	unsigned char bytes[sizeof end + 1];
 
 	end.head_sum = journal_record_sum(salt, &end);
 	memcpy(bytes, &end, sizeof end);
 	bytes[sizeof end] = JOURNAL_LAST;
-	if (write_all(file->fd, bytes, sizeof bytes, offset) == WW_OK)
-		file->dirty = 1;
+	return write_all(fd, bytes, sizeof bytes, offset);
+}
+
+/* Of a file that a killed process has left, nothing else is synced any more. */
+static void end_left(const struct journal *journal, uint64_t offset, uint32_t salt)
+{
+	char path[4096];
+	int fd;
+
+	path_of(journal, journal->last - 1, path, sizeof path);
+	fd = open_plain(AT_FDCWD, path, O_WRONLY);
+	if (fd < 0)
+		return;
+	if (write_end(journal, fd, offset, salt) == WW_OK)
+		(void)fdatasync(fd);
+	close(fd);
+}
+
+static void end_file(struct journal *journal, uint64_t offset, uint32_t salt)
+{
+	struct journal_file *file;
+
+	if (journal->files == 1 && offset) {
+		end_left(journal, offset, salt);
+	} else if (journal->files > 1) {
+		file = &journal->file[journal->files - 2];
+		file->dirty |= write_end(journal, file->fd, offset, salt) == WW_OK;
+	}
 }
 
 /*
@@ -253,7 +278,7 @@ int ww_journal_turn(struct journal *journal, int is_last)
 		return error;
 	error = make_file(journal, journal->last + 1, is_last);
 	pthread_mutex_lock(&journal->lock);
-	if (!error && journal->files > 1)
+	if (!error)
 		end_file(journal, offset, salt);
 	pthread_mutex_unlock(&journal->lock);
 	return error;

@@ -38,18 +38,21 @@ struct journal {
 	uint32_t files;
 	uint64_t last;               /* number of the last file */
 	uint64_t record;             /* number of the next record */
-	uint64_t offset;             /* in the last file */
+	uint64_t offset;             /* in the last file; before the first `turn`, where the file before ends, or 0 */
 	uint64_t first;              /* number of the first record of that file */
 	uint64_t stained;            /* bytes from there on may not be zeros, as a write failed; 0: all are */
 	uint64_t filled;             /* up to there it has bytes */
-	uint32_t salt;               /* of that file */
+	uint32_t salt;               /* of that file, or of the one before */
 	int fills;                   /* its files get zeros in advance, as each commit is synced */
 	uint32_t kind;               /* JOURNAL_JOBS or one of the others, which its files say; 0: they do not */
 	_Atomic uint64_t synced;     /* all records below this number are stable */
 	struct journal_fault *fault; /* the caller's; a failed sync is noted there, and ends appending and syncing */
 };
 
-/* Go on after file `last` and before the record of that number. No file is open until `turn`. */
+/*
+ * Go on after file `last` and before the record of that number. No file is open until `turn`. If `offset` and `salt` are set
+ * then, file `last` has no end, as its process was killed: it gets one there, so that the next one is missed if it is gone.
+ */
 void ww_journal_open(
     struct journal *journal, const char *folder, struct journal_fault *fault, uint64_t last, uint64_t record);
 /* The last file, and the number of the next record. */

@@ -228,10 +228,13 @@ static int read_records(struct replay *replay, const struct replay_file *file)
 	struct journal_record record;
 	int error;
 
+	replay->salt = file->head.salt;
 	for (;;) {
 		int has_head = read_head(file, at, &record);
-		if (!has_head || record.number != replay->record || !is_whole(file, at, &record))
+		if (!has_head || record.number != replay->record || !is_whole(file, at, &record)) {
+			replay->end = at;
 			return judge_end(replay, file, at, &record, has_head);
+		}
 		note_stable(replay, record.number - record.unsynced);
 		if (record.size == 0)
 			return GOES_ON;
@@ -300,6 +303,7 @@ static int read_file(struct replay *replay, uint64_t number, int before)
 	struct replay_file file;
 	int result = open_file(replay, number, &file, O_RDONLY, NULL);
 
+	replay->end = 0;
 	if (!result)
 		result = check_head(replay, &file, before);
 	if (result == STOPPED && is_after_loss(replay, &file))

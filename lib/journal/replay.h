@@ -27,9 +27,11 @@ struct replay {
 	    record; /* number of the first record expected there, 0: any; then of the one that is read, and of the next one */
 	uint64_t last;   /* number of the last file, or `cut` */
 	uint64_t stable; /* the records below this number were stable when the last ones were written */
-	int is_empty;    /* nothing was ever written: a store that was being made */
-	int is_closed;   /* the last file says so */
-	int salvage;     /* read whatever is whole, in each file there is */
+	uint64_t end;  /* where the last record ends, in the last file, which does not say that another follows; or 0 */
+	uint32_t salt; /* of that file */
+	int is_empty;  /* nothing was ever written: a store that was being made */
+	int is_closed; /* the last file says so */
+	int salvage;   /* read whatever is whole, in each file there is */
 	replay_read_fn *read;
 	void *context;
 	replay_problem_fn *problem; /* gets what is damaged or missing; may be NULL */
@@ -37,7 +39,7 @@ struct replay {
 };
 
 /*
- * Fill `last`, `record`, `stable`, `is_empty` and `is_closed`. Errors: WW_ECORRUPT: something is damaged or missing,
+ * Fill `last`, `record`, `stable`, `end`, `salt`, `is_empty` and `is_closed`. Errors: WW_ECORRUPT: something is damaged or missing,
  * which was reported; WW_EVERSION: written by a later version; WW_EIO, WW_EDENIED, WW_ENOMEM, or that of `read`.
  */
 int ww_replay(struct replay *replay);

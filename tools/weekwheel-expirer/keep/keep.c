@@ -386,6 +386,8 @@ static int load(struct keep *keep)
 		    "what has ended meanwhile is not reported.",
 		    keep->path, ww_strerror(error));
 	ww_journal_open(&keep->journal, keep->path, &keep->fault, replay.last, replay.record);
+	keep->journal.offset = replay.end;
+	keep->journal.salt = replay.salt;
 	keep->journal.kind = JOURNAL_KEYS;
 	keep->is_open = 1;
 	return 0;

@@ -225,6 +225,8 @@ static int replay_journal(struct load *load)
 	load->keep->found = (int)(reading.replay.last - load->cut);
 	ww_journal_open(
 	    &load->keep->journal, load->keep->path, &load->keep->fault, reading.replay.last, reading.replay.record);
+	load->keep->journal.offset = load->keep->config.recovers ? 0 : reading.replay.end;
+	load->keep->journal.salt = reading.replay.salt;
 	load->keep->journal.kind = JOURNAL_SESSIONS;
 	load->keep->journal.fills = load->keep->config.sync == KEEP_ALWAYS;
 	load->keep->is_open = 1;

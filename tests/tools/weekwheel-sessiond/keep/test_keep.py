@@ -328,6 +328,21 @@ class Keep(Case):
         os.remove("data/sessions")
         matches("data/sessions is missing", refused("--data", "data"))
 
+    def test_the_newest_file_is_missed(self):
+        """A killed server leaves a file that says nothing of another. The next server says there that its own follows."""
+        for sync in "always", "system":
+            for left in range(3):
+                with Sessiond("--data", sync, "--sync", sync) as server, server.client() as a:
+                    equal(a.ask("DBSIZE"), b":%d\r\n" % left)
+                    equal(a.ask("SET", f"{left}", 1), OK)
+                    server.stop(signal.SIGKILL)
+            journals = sorted(name for name in os.listdir(sync) if name.startswith("journal."))
+            equal(len(journals), 3)
+            for journal in journals[1:]:
+                os.rename(f"{sync}/{journal}", "kept")
+                matches(f"{sync}/{journal} is missing", refused("--data", sync))
+                os.rename("kept", f"{sync}/{journal}")
+
     def test_the_folder_of_weekwheeld_is_left_as_it_is(self):
         """What --recover would set aside is its journal, without which its jobs could not be read."""
         with Server("--data", "data") as server, server.client() as client:

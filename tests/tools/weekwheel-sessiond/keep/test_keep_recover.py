@@ -80,8 +80,7 @@ def damage(chance):
     with open(files[at], "r+b") as file:
         data = file.read()
         used = len(data.rstrip(b"\0"))
-        # Nothing says that the last file is gone: a kill leaves the one before it without an end.
-        how = chance.choice(["bytes", "bytes", "bytes", "cut", "head", "gone" if at + 1 < len(files) else "cut", "former" if at else "head"])
+        how = chance.choice(["bytes", "bytes", "bytes", "cut", "head", "gone", "former" if at else "head"])
         end = used
         if how == "bytes":
             for _ in range(chance.choice([1, 2, 8])):
