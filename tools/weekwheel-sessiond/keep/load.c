@@ -60,13 +60,13 @@ static int read_head(struct load *load)
 		load->is_reported = 1;
 		return WW_EVERSION;
 	}
-	load->sum = keep_format_sum(0, head, KEEP_HEAD - 8);
-	if (load->sum != keep_format_get(head + KEEP_HEAD - 8, 8))
+	load->sum = keep_format_get(head + KEEP_HEAD - 8, 8);
+	load->is_headless = load->sum != keep_format_sum(0, head, KEEP_HEAD - 8);
+	if (load->is_headless)
 		return image_is_damaged(load);
 	load->is_exact = (keep_format_get(head + 12, 4) & KEEP_EXACT) != 0;
 	load->cut = keep_format_get(head + 16, 8);
 	load->record = keep_format_get(head + 24, 8);
-	load->at = KEEP_HEAD;
 	return WW_OK;
 }
 
@@ -158,10 +158,12 @@ static int read_image(struct load *load)
 	load->size = (uint64_t)about.st_size;
 	load->keep->image_bytes = load->size;
 	error = read_head(load);
-	if (!error) {
+	if (!error)
 		check_exactness(load);
+	/* Each block has a sum, so what is whole is known without the head; where the journal goes on is not. */
+	load->at = KEEP_HEAD;
+	if (!error || (load->is_headless && load->keep->config.recovers))
 		error = read_blocks(load);
-	}
 	if (error == WW_ECORRUPT && load->keep->config.recovers)
 		error = WW_OK;
 	(void)fclose(load->file);
@@ -236,7 +238,8 @@ static int replay_journal(struct load *load)
 /* ---- All */
 
 /*
- * An image without a journal has lost the journal, and a journal whose first file is not number 1 has lost the image.
+ * An image without a journal has lost the journal, and a journal whose first file is not number 1 has lost the image. What
+ * came behind an image without a head may be lost as well: nobody knows.
  */
 static int check_files(struct load *load)
 {
@@ -244,19 +247,25 @@ static int check_files(struct load *load)
 	int count = ww_journal_numbers(load->keep->folder, ".", numbers, FILES_MOST);
 	char text[4400];
 
-	if (count < 0 || (load->cut == 0 && count == 0))
+	if (count < 0 || (load->cut == 0 && count == 0 && !load->is_headless))
 		return count < 0 ? count : WW_OK;
 	if (count > 0 && (load->cut > 0 || numbers[0] == 1))
 		return WW_OK;
-	if (load->cut > 0)
+	if (load->is_headless)
+		(void)snprintf(text, sizeof text, "%s/sessions does not say which file of the journal came next",
+		    load->keep->path);
+	else if (load->cut > 0)
 		(void)snprintf(text, sizeof text, "%s/journal.%" PRIu64 " is missing", load->keep->path, load->cut + 1);
 	else
 		(void)snprintf(text, sizeof text, "%s/sessions is missing", load->keep->path);
 	lose(text, load);
 	if (!load->keep->config.recovers)
 		return WW_ECORRUPT;
-	load->cut = load->cut ? load->cut : UINT64_MAX;
-	load->record = load->cut == UINT64_MAX ? 0 : load->record;
+	/* Any file may be the first, and any record. */
+	if (load->cut == 0 && count > 0) {
+		load->cut = UINT64_MAX;
+		load->record = 0;
+	}
 	return WW_OK;
 }
 

@@ -28,6 +28,7 @@ struct load {
 	int was_reporting;        /* the server that wrote this reported what expired */
 	struct suspect *suspects; /* since then */
 	int is_exact;
+	int is_headless; /* the image's head is damaged */
 	uint64_t cut;
 	uint64_t record;
 	uint64_t next;  /* record of the journal, of those that were not read */

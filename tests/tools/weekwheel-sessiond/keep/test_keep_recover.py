@@ -138,6 +138,31 @@ class Recover(Case):
             equal(count(server), left + 1)
         matches("move it away", refused("--data", "data", "--recover"))
 
+    def test_an_image_whose_head_is_damaged_is_read(self):
+        """But it does not say where the journal goes on: what it has may be stale."""
+        for lost in False, True:
+            with Sessiond("--data", "data") as server, server.client() as a:
+                for number in range(3000):
+                    equal(a.ask("SET", "k%d" % number, "v" * 100, "EX", 1000), OK)
+                equal(a.ask("SAVE"), OK)
+                equal(a.ask("SET", "later", 1), OK)
+                server.stop(signal.SIGKILL)
+            with open("data/sessions", "r+b") as file:
+                file.seek(16)
+                file.write(b"damage")
+            for path in journals() if lost else ():
+                os.remove(path)
+            shutil.copytree("data", "copy")
+            with Sessiond("--data", "data", "--recover") as server:
+                matches("sessions is damaged at byte 0", server.said)
+                matches("3000 sessions are left out as stale", server.said)
+                equal(count(server), 0 if lost else 1)
+            with Sessiond("--data", "copy", "--recover-stale") as server:
+                matches("3000 of them are stale", server.said)
+                equal(count(server), 3000 if lost else 3001)
+            for folder in "data", "copy":
+                shutil.rmtree(folder)
+
     def test_what_may_be_stale_is_left_out(self):
         with Sessiond("--data", "data", "--sync", "always") as server, server.client() as a:
             for key, value in (("out", 1), ("changed", 1), ("touched", 1)):
