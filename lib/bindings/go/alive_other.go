@@ -1,3 +1,5 @@
+// Elsewhere the next command shows whether a connection is still one.
+
 //go:build !unix
 
 package weekwheel

@@ -1,3 +1,5 @@
+// Whether an idle connection is still one.
+
 //go:build unix
 
 package weekwheel

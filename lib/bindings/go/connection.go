@@ -1,3 +1,5 @@
+// A connection: bytes with patience, commands with their answers, and the end of a context in the middle of one.
+
 package weekwheel
 
 import (

@@ -1,3 +1,5 @@
+// What can go wrong, and how errors.Is and errors.As tell.
+
 package weekwheel
 
 import (

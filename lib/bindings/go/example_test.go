@@ -1,3 +1,5 @@
+// The example of the documentation.
+
 package weekwheel_test
 
 import (

@@ -1,3 +1,5 @@
+// Reserving jobs, and ending leases.
+
 package weekwheel
 
 import (

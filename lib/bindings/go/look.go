@@ -1,3 +1,5 @@
+// Looking: numbers, and lists of jobs and runs, whose lines of JSON are read by the tags of structs.
+
 package weekwheel
 
 import (

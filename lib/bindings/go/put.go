@@ -1,3 +1,5 @@
+// Putting, moving, cancelling and peeking at jobs.
+
 package weekwheel
 
 import (

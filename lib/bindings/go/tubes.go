@@ -1,3 +1,5 @@
+// Pauses and limits of tubes, and schedules.
+
 package weekwheel
 
 import (

@@ -1,3 +1,5 @@
+// Commands as they are written, and what is refused before it is sent.
+
 package weekwheel
 
 import (

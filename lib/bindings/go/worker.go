@@ -1,3 +1,5 @@
+// Running a function for each job.
+
 package weekwheel
 
 import (

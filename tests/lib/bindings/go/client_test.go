@@ -116,7 +116,27 @@ func TestBodiesAreBytesAndKeysAnyText(t *testing.T) {
 	}
 	_, err := client.Put(background, Job{Body: append(long, 0)})
 	isError(t, err, ErrTooBig)
-	must[Stats](t)(client.Stats(background)) // the connection is as it was
+	_, err = client.Put(background, Job{Key: "k", Mode: "nonsense", Body: []byte("quit\r\n")})
+	isError(t, err, ErrBadFormat)
+	equal(t, len(client.links), 1) // the connection is as it was
+	must[Stats](t)(client.Stats(background))
+}
+
+func TestEveryOptionIsStored(t *testing.T) {
+	client := server(t)
+	job := Job{Tube: tube(t), Key: "k", Delay: time.Hour, Every: 2 * time.Hour, Missed: MissedSkip, Skip: 1, Attempts: 3, Backoff: 4, BackoffMax: 5,
+		Group: "- g", Keep: 6, TimeToRun: time.Second + 7, Priority: 8}
+	put := must[Receipt](t)(client.Put(background, job))
+	got := must[[]JobInfo](t)(client.Jobs(background, Query{ID: put.ID}))[0]
+	equal(t, Job{Tube: got.Tube, Key: got.Key, Delay: got.Delay, Every: got.Every, Missed: got.Missed, Skip: got.Skip, Attempts: uint32(got.Attempts),
+		Backoff: got.Backoff, BackoffMax: got.BackoffMax, Group: got.Group, Keep: got.Keep, TimeToRun: got.TimeToRun, Priority: Priority(got.Priority)}, job)
+	for _, job := range []Job{{Mode: KeepEarlier}, {Mode: KeepLater}, {Every: time.Hour, Missed: MissedAll}, {Every: time.Hour, Missed: MissedOnce}} {
+		job.Tube, job.Key, job.Delay = tube(t), "m", time.Hour
+		must[Receipt](t)(client.Put(background, job))
+	}
+	for _, overlap := range []string{OverlapAllow, OverlapSkip} {
+		must[time.Time](t)(client.PutSchedule(background, Schedule{Tube: tube(t), Name: "s", Cron: "@daily", Overlap: overlap, Backoff: 1, BackoffMax: 2}))
+	}
 }
 
 func TestNothingIsInjected(t *testing.T) {
@@ -363,6 +383,11 @@ func TestTokensAndTLS(t *testing.T) {
 	isError(t, err, context.Canceled)
 	_, err = Dial(background, os.Getenv("TLS"), nil)
 	isError(t, err, ErrConnection)
+	file := t.TempDir() + "/ca.pem"
+	fine(t, os.WriteFile(file, []byte(os.Getenv("CA")), 0o600))
+	t.Setenv("WEEKWHEEL_TLS_CA", file)
+	t.Setenv("WEEKWHEEL_SERVER", os.Getenv("TLS"))
+	must[Stats](t)(open(t, "", nil).Stats(background))
 }
 
 func TestFiftyGoroutinesShareAClient(t *testing.T) {

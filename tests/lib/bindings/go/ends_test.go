@@ -187,6 +187,23 @@ func TestABrokenConnectionSaysWhatMayHaveBeenDone(t *testing.T) {
 	})
 }
 
+func TestAUnixSocketIsServed(t *testing.T) {
+	folder, err := os.MkdirTemp("", "")
+	fine(t, err)
+	defer os.RemoveAll(folder)
+	start(t, "--memory", "--listen", "127.0.0.1:0", "--unix", folder+"/s")
+	until(t, "it listens", func() bool {
+		conn, err := net.Dial("unix", folder+"/s")
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	client := open(t, "unix:"+folder+"/s", nil)
+	must[Receipt](t)(client.Put(background, Job{}))
+	fine(t, must[*Lease](t)(client.Reserve(background)).Delete(background))
+}
+
 func TestASilentServerIsLost(t *testing.T) {
 	p := start(t, "--memory", "--listen", "127.0.0.1:0")
 	client := open(t, p.address, nil)
