@@ -65,6 +65,14 @@ class Attacks(Case):
     def test_values_that_have_no_end(self):
         self.attack(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$16000000\r\n" + b"v" * 8000000)
 
+    def test_subscriptions(self):
+        """While clients that are closed give their memory back, others take no more. Three of these may come between two probes."""
+        self.PART = 1
+        self.attack(encoded("SUBSCRIBE", *(f"channel:{number}" for number in range(KEYS))))
+
+    def test_lists_of_long_names(self):
+        self.attack(encoded("CLIENT", "SETINFO", "lib-name", "n" * 3 * MB) + b"CLIENT LIST\r\n" * 50)
+
     def test_empty_arguments(self):
         self.attack(b"*1000000\r\n" + b"$0\r\n\r\n" * 300000)
 
@@ -173,7 +181,7 @@ class Refusals(Case):
                 client.send(b"MULTI\r\n" + encoded("CLIENT", *words) * 500 + b"EXEC\r\n")
                 answer = [client.answer() for _ in range(502)][-1].decode()
                 matches("-ERR this looks at too many keys, channels or clients", answer)
-                check(answer.count(alone.decode()) >= 65536 // 201, "some of them are carried out")
+                check(answer.count(alone.decode()) >= 65536 // 4 // 201, "some of them are carried out")
                 for _ in range(500):
                     equal(client.ask("CLIENT", *words), alone)
 
@@ -290,8 +298,17 @@ class Refusals(Case):
         """INFO compares each of its words with the names of its parts."""
         info = encoded("INFO", *["none"] * 999)
         with Sessiond() as server, server.client() as client:
-            for count, answer in ((100, rb"^\*100\r\n"), (101, rb"^-EXECABORT .* more than 100000 commands")):
+            for count, answer in ((98, rb"^\*98\r\n"), (99, rb"^-EXECABORT .* more than 100000 commands")):
                 client.send(b"MULTI\r\n" + info * count + b"EXEC\r\n")
+                self.assertRegex([client.answer() for _ in range(count + 2)][-1], answer)
+
+    def test_what_tells_of_the_server_counts_more(self):
+        """It takes long, and its answer may be none: CLIENT REPLY OFF."""
+        with Sessiond() as server, server.client() as client:
+            refused = rb"^-EXECABORT .* more than 100000 commands"
+            for word, count, answer in ((b"INFO none\r\n", 5882, rb"^\*5882\r\n"), (b"INFO none\r\n", 5883, refused),
+                                        (b"COMMAND DOCS\r\n", 5883, refused), (b"CONFIG GET *\r\n", 5556, refused)):
+                client.send(b"MULTI\r\n" + word * count + b"EXEC\r\n")
                 self.assertRegex([client.answer() for _ in range(count + 2)][-1], answer)
 
     def test_watched_keys_are_bounded(self):

@@ -130,9 +130,11 @@ static void reply_hello(struct conn *conn)
 
 static int give_name(struct request *request, const struct resp_arg *name)
 {
-	if (names_set(request->conn, &request->conn->names.client, name->data, name->size) == 0)
+	const char *why = names_set(request->conn, &request->conn->names.client, name->data, name->size);
+
+	if (!why)
 		return 0;
-	reply_error(request->conn, "ERR Client names cannot contain spaces, newlines or special characters.");
+	reply_error(request->conn, "ERR Client names %s", why);
 	return -1;
 }
 

@@ -1,6 +1,8 @@
 /* What the functions of commands share: their arguments, common refusals, and being called. */
 #include "tools/weekwheel-sessiond/commands/request.h"
 
+#include "tools/weekwheel-sessiond/server/bounds.h"
+
 int request_is(const struct request *request, size_t number, const char *word)
 {
 	return command_is_word(&request->arg[number], word);
@@ -34,9 +36,13 @@ int request_failed(struct request *request, int error)
 	return 1;
 }
 
-/* Thousands of clients may ask for much in one turn, and others must not wait for all of them. */
+/*
+ * Thousands of clients may ask for much in one turn, and others must not wait for all of them. Nor may they take memory while
+ * others that are closed still give theirs back.
+ */
 int request_waits(struct conn *conn)
 {
+	conn->loop->is_long |= bounds_are_passed(conn->loop->server, 0);
 	conn->is_again = conn->loop->is_long && !conn->is_in_exec;
 	return conn->is_again;
 }

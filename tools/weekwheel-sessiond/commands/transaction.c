@@ -14,6 +14,8 @@
 enum { LOOKED_AT = 16 };
 /* EXEC counts watched keys and those of its commands together, and must have room for the latter. */
 enum { WATCHED = REQUEST_NAMES / 2 };
+/* What a command without keys counts if it tells of the server, such as INFO, besides its words. */
+enum { TELLING_NAMES = 15 };
 
 /* A command with copies of its arguments, whose bytes follow. Until EXEC each has their place in the block for its data. */
 struct queued_command {
@@ -83,10 +85,17 @@ static struct queued_command *next_queued(const struct conn *conn, struct queued
 	return at < conn->queued.size ? (struct queued_command *)(void *)(conn->queued.data + at) : NULL;
 }
 
+static size_t weigh(const struct command_entry *command, size_t count)
+{
+	size_t names = command_names(command, count);
+	int tells = !(command->flags & (COMMAND_FAST | COMMAND_WRITE | COMMAND_READONLY));
+
+	return names > 0 ? names : count + (tells ? TELLING_NAMES : 0);
+}
+
 void transaction_queue(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
 	struct command_queue *queue = conn->queue;
-	size_t names = command_names(command, count);
 	size_t before = conn->queued.size;
 
 	/* After an error EXEC refuses all, so nothing need be kept. */
@@ -94,7 +103,7 @@ void transaction_queue(struct conn *conn, const struct command_entry *command, c
 		queue->is_spoilt = 1;
 	} else {
 		queue->count++;
-		queue->names += names > 0 ? names : count;
+		queue->names += weigh(command, count);
 		if (conn->queued.size - before > queue->largest)
 			queue->largest = conn->queued.size - before;
 		queue->flags |= command->flags;

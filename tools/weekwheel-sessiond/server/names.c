@@ -16,17 +16,19 @@ static int is_plain(const char *text, size_t size)
 	return 1;
 }
 
-int names_set(struct conn *conn, char **to, const char *text, size_t size)
+const char *names_set(struct conn *conn, char **to, const char *text, size_t size)
 {
 	char *made = NULL;
 	char *old;
 
+	if (size > NAMES_MOST)
+		return "cannot be longer than 1024 bytes.";
 	if (!is_plain(text, size))
-		return -1;
+		return "cannot contain spaces, newlines or special characters.";
 	if (size > 0) {
 		made = malloc(size + 1);
 		if (!made)
-			return -1;
+			return "cannot be kept: there is no memory.";
 		memcpy(made, text, size);
 		made[size] = 0;
 	}
@@ -38,7 +40,7 @@ int names_set(struct conn *conn, char **to, const char *text, size_t size)
 	bounds_count(conn, size);
 	bounds_count_out(conn, old ? strlen(old) : 0);
 	free(old);
-	return 0;
+	return NULL;
 }
 
 void names_forget(struct conn *conn)

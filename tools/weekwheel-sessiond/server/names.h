@@ -14,8 +14,11 @@ struct client_names {
 	char *version; /* of the library */
 };
 
-/* Give this member of the client's names these bytes, without blanks; no bytes: none. Returns 0, or -1. */
-int names_set(struct conn *conn, char **name, const char *bytes, size_t size);
+/* The most bytes of one: CLIENT LIST shows those of all clients. */
+enum { NAMES_MOST = 1024 };
+
+/* Give this member of the client's names these bytes, without blanks; no bytes: none. Returns NULL, or why not. */
+const char *names_set(struct conn *conn, char **name, const char *bytes, size_t size);
 /* Free them all. */
 void names_forget(struct conn *conn);
 

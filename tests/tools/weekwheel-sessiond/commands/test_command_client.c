@@ -39,6 +39,20 @@ START_TEST(a_client_has_names)
 }
 END_TEST
 
+START_TEST(a_name_is_not_too_long)
+{
+	char line[1100] = "CLIENT SETNAME ";
+	size_t size = strlen(line);
+
+	served_begin(NULL);
+	memset(line + size, 'n', 1024);
+	ck_assert_str_eq(served_ask(line), "+OK");
+	line[size + 1024] = 'n';
+	ck_assert_str_eq(served_ask(line), "-ERR Client names cannot be longer than 1024 bytes.");
+	served_end();
+}
+END_TEST
+
 static void check_list(const char *line, const char *const *parts)
 {
 	const char *answer = served_ask(line);
@@ -138,5 +152,5 @@ START_TEST(answers_may_be_left_out)
 }
 END_TEST
 
-TEST_MAIN("weekwheel-sessiond/commands/client", a_client_has_names, lists_show_each_client,
+TEST_MAIN("weekwheel-sessiond/commands/client", a_client_has_names, a_name_is_not_too_long, lists_show_each_client,
     kill_ends_those_that_are_meant, answers_may_be_left_out)
