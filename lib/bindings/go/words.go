@@ -158,7 +158,7 @@ func (w *words) seconds(span time.Duration) string {
 
 func (w *words) since(at time.Time) string {
 	if at.Unix() < 0 || at.Unix() >= momentMost {
-		w.refuse("%v is out of range: 1970 to %d s later", at, momentMost)
+		w.refuse("%v is out of range: 1970 to %d s later", at, int64(momentMost))
 		return "0"
 	}
 	return decimal(at.Unix(), int64(at.Nanosecond()))
