@@ -413,14 +413,16 @@ typedef int ww_recalled_fn(const void *key, size_t length, uint64_t end, uint64_
  * Visit a few of the keys that are recalled, as ww_session_scan does entries: *cursor is 0 at first, and again when
  * all have been visited. The call calls fn for at most 8 keys, perhaps for none. A key that is recalled throughout all
  * calls is visited, perhaps twice. An entry that has expired and waits for the driver is not recalled yet. fn runs
- * under the shard's lock as that of ww_session_walk does.
+ * under the shard's lock as that of ww_session_walk does. If it returns a number other than 0, the call returns that,
+ * and the next call visits the key again.
  * Works after the driver's stop, too. O(shards). Errors: as ww_session_scan.
  */
 WW_API int ww_session_recalled(struct ww_session *session, uint64_t *cursor, ww_recalled_fn *fn, void *context);
 
 /*
  * Recall, as from before a restart, that the key's lifetime ends or has ended at `end`, until the time `until`; both
- * are on the driver's clock in ns. A key that has an entry is left alone, and so is the call if `until` has passed.
+ * are on the driver's clock in ns. The call does nothing if `until` has passed, or if the key has an entry, even one that
+ * has expired and waits for the driver: that entry's own end counts.
  * O(1). Errors: WW_EINVAL also: end is 0 or over WW_DRIVER_TIME_MAX, or the map does not keep lifetimes.
  */
 WW_API int ww_session_remember(
@@ -487,12 +489,13 @@ struct ww_session_loading {
  * outdated.
  * ahead: the first call that finds the value at that age loads it anew, before it expires. Meanwhile the old value
  * serves all other calls. The new value replaces it (gone gets REPLACED, unless both are the same pointer). The loading
- * call returns 0 and the new value. If the loader fails, the call returns 1 and the old value. If another call sets the
- * key meanwhile, its value stays, as in ww_session_take. A refresh makes the value young again, and so does a lookup in
- * a map with WW_SESSION_RENEW. A value whose lifetime ends before its TTL is not loaded ahead.
+ * call returns 0 and the new value. If the loader fails, or its value cannot be stored, the call returns 1 and the old
+ * value. If another call sets the key meanwhile, its value stays, as in ww_session_take. A refresh makes the value young
+ * again, and so does a lookup in a map with WW_SESSION_RENEW. A value whose lifetime ends before its TTL is not loaded
+ * ahead.
  * keep_failure: while an error is kept, calls for the key call no loader. They answer that error, or the value if the
- * key has one. A set, a delete or a clear forgets it. A shard keeps 1,024 errors in 24 KiB, and a newer one may take
- * the place of an older one.
+ * key has one. A set, a delete, a rename or a clear forgets it. A shard keeps 1,024 errors in 24 KiB, and a newer one
+ * may take the place of an older one.
  * wait: a call that has waited this long answers WW_ETIMEOUT; the load goes on. The time is the driver's, rounded up to
  * its tick. It runs out later while the driver's queue is full. A call cannot abandon its own loader.
  * Errors: as ww_session_take. WW_EINVAL also: ahead is over 999. WW_ETIMEOUT. WW_ENOMEM also: no memory to wait with a
@@ -639,7 +642,8 @@ struct ww_session_loaded {
 };
 
 /*
- * Make the entries that were saved. *loaded, unless NULL, gets what was done, even after an error.
+ * Make the entries that were saved. *loaded, unless NULL, gets what was done, also if an error ended the load. A call
+ * that is refused at once (WW_EINVAL for an argument, WW_EBUSY, WW_ECLOSED) leaves it.
  * Load before others use the map. If a key is already in the map, its entry is newer and stays; the loaded value goes
  * to gone as REPLACED. An entry that an earlier load made, and nobody has set since, gives way. In a limited map a
  * loaded entry is set like any other: one over the limit goes to gone as EVICTED. An entry that had expired is not

@@ -24,7 +24,7 @@ int ww_session_remember(struct ww_session *session, const void *key, size_t leng
 		return error;
 	if (!session->at_end)
 		error = WW_EINVAL;
-	else if (until > sought.now && !entry_live(&sought))
+	else if (until > sought.now && !ww_session_entry_find(&sought))
 		ww_session_recall_keep(&sought, end, until);
 	ww_source_unlock(sought.shard->source);
 	return error;

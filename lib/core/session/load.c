@@ -36,10 +36,11 @@ static int read_bytes(const struct loading *loading, unsigned char *to, size_t s
 	const struct ww_session_reader *reader = loading->reader;
 
 	while (size) {
-		int got = reader->read(to, size < SAVED_ROOM ? size : SAVED_ROOM, reader->context);
+		size_t most = size < SAVED_ROOM ? size : SAVED_ROOM;
+		int got = reader->read(to, most, reader->context);
 		if (got <= 0)
 			return got ? got : WW_ECORRUPT;
-		if ((size_t)got > size)
+		if ((size_t)got > most)
 			return WW_EINVAL;
 		to += got;
 		size -= (size_t)got;

@@ -225,6 +225,8 @@ int ww_session_recall_visit(struct session_shard *shard, size_t *next, ww_recall
 	uint64_t now = ww_driver_time(shard->session->driver);
 	const struct session_recalls *recalls = shard->recalls;
 
+	/* Any number may come as a cursor. */
+	*next -= *next % CELLS;
 	if (!recalls || *next >= recalls->cells)
 		return 0;
 	for (unsigned i = 0; i < CELLS; i++) {

@@ -150,6 +150,23 @@ static int discard(void *loaded, struct taken_out *out, enum ww_gone why, int er
 	return error;
 }
 
+/*
+ * The lock is held: what was loaded is not stored. What lives there, unless NULL, is the result: another call has set
+ * it (0), or it was to be replaced and serves on, as after a loader that failed (1).
+ */
+static int serve(const struct session_entry *live, struct session_load *load, struct taken_out *out, int error)
+{
+	void *loaded = load->value;
+	int answer;
+
+	if (!live)
+		return discard(loaded, out, WW_GONE_REPLACED, error);
+	load->value = entry_value(live);
+	answer = entry_version(live) == load->replaces;
+	/* This very value stays in the map: gone is not called. */
+	return load->value == loaded ? answer : discard(loaded, out, WW_GONE_REPLACED, answer);
+}
+
 /* Why what was loaded cannot be stored as the loader wants it. */
 static int load_refused(const struct session_sought *sought, struct ww_session_order *order)
 {
@@ -176,17 +193,12 @@ static int store(
 	void *loaded = load->value;
 	void *former = NULL;
 	int error = load_refused(sought, order);
-	int live = entry && entry_deadline(shard, entry) > sought->now;
-	int same = live && entry_value(entry) == loaded;
+	struct session_entry *live = entry && entry_deadline(shard, entry) > sought->now ? entry : NULL;
+	int same = live && entry_value(live) == loaded;
 
 	/* A value that was loaded ahead replaces the one that was there, and no other. */
-	if (live && (error || load->outdated || entry_version(entry) != load->replaces)) {
-		load->value = entry_value(entry);
-		/* The loader has set this value itself: it stays, and gone is not called. */
-		return same ? WW_OK : discard(loaded, out, WW_GONE_REPLACED, WW_OK);
-	}
-	if (error)
-		return discard(loaded, out, WW_GONE_REPLACED, error);
+	if (error || (live && (load->outdated || entry_version(live) != load->replaces)))
+		return serve(live, load, out, error);
 	if (load->outdated)
 		return discard(loaded, out, load->outdated_why, WW_OK);
 	content = (struct session_content){.value = loaded,
@@ -195,7 +207,7 @@ static int store(
 	    .weight = order->weight,
 	    .pinned = order->flags & WW_SESSION_PINNED};
 	if (!ww_session_store(sought, entry, &content, same ? &former : NULL, out))
-		return discard(loaded, out, WW_GONE_REPLACED, WW_ENOMEM);
+		return serve(live, load, out, WW_ENOMEM);
 	return WW_OK;
 }
 

@@ -157,11 +157,12 @@ static struct session_entry *pick(struct session_shard *shard, uint32_t from, ui
 /* The entry of this number, if the shard has few; otherwise one behind a line taken at random. 0: there is none. */
 static int tell_one(struct session_shard *shard, uint64_t number, uint64_t random, struct walking *walking)
 {
-	struct session_sought here = {.shard = shard, .now = ww_driver_time(shard->session->driver)};
+	struct session_sought here = {.shard = shard};
 	struct session_entry *entry;
 	int is_small, answer = 0;
 
 	ww_source_lock(shard->source);
+	here.now = ww_driver_time(shard->session->driver);
 	is_small = table_count(&shard->table) <= PASSED;
 	entry = pick(shard, is_small ? 0 : (uint32_t)(random % shard->table.lines),
 	    is_small ? number : (random >> 32) % PASSED, here.now);

@@ -310,6 +310,46 @@ static int encode_huge(void *value, void *bytes, size_t *size, void *context)
 	return 0;
 }
 
+static int encode_long(void *value, void *bytes, size_t *size, void *context)
+{
+	size_t room = *size;
+
+	(void)value;
+	(void)context;
+	*size = 300000;
+	if (*size <= room)
+		memset(bytes, 0, *size);
+	return 0;
+}
+
+/* Says once, in the middle of a long value, that it has read more than it was asked for. */
+static int read_one_more(void *bytes, size_t size, void *context)
+{
+	struct stream *stream = context;
+	int is_far = stream->at >= 2 * 65536 && !stream->user;
+
+	if (is_far)
+		stream->user = stream;
+	return stream_read(bytes, size, stream) + is_far;
+}
+
+START_TEST(test_read_more_of_a_long_value)
+{
+	struct stream stream;
+	struct ww_session_writer writer = {.write = stream_write, .encode = encode_long, .context = &stream};
+	struct ww_session_reader reader = {.read = read_one_more, .context = &stream};
+	struct rig rig;
+
+	rig_start(&rig);
+	stream_init(&stream);
+	OK(set(&rig, "a", 1, 0));
+	OK(ww_session_save(rig.map, &writer, NULL));
+	OK(ww_session_clear(rig.map, NULL));
+	ck_assert_int_eq(ww_session_load(rig.map, &reader, NULL), WW_EINVAL);
+	close_saved(&rig, &stream);
+}
+END_TEST
+
 START_TEST(test_arguments)
 {
 	struct ww_session_writer writer = {.write = write_positive};
@@ -380,4 +420,4 @@ START_TEST(test_no_memory)
 END_TEST
 
 TEST_MAIN("session/damage", test_each_bit, test_each_cut, test_blocks, test_forged, test_write_errors, test_read_errors,
-    test_arguments, test_no_memory)
+    test_read_more_of_a_long_value, test_arguments, test_no_memory)

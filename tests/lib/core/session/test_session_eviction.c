@@ -56,6 +56,9 @@ START_TEST(the_heaviest_load_is_the_limit)
 	/* An entry that is replaced weighs what the new one does. */
 	OK(put(&rig, "e", 6, 10, 0));
 	ck_assert_uint_eq(stats(&rig).weight, 69);
+	OK(set(&rig, "e", 6, 0));
+	ck_assert_uint_eq(stats(&rig).weight, 60);
+	OK(put(&rig, "e", 6, 10, 0));
 	OK(ww_session_rename(rig.map, "e", 1, "f", 1, NULL, NULL, NULL));
 	ck_assert_uint_eq(find(&rig, "f").weight, 10);
 	ck_assert_int_eq(erase(&rig, "f"), 1);

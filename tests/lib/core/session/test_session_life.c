@@ -9,6 +9,20 @@
 
 static const char long_key[] = "a key of which a copy needs a block of its own";
 
+START_TEST(the_defaults_are_those_of_the_header)
+{
+	struct ww_session_config config;
+
+	memset(&config, 255, sizeof config);
+	OK(ww_session_config_default(&config));
+	ck_assert_uint_eq(config.ttl, 7 * 86400 * SEC);
+	ck_assert_uint_eq(config.jitter_max, 60 * SEC);
+	ck_assert(!config.jitter && !config.shards && !config.limit && !config.gone && !config.user);
+	ck_assert(!config.lifetime && !config.flags && !config.weight_limit && !config.share);
+	ck_assert_int_eq(ww_session_config_default(NULL), WW_EINVAL);
+}
+END_TEST
+
 START_TEST(create_refuses_values_out_of_range)
 {
 	static const struct ww_session_config bad[] = {
@@ -19,6 +33,14 @@ START_TEST(create_refuses_values_out_of_range)
 	    {.ttl = 1, .shards = WW_DRIVER_SHARDS_MAX + 1},
 	    {.ttl = 1, .share = WW_DRIVER_SHARE_MAX + 1},
 	};
+	static const struct ww_session_config most = {.ttl = WW_SESSION_TTL_MAX,
+	    .jitter = 1000,
+	    .jitter_max = WW_SESSION_TTL_MAX,
+	    .shards = WW_DRIVER_SHARDS_MAX,
+	    .limit = SIZE_MAX,
+	    .lifetime = UINT64_MAX,
+	    .weight_limit = UINT64_C(1) << 62,
+	    .share = WW_DRIVER_SHARE_MAX};
 	struct ww_session *map = (struct ww_session *)&bad;
 	struct rig rig;
 
@@ -34,6 +56,11 @@ START_TEST(create_refuses_values_out_of_range)
 	ck_assert_int_eq(ww_session_create(NULL, rig.driver, NULL), WW_EINVAL);
 	ck_assert_int_eq(ww_session_create(&map, NULL, NULL), WW_EINVAL);
 	ck_assert_ptr_eq(map, &bad);
+	OK(ww_session_create(&rig.map, rig.driver, &most));
+	OK(set(&rig, "a", 1, 0));
+	ck_assert_uint_ge(left(&rig, "a"), WW_SESSION_TTL_MAX);
+	ck_assert_uint_le(left(&rig, "a"), 2 * WW_SESSION_TTL_MAX);
+	OK(ww_session_destroy(rig.map));
 	OK(ww_session_create(&rig.map, rig.driver, NULL));
 	OK(set(&rig, "a", 1, 0));
 	ck_assert_uint_eq(left(&rig, "a"), 7 * 86400 * SEC);
@@ -162,6 +189,44 @@ START_TEST(after_the_drivers_stop_all_is_refused_and_destroy_tells_gone_of_every
 	ck_assert_uint_eq(gone_log[1].value, 3);
 	ck_assert_int_eq((int)gone_log[2].why, (int)WW_GONE_EXPIRED);
 	ck_assert_uint_eq(gone_log[0].value + gone_log[2].value, 3);
+}
+END_TEST
+
+static void count(struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	(void)map;
+	(void)key;
+	(void)length;
+	(void)value;
+	(void)why;
+	++*(size_t *)user;
+}
+
+START_TEST(maps_get_turns_by_their_shares)
+{
+	size_t calls[2] = {0};
+	struct ww_session *map[2];
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig_driver(&rig);
+	rig.of_map.gone = count;
+	for (int i = 0; i < 2; i++) {
+		rig.of_map.user = &calls[i];
+		rig.of_map.share = i ? 3 : 0;
+		OK(ww_session_create(&map[i], rig.driver, &rig.of_map));
+		for (uint32_t key = 0; key < 1000; key++)
+			OK(ww_session_set(map[i], &key, sizeof key, NULL, SEC, NULL));
+	}
+	step(&rig, SEC + MS);
+	/* On a virtual clock each call counts the same. */
+	ck_assert_int_eq(ww_driver_dispatch(rig.driver, 800), 800);
+	ck_assert_uint_ge(calls[0], 100);
+	ck_assert_uint_ge(calls[1], 500);
+	OK(ww_session_destroy(map[1]));
+	rig.map = map[0];
+	rig_close(&rig);
+	ck_assert_uint_eq(calls[0] + calls[1], 2000);
 }
 END_TEST
 
@@ -566,7 +631,8 @@ START_TEST(clear_gives_the_lock_up_between_some_hundred_entries)
 }
 END_TEST
 
-TEST_MAIN("session/life", create_refuses_values_out_of_range, each_failed_allocation_of_create_leaves_nothing,
+TEST_MAIN("session/life", the_defaults_are_those_of_the_header, maps_get_turns_by_their_shares,
+    create_refuses_values_out_of_range, each_failed_allocation_of_create_leaves_nothing,
     each_failed_allocation_of_set_changes_nothing, a_set_that_fails_in_a_full_map_evicts_nothing,
     after_the_drivers_stop_all_is_refused_and_destroy_tells_gone_of_every_entry, a_driver_outlives_several_maps,
     destroy_waits_for_a_running_gone_and_the_map_takes_nothing_new,

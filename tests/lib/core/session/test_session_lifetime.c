@@ -132,8 +132,14 @@ START_TEST(an_order_may_name_a_lifetime_an_end_or_none)
 	ck_assert_uint_eq(left(&rig, "a"), 2 * SEC);
 	OK(put(&rig, "a", 1, (struct ww_session_order){.lifetime = WW_SESSION_NO_END}));
 	ck_assert_uint_eq(found(&rig, "a").end_left, WW_SESSION_NO_END);
+	/* Which is kept, too. */
+	OK(put(&rig, "a", 1, (struct ww_session_order){.flags = WW_SESSION_KEEP_END}));
+	ck_assert_uint_eq(found(&rig, "a").end_left, WW_SESSION_NO_END);
 	/* Beyond the last time there is none either. */
 	OK(put(&rig, "a", 1, (struct ww_session_order){.lifetime = WW_DRIVER_TIME_MAX}));
+	ck_assert_uint_eq(found(&rig, "a").end_left, WW_SESSION_NO_END);
+	const struct ww_session_order beyond = {.lifetime = WW_SESSION_NO_END, .end = WW_DRIVER_TIME_MAX + 1};
+	OK(put(&rig, "a", 1, beyond));
 	ck_assert_uint_eq(found(&rig, "a").end_left, WW_SESSION_NO_END);
 	rig_close(&rig);
 }

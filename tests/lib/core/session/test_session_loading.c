@@ -108,6 +108,18 @@ START_TEST(a_load_ahead_that_fails_or_is_outdated_leaves_what_is_there)
 	/* While the failure is kept nobody tries again. */
 	ck_assert_int_eq(take(&plan, "a", &value), 1);
 	ck_assert_uint_eq(plan.calls, 1);
+	/* It is that of the key, not of the entry, and a rename forgets it. */
+	OK(ww_session_rename(rig.map, "a", 1, "b", 1, NULL, NULL, NULL));
+	ck_assert_int_eq(take(&plan, "a", &value), -77);
+	ck_assert_uint_eq(plan.calls, 2);
+	OK(ww_session_rename(rig.map, "b", 1, "a", 1, NULL, NULL, NULL));
+	ck_assert_int_eq(take(&plan, "a", &value), 1);
+	ck_assert_uint_eq(plan.calls, 3);
+	plan.calls = 1;
+	/* Nor after a delete that is refused. */
+	ck_assert_int_eq(ww_session_delete_if(rig.map, "a", 1, WW_SESSION_ABSENT, NULL), WW_ESTALE);
+	ck_assert_int_eq(take(&plan, "a", &value), 1);
+	ck_assert_uint_eq(plan.calls, 1);
 	step(&rig, 2 * SEC);
 	plan.answer = WW_OK;
 	plan.deletes = 1;
@@ -117,6 +129,49 @@ START_TEST(a_load_ahead_that_fails_or_is_outdated_leaves_what_is_there)
 	assert_last_gone(2, "a", 2, WW_GONE_DELETED);
 	ck_assert_uint_eq(gone_log[0].value, 1);
 	ck_assert_uint_eq(stats(&rig).loads_outdated, 1);
+	rig_close(&rig);
+}
+END_TEST
+
+/* Why what is loaded ahead is refused, beside a pinned entry that leaves room for a weight of 1. */
+static const struct {
+	const char *why;
+	struct ww_session_order order;
+} refused[] = {
+    {"unknown flags", {.flags = 1u << 31}},
+    {"a TTL that is too long", {.ttl = WW_SESSION_TTL_MAX + 1}},
+    {"more than a shard's share", {.weight = 101}},
+    {"no room beside what is pinned", {.weight = 2}},
+};
+
+START_TEST(what_cannot_replace_an_ageing_value_leaves_it_there)
+{
+	struct rig rig;
+	uintptr_t value;
+
+	rig_plan(&rig);
+	rig.of_map.weight_limit = 100;
+	rig_open(&rig);
+	struct plan plan = plan_of(&rig);
+	plan.how.ahead = 500;
+	OK(ww_session_put(rig.map, "pin", 3, NULL,
+	    &(struct ww_session_order){.weight = 99, .ttl = 3600 * SEC, .flags = WW_SESSION_PINNED}, NULL, NULL));
+	OK(set(&rig, "a", 1, 10 * SEC));
+	step(&rig, 5 * SEC);
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+		plan.order = refused[i].order;
+		plan.value = 2;
+		ck_assert_msg(take(&plan, "a", &value) == 1 && value == 1, "%s", refused[i].why);
+		assert_last_gone(i + 1, "a", 2, WW_GONE_REPLACED);
+	}
+	/* The value that stays is not handed over, though the loader returned it, too. */
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+		plan.order = refused[i].order;
+		plan.value = 1;
+		ck_assert_msg(take(&plan, "a", &value) == 1 && value == 1, "%s", refused[i].why);
+	}
+	ck_assert_uint_eq(gone_calls(), sizeof refused / sizeof refused[0]);
+	ck_assert_uint_eq(get(&rig, "a"), 1);
 	rig_close(&rig);
 }
 END_TEST
@@ -566,7 +621,7 @@ START_TEST(a_reference_taken_in_the_look_is_safe)
 END_TEST
 
 TEST_MAIN("session/loading", an_ageing_value_is_loaded_ahead_while_it_serves,
-    a_load_ahead_that_fails_or_is_outdated_leaves_what_is_there,
+    a_load_ahead_that_fails_or_is_outdated_leaves_what_is_there, what_cannot_replace_an_ageing_value_leaves_it_there,
     a_set_forgets_a_failure_also_where_it_replaces_an_entry,
     a_lifetime_that_ends_before_the_ttl_does_not_make_a_value_old,
     a_failure_is_kept_until_its_time_or_a_set_a_delete_or_a_clear, a_weight_that_no_shard_can_take_is_too_big,

@@ -154,6 +154,39 @@ START_TEST(an_unconditional_put_that_is_refused_changes_nothing)
 }
 END_TEST
 
+START_TEST(what_is_not_found_or_is_refused_leaves_what_the_caller_has)
+{
+	static const struct {
+		int error;
+		struct ww_session_order order;
+	} refused[] = {
+	    {WW_ESTALE, {.version = WW_SESSION_ABSENT}},
+	    {WW_EINVAL, {.ttl = WW_SESSION_TTL_MAX + 1}},
+	    {WW_EINVAL, {.flags = WW_SESSION_PINNED}},
+	    {WW_EOVERFLOW, {.deadline = WW_DRIVER_TIME_MAX + 1}},
+	};
+	struct ww_session_found found, before;
+	void *former = &found;
+	struct rig rig;
+
+	rig_start(&rig);
+	memset(&before, 7, sizeof before);
+	memcpy(&found, &before, sizeof found);
+	ck_assert_int_eq(ww_session_find(rig.map, "a", 1, &found), 0);
+	OK(set(&rig, "a", 1, 0));
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+		/* A stale version stores what is there instead. */
+		struct ww_session_found *to = refused[i].error == WW_ESTALE ? NULL : &found;
+		ck_assert_int_eq(
+		    ww_session_put(rig.map, "a", 1, (void *)2, &refused[i].order, to, &former), refused[i].error);
+	}
+	ck_assert_mem_eq(&found, &before, sizeof found);
+	ck_assert_ptr_eq(former, &found);
+	ck_assert_uint_eq(get(&rig, "a"), 1);
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(a_put_at_a_deadline_expires_then_and_repeats_its_ttl)
 {
 	struct rig rig;
@@ -211,5 +244,5 @@ END_TEST
 TEST_MAIN("session/put", a_put_without_an_order_is_a_set,
     a_put_if_absent_stores_once_until_the_entry_has_left_or_expired, a_put_with_a_version_replaces_that_very_entry,
     neither_refreshes_nor_rewound_clocks_change_a_version, versions_differ_between_keys_and_shards,
-    an_unconditional_put_that_is_refused_changes_nothing, a_put_at_a_deadline_expires_then_and_repeats_its_ttl,
-    a_delete_with_a_version_takes_out_that_very_entry)
+    an_unconditional_put_that_is_refused_changes_nothing, what_is_not_found_or_is_refused_leaves_what_the_caller_has,
+    a_put_at_a_deadline_expires_then_and_repeats_its_ttl, a_delete_with_a_version_takes_out_that_very_entry)

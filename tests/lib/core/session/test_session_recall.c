@@ -447,6 +447,100 @@ START_TEST(what_another_map_recalled_can_be_remembered)
 }
 END_TEST
 
+START_TEST(what_waits_for_the_driver_has_its_own_end)
+{
+	struct rig rig;
+
+	start(&rig);
+	OK(set(&rig, "a", 1, SEC));
+	step(&rig, 2 * SEC);
+	OK(ww_session_remember(rig.map, "a", 1, START + SEC, START + 50 * SEC));
+	ck_assert_uint_eq(end_of(&rig, "a"), 60 * SEC);
+	/* What begins anew and is deleted leaves nothing to recall. */
+	OK(set(&rig, "a", 2, 0));
+	ck_assert_int_eq(erase(&rig, "a"), 1);
+	ck_assert_uint_eq(end_of(&rig, "a"), 0);
+	rig_close(&rig);
+}
+END_TEST
+
+/* Counts the keys. There is none but this one. */
+static int count_it(const void *key, size_t length, uint64_t end, uint64_t until, void *context)
+{
+	size_t *count = context;
+
+	ck_assert_uint_eq(length, 2);
+	ck_assert_mem_eq(key, "it", 2);
+	ck_assert_uint_eq(end, START);
+	ck_assert_uint_eq(until, START + SEC);
+	++*count;
+	return 0;
+}
+
+/* A call on any map is refused meanwhile, and the thread is not cancelled. */
+static int call(const void *key, size_t length, uint64_t end, uint64_t until, void *context)
+{
+	struct rig *rig = context;
+	uint64_t ns;
+	int cancel;
+
+	(void)end;
+	(void)until;
+	ck_assert_int_eq(ww_session_ended(rig->map, key, length, &ns), WW_EBUSY);
+	ck_assert_int_eq(ww_session_set(rig->map, key, length, NULL, 0, NULL), WW_EBUSY);
+	OK(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel));
+	ck_assert_int_eq(cancel, PTHREAD_CANCEL_DISABLE);
+	return 5;
+}
+
+START_TEST(asking_is_no_use_and_visits_outlast_a_stop)
+{
+	struct rig rig;
+	uint64_t cursor = 0;
+	int answer;
+
+	start(&rig);
+	OK(set(&rig, "there", 1, 0));
+	OK(ww_session_remember(rig.map, "it", 2, START, START + SEC));
+	ck_assert_uint_eq(end_of(&rig, "there"), 0);
+	ck_assert_int_eq(ww_session_ended(rig.map, "it", 2, &(uint64_t){0}), 1);
+	OK(ww_session_recall(rig.map, 0));
+	ck_assert_int_eq(ww_session_ended(rig.map, "it", 2, &(uint64_t){0}), 0);
+	OK(ww_session_recall(rig.map, WHILE));
+	ck_assert_uint_eq(stats(&rig).hits + stats(&rig).misses, 0);
+	OK(ww_driver_stop(rig.driver, NULL, NULL, NULL));
+	do
+		answer = ww_session_recalled(rig.map, &cursor, call, &rig);
+	while (!answer && cursor);
+	ck_assert_int_eq(answer, 5);
+	/* It is visited again. */
+	ck_assert_int_eq(ww_session_recalled(rig.map, &cursor, call, &rig), 5);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(any_number_can_be_a_cursor)
+{
+	struct rig rig;
+	size_t count;
+
+	start(&rig);
+	OK(ww_session_remember(rig.map, "it", 2, START, START + SEC));
+	for (uint64_t high = 0; high < 3; high++)
+		for (uint64_t low = 0; low < 200; low++) {
+			uint64_t cursor = (high == 2 ? UINT64_MAX - 100 : high << 32) + low;
+			unsigned calls = 0;
+			count = 0;
+			do
+				OK(ww_session_recalled(rig.map, &cursor, count_it, &count));
+			while (cursor && ++calls < 10);
+			ck_assert_uint_eq(cursor, 0);
+			ck_assert_uint_le(count, 1);
+		}
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(what_is_out_of_range_is_refused)
 {
 	struct rig rig;
@@ -487,4 +581,5 @@ TEST_MAIN("session/recall", what_has_ended_stays_ended_for_that_time, a_lifetime
     hundreds_are_recalled_and_seen, beyond_the_bound_those_go_whose_lifetime_goes_on,
     one_whose_lifetime_goes_on_puts_out_none_that_has_ended, a_long_key_is_not_recalled,
     without_memory_it_is_dropped_and_counted, what_another_map_recalled_can_be_remembered,
+    what_waits_for_the_driver_has_its_own_end, asking_is_no_use_and_visits_outlast_a_stop, any_number_can_be_a_cursor,
     what_is_out_of_range_is_refused)

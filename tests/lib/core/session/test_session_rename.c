@@ -174,7 +174,11 @@ START_TEST(a_rename_that_is_refused_changes_nothing)
 	ck_assert_int_eq(ww_session_rename(rig.map, "a", 1, NULL, 1, NULL, NULL, &former), WW_EINVAL);
 	ck_assert_int_eq(ww_session_rename(rig.map, "a", 1, "b", 65536, NULL, NULL, &former), WW_EINVAL);
 	ck_assert_int_eq(rename_as(&rig, "a", "a", (struct ww_session_order){0}, &former), WW_EINVAL);
-	ck_assert_int_eq(rename_as(&rig, "a", "b", (struct ww_session_order){.flags = 1u << 31}, &former), WW_EINVAL);
+	const uint32_t unknown[] = {
+	    1u << 31, WW_SESSION_KEEP_END, WW_SESSION_PINNED, WW_SESSION_BEYOND, WW_SESSION_REPLACE << 8};
+	for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+		ck_assert_int_eq(
+		    rename_as(&rig, "a", "b", (struct ww_session_order){.flags = unknown[i]}, &former), WW_EINVAL);
 	ck_assert_int_eq(rename_as(&rig, "a", "b", (struct ww_session_order){.lifetime = SEC}, &former), WW_EINVAL);
 	ck_assert_int_eq(
 	    rename_as(&rig, "a", "b", (struct ww_session_order){.ttl = WW_SESSION_TTL_MAX + 1}, &former), WW_EINVAL);
@@ -191,6 +195,27 @@ START_TEST(a_rename_that_is_refused_changes_nothing)
 	ck_assert_ptr_eq(former, &rig);
 	assert_same(found(&rig, "a"), before);
 	ck_assert_uint_eq(stats(&rig).entries, 1);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(times_that_start_anew_may_not_lead_beyond_the_last)
+{
+	static const struct ww_session_order orders[] = {
+	    {.ttl = 10 * SEC}, {.lifetime = SEC}, {.end = WW_DRIVER_TIME_MAX}};
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig.of_map.flags = WW_SESSION_LIFETIMES;
+	rig_open(&rig);
+	OK(ww_clock_virtual_set(rig.clock, WW_DRIVER_TIME_MAX - 10 * SEC));
+	OK(set(&rig, "a", 1, 10 * SEC));
+	step(&rig, SEC);
+	for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++)
+		ck_assert_int_eq(rename_as(&rig, "a", "b", orders[i], NULL), WW_EOVERFLOW);
+	/* The deadline that it has is none too many. */
+	OK(rename_as(&rig, "a", "b", (struct ww_session_order){0}, NULL));
+	ck_assert_uint_eq(left(&rig, "b"), 9 * SEC);
 	rig_close(&rig);
 }
 END_TEST
@@ -264,5 +289,5 @@ END_TEST
 TEST_MAIN("session/rename", an_entry_keeps_everything_but_its_key,
     a_renamed_entry_expires_in_its_own_time_under_its_new_key, what_has_the_new_key_stays_unless_it_is_to_be_replaced,
     an_order_names_the_version_and_may_start_times_anew, a_rename_that_is_refused_changes_nothing,
-    in_a_full_map_a_rename_evicts_only_where_there_is_an_entry_more,
+    times_that_start_anew_may_not_lead_beyond_the_last, in_a_full_map_a_rename_evicts_only_where_there_is_an_entry_more,
     long_keys_are_freed_and_the_memory_of_entries_is_used_again)
