@@ -13,6 +13,11 @@
 
 /* How long one EXISTS may take Redis, in ns, and how many keys it may have in any case. */
 enum { WORK_NS = 800 * 1000, BATCH_LEAST = 16 };
+/*
+ * An answer that took this much longer than twice the quickest one says little about Redis's clock: ask again so soon, in
+ * ns.
+ */
+enum { SLOW_NS = 200 * 1000, CLOCK_SOON_NS = 20 * 1000 * 1000 };
 /* The longest pause of a pass between two requests. */
 enum { PAUSE_MOST_MS = 50 };
 
@@ -80,6 +85,8 @@ int learn_clock(struct keeper *keeper, const struct redisReply *reply, uint64_t 
 	if (shown < 0)
 		return -1;
 	step = estimate_add(&keeper->estimate, keeper->sent, now, shown);
+	if (now - keeper->sent > 2 * estimate_trip(&keeper->estimate) + SLOW_NS)
+		keeper->clock_at = now + CLOCK_SOON_NS;
 	if (step) {
 		keeper->step_ns = step;
 		keeper->stats.steps++;
