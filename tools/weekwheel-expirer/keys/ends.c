@@ -64,6 +64,7 @@ void ends_report(struct keeper *keeper, uint32_t index, int is_sure)
 	/* No event reports a flush. */
 	ended.is_sure = is_sure && known.is_sure && known.at > keeper->doubted && !keeper->by_events;
 	values_show(keeper, index, &ended);
+	keeper->stats.unread += keeper->config.lead_ms && !ended.value;
 	if (watch && !known.is_guess)
 		watch->ended(watch->context, &ended);
 	ends_drop(keeper, index);

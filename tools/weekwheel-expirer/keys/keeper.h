@@ -100,7 +100,7 @@ struct keeper_stats {
 	uint64_t passes;
 	uint64_t steps;                    /* of Redis's clock */
 	uint64_t doubts;                   /* times when messages were late: see ends.h */
-	uint64_t unread;                   /* values that could not be read in time, or for lack of rights or memory */
+	uint64_t unread;                   /* ends without a value: no time to read it, no right or no memory */
 	uint64_t too_long;                 /* keys that are longer than DEADLINES_KEY_MAX */
 	uint64_t refused;                  /* keys that the user has no right to */
 	uint64_t late[KEEPER_BUCKETS + 1]; /* of those expired: by how much at most; the last is beyond all bounds */

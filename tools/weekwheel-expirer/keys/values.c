@@ -111,7 +111,6 @@ static int is_wanted(struct keeper *keeper, const struct due_key *key)
 		return 0;
 	if (known.at > keeper->reached && keeper->values_bytes < keeper->config.values_max)
 		return 1;
-	keeper->stats.unread++;
 	deadlines_again(keeper->deadlines, key->index, 0);
 	return 0;
 }
@@ -170,8 +169,6 @@ static void learn_value(struct keeper *keeper, const struct due_key *key, const 
 		add(keeper, key, 0, reply->str, reply->len);
 	else if (is_there)
 		add(keeper, key, 1, keeper->type, strlen(keeper->type));
-	else
-		keeper->stats.unread++;
 }
 
 int values_learn(struct keeper *keeper, const struct redisReply *reply, uint64_t now)

@@ -300,6 +300,14 @@ static int wait_for(struct expirer_node *node, uint64_t until)
 	return (polled[0].revents ? 1 : 0) | (polled[1].revents ? 2 : 0);
 }
 
+/* Read the ear. Returns as move. */
+static const char *hear(struct expirer_node *node)
+{
+	if (is_deaf(node))
+		return NULL;
+	return ww_redis_line_move(node->talk.ear) ? ww_redis_line_why(node->talk.ear) : take_ear(node);
+}
+
 /* Read and write both connections. Returns NULL, or why they have to be given up. */
 static const char *move(struct expirer_node *node, int which)
 {
@@ -314,11 +322,9 @@ static const char *move(struct expirer_node *node, int which)
 	 * relies on that.
 	 */
 	if (which && !is_deaf(node)) {
-		if (ww_redis_line_move(node->talk.ear))
-			return ww_redis_line_why(node->talk.ear);
-		why = take_ear(node);
+		why = hear(node);
 		/* Redis reports very many changes at once in one message, which may take longer than an answer. */
-		if (which & 1 && node->keeper.config.watch && ww_redis_line_is_amid(node->talk.ear))
+		if (!why && which & 1 && node->keeper.config.watch && ww_redis_line_is_amid(node->talk.ear))
 			keeper_doubt(&node->keeper, now_ns());
 	}
 	return !why && which & 1 ? take_line(node, came) : why;
@@ -339,11 +345,14 @@ static void say(struct expirer_node *node, uint64_t now)
 static int step(struct expirer_node *node, const char **why)
 {
 	uint64_t now = now_ns();
-	uint64_t again;
+	uint64_t again = now;
 
-	if (keeper_next(&node->keeper, now, &again) != 0)
+	/* What is heard later is from after the deadlines that have passed by now: ends_hear relies on that. */
+	*why = hear(node);
+	if (!*why && keeper_next(&node->keeper, now, &again) != 0)
 		*why = "no memory";
-	else
+	now = now_ns();
+	if (!*why)
 		*why = keep_alive(node, now);
 	say(node, now);
 	if (!*why && node->is_appended) {
