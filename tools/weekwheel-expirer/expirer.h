@@ -58,5 +58,6 @@ uint64_t page_now(void *context);
 enum MHD_Result page_stats(const struct site_request *request);
 enum MHD_Result page_forecast(const struct site_request *request);
 enum MHD_Result page_sessions(const struct site_request *request);
+enum MHD_Result page_key(const struct site_request *request);
 
 #endif

@@ -145,7 +145,8 @@ static void add_health(void *context, struct health *health)
 }
 
 static const struct site_route routes[] = {{"/metrics", SITE_ALL, serve_metrics}, {"/v1/stats", SITE_ALL, page_stats},
-    {"/v1/forecast", SITE_ALL, page_forecast}, {"/v1/sessions", SITE_ALL, page_sessions}};
+    {"/v1/forecast", SITE_ALL, page_forecast}, {"/v1/sessions", SITE_ALL, page_sessions},
+    {"/v1/key", SITE_ALL, page_key}};
 
 int numbers_start(struct expirer *expirer)
 {

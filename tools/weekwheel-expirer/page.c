@@ -1,10 +1,13 @@
-/* What the page of sessions shows of the keys: their numbers, and a walk of what the nodes know. */
+/* What the page of sessions shows of the keys: their numbers, and a walk of what the nodes know; and what is known of one. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "lib/base/time.h"
+#include "tools/common/percent.h"
+#include "tools/service/http/reply.h"
+#include "tools/service/outbox/letter.h"
 #include "tools/weekwheel-expirer/expirer.h"
 
 #define MS UINT64_C(1000000)
@@ -100,4 +103,81 @@ enum MHD_Result page_forecast(const struct site_request *request)
 enum MHD_Result page_sessions(const struct site_request *request)
 {
 	return view_sessions(((struct expirer *)request->context)->view, request);
+}
+
+/* ---- One key */
+
+/* How its deadline is known. */
+static const char *how(const struct node_key *found)
+{
+	if (found->is_guess)
+		return "unknown";
+	if (found->is_asked)
+		return "asked";
+	return found->is_sure ? "sure" : "unsure";
+}
+
+static int add_key(struct buffer *out, const struct node_key *found)
+{
+	int bad = buffer_format(out, ",\"how\":\"%s\",\"node\":", how(found)) ||
+	          buffer_quote(out, found->place, strlen(found->place));
+
+	if (found->is_guess || bad)
+		return bad;
+	return letter_add_time(out, "deadline", found->deadline) ||
+	       buffer_format(out, ",\"left\":%.3f", (double)found->left_ms / 1000);
+}
+
+/* Whether each key with a deadline is known. */
+static int is_exact(const struct expirer *expirer)
+{
+	struct node_numbers numbers;
+	int is_exact = 1;
+
+	for (size_t i = 0; masters_read_numbers(expirer->masters, i, &numbers); i++)
+		is_exact &= numbers.keeper.is_exact;
+	return is_exact;
+}
+
+/* The bytes that the argument stands for. Returns NULL without memory. */
+static char *decode(const char *text, size_t size, size_t *length)
+{
+	const char *end = text + size;
+	char *bytes = malloc(size);
+
+	*length = 0;
+	while (bytes && text < end)
+		bytes[(*length)++] = percent_take(&text, end);
+	return bytes;
+}
+
+static enum MHD_Result show_key(const struct site_request *request, const char *key, size_t length)
+{
+	const struct expirer *expirer = request->context;
+	struct node_key found;
+	struct buffer out = {0};
+	int is_kept = masters_find(expirer->masters, key, length, &found);
+	int bad = buffer_format(&out, "{\"kept\":%s,\"exact\":%s", is_kept ? "true" : "false",
+	              is_exact(expirer) ? "true" : "false") ||
+	          (is_kept && add_key(&out, &found)) || buffer_append(&out, "}\n", 2);
+
+	return view_reply(request->client, bad, &out);
+}
+
+enum MHD_Result page_key(const struct site_request *request)
+{
+	const char *text = NULL;
+	size_t size = 0, length;
+	enum MHD_Result result;
+	char *key;
+
+	(void)MHD_lookup_connection_value_n(request->client, MHD_GET_ARGUMENT_KIND, "key", 3, &text, &size);
+	if (!text || size == 0)
+		return reply_text(request->client, MHD_HTTP_BAD_REQUEST, "key=KEY, as a URL has it\n");
+	key = decode(text, size, &length);
+	if (!key)
+		return reply_text(request->client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory for an answer\n");
+	result = show_key(request, key, length);
+	free(key);
+	return result;
 }

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """When a Redis's keys end: the page of weekwheel-expirer, in Chromium, the JSON behind it, and `weekwheel sessions http://...`."""
 # tier: check, waits
+import datetime
 import json
 import os
 import re
+import signal
 import socket
+import time
+import urllib.parse
 
 from browser import Browser
 from expirer import Expirer, Lazy
 from harness import PATIENCE, WEEKWHEEL, Case, check, equal, main, matches, run, until
+from masters import LazyCluster, slot_of
 from sessiond import Client, Sessiond, encoded
 
 DAY = 86400
@@ -75,6 +80,94 @@ class Json(Case):
                     equal(expirer.stop(), 0)
 
 
+class Keys(Case):
+    """What is known of a single key, and how."""
+
+    @staticmethod
+    def known(expirer, key):
+        return ask(expirer, "/v1/key?key=" + urllib.parse.quote(key, safe=""))
+
+    def test_how_a_deadline_is_known(self):
+        strange = b"a b/\xc3\xa4%\xff&key=x"
+        with Lazy() as redis, Expirer(redis.url) as expirer:
+            expirer.exact()
+            end = int(time.time() * 1000) + 1000 * DAY
+            with Client(redis.port) as client:
+                for key in (b"sess:ada", strange):
+                    client.ask("SET", key, "v", "PXAT", end)
+                client.ask("SET", "no deadline", "v")
+            until(lambda: expirer.metric("known") == 2, "both are known")
+            for key in (b"sess:ada", strange):
+                found = self.known(expirer, key)
+                equal([found[name] for name in ("kept", "exact", "how", "node")], [True, True, "sure", f"127.0.0.1:{redis.port}"])
+                equal(datetime.datetime.fromisoformat(found["deadline"].replace("Z", "+00:00")).timestamp() * 1000, end)
+                check(0 < found["left"] <= DAY + 1, found)
+            for key in ("no deadline", "sess"):
+                equal(self.known(expirer, key), {"kept": False, "exact": True})
+            equal(expirer.get("/v1/key")[0], 400)
+            equal(expirer.get("/v1/key?key=")[0], 400)
+            redis.kill()
+            expirer.hear("is lost")
+            until(lambda: self.known(expirer, "sess:ada")["how"] == "unsure", "it may have changed")
+            equal(self.known(expirer, "sess")["kept"], False)
+
+    def test_a_touch_without_a_look_up_makes_it_unsure(self):
+        """Deadlines only move on: the new one is looked up at the old one."""
+        with Lazy() as redis, Expirer(redis.url, "--only-later") as expirer:
+            expirer.exact()
+            redis.ask("SET", "a", "v", "EX", DAY)
+            until(lambda: expirer.metric("known") == 1, "it is known")
+            redis.ask("EXPIRE", "a", 2 * DAY)
+            until(lambda: self.known(expirer, "a")["how"] == "unsure", "the change is reported")
+            check(self.known(expirer, "a")["left"] <= DAY, "it is the old one")
+
+    def test_by_events_none_is_sure(self):
+        with Lazy() as redis:
+            redis.ask("CONFIG", "SET", "notify-keyspace-events", "Egx")
+            redis.ask("SET", "a", "v", "EX", DAY)
+            with Expirer(redis.url, "--changes=events") as expirer:
+                expirer.exact()
+                equal(self.known(expirer, "a")["how"], "unsure")
+
+    def test_one_that_redis_keeps_is_asked_for(self):
+        """It does not answer."""
+        with Lazy() as redis, Expirer(redis.url) as expirer:
+            expirer.exact()
+            redis.ask("SET", "a", "v", "PX", 2000)
+            until(lambda: expirer.metric("known") == 1, "it is known")
+            redis.process.send_signal(signal.SIGSTOP)
+            until(lambda: self.known(expirer, "a").get("how") == "asked", "its deadline has passed")
+            redis.process.send_signal(signal.SIGCONT)
+            until(lambda: not self.known(expirer, "a")["kept"], "it has ended")
+
+    def test_keys_of_a_cluster(self):
+        with LazyCluster() as cluster, Expirer(cluster.url) as expirer:
+            expirer.exact(3)
+            for number in range(30):
+                cluster.ask(f"sess:{number}", ("SET", f"sess:{number}", "v", "EX", DAY))
+            until(lambda: expirer.metric("known") == 30, "all are known")
+            for number in range(30):
+                equal(self.known(expirer, f"sess:{number}")["node"], f"127.0.0.1:{cluster.owner(slot_of(f'sess:{number}')).port}")
+
+    def test_in_a_terminal(self):
+        with Lazy() as redis, Expirer(redis.url) as expirer:
+            expirer.exact()
+            redis.ask("SET", "a b", "v", "EX", 2 * DAY)
+            until(lambda: expirer.metric("known") == 1, "it is known")
+            words = (WEEKWHEEL, "sessions", "--key", "a b")
+            said = run(0, *words, at(expirer)).out
+            matches(rf"^'a b' ends in .*, at 20.*Z by the clock of 127.0.0.1:{redis.port}. Redis said so, and has reported", said)
+            found = json.loads(run(0, *words, "--json", at(expirer)).out)
+            check(DAY * 1000 < found.pop("left_ms") <= 2 * DAY * 1000 + 1, found)
+            matches("^20.*Z$", found.pop("deadline"))
+            equal(found, {"kept": True, "exact": True, "how": "sure", "node": f"127.0.0.1:{redis.port}"})
+            matches("^'sess' is not kept: it has no deadline, is gone", run(0, WEEKWHEEL, "sessions", "-k", "sess", at(expirer)).out)
+            none = {"kept": False, "exact": True, "how": None, "deadline": None, "node": None, "left_ms": None}
+            equal(json.loads(run(0, WEEKWHEEL, "sessions", "-k", "sess", "--json", at(expirer)).out), none)
+            matches("redis-cli pexpiretime KEY", run(2, *words, f"127.0.0.1:{redis.port}").err)
+            matches("--key is empty", run(2, WEEKWHEEL, "sessions", "--key", "", at(expirer)).err)
+
+
 class Command(Case):
     def test_it_shows_what_an_expirer_has_counted(self):
         with Lazy() as redis:
@@ -106,6 +199,7 @@ class Command(Case):
             equal([(one["key"], one["cut"], one["bytes"]) for one in found["largest"]],
                   [("sess:01", True, 1000), ("sess:f", True, 10)])
             check(1_700_000 < found["largest"][0]["left_ms"] <= 1_800_000 and found["largest"][1]["left_ms"] is None, found)
+            matches("only that knows about single keys", run(1, WEEKWHEEL, "sessions", "--key", "a", "--token-file", "password", at(server)).err)
             matches("1000 B  'sess:01'", run(0, WEEKWHEEL, "sessions", "--token-file", "password", at(server)).out)
 
 

@@ -76,14 +76,17 @@ static int append_member(struct buffer *out, const char *name, const char *bytes
 
 static int append_time(struct buffer *out, const char *name, int64_t ms, const struct letter_form *form)
 {
-	time_t seconds;
+	if (ms == OUTBOX_NEVER)
+		return buffer_format(out, ",\"%s\":null", name);
+	return letter_add_time(out, name, form->wall_ms(form->context, ms));
+}
+
+int letter_add_time(struct buffer *out, const char *name, int64_t ms)
+{
+	time_t seconds = (time_t)(ms / 1000);
 	char text[40];
 	struct tm at;
 
-	if (ms == OUTBOX_NEVER)
-		return buffer_format(out, ",\"%s\":null", name);
-	ms = form->wall_ms(form->context, ms);
-	seconds = (time_t)(ms / 1000);
 	(void)gmtime_r(&seconds, &at);
 	(void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &at);
 	return buffer_format(out, ",\"%s\":\"%s.%03dZ\"", name, text, (int)(ms % 1000));

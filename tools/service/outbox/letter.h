@@ -21,4 +21,7 @@ const char *letter_id(const struct outbox_item *item, const struct letter_form *
 /* Append the body. Returns 0, or -1 without memory. */
 int letter_write(struct buffer *out, const struct outbox_item *item, const struct letter_form *form);
 
+/* Append ,"NAME":"TIME" of a wall clock's time, in ms. Returns 0, or another number without memory. */
+int letter_add_time(struct buffer *out, const char *name, int64_t ms);
+
 #endif

@@ -91,7 +91,7 @@ void ends_hear(struct keeper *keeper, const char *key, size_t length)
 {
 	struct known_key known;
 
-	if (!keeper->config.watch || !deadlines_find(keeper->deadlines, key, length, &known))
+	if (!deadlines_find(keeper->deadlines, key, length, &known))
 		return;
 	/* A change after the deadline mostly means that Redis has expired the key. */
 	if (known.at > keeper->reached)

@@ -539,3 +539,18 @@ int masters_walk(struct expirer_masters *masters, struct masters_walk *walk, nod
 	pthread_mutex_unlock(&masters->lock);
 	return is_more;
 }
+
+int masters_find(struct expirer_masters *masters, const char *key, size_t length, struct node_key *found)
+{
+	struct node_key one;
+	int is_found = 0;
+
+	pthread_mutex_lock(&masters->lock);
+	for (size_t i = 0; i < masters->count && !(is_found && found->is_sure); i++)
+		if (node_find(masters->list[i].node, key, length, &one) && (!is_found || one.is_sure)) {
+			*found = one;
+			is_found = 1;
+		}
+	pthread_mutex_unlock(&masters->lock);
+	return is_found;
+}

@@ -51,4 +51,10 @@ struct masters_walk {
 };
 int masters_walk(struct expirer_masters *masters, struct masters_walk *walk, node_fn *fn, void *context);
 
+/*
+ * Find what is known of a key. While its slot moves, two nodes may keep it: what is sure goes first. Returns 0 if no node
+ * keeps it, otherwise 1. Any thread.
+ */
+int masters_find(struct expirer_masters *masters, const char *key, size_t length, struct node_key *found);
+
 #endif

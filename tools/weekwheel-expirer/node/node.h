@@ -91,4 +91,17 @@ void node_read_numbers(struct expirer_node *node, struct node_numbers *numbers);
 typedef void node_fn(void *context, const char *key, size_t length, uint64_t left_ms);
 int node_walk(struct expirer_node *node, uint32_t *from, node_fn *fn, void *context);
 
+/* What a node knows of a key. */
+struct node_key {
+	char place[REDIS_PLACE_MAX];
+	int64_t deadline; /* ms of Redis's clock */
+	uint64_t left_ms;
+	int is_sure;  /* Redis said so, is there, and would have reported a change since */
+	int is_asked; /* the deadline has passed, and Redis is being asked */
+	int is_guess; /* no deadline is known: it is asked for again until a node has it */
+};
+
+/* Returns 0 if it does not keep the key, otherwise 1. It waits meanwhile, as above. Any thread. */
+int node_find(struct expirer_node *node, const char *key, size_t length, struct node_key *found);
+
 #endif

@@ -129,6 +129,45 @@ static void walk_one(void *context, uint32_t index)
 		walk->fn(walk->context, key, length, known.at > now ? known.at - now : 0);
 }
 
+/* The ms that Redis's clock has reached. While Redis is silent, the wheel waits for it. */
+static uint64_t reached_ms(const struct expirer_node *node)
+{
+	uint64_t wheel = deadlines_now(node->keeper.deadlines);
+	int64_t ms = node->keeper.estimate.count ? estimate_reached(&node->keeper.estimate, now_ns()) / (int64_t)MS : 0;
+
+	return ms > 0 && (uint64_t)ms > wheel ? (uint64_t)ms : wheel;
+}
+
+/* A deadline is the ms before the key is due. */
+static void describe(const struct expirer_node *node, const struct known_key *known, struct node_key *found)
+{
+	uint64_t now = reached_ms(node);
+
+	*found = (struct node_key){.deadline = (int64_t)known->at - 1,
+	    .left_ms = known->at > now ? known->at - now : 0,
+	    .is_sure = known->is_sure && !node->keeper.by_events,
+	    .is_asked = known->is_idle || known->at <= now,
+	    .is_guess = known->is_guess};
+	strcpy(found->place, node->place);
+}
+
+int node_find(struct expirer_node *node, const char *key, size_t length, struct node_key *found)
+{
+	struct known_key known;
+	int is_known;
+
+	pthread_mutex_lock(&node->busy);
+	is_known = deadlines_find(node->keeper.deadlines, key, length, &known);
+	if (is_known)
+		describe(node, &known, found);
+	pthread_mutex_lock(&node->lock);
+	if (is_known && !node->shown.is_connected)
+		found->is_sure = 0;
+	pthread_mutex_unlock(&node->lock);
+	pthread_mutex_unlock(&node->busy);
+	return is_known;
+}
+
 int node_walk(struct expirer_node *node, uint32_t *from, node_fn *fn, void *context)
 {
 	struct key_walk walk = {.deadlines = node->keeper.deadlines, .fn = fn, .context = context};

@@ -42,7 +42,7 @@ static enum talk_result judge_error(struct talk *talk, int error)
 	case WW_EINVAL:
 		return wrong(talk, "check the address");
 	case WW_ECORRUPT:
-		return wrong(talk, "give the address of a Redis, Valkey or KeyDB, from version 6 on");
+		return wrong(talk, "give the address of a Redis from version 6 on, or of what behaves as one");
 	default:
 		return TALK_AGAIN;
 	}
@@ -138,7 +138,7 @@ static enum talk_result greet(struct talk *talk, struct redisReply **hello)
 		result = judge_error(talk, error);
 	else if (error && error != WW_EAGAIN)
 		result =
-		    wrong(talk, "it does not know HELLO: a Redis from version 6 on is needed, or Valkey, or KeyDB");
+		    wrong(talk, "it does not know HELLO: a Redis from version 6 on is needed, or what behaves as one");
 	else if (!error && strcmp(field(*hello, "mode"), "sentinel") == 0)
 		result =
 		    wrong(talk, "it is a Sentinel: write redis+sentinel://HOST:PORT/NAME, with the name of the master");

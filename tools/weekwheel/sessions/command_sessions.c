@@ -18,7 +18,7 @@
 #include "tools/weekwheel/sessions/peer.h"
 
 enum { BATCH = 1000, LARGEST = 5 };
-enum { OPTION_DATABASE = 1, OPTION_MATCH, OPTION_LARGEST };
+enum { OPTION_DATABASE = 1, OPTION_MATCH, OPTION_LARGEST, OPTION_KEY };
 
 struct sessions {
 	struct jobs jobs;
@@ -27,15 +27,18 @@ struct sessions {
 	const char *counted_at; /* its part after http://, or tls: for https://; NULL: it speaks Redis's protocol */
 	uint64_t database;
 	const char *match; /* NULL: all keys */
+	const char *key;   /* the only one that is asked about; NULL: all are counted */
 	struct peer peer;
 	uint64_t expected; /* keys of the database, for the bar */
 	struct survey survey;
+	struct counted_key known;
 };
 
 static const struct option table[] = {
     {OPTION_DATABASE, 'n', "db", "N", "the database (0)"},
     {OPTION_MATCH, 'm', "match", "PATTERN", "only keys like this, as in 'sess:*'"},
     {OPTION_LARGEST, 'l', "largest", "N", "how many of the largest to show (5; at most 100)"},
+    {OPTION_KEY, 'k', "key", "KEY", "what a weekwheel-expirer knows of this key"},
     JOBS_TLS_OPTIONS,
     {JOBS_TOKEN_FILE, 0, "token-file", "FILE",
         "send the token or password in this file (default\n$REDISCLI_AUTH, which is itself one)"},
@@ -107,9 +110,11 @@ static int ask_counted(struct sessions *sessions)
 {
 	struct jobs *jobs = &sessions->jobs;
 	struct client *client = &jobs->client;
+	const char *token = jobs->is_token_given ? jobs->token : "";
 	int failed = client_connect(client, "does a weekwheel-expirer serve --http there?") ||
 	             client_secure(client, &jobs->tls) ||
-	             counted_ask(client, jobs->is_token_given ? jobs->token : "", &sessions->survey);
+	             (sessions->key ? counted_ask_key(client, token, sessions->key, &sessions->known)
+	                            : counted_ask(client, token, &sessions->survey));
 
 	client_close(client);
 	return failed;
@@ -246,6 +251,54 @@ static void write_json(const struct sessions *sessions)
 	printf("]}\n");
 }
 
+/* ---- One key */
+
+static const char *explain(const char *how)
+{
+	if (strcmp(how, "sure") == 0)
+		return "Redis said so, and has reported no change since.";
+	if (strcmp(how, "asked") == 0)
+		return "That has passed: Redis is being asked whether it is gone.";
+	return "It may have changed since Redis said so, and has not been looked up again.";
+}
+
+static void write_key(const struct sessions *sessions)
+{
+	const struct counted_key *known = &sessions->known;
+	char excerpt[100], left[DURATION_TEXT];
+
+	message_excerpt(excerpt, sizeof excerpt, sessions->key, strlen(sessions->key));
+	if (!*known->how)
+		printf("%s is not kept: %s.\n", excerpt,
+		    known->is_exact
+		        ? "it has no deadline, is gone, or is none of the keys that this weekwheel-expirer keeps"
+		        : "not all keys have been found yet");
+	else if (!*known->deadline)
+		printf("%s is at %s, and its deadline is unknown.\n", excerpt, known->node);
+	else
+		printf("%s ends in %s, at %s by the clock of %s. %s\n", excerpt,
+		    duration_format(left, (uint64_t)(strtod(known->left, NULL) * 1000) * 1000000), known->deadline,
+		    known->node, explain(known->how));
+}
+
+static void write_string(const char *name, const char *text)
+{
+	printf(",\"%s\":", name);
+	if (*text)
+		json_write_string(stdout, text, strlen(text));
+	else
+		printf("null");
+}
+
+static void write_key_json(const struct counted_key *known)
+{
+	printf("{\"kept\":%s,\"exact\":%s", *known->how ? "true" : "false", known->is_exact ? "true" : "false");
+	write_string("how", known->how);
+	write_string("deadline", known->deadline);
+	write_string("node", known->node);
+	printf(*known->left ? ",\"left_ms\":%.0f}\n" : ",\"left_ms\":null}\n", strtod(known->left, NULL) * 1000);
+}
+
 /* ---- The command */
 
 /* Return 1 if it is a URL of HTTP, whose server has counted. */
@@ -292,6 +345,9 @@ static int take(void *context, struct options *options, int id)
 	case OPTION_MATCH:
 		sessions->match = options->value;
 		return 0;
+	case OPTION_KEY:
+		sessions->key = options->value;
+		return *sessions->key ? 0 : options_fail(options, "--key is empty");
 	case OPTION_LARGEST:
 		if (jobs_whole(options, "largest", 0, SURVEY_LARGEST_MAX, &number, "a whole number, at most 100"))
 			return OPTIONS_ERROR;
@@ -306,10 +362,26 @@ static int check(void *context, const struct options *options)
 {
 	const struct sessions *sessions = context;
 
+	if (sessions->key && !sessions->counted_at)
+		return options_fail(options,
+		    "--key asks a weekwheel-expirer: give the address of its --http, http://HOST:PORT. Redis itself "
+		    "says it, too: redis-cli pexpiretime KEY");
 	if (sessions->counted_at && (sessions->match || sessions->database))
 		return options_fail(
 		    options, "%s: what a server has counted cannot be asked for by --match or --db", sessions->address);
 	return 0;
+}
+
+static void write_result(const struct sessions *sessions)
+{
+	if (sessions->key && sessions->jobs.json)
+		write_key_json(&sessions->known);
+	else if (sessions->key)
+		write_key(sessions);
+	else if (sessions->jobs.json)
+		write_json(sessions);
+	else
+		write_text(sessions);
 }
 
 static int run(void *context)
@@ -326,10 +398,7 @@ static int run(void *context)
 		peer_close(&sessions->peer);
 	if (failed)
 		return -1;
-	if (sessions->jobs.json)
-		write_json(sessions);
-	else
-		write_text(sessions);
+	write_result(sessions);
 	return 0;
 }
 
@@ -350,7 +419,8 @@ const struct jobs_command command_sessions = {
              "\n"
              "http://HOST:PORT or https://HOST:PORT is the address of --http of a weekwheel-expirer, or a\n"
              "weekwheel-sessiond: it has counted, and nothing is asked of Redis. An expirer counts the keys\n"
-             "with a deadline of all masters. --db and --match are not for it.\n",
+             "with a deadline of all masters. --db and --match are not for it. --key shows when a key ends,\n"
+             "and how an expirer knows that.\n",
     .examples = "Example:\n"
                 "  weekwheel sessions --match 'sess:*' 127.0.0.1:6380\n"
                 "  weekwheel sessions http://127.0.0.1:6382\n"

@@ -8,8 +8,10 @@
 
 #include "tools/common/dial.h"
 #include "tools/common/json.h"
+#include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
+#include "tools/common/percent.h"
 
 enum { HEAD_MAX = 16384, TEXT_MAX = 1 << 20, EXCERPT = 300 };
 
@@ -79,20 +81,22 @@ static int await_answer(struct client *client, struct answer *answer)
 	return 0;
 }
 
-static int refused(const struct client *client, const struct answer *answer, const char *text)
+static int refused(const struct client *client, const struct answer *answer, const char *path, const char *text)
 {
 	size_t size = answer->size < EXCERPT ? answer->size : EXCERPT;
 
 	while (size > 0 && text[size - 1] == '\n')
 		size--;
+	if (answer->status == 404 && strncmp(path, "key?", 4) == 0)
+		return fail(client, "it is no weekwheel-expirer, or an older one: only that knows about single keys");
 	return answer->status == 404 ? fail(client, "it is no weekwheel-expirer or weekwheel-sessiond")
 	                             : message_error("%s: %.*s", client->server, (int)size, text);
 }
 
 /* What is done with the text of an answer. Returns 0, or -1: it makes no sense. */
-typedef int take_fn(const char *text, size_t size, struct survey *survey);
+typedef int take_fn(const char *text, size_t size, void *context);
 
-static int get(struct client *client, const char *token, const char *path, take_fn *take, struct survey *survey)
+static int get(struct client *client, const char *token, const char *path, take_fn *take, void *context)
 {
 	struct buffer *in = &client->channel.in;
 	struct answer answer;
@@ -104,9 +108,9 @@ static int get(struct client *client, const char *token, const char *path, take_
 		return -1;
 	text = in->data + answer.head;
 	if (answer.status != 200)
-		result = refused(client, &answer, text);
+		result = refused(client, &answer, path, text);
 	else
-		result = take(text, answer.size, survey) ? fail(client, "its answer makes no sense") : 0;
+		result = take(text, answer.size, context) ? fail(client, "its answer makes no sense") : 0;
 	buffer_drop(in, answer.head + answer.size);
 	return result;
 }
@@ -134,18 +138,19 @@ static int take_wheel(const char *text, size_t size, struct survey *survey, int 
 	return 0;
 }
 
-static int take_minute(const char *text, size_t size, struct survey *survey)
+static int take_minute(const char *text, size_t size, void *survey)
 {
 	return take_wheel(text, size, survey, SURVEY_SECONDS);
 }
 
-static int take_hour(const char *text, size_t size, struct survey *survey)
+static int take_hour(const char *text, size_t size, void *survey)
 {
 	return take_wheel(text, size, survey, SURVEY_MINUTES);
 }
 
-static int take_days(const char *text, size_t size, struct survey *survey)
+static int take_days(const char *text, size_t size, void *context)
 {
+	struct survey *survey = context;
 	uint64_t *days = survey->by_day;
 
 	if (json_array(json_member(text, size, "counts"), days, SURVEY_DAYS) != SURVEY_DAYS)
@@ -168,8 +173,9 @@ static void take_largest(const char *text, size_t size, struct survey_key *key)
 	key->left_ms = *left ? ms_of(left) : -1;
 }
 
-static int take_sum(const char *text, size_t size, struct survey *survey)
+static int take_sum(const char *text, size_t size, void *context)
 {
+	struct survey *survey = context;
 	struct json_value largest = json_member(text, size, "largest");
 	struct json_value one;
 	size_t at = 0;
@@ -194,4 +200,36 @@ int counted_ask(struct client *client, const char *token, struct survey *survey)
 	               get(client, token, "forecast?span=86400&count=7", take_days, survey)
 	           ? -1
 	           : 0;
+}
+
+/* ---- One key */
+
+static int take_key(const char *text, size_t size, void *context)
+{
+	struct counted_key *known = context;
+	struct json_value kept = json_member(text, size, "kept");
+	struct json_value exact = json_member(text, size, "exact");
+
+	if (kept.kind != JSON_OTHER || exact.kind != JSON_OTHER)
+		return -1;
+	*known = (struct counted_key){.is_exact = *exact.text == 't'};
+	(void)json_text(text, size, "how", known->how, sizeof known->how);
+	(void)json_text(text, size, "deadline", known->deadline, sizeof known->deadline);
+	(void)json_text(text, size, "left", known->left, sizeof known->left);
+	(void)json_text(text, size, "node", known->node, sizeof known->node);
+	return (*kept.text == 't') == (*known->how != 0) ? 0 : -1;
+}
+
+int counted_ask_key(struct client *client, const char *token, const char *key, struct counted_key *known)
+{
+	static const char path[] = "key?key=";
+	size_t room = 3 * strlen(key) + 1;
+	char *text = memory_zeroed(1, sizeof path + room);
+	int failed;
+
+	memcpy(text, path, sizeof path);
+	(void)percent_encode(key, strlen(key), text + sizeof path - 1, room);
+	failed = get(client, token, text, take_key, known);
+	free(text);
+	return failed;
 }

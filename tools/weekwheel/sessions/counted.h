@@ -15,4 +15,16 @@
  */
 int counted_ask(struct client *client, const char *token, struct survey *survey);
 
+/* What a weekwheel-expirer knows of a key. */
+struct counted_key {
+	char how[16];      /* "": it does not keep the key. "sure", "unsure", "asked" or "unknown" */
+	char deadline[40]; /* by Redis's clock; "": unknown */
+	char left[32];     /* seconds */
+	char node[300];
+	int is_exact; /* it keeps each key with a deadline */
+};
+
+/* Ask about a key, as above. */
+int counted_ask_key(struct client *client, const char *token, const char *key, struct counted_key *known);
+
 #endif
