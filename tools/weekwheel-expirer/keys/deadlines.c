@@ -41,6 +41,7 @@ struct deadlines {
 	struct table table;
 	struct hash_secret secret;
 	size_t far_bytes;
+	size_t guesses; /* records with that certainty */
 	uint64_t lead;
 	uint64_t shift; /* how far the wheel's time, which never runs backwards, is ahead */
 	uint32_t swept; /* records below were swept */
@@ -267,6 +268,12 @@ static int file_early(struct deadlines *deadlines, struct kept_key *record)
 	return file(deadlines, record, record->at > deadlines->lead ? record->at - deadlines->lead : 0);
 }
 
+static void set_certainty(struct deadlines *deadlines, struct kept_key *record, uint8_t certainty)
+{
+	deadlines->guesses += (size_t)(certainty == GUESS) - (size_t)(record->certainty == GUESS);
+	record->certainty = certainty;
+}
+
 int deadlines_set(struct deadlines *deadlines, const char *key, size_t length, uint64_t at)
 {
 	uint64_t hash = hash_of(deadlines, key, length);
@@ -276,7 +283,7 @@ int deadlines_set(struct deadlines *deadlines, const char *key, size_t length, u
 	if (!record)
 		return -1;
 	record->seen = deadlines->pass;
-	record->certainty = deadlines->certainty;
+	set_certainty(deadlines, record, deadlines->certainty);
 	record->at = at > WW_TIME_MAX ? WW_TIME_MAX : at;
 	return file_early(deadlines, record);
 }
@@ -288,7 +295,7 @@ int deadlines_guess(struct deadlines *deadlines, const char *key, size_t length,
 	if (deadlines_set(deadlines, key, length, at) != 0)
 		return -1;
 	(void)deadlines_find(deadlines, key, length, &known);
-	record_at(deadlines, known.index)->certainty = GUESS;
+	set_certainty(deadlines, record_at(deadlines, known.index), GUESS);
 	return 0;
 }
 
@@ -297,6 +304,12 @@ void deadlines_again(struct deadlines *deadlines, uint32_t index, uint64_t when)
 	struct kept_key *record = record_at(deadlines, index);
 
 	(void)file(deadlines, record, record->at > when ? record->at : when);
+}
+
+void deadlines_outlive(struct deadlines *deadlines, uint32_t index, uint64_t when)
+{
+	set_certainty(deadlines, record_at(deadlines, index), GUESS);
+	deadlines_again(deadlines, index, when);
 }
 
 void deadlines_doubt(struct deadlines *deadlines, uint32_t index)
@@ -317,6 +330,7 @@ void deadlines_drop(struct deadlines *deadlines, uint32_t index)
 	(void)ww_wheel_cancel(deadlines->wheel, &record->timer);
 	(void)ww_table_remove(&deadlines->table, hash_of(deadlines, key_of(record), record->length), index);
 	free_key(deadlines, record);
+	set_certainty(deadlines, record, 0);
 	record->seen = 0;
 	give(deadlines, index);
 }
@@ -405,6 +419,11 @@ int deadlines_walk(const struct deadlines *deadlines, uint32_t *from, deadlines_
 size_t deadlines_count(const struct deadlines *deadlines)
 {
 	return table_count(&deadlines->table);
+}
+
+size_t deadlines_guesses(const struct deadlines *deadlines)
+{
+	return deadlines->guesses;
 }
 
 size_t deadlines_bytes(const struct deadlines *deadlines)

@@ -76,6 +76,8 @@ int deadlines_is_due(const struct deadlines *deadlines, uint32_t index);
 void deadlines_drop(struct deadlines *deadlines, uint32_t index);
 /* Make one that was due due again, not early, and not before `when`. Its deadline stays. */
 void deadlines_again(struct deadlines *deadlines, uint32_t index, uint64_t when);
+/* The same for one that has ended: its deadline is one no more, but a guess. */
+void deadlines_outlive(struct deadlines *deadlines, uint32_t index, uint64_t when);
 
 /*
  * A pass begins, and has ended: call fn, which drops them, with some of the keys that it has not seen and that are due
@@ -89,6 +91,8 @@ int deadlines_sweep(struct deadlines *deadlines, uint64_t now, deadlines_fn *fn,
 int deadlines_walk(const struct deadlines *deadlines, uint32_t *from, deadlines_fn *fn, void *context);
 
 size_t deadlines_count(const struct deadlines *deadlines);
+/* Those of them whose deadline is a guess. */
+size_t deadlines_guesses(const struct deadlines *deadlines);
 size_t deadlines_bytes(const struct deadlines *deadlines);
 
 #endif

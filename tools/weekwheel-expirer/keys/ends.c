@@ -3,6 +3,12 @@
 
 #include "tools/weekwheel-expirer/keys/values.h"
 
+/*
+ * A key that Redis says is gone, but has not deleted, is asked for again after this time, then after twice as long each
+ * time, until so long after its deadline.
+ */
+enum { OUTLIVE_MS = 2000, OUTLIVE_MOST_MS = 60 * 1000 };
+
 /* A key is due when the ms of its deadline is over. */
 static int64_t deadline_of(uint64_t at)
 {
@@ -53,7 +59,7 @@ void ends_remove(struct keeper *keeper, const char *key, size_t length)
 		ends_drop(keeper, known.index);
 }
 
-void ends_report(struct keeper *keeper, uint32_t index, int is_sure)
+static void report(struct keeper *keeper, uint32_t index, int is_sure)
 {
 	const struct keeper_watch *watch = keeper->config.watch;
 	struct ended_key ended = {.key = deadlines_key(keeper->deadlines, index, &ended.length)};
@@ -64,10 +70,33 @@ void ends_report(struct keeper *keeper, uint32_t index, int is_sure)
 	/* No event reports a flush. */
 	ended.is_sure = is_sure && known.is_sure && known.at > keeper->doubted && !keeper->by_events;
 	values_show(keeper, index, &ended);
-	keeper->stats.unread += keeper->config.lead_ms && !ended.value;
+	keeper->stats.unread += keeper->config.lead_ms && !ended.value && !known.is_guess;
 	if (watch && !known.is_guess)
 		watch->ended(watch->context, &ended);
+}
+
+void ends_report(struct keeper *keeper, uint32_t index, int is_sure)
+{
+	report(keeper, index, is_sure);
 	ends_drop(keeper, index);
+}
+
+void ends_outlive(struct keeper *keeper, uint32_t index)
+{
+	uint64_t now = deadlines_now(keeper->deadlines);
+	struct known_key known;
+
+	deadlines_look(keeper->deadlines, index, &known);
+	if (keeper->by_events || (known.is_guess && now > known.at + OUTLIVE_MOST_MS)) {
+		ends_report(keeper, index, 1);
+		return;
+	}
+	report(keeper, index, 1);
+	if (!known.is_guess)
+		report_dropped(keeper, index);
+	values_drop(keeper, index);
+	deadlines_outlive(keeper->deadlines, index,
+	    known.is_guess && now > known.at + OUTLIVE_MS ? 2 * now - known.at : now + OUTLIVE_MS);
 }
 
 static void report_kept(void *context, uint32_t index)
@@ -79,7 +108,8 @@ static void report_kept(void *context, uint32_t index)
 	const char *key = deadlines_key(keeper->deadlines, index, &length);
 
 	deadlines_look(keeper->deadlines, index, &known);
-	watch->kept(watch->context, key, length, deadline_of(known.at));
+	if (!known.is_guess)
+		watch->kept(watch->context, key, length, deadline_of(known.at));
 }
 
 int ends_report_again(struct keeper *keeper, uint32_t *from)

@@ -23,6 +23,12 @@ void ends_leave(struct keeper *keeper, uint32_t index);
 void ends_remove(struct keeper *keeper, const char *key, size_t length);
 /* One has ended. */
 void ends_report(struct keeper *keeper, uint32_t index, int is_sure);
+/*
+ * Redis has answered that one which was due is gone: it has ended. While writes are paused, as by a replica that tries to take
+ * over, Redis has not deleted it, and publishes nothing. It reports a deletion, which is followed by a lookup that
+ * drops the key. Until then the key is asked for again, and its end is reported no more.
+ */
+void ends_outlive(struct keeper *keeper, uint32_t index);
 
 /*
  * Report once more that some of the keys are kept, and move *from on, which begins at 0. Returns 1 while there may be

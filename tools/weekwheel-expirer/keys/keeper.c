@@ -108,12 +108,12 @@ static int is_looked_at(const struct keeper *keeper, const char *key, size_t len
 	return 0;
 }
 
-/* Whether a change is no news. A due key is not pending: an answer or a lookup is awaited. */
+/* Whether a change is no news. A due key is not pending: an answer or a lookup is awaited. Nor is a guess what is known. */
 static int is_known(const struct keeper *keeper, const char *key, size_t length)
 {
 	struct known_key known;
 
-	return deadlines_find(keeper->deadlines, key, length, &known) && !known.is_idle &&
+	return deadlines_find(keeper->deadlines, key, length, &known) && !known.is_idle && !known.is_guess &&
 	       !is_looked_at(keeper, key, length);
 }
 
@@ -292,7 +292,6 @@ static int is_due(struct keeper *keeper, uint64_t now)
 	fresh = deadlines_due(keeper->deadlines, reached, keeper->due + keeper->due_count, room);
 	fresh = values_take_early(keeper, keeper->due + keeper->due_count, fresh, reached);
 	keeper->due_count += fresh;
-	keeper->stats.due += fresh;
 	return keeper->due_count > 0;
 }
 
@@ -440,7 +439,7 @@ int keeper_reply(struct keeper *keeper, const struct redisReply *reply, uint64_t
 void keeper_read_stats(const struct keeper *keeper, struct keeper_stats *stats)
 {
 	*stats = keeper->stats;
-	stats->known = deadlines_count(keeper->deadlines);
+	stats->known = deadlines_count(keeper->deadlines) - deadlines_guesses(keeper->deadlines);
 	stats->bytes = deadlines_bytes(keeper->deadlines);
 	stats->is_exact = keeper->is_exact;
 }

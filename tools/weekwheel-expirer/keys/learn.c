@@ -114,6 +114,26 @@ static void count_late(struct keeper *keeper, uint64_t at, uint64_t now, uint64_
 	keeper->stats.expired += count;
 }
 
+/* Of these keys so many are there. Those that have ended before are counted already. */
+static void count_due(struct keeper *keeper, size_t from, size_t end, uint64_t there, uint64_t now)
+{
+	uint64_t count = 0;
+	uint64_t at = 0;
+
+	for (size_t i = from; i < end; i++) {
+		struct known_key known;
+
+		deadlines_look(keeper->deadlines, keeper->due[i].index, &known);
+		/* The oldest is first, so that no key is counted as less late than it was. */
+		at = count == 0 ? keeper->due[i].at : at;
+		count += !known.is_guess;
+	}
+	there = there < count ? there : count;
+	keeper->stats.due += count;
+	keeper->stats.later += there;
+	count_late(keeper, at, now, count - there);
+}
+
 /* How long Redis worked for the request, without the round trip. */
 static uint64_t took(const struct keeper *keeper, uint64_t now)
 {
@@ -155,9 +175,7 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
 		return slots_missed(keeper, from, end, reply, now);
 	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0 || (size_t)reply->integer > end - from)
 		return -1;
-	/* The oldest is first, so that no key is counted as less late than it was. */
-	count_late(keeper, keeper->due[from].at, now, end - from - (uint64_t)reply->integer);
-	keeper->stats.later += (uint64_t)reply->integer;
+	count_due(keeper, from, end, (uint64_t)reply->integer, now);
 	for (size_t i = from; i < end; i++) {
 		size_t length;
 		const char *key = deadlines_key(keeper->deadlines, keeper->due[i].index, &length);
@@ -166,7 +184,7 @@ int learn_ask(struct keeper *keeper, const struct redisReply *reply, uint64_t no
 		if (reply->integer > 0)
 			result |= waiting_add(&keeper->waiting, key, length);
 		else
-			ends_report(keeper, keeper->due[i].index, 1);
+			ends_outlive(keeper, keeper->due[i].index);
 	}
 	if (end == keeper->due_count)
 		fit_batch(keeper, now);
@@ -186,7 +204,7 @@ static void forget(struct keeper *keeper, const char *key, size_t length, uint64
 	if (!deadlines_find(keeper->deadlines, key, length, &known))
 		return;
 	/* One that was due is counted already. */
-	if (!known.is_idle && (int64_t)known.at <= sent_ms) {
+	if (!known.is_idle && !known.is_guess && (int64_t)known.at <= sent_ms) {
 		keeper->stats.due++;
 		count_late(keeper, known.at, now, 1);
 	}

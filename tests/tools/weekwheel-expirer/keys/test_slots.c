@@ -172,6 +172,9 @@ START_TEST(a_slot_that_is_coming_is_asked_for_with_asking)
 	answer("+OK\r\n:1000050\r\n");
 	ck_assert_str_eq(after(60), "ASKING\nEXISTS x1\n");
 	answer("+OK\r\n:0\r\n");
+	hear("x1");
+	ck_assert_str_eq(gathered(), "ASKING\nPEXPIRETIME x1\n");
+	answer("+OK\r\n:-2\r\n");
 	/* The slot is here before ASKING is tried again. */
 	keep("x2", 20000);
 	ck_assert_str_eq(after(20010), "EXISTS x2\n");
@@ -322,6 +325,37 @@ START_TEST(a_key_that_a_leaving_slot_keeps_is_asked_for_again)
 	ck_assert_str_eq(after(100), "EXISTS b1\n");
 	answer(":0\r\n");
 	ck_assert_uint_eq(end().known, 0);
+}
+END_TEST
+
+/* It answers that the key is gone, but writes are paused: no deletion is reported. */
+START_TEST(a_key_that_redis_has_not_deleted_is_asked_for_again)
+{
+	struct keeper_stats stats;
+	unsigned asked = 0;
+
+	begin(0);
+	keep("a1a2", 50);
+	ck_assert_str_eq(after(60), "EXISTS a1 a2\n");
+	answer(":0\r\n");
+	hear("a1");
+	ck_assert_str_eq(gathered(), "PEXPIRETIME a1\n");
+	answer(":-2\r\n");
+	keeper_read_stats(&world.keeper, &stats);
+	ck_assert_uint_eq(stats.expired, 2);
+	ck_assert_uint_eq(stats.known, 0);
+	/* After 2, 4, 8, 16, 32 and 64 s. By then its deletion was not heard, or its own cycle has to find it. */
+	for (unsigned i = 0; i < 2000; i++)
+		if (*after(100)) {
+			ck_assert_str_eq(world.sent, "EXISTS a2\n");
+			answer(":0\r\n");
+			asked++;
+		}
+	ck_assert_uint_eq(asked, 6);
+	ck_assert_uint_eq(deadlines_count(world.keeper.deadlines), 0);
+	stats = end();
+	ck_assert_uint_eq(stats.expired, 2);
+	ck_assert_uint_eq(stats.due, 2);
 }
 END_TEST
 
@@ -480,10 +514,10 @@ int main(void)
 	const TTest *const tests[] = {keys_are_asked_for_slot_by_slot, a_slot_that_is_coming_is_asked_for_with_asking,
 	    a_key_of_a_slot_that_is_served_elsewhere_is_dropped,
 	    a_key_of_a_slot_that_should_be_served_is_asked_for_again, a_cluster_that_is_down_is_asked_again,
-	    a_cluster_is_not_down_that_says_where_a_slot_is, a_key_that_is_held_twice_is_asked_for_once,
-	    only_reads_on_their_way_are_done_again, whatever_is_answered_a_record_has_one_key,
-	    all_that_are_held_have_their_turn, what_was_on_its_way_is_asked_for_again,
-	    a_key_that_a_leaving_slot_keeps_is_asked_for_again};
+	    a_cluster_is_not_down_that_says_where_a_slot_is, a_key_that_redis_has_not_deleted_is_asked_for_again,
+	    a_key_that_is_held_twice_is_asked_for_once, only_reads_on_their_way_are_done_again,
+	    whatever_is_answered_a_record_has_one_key, all_that_are_held_have_their_turn,
+	    what_was_on_its_way_is_asked_for_again, a_key_that_a_leaving_slot_keeps_is_asked_for_again};
 
 	return suite_run_kinds("expirer/slots", tests, sizeof tests / sizeof *tests, kind, 2, NULL);
 }
