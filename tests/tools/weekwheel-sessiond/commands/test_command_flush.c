@@ -70,11 +70,14 @@ START_TEST(many_go_in_pieces)
 	    {"FLUSHALL", "+OK"},
 	    {"SELECT 0", "+OK"},
 	    {"DBSIZE", ":0"},
+	    {"SELECT 5", "+OK"},
+	    {"DBSIZE", ":0"},
 	};
 	static const char both[] = "FLUSHALL\r\nDBSIZE\r\n";
 
 	served_begin(NULL);
 	set_many("SELECT 0");
+	set_many("SELECT 5");
 	set_many("SELECT 1");
 	SERVED_CHECK(rows);
 	set_many("SELECT 0");

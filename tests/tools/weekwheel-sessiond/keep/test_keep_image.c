@@ -372,6 +372,27 @@ START_TEST(one_that_cannot_be_written_changes_nothing)
 }
 END_TEST
 
+/* It would take room that the journal needs. */
+START_TEST(one_that_gets_no_name_is_removed)
+{
+	char kept[sizeof folder + 32];
+
+	begin(0);
+	set(0, "a", END, 0);
+	(void)snprintf(kept, sizeof kept, "%s", path_of("kept"));
+	ck_assert_int_eq(rename(path_of("sessions"), kept), 0);
+	ck_assert_int_eq(mkdir(path_of("sessions"), 0700), 0);
+	ck_assert_int_ne(save(), WW_OK);
+	ck_assert_int_eq(access(path_of("sessions.new"), F_OK), -1);
+	ck_assert_int_eq(rmdir(path_of("sessions")), 0);
+	ck_assert_int_eq(rename(kept, path_of("sessions")), 0);
+	ck_assert_int_eq(save(), WW_OK);
+	leave();
+	end();
+}
+END_TEST
+
 TEST_MAIN("weekwheel-sessiond/keep_image", it_has_each_session_with_its_times,
     a_touch_that_was_left_out_shows_in_the_last_one, many_sessions_take_many_blocks, what_is_recalled_comes_last,
-    what_waits_to_be_delivered_comes_first, the_journal_before_it_is_cut, one_that_cannot_be_written_changes_nothing)
+    what_waits_to_be_delivered_comes_first, the_journal_before_it_is_cut, one_that_cannot_be_written_changes_nothing,
+    one_that_gets_no_name_is_removed)
