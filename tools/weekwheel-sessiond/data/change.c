@@ -192,6 +192,7 @@ void data_undo(struct data *data, const struct data_key *key, struct value *form
 	order = make_order(data, key, former->size, &times);
 	order.flags |= WW_SESSION_BEYOND;
 	order.flags &= ~(WW_SESSION_KEEP_END | WW_SESSION_STAY_ENDED);
+	value_set_disk(former, was->disk);
 	if (ww_session_put(data_map(data, key->database), key->bytes, key->length, former, &order, NULL, &made) !=
 	    WW_OK) {
 		free(former);
@@ -200,7 +201,7 @@ void data_undo(struct data *data, const struct data_key *key, struct value *form
 	}
 	free(made);
 	if (data->keep)
-		note_change(&(struct reporting){data, key, .is_new = 0}, DATA_NEVER);
+		note_change(&(struct reporting){data, key, .is_new = 0, .keeps_disk = 1}, DATA_NEVER);
 }
 
 int data_is_bounded(const struct data *data)

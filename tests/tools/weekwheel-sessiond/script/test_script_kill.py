@@ -11,8 +11,8 @@ import signal
 import threading
 import time
 
-from harness import Case, main, seed
-from session_load import Load
+from harness import Case, check, equal, main, seed
+from session_load import UNDONE, Load
 from sessiond import Sessiond
 
 KILLS = int(os.environ.get("WW_KILLS") or 6)
@@ -38,6 +38,21 @@ class Kill(Case):
                 load.narrow()
                 server.stop(signal.SIGKILL)
         print(f"{load.count} values, {len(load.versions)} keys")
+
+    def test_what_was_undone_keeps_its_deadline(self):
+        """A crash adds a sixteenth of the time left, once: not another one for a key that a script had changed in between."""
+        hour = 3600000
+        with Sessiond(*OPTIONS) as server, server.client() as client:
+            equal(client.ask("SET", "a", "x", "PX", 16 * hour), b"+OK\r\n")
+            server.stop(signal.SIGKILL)
+        for _ in range(2):
+            with Sessiond(*OPTIONS) as server, server.client() as client:
+                answer = client.ask("EVAL", UNDONE, 2, "a", "b", "y")
+                check(b"took too long" in answer, answer)
+                equal(client.ask("GET", "a"), b"$1\r\nx\r\n")
+                left = int(client.ask("PTTL", "a")[1:])
+                check(left <= 17 * hour, left)
+                server.stop(signal.SIGKILL)
 
     @staticmethod
     def kill_while_busy(server, load, chance):
