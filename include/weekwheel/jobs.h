@@ -22,6 +22,8 @@
  *                         |                      | bury, last attempt
  *                         +-- kick --- buried <--+
  *
+ * A job may *expire*: if no caller has leased it by then, it is dropped or buried instead of being delivered.
+ *
  * Only jobs of the near future are in memory, in a driver's wheels. The others are on disk, in order of their due
  * times, and are loaded ahead of time. Neither a far horizon nor the number of distant jobs costs memory.
  *
@@ -155,6 +157,12 @@ enum ww_missed {
 	WW_MISSED_SKIP  /* due times older than spec.skip are not delivered */
 };
 
+/* What becomes of a job that has expired (spec.expire). */
+enum ww_expired {
+	WW_EXPIRED_DROP, /* it ends, as if it were cancelled; if it is periodic, it waits for its next due time */
+	WW_EXPIRED_BURY  /* it is buried */
+};
+
 /* The due time is on the wall clock: spec.due is Unix time, and stays so if that clock is set. */
 #define WW_JOB_WALL 1u
 /* spec.due is a time of the job's clock (ww_jobs_now). Without this flag it is a delay from now. */
@@ -212,11 +220,22 @@ struct ww_job_spec {
 	uint64_t backoff_max; /* 1 h */
 	uint64_t version;     /* with a key and WW_KEY_REPLACE: replace only this version, put no new job; 0: any */
 	uint64_t keep;        /* how long the outcomes of its runs are kept (ww_jobs_history); 0: not at all */
-	uint64_t key_span;    /* with WW_KEY_DEBOUNCE and WW_KEY_UNIQUE, at least 1 ms; otherwise 0 */
-	uint32_t priority;    /* lower is delivered first; 1024 */
-	uint32_t attempts;    /* deliveries until it is buried; 0: no limit */
-	uint32_t flags;       /* WW_JOB_* */
+	/*
+	 * How long after its due time it expires, on the same clock; 0: never. That moment is fixed by the put, and by each
+	 * due time of a periodic job. A move to another due time takes it along. A delay after a failed attempt does not:
+	 * it ends then at the latest. At that moment, whether its tube is paused or limited, a job without a lease becomes
+	 * what `expired` says; it is never leased from then on. A lease goes on: its holder may finish the job. When the
+	 * lease ends otherwise, the job has expired, unless it was its last attempt. A buried job does not expire, nor does
+	 * one that was kicked after that, until it has another due time. After the end of a WW_KEY_UNIQUE job its key stays
+	 * taken as after a finish.
+	 */
+	uint64_t expire;
+	uint64_t key_span; /* with WW_KEY_DEBOUNCE and WW_KEY_UNIQUE, at least 1 ms; otherwise 0 */
+	uint32_t priority; /* lower is delivered first; 1024 */
+	uint32_t attempts; /* deliveries until it is buried; 0: no limit */
+	uint32_t flags;    /* WW_JOB_* */
 	enum ww_missed missed;
+	enum ww_expired expired;   /* WW_EXPIRED_DROP */
 	enum ww_key_mode key_mode; /* all but WW_KEY_REPLACE need a key. WW_KEY_DEBOUNCE and _UNIQUE: not periodic */
 };
 
@@ -266,8 +285,11 @@ struct ww_job_info {
 	uint64_t backoff_max;
 	uint64_t hold;     /* how long its key stays taken after its end (WW_KEY_UNIQUE); 0: not at all */
 	uint64_t keep;     /* how long the outcomes of its runs are kept */
+	uint64_t expire;   /* how long after its due time it expires; 0: never */
+	uint64_t expires;  /* when it expires, on its clock; 0: never */
 	uint64_t debounce; /* the time since its first put (WW_KEY_DEBOUNCE); 0: not debounced */
 	enum ww_missed missed;
+	enum ww_expired expired;
 	uint64_t token; /* of the current lease; 0: none */
 	uint32_t reserves;
 	uint32_t timeouts;
@@ -343,6 +365,7 @@ struct ww_jobs_stats {
 	struct ww_tube_stats all; /* sums; name is "" */
 	uint64_t tubes;
 	uint64_t timeouts;              /* leases that expired since the store was opened */
+	uint64_t expired;               /* jobs that did (spec.expire), since then: dropped, passed over or buried */
 	uint64_t accepted;              /* jobs put since the store was made */
 	uint64_t kept;                  /* of those that ended, how many are known for their keys (WW_KEY_UNIQUE) */
 	uint64_t runs;                  /* that are kept (ww_jobs_history), with some whose time is over */
@@ -461,7 +484,7 @@ WW_API int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_
 /*
  * Put jobs as ww_jobs_list showed them in another store: each as ww_jobs_put_many does, but was[i] says what became of
  * it there, unless it is NULL. What counts of that is its state (a reserved one waits), error, version (below 2^53),
- * created and delay (unless created is 0), left, debounce, and the counts from `reserves` on. With WW_JOB_AT, spec.due
+ * created and delay (unless created is 0), left, debounce, expires, and the counts from `reserves` on. With WW_JOB_AT, spec.due
  * stays as it is if it has passed, even with WW_JOB_FUTURE. WW_JOB_ENDED needs WW_KEY_UNIQUE: the key is free
  * spec.key_span after spec.due or, without WW_JOB_AT, after `left`. No run is kept of what became of it, and no attempt
  * counted. A job that is replaced gives the version, as usual. spec.key_mode decides by spec.due, where what has passed
@@ -575,7 +598,7 @@ WW_API int ww_jobs_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint
 
 /*
  * Make up to `bound` buried jobs of a tube ready, in the order in which they were buried. If the tube has none, make
- * delayed jobs ready instead. Store how many in *count.
+ * delayed jobs ready instead. Store how many in *count. Buried jobs do not expire any more (spec.expire).
  */
 WW_API int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count);
 
@@ -601,9 +624,10 @@ enum ww_event_kind {
 	WW_EVENT_RELEASED,  /* the attempt has failed, and it waits again */
 	WW_EVENT_TIMED_OUT, /* the same, because its time to run was up */
 	WW_EVENT_RETURNED,  /* it is as if it had not been reserved */
-	WW_EVENT_BURIED,    /* at once, or after its last attempt */
+	WW_EVENT_BURIED,    /* at once, after its last attempt, or because it has expired */
 	WW_EVENT_KICKED,
-	WW_EVENT_LOST /* of no job: other events could not be reported for lack of memory */
+	WW_EVENT_LOST,   /* of no job: other events could not be reported for lack of memory */
+	WW_EVENT_EXPIRED /* nobody leased it in time: it is gone or, if it is periodic, waits again */
 };
 
 /* No number. */
@@ -641,13 +665,14 @@ WW_API int ww_jobs_listen(struct ww_jobs *jobs, ww_jobs_listen_fn *fn, void *con
 
 /*
  * The outcome of a run, kept for jobs that ask for it (spec.keep). A run begins and ends with a lease: each attempt is
- * one, and so is each delivery of a periodic job. A lease that is returned does not count as a run.
+ * one, and so is each delivery of a periodic job. A lease that is returned does not count as a run. The end of a job that
+ * expired does.
  */
 struct ww_job_run {
 	uint64_t number;            /* grows with each run of the store */
 	uint64_t job;               /* its id, even if the job is gone */
-	enum ww_event_kind outcome; /* WW_EVENT_FINISHED, _RELEASED, _TIMED_OUT or _BURIED */
-	uint32_t attempt;           /* 1 with the first */
+	enum ww_event_kind outcome; /* WW_EVENT_FINISHED, _RELEASED, _TIMED_OUT, _BURIED or _EXPIRED */
+	uint32_t attempt;           /* 1 with the first; of a job that expired, how many there were: 0 if none */
 	uint64_t ended;             /* Unix time */
 	const char *tube;
 	const void *key;

@@ -71,9 +71,11 @@ struct ww_schedule_spec {
 	uint64_t run;
 	uint64_t backoff;
 	uint64_t backoff_max;
-	uint64_t keep; /* how long the outcomes of their runs are kept: ww_jobs_history, prefix NAME@ */
+	uint64_t keep;   /* how long the outcomes of their runs are kept: ww_jobs_history, prefix NAME@ */
+	uint64_t expire; /* after each time, with its spread */
 	uint32_t priority;
 	uint32_t attempts;
+	enum ww_expired expired;
 	/*
 	 * For times that passed while nothing worked: one job for the first of them, one for each, or none older than
 	 * `skip`.

@@ -50,6 +50,8 @@ static int check_spec(const struct ww_job_spec *spec)
 		return WW_EINVAL;
 	if (spec->run < WW_SECOND || spec->run > WW_DRIVER_TIME_MAX || (spec->period && spec->period < WW_MILLISECOND))
 		return WW_EINVAL;
+	if (spec->expire > WW_DRIVER_TIME_MAX || spec->expired > WW_EXPIRED_BURY)
+		return WW_EINVAL;
 	if (spec->keep > WW_DRIVER_TIME_MAX || spec->period > WW_DRIVER_TIME_MAX ||
 	    spec->backoff > WW_DRIVER_TIME_MAX || spec->backoff_max > WW_DRIVER_TIME_MAX)
 		return WW_EINVAL;

@@ -52,17 +52,17 @@ BEGIN
 	END LOOP;
 END $$;
 
--- The 31 fields of a job's record, and where its bytes begin.
+-- The 34 fields of a job's record, and where its bytes begin.
 CREATE OR REPLACE FUNCTION weekwheel.fields(record bytea) RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-	fields bigint[] := array_fill(0::bigint, '{32}');
+	fields bigint[] := array_fill(0::bigint, '{35}');
 	which bigint;
 	number bigint;
 	at int := 1;
 	byte int;
 	shift int;
 BEGIN
-	FOR field IN 0..31 LOOP
+	FOR field IN 0..34 LOOP
 		CONTINUE WHEN field > 0 AND which >> field - 1 & 1 = 0;
 		number := 0;
 		shift := 0;
@@ -79,7 +79,7 @@ BEGIN
 			fields[field] := number;
 		END IF;
 	END LOOP;
-	fields[32] := at;
+	fields[35] := at;
 	RETURN fields;
 END $$;
 
@@ -128,14 +128,14 @@ WITH departure AS (
 )
 SELECT job.id, permitted.name,
 	CASE WHEN kind = 4 THEN 'buried' WHEN weekwheel.time_of(due + behind) > clock_timestamp() THEN 'delayed' ELSE 'ready' END,
-	weekwheel.text_of(substring(value FROM n[32]::int + 1 FOR n[7]::int)),
-	weekwheel.text_of(substring(value FROM (n[32] + n[7] + n[25] + n[2])::int + 1 FOR n[29]::int)),
+	weekwheel.text_of(substring(value FROM n[35]::int + 1 FOR n[7]::int)),
+	weekwheel.text_of(substring(value FROM (n[35] + n[7] + n[25] + n[2])::int + 1 FOR n[29]::int)),
 	n[5], CASE WHEN kind < 4 THEN weekwheel.time_of(due + behind) END, weekwheel.time_of(due - delay + weekwheel.unpack_difference(n[4]) + behind),
 	weekwheel.interval_of(weekwheel.unpack_span(n[1])), weekwheel.interval_of(nullif(weekwheel.unpack_span(n[10]), 0)),
 	('{once,all,skip}'::text[])[n[15] + 1], weekwheel.interval_of(n[16]), n[12], weekwheel.interval_of(n[13]),
 	weekwheel.interval_of(n[14]), weekwheel.interval_of(weekwheel.unpack_span(n[30])), n[17], n[18], n[19], n[20], n[21], n[22],
-	weekwheel.text_of(substring(value FROM (n[32] + n[7])::int + 1 FOR n[25]::int)),
-	substring(value FROM (n[32] + n[7] + n[25])::int + 1 FOR n[2]::int)
+	weekwheel.text_of(substring(value FROM (n[35] + n[7])::int + 1 FOR n[25]::int)),
+	substring(value FROM (n[35] + n[7] + n[25])::int + 1 FOR n[2]::int)
 FROM job JOIN tube ON tube.number = n[6] JOIN permitted USING (name)
 UNION ALL
 SELECT coalesce(many.id, fresh.id), fresh.tube, 'new', weekwheel.text_of((options).key), weekwheel.text_of((options)."group"),
@@ -162,7 +162,7 @@ WITH pair AS MATERIALIZED (
 	FROM pair WHERE key LIKE 'run%' AND octet_length(key) = 11 AND value IS NOT NULL
 )
 SELECT weekwheel.number_at(key, 3), weekwheel.number_at(value, 2), tube, weekwheel.text_of(substring(value FROM after_tube + 1 FOR keys)),
-	weekwheel.number_at(value, 10), CASE get_byte(value, 1) WHEN 5 THEN 'finished' WHEN 6 THEN 'released' WHEN 7 THEN 'timed-out' WHEN 9 THEN 'buried' END, weekwheel.time_of(weekwheel.number_at(value, 18)),
+	weekwheel.number_at(value, 10), CASE get_byte(value, 1) WHEN 5 THEN 'finished' WHEN 6 THEN 'released' WHEN 7 THEN 'timed-out' WHEN 9 THEN 'buried' WHEN 12 THEN 'expired' END, weekwheel.time_of(weekwheel.number_at(value, 18)),
 	weekwheel.text_of(substring(value FROM after_tube + keys + 1 FOR errors)), substring(value FROM after_tube + keys + errors + 1)
 FROM run
 WHERE tube IN (SELECT name FROM (SELECT DISTINCT tube FROM run) AS any_tube (name) WHERE weekwheel.has_right(name))

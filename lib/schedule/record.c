@@ -60,6 +60,8 @@ static const struct number numbers[] = {
     NUMBER_OF_JOB("priority", priority),
     NUMBER_OF_JOB("keep", keep),
     NUMBER_OF_JOB("attempts", attempts),
+    NUMBER_OF_JOB("expire", expire),
+    NUMBER_OF_JOB("expired", expired),
     NUMBER("skip", spec.skip),
     NUMBER("spread", spec.spread),
     NUMBER("start", spec.start),

@@ -21,7 +21,7 @@ enum field_kind {
 	FIELD_SPAN,  /* uint64_t, ns */
 	FIELD_TIME,  /* uint64_t, ns of Unix time; 0: none */
 	FIELD_ENDS,  /* the same of elapsed time */
-	FIELD_DUE,   /* of struct ww_job_info: on the job's own clock */
+	FIELD_DUE,   /* of struct ww_job_info: on the job's own clock; OPTIONAL: a time that it may not have */
 	FIELD_CLOCK, /* a uint32_t of flags, which have WW_JOB_WALL or not */
 	FIELD_TEXT,  /* a char array, or a const char * */
 	FIELD_BYTES, /* an array, or a const void *; and their number, a size_t, or a NUL behind them */

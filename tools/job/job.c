@@ -6,10 +6,11 @@
 
 const char *const job_states[] = {"invalid", "delayed", "ready", "reserved", "buried", "ended", NULL};
 const char *const job_missed[] = {"once", "all", "skip", NULL};
+const char *const job_expired[] = {"drop", "bury", NULL};
 const char *const job_modes[] = {"replace", "if-absent", "keep-earlier", "keep-later", NULL};
 const char *const job_overlaps[] = {"allow", "skip", "wait", NULL};
 const char *const job_events[] = {"put", "moved", "cancelled", "due", "started", "finished", "released", "timed-out",
-    "returned", "buried", "kicked", "lost", NULL};
+    "returned", "buried", "kicked", "lost", "expired", NULL};
 
 #define SPEC(name) FIELD_PLACE(struct job_request, spec.name)
 #define SPEC_OF(name) FIELD_PLACE_OF(struct job_request, spec.name)
@@ -60,6 +61,13 @@ const struct field job_fields[] = {
         .initial = "3600", .says = "The longest of these delays."},
     {"keep", FIELD_SPAN, .in = SPEC(keep), .out = INFO(keep), .where = PUTS | JOB_WORD | JOB_SHOWN,
         .flags = FIELD_OPTIONAL, .says = "How long it is kept how each run ended."},
+    {"expire", FIELD_SPAN, .in = SPEC(expire), .out = INFO(expire), .where = PUTS | JOB_WORD | JOB_SHOWN,
+        .flags = FIELD_OPTIONAL, .says = "How long after it is due it expires, unless a worker has it; 0: never."},
+    {"expired", FIELD_WORD, .in = SPEC(expired), .out = INFO(expired), .where = PUTS | JOB_WORD | JOB_SHOWN,
+        .flags = FIELD_OPTIONAL, .initial = "\"drop\"", .words = job_expired,
+        .says = "What becomes of it then: it ends, or it is buried."},
+    {"expires", FIELD_DUE, .out = INFO(expires), .where = JOB_SHOWN, .flags = FIELD_OPTIONAL,
+        .says = "When it expires."},
     {"mode", FIELD_WORD, .in = SPEC(key_mode), .where = JOB_PUT, .initial = "\"replace\"", .words = job_modes,
         .says = "What happens if there is a job of the same key."},
     {"debounce", FIELD_SPAN, .in = SPEC(key_span), .where = JOB_PUT, .least = WW_MILLISECOND,
@@ -116,7 +124,7 @@ const struct field job_run_fields[] = {
     {"id", FIELD_ID, .out = RUN(job), .says = "Of the job."},
     {"tube", FIELD_TEXT, .out = RUN(tube)},
     {"key", FIELD_BYTES, .out = RUN_OF(key), .flags = FIELD_OR_NONE},
-    {"outcome", FIELD_WORD, .out = RUN(outcome), .least = WW_EVENT_FINISHED, .most = WW_EVENT_BURIED,
+    {"outcome", FIELD_WORD, .out = RUN(outcome), .least = WW_EVENT_FINISHED, .most = WW_EVENT_EXPIRED,
         .words = job_events},
     {"attempt", FIELD_COUNT, .out = RUN(attempt), .says = "1 with the first."},
     {"ended", FIELD_TIME, .out = RUN(ended)},
@@ -166,6 +174,8 @@ const struct field job_schedule_fields[] = {
     {"backoff", FIELD_SPAN, .out = PLAN(spec.backoff)},
     {"backoff_max", FIELD_SPAN, .out = PLAN(spec.backoff_max)},
     {"keep", FIELD_SPAN, .out = PLAN(spec.keep)},
+    {"expire", FIELD_SPAN, .out = PLAN(spec.expire), .flags = FIELD_OPTIONAL},
+    {"expired", FIELD_WORD, .out = PLAN(spec.expired), .flags = FIELD_OPTIONAL, .words = job_expired},
     {"group", FIELD_BYTES, .out = PLAN_OF(spec.group), .flags = FIELD_MISSING},
     {"last", FIELD_TIME, .out = PLAN(last), .flags = FIELD_OR_NONE,
         .says = "The last time that has a job, without its spread."},

@@ -42,6 +42,7 @@ extern const struct field job_schedule_times[];
 /* Words, by the enums of jobs.h and, the overlaps, of schedule.h. */
 extern const char *const job_states[];
 extern const char *const job_missed[];
+extern const char *const job_expired[];
 extern const char *const job_modes[];
 extern const char *const job_overlaps[];
 extern const char *const job_events[];

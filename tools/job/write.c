@@ -134,7 +134,8 @@ static int write_due(const struct writing *writing)
 {
 	const struct ww_job_info *info = writing->from;
 
-	return write_time(writing, info->flags & WW_JOB_WALL ? info->due : as_unix(info->due, writing->now));
+	return write_time(
+	    writing, info->flags & WW_JOB_WALL ? number_at(writing) : as_unix(number_at(writing), writing->now));
 }
 
 static int write_bytes(const struct writing *writing)
@@ -224,7 +225,7 @@ static int is_left_out(const struct writing *writing)
 	uint32_t flags = writing->form == FIELD_LINE ? FIELD_OPTIONAL : FIELD_OPTIONAL | FIELD_MISSING;
 
 	/* A copy needs it all the same: the times of a period follow from it. */
-	if (field->kind == FIELD_DUE && writing->form != FIELD_LINE)
+	if (field->kind == FIELD_DUE && !(field->flags & FIELD_OPTIONAL) && writing->form != FIELD_LINE)
 		return ((const struct ww_job_info *)writing->from)->state == WW_JOB_BURIED && !writing->now->is_exact;
 	if (!(field->flags & flags))
 		return 0;

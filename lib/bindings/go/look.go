@@ -99,6 +99,9 @@ type JobInfo struct {
 	Backoff    time.Duration `line:"backoff"`
 	BackoffMax time.Duration `line:"backoff_max"`
 	Keep       time.Duration `line:"keep"`
+	Expire     time.Duration `line:"expire"`
+	Expired    string        `line:"expired"` // bury, or empty: it is dropped
+	Expires    time.Time     `line:"expires"` // on its clock
 	Unique     time.Duration `line:"unique"`
 	Debounced  time.Duration `line:"debounced"` // since the first put
 	Reserves   uint64        `line:"reserves"`
@@ -139,7 +142,7 @@ type Run struct {
 	ID      uint64    `line:"id"` // of the job
 	Tube    string    `line:"tube"`
 	Key     string    `line:"key,escaped"`
-	Outcome string    `line:"outcome"` // finished, released, timed-out or buried
+	Outcome string    `line:"outcome"` // finished, released, timed-out, buried or expired
 	Attempt uint64    `line:"attempt"`
 	Ended   time.Time `line:"ended"`
 	Error   string    `line:"error"`

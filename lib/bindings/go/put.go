@@ -33,6 +33,12 @@ const (
 	MissedSkip = "skip" // none for those older than Skip
 )
 
+// What becomes of a job that has expired.
+const (
+	ExpiredDrop = "drop" // the default
+	ExpiredBury = "bury"
+)
+
 // DefaultTimeToRun is that of a job that names none.
 const DefaultTimeToRun = 60 * time.Second
 
@@ -61,6 +67,8 @@ type Job struct {
 	BackoffMax time.Duration // up to this
 	Group      string        // groups of a tube take turns, and may have limits
 	Keep       time.Duration // keep for so long how its runs ended
+	Expire     time.Duration // it expires so long after it is due, unless a worker has it
+	Expired    string        // what becomes of it then: ExpiredDrop or ExpiredBury
 }
 
 // An Outcome says what became of a put.
@@ -140,7 +148,7 @@ func (j *Job) options() *words {
 		optionalNumber("attempts", uint64(j.Attempts)).optionalSpan("backoff", j.Backoff).
 		optionalSpan("backoff-max", j.BackoffMax).optionalNumber("version", j.Version).optionalText("group", j.Group).
 		optionalWord("mode", j.Mode).optionalSpan("debounce", j.Debounce).optionalSpan("unique", j.Unique).
-		optionalSpan("keep", j.Keep)
+		optionalSpan("keep", j.Keep).optionalSpan("expire", j.Expire).optionalWord("expired", j.Expired)
 }
 
 func (w *words) check(j *Job, err error) {

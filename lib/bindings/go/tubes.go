@@ -77,6 +77,8 @@ type Schedule struct {
 	BackoffMax time.Duration
 	Group      string
 	Keep       time.Duration
+	Expire     time.Duration
+	Expired    string
 }
 
 // PutSchedule puts a schedule in place of the one of that name. It returns the next time, which is zero if there is none. An
@@ -90,7 +92,8 @@ func (c *Client) PutSchedule(ctx context.Context, s Schedule) (next time.Time, e
 		optionalText("cron", s.Cron).optionalText("zone", s.Zone).optionalWord("missed", s.Missed).optionalSpan("skip", s.Skip).
 		optionalWord("overlap", s.Overlap).optionalTime("start", s.Start).optionalTime("end", s.End).
 		optionalNumber("attempts", uint64(s.Attempts)).optionalSpan("backoff", s.Backoff).optionalSpan("backoff-max", s.BackoffMax).
-		yes("paused", s.Paused).optionalSpan("keep", s.Keep).optionalText("group", s.Group)
+		yes("paused", s.Paused).optionalSpan("keep", s.Keep).optionalText("group", s.Group).
+		optionalSpan("expire", s.Expire).optionalWord("expired", s.Expired)
 	if s.IfAbsent {
 		w.optional("mode", IfAbsent)
 	}
@@ -162,6 +165,8 @@ type ScheduleInfo struct {
 	Backoff    time.Duration `line:"backoff"`
 	BackoffMax time.Duration `line:"backoff_max"`
 	Keep       time.Duration `line:"keep"`
+	Expire     time.Duration `line:"expire"`
+	Expired    string        `line:"expired"`
 	Group      string        `line:"group,escaped"`
 	Last       time.Time     `line:"last"`
 	Next       time.Time     `line:"next"`

@@ -66,6 +66,10 @@ export interface Putting {
 	group?: string;
 	/** Keep for so long how its runs ended. */
 	keep?: number;
+	/** It expires so long after it is due, unless a worker has it. */
+	expire?: number;
+	/** What becomes of it then: 'drop' by default. */
+	expired?: 'drop' | 'bury';
 }
 
 export interface Put {
@@ -104,7 +108,7 @@ export interface Run {
 	id: number;
 	tube: string;
 	key: string | null;
-	outcome: 'finished' | 'released' | 'timed-out' | 'buried';
+	outcome: 'finished' | 'released' | 'timed-out' | 'buried' | 'expired';
 	attempt: number;
 	error: string | null;
 	report?: Buffer;
@@ -183,7 +187,7 @@ export class Jobs {
 	limit(tube: string, limits?: { running?: number; starts?: number; per?: number; burst?: number; group?: string; each?: boolean }): Promise<void>;
 	limits(tube?: string): Promise<Limit[]>;
 	/** Put a job at each time of an expression of cron. Returns the next one, if there is one. */
-	schedule(tube: string, name: string, body: Body, how: { cron: string; zone?: string; spread?: number; overlap?: 'allow' | 'skip' | 'wait'; start?: Date | number; end?: Date | number; paused?: boolean; mode?: 'if-absent'; priority?: number; run?: number; missed?: 'once' | 'all' | 'skip'; skip?: number; attempts?: number; backoff?: number; backoffMax?: number; group?: string; keep?: number }): Promise<Date | undefined>;
+	schedule(tube: string, name: string, body: Body, how: { cron: string; zone?: string; spread?: number; overlap?: 'allow' | 'skip' | 'wait'; start?: Date | number; end?: Date | number; paused?: boolean; mode?: 'if-absent'; priority?: number; run?: number; missed?: 'once' | 'all' | 'skip'; skip?: number; attempts?: number; backoff?: number; backoffMax?: number; group?: string; keep?: number; expire?: number; expired?: 'drop' | 'bury' }): Promise<Date | undefined>;
 	/** With a name: that one, with its next ten times. */
 	schedules(conditions?: { tube?: string; name?: string; body?: boolean }): AsyncIterable<Schedule>;
 	deleteSchedule(tube: string, name: string): Promise<void>;

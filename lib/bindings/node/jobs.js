@@ -14,9 +14,11 @@ const text = (name, value) => encode(String(value));
 const yes = () => 'yes';
 
 const PUT = { every: seconds, missed: word, skip: seconds, attempts: whole, backoff: seconds, backoffMax: seconds, version: whole,
-	group: text, mode: word, debounce: seconds, unique: seconds, keep: seconds };
+	group: text, mode: word, debounce: seconds, unique: seconds, keep: seconds, expire: seconds,
+	expired: word };
 const SCHEDULE = { cron: text, zone: text, missed: word, skip: seconds, overlap: word, start: moment, end: moment, paused: yes,
-	mode: word, attempts: whole, backoff: seconds, backoffMax: seconds, group: text, keep: seconds };
+	mode: word, attempts: whole, backoff: seconds, backoffMax: seconds, group: text, keep: seconds, expire: seconds,
+	expired: word };
 const LIST = { tube: (name, value) => tubeName(value), prefix: text, state: (name, value) => [value].flat().map((one) => word(name, one)).join(','),
 	from: moment, to: moment };
 const HISTORY = { tube: LIST.tube, prefix: text, id: whole };

@@ -7,6 +7,7 @@
 #include "lib/jobs/local/ended.h"
 #include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/events.h"
+#include "lib/jobs/local/expire.h"
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/history.h"
 #include "lib/jobs/local/limit.h"
@@ -134,12 +135,14 @@ static int finish(struct jobs_local *jobs, void *arguments)
 		if (record.base <= ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall)))
 			record.base = time_after(record.base, (entry->is.missed + 1) * record.period);
 		record.due = record.base;
+		record.expires = ww_jobs_expires(&record);
 		record.fence = ww_jobs_fence(jobs, &old, entry);
 		record.tries = 0;
 		record.error.size = 0;
 		record.version++;
 		end_run(jobs, WW_EVENT_FINISHED, entry, &record, old.tries + entry->is.tries + 1);
-		return ww_jobs_settle(jobs, call->id, &old, &record);
+		error = ww_jobs_settle(jobs, call->id, &old, &record);
+		return error ? error : ww_jobs_expire_now(jobs, call->id);
 	}
 	jobs->meta.ended++;
 	end_run(jobs, WW_EVENT_FINISHED, entry, &old, record.tries + 1);
@@ -206,14 +209,21 @@ static uint64_t backoff_of(struct jobs_local *jobs, const struct job_record *rec
 static int delay_job(struct jobs_local *jobs, const struct entry *entry, const struct job_record *old,
     struct job_record *record, uint64_t delay, enum ww_event_kind event)
 {
+	const uint64_t id = entry->id;
+	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0));
+
 	record->delay = delay;
-	record->due = time_after(ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0)), delay);
+	record->due = time_after(now, delay);
+	/* Until then it may be moved or kicked: it does not end before. */
+	if (record->expires && record->due > record->expires)
+		record->due = record->expires > now ? record->expires : now;
 	record->version++;
 	if (event == WW_EVENT_RETURNED)
 		ww_jobs_note_event(jobs, event, entry->id, record, record->tries);
 	else
 		end_run(jobs, event, entry, record, record->tries);
-	return ww_jobs_settle(jobs, entry->id, old, record);
+	int error = ww_jobs_settle(jobs, id, old, record);
+	return error ? error : ww_jobs_expire_now(jobs, id);
 }
 
 /* An attempt has failed: the job is due again after the delay or, after its last attempt, buried. Returns 1 then. */
@@ -306,7 +316,8 @@ static int return_job(struct jobs_local *jobs, void *arguments)
 	if (image.tube->limits)
 		ww_jobs_limit_return(&image);
 	ww_jobs_note_event_of(jobs, WW_EVENT_RETURNED, call->id);
-	return ww_jobs_place(jobs, call->id, &image);
+	error = ww_jobs_place(jobs, call->id, &image);
+	return error ? error : ww_jobs_expire_now(jobs, call->id);
 }
 
 int ww_jobs_local_return(struct ww_jobs *handle, uint64_t id, uint64_t token, uint64_t delay)
@@ -365,7 +376,8 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 		image.tries++;
 		if (!error)
 			ww_jobs_note_event(jobs, WW_EVENT_TIMED_OUT, entry->id, &old, old.tries + image.tries);
-		return ww_jobs_place(jobs, entry->id, &image);
+		int broken = ww_jobs_place(jobs, entry->id, &image);
+		return broken ? broken : ww_jobs_expire_now(jobs, entry->id);
 	}
 	error = ww_jobs_read_to_write(jobs, entry->id, &old);
 	if (error)

@@ -85,8 +85,10 @@ static void on_timer(struct ww_driver *driver, const struct ww_firing *firing, v
 
 static int set_timer(struct jobs_local *jobs, struct entry *entry, const struct image *image, ww_handle *timer)
 {
-	const struct timeline *line = ww_jobs_timeline(jobs, image->state == WW_JOB_DELAYED && image->wall);
-	uint64_t at = image->state == WW_JOB_DELAYED ? image->due : image->ends;
+	const struct timeline *line = ww_jobs_timeline(jobs, image_is_on_wall(image));
+	uint64_t at = image->state == WW_JOB_DELAYED    ? image->due
+	              : image->state == WW_JOB_RESERVED ? image->ends
+	                                                : image->expires;
 
 	/* After a failed write, try again later: the disk may be full for long. */
 	if (jobs->undoing && at <= ww_jobs_time(line))
@@ -96,7 +98,15 @@ static int set_timer(struct jobs_local *jobs, struct entry *entry, const struct 
 
 static int has_timer(const struct image *image)
 {
-	return image->state == WW_JOB_DELAYED || image->state == WW_JOB_RESERVED;
+	return image->state == WW_JOB_DELAYED || image->state == WW_JOB_RESERVED ||
+	       (image->state == WW_JOB_READY && image->expires);
+}
+
+static int act(struct jobs_local *jobs, struct entry *entry)
+{
+	if (entry->is.state == WW_JOB_RESERVED)
+		return jobs->time_out(jobs, entry);
+	return entry->is.state == WW_JOB_READY ? jobs->expire(jobs, entry) : jobs->come_due(jobs, entry);
 }
 
 static int expire(struct jobs_local *jobs, void *arguments)
@@ -106,7 +116,7 @@ static int expire(struct jobs_local *jobs, void *arguments)
 
 	if (!ww_jobs_take_firing(jobs, fired, &entry->timer))
 		return WW_OK;
-	int error = entry->is.state == WW_JOB_RESERVED ? jobs->time_out(jobs, entry) : jobs->come_due(jobs, entry);
+	int error = act(jobs, entry);
 	/* If that failed before a note could set the timer again, set it here: try again later. */
 	if (error && !entry->timer && has_timer(&entry->is)) {
 		jobs->undoing = 1;
@@ -148,9 +158,7 @@ static void count(struct jobs_local *jobs, const struct image *image, int sign)
 /* Take an entry out of its heap, cancel its timer, and count it no more. */
 static void detach(struct jobs_local *jobs, struct entry *entry)
 {
-	int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;
-
-	ww_jobs_cancel_timer(jobs, ww_jobs_timeline(jobs, wall)->driver, &entry->timer);
+	ww_jobs_cancel_timer(jobs, ww_jobs_timeline(jobs, image_is_on_wall(&entry->is))->driver, &entry->timer);
 	if (entry->is.state == WW_JOB_READY)
 		ww_jobs_ready_remove(entry);
 	count(jobs, &entry->is, -1);
@@ -187,7 +195,7 @@ int ww_jobs_set(struct jobs_local *jobs, uint64_t id, const struct image *image)
 		return WW_ENOMEM;
 	if (image->state == WW_JOB_READY)
 		error = ww_jobs_ready_reserve(image);
-	else if (has_timer(image))
+	if (!error && has_timer(image))
 		error = set_timer(jobs, entry, image, &timer);
 	if (error) {
 		if (made)

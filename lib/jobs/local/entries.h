@@ -3,9 +3,10 @@
 
 /*
  * The jobs in memory: an entry for each, found by its id. A ready one is in the heap of its tube or group, and a
- * delayed or reserved one has a timer, which makes it ready or ends its lease.
+ * delayed or reserved one has a timer, which makes it ready or ends its lease. The timer of a ready one that expires
+ * ends it.
  *
- *     ids ---> slab of entries, each with an image     timer: delayed, reserved
+ *     ids ---> slab of entries, each with an image     timer: delayed, reserved, ready and expires
  *                                                      place: ready
  *
  * Complexity: O(1), and O(log n) in the ready jobs of the heap.
@@ -15,6 +16,7 @@
 
 #include "lib/base/slab.h"
 #include "weekwheel/driver.h"
+#include "weekwheel/jobs.h"
 
 struct jobs_local;
 struct tube;
@@ -22,9 +24,10 @@ struct tube;
 /* What memory knows of a job. Only the members that job_record has are stored. */
 struct image {
 	struct tube *tube;
-	uint64_t due;   /* of its timeline */
-	uint64_t token; /* of its lease, 0: none */
-	uint64_t ends;  /* when the lease ends, in elapsed time */
+	uint64_t due;     /* of its timeline */
+	uint64_t token;   /* of its lease, 0: none */
+	uint64_t ends;    /* when the lease ends, in elapsed time */
+	uint64_t expires; /* of its timeline; 0: never */
 	uint64_t missed;
 	uint32_t priority;
 	uint32_t reserves; /* these counts are stored with the next change of the record */
@@ -36,10 +39,16 @@ struct image {
 	uint32_t group; /* its number in the tube; 0: none */
 };
 
+/* Of its timer. Leases end in elapsed time. */
+static inline int image_is_on_wall(const struct image *image)
+{
+	return image->state != WW_JOB_RESERVED && image->wall;
+}
+
 struct entry {
 	struct slab_unused unused; /* of the slab, while the entry is free */
 	uint64_t id;
-	ww_handle timer; /* while delayed or reserved */
+	ww_handle timer; /* while delayed or reserved, or ready if it expires */
 	struct jobs_local *jobs;
 	uint32_t index;
 	uint32_t place; /* in its heap while ready, or NO_PLACE */

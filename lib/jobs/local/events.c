@@ -35,7 +35,7 @@ static uint64_t left_of(struct jobs_local *jobs, enum ww_event_kind kind, const 
 	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0));
 
 	if (kind == WW_EVENT_CANCELLED || kind == WW_EVENT_STARTED || kind == WW_EVENT_BURIED ||
-	    (kind == WW_EVENT_FINISHED && !record->period))
+	    ((kind == WW_EVENT_FINISHED || kind == WW_EVENT_EXPIRED) && !record->period))
 		return WW_EVENT_UNKNOWN;
 	return record->due > now ? record->due - now : 0;
 }

@@ -155,7 +155,7 @@ static size_t write_run(struct jobs_local *jobs, const struct ended_run *run, un
 	struct run_report *report;
 	unsigned char *at = to;
 
-	if (run->outcome != WW_EVENT_FINISHED)
+	if (run->outcome != WW_EVENT_FINISHED && run->outcome != WW_EVENT_EXPIRED)
 		error = record->error;
 	HASH_FIND(hh, jobs->reports, &run->id, sizeof run->id, report);
 	*at++ = FORMAT;
@@ -177,7 +177,7 @@ static size_t write_run(struct jobs_local *jobs, const struct ended_run *run, un
 static int is_outcome(unsigned char kind)
 {
 	return kind == WW_EVENT_FINISHED || kind == WW_EVENT_RELEASED || kind == WW_EVENT_TIMED_OUT ||
-	       kind == WW_EVENT_BURIED;
+	       kind == WW_EVENT_BURIED || kind == WW_EVENT_EXPIRED;
 }
 
 /* What a pair says; `until` is when it is forgotten. */

@@ -3,6 +3,7 @@
 
 #include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/events.h"
+#include "lib/jobs/local/expire.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
@@ -23,6 +24,8 @@ static int make_ready(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	ww_jobs_merge(&record, ww_jobs_find(jobs, id));
 	if (old->buried)
 		error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), 1, -1, 0, 0);
+	if (old->buried)
+		ww_jobs_unexpire(&record);
 	record.buried = 0;
 	record.due = ww_jobs_time(ww_jobs_timeline(jobs, (record.flags & WW_JOB_WALL) != 0));
 	record.tries = 0;

@@ -37,6 +37,7 @@ static int read_pair(
 	image.tube = ww_jobs_tube_number(jobs, record.tube);
 	image.priority = (uint32_t)record.priority;
 	image.due = *due;
+	image.expires = record.expires;
 	image.wall = line == &jobs->wall;
 	image.state = *due <= now ? WW_JOB_READY : WW_JOB_DELAYED;
 	if (!image.tube)

@@ -11,6 +11,8 @@
  *     ------ready----------|----delayed--------|----------delayed, only on disk----------------->  due time
  *            heap of its tube   timer of the driver
  *
+ * A ready job that expires has a timer, too (expire.c).
+ *
  * The edge advances when few delayed jobs are left before it, or when their time comes near: load.c then continues to
  * read the index of due times. The edge goes back when puts make too many entries.
  *
@@ -102,6 +104,7 @@ struct jobs_local {
 	/* What becomes of an entry whose timer has fired: what entries.c calls. */
 	int (*come_due)(struct jobs_local *jobs, struct entry *entry);
 	int (*time_out)(struct jobs_local *jobs, struct entry *entry);
+	int (*expire)(struct jobs_local *jobs, struct entry *entry);
 	struct slab entries;
 	struct table ids;
 	struct tube *tubes;     /* hashed by name */
@@ -119,6 +122,7 @@ struct jobs_local {
 	struct counts counts;
 	uint64_t taken_back; /* batches */
 	uint64_t timeouts;
+	uint64_t expired;
 	uint64_t lateness[WW_LATE_CLASSES];
 	uint64_t late_ns;
 	uint64_t commits;

@@ -42,6 +42,7 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	    .left = image.state != WW_JOB_BURIED && ends > now ? ends - now : 0,
 	    .delay = record->delay,
 	    .hold = record->hold,
+	    .expires = record->expires,
 	    .debounce = record->first ? now_of - record->first : 0,
 	    .token = image.state == WW_JOB_RESERVED ? image.token : 0,
 	    .reserves = (uint32_t)record->reserves + image.reserves,
@@ -356,6 +357,7 @@ static int show_all(struct jobs_local *jobs, void *arguments)
 	uint64_t present = all->ready + all->reserved;
 
 	*stats = (struct ww_jobs_stats){.timeouts = jobs->timeouts,
+	    .expired = jobs->expired,
 	    .kept = jobs->all.kept,
 	    .runs = jobs->meta.last_run + 1 - jobs->meta.first_run,
 	    .accepted = jobs->meta.accepted,

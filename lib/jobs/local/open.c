@@ -14,6 +14,7 @@
 #include "lib/jobs/local/counts.h"
 #include "lib/jobs/local/end.h"
 #include "lib/jobs/local/ended.h"
+#include "lib/jobs/local/expire.h"
 #include "lib/jobs/local/forecast.h"
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/history.h"
@@ -130,9 +131,8 @@ static void cancel_timers(struct jobs_local *jobs)
 	cancel_timer(jobs->elapsed.driver, &jobs->forget_timer);
 	for (uint32_t i = 0; i < slab_end(&jobs->entries); i++) {
 		struct entry *entry = slab_at(&jobs->entries, i);
-		int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;
 		if (entry->is.state)
-			cancel_timer(ww_jobs_timeline(jobs, wall)->driver, &entry->timer);
+			cancel_timer(ww_jobs_timeline(jobs, image_is_on_wall(&entry->is))->driver, &entry->timer);
 	}
 }
 
@@ -336,6 +336,7 @@ static int open_on(struct ww_jobs **result, const struct ww_jobs_config *config,
 	jobs->commit = ww_jobs_commit_batch;
 	jobs->come_due = ww_jobs_come_due;
 	jobs->time_out = ww_jobs_time_out;
+	jobs->expire = ww_jobs_expire;
 	jobs->forget_at = UINT64_MAX;
 	STAILQ_INIT(&jobs->idle_groups);
 	jobs->forks = ww_fork_watch();

@@ -5,6 +5,7 @@
 #include "lib/jobs/local/ended.h"
 #include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/events.h"
+#include "lib/jobs/local/expire.h"
 #include "lib/jobs/local/local.h"
 #include "lib/jobs/local/meta.h"
 #include "lib/jobs/local/queue.h"
@@ -60,6 +61,8 @@ static void fill_past(
 	}
 	if (was->debounce)
 		record->first = time_sub(shown, was->debounce);
+	if (was->expires && record->expire)
+		record->expires = was->expires;
 	record->tries = was->tries;
 	record->reserves = was->reserves;
 	record->timeouts = was->timeouts;
@@ -110,6 +113,7 @@ static void debounce(struct jobs_local *jobs, uint64_t span, const struct job_re
 	end = time_after(now, span - (age < span ? age : span));
 	if (record->due > end)
 		record->due = record->base = end;
+	record->expires = ww_jobs_expires(record);
 	record->delay = record->due > now ? record->due - now : 0;
 }
 
@@ -231,6 +235,7 @@ static int put(struct jobs_local *jobs, void *arguments)
 	if (call->was && spec->flags & WW_JOB_AT)
 		record.due = spec->due;
 	record.base = record.due;
+	record.expires = ww_jobs_expires(&record);
 	if (spec->key_mode != WW_KEY_REPLACE && spec->key_mode != WW_KEY_DEBOUNCE) {
 		/* A job that is kept needs no write. */
 		struct job_record draft = record;
@@ -322,6 +327,7 @@ static int move(struct jobs_local *jobs, void *arguments)
 		return error;
 	ww_jobs_merge(&record, entry);
 	record.base = record.due;
+	record.expires = ww_jobs_expires(&record);
 	record.version++;
 	ww_jobs_note_event(jobs, WW_EVENT_MOVED, id, &record, 0);
 	error = ww_jobs_settle(jobs, id, &old, &record);

@@ -17,9 +17,19 @@ static const size_t fields[] = {AT(run), AT(body.size), AT(delay), AT(created), 
     AT(base), AT(version), AT(period), AT(flags), AT(attempts), AT(backoff), AT(backoff_max), AT(missed), AT(skip),
     AT(tries), AT(reserves), AT(timeouts), AT(releases), AT(buries), AT(kicks), AT(buried), AT(due), AT(error.size),
     /* JOB_RECORD_EXTENDED */
-    AT(first), AT(hold), AT(ended), AT(group.size), AT(keep), AT(fence)};
+    AT(first), AT(hold), AT(ended), AT(group.size), AT(keep), AT(fence),
+    /* JOB_RECORD_EXPIRING */
+    AT(expire), AT(expires), AT(expired)};
 
-enum { FIELDS = sizeof fields / sizeof *fields, FIELDS_EXTENDED = 6 };
+enum { FIELDS = sizeof fields / sizeof *fields, FIELDS_EXPIRING = 3, FIELDS_EXTENDED = FIELDS_EXPIRING + 6 };
+
+/* The format that a record with these fields has. */
+static int format_of(uint64_t which)
+{
+	if (which >> (FIELDS - FIELDS_EXPIRING))
+		return JOB_RECORD_EXPIRING;
+	return which >> (FIELDS - FIELDS_EXTENDED) ? JOB_RECORD_EXTENDED : JOB_RECORD_FORMAT;
+}
 
 /* What a put says, and what is shown, as it is stored. */
 struct kept_option {
@@ -35,7 +45,7 @@ struct kept_option {
 	}
 
 static const struct kept_option kept[] = {KEPT(priority), KEPT(run), KEPT(period), KEPT(missed), KEPT(skip),
-    KEPT(backoff), KEPT(backoff_max), KEPT(attempts), KEPT(keep)};
+    KEPT(backoff), KEPT(backoff_max), KEPT(attempts), KEPT(keep), KEPT(expire), KEPT(expired)};
 
 enum { ALL_KEPT = sizeof kept / sizeof *kept };
 
@@ -107,6 +117,10 @@ static uint64_t unpack_difference(uint64_t packed, uint64_t other)
 
 static void pack(struct job_record *record)
 {
+	/* Of most jobs it is what base and span say, and one byte. */
+	if (record->expires)
+		record->expires = pack_difference(record->expires, record->base + record->expire) + 1;
+	record->expire = pack_span(record->expire);
 	record->created = pack_difference(record->created, record->due - record->delay);
 	record->base = pack_difference(record->base, record->due);
 	record->run = pack_span(record->run);
@@ -129,6 +143,9 @@ static void unpack(struct job_record *record)
 	record->run = unpack_span(record->run);
 	record->base = unpack_difference(record->base, record->due);
 	record->created = unpack_difference(record->created, record->due - record->delay);
+	record->expire = unpack_span(record->expire);
+	if (record->expires)
+		record->expires = unpack_difference(record->expires - 1, record->base + record->expire);
 }
 
 /* ---- Bytes */
@@ -166,7 +183,7 @@ size_t ww_job_record_write(const struct job_record *record, uint64_t id, unsigne
 		memcpy(&number[i], (const char *)&packed + fields[i], sizeof *number);
 		which |= (uint64_t)(number[i] != 0) << i;
 	}
-	*at++ = which >> (FIELDS - FIELDS_EXTENDED) ? JOB_RECORD_EXTENDED : JOB_RECORD_FORMAT;
+	*at++ = (unsigned char)format_of(which);
 	at = write_number(at, which);
 	for (size_t i = 0; i < FIELDS; i++)
 		if (number[i])
@@ -215,15 +232,15 @@ int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *d
 	const unsigned char *at = from.data;
 	const unsigned char *end;
 	uint64_t number, which;
-	int is_extended;
+	int format;
 
 	if (from.size < 1 + CHECKSUM)
 		return WW_ECORRUPT;
 	end = at + from.size - CHECKSUM;
 	if (store_read32(end) != checksum_of(id, due ? *due : 0, at, from.size - CHECKSUM))
 		return WW_ECORRUPT;
-	is_extended = *at == JOB_RECORD_EXTENDED;
-	if (*at++ != JOB_RECORD_FORMAT && !is_extended)
+	format = *at++;
+	if (format < JOB_RECORD_FORMAT || format > JOB_RECORD_EXPIRING)
 		return WW_EVERSION;
 	at = read_number(at, end, &which);
 	memset(record, 0, sizeof *record);
@@ -233,8 +250,7 @@ int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *d
 		at = read_number(at, end, &number);
 		memcpy((char *)record + fields[i], &number, sizeof number);
 	}
-	if (!at || which >> FIELDS || (which >> (FIELDS - FIELDS_EXTENDED) != 0) != is_extended ||
-	    job_record_waits(record) != (due != NULL))
+	if (!at || which >> FIELDS || format_of(which) != format || job_record_waits(record) != (due != NULL))
 		return WW_ECORRUPT;
 	if (!are_sizes_right(record, (uint64_t)(end - at)))
 		return WW_ECORRUPT;

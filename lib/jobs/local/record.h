@@ -12,7 +12,7 @@
  * of its table.
  *
  * The last fields are those that few jobs have. A record with one of them has a format of its own, which a version that
- * does not know them refuses. A record without these fields takes no space for them.
+ * does not know them refuses: 0.1 knows those up to the group. A record without these fields takes no space for them.
  */
 
 #include <stddef.h>
@@ -23,9 +23,10 @@
 
 #define JOB_RECORD_FORMAT 2
 #define JOB_RECORD_EXTENDED 3 /* with one of the fields from `first` on */
+#define JOB_RECORD_EXPIRING 4 /* with one of the fields from `expire` on */
 
 /* The most bytes stored besides key, error, body and group. */
-#define JOB_RECORD_OVERHEAD (1 + 32 * 10 + 4)
+#define JOB_RECORD_OVERHEAD (1 + 35 * 10 + 4)
 
 struct job_record {
 	uint64_t version;
@@ -49,12 +50,15 @@ struct job_record {
 	uint64_t releases;
 	uint64_t buries;
 	uint64_t kicks;
-	uint64_t buried; /* its number in the order of burying; 0: not buried */
-	uint64_t first;  /* when the first of its debounced puts was, of the job's clock; 0: none */
-	uint64_t hold;   /* how long its key stays taken after its end */
-	uint64_t keep;   /* how long its runs are kept after their ends */
-	uint64_t fence;  /* where others may finish it: no token up to this one does any more */
-	uint64_t ended;  /* it has ended, and is kept until then, in elapsed time; 0: it lives */
+	uint64_t buried;  /* its number in the order of burying; 0: not buried */
+	uint64_t first;   /* when the first of its debounced puts was, of the job's clock; 0: none */
+	uint64_t hold;    /* how long its key stays taken after its end */
+	uint64_t keep;    /* how long its runs are kept after their ends */
+	uint64_t fence;   /* where others may finish it: no token up to this one does any more */
+	uint64_t expire;  /* how long after `base` it expires; 0: never */
+	uint64_t expires; /* when it does, of the job's clock; 0: never, since it was kicked */
+	uint64_t expired; /* enum ww_expired */
+	uint64_t ended;   /* it has ended, and is kept until then, in elapsed time; 0: it lives */
 	struct store_bytes key;
 	struct store_bytes error;
 	struct store_bytes body;

@@ -342,6 +342,7 @@ struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *rec
 
 	image.tube = ww_jobs_tube_number(jobs, record->tube);
 	image.due = record->due;
+	image.expires = record->expires;
 	image.priority = (uint32_t)record->priority;
 	image.wall = (record->flags & WW_JOB_WALL) != 0;
 	if (record->ended)

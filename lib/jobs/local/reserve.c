@@ -6,6 +6,7 @@
 #include "lib/jobs/body.h"
 #include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/events.h"
+#include "lib/jobs/local/expire.h"
 #include "lib/jobs/local/group.h"
 #include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local.h"
@@ -36,6 +37,7 @@ static int skip_old(struct jobs_local *jobs, uint64_t id, struct job_record *rec
 	uint64_t passed = (now - record->skip - record->base + record->period - 1) / record->period;
 	record->base = time_after(record->base, passed * record->period);
 	record->due = record->base;
+	record->expires = ww_jobs_expires(record);
 	ww_jobs_merge(record, ww_jobs_find(jobs, id));
 	int error = ww_jobs_settle(jobs, id, &old, record);
 	if (!error)
@@ -146,6 +148,8 @@ static int reserve_best(struct jobs_local *jobs, struct reserve_call *call)
 			return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
 		}
 		error = skip_old(jobs, id, &record, now);
+		if (!error)
+			error = ww_jobs_expire_late(jobs, id, &record);
 		if (error == 1)
 			continue;
 		if (!error)
@@ -193,6 +197,9 @@ static int reserve_job(struct jobs_local *jobs, void *arguments)
 		return error;
 	if (entry && entry->is.state == WW_JOB_RESERVED)
 		return WW_EINUSE;
+	/* Its timer is about to end it. */
+	if (!record.buried && ww_jobs_has_expired(jobs, &record))
+		return WW_ENOTFOUND;
 	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, (record.flags & WW_JOB_WALL) != 0));
 	if (record.buried || record.due > now) {
 		/* Store it as due: when the lease ends, even by a crash, the job is ready. */
@@ -202,6 +209,8 @@ static int reserve_job(struct jobs_local *jobs, void *arguments)
 		record = old;
 		record.buried = 0;
 		record.due = now;
+		if (old.buried)
+			ww_jobs_unexpire(&record);
 		if (old.buried)
 			error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, record.tube), 1, -1, 0, 0);
 		if (!error)

@@ -64,7 +64,9 @@ enum {
 	/* It keeps limits. */
 	KIND_LIMITS = 1u << 9,
 	/* Groups of a tube take turns, and have limits of their own. */
-	KIND_GROUPS = 1u << 10
+	KIND_GROUPS = 1u << 10,
+	/* Jobs expire. */
+	KIND_EXPIRES = 1u << 11
 };
 
 enum failure { FAIL_NOTHING, FAIL_PUT, FAIL_COMMIT };

@@ -55,8 +55,51 @@ void model_bury(struct expected *job)
 	job->token = 0;
 	job->missed = 0;
 	job->buries++;
-	job->burial = job->ends > model_now ? model_now : job->ends;
+	job->burial = model_now;
 	job->version++;
+}
+
+void model_set_expires(struct expected *job)
+{
+	job->expires = job->expire ? job->base + job->expire : 0;
+}
+
+void model_unexpire(struct expected *job)
+{
+	job->expires = 0;
+	if (!job->period)
+		job->expire = 0;
+}
+
+static int has_expired(const struct expected *job)
+{
+	return job->id && job->state == WW_JOB_READY && job->expires && job->expires <= model_now;
+}
+
+static void expect_expired(struct expected *job)
+{
+	if (job->expired == WW_EXPIRED_BURY) {
+		model_bury(job);
+	} else if (job->period) {
+		while (job->base + job->expire <= model_now)
+			job->base += job->period;
+		model_set_expires(job);
+		job->tries = 0;
+		job->version++;
+		model_wait(job, job->base);
+	} else {
+		if (job->hold)
+			model_oracle.ended[job->tube][job->key] =
+			    (struct ended){job->id, job->version, model_now + job->hold};
+		memset(job, 0, sizeof *job);
+	}
+}
+
+void model_expire(void)
+{
+	for (int i = 0; i < JOBS; i++)
+		if (has_expired(&model_oracle.jobs[i]))
+			expect_expired(&model_oracle.jobs[i]);
 }
 
 static void expect_time_out(struct expected *job)
@@ -100,6 +143,7 @@ void model_pass(uint64_t ns)
 			expect_time_out(next);
 	}
 	model_now = end;
+	model_expire();
 	world_pass(&model_world, ns);
 	AGREE(world_now(&model_world) == model_now);
 }
@@ -137,6 +181,8 @@ void model_kick(struct expected *job)
 	job->kicks++;
 	job->tries = 0;
 	job->version++;
+	if (job->state == WW_JOB_BURIED)
+		model_unexpire(job);
 	job->burial = 0;
 	model_wait(job, model_now);
 }
@@ -156,6 +202,7 @@ static void compare(const struct ww_job_info *info, const struct expected *job)
 	AGREE(job->state == WW_JOB_BURIED || info->due == job->due);
 	AGREE(info->left == (job->state == WW_JOB_BURIED || ends < model_now ? 0 : ends - model_now));
 	AGREE(info->token == job->token);
+	AGREE(info->expire == job->expire && info->expires == job->expires);
 	AGREE(info->hold == job->hold && info->debounce == (job->first ? model_now - job->first : 0));
 	AGREE(info->reserves == job->reserves && info->timeouts == job->timeouts && info->releases == job->releases);
 	AGREE(info->buries == job->buries && info->kicks == job->kicks && info->tries == job->tries);

@@ -40,6 +40,8 @@ struct expected {
 	uint32_t reserves, timeouts, releases, buries, kicks;
 	uint64_t first; /* debounced put; 0: none */
 	uint64_t hold;
+	uint64_t expire, expires; /* 0: never */
+	enum ww_expired expired;
 	enum ww_job_state state;
 };
 
@@ -73,6 +75,11 @@ const struct ended *model_find_ended(unsigned tube, unsigned key);
 /* Let the job wait until `due`, or be buried. Either ends its lease. */
 void model_wait(struct expected *job, uint64_t due);
 void model_bury(struct expected *job);
+/* What has expired and has no lease ends. */
+void model_expire(void);
+/* Its moment is that of its due time, or there is none. */
+void model_set_expires(struct expected *job);
+void model_unexpire(struct expected *job);
 /* Let time pass, in the store too: what is due by then comes due, one moment after the other. */
 void model_pass(uint64_t ns);
 

@@ -56,6 +56,10 @@ static void draw(struct draft *draft)
 	spec->run = (1 + model_below(10)) * WW_SECOND;
 	spec->period = model_below(8) ? 0 : (1 + model_below(3000)) * unit;
 	spec->attempts = model_below(3) ? 0 : 1 + (uint32_t)model_below(3);
+	if (world_promises(&model_world, KIND_EXPIRES) && model_below(3) == 0) {
+		spec->expire = (1 + model_below(10000)) * unit;
+		spec->expired = (enum ww_expired)model_below(2);
+	}
 	if (draft->key && model_below(4))
 		spec->key_mode = (enum ww_key_mode)model_below(WW_KEY_UNIQUE + 1);
 	if (spec->key_mode == WW_KEY_DEBOUNCE || spec->key_mode == WW_KEY_UNIQUE) {
@@ -147,7 +151,10 @@ static void expect_put(const struct draft *draft, int result, uint64_t id, uint6
 	    .last_token = job->last_token,
 	    .version = version,
 	    .priority = draft->spec.priority,
-	    .attempts = draft->spec.attempts};
+	    .attempts = draft->spec.attempts,
+	    .expire = draft->spec.expire,
+	    .expired = draft->spec.expired};
+	model_set_expires(job);
 	model_wait(job, due);
 }
 
@@ -277,6 +284,8 @@ static void reserve_one(void)
 	}
 	if (job->state != WW_JOB_READY)
 		job->due = model_now;
+	if (job->state == WW_JOB_BURIED)
+		model_unexpire(job);
 	OK(ww_jobs_reserve_job(model_world.jobs, job->id, &lease));
 	model_lease(job, &lease);
 }
@@ -294,7 +303,9 @@ static void expect_finish(struct expected *job)
 		job->base += (job->missed + 1) * job->period;
 	job->tries = 0;
 	job->version++;
+	model_set_expires(job);
 	model_wait(job, job->base);
+	model_expire();
 }
 
 static void finish(struct expected *job)
@@ -344,7 +355,11 @@ static void release(struct expected *job)
 		return;
 	}
 	job->version++;
-	model_wait(job, model_now + (delay == WW_JOB_BACKOFF ? 0 : delay));
+	uint64_t due = model_now + (delay == WW_JOB_BACKOFF ? 0 : delay);
+	if (job->expires && due > job->expires)
+		due = job->expires > model_now ? job->expires : model_now;
+	model_wait(job, due);
+	model_expire();
 }
 
 static void end_lease(void)
@@ -364,6 +379,7 @@ static void end_lease(void)
 		job->state = WW_JOB_READY;
 		job->token = 0;
 		job->missed = 0;
+		model_expire();
 		break;
 	case 1:
 		job->ends = model_now;
@@ -406,6 +422,7 @@ static void move(void)
 		AGREE(result == WW_OK && version == job->version + 1);
 		job->version = version;
 		job->base = model_now + delay;
+		model_set_expires(job);
 		model_wait(job, model_now + delay);
 	}
 }
@@ -524,6 +541,7 @@ static void reopen(void)
 		if (job->id && job->state == WW_JOB_RESERVED)
 			model_wait(job, job->due);
 	}
+	model_expire();
 }
 
 static void one_step(void)

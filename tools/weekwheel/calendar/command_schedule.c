@@ -15,7 +15,24 @@
 #include "tools/weekwheel/calendar/zone.h"
 #include "tools/weekwheel/jobs/put.h"
 
-enum { ZONE = 1, BODY_FILE, MISSED, SKIP, OVERLAP, SPREAD, START, END, RUN, PRIORITY, ATTEMPTS, BACKOFF, KEEP, GROUP };
+enum {
+	ZONE = 1,
+	BODY_FILE,
+	MISSED,
+	SKIP,
+	OVERLAP,
+	SPREAD,
+	START,
+	END,
+	RUN,
+	PRIORITY,
+	ATTEMPTS,
+	BACKOFF,
+	KEEP,
+	EXPIRE,
+	EXPIRED,
+	GROUP
+};
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("of the schedule's jobs (default \"default\"; list: all)"),
@@ -33,6 +50,8 @@ static const struct option table[] = {
     {ATTEMPTS, 0, "attempts", "N", "bury a job after N failed attempts"},
     {GROUP, 'g', "group", "GROUP", "of the jobs; it may have limits (see weekwheel limit)"},
     {KEEP, 0, "keep", "TIME", "keep how each run ended for TIME; 'weekwheel history'\nshows it"},
+    {EXPIRE, 0, "expire", "TIME", "a job expires if no worker has it this long after\nit is due"},
+    {EXPIRED, 0, "expired", "WHICH", "with --expire: then drop it, or bury it (default drop)"},
     {BACKOFF, 0, "backoff", "TIME", "the delay after a failed attempt; doubles with each"},
     {JOBS_FLAG(struct schedule_command, is_paused), 0, "paused", NULL, "add it paused"},
     {JOBS_FLAG(struct schedule_command, shows_body), 'b', "body", NULL,
@@ -136,6 +155,8 @@ static int take(void *context, struct options *options, int id)
 	case ATTEMPTS:
 	case GROUP:
 	case KEEP:
+	case EXPIRE:
+	case EXPIRED:
 	case BACKOFF:
 		return take_word(command, options, id);
 	default:
@@ -158,6 +179,9 @@ static int check(void *context, const struct options *options)
 		return options_fail(options, "--body is for show, without --json: it writes the bytes unchanged");
 	if (strstr(command->words, " skip=") && !strstr(command->words, " missed=skip"))
 		return options_fail(options, "--skip needs --missed skip");
+	if (strstr(command->words, " expired=") && !strstr(command->words, " expire="))
+		return options_fail(
+		    options, "--expired says what becomes of a job after --expire TIME, which is missing");
 	if (command->start && command->end && command->start > command->end)
 		return options_fail(options, "--start is after --end: the schedule would have no time");
 	return command->body && command->file ? options_fail(options, "give either BODY or --file") : 0;

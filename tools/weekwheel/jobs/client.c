@@ -270,6 +270,9 @@ static const struct {
     {"BAD_FORMAT",
         "the server refuses its form: in a tube that it delivers over HTTP a job has to be a request, see --url; "
         "or the server has another version than this program"},
+    {"NO_EXPIRY",
+        "jobs in Redis do not expire; leave --expire out, or start the server with a store of its own (--data) or "
+        "in PostgreSQL"},
     {"EXPECTED_CRLF", "the server missed the end of the body; it may have another version than this program"},
 };
 

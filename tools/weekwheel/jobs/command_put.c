@@ -19,6 +19,8 @@ enum {
 	BACKOFF_MAX,
 	MISSED,
 	SKIP,
+	EXPIRE,
+	EXPIRED,
 	VERSION,
 	IF_ABSENT,
 	KEEP_EARLIER,
@@ -56,6 +58,8 @@ static const struct option table[] = {
     {BACKOFF_MAX, 0, "backoff-max", "TIME", "the longest such delay (default 1h)"},
     {MISSED, 0, "missed", "WHICH", "with --every: deliver what was missed once, all of it,\nor skip it (default once)"},
     {SKIP, 0, "skip", "TIME", "with --missed skip: not those later than TIME"},
+    {EXPIRE, 0, "expire", "TIME", "it expires if no worker has it this long after it is due"},
+    {EXPIRED, 0, "expired", "WHICH", "with --expire: then drop it, or bury it (default drop)"},
     {VERSION, 0, "if-version", "N",
         "with --key: only if that job has this version;\n0: only if there is none, as --if-absent"},
     {BODY_FILE, 'f', "file", "FILE", "the body is the content of FILE"},
@@ -140,6 +144,8 @@ static int take_option(void *context, struct options *options, int id)
 	case BACKOFF_MAX:
 	case MISSED:
 	case SKIP:
+	case EXPIRE:
+	case EXPIRED:
 	case GROUP:
 		return words_take(put->words, options, id, id == KEEP ? second : 0);
 	case VERSION:
@@ -215,6 +221,9 @@ static int check(void *context, const struct options *options)
 		    "put: with --debounce and no --in the job is due at once; --in 10m lets it wait for more");
 	if (strstr(put->words, " backoff-max=") && !strstr(put->words, " backoff="))
 		return options_fail(options, "--backoff-max bounds the --backoff, which is missing");
+	if (strstr(put->words, " expired=") && !strstr(put->words, " expire="))
+		return options_fail(
+		    options, "--expired says what becomes of a job after --expire TIME, which is missing");
 	if (!is_repeated && strstr(put->words, " missed="))
 		return options_fail(options, "--missed and --skip are for jobs that repeat: --every is missing");
 	if ((strstr(put->words, " missed=skip") != NULL) != has_skip)

@@ -71,15 +71,19 @@ uint64_t listing_bit(const char *name)
 	                       job_fields);
 }
 
-/* On elapsed time, only a delayed job has a due time that follows from the time left. */
+/* On elapsed time, only a delayed job has times that follow from the time left. */
 static uint64_t set_due(struct ww_job_info *info, uint64_t seen)
 {
 	const uint64_t due = listing_bit("due");
+	const uint64_t expires = listing_bit("expires");
 
 	if (info->flags & WW_JOB_WALL)
 		return seen;
+	/* The span between the two is the same on any clock. */
+	info->expires -= info->due;
 	info->due = wall_now() + info->left;
-	return info->state == WW_JOB_DELAYED && seen & listing_bit("left") ? seen | due : seen & ~due;
+	info->expires += info->due;
+	return info->state == WW_JOB_DELAYED && seen & listing_bit("left") ? seen | due : seen & ~(due | expires);
 }
 
 uint64_t listing_job(struct ww_job_info *info, const char *line, size_t size, struct buffer *room)

@@ -294,10 +294,13 @@ static int is_held(struct import *import, const struct job_line *line)
 static int set_time(struct import *import, struct import_entry *entry)
 {
 	struct ww_job_spec *spec = &entry->line.spec;
+	uint64_t *expires = &entry->line.info.expires;
 	const int64_t shift = import->shift;
 
 	if (spec->flags & WW_JOB_AT && !(spec->flags & WW_JOB_WALL))
 		spec->due = shift > 0 && spec->due < (uint64_t)shift ? 0 : spec->due - (uint64_t)shift;
+	if (*expires && !(spec->flags & WW_JOB_WALL))
+		*expires = shift > 0 && *expires <= (uint64_t)shift ? 1 : *expires - (uint64_t)shift;
 	return entry->line.info.state != WW_JOB_ENDED || is_held(import, &entry->line);
 }
 

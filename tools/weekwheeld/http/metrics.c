@@ -112,6 +112,7 @@ static int add_store(struct buffer *out, const struct ww_jobs_stats *stats)
 	       add(out, "jobs-ended-kept", 0, "Ended jobs whose keys are not free yet.", stats->kept) ||
 	       add(out, "history-runs", 0, "Runs of jobs that are kept.", stats->runs) ||
 	       add(out, "job-timeouts", 1, "Leases that ran out since the start.", stats->timeouts) ||
+	       add(out, "jobs-expired", 1, "Jobs that nobody took in time, since the start.", stats->expired) ||
 	       add(out, "commits", 1, "Writes of the store.", stats->commits) ||
 	       add(out, "syncs", 1, "Syncs of the store.", stats->syncs) ||
 	       add_seconds(out, "sync-seconds", 1, "Time spent in syncs.", stats->sync_ns) ||

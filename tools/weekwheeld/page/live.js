@@ -15,6 +15,7 @@ const CHANGES = {
 	"timed-out": [askNumbers, askWheels],
 	returned: [askNumbers],
 	buried: [askNumbers, askWheels, askBuried],
+	expired: [askNumbers, askWheels, askWeek],
 	kicked: [askNumbers, askWheels, askBuried],
 	schedule: [askSchedules],
 	lost: [askNumbers, askWheels, askWeek, askBuried, askSchedules],

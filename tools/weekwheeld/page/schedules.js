@@ -139,7 +139,7 @@ function planned(form) {
 	}
 	if (!changed || changed.name !== form.name.value || changed.tube !== form.tube.value)
 		return [plan, {}];
-	for (const field of ["spread", "start", "end", "priority", "run", "backoff", "backoff_max", "paused"])
+	for (const field of ["spread", "start", "end", "priority", "run", "backoff", "backoff_max", "expire", "expired", "paused"])
 		plan[field] = changed[field];
 	for (const field of ["body", "group"]) {
 		if (changed[field + "_base64"] !== undefined && !plan[field]) {

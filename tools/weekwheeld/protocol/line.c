@@ -120,7 +120,7 @@ static const struct {
     [OPTION_NAME] = {AS_ITSELF, 0, 0, 0, 0, "name"},
 };
 
-enum { WORDS_MAX = 20 };
+enum { WORDS_MAX = 24 };
 
 #define PUT_OPTIONS OPTION_VERSION, OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_GROUP
 

@@ -54,6 +54,8 @@ static int put_one(struct v1_request *request, struct v1_fields *fields)
 		return v1_problem(request, 422, "key", NULL, "a mode of the key needs a key");
 	if (server->is_draining)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new jobs");
+	if (server->is_shared && spec->expire)
+		return v1_problem(request, 422, "expire", V1_EXPIRY_REMEDY, "jobs in Redis do not expire");
 	if (!push_takes(server, spec->tube, spec->body, spec->body_length))
 		return v1_problem(request, 422, "body", "see weekwheeld(1), \"DELIVERY OVER HTTP\"",
 		    "jobs of the tube %s are pushed, and this body is not a request", spec->tube);

@@ -237,6 +237,7 @@ static const struct field stats_fields[] = {
     {"finished", FIELD_COUNT, .out = STATS(all.finished)},
     {"tubes", FIELD_COUNT, .out = STATS(tubes)},
     {"timeouts", FIELD_COUNT, .out = STATS(timeouts)},
+    {"expired", FIELD_COUNT, .out = STATS(expired)},
     {"accepted", FIELD_COUNT, .out = STATS(accepted)},
     {"ended", FIELD_COUNT, .out = STATS(ended)},
     {"memory", FIELD_COUNT, .out = STATS(bytes)},

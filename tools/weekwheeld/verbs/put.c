@@ -39,6 +39,8 @@ static int put_prepare(struct call *call)
 	spec->tube = call->used;
 	if (server->is_draining)
 		call->text = "DRAINING\r\n";
+	else if (server->is_shared && spec->expire)
+		call->text = "NO_EXPIRY\r\n";
 	else if (!push_takes(server, call->used, command->body, command->body_length))
 		call->text = "BAD_FORMAT\r\n";
 	else if (!bounds_quota(server, spec, 0, 0) || !bounds_job(server, command->body_length))

@@ -35,6 +35,8 @@ static int put_prepare(struct call *call)
 	connection->is_producer = 1;
 	if (connection->server->is_draining)
 		call->text = "DRAINING\r\n";
+	else if (connection->server->is_shared && call->command->own.job.expire)
+		call->text = "NO_EXPIRY\r\n";
 	else if (!push_takes(connection->server, call->used, command->body, command->body_length))
 		call->text = "BAD_FORMAT\r\n";
 	else if (!bounds_job(connection->server, command->body_length))

@@ -102,12 +102,12 @@ class Verbs(WithServer):
     def test_lists_have_names_as_they_were_given(self):
         client = self.client
         odd = {"key": "ключ 50%/é", "group": "grün"}
-        put = client.put(b"\0\xff", tube="123", keep=60, delay=5, **odd)
+        put = client.put(b"\0\xff", tube="123", keep=60, delay=5, expire=600, expired="bury", **odd)
         client.put("x", tube="123", key=b"\xff", delay=5)
         client.put_schedule("nächtlich", "0 3 * * *", group="grün", tube="123")
         client.limit("123", running=1, group="grün")
         listed, not_text = client.jobs(tube="123", prefix="ключ")[0], client.jobs(tube="123", prefix=b"\xff")[0]
-        equal(listed["key"], odd["key"])
+        equal((listed["key"], listed["expire"], listed["expired"]), (odd["key"], 600, "bury"))
         client.move_key(listed["key"], 6, tube=listed["tube"])
         client.move_key(not_text["key"], 7, tube="123")
         equal(client.jobs(id=put.id, bodies=True)[0]["body"], b"\0\xff")
@@ -198,10 +198,11 @@ class Verbs(WithServer):
 
     def test_schedules(self):
         client = self.client
-        at = client.put_schedule("backup", "0 3 * * *", "all", zone="UTC", tube="nightly", spread=0.5, keep=60)
+        at = client.put_schedule("backup", "0 3 * * *", "all", zone="UTC", tube="nightly", spread=0.5, keep=60,
+                                 expire=90)
         check(at % 86400 == 3 * 3600 or at % 86400 <= 3 * 3600 + 1, at)
         one = client.schedules(schedule="backup", tube="nightly", bodies=True)[0]
-        equal((one["cron"], one["body"], len(one["times"])), ("0 3 * * *", b"all", 10))
+        equal((one["cron"], one["body"], len(one["times"]), one["expire"]), ("0 3 * * *", b"all", 10, 90))
         client.put_schedule("backup", "@daily", tube="nightly", if_absent=True)
         equal(client.schedules()[0]["cron"], "0 3 * * *")
         client.pause_schedule("backup", tube="nightly")

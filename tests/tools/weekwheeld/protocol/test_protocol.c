@@ -122,6 +122,7 @@ START_TEST(own_verbs_are_understood)
 	is("history\r\n", VERB_HISTORY);
 	is("history tube=t prefix=night%40 id=7 after=9 limit=5 body=yes\r\n", VERB_HISTORY);
 	is("put-key 0 0 60 1 k keep=604800\r\nx\r\n", VERB_PUT_KEY);
+	is("put-key 0 0 60 1 - expire=0.5 expired=bury backoff-max=9 missed=all attempts=2\r\nx\r\n", VERB_PUT_KEY);
 	is("list-schedules tube=t name=n%20m after=7 limit=5 body=yes\r\n", VERB_LIST_SCHEDULES);
 	is("advance 604800\r\n", VERB_ADVANCE);
 }
@@ -132,16 +133,18 @@ START_TEST(what_is_not_well_formed_is_refused)
 	static const char *const bad[] = {"use -a\r\n", "use \r\n", "use a b\r\n", "use a*\r\n", "watch\ta\r\n",
 	    "delete\r\n", "delete x\r\n", "delete 1 \r\n", "delete -1\r\n", "delete 18446744073709551616\r\n",
 	    "statsx\r\n", "reserve-with-timeout 2147483648\r\n", "reserve-with-timeout x\r\n", "put x\r\n", "put \r\n",
-	    "put-key 0 0 0\r\n", "put-key 0 0 0 1 k every=\r\n", "put-key 0 0 0 1 k ever=1\r\n",
-	    "put-key 0 0 0 1 %2\r\n", "put-key 0 0 0 1 a b\r\n", "put-key 0 0. 0 1 a\r\n",
-	    "put-key 0 0.0000000001 0 1 a\r\n", "put-key 0 0 0 1 a mode=odd\r\n",
-	    "put-key 0 0 0 1 a mode=if-absent unique=5\r\n", "put-key 0 0 0 1 a unique=5 debounce=5\r\n",
-	    "put-key 0 0 0 1 a debounce=5 version=0\r\n", "move-key - 5\r\n", "move-key k -\r\n",
-	    "move-key k 5 at=5\r\n", "list-delayedx\r\n", "list-delayed limit=1001\r\n", "list-delayed limit=0\r\n",
-	    "list-delayed state=odd\r\n", "list-delayed state=\r\n", "forecast 0 5\r\n", "limit-tube t x\r\n",
-	    "limit-tube t running=0\r\n", "limit-tube t each=no\r\n", "limit-tube t group=\r\n", "list-limits t\r\n",
-	    "forecast 1 10081\r\n", "bury-job 1 1 a%00\r\n", "delete-key k version=x\r\n", "delete-key k v=1\r\n",
-	    "list-delayed  limit=1\r\n", "pause-tube -t 1\r\n", "pause-tube t\r\n"};
+	    "put-key 0 0 0\r\n", "put-key 0 0 0 1 k run=9\r\n", "put-key 0 0 0 1 k expired=\r\n",
+	    "put-key 0 0 0 1 k expired=gone\r\n", "put-key 0 0 0 1 k backoff_max=x\r\n", "report 1 1 keep=5\r\n",
+	    "put-key 0 0 0 1 k every=\r\n", "put-key 0 0 0 1 k ever=1\r\n", "put-key 0 0 0 1 %2\r\n",
+	    "put-key 0 0 0 1 a b\r\n", "put-key 0 0. 0 1 a\r\n", "put-key 0 0.0000000001 0 1 a\r\n",
+	    "put-key 0 0 0 1 a mode=odd\r\n", "put-key 0 0 0 1 a mode=if-absent unique=5\r\n",
+	    "put-key 0 0 0 1 a unique=5 debounce=5\r\n", "put-key 0 0 0 1 a debounce=5 version=0\r\n",
+	    "move-key - 5\r\n", "move-key k -\r\n", "move-key k 5 at=5\r\n", "list-delayedx\r\n",
+	    "list-delayed limit=1001\r\n", "list-delayed limit=0\r\n", "list-delayed state=odd\r\n",
+	    "list-delayed state=\r\n", "forecast 0 5\r\n", "limit-tube t x\r\n", "limit-tube t running=0\r\n",
+	    "limit-tube t each=no\r\n", "limit-tube t group=\r\n", "list-limits t\r\n", "forecast 1 10081\r\n",
+	    "bury-job 1 1 a%00\r\n", "delete-key k version=x\r\n", "delete-key k v=1\r\n", "list-delayed  limit=1\r\n",
+	    "pause-tube -t 1\r\n", "pause-tube t\r\n"};
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		ck_assert_msg(parse(bad[i]) == (i == 4 || i == 5 ? REFUSAL_UNKNOWN : REFUSAL_BAD_FORMAT), "%s", bad[i]);

@@ -399,7 +399,11 @@ class Embedded(Interface, Stores, Case):
 
     def test_history(self):
         with self.server() as server, Web(server, self.token) as web:
-            made = web.good("POST", "jobs", {"tube": "api", "key": "k", "body": "x", "keep": "7d", "attempts": 2})
+            made = web.good("POST", "jobs", {"tube": "api", "key": "k", "body": "x", "keep": "7d", "attempts": 2,
+                                             "expire": "1h", "expired": "bury"})
+            shown = web.good("GET", "jobs/" + made["id"])
+            equal((shown["expire"], shown["expired"], shown["expires"] > shown["created"]), (3600, "bury", True))
+            web.refused(422, "expired", "POST", "jobs", {"body": "x", "expire": "1h", "expired": "gone"})
             web.good("POST", "jobs", {"tube": "other", "body": "y", "keep": 60})
             job = "jobs/%s/" % made["id"]
             lease = web.good("POST", "leases", {"tubes": ["api"]})["leases"][0]

@@ -20,6 +20,7 @@ from .errors import DeadlineSoon, JobsError, Unsupported, refusal
 Result = TypeVar("Result")
 Mode = Literal["replace", "if-absent", "keep-earlier", "keep-later"]
 Missed = Literal["once", "all", "skip"]
+Expired = Literal["drop", "bury"]
 Overlap = Literal["allow", "skip", "wait"]
 State = Literal["delayed", "ready", "reserved", "buried", "ended"]
 When = Union[int, float, datetime.datetime]

@@ -6,8 +6,8 @@ from typing import Iterable
 
 from .._time import Seconds
 from .errors import NotFound, Unsupported
-from .protocol import (Body, Dialogue, Missed, Mode, Object, Overlap, Put, State, Steps, When, ask, checked, command, data,
-                       encoded, encoded_reason, everything, moment, name, numbers, objects, options, rank,
+from .protocol import (Body, Dialogue, Expired, Missed, Mode, Object, Overlap, Put, State, Steps, When, ask, checked,
+                       command, data, encoded, encoded_reason, everything, moment, name, numbers, objects, options, rank,
                        same_priority, seconds, span, whole)
 
 # ---- Jobs
@@ -18,19 +18,22 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
         debounce: Seconds | None = None, unique: Seconds | None = None, version: int | None = None,
         every: Seconds | None = None, missed: Missed | None = None, skip: Seconds | None = None,
         attempts: int | None = None, backoff: Seconds | None = None, backoff_max: Seconds | None = None,
-        group: Body | None = None, keep: Seconds | None = None) -> Steps[Put]:
+        group: Body | None = None, keep: Seconds | None = None, expire: Seconds | None = None,
+        expired: Expired | None = None) -> Steps[Put]:
     """Put a job, due after `delay` or at a time of the wall clock. A worker has `ttr` to finish it. priority: the smaller,
     the earlier.
 
     key: names the job in its tube; what has it is replaced. mode, debounce, unique, version: unless they say otherwise.
     every: again and again. missed, skip: what becomes of due times that passed. attempts, backoff, backoff_max: after
     deliveries that fail. group: groups take turns and may have limits. keep: how long the history of its runs is kept.
+    expire: how long after it is due it expires, unless a worker has it. expired: whether it is dropped then or buried.
 
     Without these, and in whole seconds, the command is beanstalkd's.
     """
     more = options(mode=mode, debounce=span(debounce), unique=span(unique), version=version, every=span(every),
                    missed=missed, skip=span(skip), attempts=attempts, backoff=span(backoff),
-                   backoff_max=span(backoff_max), group=name(group), keep=span(keep))
+                   backoff_max=span(backoff_max), group=name(group), keep=span(keep), expire=span(expire),
+                   expired=expired)
     given = data(body)
     if key is None and not (mode is None and debounce is None and unique is None):
         raise ValueError("mode, debounce and unique are for a job with a key: name it with key=")
@@ -263,7 +266,8 @@ def put_schedule(dialogue: Dialogue, schedule: str, cron: str, body: Body = b"",
                  missed: Missed | None = None, skip: Seconds | None = None, overlap: Overlap | None = None,
                  start: When | None = None, end: When | None = None, paused: bool = False, if_absent: bool = False,
                  attempts: int | None = None, backoff: Seconds | None = None, backoff_max: Seconds | None = None,
-                 group: Body | None = None, keep: Seconds | None = None) -> Steps[float]:
+                 group: Body | None = None, keep: Seconds | None = None, expire: Seconds | None = None,
+                 expired: Expired | None = None) -> Steps[float]:
     """Put a job at each time of an expression, such as "0 3 * * *" or "@every 90m", in place of the tube's schedule of
     that name. Return the next time, in seconds since 1970, or 0 if there is none. Raises BadSchedule."""
     given = data(body)
@@ -271,7 +275,8 @@ def put_schedule(dialogue: Dialogue, schedule: str, cron: str, body: Body = b"",
         cron=encoded(cron), zone=name(zone), missed=missed, skip=span(skip), overlap=overlap,
         start=None if start is None else moment(start), end=None if end is None else moment(end),
         paused="yes" if paused else None, mode="if-absent" if if_absent else None, attempts=attempts,
-        backoff=span(backoff), backoff_max=span(backoff_max), group=name(group), keep=span(keep))
+        backoff=span(backoff), backoff_max=span(backoff_max), group=name(group), keep=span(keep), expire=span(expire),
+        expired=expired)
     answer = yield from ask(dialogue, f"put_schedule {schedule}", line, ("SCHEDULED", "KEPT"), tube=tube, uses=True,
                             body=given)
     return float(answer.words[1])
