@@ -130,7 +130,8 @@ WW_API int ww_keyed_create(struct ww_keyed **keyed, struct ww_driver *driver, co
  * Wait for running callbacks of this map, and free it. NULL is harmless. The call forgets the entries that are left; to
  * get their values, call ww_keyed_stop first.
  * In a callback of this map the call does not wait. Other callbacks of the map may run on, and none begins. The map is
- * freed when all have ended; until then its functions answer WW_ECLOSED in this callback. The driver can be destroyed.
+ * freed when all have ended. Until then its functions answer WW_ECLOSED in this callback, but ww_keyed_stop, which counts
+ * 0, and ww_keyed_stats work, and another destroy does nothing. The driver can be destroyed.
  * Threads: no other thread may use the map any more.
  * Errors: WW_EBUSY: called in a function that ww_keyed_drain or ww_keyed_stop of this map hands entries to.
  */

@@ -256,6 +256,9 @@ START_TEST(invalid_arguments_are_refused)
 	ck_assert_int_eq(ww_keyed_create(&other, NULL, &config), WW_EINVAL);
 	ck_assert_int_eq(ww_keyed_create(&other, rig->driver, NULL), WW_EINVAL);
 	ck_assert_ptr_null(other);
+	config = (struct ww_keyed_config){.fn = note, .shards = WW_DRIVER_SHARDS_MAX, .share = WW_DRIVER_SHARE_MAX};
+	OK(ww_keyed_create(&other, rig->driver, &config));
+	OK(ww_keyed_destroy(other));
 	OK(ww_keyed_destroy(NULL));
 	ck_assert_int_eq(ww_keyed_stop(NULL, NULL, NULL, NULL), WW_EINVAL);
 	ck_assert_int_eq(ww_keyed_drain(NULL, NULL, NULL, NULL), WW_EINVAL);
@@ -388,6 +391,38 @@ END_TEST
 
 /* ---- Many maps -------------------------------------------------------------------------------------------------- */
 
+static void count(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user)
+{
+	(void)keyed;
+	(void)entry;
+	++*(size_t *)user;
+}
+
+START_TEST(maps_get_turns_by_their_shares)
+{
+	struct rig *rig = make();
+	size_t calls[2] = {0};
+	struct ww_keyed *maps[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct ww_keyed_config config = {.fn = count, .user = &calls[i], .share = i ? 3 : 0};
+		OK(ww_keyed_create(&maps[i], rig->driver, &config));
+		for (uint32_t key = 0; key < 1000; key++)
+			ck_assert_int_eq(ww_keyed_set(maps[i], &key, sizeof key, NULL, S, NULL, NULL), 0);
+	}
+	OK(ww_clock_virtual_advance(rig->clock, 2 * S));
+	/* On a virtual clock each call counts the same. */
+	ck_assert_int_eq(ww_driver_dispatch(rig->driver, 800), 800);
+	ck_assert_uint_ge(calls[0], 100);
+	ck_assert_uint_ge(calls[1], 500);
+	settle(rig);
+	ck_assert_uint_eq(calls[0] + calls[1], 2000);
+	for (int i = 0; i < 2; i++)
+		OK(ww_keyed_destroy(maps[i]));
+	unmake(rig);
+}
+END_TEST
+
 START_TEST(maps_of_one_driver_are_independent)
 {
 	struct rig *rig = make();
@@ -442,4 +477,4 @@ TEST_MAIN("keyed/keyed", an_entry_fires_once_with_everything_that_was_set,
     an_empty_key_is_a_key, keys_that_differ_in_length_or_in_a_zero_byte_are_different, invalid_arguments_are_refused,
     deadlines_beyond_the_end_are_refused_and_change_nothing, a_stopped_driver_refuses_but_stop_still_hands_out,
     a_forked_child_can_only_destroy, a_child_forked_in_a_function_of_the_map_can_destroy,
-    maps_of_one_driver_are_independent, stats_count_every_call_and_expiry)
+    maps_get_turns_by_their_shares, maps_of_one_driver_are_independent, stats_count_every_call_and_expiry)

@@ -55,9 +55,20 @@ static void destroy_own(struct ww_keyed *keyed, const struct ww_keyed_entry *ent
 		ck_assert_int_eq(ww_keyed_get(keyed, "a", 1, NULL, NULL, NULL), WW_ECLOSED);
 		return;
 	}
+	struct ww_keyed_stats stats;
+	size_t count = 9;
+
 	OK(ww_keyed_destroy(keyed));
 	place->destroyed++;
 	place->after = ww_keyed_set(keyed, "a", 1, NULL, S, NULL, NULL);
+	ck_assert_int_eq(ww_keyed_move(keyed, "a", 1, ANY, S), WW_ECLOSED);
+	ck_assert_int_eq(ww_keyed_remove(keyed, "a", 1, ANY, NULL), WW_ECLOSED);
+	ck_assert_int_eq(ww_keyed_get(keyed, "a", 1, NULL, NULL, NULL), WW_ECLOSED);
+	ck_assert_int_eq(ww_keyed_drain(keyed, NULL, NULL, NULL), WW_ECLOSED);
+	OK(ww_keyed_stop(keyed, NULL, NULL, &count));
+	ck_assert_uint_eq(count, 0);
+	OK(ww_keyed_stats(keyed, &stats));
+	OK(ww_keyed_destroy(keyed));
 	if (place->with_driver)
 		place->driver_gone = ww_driver_destroy(place->driver) == WW_OK;
 	/* The key is the callback's until it returns. */

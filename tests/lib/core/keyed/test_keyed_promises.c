@@ -323,6 +323,70 @@ START_TEST(stop_twice_is_harmless_and_set_after_stop_is_refused)
 }
 END_TEST
 
+static void refuse_destroy(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user)
+{
+	ck_assert_int_eq(ww_keyed_destroy(keyed), WW_EBUSY);
+	note(keyed, entry, user);
+}
+
+static void stop_again(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user)
+{
+	size_t count = 9;
+
+	OK(ww_keyed_stop(keyed, note, user, &count));
+	ck_assert_uint_eq(count, 0);
+	refuse_destroy(keyed, entry, user);
+}
+
+START_TEST(a_function_that_gets_entries_cannot_destroy_and_a_second_stop_takes_none)
+{
+	struct rig *rig = make_with(NULL, note, 3);
+	size_t count = 0;
+
+	for (uint64_t i = 0; i < 1000; i++)
+		ck_assert_int_eq(ww_keyed_set(rig->keyed, &i, sizeof i, NULL, S, NULL, NULL), 0);
+	OK(ww_keyed_drain(rig->keyed, refuse_destroy, rig, &count));
+	ck_assert_uint_eq(count, 1000);
+	ck_assert_uint_eq(rig->count, 1000);
+	for (uint64_t i = 0; i < 1000; i++)
+		ck_assert_int_eq(ww_keyed_set(rig->keyed, &i, sizeof i, NULL, S, NULL, NULL), 0);
+	OK(ww_keyed_stop(rig->keyed, stop_again, rig, &count));
+	ck_assert_uint_eq(count, 1000);
+	ck_assert_uint_eq(rig->count, 2000);
+	unmake(rig);
+}
+END_TEST
+
+static size_t stopped_entries;
+
+static void dispatch_meanwhile(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user)
+{
+	struct rig *rig = user;
+
+	(void)keyed;
+	(void)entry;
+	stopped_entries++;
+	ck_assert_int_ge(ww_driver_dispatch(rig->driver, 100), 0);
+}
+
+START_TEST(no_callback_begins_while_a_stop_hands_over)
+{
+	struct rig *rig = make_with(NULL, note, 8);
+	size_t count = 0;
+
+	for (uint64_t i = 0; i < 100; i++)
+		ck_assert_int_eq(ww_keyed_set(rig->keyed, &i, sizeof i, NULL, S, NULL, NULL), 0);
+	OK(ww_clock_virtual_advance(rig->clock, 2 * S));
+	/* The others wait in the queue. */
+	ck_assert_int_eq(ww_driver_dispatch(rig->driver, 1), 1);
+	OK(ww_keyed_stop(rig->keyed, dispatch_meanwhile, rig, &count));
+	ck_assert_uint_eq(count, 99);
+	ck_assert_uint_eq(stopped_entries, 99);
+	ck_assert_uint_eq(rig->count, 1);
+	unmake(rig);
+}
+END_TEST
+
 static void stop_inside(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user)
 {
 	size_t count = 9;
@@ -350,4 +414,5 @@ TEST_MAIN("keyed/promises", a_move_by_less_than_a_tick_fires_once, a_move_is_exa
     long_timers_are_not_touched_in_every_turn, keys_are_gone_after_drain_and_a_later_set_fires,
     a_drain_callback_may_set_move_remove_and_drain, a_callback_may_set_move_remove_and_drain,
     a_drain_takes_due_entries_that_are_not_dispatched, stop_twice_is_harmless_and_set_after_stop_is_refused,
-    a_callback_may_stop_its_map, a_shard_is_not_chosen_by_bits_that_its_table_uses)
+    a_function_that_gets_entries_cannot_destroy_and_a_second_stop_takes_none, a_callback_may_stop_its_map,
+    no_callback_begins_while_a_stop_hands_over, a_shard_is_not_chosen_by_bits_that_its_table_uses)
