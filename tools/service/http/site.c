@@ -153,6 +153,13 @@ static enum MHD_Result begin(void *context, struct MHD_Connection *client, const
 	return result;
 }
 
+static int divert(void *context, int fd, const struct sockaddr *peer, int is_tls)
+{
+	const struct site_config *config = &((const struct web_site *)context)->config;
+
+	return config->divert(config->context, fd, peer, is_tls);
+}
+
 /* ---- Beginning and end */
 
 unsigned site_files(const struct web_site *site)
@@ -175,6 +182,7 @@ int site_start(struct web_site *site, uv_loop_t *loop)
 	    .host_count = config->host_count,
 	    .takes_bodies = takes_bodies,
 	    .begin = begin,
+	    .divert = config->divert ? divert : NULL,
 	    .context = site};
 
 	site->web = web_start(loop, &web);

@@ -57,6 +57,8 @@ struct site_config {
 	const struct page_file *files;
 	size_t file_count;
 	void (*health)(void *context, struct health *health); /* fills it; NULL: health_states does */
+	/* As in web.h; or NULL. */
+	int (*divert)(void *context, int fd, const struct sockaddr *peer, int is_tls);
 	void *context;
 };
 

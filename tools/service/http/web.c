@@ -11,9 +11,9 @@
 #include "tools/service/http/framing.h"
 #include "tools/service/http/gate.h"
 #include "tools/service/http/recv.h"
-#include "tools/service/http/relay.h"
 #include "tools/service/http/reply.h"
 #include "tools/service/net/address.h"
+#include "tools/service/net/relay.h"
 #include "tools/service/state/handles.h"
 
 /*
@@ -235,16 +235,23 @@ void web_resume(struct web *web, struct web_visit *visit)
 	go_on_soon(web);
 }
 
-static void web_came(void *context, int fd, const struct sockaddr *peer, int is_tls)
+void web_admit(struct web *web, int fd, const struct sockaddr *peer, int is_tls)
 {
-	struct web *web = context;
-
 	if (is_tls)
 		fd = relay_begin(&web->relays, fd);
 	if (fd >= 0)
 		web_enter(web, fd, peer);
 	/* Others may come with it. */
 	go_on_soon(web);
+}
+
+static void web_came(void *context, int fd, const struct sockaddr *peer, int is_tls)
+{
+	struct web *web = context;
+	const struct web_config *config = &web->config;
+
+	if (!config->divert || !config->divert(config->context, fd, peer, is_tls))
+		web_admit(web, fd, peer, is_tls);
 }
 
 /* ---- Beginning and end */

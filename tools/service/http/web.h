@@ -47,7 +47,9 @@ struct web_config {
 	size_t host_count;
 	int (*takes_bodies)(void *context, const char *path);
 	web_begin_fn *begin;
-	void *context; /* for both */
+	/* A client has come. Return 1 to take it; web_admit may give it back. NULL: all are let in. */
+	int (*divert)(void *context, int fd, const struct sockaddr *peer, int is_tls);
+	void *context; /* for all three */
 };
 
 struct web;
@@ -57,6 +59,9 @@ struct web *web_start(uv_loop_t *loop, const struct web_config *config);
 
 /* End all requests, and close the handles: it is freed when the loop has gone on. */
 void web_stop(struct web *web);
+
+/* Let in a client that was diverted. */
+void web_admit(struct web *web, int fd, const struct sockaddr *peer, int is_tls);
 
 /* The answer of a suspended request is known: resume it in the loop's next turn. */
 void web_resume(struct web *web, struct web_visit *visit);

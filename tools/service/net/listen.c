@@ -457,6 +457,30 @@ int listen_start(struct listening *listening, uv_loop_t *loop, const struct list
 	return 0;
 }
 
+int listen_find(const struct listening *listening, int is_tls, struct sockaddr_storage *address)
+{
+	const struct listener *listener;
+	char text[ADDRESS_TEXT];
+	int found = LISTEN_NOWHERE;
+
+	SLIST_FOREACH(listener, &listening->listeners, next)
+	{
+		struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
+		socklen_t size = sizeof bound;
+		int reach;
+
+		if ((is_tls >= 0 && listener->is_tls != is_tls) ||
+		    getsockname(listener->fd, (struct sockaddr *)&bound, &size) != 0 || bound.ss_family == AF_UNIX)
+			continue;
+		reach = address_show((struct sockaddr *)&bound, text) ? LISTEN_HERE : LISTEN_BEYOND;
+		if (reach < found)
+			continue;
+		found = reach;
+		*address = bound;
+	}
+	return found;
+}
+
 uint64_t listen_raise_limit(void)
 {
 	struct rlimit limit;

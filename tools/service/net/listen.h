@@ -60,6 +60,13 @@ struct listening {
 /* What `config` points to must outlive it. Returns 0, or -1 after a message; call listen_stop in either case. */
 int listen_start(struct listening *listening, uv_loop_t *loop, const struct listen_config *config);
 
+/*
+ * Find where TCP is listened on, with TLS or not (-1: either): on an address that other machines reach, or else on one
+ * that only this machine does.
+ */
+enum listen_reach { LISTEN_NOWHERE, LISTEN_HERE, LISTEN_BEYOND };
+int listen_find(const struct listening *listening, int is_tls, struct sockaddr_storage *address);
+
 /* Raise the limit of descriptors as far as possible, as each client takes one. Returns the limit. */
 uint64_t listen_raise_limit(void);
 /*

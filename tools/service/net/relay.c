@@ -1,5 +1,5 @@
-/* TLS before HTTP: see relay.h. */
-#include "tools/service/http/relay.h"
+/* Passes bytes on between two sockets: see relay.h. */
+#include "tools/service/net/relay.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -13,8 +13,8 @@ struct relay {
 	LIST_ENTRY(relay) next;
 	struct relays *relays;
 	struct stream outer; /* the client's */
-	struct stream inner; /* libmicrohttpd's, in clear */
-	uv_timer_t stalled;  /* runs while bytes wait for the client */
+	struct stream inner; /* the other one, in clear */
+	uv_timer_t stalled;  /* runs while the last bytes wait for the client, or with TLS any */
 	int is_half;         /* the client sends no more */
 	int is_over;         /* close it when all is written */
 	int is_closed;
@@ -44,6 +44,7 @@ static void relay_close(struct relay *relay)
 	if (relay->is_closed)
 		return;
 	relay->is_closed = 1;
+	relay->relays->count--;
 	LIST_REMOVE(relay, next);
 	if (relay->outer.fd >= 0)
 		stream_close(&relay->outer, on_gone);
@@ -61,7 +62,7 @@ static void on_stalled(uv_timer_t *timer)
 
 static void watch_client(struct relay *relay)
 {
-	if (stream_unsent(&relay->outer) == 0)
+	if (stream_unsent(&relay->outer) == 0 || !(relay->outer.tls || relay->is_over))
 		uv_timer_stop(&relay->stalled);
 	else if (!uv_is_active((uv_handle_t *)&relay->stalled))
 		uv_timer_start(&relay->stalled, on_stalled, STALLED_MS, 0);
@@ -78,7 +79,7 @@ static void settle(struct relay *relay)
 		relay_close(relay);
 		return;
 	}
-	/* libmicrohttpd may have answered and closed its end before it has read all: the answer is still there. */
+	/* The other side may have answered and closed its end before it has read all: the answer is still there. */
 	if (stream_send(inner) < 0) {
 		buffer_free(&inner->out);
 		relay->is_half = 1;
@@ -114,7 +115,8 @@ static void outer_came(struct stream *outer, int events)
 
 	if (got == STREAM_ENDED || got == STREAM_SHUT)
 		relay->is_half = 1;
-	relay->is_over |= got == STREAM_LOST || got == STREAM_BROKEN || (relay->is_half && !tls_is_ready(outer->tls));
+	relay->is_over |=
+	    got == STREAM_LOST || got == STREAM_BROKEN || (relay->is_half && outer->tls && !tls_is_ready(outer->tls));
 	settle(relay);
 }
 
@@ -140,7 +142,7 @@ static int open_end(struct relay *relay, struct stream *stream, int fd, void (*c
 }
 
 /* It has both descriptors, and closes them if it fails. */
-static int set_up(struct relay *relay, int outer, int inner)
+static int set_up(struct relay *relay, int outer, int inner, int is_tls)
 {
 	struct relays *relays = relay->relays;
 	int is_bad;
@@ -149,12 +151,28 @@ static int set_up(struct relay *relay, int outer, int inner)
 	relay->stalled.data = relay;
 	relay->handles = 1;
 	LIST_INSERT_HEAD(&relays->all, relay, next);
+	relays->count++;
 	is_bad = open_end(relay, &relay->outer, outer, outer_came) != 0;
 	is_bad |= open_end(relay, &relay->inner, inner, inner_came) != 0;
-	if (!is_bad && stream_secure(&relay->outer, relays->certificate, relays->shakes) == 0)
+	if (!is_bad && (!is_tls || stream_secure(&relay->outer, relays->certificate, relays->shakes) == 0)) {
+		settle(relay);
 		return 0;
+	}
 	relay_close(relay);
 	return -1;
+}
+
+int relay_join(struct relays *relays, int outer, int inner)
+{
+	struct relay *relay = calloc(1, sizeof *relay);
+
+	if (!relay) {
+		(void)close(outer);
+		(void)close(inner);
+		return -1;
+	}
+	relay->relays = relays;
+	return set_up(relay, outer, inner, 0);
 }
 
 int relay_begin(struct relays *relays, int fd)
@@ -168,11 +186,10 @@ int relay_begin(struct relays *relays, int fd)
 		return -1;
 	}
 	relay->relays = relays;
-	if (set_up(relay, fd, ends[0]) != 0) {
+	if (set_up(relay, fd, ends[0], 1) != 0) {
 		(void)close(ends[1]);
 		return -1;
 	}
-	settle(relay);
 	return ends[1];
 }
 
