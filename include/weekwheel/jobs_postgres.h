@@ -46,6 +46,8 @@
 extern "C" {
 #endif
 
+#define WW_JOBS_POSTGRES_ADVERTISE_MAX 53
+
 struct ww_jobs_postgres_config {
 	/*
 	 * What libpq takes: postgresql://[user@][host][:port][,...][/database][?...], or "host=... dbname=...", or
@@ -56,10 +58,17 @@ struct ww_jobs_postgres_config {
 	uint64_t ring;  /* ns after which another part of the ring takes what is written; 1 ms to 1 h; 30 s */
 	int is_virtual; /* for tests: the drivers have the time, whatever PostgreSQL's clock says */
 	/*
-	 * Called while another process owns the store, at once and then every second: 0 to go on waiting for it. NULL, or
-	 * another answer: the call answers WW_EINUSE. An owner that hangs for 3 s loses its connection.
+	 * What the others learn of this process while it owns the store, such as its address: up to
+	 * WW_JOBS_POSTGRES_ADVERTISE_MAX bytes of printable ASCII; NULL: nothing. A '*' at its beginning becomes the address
+	 * of this process as PostgreSQL sees it. Every role of the database can read it, in pg_stat_activity.
 	 */
-	int (*waits)(void *context);
+	const char *advertise;
+	/*
+	 * Called while another process owns the store, with what that one advertises, or "" if it does not, or not yet. It
+	 * waits, for some 50 ms: between two calls the store is tried. 0: go on. NULL, or another answer: the call answers
+	 * WW_EINUSE. An owner that hangs for 3 s loses its connection.
+	 */
+	int (*waits)(const char *owner, void *context);
 	/* Called once, by any thread, when the connection is lost: the store answers only WW_EIO from now on. NULL: no call. */
 	void (*lost)(void *context);
 	/* Called by any thread with a sentence that a person should read. NULL: no calls. `jobs.context` is passed to all. */

@@ -1,6 +1,7 @@
 /* Opens and closes a store in PostgreSQL. */
 #include "weekwheel/jobs_postgres.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,9 +18,12 @@
 #include "lib/postgres/store.h"
 
 enum { BODY_MAX = 256 << 20 }; /* as in functions.sql: a turn of several bodies must fit into a row */
-enum { TRIES_A_SECOND = 20 };
+/* How often the owner is looked at, while `waits` returns every 50 ms. */
+enum { TRIES_A_LOOK = 10 };
 /* How long a write may take: a standby that confirms it may be slow. */
 enum { PATIENCE_MS = 30000 };
+/* What an owner advertises, with an address in place of the '*'. */
+enum { OWNER_MAX = 128 };
 
 int ww_jobs_postgres_config_default(struct ww_jobs_postgres_config *config)
 {
@@ -149,21 +153,64 @@ static void end_stuck_owner(struct postgres *postgres)
 	PQclear(result);
 }
 
+/*
+ * What the owner advertises is the name of its session, which costs no row and goes with the session. It is complete when
+ * the owner's second session is there. A '*' stands for the owner's address. If that came by a Unix socket, it is on
+ * PostgreSQL's machine.
+ */
+static void look_at_owner(struct postgres *postgres, char owner[OWNER_MAX])
+{
+	PGresult *result = NULL;
+	size_t size = 0;
+	const char *name;
+	int error = ww_postgres_link_ask(&postgres->writer,
+	    "SELECT CASE WHEN left(name, 1) = '*' THEN coalesce(host(client_addr), host(inet_server_addr()), '127.0.0.1') || "
+	    "substr(name, 2) ELSE name END FROM (SELECT w.client_addr, substr(w.application_name, 11) AS name "
+	    "FROM pg_locks AS l JOIN pg_stat_activity AS w ON w.pid = l.pid "
+	    "JOIN pg_stat_activity AS r ON r.application_name = 'weekwheel reads for ' || l.pid "
+	    "WHERE l.locktype = 'advisory' AND l.classid = 1463900017 AND l.objid = 1 AND l.granted "
+	    "AND w.datname = current_database() AND w.application_name LIKE 'weekwheel %') AS owner",
+	    NULL, 0, &result);
+
+	owner[0] = 0;
+	if (!error && PQntuples(result)) {
+		name = ww_postgres_link_bytes(result, 0, 0, &size);
+		if (name && size < OWNER_MAX) {
+			memcpy(owner, name, size);
+			owner[size] = 0;
+		}
+	}
+	PQclear(result);
+}
+
+static int advertise(struct postgres *postgres)
+{
+	char name[64];
+	struct link_argument argument = {.type = LINK_TEXT, .bytes = name};
+
+	if (!postgres->config.advertise)
+		return WW_OK;
+	argument.size = (size_t)snprintf(name, sizeof name, "weekwheel %s", postgres->config.advertise);
+	return ww_postgres_link_ask(
+	    &postgres->writer, "SELECT set_config('application_name', $1, false)", &argument, 1, NULL);
+}
+
 static int own(struct postgres *postgres)
 {
 	const struct ww_jobs_postgres_config *config = &postgres->config;
+	char owner[OWNER_MAX];
 	int error = try_to_own(postgres);
 
 	for (unsigned i = 0; error == WW_EINUSE && config->waits; i++) {
-		if (i % TRIES_A_SECOND == 0) {
-			if (config->waits(config->jobs.context))
-				break;
+		if (i % TRIES_A_LOOK == 0) {
 			end_stuck_owner(postgres);
+			look_at_owner(postgres, owner);
 		}
-		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000000 / TRIES_A_SECOND}, NULL);
+		if (config->waits(owner, config->jobs.context))
+			break;
 		error = try_to_own(postgres);
 	}
-	return error;
+	return error ? error : advertise(postgres);
 }
 
 /* PostgreSQL's clock, before the first reading of the inbox, and its timeline. */
@@ -215,6 +262,8 @@ static int read_store(struct postgres *postgres)
 static int check(const struct ww_jobs_postgres_config *config)
 {
 	if (!config->url || !config->jobs.driver)
+		return WW_EINVAL;
+	if (config->advertise && strlen(config->advertise) > WW_JOBS_POSTGRES_ADVERTISE_MAX)
 		return WW_EINVAL;
 	return config->ring < WW_MILLISECOND || config->ring > 3600 * WW_SECOND ? WW_EINVAL : WW_OK;
 }

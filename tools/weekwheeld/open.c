@@ -196,15 +196,19 @@ static const struct cure postgres_cures[] = {
 };
 
 /* Another server has the store: this one takes over when that ends. */
-static int stand_by(void *context)
+static int stand_by(const char *owner, void *context)
 {
 	struct server *server = context;
 
-	if (!server->is_standby)
+	if (!server->is_standby) {
 		message_info("another server owns the store: standing by, to take over when it ends");
-	server->is_standby = 1;
-	notify_waits("standing by: another server owns the store");
-	return 0;
+		server->is_standby = 1;
+		run_signals(server);
+		if (standby_begin(server->standby, server) != 0)
+			return 1;
+	}
+	standby_wait(server->standby, owner);
+	return server->is_stopping;
 }
 
 static void connection_lost(void *context)
@@ -215,18 +219,24 @@ static void connection_lost(void *context)
 static int open_postgres(struct server *server)
 {
 	struct ww_jobs_postgres_config config;
+	const struct run *run = server->run;
+	char tells[OWNER_TEXT];
 	int error;
 
+	if (owner_tell(server->settings->advertise, &run->listening, &run->http.site.listening, tells) != 0)
+		return WW_EINVAL;
 	(void)ww_jobs_postgres_config_default(&config);
 	configure(server, &config.jobs);
 	config.jobs.downtime_max = server->settings->max_downtime;
 	config.url = server->settings->postgres;
+	config.advertise = tells;
 	config.report = store_reports;
 	config.waits = stand_by;
 	config.lost = connection_lost;
 	error = ww_jobs_postgres_open(&server->jobs, &config);
 	if (error != WW_OK)
-		return report_not_opened("the store in PostgreSQL", postgres_cures, error);
+		return server->is_stopping ? error
+		                           : report_not_opened("the store in PostgreSQL", postgres_cures, error);
 	if (server->is_standby)
 		message_info("this server owns the store now");
 	return WW_OK;

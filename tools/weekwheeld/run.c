@@ -118,7 +118,10 @@ static void loop_signal(uv_signal_t *handle, int number)
 {
 	struct server *server = handle->data;
 
-	if (number == SIGUSR1) {
+	if (!server->jobs && (number == SIGTERM || number == SIGINT)) {
+		server->is_stopping = 1;
+		notify_stop();
+	} else if (number == SIGUSR1) {
 		server->is_draining = 1;
 		state_begin("draining", STATE_STOPS_WRITING, "draining: jobs are no longer accepted");
 	} else if (number == SIGHUP) {
@@ -129,10 +132,12 @@ static void loop_signal(uv_signal_t *handle, int number)
 	}
 }
 
-static void loop_signals(struct server *server)
+void run_signals(struct server *server)
 {
 	static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 
+	if (server->run->signals[0].data)
+		return;
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		uv_signal_init(&server->loop, &server->run->signals[i]);
 		server->run->signals[i].data = server;
@@ -159,7 +164,7 @@ static int loop_start(struct server *server)
 	uv_check_start(&server->run->check, loop_check);
 	uv_poll_start(&server->run->elapsed_poll, UV_READABLE, loop_due);
 	uv_poll_start(&server->run->wall_poll, UV_READABLE, loop_due);
-	loop_signals(server);
+	run_signals(server);
 	return 0;
 }
 
@@ -170,6 +175,16 @@ static unsigned connections_limit(const struct settings *settings)
 	if (settings->max_connections)
 		return (unsigned)settings->max_connections;
 	return limit < CLIENTS_MOST ? (unsigned)limit : CLIENTS_MOST;
+}
+
+static void client_came(void *context, int fd, const struct sockaddr *peer, int is_tls)
+{
+	struct server *server = context;
+
+	if (server->jobs)
+		connection_begin(server, fd, peer, is_tls);
+	else
+		standby_came(server->standby, STANDBY_JOBS, fd, peer, is_tls);
 }
 
 static int doors_open(struct server *server)
@@ -185,12 +200,15 @@ static int doors_open(struct server *server)
 	    .has_tokens = access_is_needed(&server->access),
 	    .has_trusted = settings->tls.trusted != NULL,
 	    .passing = "tokens and jobs",
+	    .each = 1,
 	    .others = site_files(&server->run->http.site),
 	    .most = server->clients->most,
-	    .came = connection_begin,
+	    .came = client_came,
 	    .context = server};
 
-	return listen_start(&server->run->listening, &server->loop, &config);
+	return http_start(server, &server->run->http) == 0
+	           ? listen_start(&server->run->listening, &server->loop, &config)
+	           : -1;
 }
 
 /* What a server needs before its store, with the loop as the last of it. */
@@ -216,15 +234,20 @@ static int server_prepare(struct server *server)
 /* Returns 0; otherwise as store_start. */
 static int server_start(struct server *server)
 {
+	/* Where it listens is known to other servers as soon as it owns a store in PostgreSQL, or else passes clients on. */
+	int is_early = server->settings->postgres != NULL;
 	int status = clock_start(server);
 
+	if (status == 0 && is_early)
+		status = doors_open(server);
 	if (status == 0)
 		status = store_start(server);
 	if (status != 0)
 		return status;
 	if (clock_pass_ahead(server) != 0 || loop_start(server) != 0 || push_start(server) != 0 ||
-	    schedules_start(server) != 0 || http_start(server, &server->run->http) != 0 || doors_open(server) != 0)
+	    schedules_start(server) != 0 || (!is_early && doors_open(server) != 0))
 		return -1;
+	standby_end(server->standby, 1);
 	notify_start(&server->loop, &server->run->watchdog);
 	return 0;
 }
@@ -232,6 +255,7 @@ static int server_start(struct server *server)
 /* Take down what a start that failed has made and that stands in the loop. Its listener, closed, removes a socket's file. */
 static void abandon(struct server *server)
 {
+	standby_end(server->standby, 0);
 	listen_stop(&server->run->listening);
 	tasks_stop(server);
 	http_stop(server);
@@ -259,6 +283,9 @@ static int run(struct server *server)
 	events_free(server);
 	handles_end(&server->loop);
 	clock_stop(server);
+	/* A signal has ended a server that stood by. */
+	if (status != 0 && server->is_stopping)
+		return 0;
 	if (status != 0)
 		return status > 0 ? status : 1;
 	if (server->is_lost)
@@ -283,6 +310,10 @@ int server_run(const struct settings *settings)
 	server->run = parts;
 	server->clients = &parts->clients;
 	server->v1 = &parts->v1;
+	server->standby = &parts->standby;
+	parts->standby = (struct standby){.doors = {&parts->listening, &parts->http.site.listening},
+	    .let_in = {connection_begin, http_let_in},
+	    .context = server};
 	server->settings = settings;
 	server->clients->steps = verbs_table;
 	server->faces = faces;

@@ -10,6 +10,7 @@
 #include "tools/service/state/reporter.h"
 #include "tools/weekwheeld/clients/clients.h"
 #include "tools/weekwheeld/http/http.h"
+#include "tools/weekwheeld/standby/standby.h"
 #include "tools/weekwheeld/v1/serve.h"
 
 /*
@@ -42,10 +43,14 @@ struct run {
 	uv_timer_t watchdog;
 
 	struct listening listening;
+	struct standby standby;
 
 	struct inbox inbox;
 	uv_timer_t again; /* of a shared store: serves those that wait from time to time */
 };
+
+/* Let signals come in by the loop: another server owns the store. */
+void run_signals(struct server *server);
 
 /* Serve until a signal ends it. Returns the exit status of the program. */
 int server_run(const struct settings *settings);

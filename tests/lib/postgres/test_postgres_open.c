@@ -1,6 +1,7 @@
 /* Opening a store in PostgreSQL: one owner at a time, and the end of a connection is the end of the store. */
 /* tier: check, threads */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -18,17 +19,28 @@ static struct postgres *store(void)
 	return local_of(world.jobs)->store.self;
 }
 
-static int go_on(void *context)
+static int go_on(const char *owner, void *context)
 {
+	(void)owner;
 	(void)context;
+	(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	waited++;
 	return 0;
 }
 
-static int give_up(void *context)
+static int give_up(const char *owner, void *context)
 {
+	(void)owner;
 	(void)context;
 	return ++waited == 2;
+}
+
+static char heard[100];
+
+static int until_heard(const char *owner, void *context)
+{
+	(void)snprintf(heard, sizeof heard, "%s", owner);
+	return go_on(owner, context) || *owner;
 }
 
 static void note_lost(void *context)
@@ -71,6 +83,26 @@ START_TEST(one_process_owns_the_store)
 	ck_assert_int_eq(ww_jobs_postgres_open(&other, &config), WW_EINUSE);
 	ck_assert_int_eq(waited, 2);
 	ck_assert_ptr_null(other);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(others_hear_where_the_owner_is)
+{
+	struct ww_jobs_postgres_config config;
+	struct ww_jobs *other = NULL;
+
+	world_make(&world, KIND_POSTGRES);
+	config = *kind_postgres_config(&world);
+	config.waits = until_heard;
+	OK(ww_jobs_close(world.jobs));
+	/* The tests' server is on a Unix socket, so the owner is on its machine. */
+	kind_postgres_config(&world)->advertise = "* 1 2 3";
+	OK(world.kind->open(&world));
+	ck_assert_int_eq(ww_jobs_postgres_open(&other, &config), WW_EINUSE);
+	ck_assert_str_eq(heard, "127.0.0.1 1 2 3");
+	config.advertise = "a name that is longer than what fits beside the word, 54";
+	ck_assert_int_eq(ww_jobs_postgres_open(&other, &config), WW_EINVAL);
 	world_end(&world);
 }
 END_TEST
@@ -289,11 +321,11 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {one_process_owns_the_store, a_store_that_is_closed_is_free_at_once,
-	    who_waits_takes_over_with_all_jobs, a_store_whose_connection_is_ended_says_so_and_delivers_nothing,
-	    a_sync_that_fails_is_the_end, an_owner_that_was_stopped_asks_before_it_delivers,
-	    what_was_committed_outlives_a_crash_of_postgres, a_database_without_tables_of_this_version_is_refused,
-	    a_config_out_of_range_is_refused};
+	const TTest *const tests[] = {one_process_owns_the_store, others_hear_where_the_owner_is,
+	    a_store_that_is_closed_is_free_at_once, who_waits_takes_over_with_all_jobs,
+	    a_store_whose_connection_is_ended_says_so_and_delivers_nothing, a_sync_that_fails_is_the_end,
+	    an_owner_that_was_stopped_asks_before_it_delivers, what_was_committed_outlives_a_crash_of_postgres,
+	    a_database_without_tables_of_this_version_is_refused, a_config_out_of_range_is_refused};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;

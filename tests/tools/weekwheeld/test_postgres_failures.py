@@ -19,13 +19,19 @@ READER = "SELECT pid FROM pg_stat_activity WHERE application_name = 'weekwheel r
 
 
 class Standby:
-    """A server that waits for the store. `first` is a client once it owns it."""
+    """A server that waits for the store."""
 
     def __init__(self, url):
         self.port = free_port()
         self.process = subprocess.Popen([WEEKWHEELD, "--listen", f"127.0.0.1:{self.port}", "--store", url],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        matches("standing by", self.process.stderr.readline())
+        self.is_owner = False
+        self.until_it_says("standing by")
+
+    def until_it_says(self, words):
+        while (line := self.process.stderr.readline()) and words not in line:
+            pass
+        matches(words, line)
 
     def __enter__(self):
         return self
@@ -36,11 +42,11 @@ class Standby:
         self.process.stderr.close()
 
     def client(self):
-        def connect():
-            with contextlib.suppress(OSError):
-                return Client(socket.create_connection(("127.0.0.1", self.port)))
-            return None
-        return until(connect, "the other server owns the store")
+        """Before it owns the store, it would pass a client on."""
+        if not self.is_owner:
+            self.until_it_says("this server owns the store now")
+        self.is_owner = True
+        return Client(socket.create_connection(("127.0.0.1", self.port)))
 
 
 class Relay:

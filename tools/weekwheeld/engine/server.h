@@ -42,7 +42,7 @@ struct server {
 	struct ww_driver *elapsed;
 	struct ww_driver *wall;
 
-	struct ww_jobs *jobs;
+	struct ww_jobs *jobs;  /* NULL: not open yet, perhaps as another server owns them */
 	int is_shared;         /* other servers have the store, too */
 	int is_standby;        /* another server owned the store when this one came */
 	_Atomic int is_lost;   /* the connection to the store is gone: the server ends, and begins anew */
@@ -69,7 +69,8 @@ struct server {
 	/* What stands above. */
 	struct clients *clients;
 	struct v1 *v1;
-	struct http *http; /* NULL: HTTP is not served */
+	struct http *http;       /* NULL: HTTP is not served */
+	struct standby *standby; /* where clients go while another server owns the store */
 	struct run *run;
 };
 

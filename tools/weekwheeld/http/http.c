@@ -7,10 +7,12 @@
 #include "tools/weekwheeld/engine/server.h"
 #include "tools/weekwheeld/http/http.h"
 #include "tools/weekwheeld/page/files.h"
+#include "tools/weekwheeld/standby/standby.h"
 #include "tools/weekwheeld/v1/events.h"
 #include "tools/weekwheeld/v1/serve.h"
 
 enum { QUESTIONS_MAX = 4 };
+#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 /* ---- The numbers of the store: the loop does not wait for one that is shared */
 
@@ -60,7 +62,7 @@ static enum MHD_Result question_answer(struct http_question *question)
 
 	web_owe(server->web, client, made);
 	if (error == WW_OK)
-		return reply_body(client, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", made);
+		return reply_body(client, MHD_HTTP_OK, METRICS_TYPE, made);
 	buffer_free(made);
 	return reply_text(client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(error));
 }
@@ -102,6 +104,39 @@ static void question_end(struct web_visit *visit)
 	free(question);
 }
 
+/* ---- While another server owns the store, requests for it are passed on before they come here */
+
+static enum MHD_Result standby_refuse(const struct site_request *request)
+{
+	return reply_text(request->client, MHD_HTTP_SERVICE_UNAVAILABLE,
+	    "this server stands by, and passes on only what comes first on a connection: make another one\n");
+}
+
+static enum MHD_Result standby_metrics(const struct site_request *request)
+{
+	struct buffer made = {0};
+
+	if (metrics_of_standby(request->context, &made) == WW_OK)
+		return reply_body(request->client, MHD_HTTP_OK, METRICS_TYPE, &made);
+	buffer_free(&made);
+	return reply_text(request->client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(WW_ENOMEM));
+}
+
+static int divert(void *context, int fd, const struct sockaddr *peer, int is_tls)
+{
+	struct server *server = context;
+
+	if (server->jobs)
+		return 0;
+	standby_came(server->standby, STANDBY_HTTP, fd, peer, is_tls);
+	return 1;
+}
+
+void http_let_in(void *context, int fd, const struct sockaddr *peer, int is_tls)
+{
+	web_admit(((struct server *)context)->web, fd, peer, is_tls);
+}
+
 /* ---- Routes */
 
 static enum MHD_Result serve_metrics(const struct site_request *request)
@@ -109,6 +144,8 @@ static enum MHD_Result serve_metrics(const struct site_request *request)
 	struct server *server = request->context;
 	struct http_question *question = NULL;
 
+	if (!server->jobs)
+		return standby_metrics(request);
 	if (!server->is_shared || server->http->asking < QUESTIONS_MAX)
 		question = calloc(1, sizeof *question);
 	if (!question)
@@ -120,20 +157,28 @@ static enum MHD_Result serve_metrics(const struct site_request *request)
 	return question_start(server, question);
 }
 
+static enum MHD_Result begin_v1(const struct site_request *request, const char *path, const char *method)
+{
+	const struct server *server = request->context;
+
+	return server->jobs ? v1_begin(request->context, request->client, path, method, request->visit)
+	                    : standby_refuse(request);
+}
+
 /* What these had of their own in 0.1 is part of /v1. */
 static enum MHD_Result serve_list(const struct site_request *request)
 {
-	return v1_begin(request->context, request->client, "jobs", MHD_HTTP_METHOD_GET, request->visit);
+	return begin_v1(request, "jobs", MHD_HTTP_METHOD_GET);
 }
 
 static enum MHD_Result serve_forecast(const struct site_request *request)
 {
-	return v1_begin(request->context, request->client, "forecast", MHD_HTTP_METHOD_GET, request->visit);
+	return begin_v1(request, "forecast", MHD_HTTP_METHOD_GET);
 }
 
 static enum MHD_Result serve_v1(const struct site_request *request)
 {
-	return v1_begin(request->context, request->client, request->path, request->method, request->visit);
+	return begin_v1(request, request->path, request->method);
 }
 
 static const struct site_route routes[] = {{"/metrics", SITE_ALL, serve_metrics}, {"/list", SITE_TOKEN, serve_list},
@@ -191,6 +236,7 @@ static struct site_config site_of(struct server *server)
 	    .files = files,
 	    .file_count = sizeof files / sizeof *files,
 	    .health = health_fill,
+	    .divert = divert,
 	    .context = server};
 }
 

@@ -22,6 +22,8 @@ struct http {
 /* Serve HTTP, if the settings say so. `http` is zeros, and outlives the loop. Returns 0, or -1 after a message. */
 int http_start(struct server *server, struct http *http);
 void http_stop(struct server *server);
+/* Let a client in that stood by. */
+void http_let_in(void *server, int fd, const struct sockaddr *peer, int is_tls);
 extern const struct face http_face;
 
 /* ---- health.c */
@@ -50,6 +52,9 @@ struct metrics_sample {
 /* Ask the store. Any thread. Returns 0 or a WW_E*. */
 int metrics_ask(struct server *server, struct metrics_sample *sample);
 void metrics_forget(struct metrics_sample *sample);
+
+/* Write the numbers of a server that stands by. Returns 0 or a WW_E*. */
+int metrics_of_standby(struct server *server, struct buffer *out);
 
 /*
  * Write what the server and its store count in the text format of Prometheus. `error` is what metrics_ask returned.

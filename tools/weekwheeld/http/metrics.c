@@ -3,6 +3,7 @@
 #include "tools/weekwheeld/clients/clients.h"
 #include "tools/weekwheeld/engine/schedules.h"
 #include "tools/weekwheeld/http/http.h"
+#include "tools/weekwheeld/standby/standby.h"
 #include "tools/weekwheeld/v1/events.h"
 
 #include <stdio.h>
@@ -230,6 +231,19 @@ int metrics_ask(struct server *server, struct metrics_sample *sample)
 void metrics_forget(struct metrics_sample *sample)
 {
 	buffer_free(&sample->tubes);
+}
+
+int metrics_of_standby(struct server *server, struct buffer *out)
+{
+	const struct standby *standby = server->standby;
+
+	return site_metrics(&server->http->site, uv_hrtime() - standby->began, out) ||
+	               add(out, "standby", 0, "1: another server owns the store.", 1) ||
+	               add(out, "standby-waiting", 0, "Clients that wait for the owner.", standby->guest_count) ||
+	               add(out, "standby-connections", 0, "Clients that are passed on to the owner.",
+	                   standby->relays.count)
+	           ? WW_ENOMEM
+	           : WW_OK;
 }
 
 int metrics_write(struct server *server, const struct metrics_sample *sample, int error, struct buffer *out)

@@ -11,6 +11,7 @@
 int settings_store_url(void *settings, const struct given *given);
 int settings_store_file(void *settings, const struct given *given);
 int settings_store_prefix(void *settings, const struct given *given);
+int settings_store_advertise(void *settings, const struct given *given);
 
 /* Check that one option, or the environment, says where jobs are kept. Returns 0, or -1 after a message. */
 int settings_store_check(void *settings);

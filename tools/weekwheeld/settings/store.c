@@ -7,6 +7,8 @@
 #include "tools/weekwheeld/settings/read.h"
 #include "weekwheel/jobs_redis.h"
 
+enum { ADVERTISE_MOST = 40 };
+
 #define STORE_URL "redis://HOST:PORT/, unix:///PATH or postgresql://HOST/DATABASE"
 
 /* libpq knows more forms; these two cannot be taken for Redis. */
@@ -70,6 +72,18 @@ int settings_store_prefix(void *settings, const struct given *given)
 	    strspn(given->value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != length)
 		return settings_bad(given, "1 to 64 letters, digits, '.', '_' and '-'");
 	((struct settings *)settings)->redis.prefix = given->value;
+	return 0;
+}
+
+int settings_store_advertise(void *settings, const struct given *given)
+{
+	size_t length = strlen(given->value);
+
+	if (length < 1 || length > ADVERTISE_MOST ||
+	    strspn(given->value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:-") != length)
+		return settings_bad(
+		    given, "a name or an address without a port, such as 10.0.0.5, of at most 40 bytes");
+	((struct settings *)settings)->advertise = given->value;
 	return 0;
 }
 
@@ -139,6 +153,8 @@ int settings_store_check(void *of)
 		return -1;
 	if (settings->postgres)
 		return check_postgres(settings);
+	if (settings->advertise)
+		return settings_refuse("advertise", "is for jobs in PostgreSQL; leave it out");
 	return settings->redis.url && settings->is_virtual
 	           ? settings_refuse("clock",
 	                 "virtual is for --data and --memory: with --store, time is that of Redis; leave it out")
