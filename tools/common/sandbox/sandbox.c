@@ -355,7 +355,7 @@ static enum sandbox_end end(struct sandbox *box, int status)
 	lua_settop(box->lua, 0);
 	lua_sethook(box->lua, NULL, 0, 0);
 	box->task = NULL;
-	if (is_ended || box->used > KEPT)
+	if (box->used > KEPT)
 		drop(box);
 	return is_ended ? SANDBOX_ENDED : status ? SANDBOX_FAILED : SANDBOX_OK;
 }

@@ -10,8 +10,8 @@
  * what a C function does, so none may take long: those whose work could exceed the size of their arguments are replaced
  * (library.c, pattern.c).
  *
- * A sandbox belongs to one thread, and runs one script at a time. It keeps compiled scripts. When it has become large, or
- * a script was ended, the next one begins with an empty one.
+ * A sandbox belongs to one thread, and runs one script at a time. It keeps compiled scripts. When it has become large,
+ * the next one begins with an empty one.
  */
 
 #include <lua.h>

@@ -1,7 +1,6 @@
 /* Keeps the texts of scripts for EVALSHA, up to a number. */
 #include <openssl/evp.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/seeded.h"
@@ -25,11 +24,15 @@ static struct cached *scripts;
 
 void cache_name(const char *text, size_t size, char name[SCRIPT_NAME])
 {
+	static const char digits[] = "0123456789abcdef";
 	unsigned char digest[EVP_MAX_MD_SIZE] = {0};
 
 	(void)EVP_Digest(text, size, digest, NULL, EVP_sha1(), NULL);
-	for (int i = 0; i < SCRIPT_NAME / 2; i++)
-		(void)snprintf(name + 2 * i, 3, "%02x", digest[i]);
+	for (int i = 0; i < SCRIPT_NAME / 2; i++) {
+		name[2 * i] = digits[digest[i] >> 4];
+		name[2 * i + 1] = digits[digest[i] & 15];
+	}
+	name[SCRIPT_NAME - 1] = 0;
 }
 
 /* Find it, as the one used last. The lock is held. */
