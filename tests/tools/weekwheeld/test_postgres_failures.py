@@ -10,7 +10,8 @@ import threading
 import time
 import unittest
 
-from harness import WEEKWHEELD, Case, Client, Server, check, compiled, equal, free_port, main, matches, need_server, until
+from harness import (PATIENCE, WEEKWHEELD, Case, Client, Server, check, compiled, equal, free_port, main, matches, need_server,
+                     until)
 from postgres import Postgres, Session, SqlError
 
 OWNER = ("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1463900017 AND objid = 1 AND objsubid = 2 AND "
@@ -29,8 +30,11 @@ class Standby:
         self.until_it_says("standing by")
 
     def until_it_says(self, words):
+        late = threading.Timer(PATIENCE, self.process.kill)
+        late.start()
         while (line := self.process.stderr.readline()) and words not in line:
             pass
+        late.cancel()
         matches(words, line)
 
     def __enter__(self):
@@ -87,6 +91,12 @@ def tearDownModule():
     postgres.remove()
 
 
+def until_it_owns(server):
+    """It listens before it has the store, and another server may come first. Clients wait until one has it."""
+    with server.client() as client:
+        client.numbers("stats")
+
+
 class PostgresCase(Case):
     """Each test has a database of its own."""
     count = 0
@@ -107,6 +117,7 @@ class PostgresCase(Case):
     def server(self, *arguments, **env):
         server = Server("--store", self.url, *arguments, **env)
         self.addCleanup(server.__exit__)
+        until_it_owns(server)
         return server
 
     def crash(self, server):
@@ -213,6 +224,7 @@ class Takeover(PostgresCase):
         self.addCleanup(relay.listener.close)
         with Server("--store", relay.url) as owner, owner.client() as client:
             self.addCleanup(owner.process.kill)
+            until_it_owns(owner)
             standby = self.standby()
             client.put(b"one")
             relay.is_cut.set()
