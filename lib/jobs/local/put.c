@@ -191,6 +191,15 @@ static int answer(struct put_call *call, uint64_t id, uint64_t version, int resu
 	return result;
 }
 
+/* Whether the old job has expired and its timer is late: it is no job to keep. */
+static int is_due_to_expire(const struct jobs_local *jobs, uint64_t id, const struct job_record *old)
+{
+	const struct entry *entry = ww_jobs_find(jobs, id);
+
+	return !old->ended && !old->buried && !(entry && entry->is.state == WW_JOB_RESERVED) &&
+	       ww_jobs_has_expired(jobs, old);
+}
+
 /* Put it in place of the job that has its key, if there is one. Without `writes` only find out whether a job is kept. */
 static int put_record(struct jobs_local *jobs, struct put_call *call, struct job_record *record, int writes)
 {
@@ -202,6 +211,10 @@ static int put_record(struct jobs_local *jobs, struct put_call *call, struct job
 
 	if (error && error != WW_ENOTFOUND)
 		return error;
+	if (found && is_due_to_expire(jobs, id, &old)) {
+		error = writes ? ww_jobs_expire_late(jobs, id, &old) : WW_PUT_NEW;
+		return !writes || error < 0 ? error : put_record(jobs, call, record, writes);
+	}
 	if (found && old.ended && !ww_jobs_is_forgotten(jobs, &old))
 		return spec->version ? WW_ESTALE : answer(call, id, old.version, WW_PUT_ENDED);
 	if (spec->version && (!found || old.ended || old.version != spec->version))

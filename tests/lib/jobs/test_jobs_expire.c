@@ -314,6 +314,38 @@ START_TEST(a_late_timer_lets_nobody_have_the_job)
 }
 END_TEST
 
+/* As after a start with many jobs that are overdue. */
+START_TEST(a_late_timer_keeps_no_put_out)
+{
+	static const enum ww_key_mode modes[] = {
+	    WW_KEY_REPLACE, WW_KEY_IF_ABSENT, WW_KEY_KEEP_EARLIER, WW_KEY_KEEP_LATER, WW_KEY_DEBOUNCE};
+
+	NEEDS(KIND_EXPIRES);
+	NEEDS(KIND_IN_PROCESS);
+	world_make(&world, _i);
+	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+		struct ww_job_spec spec = expiring(10 * WW_SECOND, WW_EXPIRED_DROP);
+		struct ww_lease lease;
+		uint64_t old, id;
+
+		spec.key = "k";
+		spec.key_length = 1;
+		old = put_job(&world, &spec);
+		set_clock(10 * WW_SECOND);
+		spec.key_mode = modes[i];
+		spec.key_span = modes[i] == WW_KEY_DEBOUNCE ? HOUR : 0;
+		ck_assert_msg(ww_jobs_put(world.jobs, &spec, &id, NULL) == WW_PUT_NEW, "mode %d", modes[i]);
+		ck_assert_uint_ne(id, old);
+		world_settle(&world);
+		lease = reserve_job(&world);
+		ck_assert_uint_eq(lease.id, id);
+		OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+		ck_assert_uint_eq(expired_ones(), i + 1);
+	}
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(a_failed_write_lets_it_end_later)
 {
 	struct ww_job_spec spec = expiring(10 * WW_SECOND, WW_EXPIRED_DROP);
@@ -354,4 +386,4 @@ KINDS_MAIN("jobs/expire", a_job_that_nobody_takes_is_dropped, a_job_is_buried_if
     a_worker_may_finish_a_job_that_expires_meanwhile, a_lease_that_ends_later_is_the_last,
     a_retry_does_not_outlast_the_job, a_move_takes_the_moment_along, a_periodic_job_waits_for_its_next_time,
     a_job_expires_while_the_store_is_closed, its_key_is_kept_as_after_a_finish, its_moment_is_put_again,
-    a_late_timer_lets_nobody_have_the_job, a_failed_write_lets_it_end_later, a_store_that_cannot_refuses_it)
+    a_late_timer_lets_nobody_have_the_job, a_late_timer_keeps_no_put_out, a_failed_write_lets_it_end_later, a_store_that_cannot_refuses_it)
