@@ -37,6 +37,7 @@ static void take_back(struct jobs_local *jobs)
 	jobs->elapsed.first = jobs->wall.first = 0;
 	jobs->taken_back++;
 	jobs->meta = jobs->meta_before;
+	jobs->expired = jobs->expired_before;
 	if (jobs->all.kept)
 		ww_jobs_plan_forget(jobs, time_after(ww_jobs_time(&jobs->elapsed), WW_SECOND));
 }
@@ -102,6 +103,7 @@ int ww_jobs_commit_batch(struct jobs_local *jobs)
 	jobs->undo_count = 0;
 	jobs->runs.size = 0;
 	jobs->meta_before = jobs->meta;
+	jobs->expired_before = jobs->expired;
 	jobs->store.ops->set_time(jobs->store.self, ww_jobs_time(&jobs->elapsed), ww_jobs_time(&jobs->wall));
 	ww_jobs_load(&jobs->elapsed);
 	ww_jobs_load(&jobs->wall);

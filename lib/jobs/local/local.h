@@ -123,6 +123,7 @@ struct jobs_local {
 	uint64_t taken_back; /* batches */
 	uint64_t timeouts;
 	uint64_t expired;
+	uint64_t expired_before; /* the batch */
 	uint64_t lateness[WW_LATE_CLASSES];
 	uint64_t late_ns;
 	uint64_t commits;

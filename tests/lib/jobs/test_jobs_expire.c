@@ -357,11 +357,14 @@ START_TEST(a_failed_write_lets_it_end_later)
 	id = put_job(&world, &spec);
 	world_fail(&world, FAIL_COMMIT);
 	world_pass(&world, 10 * WW_SECOND);
+	world_pass(&world, 2 * WW_SECOND);
 	ck_assert(exists(id));
+	ck_assert_uint_eq(expired_ones(), 0);
 	world_fail(&world, FAIL_NOTHING);
 	expect_none(&world);
 	world_pass(&world, 2 * WW_SECOND);
 	ck_assert(!exists(id));
+	ck_assert_uint_eq(expired_ones(), 1);
 	world_end(&world);
 }
 END_TEST
