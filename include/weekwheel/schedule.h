@@ -72,7 +72,7 @@ struct ww_schedule_spec {
 	uint64_t backoff;
 	uint64_t backoff_max;
 	uint64_t keep;   /* how long the outcomes of their runs are kept: ww_jobs_history, prefix NAME@ */
-	uint64_t expire; /* after each time, with its spread */
+	uint64_t expire; /* after each time, with its spread: a time that passed longer ago has no job */
 	uint32_t priority;
 	uint32_t attempts;
 	enum ww_expired expired;

@@ -188,10 +188,23 @@ size_t ww_schedule_job_key(const char *name, uint64_t time, char *text)
 	return (size_t)length;
 }
 
+/* The job is put now, and expires after its time. Later than that, leave_out has found no time for a job. */
+static int shorten(struct ww_schedule *schedule, const struct schedule_record *record, uint64_t time, uint64_t *expire)
+{
+	uint64_t due = time + ww_schedule_delay(&record->spec);
+	uint64_t now;
+	int error = *expire ? ww_jobs_now(schedule->jobs, WW_JOB_WALL, &now) : WW_OK;
+
+	if (!error && *expire && now > due)
+		*expire = now - due < *expire ? *expire - (now - due) : 1;
+	return error;
+}
+
 int ww_schedule_make(struct ww_schedule *schedule, const struct schedule_record *record, uint64_t time, uint64_t *id)
 {
 	char key[WW_JOB_KEY_MAX + 1];
 	struct ww_job_spec spec;
+	int error;
 
 	(void)ww_job_spec_default(&spec);
 	spec.tube = record->spec.tube;
@@ -204,7 +217,8 @@ int ww_schedule_make(struct ww_schedule *schedule, const struct schedule_record 
 	ww_schedule_to_job(&record->spec, &spec);
 	spec.group = record->spec.group;
 	spec.group_length = record->spec.group_length;
-	return put_job(schedule, &spec, id);
+	error = shorten(schedule, record, time, &spec.expire);
+	return error ? error : put_job(schedule, &spec, id);
 }
 
 /* ---- Reading */

@@ -29,12 +29,15 @@ static int is_overlapping(struct ww_schedule *schedule, const struct schedule_re
 	return info.state == WW_JOB_DELAYED || info.state == WW_JOB_READY || info.state == WW_JOB_RESERVED;
 }
 
-/* Times that are too old have no job. */
+/* Times that are too old have no job, nor have those whose jobs would have expired. */
 static void leave_out(struct schedule_record *record, const struct ww_calendar *calendar, uint64_t now)
 {
-	uint64_t oldest = now > record->spec.skip ? now - record->spec.skip : 0;
+	const struct ww_schedule_spec *spec = &record->spec;
+	uint64_t oldest = spec->missed == WW_MISSED_SKIP && now > spec->skip ? now - spec->skip : 0;
 
-	if (record->spec.missed == WW_MISSED_SKIP && record->next < oldest)
+	if (spec->expire && now > spec->expire && oldest <= now - spec->expire)
+		oldest = now - spec->expire + 1;
+	if (record->next && record->next < oldest)
 		record->next = ww_schedule_next(calendar, &record->spec, oldest - 1);
 }
 

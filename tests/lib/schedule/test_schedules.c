@@ -336,6 +336,38 @@ START_TEST(missed_times)
 }
 END_TEST
 
+/* Its jobs expire after their times, however late they are put. */
+START_TEST(missed_times_expire)
+{
+	struct ww_job_info info;
+	struct ww_job_ref ref = {.tube = "default", .key = "backup@2027-03-31T03:00:00Z", .key_length = 27};
+
+	NEEDS(KIND_EXPIRES);
+	for (enum ww_missed missed = WW_MISSED_ONCE; missed <= WW_MISSED_SKIP; missed++) {
+		begin(_i);
+		spec.expression = "0 * * * *";
+		spec.missed = missed;
+		spec.skip = 5 * HOUR;
+		spec.expire = 2 * HOUR;
+		put(WW_PUT_NEW);
+		pass_to(BEGIN + 100 * HOUR + HOUR / 2);
+		OK(ww_jobs_peek(world.jobs, &ref, &info, NULL));
+		ck_assert_uint_eq(info.expires, info.due + HOUR / 2);
+		if (missed != WW_MISSED_ONCE)
+			do_job("backup@2027-03-31T03:00:00Z");
+		world_pass(&world, HOUR / 2 - MS);
+		if (missed == WW_MISSED_ONCE)
+			do_job("backup@2027-03-31T03:00:00Z");
+		world_pass(&world, MS);
+		ck_assert_uint_eq(look()->skipped, 0);
+		if (missed != WW_MISSED_ONCE)
+			do_job("backup@2027-03-31T04:00:00Z");
+		expect_none(&world);
+		end();
+	}
+}
+END_TEST
+
 /* An hourly schedule in its second hour, whose first job is still at work. */
 static struct ww_lease begin_at_work(int kind, enum ww_overlap overlap, enum ww_missed missed)
 {
@@ -656,7 +688,7 @@ START_TEST(a_request_that_makes_no_sense_is_buried)
 END_TEST
 
 KINDS_MAIN("schedule", a_night_in_berlin, a_killed_scheduler_makes_no_second_job, a_killed_scheduler_loses_no_time,
-    a_change_beside_work_stays, a_change_is_not_undone, a_version_that_has_gone, missed_times, overlapping_times,
+    a_change_beside_work_stays, a_change_is_not_undone, a_version_that_has_gone, missed_times, missed_times_expire, overlapping_times,
     a_job_waits_for_the_former_one, pause_and_run_now, start_end_and_spread, jobs_have_the_group,
     many_are_listed_and_spread, refusals, a_strange_record_is_buried, requests_are_carried_out,
     a_request_that_makes_no_sense_is_buried)
