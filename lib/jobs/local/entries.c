@@ -128,6 +128,11 @@ static int expire(struct jobs_local *jobs, void *arguments)
 
 /* ---- Changes */
 
+static int is_in_heap(const struct image *image)
+{
+	return image->state == WW_JOB_READY && !image->is_over;
+}
+
 static void count(struct jobs_local *jobs, const struct image *image, int sign)
 {
 	struct tube *tube = image->tube;
@@ -148,7 +153,7 @@ static void count(struct jobs_local *jobs, const struct image *image, int sign)
 			group->running += one;
 		if (group && sign < 0)
 			ww_jobs_limit_end(image);
-	} else if (image->state == WW_JOB_READY) {
+	} else if (is_in_heap(image)) {
 		jobs->all.ready += one;
 		tube->urgent += image->priority < 1024 ? one : 0;
 		jobs->all.urgent += image->priority < 1024 ? one : 0;
@@ -159,7 +164,7 @@ static void count(struct jobs_local *jobs, const struct image *image, int sign)
 static void detach(struct jobs_local *jobs, struct entry *entry)
 {
 	ww_jobs_cancel_timer(jobs, ww_jobs_timeline(jobs, image_is_on_wall(&entry->is))->driver, &entry->timer);
-	if (entry->is.state == WW_JOB_READY)
+	if (is_in_heap(&entry->is))
 		ww_jobs_ready_remove(entry);
 	count(jobs, &entry->is, -1);
 }
@@ -169,7 +174,7 @@ static void attach(struct jobs_local *jobs, struct entry *entry, const struct im
 	entry->is = *image;
 	entry->timer = timer;
 	count(jobs, image, 1);
-	if (image->state == WW_JOB_READY) {
+	if (is_in_heap(image)) {
 		ww_jobs_ready_add(entry);
 		ww_jobs_tube_notify(image->tube);
 	}

@@ -1,4 +1,4 @@
-/* Ends ready jobs that expire: when their timers fire or, if that is late, when they would be leased. */
+/* Ends ready jobs that expire when their timers fire. If these are late, no reserve finds the jobs. */
 #include "lib/jobs/local/expire.h"
 
 #include <string.h>
@@ -114,14 +114,28 @@ int ww_jobs_expire_late(struct jobs_local *jobs, uint64_t id, const struct job_r
 	return error ? ww_jobs_broken(jobs, error) : 1;
 }
 
+static int is_expired(const struct jobs_local *jobs, const struct entry *entry)
+{
+	return entry->is.state == WW_JOB_READY && entry->is.expires &&
+	       entry->is.expires <= ww_jobs_time(entry->is.wall ? &jobs->wall : &jobs->elapsed);
+}
+
+int ww_jobs_pass_by(struct jobs_local *jobs, const struct entry *entry)
+{
+	struct image image = entry->is;
+
+	if (!is_expired(jobs, entry))
+		return 0;
+	image.is_over = 1;
+	int error = ww_jobs_place(jobs, entry->id, &image);
+	return error ? error : 1;
+}
+
 int ww_jobs_expire_now(struct jobs_local *jobs, uint64_t id)
 {
 	struct entry *entry = ww_jobs_find(jobs, id);
 
-	if (!entry || entry->is.state != WW_JOB_READY || !entry->is.expires ||
-	    entry->is.expires > ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall)))
-		return WW_OK;
-	return ww_jobs_expire(jobs, entry);
+	return entry && is_expired(jobs, entry) ? ww_jobs_expire(jobs, entry) : WW_OK;
 }
 
 int ww_jobs_expire(struct jobs_local *jobs, struct entry *entry)

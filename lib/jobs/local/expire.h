@@ -22,6 +22,11 @@ void ww_jobs_unexpire(struct job_record *record);
 int ww_jobs_has_expired(const struct jobs_local *jobs, const struct job_record *record);
 /* End a job that has expired. Returns 1, 0 if it has not, or an error. */
 int ww_jobs_expire_late(struct jobs_local *jobs, uint64_t id, const struct job_record *record);
+/*
+ * If a ready job has expired, let no reserve find it: its timer ends it. To end many in one reserve would be a write
+ * without a bound. Returns 1, 0 if it has not, or an error.
+ */
+int ww_jobs_pass_by(struct jobs_local *jobs, const struct entry *entry);
 /* The job has just become ready: end it if it has expired. On error the batch is broken. */
 int ww_jobs_expire_now(struct jobs_local *jobs, uint64_t id);
 /* The timer of a ready job has fired. On error the batch is broken. */

@@ -139,6 +139,11 @@ static int reserve_best(struct jobs_local *jobs, struct reserve_call *call)
 	while ((error = find_best(jobs, call, &entry)) == 1) {
 		uint64_t id = entry->id;
 		uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall));
+		error = ww_jobs_pass_by(jobs, entry);
+		if (error == 1)
+			continue;
+		if (error)
+			return error;
 		error = ww_jobs_read(jobs, id, &record);
 		/* A record that cannot be read is reported once, and then must not keep other jobs from delivery. */
 		if (error && call->leased)

@@ -688,7 +688,7 @@ START_TEST(a_request_that_makes_no_sense_is_buried)
 END_TEST
 
 KINDS_MAIN("schedule", a_night_in_berlin, a_killed_scheduler_makes_no_second_job, a_killed_scheduler_loses_no_time,
-    a_change_beside_work_stays, a_change_is_not_undone, a_version_that_has_gone, missed_times, missed_times_expire, overlapping_times,
-    a_job_waits_for_the_former_one, pause_and_run_now, start_end_and_spread, jobs_have_the_group,
+    a_change_beside_work_stays, a_change_is_not_undone, a_version_that_has_gone, missed_times, missed_times_expire,
+    overlapping_times, a_job_waits_for_the_former_one, pause_and_run_now, start_end_and_spread, jobs_have_the_group,
     many_are_listed_and_spread, refusals, a_strange_record_is_buried, requests_are_carried_out,
     a_request_that_makes_no_sense_is_buried)
