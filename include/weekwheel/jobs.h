@@ -159,7 +159,7 @@ enum ww_missed {
 
 /* What becomes of a job that has expired (spec.expire). */
 enum ww_expired {
-	WW_EXPIRED_DROP, /* it ends, as if it were cancelled; if it is periodic, it waits for its next due time */
+	WW_EXPIRED_DROP, /* it ends, as if it were finished; if it is periodic, it waits for its next due time */
 	WW_EXPIRED_BURY  /* it is buried */
 };
 
@@ -226,7 +226,7 @@ struct ww_job_spec {
 	 * it ends then at the latest. At that moment, whether its tube is paused or limited, a job without a lease becomes
 	 * what `expired` says; it is never leased from then on. A lease goes on: its holder may finish the job. When the
 	 * lease ends otherwise, the job has expired, unless it was its last attempt. A buried job does not expire, nor does
-	 * one that was kicked after that, until it has another due time. After the end of a WW_KEY_UNIQUE job its key stays
+	 * one that was kicked or reserved after that; a periodic one does again from its next due time. After the end of a WW_KEY_UNIQUE job its key stays
 	 * taken as after a finish.
 	 */
 	uint64_t expire;
