@@ -92,6 +92,24 @@ static int repeat(lua_State *lua)
 	return 1;
 }
 
+/* Lua's own counts the values in an int: compilers take the test for its overflow away, and the stack is left. */
+static int unpack(lua_State *lua)
+{
+	int64_t first;
+	int64_t last;
+
+	luaL_checktype(lua, 1, LUA_TTABLE);
+	first = luaL_optint(lua, 2, 1);
+	last = lua_isnoneornil(lua, 3) ? (int64_t)lua_objlen(lua, 1) : luaL_checkint(lua, 3);
+	if (first > last)
+		return 0;
+	if (last - first >= LUAI_MAXCSTACK || !lua_checkstack(lua, (int)(last - first) + 1))
+		return luaL_error(lua, "too many results to unpack");
+	for (int64_t i = first; i <= last; i++)
+		lua_rawgeti(lua, 1, (int)i);
+	return (int)(last - first) + 1;
+}
+
 /* The same numbers in each script, as in Redis. */
 static int random_number(lua_State *lua)
 {
@@ -193,6 +211,8 @@ void library_open(lua_State *lua)
 	leave_out(lua, "table", no_tables);
 	lua_pushcfunction(lua, set_raw);
 	lua_setglobal(lua, "rawset");
+	lua_pushcfunction(lua, unpack);
+	lua_setglobal(lua, "unpack");
 	set(lua, "string", "rep", repeat);
 	set(lua, "math", "random", random_number);
 	set(lua, "math", "randomseed", seed_random);
