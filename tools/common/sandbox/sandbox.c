@@ -14,6 +14,8 @@ enum { LARGE = 65536 };
 /* A state that has more than this after a script is given up: compiled scripts and garbage. */
 enum { KEPT = 2 << 20 };
 enum { ERROR_MOST = 1024 };
+/* How much of a text is compiled between two looks at the clock. */
+enum { PIECE = 256 };
 
 struct sandbox {
 	lua_State *lua; /* NULL: the next script makes it */
@@ -241,9 +243,33 @@ static void note_error(struct sandbox *box, const char *text)
 	(void)snprintf(box->error, sizeof box->error, "%s", text);
 }
 
+/* What the compiler has still to read. */
+struct reading {
+	const char *text;
+	size_t size;
+};
+
+/*
+ * The compiler goes through lists of what it has read, so a text may take the square of its size. No hook runs meanwhile: look
+ * at the clock before each piece.
+ */
+static const char *read_piece(lua_State *lua, void *context, size_t *size)
+{
+	struct reading *reading = context;
+	const char *piece = reading->text;
+
+	sandbox_check(lua);
+	*size = reading->size < PIECE ? reading->size : PIECE;
+	reading->text += *size;
+	reading->size -= *size;
+	return piece;
+}
+
 /* Push the compiled script, or raise an error. Bytecode could do anything: the machine that runs it checks nothing. */
 static void compile(lua_State *lua, const struct sandbox_script *script)
 {
+	struct reading reading = {script->text, script->size};
+
 	lua_pushlightuserdata(lua, &compiled_key);
 	lua_rawget(lua, LUA_REGISTRYINDEX);
 	lua_getfield(lua, -1, script->name);
@@ -252,7 +278,7 @@ static void compile(lua_State *lua, const struct sandbox_script *script)
 	lua_pop(lua, 1);
 	if (script->size > 0 && script->text[0] == LUA_SIGNATURE[0])
 		luaL_error(lua, "user_script: bytecode is not taken");
-	if (luaL_loadbuffer(lua, script->text, script->size, "@user_script") != 0)
+	if (lua_load(lua, read_piece, &reading, "@user_script") != 0)
 		lua_error(lua);
 	lua_pushvalue(lua, -1);
 	lua_setfield(lua, -3, script->name);
@@ -270,20 +296,6 @@ static const char *error_text(lua_State *lua)
 	const char *text = lua_tostring(lua, -1);
 
 	return text ? text : "(an error that is no text)";
-}
-
-int sandbox_compiles(struct sandbox *box, const struct sandbox_script *script)
-{
-	box->error[0] = 0;
-	if (make(box) != 0) {
-		note_error(box, "not enough memory");
-		return 0;
-	}
-	if (lua_cpcall(box->lua, compile_one, (void *)(uintptr_t)script) == 0)
-		return 1;
-	note_error(box, error_text(box->lua));
-	drop(box);
-	return 0;
 }
 
 /*
@@ -372,4 +384,25 @@ enum sandbox_end sandbox_run(struct sandbox *box, const struct sandbox_task *tas
 	lua_sethook(box->lua, hook, LUA_MASKCOUNT, LOOK_EACH);
 	status = lua_cpcall(box->lua, run, box);
 	return end(box, status ? status : box->status);
+}
+
+int sandbox_compiles(struct sandbox *box, const struct sandbox_script *script, uint64_t time_ns)
+{
+	const struct sandbox_task task = {.script = *script, .time_ns = time_ns};
+	int status;
+
+	if (make(box) != 0) {
+		note_error(box, "not enough memory");
+		return 0;
+	}
+	begin(box, &task);
+	status = lua_cpcall(box->lua, compile_one, (void *)(uintptr_t)script);
+	if (status != 0) {
+		(void)end(box, status);
+		drop(box);
+		return 0;
+	}
+	lua_sethook(box->lua, NULL, 0, 0);
+	box->task = NULL;
+	return 1;
 }

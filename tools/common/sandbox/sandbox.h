@@ -51,8 +51,8 @@ struct sandbox_task {
 	void *context;
 };
 
-/* Whether the script can be compiled. If not, sandbox_error says why. */
-int sandbox_compiles(struct sandbox *box, const struct sandbox_script *script);
+/* Whether the script can be compiled, in this time of the thread. If not, sandbox_error says why. */
+int sandbox_compiles(struct sandbox *box, const struct sandbox_script *script, uint64_t time_ns);
 enum sandbox_end sandbox_run(struct sandbox *box, const struct sandbox_task *task);
 /* Of the last run, until the next one; with SANDBOX_ENDED the reason. */
 const char *sandbox_error(const struct sandbox *box);

@@ -29,11 +29,24 @@ static int find_keys(struct script_run *run)
 	return 0;
 }
 
+/* A text that is compiled may be run, so it gets as long as a script with changes. The scripts of a transaction share that. */
+static int compiles(struct request *request, struct sandbox *box, const struct sandbox_script *script)
+{
+	uint64_t began = uv_hrtime();
+	int is_compiled =
+	    sandbox_compiles(box, script, SCRIPT_LONGER * request->conn->loop->server->settings->script_time);
+
+	request->conn->exec_ns += uv_hrtime() - began;
+	return is_compiled;
+}
+
 /* Keep a script that compiles. Returns 0, or -1 after an answer. */
 static int add(struct request *request, const struct sandbox_script *script)
 {
 	struct sandbox *box;
 
+	if (run_is_over(request))
+		return -1;
 	if (cache_has(script->name))
 		return 0;
 	if (script->size > SCRIPT_SIZE_MOST) {
@@ -43,7 +56,7 @@ static int add(struct request *request, const struct sandbox_script *script)
 	box = run_sandbox(request);
 	if (!box)
 		return -1;
-	if (!sandbox_compiles(box, script)) {
+	if (!compiles(request, box, script)) {
 		reply_error(request->conn, "ERR Error compiling script (new function): %s", sandbox_error(box));
 		return -1;
 	}
@@ -88,7 +101,7 @@ static void eval_digest(struct script_run *run)
 		reply_error(request->conn, "NOSCRIPT No matching script. Please use EVAL.");
 		return;
 	}
-	if (run_sandbox(request))
+	if (!run_is_over(request) && run_sandbox(request))
 		run_script(run, &script);
 	free((void *)(uintptr_t)script.text);
 }

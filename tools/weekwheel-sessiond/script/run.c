@@ -4,9 +4,6 @@
 #include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/script/script_internal.h"
 
-/* What has written gets so much time more, as a multiple of the first, before it is undone. */
-enum { LONGER = 9 };
-
 struct sandbox *run_sandbox(struct request *request)
 {
 	struct loop *loop = request->conn->loop;
@@ -54,7 +51,7 @@ static uint64_t over(void *context)
 	run->was_long = 1;
 	state_seen("scripts",
 	    "a script takes longer than --script-time and has changed keys: it gets ten times as much, and is then undone");
-	return LONGER * run->request->conn->loop->server->settings->script_time;
+	return (SCRIPT_LONGER - 1) * run->request->conn->loop->server->settings->script_time;
 }
 
 static void answer_end(struct script_run *run, enum sandbox_end end, const struct sandbox_script *script)
@@ -116,6 +113,17 @@ static void hold_keys(struct script_run *run)
 		data_stripes_add(&run->stripes, run->keys[i].data, run->keys[i].size);
 }
 
+int run_is_over(struct request *request)
+{
+	const struct conn *conn = request->conn;
+
+	if (!conn->is_in_exec || conn->exec_ns <= conn->loop->server->settings->script_time)
+		return 0;
+	reply_error(
+	    request->conn, "ERR the scripts of this transaction have taken longer than --script-time: use several");
+	return 1;
+}
+
 void run_script(struct script_run *run, const struct sandbox_script *script)
 {
 	struct conn *conn = run->request->conn;
@@ -123,12 +131,6 @@ void run_script(struct script_run *run, const struct sandbox_script *script)
 	uint64_t began = uv_hrtime();
 	enum sandbox_end end;
 
-	/* The scripts of a transaction share the time. */
-	if (conn->is_in_exec && conn->exec_ns > most) {
-		reply_error(
-		    conn, "ERR the scripts of this transaction have taken longer than --script-time: use several");
-		return;
-	}
 	run->answers = conn->stream.out.size;
 	hold_keys(run);
 	end = run_once(run, script, most);

@@ -40,6 +40,9 @@ void undo_forget(struct undo *undo);
 
 /* ---- run.c */
 
+/* What has written gets so many times --script-time in all, before it is undone. */
+enum { SCRIPT_LONGER = 10 };
+
 struct script_run {
 	struct request *request; /* of EVAL */
 	const struct resp_arg *keys;
@@ -57,6 +60,8 @@ struct script_run {
 
 /* Carry out the script, and answer. */
 void run_script(struct script_run *run, const struct sandbox_script *script);
+/* Whether the scripts of a transaction have taken too long; after an answer. */
+int run_is_over(struct request *request);
 /* The loop's sandbox; NULL after an answer. */
 struct sandbox *run_sandbox(struct request *request);
 

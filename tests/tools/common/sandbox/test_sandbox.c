@@ -120,10 +120,12 @@ START_TEST(errors_say_the_script_and_the_line)
 	ck_assert_int_eq(run(box, "error({err = 'CODE x'})", &outcome), SANDBOX_FAILED);
 	ck_assert(strncmp(sandbox_error(box), "CODE x script: ", 15) == 0);
 	ck_assert_int_eq(run(box, "error({})", &outcome), SANDBOX_FAILED);
-	ck_assert(!sandbox_compiles(box, &(struct sandbox_script){"bad", "return return", 13}));
+	ck_assert(!sandbox_compiles(box, &(struct sandbox_script){"bad", "return return", 13}, 1000 * TIME_NS));
 	ck_assert_str_eq(sandbox_error(box), "user_script:1: unexpected symbol near 'return'");
-	ck_assert(!sandbox_compiles(box, &(struct sandbox_script){"code", "\033Lua", 4}));
-	ck_assert(sandbox_compiles(box, &(struct sandbox_script){"good", "return 1", 8}));
+	ck_assert(!sandbox_compiles(box, &(struct sandbox_script){"code", "\033Lua", 4}, 1000 * TIME_NS));
+	ck_assert(!sandbox_compiles(box, &(struct sandbox_script){"good", "return 1", 8}, 0));
+	ck_assert_str_eq(sandbox_error(box), "it took too long");
+	ck_assert(sandbox_compiles(box, &(struct sandbox_script){"good", "return 1", 8}, 1000 * TIME_NS));
 	sandbox_close(box);
 }
 END_TEST

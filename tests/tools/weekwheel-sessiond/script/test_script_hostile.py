@@ -163,6 +163,17 @@ class Hostile(Case):
         equal(answer.count(LONG) + answer.count(b"longer than --script-time"), 20)
         check(answer.endswith(b"+OK\r\n"), answer)
 
+    def test_compiling_counts(self):
+        """The compiler takes the square of this text's size, and a transaction holds all keys meanwhile."""
+        self.client.ask("MULTI")
+        for number in range(20):
+            self.client.ask("EVAL", f"return {number} == " + "x or " * 13000 + "x", 0)
+        answer = self.client.ask("EXEC")
+        check(answer.count(LONG) + answer.count(b"longer than --script-time") >= 19, answer)
+        self.client.ask("MULTI")
+        self.client.ask("SCRIPT", "LOAD", "return 1")
+        equal(self.client.ask("EXEC"), b"*1\r\n$40\r\ne0e1f9fabfc9d4800c877a703b823ac0578ff8db\r\n")
+
     def test_names_of_random_bytes(self):
         for _ in range(200):
             self.client.ask("EVAL", os.urandom(50), 0)
