@@ -115,6 +115,18 @@ static int search_each(lua_State *lua)
 	return 1;
 }
 
+/* Lua's own functions may be called for each byte of the text, and no hook sees them. */
+static int replace(lua_State *lua)
+{
+	check(lua, 0);
+	if (lua_iscfunction(lua, 3)) {
+		lua_pushvalue(lua, 3);
+		lua_pushcclosure(lua, step, 1);
+		lua_replace(lua, 3);
+	}
+	return call(lua);
+}
+
 static void wrap(lua_State *lua, const char *name, lua_CFunction function)
 {
 	lua_getfield(lua, -1, name);
@@ -126,6 +138,6 @@ void pattern_open(lua_State *lua)
 {
 	wrap(lua, "find", find);
 	wrap(lua, "match", search);
-	wrap(lua, "gsub", search);
+	wrap(lua, "gsub", replace);
 	wrap(lua, "gmatch", search_each);
 }

@@ -1,6 +1,7 @@
 /* Tests the sandbox of scripts: its bounds, what it leaves out, and that no script sees another. */
 /* tier: quick */
 #include <string.h>
+#include <time.h>
 
 #include "tests/support/suite.h"
 #include "tools/common/sandbox/sandbox.h"
@@ -26,6 +27,20 @@ static int give_up(lua_State *lua)
 	return sandbox_end(lua);
 }
 
+static unsigned spins;
+
+/* Is called once the time is over, from the second call on. */
+static int spin(lua_State *lua)
+{
+	clock_t began = clock();
+
+	(void)lua;
+	while (spins == 0 && clock() - began < CLOCKS_PER_SEC / 10)
+		;
+	spins++;
+	return 0;
+}
+
 static void install(lua_State *lua)
 {
 	lua_newtable(lua);
@@ -33,6 +48,8 @@ static void install(lua_State *lua)
 	lua_setfield(lua, -2, "answer");
 	lua_pushcfunction(lua, give_up);
 	lua_setfield(lua, -2, "give_up");
+	lua_pushcfunction(lua, spin);
+	lua_setfield(lua, -2, "spin");
 	sandbox_protect(lua);
 	lua_setfield(lua, -2, "program");
 }
@@ -174,6 +191,19 @@ START_TEST(time_is_bounded)
 }
 END_TEST
 
+/* gsub calls it for each byte, without an instruction in between. */
+START_TEST(time_is_bounded_in_functions)
+{
+	struct sandbox *box = sandbox_open(MEMORY, install);
+	struct outcome outcome = {.asked = 0};
+
+	spins = 0;
+	ck_assert_int_eq(run_for(box, "('x'):rep(1000):gsub('.', program.spin)", TIME_NS, &outcome), SANDBOX_ENDED);
+	ck_assert_int_eq(spins, 1);
+	sandbox_close(box);
+}
+END_TEST
+
 START_TEST(a_script_may_get_more_time)
 {
 	struct sandbox *box = sandbox_open(MEMORY, install);
@@ -258,5 +288,5 @@ START_TEST(patterns_are_bounded)
 END_TEST
 
 TEST_MAIN("common/sandbox", scripts_return_values, errors_say_the_script_and_the_line, no_script_sees_another,
-    time_is_bounded, a_script_may_get_more_time, memory_may_end_anywhere, a_large_state_is_given_up,
-    patterns_are_bounded)
+    time_is_bounded, time_is_bounded_in_functions, a_script_may_get_more_time, memory_may_end_anywhere,
+    a_large_state_is_given_up, patterns_are_bounded)
