@@ -15,7 +15,7 @@ enum { REPEATED_MOST = 8 << 20 };
  * of an error that is a table, and a handler of xpcall runs after its error, as the hook would not see it within.
  */
 static const char prelude[] =
-    "local pcall, rawget, rawset, select, type, error = pcall, rawget, rawset, select, type, error\n"
+    "local pcall, rawget, rawset, select, type, error, tonumber = pcall, rawget, rawset, select, type, error, tonumber\n"
     "local g = ...\n"
     "local function caught(ok, e, ...)\n"
     "  if not ok and type(e) == 'table' and rawget(e, 'err') then return ok, rawget(e, 'err') end\n"
@@ -31,9 +31,7 @@ static const char prelude[] =
     "  local n, at, value = #t, ...\n"
     "  if select('#', ...) == 1 then return rawset(t, n + 1, at) and nil end\n"
     "  if select('#', ...) ~= 2 then error(\"wrong number of arguments to 'insert'\", 2) end\n"
-    "  if type(at) ~= 'number' or at < 1 or at > n + 1 then\n"
-    "    error(\"bad argument #2 to 'insert' (position out of bounds)\", 2)\n"
-    "  end\n"
+    "  at = tonumber(at) or error(\"bad argument #2 to 'insert' (number expected)\", 2)\n"
     "  at = at - at % 1\n"
     "  for i = n, at, -1 do rawset(t, i + 1, rawget(t, i)) end\n"
     "  rawset(t, at, value)\n"

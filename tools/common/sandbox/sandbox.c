@@ -14,6 +14,8 @@ enum { LARGE = 65536 };
 /* A state that has more than this after a script is given up: compiled scripts and garbage. */
 enum { KEPT = 2 << 20 };
 enum { ERROR_MOST = 1024 };
+/* How many calls an error may come from within functions that are not the script's own. */
+enum { LEVELS = 8 };
 /* How much of a text is compiled between two looks at the clock. */
 enum { PIECE = 256 };
 
@@ -308,21 +310,22 @@ static int describe(lua_State *lua)
 	const char *code = "ERR ";
 	const char *text = lua_tostring(lua, 1);
 	lua_Debug where;
-	int level = 1;
+	int line = -1;
 
 	if (lua_istable(lua, 1)) {
 		lua_pushliteral(lua, "err");
 		lua_rawget(lua, 1);
-		code = "";
 		text = lua_tostring(lua, -1);
+		code = text ? "" : "ERR ";
 	}
 	if (!text)
 		text = luaL_typename(lua, 1);
-	where.currentline = -1;
-	while (level < 3 && lua_getstack(lua, level, &where) && lua_getinfo(lua, "Sl", &where) && where.what[0] == 'C')
-		level++;
+	/* Not those of C, nor of library.c. */
+	for (int level = 1; level < LEVELS && line < 0 && lua_getstack(lua, level, &where); level++)
+		if (lua_getinfo(lua, "Sl", &where) && where.source[0] == '@')
+			line = where.currentline;
 	(void)snprintf(box->error, sizeof box->error, "%s%.*s script: %s, on @user_script:%d.", code, ERROR_MOST - 256,
-	    text, box->task->script.name, where.currentline);
+	    text, box->task->script.name, line);
 	return 1;
 }
 

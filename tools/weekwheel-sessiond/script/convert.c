@@ -131,7 +131,7 @@ static void reply_table(lua_State *lua, struct conn *conn, int depth)
 
 	/* A table may contain itself, and two tables each other many times. */
 	if (depth > DEPTH_MOST)
-		luaL_error(lua, "the result has tables in tables more than %d deep", DEPTH_MOST);
+		luaL_error(lua, "ERR the result has tables in tables more than %d deep", DEPTH_MOST);
 	if (conn->life >= CONN_DEAD)
 		(void)sandbox_end(lua);
 	sandbox_check(lua);

@@ -109,6 +109,7 @@ START_TEST(scripts_return_values)
 	    {"local t = {5, 2, 9, 1} table.sort(t, function(a, b) return a > b end) return table.concat(t)", "9521"},
 	    {"local t = {1, 3} table.insert(t, 2, 2) table.insert(t, 4) return table.concat(t) .. table.remove(t, 1)",
 	        "12341"},
+	    {"local t = {} table.insert(t, 3, 'x') table.insert(t, '1', 'y') return t[1] .. t[3]", "yx"},
 	    {"return select(2, pcall(error, {err = 'E'}))", "E"},
 	    {"return select(2, xpcall(function() error('x', 0) end, function(e) return e .. 'y' end))", "xy"},
 	    {"return math.random(1000)", "171"},
@@ -137,6 +138,11 @@ START_TEST(errors_say_the_script_and_the_line)
 	ck_assert_int_eq(run(box, "error({err = 'CODE x'})", &outcome), SANDBOX_FAILED);
 	ck_assert(strncmp(sandbox_error(box), "CODE x script: ", 15) == 0);
 	ck_assert_int_eq(run(box, "error({})", &outcome), SANDBOX_FAILED);
+	ck_assert_str_eq(sandbox_error(box), "ERR table script: error({}), on @user_script:1.");
+	ck_assert_int_eq(run(box, "\nlocal x = ('x'):find('[')", &outcome), SANDBOX_FAILED);
+	ck_assert_ptr_nonnull(strstr(sandbox_error(box), ", on @user_script:2."));
+	ck_assert_int_eq(run(box, "\ntable.sort({1, 'x'})", &outcome), SANDBOX_FAILED);
+	ck_assert_ptr_nonnull(strstr(sandbox_error(box), ", on @user_script:2."));
 	ck_assert(!sandbox_compiles(box, &(struct sandbox_script){"bad", "return return", 13}, 1000 * TIME_NS));
 	ck_assert_str_eq(sandbox_error(box), "user_script:1: unexpected symbol near 'return'");
 	ck_assert(!sandbox_compiles(box, &(struct sandbox_script){"code", "\033Lua", 4}, 1000 * TIME_NS));
