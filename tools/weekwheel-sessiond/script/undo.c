@@ -83,12 +83,15 @@ int undo_note(struct undo *undo, struct request *request)
 	return 0;
 }
 
-/* What had expired meanwhile does not come back: its end would be reported twice. */
+/*
+ * What has expired by itself does not come back: its end would be reported twice. But what the script had changed, and so kept
+ * from that, ends now.
+ */
 static void take_back(struct undo_step *step, struct data *data)
 {
 	uint64_t end = step->was.deadline < step->was.end ? step->was.deadline : step->was.end;
 
-	if (step->value && end <= data_now(data)) {
+	if (step->value && end <= data_now(data) && !data_is_there(data, &step->key)) {
 		free(step->value);
 		step->value = NULL;
 	}

@@ -80,6 +80,19 @@ class Rights(Case):
             equal([b"__:a" in message or message.endswith(b"\r\na\r\n") for message in heard].count(True), 0)
             equal(len(heard), 5)
 
+    def test_a_key_ends_once(self):
+        """While a script is at work that has set it anew, and is then undone; or by itself, on a slow machine."""
+        with Sessiond("--script-time", "20ms", "--data", "data", "--notify-keyspace-events", "Ex") as server, \
+             server.client() as client, server.client() as listener:
+            listener.ask("PSUBSCRIBE", "__keyevent@0__:expired")
+            client.ask("SET", "a", "x", "PX", 150)
+            answer = client.ask("EVAL", "redis.call('set', KEYS[1], 1) while true do end", 1, "a")
+            check(b"took too long" in answer, answer)
+            equal(client.ask("GET", "a"), b"$-1\r\n")
+            client.ask("SET", "b", "x", "PX", 1)
+            for key in (b"a", b"b"):
+                check(listener.answer().endswith(b"\r\n" + key + b"\r\n"), key)
+
     def test_a_watched_key(self):
         with Sessiond() as server, server.client() as a, server.client() as b:
             a.ask("SET", "k", 1)
