@@ -32,11 +32,11 @@ static int find_keys(struct script_run *run)
 /* A text that is compiled may be run, so it gets as long as a script with changes. The scripts of a transaction share that. */
 static int compiles(struct request *request, struct sandbox *box, const struct sandbox_script *script)
 {
-	uint64_t began = uv_hrtime();
+	uint64_t began = run_clock();
 	int is_compiled =
 	    sandbox_compiles(box, script, SCRIPT_LONGER * request->conn->loop->server->settings->script_time);
 
-	request->conn->exec_ns += uv_hrtime() - began;
+	request->conn->exec_ns += run_clock() - began;
 	return is_compiled;
 }
 

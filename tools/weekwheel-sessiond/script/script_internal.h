@@ -60,6 +60,8 @@ struct script_run {
 
 /* Carry out the script, and answer. */
 void run_script(struct script_run *run, const struct sandbox_script *script);
+/* The time of this thread: on a busy machine others may have the processor meanwhile. */
+uint64_t run_clock(void);
 /* Whether the scripts of a transaction have taken too long; after an answer. */
 int run_is_over(struct request *request);
 /* The loop's sandbox; NULL after an answer. */

@@ -2,10 +2,12 @@
 """Scripts that want to hold weekwheel-sessiond for ever, take all of its memory, or get out of their sandbox."""
 # tier: check
 import os
+import signal
 import threading
+import time
 
 from harness import Case, check, equal, main
-from sessiond import Sessiond
+from sessiond import Sessiond, encoded
 
 MB = 1 << 20
 LONG = b"took too long"
@@ -88,8 +90,8 @@ class Hostile(Case):
         super().setUp()
         self.start("20ms")
 
-    def start(self, time):
-        self.server = self.enterContext(Sessiond("--threads", "2", "--script-time", time))
+    def start(self, most):
+        self.server = self.enterContext(Sessiond("--threads", "2", "--script-time", most))
         self.client = self.enterContext(self.server.client())
         self.over = threading.Event()
         self.asked = 0
@@ -163,6 +165,24 @@ class Hostile(Case):
         answer = self.client.ask("EXEC")
         equal(answer.count(LONG) + answer.count(b"longer than --script-time"), 20)
         check(answer.endswith(b"+OK\r\n"), answer)
+
+    def test_beginning_again_gives_the_time_anew(self):
+        wait = "redis.call('set', KEYS[1], 1) local function now() local t = redis.call('time') return t[1] * 1000 + t[2] / 1000 end "\
+               "local last = now() + 60 while now() < last do end return redis.call('get', 'other')"
+        equal(self.ask(wait, 1, "a"), b"$-1\r\n")
+
+    def test_time_of_others_does_not_count(self):
+        self.start("1s")
+        wait = "local function now() local t = redis.call('time') return t[1] * 1000 + t[2] / 1000 end "\
+               "local last = now() + 300 while now() < last do end return 1"
+        for words in (("MULTI",), ("EVAL", wait, 0), ("EVAL", "return 2", 0)):
+            self.client.ask(*words)
+        self.client.send(encoded("EXEC"))
+        time.sleep(0.1)
+        self.server.process.send_signal(signal.SIGSTOP)
+        time.sleep(1.2)
+        self.server.process.send_signal(signal.SIGCONT)
+        equal(self.client.answer(), b"*2\r\n:1\r\n:2\r\n")
 
     def test_compiling_counts(self):
         """The compiler takes the square of this text's size, and a transaction holds all keys meanwhile."""
