@@ -2,13 +2,14 @@
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/common/sandbox/sandbox_internal.h"
 
 /* The longest text that string.rep makes, in bytes. */
 enum { REPEATED_MOST = 8 << 20 };
-/* The largest number of nrand48, and of Redis's. */
-#define RANDOM_MOST 2147483647.0
+/* As in Redis. The largest number of nrand48 would make 1, and is left out. */
+enum { RANDOM_MOST = 2147483647 };
 
 /*
  * In Lua itself, so that the hook sees how long it takes. Errors become what they are in Redis, whose pcall returns the text
@@ -75,18 +76,24 @@ static int repeat(lua_State *lua)
 	size_t size;
 	const char *text = luaL_checklstring(lua, 1, &size);
 	lua_Number count = luaL_checknumber(lua, 2);
-	luaL_Buffer made;
+	size_t all;
+	size_t part;
+	char *made;
 
-	if (size == 0 || count < 1) {
+	if (size == 0 || !(count >= 1)) {
 		lua_pushliteral(lua, "");
 		return 1;
 	}
 	if (count > (lua_Number)(REPEATED_MOST / size))
 		return luaL_error(lua, "not enough memory");
-	luaL_buffinit(lua, &made);
-	for (lua_Integer i = 0; i < (lua_Integer)count; i++)
-		luaL_addlstring(&made, text, size);
-	luaL_pushresult(&made);
+	all = size * (size_t)count;
+	made = lua_newuserdata(lua, all);
+	memcpy(made, text, size);
+	for (size_t done = size; done < all; done += part) {
+		part = done < all - done ? done : all - done;
+		memcpy(made + done, made, part);
+	}
+	lua_pushlstring(lua, made, all);
 	return 1;
 }
 
@@ -111,7 +118,7 @@ static int unpack(lua_State *lua)
 /* The same numbers in each script, as in Redis. */
 static int random_number(lua_State *lua)
 {
-	lua_Number number = (lua_Number)nrand48(sandbox_random(lua)) / RANDOM_MOST;
+	lua_Number number = (lua_Number)(nrand48(sandbox_random(lua)) % RANDOM_MOST) / RANDOM_MOST;
 	int count = lua_gettop(lua);
 	lua_Number low = count > 1 ? luaL_checkint(lua, 1) : 1;
 	lua_Number high;
