@@ -10,6 +10,8 @@
 
 /* Some tens of ms. */
 enum { STEPS_MOST = 1 << 23 };
+/* The most bytes of a text in which gsub replaces: it may do so at each. */
+enum { REPLACED_MOST = 1 << 20 };
 
 /* Behind a set, which begins at `at`; or behind the pattern. */
 static size_t skip_set(const char *pattern, size_t size, size_t at)
@@ -67,6 +69,11 @@ static int is_too_long(const char *pattern, size_t length, size_t size, int is_p
 	return steps > STEPS_MOST;
 }
 
+static void refuse(lua_State *lua, size_t size)
+{
+	luaL_error(lua, "this pattern may take too long with a text of %d bytes", (int)size);
+}
+
 static void check(lua_State *lua, int is_plain)
 {
 	size_t size;
@@ -76,7 +83,7 @@ static void check(lua_State *lua, int is_plain)
 	(void)luaL_checklstring(lua, 1, &size);
 	pattern = luaL_checklstring(lua, 2, &length);
 	if (is_too_long(pattern, length, size, is_plain))
-		luaL_error(lua, "this pattern may take too long with a text of %d bytes", (int)size);
+		refuse(lua, size);
 	sandbox_check(lua);
 }
 
@@ -123,6 +130,8 @@ static int replace(lua_State *lua)
 		lua_pushvalue(lua, 3);
 		lua_pushcclosure(lua, step, 1);
 		lua_replace(lua, 3);
+	} else if (!lua_isfunction(lua, 3) && lua_objlen(lua, 1) > REPLACED_MOST) {
+		refuse(lua, lua_objlen(lua, 1));
 	}
 	return call(lua);
 }

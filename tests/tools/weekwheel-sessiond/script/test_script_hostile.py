@@ -45,7 +45,7 @@ BOMBS = [
     "return string.rep('', 2 ^ 40)",
     "return string.rep(string.rep('x', 2 ^ 20), 2 ^ 20)",
     "local t = {} for i = 1, 100 do t[i] = string.rep('x', 2 ^ 20) end return table.concat(t)",
-    "local s = string.rep('x', 2 ^ 22) return (string.gsub(s, 'x', s))",
+    "local s = string.rep('x', 2 ^ 20) return (string.gsub(s, 'x', s))",
     "local s = string.rep('%s', 99) return string.format(s, unpack((function() local t = {} for i = 1, 99 do "
     "t[i] = string.rep('x', 2 ^ 20) end return t end)()))",
     "local t = {} while true do t = {t} end",
