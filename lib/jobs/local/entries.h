@@ -35,9 +35,9 @@ struct image {
 	uint32_t tries;
 	uint8_t state; /* enum ww_job_state, or 0: no entry */
 	uint8_t wall;
-	uint8_t waits;  /* how often the end of this lease was waited for (end.c) */
+	uint8_t waits;   /* how often the end of this lease was waited for (end.c) */
 	uint8_t is_over; /* it has expired while it was ready, and is in no heap: its timer, which is late, ends it */
-	uint32_t group; /* its number in the tube; 0: none */
+	uint32_t group;  /* its number in the tube; 0: none */
 };
 
 /* Of its timer. Leases end in elapsed time. */

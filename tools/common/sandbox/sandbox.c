@@ -246,7 +246,7 @@ static void note_error(struct sandbox *box, const char *text)
 }
 
 /* What the compiler has still to read. */
-struct reading {
+struct unread {
 	const char *text;
 	size_t size;
 };
@@ -257,7 +257,7 @@ struct reading {
  */
 static const char *read_piece(lua_State *lua, void *context, size_t *size)
 {
-	struct reading *reading = context;
+	struct unread *reading = context;
 	const char *piece = reading->text;
 
 	sandbox_check(lua);
@@ -270,7 +270,7 @@ static const char *read_piece(lua_State *lua, void *context, size_t *size)
 /* Push the compiled script, or raise an error. Bytecode could do anything: the machine that runs it checks nothing. */
 static void compile(lua_State *lua, const struct sandbox_script *script)
 {
-	struct reading reading = {script->text, script->size};
+	struct unread reading = {script->text, script->size};
 
 	lua_pushlightuserdata(lua, &compiled_key);
 	lua_rawget(lua, LUA_REGISTRYINDEX);
