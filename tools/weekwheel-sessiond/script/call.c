@@ -104,13 +104,15 @@ static void carry_out(struct script_run *run, struct request *request)
  * Push the answer, and take it out of what the client gets. Messages of channels that the client listens to may stand around
  * it, and stay.
  */
-static void take_answer(lua_State *lua, struct script_run *run)
+static void take_answer(lua_State *lua, struct script_run *run, const struct command_entry *command)
 {
+	/* In RESP2 a message looks like an answer, but not like one to PUBLISH. SUBSCRIBE in a transaction leads here. */
+	const char *kinds = command->run == command_publish ? ">*" : ">";
 	struct buffer *out = &run->request->conn->stream.out;
 	size_t at = run->answers;
 	size_t from;
 
-	while (out->data[at] == '>')
+	while (strchr(kinds, out->data[at]))
 		convert_skip(out->data, &at);
 	from = at;
 	convert_answer(lua, out->data, &at);
@@ -153,7 +155,7 @@ static int call(lua_State *lua, int is_caught)
 	carry_out(run, &request);
 	if (request.conn->life >= CONN_DEAD)
 		return sandbox_end(lua);
-	take_answer(lua, run);
+	take_answer(lua, run, request.command);
 	sandbox_check(lua);
 	if (!lua_istable(lua, -1))
 		return 1;

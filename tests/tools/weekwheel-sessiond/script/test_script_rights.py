@@ -93,6 +93,17 @@ class Rights(Case):
             for key in (b"a", b"b"):
                 check(listener.answer().endswith(b"\r\n" + key + b"\r\n"), key)
 
+    def test_a_script_hears_no_messages(self):
+        with Sessiond() as server, server.client() as client:
+            client.ask("MULTI")
+            client.ask("SUBSCRIBE", "channel")
+            client.ask("EVAL", "return type(redis.call('publish', 'channel', 'm'))", 0)
+            client.send(encoded("EXEC") + encoded("PING", "end"))
+            heard = []
+            while not heard or b"$3\r\nend\r\n" not in heard[-1]:
+                heard.append(client.answer())
+            check(b"$6\r\nnumber\r\n" in b"".join(heard), heard)
+
     def test_a_watched_key(self):
         with Sessiond() as server, server.client() as a, server.client() as b:
             a.ask("SET", "k", 1)
