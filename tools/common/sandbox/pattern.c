@@ -58,10 +58,13 @@ static unsigned count_ways(const char *pattern, size_t size)
 	return count;
 }
 
-static int is_too_long(const char *pattern, size_t length, size_t size, int is_plain)
+/* How the function reads its pattern: for gmatch, and in plain text, ^ is a character like others. */
+enum pattern_kind { PATTERN, NO_ANCHOR, PLAIN };
+
+static int is_too_long(const char *pattern, size_t length, size_t size, enum pattern_kind kind)
 {
-	int is_anchored = length > 0 && pattern[0] == '^' && !is_plain;
-	unsigned factors = (is_plain ? 0 : count_ways(pattern, length)) + !is_anchored;
+	int is_anchored = length > 0 && pattern[0] == '^' && kind == PATTERN;
+	unsigned factors = (kind == PLAIN ? 0 : count_ways(pattern, length)) + !is_anchored;
 	double steps = (double)(length / 8 + 1);
 
 	while (factors-- > 0 && steps <= STEPS_MOST)
@@ -74,7 +77,7 @@ static void refuse(lua_State *lua, size_t size)
 	luaL_error(lua, "this pattern may take too long with a text of %d bytes", (int)size);
 }
 
-static void check(lua_State *lua, int is_plain)
+static void check(lua_State *lua, enum pattern_kind kind)
 {
 	size_t size;
 	size_t length;
@@ -82,7 +85,7 @@ static void check(lua_State *lua, int is_plain)
 
 	(void)luaL_checklstring(lua, 1, &size);
 	pattern = luaL_checklstring(lua, 2, &length);
-	if (is_too_long(pattern, length, size, is_plain))
+	if (is_too_long(pattern, length, size, kind))
 		refuse(lua, size);
 	sandbox_check(lua);
 }
@@ -98,13 +101,13 @@ static int call(lua_State *lua)
 
 static int find(lua_State *lua)
 {
-	check(lua, lua_toboolean(lua, 4));
+	check(lua, lua_toboolean(lua, 4) ? PLAIN : PATTERN);
 	return call(lua);
 }
 
 static int search(lua_State *lua)
 {
-	check(lua, 0);
+	check(lua, PATTERN);
 	return call(lua);
 }
 
@@ -116,7 +119,7 @@ static int step(lua_State *lua)
 
 static int search_each(lua_State *lua)
 {
-	check(lua, 0);
+	check(lua, NO_ANCHOR);
 	(void)call(lua);
 	lua_pushcclosure(lua, step, 1);
 	return 1;
@@ -125,7 +128,7 @@ static int search_each(lua_State *lua)
 /* Lua's own functions may be called for each byte of the text, and no hook sees them. */
 static int replace(lua_State *lua)
 {
-	check(lua, 0);
+	check(lua, PATTERN);
 	if (lua_iscfunction(lua, 3)) {
 		lua_pushvalue(lua, 3);
 		lua_pushcclosure(lua, step, 1);

@@ -278,6 +278,8 @@ START_TEST(patterns_are_bounded)
 	    {"return (('x'):rep(2 ^ 20):gsub('x', ''))", 0},
 	    {"return (('x'):rep(2 ^ 20 + 1):gsub('x', ''))", 1},
 	    {"return (('x'):rep(2 ^ 20 + 1):gsub('x', function() return '' end))", 0},
+	    {"return ('^'):rep(5000):find('^.-b')", 0},
+	    {"return ('^'):rep(5000):gmatch('^.-b')()", 1},
 	    {"return ('x'):find('[')", 1},
 	    {"return ('x'):find('[^')", 1},
 	    {"return ('x'):find('[%')", 1},
