@@ -125,13 +125,22 @@ static int search_each(lua_State *lua)
 	return 1;
 }
 
-/* Lua's own functions may be called for each byte of the text, and no hook sees them. */
+/* In the table that is the first upvalue. */
+static int look_up(lua_State *lua)
+{
+	sandbox_check(lua);
+	lua_settop(lua, 1);
+	lua_gettable(lua, lua_upvalueindex(1));
+	return 1;
+}
+
+/* Lua's own functions may be called, and a table be asked, for each byte of the text, and no hook sees them. */
 static int replace(lua_State *lua)
 {
 	check(lua, PATTERN);
-	if (lua_iscfunction(lua, 3)) {
+	if (lua_iscfunction(lua, 3) || lua_istable(lua, 3)) {
 		lua_pushvalue(lua, 3);
-		lua_pushcclosure(lua, step, 1);
+		lua_pushcclosure(lua, lua_istable(lua, 3) ? look_up : step, 1);
 		lua_replace(lua, 3);
 	} else if (!lua_isfunction(lua, 3) && lua_objlen(lua, 1) > REPLACED_MOST) {
 		refuse(lua, lua_objlen(lua, 1));

@@ -44,6 +44,8 @@ static void push_array(lua_State *lua, long count, const char *answers, size_t *
 	luaL_checkstack(lua, 4, "too deep");
 	lua_createtable(lua, (int)count, 0);
 	for (long i = 1; i <= count; i++) {
+		/* Lua looks at few of a text's bytes to find it among all, so tens of thousands may be alike. */
+		sandbox_check(lua);
 		convert_answer(lua, answers, at);
 		lua_rawseti(lua, -2, (int)i);
 	}

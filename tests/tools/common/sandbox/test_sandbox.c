@@ -104,6 +104,7 @@ START_TEST(scripts_return_values)
 	    {"return type(_G)", "table"},
 	    {"return ('x'):rep(3, 4)", "xxx"},
 	    {"return (('a,b'):gsub(',', ';'))", "a;b"},
+	    {"return (('hello'):gsub('(l)(.)', {l = 'L'}):gsub('%w', {h = 1, e = false}))", "1eLo"},
 	    {"local n = 0 for w in ('a bc d'):gmatch('%a+') do n = n + #w end return n", "4"},
 	    {"local t = {5, 2, 9, 1} table.sort(t) return table.concat(t, ' ')", "1 2 5 9"},
 	    {"local t = {5, 2, 9, 1} table.sort(t, function(a, b) return a > b end) return table.concat(t)", "9521"},
@@ -200,12 +201,16 @@ END_TEST
 /* gsub calls it for each byte, without an instruction in between. */
 START_TEST(time_is_bounded_in_functions)
 {
+	static const char *const scripts[] = {"('x'):rep(1000):gsub('.', program.spin)",
+	    "('x'):rep(1000):gsub('.', setmetatable({}, {__index = program.spin}))"};
 	struct sandbox *box = sandbox_open(MEMORY, install);
 	struct outcome outcome = {.asked = 0};
 
-	spins = 0;
-	ck_assert_int_eq(run_for(box, "('x'):rep(1000):gsub('.', program.spin)", TIME_NS, &outcome), SANDBOX_ENDED);
-	ck_assert_int_eq(spins, 1);
+	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+		spins = 0;
+		ck_assert_int_eq(run_for(box, scripts[i], TIME_NS, &outcome), SANDBOX_ENDED);
+		ck_assert_int_eq(spins, 1);
+	}
 	sandbox_close(box);
 }
 END_TEST
