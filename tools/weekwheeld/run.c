@@ -187,7 +187,7 @@ static void client_came(void *context, int fd, const struct sockaddr *peer, int 
 		standby_came(server->standby, STANDBY_JOBS, fd, peer, is_tls);
 }
 
-static int doors_open(struct server *server)
+static int listening_start(struct server *server)
 {
 	const struct settings *settings = server->settings;
 	const struct listen_config config = {.where = settings->listen,
@@ -206,9 +206,13 @@ static int doors_open(struct server *server)
 	    .came = client_came,
 	    .context = server};
 
-	return http_start(server, &server->run->http) == 0
-	           ? listen_start(&server->run->listening, &server->loop, &config)
-	           : -1;
+	return listen_start(&server->run->listening, &server->loop, &config);
+}
+
+/* HTTP first: the other door keeps files for it. */
+static int doors_open(struct server *server)
+{
+	return http_start(server, &server->run->http) == 0 ? listening_start(server) : -1;
 }
 
 /* What a server needs before its store, with the loop as the last of it. */
