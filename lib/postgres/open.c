@@ -156,7 +156,8 @@ static void end_stuck_owner(struct postgres *postgres)
 /*
  * What the owner advertises is the name of its session, which costs no row and goes with the session. It is complete when
  * the owner's second session is there. A '*' stands for the owner's address. If that came by a Unix socket, it is on
- * PostgreSQL's machine.
+ * PostgreSQL's machine. Any role can take an advisory lock, this one or one of a single number that looks like it: tokens
+ * go only to a role that may write the store.
  */
 static void look_at_owner(struct postgres *postgres, char owner[OWNER_MAX])
 {
@@ -168,8 +169,9 @@ static void look_at_owner(struct postgres *postgres, char owner[OWNER_MAX])
 	    "substr(name, 2) ELSE name END FROM (SELECT w.client_addr, substr(w.application_name, 11) AS name "
 	    "FROM pg_locks AS l JOIN pg_stat_activity AS w ON w.pid = l.pid "
 	    "JOIN pg_stat_activity AS r ON r.application_name = 'weekwheel reads for ' || l.pid "
-	    "WHERE l.locktype = 'advisory' AND l.classid = 1463900017 AND l.objid = 1 AND l.granted "
-	    "AND w.datname = current_database() AND w.application_name LIKE 'weekwheel %') AS owner",
+	    "WHERE l.locktype = 'advisory' AND l.classid = 1463900017 AND l.objid = 1 AND l.objsubid = 2 AND l.granted "
+	    "AND w.datname = current_database() AND w.application_name LIKE 'weekwheel %' AND pg_has_role(w.usesysid, "
+	    "(SELECT nspowner FROM pg_namespace WHERE nspname = 'weekwheel'), 'USAGE')) AS owner",
 	    NULL, 0, &result);
 
 	owner[0] = 0;

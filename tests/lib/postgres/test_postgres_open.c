@@ -107,6 +107,58 @@ START_TEST(others_hear_where_the_owner_is)
 }
 END_TEST
 
+/* Two sessions of a role that say what an owner and its reader say, and hold a lock. */
+static void pretend(PGconn *sessions[2], const char *role, const char *lock)
+{
+	const char *place = strchr(kind_postgres_server()->url, '@');
+	char sql[200];
+	char url[sizeof kind_postgres_server()->url];
+
+	(void)snprintf(url, sizeof url, "postgresql://%s%s", role, place);
+	for (int i = 0; i < 2; i++)
+		sessions[i] = PQconnectdb(url);
+	(void)snprintf(sql, sizeof sql, "SET application_name = 'weekwheel spoof 1 2 3'; SELECT %s", lock);
+	PQclear(PQexec(sessions[0], sql));
+	(void)snprintf(sql, sizeof sql, "SET application_name = 'weekwheel reads for %d'", PQbackendPID(sessions[0]));
+	PQclear(PQexec(sessions[1], sql));
+}
+
+static int hear_three(const char *owner, void *context)
+{
+	(void)until_heard(owner, context);
+	return *heard || waited == 30;
+}
+
+START_TEST(others_believe_only_the_owner)
+{
+	static const char *const cases[][2] = {
+	    {"app", "pg_advisory_lock(1463900017, 1)"}, {"postgres", "pg_advisory_lock(1463900017::bigint << 32 | 1)"}};
+	struct ww_jobs_postgres_config config;
+	struct ww_jobs *other = NULL;
+	PGconn *sessions[2];
+
+	world_make(&world, KIND_POSTGRES);
+	config = *kind_postgres_config(&world);
+	config.waits = hear_three;
+	PQclear(PQexec(sessions[0] = PQconnectdb(kind_postgres_server()->url), "CREATE ROLE app LOGIN"));
+	PQfinish(sessions[0]);
+	for (int i = 0; i < 2; i++) {
+		waited = 0;
+		*heard = 0;
+		if (i == 0)
+			OK(ww_jobs_close(world.jobs));
+		pretend(sessions, cases[i][0], cases[i][1]);
+		ck_assert_int_eq(ww_jobs_postgres_open(&other, &config), WW_EINUSE);
+		ck_assert_str_eq(heard, "");
+		PQfinish(sessions[0]);
+		PQfinish(sessions[1]);
+		if (i == 0)
+			OK(world.kind->open(&world));
+	}
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(a_store_that_is_closed_is_free_at_once)
 {
 	PGconn *connection;
@@ -322,7 +374,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {one_process_owns_the_store, others_hear_where_the_owner_is,
-	    a_store_that_is_closed_is_free_at_once, who_waits_takes_over_with_all_jobs,
+	    others_believe_only_the_owner, a_store_that_is_closed_is_free_at_once, who_waits_takes_over_with_all_jobs,
 	    a_store_whose_connection_is_ended_says_so_and_delivers_nothing, a_sync_that_fails_is_the_end,
 	    an_owner_that_was_stopped_asks_before_it_delivers, what_was_committed_outlives_a_crash_of_postgres,
 	    a_database_without_tables_of_this_version_is_refused, a_config_out_of_range_is_refused};
