@@ -346,23 +346,36 @@ static void look_begin(struct standby *standby, struct guest *guest)
 
 /* ---- Coming in */
 
-/* Whether a client is this server's own first connection to the owner. */
-static int is_circle(const struct standby *standby, const struct sockaddr *peer)
+typedef int name_fn(int fd, struct sockaddr *address, socklen_t *size);
+
+/* Whether one end of a connection is the other end of another one. */
+static int is_same_end(int one, name_fn *name_one, int other, name_fn *name_other)
+{
+	struct sockaddr_storage at[2] = {{.ss_family = AF_UNSPEC}, {.ss_family = AF_UNSPEC}};
+	socklen_t sizes[2] = {sizeof at[0], sizeof at[1]};
+	struct address_key a, b;
+	struct sockaddr_in in[2];
+
+	if (name_one(one, (struct sockaddr *)&at[0], &sizes[0]) != 0 ||
+	    name_other(other, (struct sockaddr *)&at[1], &sizes[1]) != 0)
+		return 0;
+	a = address_key((const struct sockaddr *)&at[0]);
+	b = address_key((const struct sockaddr *)&at[1]);
+	for (int i = 0; i < 2; i++)
+		memcpy(&in[i], &at[i], sizeof in[i]);
+	return in[0].sin_port == in[1].sin_port && address_key_equal(&a, &b);
+}
+
+/*
+ * Whether a client is this server's own first connection to the owner. Both ends tell: a client of this machine may have
+ * the same port to come from.
+ */
+static int is_circle(const struct standby *standby, int fd, const struct sockaddr *peer)
 {
 	int line = standby->first ? standby->first->fd : standby->line;
-	struct sockaddr_storage mine = {.ss_family = AF_UNSPEC};
-	socklen_t size = sizeof mine;
-	struct address_key a, b;
-	struct sockaddr_in one, other;
 
-	if (line < 0 || (peer->sa_family != AF_INET && peer->sa_family != AF_INET6) ||
-	    getsockname(line, (struct sockaddr *)&mine, &size) != 0)
-		return 0;
-	a = address_key(peer);
-	b = address_key((const struct sockaddr *)&mine);
-	memcpy(&one, peer, sizeof one);
-	memcpy(&other, &mine, sizeof other);
-	return one.sin_port == other.sin_port && address_key_equal(&a, &b);
+	return line >= 0 && (peer->sa_family == AF_INET || peer->sa_family == AF_INET6) &&
+	       is_same_end(fd, getpeername, line, getsockname) && is_same_end(fd, getsockname, line, getpeername);
 }
 
 static int is_full(const struct standby *standby)
@@ -400,7 +413,7 @@ static void guest_begin(
 
 void standby_came(struct standby *standby, enum standby_door door, int fd, const struct sockaddr *peer, int is_tls)
 {
-	if (!is_circle(standby, peer)) {
+	if (!is_circle(standby, fd, peer)) {
 		guest_begin(standby, door, fd, peer, is_tls);
 		return;
 	}

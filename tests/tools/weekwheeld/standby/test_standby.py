@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import ssl
+import struct
 import threading
 
 from harness import PATIENCE, Case, Client, Server, check, descriptors, equal, main, matches, need_server, refused, run, until
@@ -203,6 +204,25 @@ class WhilePassingOn(StandbyCase):
         equal(standby.get("/v1/tubes")[0], 503)
         equal(standby.stop(), 0)
         matches("a client by HTTP is turned away: the owner listens nowhere", standby.said)
+
+    def test_a_client_from_the_port_of_the_first_connection(self):
+        """One of the same machine may have it: it is no circle."""
+        owner, standby = self.pair()
+        with standby.client() as far:
+            matches("INSERTED", far.put())
+            with open(f"/proc/{standby.process.pid}/net/tcp", encoding="ascii") as table:
+                rows = [line.split()[1:4] for line in table if line.split()[2] == f"0100007F:{owner.port:04X}"]
+            for port in {int(row[0][9:], 16) for row in rows if row[2] == "01"}:
+                connection = socket.socket()
+                try:
+                    connection.setsockopt(socket.IPPROTO_IP, 51, struct.pack("=I", port << 16 | port))  # IP_LOCAL_PORT_RANGE
+                except OSError:
+                    self.skipTest("Linux is older than 6.3")
+                connection.connect(("127.0.0.1", standby.port))
+                equal(connection.getsockname()[1], port)
+                with Client(connection) as client:
+                    matches("INSERTED", client.put())
+            matches("INSERTED", far.put())
 
     def test_signals_reach_a_standby(self):
         _, standby = self.pair()
