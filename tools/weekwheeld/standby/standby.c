@@ -37,6 +37,7 @@ struct guest {
 	int is_tls;
 	struct sockaddr_storage peer;
 	uint64_t until;           /* ms: how long it waits */
+	uint64_t again;           /* ms: when to try its port again */
 	struct guest_watch *look; /* for the beginning of its request by HTTP, or NULL */
 	struct attempt *attempt;  /* to reach the owner, or NULL */
 };
@@ -212,16 +213,31 @@ static enum owner_port first_port(const struct owner *owner)
 	return (enum owner_port)port;
 }
 
+/* Clients at other ports are not held up by one that is closed or behind a firewall. */
+static void guest_fails(struct standby *standby, struct guest *guest, const char *reason)
+{
+	guest->attempt = NULL;
+	if (guest->port == first_port(&standby->owner)) {
+		owner_is_away(standby, guest->port, reason);
+		return;
+	}
+	guest->again = now_ms(standby) + AGAIN_MS;
+	state_seen("owner-port",
+	    "a client waits: %s:%u of the owner, which it publishes, cannot be reached: %s; check the way there, or give the owner --advertise",
+	    standby->owner.host, standby->owner.ports[guest->port], reason);
+}
+
 static void attempt_failed(struct standby *standby, struct attempt *attempt, int error)
 {
 	struct guest *guest = attempt->watch.guest;
 
 	attempt_end(attempt);
-	if (guest)
-		guest->attempt = NULL;
-	else
-		standby->first = NULL;
-	owner_is_away(standby, guest ? guest->port : first_port(&standby->owner), strerror(error));
+	if (guest) {
+		guest_fails(standby, guest, strerror(error));
+		return;
+	}
+	standby->first = NULL;
+	owner_is_away(standby, first_port(&standby->owner), strerror(error));
 }
 
 /* Take the connection that was made. */
@@ -263,7 +279,7 @@ static void on_connected(uv_poll_t *poll, int status, int events)
 /* Bring a guest nearer to the owner. It may be gone afterwards. */
 static void guest_go(struct standby *standby, struct guest *guest)
 {
-	if (guest->attempt || guest->look || !standby->is_good)
+	if (guest->attempt || guest->look || !standby->is_good || now_ms(standby) < guest->again)
 		return;
 	if (standby->owner.ports[guest->port] == 0) {
 		static const char *const kinds[] = {"without TLS", "with TLS", "by HTTP"};
@@ -276,7 +292,7 @@ static void guest_go(struct standby *standby, struct guest *guest)
 	}
 	guest->attempt = attempt_begin(standby, guest->port, guest);
 	if (!guest->attempt)
-		owner_is_away(standby, guest->port, strerror(errno));
+		guest_fails(standby, guest, strerror(errno));
 }
 
 /* ---- What is answered here */

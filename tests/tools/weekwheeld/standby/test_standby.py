@@ -205,6 +205,21 @@ class WhilePassingOn(StandbyCase):
         equal(standby.stop(), 0)
         matches("a client by HTTP is turned away: the owner listens nowhere", standby.said)
 
+    def test_a_port_that_is_closed_holds_up_no_other(self):
+        owner = self.server("--http", "127.0.0.2:0", "--advertise", "127.0.0.1")
+        with owner.client() as client:
+            client.numbers("stats")
+        standby = self.another()
+        with socket.create_connection(("127.0.0.1", web_port(standby)), PATIENCE) as web:
+            web.sendall(b"GET /v1/tubes HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            until(lambda: "owner-port" in "".join(standby.metrics()), "the port is tried", 0.02)
+            equal(standby.get("/readyz")[0], 200)
+            with standby.client() as client:
+                matches("INSERTED", client.put())
+            matches("HTTP/1.1 503", web.recv(65536).decode())
+        standby.stop()
+        matches("a client waits: 127.0.0.1:", standby.said)
+
     def test_a_client_from_the_port_of_the_first_connection(self):
         """One of the same machine may have it: it is no circle."""
         owner, standby = self.pair()
