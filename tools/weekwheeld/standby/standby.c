@@ -317,6 +317,19 @@ static int is_own(const char *head, size_t size)
 	return 0;
 }
 
+/* Beside so many others. Those that wait for the owner get their second descriptor only then, and it must be there. */
+static int is_full(const struct standby *standby, enum standby_door door, unsigned others)
+{
+	unsigned kept = (unsigned)standby->doors[door]->kept;
+
+	return others >= standby->doors[STANDBY_JOBS]->config.most || 2 * others >= kept;
+}
+
+static unsigned count_all(const struct standby *standby)
+{
+	return standby->guest_count + standby->relays.count;
+}
+
 /* Look at the beginning of a request, and leave it where it is. */
 static void guest_look(struct standby *standby, struct guest *guest)
 {
@@ -332,7 +345,10 @@ static void guest_look(struct standby *standby, struct guest *guest)
 		    standby->context, guest_leave(standby, guest), (struct sockaddr *)&peer, 0);
 	} else if (is_here == 0) {
 		guest_look_no_more(guest);
-		guest_go(standby, guest);
+		if (is_full(standby, STANDBY_HTTP, count_all(standby) - 1))
+			give_up(standby, guest);
+		else
+			guest_go(standby, guest);
 	} else if (size > 0) {
 		/* The rest of the line is looked for at the next tick: these bytes would wake the loop at once. */
 		uv_poll_stop(&guest->look->poll);
@@ -394,17 +410,13 @@ static int is_circle(const struct standby *standby, int fd, const struct sockadd
 	       is_same_end(fd, getpeername, line, getsockname) && is_same_end(fd, getsockname, line, getpeername);
 }
 
-static int is_full(const struct standby *standby)
-{
-	unsigned most = standby->doors[STANDBY_JOBS]->config.most;
-
-	return standby->guest_count + standby->relays.count >= most;
-}
-
 static void guest_begin(
     struct standby *standby, enum standby_door door, int fd, const struct sockaddr *peer, int is_tls)
 {
-	struct guest *guest = is_full(standby) ? NULL : calloc(1, sizeof *guest);
+	/* However many are passed on, this server says how it is. */
+	int is_looked_at = door == STANDBY_HTTP && !is_tls;
+	int is_left_out = !is_looked_at && is_full(standby, door, count_all(standby));
+	struct guest *guest = is_left_out ? NULL : calloc(1, sizeof *guest);
 
 	if (!guest) {
 		(void)close(fd);
@@ -422,7 +434,7 @@ static void guest_begin(
 	guest->until = now_ms(standby) + WAIT_MS;
 	TAILQ_INSERT_TAIL(&standby->guests, guest, next);
 	standby->guest_count++;
-	if (door == STANDBY_HTTP && !is_tls)
+	if (is_looked_at)
 		look_begin(standby, guest);
 	guest_go(standby, guest);
 }

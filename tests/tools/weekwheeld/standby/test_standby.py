@@ -220,6 +220,17 @@ class WhilePassingOn(StandbyCase):
         standby.stop()
         matches("a client waits: 127.0.0.1:", standby.said)
 
+    def test_health_has_room_beside_clients(self):
+        self.pair()
+        standby = self.another(*WEB, "--max-connections", "3")
+        with standby.client() as one, standby.client() as two, standby.client() as three:
+            for client in one, two, three:
+                client.numbers("stats")
+            equal(standby.get("/readyz")[0], 200)
+            equal(standby.get("/v1/tubes")[0], 503)
+            with standby.client() as four:
+                check(four.is_closed(), "it is one too many")
+
     def test_a_client_from_the_port_of_the_first_connection(self):
         """One of the same machine may have it: it is no circle."""
         owner, standby = self.pair()
