@@ -53,22 +53,29 @@ int owner_tell(const char *given, const struct listening *jobs, const struct lis
 	int reach[OWNER_PORTS] = {listen_find(jobs, 0, &at[OWNER_CLEAR]), listen_find(jobs, 1, &at[OWNER_TLS]),
 	    listen_find(http, -1, &at[OWNER_HTTP])};
 	unsigned ports[OWNER_PORTS] = {0};
-	char host[ADDRESS_TEXT] = "127.0.0.1";
+	char host[ADDRESS_TEXT] = "";
+	char one[ADDRESS_TEXT];
 	int best = LISTEN_NOWHERE;
 	int length;
 
 	for (int i = 0; i < OWNER_PORTS; i++)
 		best = reach[i] > best ? reach[i] : best;
 	/* Beside an address that others reach, one that they do not is none. */
-	for (int i = OWNER_PORTS - 1; i >= 0; i--) {
+	for (int i = 0; i < OWNER_PORTS; i++) {
 		if (reach[i] == LISTEN_NOWHERE || reach[i] != best)
 			continue;
+		write_host(&at[i], one);
+		/* One host is told for all ports, and at another one this port may be anybody's. */
+		if (!given && *host && *host != '*' && *one != '*' && strcmp(host, one) != 0)
+			continue;
 		ports[i] = port_of(&at[i]);
-		if (host[0] != '*')
-			write_host(&at[i], host);
+		if (*host != '*')
+			memcpy(host, one, sizeof host);
 	}
-	length = snprintf(text, OWNER_TEXT, "%s %u %u %u", given ? given : host, ports[OWNER_CLEAR], ports[OWNER_TLS],
-	    ports[OWNER_HTTP]);
+	if (given || !*host)
+		snprintf(host, sizeof host, "%s", given ? given : "127.0.0.1");
+	length =
+	    snprintf(text, OWNER_TEXT, "%s %u %u %u", host, ports[OWNER_CLEAR], ports[OWNER_TLS], ports[OWNER_HTTP]);
 	return length < OWNER_TEXT ? 0
 	                           : message_error("the address of this server is too long for the other servers: give "
 	                                           "a shorter name of it by --advertise");

@@ -205,6 +205,12 @@ class WhilePassingOn(StandbyCase):
         equal(standby.stop(), 0)
         matches("a client by HTTP is turned away: the owner listens nowhere", standby.said)
 
+    def test_one_host_is_told_for_all_ports(self):
+        """At the jobs' host, the port of HTTP may be anybody's."""
+        owner, standby = self.pair("--http", "127.0.0.2:0", "--listen", "127.0.0.1:0")
+        name, = postgres.psql("SELECT application_name FROM pg_stat_activity WHERE application_name LIKE 'weekwheel 127%'")[0]
+        matches(r"weekwheel 127.0.0.1 [1-9]\d* 0 0$", name)
+
     def test_a_port_that_is_closed_holds_up_no_other(self):
         owner = self.server("--http", "127.0.0.2:0", "--advertise", "127.0.0.1")
         with owner.client() as client:
