@@ -22,6 +22,8 @@ enum { BODY_MAX = 256 << 20 }; /* as in functions.sql: a turn of several bodies 
 enum { TRIES_A_LOOK = 10 };
 /* How long a write may take: a standby that confirms it may be slow. */
 enum { PATIENCE_MS = 30000 };
+/* How long PostgreSQL may take to say who owns the store: meanwhile nobody else in this process goes on. */
+enum { LOOK_MS = 10000 };
 /* What an owner advertises, with an address in place of the '*'. */
 enum { OWNER_MAX = 128 };
 
@@ -201,8 +203,10 @@ static int own(struct postgres *postgres)
 {
 	const struct ww_jobs_postgres_config *config = &postgres->config;
 	char owner[OWNER_MAX];
-	int error = try_to_own(postgres);
+	int error;
 
+	postgres->writer.patience = LOOK_MS;
+	error = try_to_own(postgres);
 	for (unsigned i = 0; error == WW_EINUSE && config->waits; i++) {
 		if (i % TRIES_A_LOOK == 0) {
 			end_stuck_owner(postgres);
@@ -212,6 +216,7 @@ static int own(struct postgres *postgres)
 			break;
 		error = try_to_own(postgres);
 	}
+	postgres->writer.patience = -1;
 	return error ? error : advertise(postgres);
 }
 

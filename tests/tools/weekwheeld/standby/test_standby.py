@@ -382,6 +382,18 @@ class WhenTheOwnerIsNotReached(StandbyCase):
             matches("INSERTED", client.line())
             matches("HTTP/1.1 200", web.recv(65536).decode())
 
+    def test_a_postgres_that_hangs(self):
+        """Nothing goes on in the server meanwhile, not even signals: it does not wait for ever."""
+        _, standby = self.pair()
+        pid = postgres.psql("SELECT pid FROM pg_stat_activity WHERE application_name = 'weekwheel'")[0][0]
+        os.kill(int(pid), signal.SIGSTOP)
+        try:
+            equal(standby.process.wait(PATIENCE), 1)
+        finally:
+            os.kill(int(pid), signal.SIGCONT)
+        standby.stop()
+        matches("cannot open the store in PostgreSQL: no answer", standby.said)
+
     def test_an_unknown_name(self):
         self.failing("--advertise", "no.such.host.invalid", why="no.such.host.invalid")
 
