@@ -2,10 +2,10 @@
 #include "tools/weekwheeld/standby/owner.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,19 +94,57 @@ int owner_read(struct owner *owner, const char *text)
 	return -1;
 }
 
-const char *owner_find(struct owner *owner)
+/* ---- Where its host is */
+
+struct owner_search {
+	uv_getaddrinfo_t request;
+	owner_found_fn *found; /* NULL: nobody waits */
+	void *context;
+};
+
+static void on_found(uv_getaddrinfo_t *request, int status, struct addrinfo *addresses)
+{
+	struct owner_search *search = request->data;
+
+	if (search->found)
+		search->found(search->context, addresses, status < 0 ? uv_strerror(status) : NULL);
+	uv_freeaddrinfo(addresses);
+	free(search);
+}
+
+struct owner_search *owner_search(const struct owner *owner, uv_loop_t *loop, owner_found_fn *found, void *context)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-	struct addrinfo *found;
-	int error = getaddrinfo(owner->host, NULL, &hints, &found);
+	struct owner_search *search = calloc(1, sizeof *search);
 
-	if (error)
-		return error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error);
-	memcpy(&owner->address, found->ai_addr, found->ai_addrlen);
-	owner->size = found->ai_addrlen;
-	freeaddrinfo(found);
+	if (!search)
+		return NULL;
+	search->request.data = search;
+	search->found = found;
+	search->context = context;
+	if (uv_getaddrinfo(loop, &search->request, on_found, owner->host, NULL, &hints) == 0)
+		return search;
+	free(search);
 	return NULL;
 }
+
+void owner_search_end(struct owner_search *search)
+{
+	search->found = NULL;
+	(void)uv_cancel((uv_req_t *)&search->request);
+}
+
+void owner_take(struct owner *owner, const struct addrinfo *addresses)
+{
+	const struct addrinfo *address = addresses;
+
+	for (unsigned i = 0; i < owner->failures; i++)
+		address = address->ai_next ? address->ai_next : addresses;
+	memcpy(&owner->address, address->ai_addr, address->ai_addrlen);
+	owner->size = address->ai_addrlen;
+}
+
+/* ---- The way there */
 
 int owner_connect(const struct owner *owner, enum owner_port port)
 {

@@ -6,7 +6,9 @@
  * "HOST CLEAR TLS HTTP": a host and three ports, 0 for what is not there.
  */
 
+#include <netdb.h>
 #include <sys/socket.h>
+#include <uv.h>
 
 #include "weekwheel/jobs_postgres.h"
 
@@ -22,6 +24,7 @@ struct owner {
 	unsigned ports[OWNER_PORTS];
 	struct sockaddr_storage address; /* of the host */
 	socklen_t size;
+	unsigned failures; /* how often it was tried in vain: the next of the host's addresses has its turn */
 };
 
 /*
@@ -33,8 +36,16 @@ int owner_tell(const char *host, const struct listening *jobs, const struct list
 /* Read what another server tells. Returns 0, or -1: it tells nothing. */
 int owner_read(struct owner *owner, const char *text);
 
-/* Look up the host. Returns NULL, or why it cannot be found. */
-const char *owner_find(struct owner *owner);
+/*
+ * Look up the host, in a thread: a server of names may be silent for long. `found` is called with the addresses, or why
+ * there are none, unless owner_search_end was. Returns NULL without memory.
+ */
+typedef void owner_found_fn(void *context, const struct addrinfo *addresses, const char *why);
+struct owner_search *owner_search(const struct owner *owner, uv_loop_t *loop, owner_found_fn *found, void *context);
+void owner_search_end(struct owner_search *search);
+
+/* Take the one of these addresses whose turn it is. */
+void owner_take(struct owner *owner, const struct addrinfo *addresses);
 
 /* Begin to connect. Returns a descriptor that becomes writable, or -1 with errno set. */
 int owner_connect(const struct owner *owner, enum owner_port port);

@@ -134,6 +134,9 @@ static void give_up(struct standby *standby, struct guest *guest)
 
 static void drop_line(struct standby *standby)
 {
+	if (standby->search)
+		owner_search_end(standby->search);
+	standby->search = NULL;
 	if (standby->first)
 		attempt_end(standby->first);
 	standby->first = NULL;
@@ -237,6 +240,7 @@ static void attempt_failed(struct standby *standby, struct attempt *attempt, int
 		return;
 	}
 	standby->first = NULL;
+	standby->owner.failures++;
 	owner_is_away(standby, first_port(&standby->owner), strerror(error));
 }
 
@@ -453,15 +457,30 @@ void standby_came(struct standby *standby, enum standby_door door, int fd, const
 
 /* ---- The wait */
 
+static void on_found(void *context, const struct addrinfo *addresses, const char *why)
+{
+	struct standby *standby = context;
+	enum owner_port port = first_port(&standby->owner);
+
+	standby->search = NULL;
+	if (!why) {
+		owner_take(&standby->owner, addresses);
+		standby->first = attempt_begin(standby, port, NULL);
+		if (standby->first)
+			return;
+		standby->owner.failures++;
+		why = strerror(errno);
+	}
+	owner_is_away(standby, port, why);
+}
+
 static void owner_heard(struct standby *standby, const char *text)
 {
-	const char *why;
-
 	if (strcmp(standby->owner.text, text) != 0) {
 		leave_owner(standby);
 		(void)owner_read(&standby->owner, text);
 	}
-	if (standby->is_good || standby->first || now_ms(standby) < standby->again)
+	if (standby->is_good || standby->search || standby->first || now_ms(standby) < standby->again)
 		return;
 	if (!standby->owner.host[0]) {
 		owner_fails(standby,
@@ -474,14 +493,9 @@ static void owner_heard(struct standby *standby, const char *text)
 		message_info("clients are passed on to the owner at %s", standby->owner.host);
 		return;
 	}
-	why = owner_find(&standby->owner);
-	if (why) {
-		owner_is_away(standby, first_port(&standby->owner), why);
-		return;
-	}
-	standby->first = attempt_begin(standby, first_port(&standby->owner), NULL);
-	if (!standby->first)
-		owner_is_away(standby, first_port(&standby->owner), strerror(errno));
+	standby->search = owner_search(&standby->owner, &standby->server->loop, on_found, standby);
+	if (!standby->search)
+		owner_is_away(standby, first_port(&standby->owner), strerror(ENOMEM));
 }
 
 static void attempt_sweep(struct standby *standby, struct attempt *attempt)

@@ -45,12 +45,13 @@ struct standby {
 	struct relays relays;
 	TAILQ_HEAD(, guest) guests;
 	unsigned guest_count;
-	struct attempt *first; /* tries the owner's address */
-	int line;              /* the connection that it made, or -1 */
-	int is_good;           /* the owner can be reached there */
-	uint64_t again;        /* ms: when to try again */
-	uint64_t began;        /* ns */
-	uint64_t notified;     /* ms: when systemd was told last */
+	struct owner_search *search; /* looks up the owner's host */
+	struct attempt *first;       /* tries the owner's address */
+	int line;                    /* the connection that it made, or -1 */
+	int is_good;                 /* the owner can be reached there */
+	uint64_t again;              /* ms: when to try again */
+	uint64_t began;              /* ns */
+	uint64_t notified;           /* ms: when systemd was told last */
 	uv_timer_t tick;
 	int is_tick;
 };

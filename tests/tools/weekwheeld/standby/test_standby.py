@@ -11,7 +11,7 @@ import ssl
 import struct
 import threading
 
-from harness import PATIENCE, Case, Client, Server, check, descriptors, equal, main, matches, need_server, refused, run, until
+from harness import PATIENCE, Case, Client, Server, check, compiled, descriptors, equal, main, matches, need_server, refused, run, until
 from postgres import Postgres
 
 WEB = ("--http", "127.0.0.1:0")
@@ -381,6 +381,32 @@ class WhenTheOwnerIsNotReached(StandbyCase):
             owner.stop(signal.SIGKILL)
             matches("INSERTED", client.line())
             matches("HTTP/1.1 200", web.recv(65536).decode())
+
+    def with_names(self, name):
+        """An owner of that name, and a server that looks it up."""
+        if os.environ.get("SANITIZE"):
+            self.skipTest("a sanitizer has to be the first library")
+        owner = self.server(*WEB, "--advertise", name)
+        with owner.client() as client:
+            client.numbers("stats")
+        standby = Server("--store", self.url, *WEB, LD_PRELOAD=compiled("support/slow_names.c", "-shared", "-fPIC"))
+        self.addCleanup(self.end, standby)
+        return owner, standby
+
+    def test_a_name_without_an_answer_holds_up_no_takeover(self):
+        owner, standby = self.with_names("silent.example")
+        until(lambda: is_standby(standby), "it stands by", 0.02)
+        equal(standby.get("/livez")[0], 200)
+        owner.stop(signal.SIGKILL)
+        until_owns(standby)
+        with standby.client() as client:
+            matches("INSERTED", client.put())
+
+    def test_all_addresses_of_a_name_are_tried(self):
+        owner, standby = self.with_names("two.example")
+        until(lambda: standby.get("/readyz")[0] == 200, "the second one is tried", 0.02)
+        with standby.client() as client:
+            matches("INSERTED", client.put())
 
     def test_a_postgres_that_hangs(self):
         """Nothing goes on in the server meanwhile, not even signals: it does not wait for ever."""
