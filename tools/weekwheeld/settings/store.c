@@ -7,7 +7,8 @@
 #include "tools/weekwheeld/settings/read.h"
 #include "weekwheel/jobs_redis.h"
 
-enum { ADVERTISE_MOST = 40 };
+/* Three ports of five digits fit beside it: WW_JOBS_POSTGRES_ADVERTISE_MAX. */
+enum { ADVERTISE_MOST = 35 };
 
 #define STORE_URL "redis://HOST:PORT/, unix:///PATH or postgresql://HOST/DATABASE"
 
@@ -82,7 +83,7 @@ int settings_store_advertise(void *settings, const struct given *given)
 	if (length < 1 || length > ADVERTISE_MOST ||
 	    strspn(given->value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:-") != length)
 		return settings_bad(
-		    given, "a name or an address without a port, such as 10.0.0.5, of at most 40 bytes");
+		    given, "a name or an address without a port, such as 10.0.0.5, of at most 35 bytes");
 	((struct settings *)settings)->advertise = given->value;
 	return 0;
 }

@@ -402,6 +402,14 @@ class WhenTheOwnerIsNotReached(StandbyCase):
         with standby.client() as client:
             matches("INSERTED", client.put())
 
+    def test_the_longest_name(self):
+        """It fits beside ports of five digits."""
+        name = "n" * 35
+        with self.server(*WEB, "--advertise", name) as owner, owner.client() as client:
+            client.numbers("stats")
+            said, = postgres.psql(f"SELECT application_name FROM pg_stat_activity WHERE application_name LIKE 'weekwheel {name[0]}%'")[0]
+            equal(said, f"weekwheel {name} {owner.port} 0 {web_port(owner)}")
+
     def test_all_addresses_of_a_name_are_tried(self):
         owner, standby = self.with_names("two.example")
         until(lambda: standby.get("/readyz")[0] == 200, "the second one is tried", 0.02)
@@ -435,7 +443,7 @@ class TestOptions(Case):
     def test_advertise(self):
         refused("--memory", "--advertise", "10.0.0.5")
         refused("--store", "postgresql:///x", "--advertise", "10.0.0.5 x")
-        refused("--store", "postgresql:///x", "--advertise", "x" * 41)
+        refused("--store", "postgresql:///x", "--advertise", "x" * 36)
 
 
 if __name__ == "__main__":
