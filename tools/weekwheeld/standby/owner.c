@@ -149,6 +149,7 @@ void owner_take(struct owner *owner, const struct addrinfo *addresses)
 int owner_connect(const struct owner *owner, enum owner_port port)
 {
 	static const int on = 1;
+	static const int seconds = 60;
 	struct sockaddr_storage address = owner->address;
 	struct sockaddr_in in;
 	int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -157,7 +158,9 @@ int owner_connect(const struct owner *owner, enum owner_port port)
 	if (fd < 0)
 		return -1;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	/* As for clients: those that wait for a job send nothing, and learn by this that the owner's machine is gone. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
 	/* The port has the same place in both families. */
 	memcpy(&in, &address, sizeof in);
 	in.sin_port = htons((uint16_t)owner->ports[port]);
