@@ -58,7 +58,7 @@ static const struct option table[] = {
     {BACKOFF_MAX, 0, "backoff-max", "TIME", "the longest such delay (default 1h)"},
     {MISSED, 0, "missed", "WHICH", "with --every: deliver what was missed once, all of it,\nor skip it (default once)"},
     {SKIP, 0, "skip", "TIME", "with --missed skip: not those later than TIME"},
-    {EXPIRE, 0, "expire", "TIME", "it expires if no worker has it this long after it is due"},
+    {EXPIRE, 0, "expire", "TIME", "it expires this long after it is due if none has it"},
     {EXPIRED, 0, "expired", "WHICH", "with --expire: then drop it, or bury it (default drop)"},
     {VERSION, 0, "if-version", "N",
         "with --key: only if that job has this version;\n0: only if there is none, as --if-absent"},
