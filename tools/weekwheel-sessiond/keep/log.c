@@ -224,21 +224,17 @@ int keep_log_sync(struct keep *keep)
 	return error;
 }
 
-void keep_log_clock(struct keep *keep, int must)
+void keep_log_clock(struct keep *keep)
 {
-	int is_due;
-	int error = WW_OK;
+	int error;
 
 	pthread_mutex_lock(&keep->writing);
 	pthread_mutex_lock(&keep->noting);
-	if (must)
-		keep->ahead = KEEP_UNKNOWN;
-	is_due = keep_clock_is_stepped(keep);
+	keep->ahead = KEEP_UNKNOWN;
 	pthread_mutex_unlock(&keep->noting);
-	if (is_due)
-		error = write_batch(keep);
+	error = write_batch(keep);
 	pthread_mutex_unlock(&keep->writing);
-	if (is_due && !error)
+	if (!error)
 		(void)keep_log_sync(keep);
 }
 
