@@ -126,9 +126,10 @@ $(B)/obj/gen/%.o: $(B)/gen/%.c $(B)/config.mk Makefile
 
 # $(call listed,TARGET,FILES): these files, and a list of them, which is written when they are others than before. The times of
 # the files do not show that one has gone, or came back with an object that is older than the target.
+# GNU make 4.3 leaves the newline at the end of some files that it reads.
 same = $(and $(findstring <$(1)>,<$(2)>),$(findstring <$(2)>,<$(1)>))
 list = $(B)/lists/$(subst /,-,$(1:$(B)/%=%)).list
-listed = $(2) $(if $(and $(wildcard $(list)),$(call same,$(file <$(list)),$(strip $(2)))),,$(file >$(list),$(strip $(2))))$(list)
+listed = $(2) $(if $(and $(wildcard $(list)),$(call same,$(strip $(file <$(list))),$(strip $(2)))),,$(file >$(list),$(strip $(2))))$(list)
 $(if $(COMPONENTS),$(shell mkdir -p $(B)/lists))
 
 # Archives are made anew. Two members may have the same name.
