@@ -18,7 +18,9 @@ for _, word in ipairs(ARGV) do words[#words + 1] = word end
 for i = 1, 2 do redis.call('set', words[i], words[3], 'PX', words[4]) end
 return 'OK'
 """
-UNDONE = "redis.call('del', KEYS[2]) redis.call('set', KEYS[1], ARGV[1]) while true do redis.call('append', KEYS[1], 'x') end"
+# It copies little: a transaction that copies too much ends as by an error, and what it did before stays, as in Redis.
+UNDONE = ("redis.call('del', KEYS[2]) redis.call('set', KEYS[1], ARGV[1]) "
+          "for i = 1, 100 do redis.call('append', KEYS[1], 'x') end while true do end")
 FAR = (100, 1000, 30000, 7 * 24 * 3600)
 
 
