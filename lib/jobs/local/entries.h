@@ -40,7 +40,7 @@ struct image {
 	uint32_t group;  /* its number in the tube; 0: none */
 };
 
-/* Of its timer. Leases end in elapsed time. */
+/* The clock of its timer. Leases end in elapsed time. */
 static inline int image_is_on_wall(const struct image *image)
 {
 	return image->state != WW_JOB_RESERVED && image->wall;
