@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """weekwheel-sessiond goes on serving others whatever a client does to let them wait, or to take memory."""
 # tier: check, threads
+import contextlib
 import re
 import signal
 
@@ -79,9 +80,33 @@ class Memory(Case):
             for client in clients:
                 client.send(b"SUBSCRIBE c\r\n")
                 client.answer()
-            modest.ask("PUBLISH", "c", "v" * (8 * MEGABYTE))
+            modest.ask("PUBLISH", "c", "v" * (3 * MEGABYTE))
 
         self.stays_small(hoard)
+
+    def test_a_long_message_to_many_is_refused(self):
+        """Its copies would hold the loop. Nobody loses the connection for it."""
+        with Sessiond("--threads", "1") as server, server.client() as modest, contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(server.client()) for _ in range(20)]
+            for client in clients[:-1]:
+                client.ask("SUBSCRIBE", "c")
+            clients[-1].ask("PSUBSCRIBE", "c*")
+            message = "v" * (13 * MEGABYTE)
+            matches("-ERR too many clients listen for a message of this length", modest.ask("PUBLISH", "c", message).decode())
+            for word, answer in (("PUBLISH", b":1\r\n"), ("SPUBLISH", b":0\r\n")):
+                equal(modest.ask(word, "c1", message), answer)
+            clients[-1].answer()
+            equal(modest.ask("PUBLISH", "c", "short"), b":20\r\n")
+            for client in clients:
+                matches("short", client.answer().decode())
+
+    def test_long_messages_of_a_transaction_are_bounded(self):
+        with Sessiond("--threads", "1") as server, server.client() as client, contextlib.ExitStack() as stack:
+            for _ in range(20):
+                stack.enter_context(server.client()).ask("SUBSCRIBE", "c")
+            client.send(b"MULTI\r\n" + encoded("PUBLISH", "c", "v" * (2 * MEGABYTE)) * 10 + b"EXEC\r\n")
+            answers = [client.answer() for _ in range(12)][-1].decode()
+            equal((answers.count(":20"), answers.count("-ERR this looks at too many")), (7, 3))
 
 
 MANY = 20000

@@ -14,8 +14,10 @@
 
 /* The number of subscriptions removed at a time. */
 enum { PIECE = 1000 };
-/* The cost of a message for each receiver, in steps of patterns. */
-enum { MESSAGE_STEPS = 100 };
+/* The cost of a message for each receiver, in steps of patterns, and how many bytes are copied in a step. */
+enum { MESSAGE_STEPS = 100, STEP_BYTES = 8 };
+/* The most bytes that are copied for one message: others wait for that. */
+enum { COPIES_BYTES = 256 << 20 };
 
 /* A channel or pattern with subscribers. */
 struct channel {
@@ -111,18 +113,23 @@ static void post(struct conn *conn, const struct buffer *message)
 	pthread_mutex_unlock(&loop->lock);
 }
 
-static size_t publish_in(const struct channel *channel, struct pubsub_text name, struct pubsub_text message)
+static size_t publish_in(
+    const struct channel *channel, const struct pubsub_text *name, const struct pubsub_text *message)
 {
 	const struct subscription *subscription;
-	struct buffer made = make_message(channel, name, message);
 
-	LIST_FOREACH(subscription, &channel->subscriptions, of_channel)
-	post(subscription->conn, &made);
-	buffer_free(&made);
+	if (message) {
+		struct buffer made = make_message(channel, *name, *message);
+		LIST_FOREACH(subscription, &channel->subscriptions, of_channel)
+		post(subscription->conn, &made);
+		buffer_free(&made);
+	}
 	return channel->count;
 }
 
-size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message, size_t *steps)
+/* How many clients listen. They get the message unless it is NULL. */
+static size_t publish(
+    enum pubsub_kind kind, const struct pubsub_text *name, const struct pubsub_text *message, size_t *steps)
 {
 	struct channel *channel;
 	size_t heard = 0;
@@ -130,32 +137,28 @@ size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text name, struct pub
 	if (!listeners)
 		return 0;
 	pthread_rwlock_rdlock(&lock);
-	HASH_FIND(hh, channels[kind], name.data, name.size, channel);
+	HASH_FIND(hh, channels[kind], name->data, name->size, channel);
 	if (channel)
 		heard += publish_in(channel, name, message);
 	if (kind == PUBSUB_CHANNEL)
 		for (channel = channels[PUBSUB_PATTERN]; channel; channel = channel->hh.next)
-			if (glob_matches_count(channel->name, channel->length, name.data, name.size, steps))
+			if (glob_matches_count(channel->name, channel->length, name->data, name->size, steps))
 				heard += publish_in(channel, name, message);
 	pthread_rwlock_unlock(&lock);
-	*steps += heard * MESSAGE_STEPS;
+	return heard;
+}
+
+size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message, size_t *steps)
+{
+	size_t heard = publish(kind, &name, &message, steps);
+
+	*steps += heard * (MESSAGE_STEPS + message.size / STEP_BYTES);
 	return heard;
 }
 
 void pubsub_weigh(struct pubsub_text name, size_t *steps)
 {
-	struct channel *channel;
-	size_t heard = 0;
-
-	pthread_rwlock_rdlock(&lock);
-	HASH_FIND(hh, channels[PUBSUB_CHANNEL], name.data, name.size, channel);
-	if (channel)
-		heard += channel->count;
-	for (channel = channels[PUBSUB_PATTERN]; channel; channel = channel->hh.next)
-		if (glob_matches_count(channel->name, channel->length, name.data, name.size, steps))
-			heard += channel->count;
-	pthread_rwlock_unlock(&lock);
-	*steps += heard * MESSAGE_STEPS;
+	*steps += publish(PUBSUB_CHANNEL, &name, NULL, steps) * MESSAGE_STEPS;
 }
 
 /* ---- Subscribing: the lock is held for writing */
@@ -361,13 +364,25 @@ void command_unsubscribe(struct request *request)
 	pthread_rwlock_unlock(&lock);
 }
 
+/* Most messages are so short that nobody needs to count. */
+static int is_too_long(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message, size_t *steps)
+{
+	return message.size > COPIES_BYTES / (listeners + 1) &&
+	       message.size * publish(kind, &name, NULL, steps) > COPIES_BYTES;
+}
+
 void command_publish(struct request *request)
 {
 	enum pubsub_kind kind = (enum pubsub_kind)request->command->way;
 	struct pubsub_text name = {request->arg[1].data, request->arg[1].size};
 	struct pubsub_text message = {request->arg[2].data, request->arg[2].size};
 
-	if (request_may_look(request->conn, 0))
+	if (!request_may_look(request->conn, 0))
+		return;
+	if (is_too_long(kind, name, message, &request->conn->exec_steps))
+		reply_error(request->conn,
+		    "ERR too many clients listen for a message of this length: all their copies may have 256 MiB, so publish where it is to be found");
+	else
 		reply_integer(request->conn, (int64_t)pubsub_publish(kind, name, message, &request->conn->exec_steps));
 }
 
