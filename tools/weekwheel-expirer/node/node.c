@@ -334,11 +334,12 @@ static const char *move(struct expirer_node *node, int which)
 static void say(struct expirer_node *node, uint64_t now)
 {
 	watch_waiting(node, now);
+	/* Whoever reads the log finds the same in the metrics. */
+	node_show(node);
 	node_log_exact(node);
 	node_log_outrun(node);
 	node_log_step(node);
 	node_log_down(node);
-	node_show(node);
 }
 
 /* Append the next request, send it at once, and wait until something can be done. Returns what wait_for does. */
