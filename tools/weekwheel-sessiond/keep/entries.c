@@ -345,12 +345,40 @@ static int judge(struct keep_session *session, void *context)
 	return WW_OK;
 }
 
+/* A session was set or touched its TTL before its deadline. */
+static int see_time(struct keep_session *session, void *latest)
+{
+	uint64_t disk = session->value ? value_disk(session->value) : DATA_NEVER;
+	uint64_t ttl = session->ttl / WW_MILLISECOND + 1;
+
+	if (disk < TIME_MOST && disk > ttl && disk - ttl > *(uint64_t *)latest)
+		*(uint64_t *)latest = disk - ttl;
+	return WW_OK;
+}
+
+/*
+ * Files of 0.1.0 do not say what the clock was. It was no less than when the last session was used, so one that was years off is
+ * noticed. Steady time cannot be less than the machine has been up: after a clock in 1970 all has expired.
+ */
+static void guess_clock(struct load *load)
+{
+	uint64_t latest = 0;
+
+	for (unsigned i = 0; i < DATA_DATABASES_MAX; i++)
+		(void)keep_table_walk(&load->table[i], see_time, &latest);
+	if (latest > data_now(load->keep->data) / WW_MILLISECOND)
+		keep_clock_go_on(
+		    load->keep, &(struct keep_clock){.steady = (int64_t)latest, .wall = (int64_t)latest}, 0);
+}
+
 int keep_entries_judge(struct load *load)
 {
 	int error = WW_OK;
 
 	if (load->has_clock)
 		keep_clock_go_on(load->keep, &load->clock, load->time < TIME_MOST ? load->time : 0);
+	else
+		guess_clock(load);
 	load->now = (uint64_t)data_steady_ms(load->keep->data);
 	for (load->database = 0; load->database < DATA_DATABASES_MAX && !error; load->database++) {
 		if (load->table[load->database].count > 0)

@@ -23,7 +23,8 @@ static void begin(int tells, uint64_t lifetime, int has_lifetimes)
 	keep = (struct keep){.path = "the test", .config = {.reports = tells, .outbox = outbox_open(1 << 20)}};
 	ck_assert_int_eq(data_open(&keep.data, &config), WW_OK);
 	now = data_wall_ms(keep.data);
-	load = (struct load){.keep = &keep, .now = (uint64_t)now};
+	load =
+	    (struct load){.keep = &keep, .now = (uint64_t)now, .has_clock = 1, .clock = {.steady = now, .wall = now}};
 }
 
 static void end(void)
@@ -295,10 +296,12 @@ START_TEST(what_expired_without_being_told_is_told_no_more)
 }
 END_TEST
 
-/* A clock that was ahead when a server started has ended nothing that lives by now's. */
+/* In 0.1.0. A clock that was ahead when a server started has ended nothing that lives by now's. */
 START_TEST(a_record_from_the_future_ends_no_session)
 {
 	begin(1, 0, 1);
+	load.has_clock = 0;
+	keep.config.downtime_max = 60000;
 	read_told(IMAGE, 0);
 	read_set(IMAGE, "a", 160, 100, NEVER, 0);
 	read_told(100000, 0);
@@ -306,6 +309,26 @@ START_TEST(a_record_from_the_future_ends_no_session)
 	judge();
 	expect(2, 0, 0);
 	end();
+}
+END_TEST
+
+/* Then a session has what it had when it was used last, one millisecond more at most. */
+START_TEST(a_wall_clock_that_was_years_off_is_noticed)
+{
+	static const struct {
+		int64_t deadline;
+		int64_t back;
+	} cases[] = {{155, 165000}, {110, 120000}, {300000000, 170001}, {-300000000, 170001}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin(0, 0, 0);
+		load.has_clock = 0;
+		keep.config.downtime_max = 60000;
+		read_set(IMAGE, "a", 160, cases[i].deadline, NEVER, 0);
+		judge();
+		expect_back("a", cases[i].back);
+		end();
+	}
 }
 END_TEST
 
@@ -536,8 +559,9 @@ TEST_MAIN("weekwheel-sessiond/keep_entries", a_session_is_judged_by_its_deadline
     a_clear_takes_its_database_and_no_other, a_database_beyond_the_last_is_refused,
     an_entry_that_is_cut_off_is_damage_and_those_before_count,
     an_exact_image_adds_nothing_and_keeps_the_deadline_on_disk, what_expired_without_being_told_is_told_no_more,
-    a_record_from_the_future_ends_no_session, what_waits_is_no_session_unless_it_was_set_again,
-    steady_time_goes_on_after_a_boot, a_clock_that_no_clock_shows_is_damage,
-    an_item_whose_value_is_longer_than_its_entry_is_damage, a_set_of_a_new_key_tells_what_it_found,
-    what_a_set_found_is_told_as_no_later_than_its_record, a_set_finds_a_session_whose_lifetime_was_over,
-    a_part_of_a_millisecond_is_added_as_a_whole_one, lifetimes_begin_or_are_lost_with_the_setting)
+    a_record_from_the_future_ends_no_session, a_wall_clock_that_was_years_off_is_noticed,
+    what_waits_is_no_session_unless_it_was_set_again, steady_time_goes_on_after_a_boot,
+    a_clock_that_no_clock_shows_is_damage, an_item_whose_value_is_longer_than_its_entry_is_damage,
+    a_set_of_a_new_key_tells_what_it_found, what_a_set_found_is_told_as_no_later_than_its_record,
+    a_set_finds_a_session_whose_lifetime_was_over, a_part_of_a_millisecond_is_added_as_a_whole_one,
+    lifetimes_begin_or_are_lost_with_the_setting)
