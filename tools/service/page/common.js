@@ -168,25 +168,87 @@ class List {
 
 // ---- Elements
 
-// Put new rows in place of others. The focus stays on its button: buttons have names in data-focus.
+// What a row, a button or a picture is the same by, when it is drawn anew.
+const nameOf = (node) => node.nodeName + " " + (node.dataset?.row ?? node.dataset?.focus ?? "");
+
+// The message stands between elements that are drawn, and is none of them.
+const past = (node) => node === $("message") ? node.nextSibling : node;
+
+function drop(node) {
+	if (node.contains($("message")))
+		document.querySelector("header").after($("message"));
+	node.remove();
+}
+
+// Make an element as another one is, which is then of no use.
+function liken(old, made) {
+	if (old.nodeType === Node.TEXT_NODE) {
+		if (old.data !== made.data)
+			old.data = made.data;
+		return;
+	}
+	for (const {name} of [...old.attributes])
+		if (!made.hasAttribute(name))
+			old.removeAttribute(name);
+	// The policy of the page lets no script set a style as an attribute.
+	for (const {name, value} of made.attributes)
+		if (name !== "style" && old.getAttribute(name) !== value)
+			old.setAttribute(name, value);
+	old.style.cssText = made.style.cssText;
+	old.onclick = made.onclick;
+	renew(old, [...made.childNodes]);
+}
+
+// Give an element these children. Those that are there already stay what they are, with focus and selection.
+function renew(parent, children) {
+	const wanted = new Set(children.map(nameOf));
+	for (const node of [...parent.childNodes])
+		if (past(node) === node && !wanted.has(nameOf(node)))
+			drop(node);
+	let at = past(parent.firstChild);
+	for (const made of children) {
+		let old = at;
+		while (old && nameOf(old) !== nameOf(made))
+			old = past(old.nextSibling);
+		if (!old) {
+			parent.insertBefore(made, at);
+			continue;
+		}
+		if (old === at)
+			at = past(at.nextSibling);
+		else
+			parent.insertBefore(old, at);
+		liken(old, made);
+	}
+	while (at) {
+		const next = past(at.nextSibling);
+		drop(at);
+		at = next;
+	}
+}
+
+// Show rows in place of others. The focus stays where it is; if what has it goes, the row in its place gets it.
 function replace(parent, ...children) {
-	const at = parent.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
-	const message = $("message");
-	const has = parent.contains(message);
-	parent.replaceChildren(...children);
-	if (has)
-		document.querySelector("header").after(message);
-	if (has && !message.hidden)
+	const active = parent.contains(document.activeElement) ? document.activeElement : null;
+	const row = [...parent.children].findIndex((child) => child.contains(active));
+	const {parentNode} = $("message");
+	const heads = parent.parentElement.tHead?.rows[0]?.cells ?? [];
+	for (const cells of children.map((child) => child.cells ?? []))
+		[...cells].forEach((cell, index) => heads[index]?.textContent && (cell.dataset.label = heads[index].textContent));
+	renew(parent, children);
+	if ($("message").parentNode !== parentNode && !$("message").hidden)
 		place();
-	if (at !== undefined)
-		parent.querySelector(`[data-focus="${CSS.escape(at)}"]`)?.focus();
+	if (!active || document.activeElement === active)
+		return;
+	const next = parent.children[Math.min(row, parent.children.length - 1)]?.querySelector("button");
+	(active.isConnected ? active : next ?? parent.closest("section").querySelector("h2")).focus({preventScroll: true});
 }
 
 function element(name, attributes = {}, ...children) {
 	const made = document.createElement(name);
 	for (const [key, value] of Object.entries(attributes)) {
 		if (key === "onclick")
-			made.addEventListener("click", value);
+			made.onclick = value;
 		else if (value !== null)
 			made.setAttribute(key, value);
 	}
@@ -219,11 +281,20 @@ function spanText(seconds) {
 	return +Number(seconds).toFixed(1) + " s";
 }
 
-const WITH_ZONE = {year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "2-digit", second: "2-digit",
-	timeZoneName: "short"};
+const CLOCK = {hourCycle: "h23", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit",
+	second: "2-digit", timeZoneName: "longOffset"};
 
-// By the clock here, with the name of its zone.
-const timeText = (moment) => new Date(moment).toLocaleString([], WITH_ZONE);
+// The only form of a time on the page: by the clock of a zone, or of here, with its offset.
+function timeText(moment, zone) {
+	let parts;
+	try {
+		parts = new Intl.DateTimeFormat("en", {...CLOCK, timeZone: zone}).formatToParts(new Date(moment));
+	} catch {
+		return timeText(moment); // the browser does not know the zone
+	}
+	const {year, month, day, hour, minute, second, timeZoneName} = Object.fromEntries(parts.map(({type, value}) => [type, value]));
+	return `${year}-${month}-${day} ${hour}:${minute}:${second} ${timeZoneName.replace("GMT", "") || "+00:00"}`;
+}
 
 // How strong a slot is drawn: empty ones faintly, and large numbers by their logarithm.
 function strength(count, most) {
@@ -293,8 +364,8 @@ async function askWheels() {
 function showMinutes(start, counts) {
 	const most = Math.max(1, ...counts);
 	const sum = counts.reduce((a, b) => a + b, 0);
-	$("minutes").replaceChildren(
-		element("h3", {}, `${number(sum)} ${what} in the hour from ${start.toLocaleString()}`),
+	replace($("minutes"),
+		element("h3", {}, `${number(sum)} ${what} in the hour from ${timeText(start)}`),
 		element("div", {class: "bars", role: "img", "aria-label": what + " a minute: " + counts.join(" ")},
 			...counts.map((count, minute) => {
 				const bar = element("span", {title: `${number(count)} in minute ${minute}`});
@@ -333,6 +404,22 @@ function excess(count, pace) {
 	return times > 1 && isFinite(times) ? `, ${number(Math.round(10 * times) / 10)} times what the workers can do` : "";
 }
 
+// The hour that has the map's one place in the order of the Tab key; arrow keys go to others.
+let mapHour = new Date().getHours();
+
+function hourButton(from, hour, count, most, over) {
+	const button = element("button", {
+		class: over ? "over" : null,
+		"aria-label": `${number(count)} ${what} in the hour from ${timeText(from)}${over}`,
+		title: `${timeText(from)}: ${number(count)}${over}`,
+		"data-hour": hour,
+		tabindex: hour === mapHour ? 0 : -1,
+		onclick: () => attempt(() => askMinutes(hour)),
+	});
+	button.style.background = `rgba(var(--heat), ${strength(count, most)})`;
+	return button;
+}
+
 // A row is a day of the clock here, and a cell one of its hours.
 function showWeek(asked, minutes, pace) {
 	const begin = midnight(asked);
@@ -346,40 +433,37 @@ function showWeek(asked, minutes, pace) {
 	const rows = [];
 	for (let day = 0; day < 7; day++) {
 		const cells = [];
-		for (let hour = 24 * day; hour < 24 * day + 24; hour++) {
-			const from = new Date(begin + hour * 3600000);
-			const over = excess(counts[hour], pace);
-			const button = element("button", {
-				class: over ? "over" : "",
-				"aria-label": `${number(counts[hour])} ${what} in the hour from ${from.toLocaleString()}${over}`,
-				title: `${from.toLocaleString()}: ${number(counts[hour])}${over}`,
-				"data-hour": hour,
-				"data-focus": "hour " + hour,
-				onclick: () => attempt(() => askMinutes(hour)),
-			});
-			button.style.background = `rgba(var(--heat), ${strength(counts[hour], most)})`;
-			cells.push(element("td", {}, button));
-		}
+		for (let hour = 24 * day; hour < 24 * day + 24; hour++)
+			cells.push(element("td", {}, hourButton(new Date(begin + hour * 3600000), hour, counts[hour], most, excess(counts[hour], pace))));
+		const noon = new Date(begin + day * 86400000 + 43200000);
 		rows.push(element("tr", {}, element("th", {scope: "row"},
-			new Date(begin + day * 86400000 + 43200000).toLocaleDateString([], {weekday: "short", day: "numeric"})), ...cells));
+			`${noon.toLocaleDateString("en", {weekday: "short"})} ${noon.getDate()}`), ...cells));
 	}
 	replace($("week").tBodies[0], ...rows);
-	$("week").tHead.replaceChildren(element("tr", {}, element("th", {}), ...Array.from({length: 24}, (_, hour) =>
-		element("th", {scope: "col"}, hour % 6 ? "" :
-			new Date(begin + hour * 3600000).toLocaleTimeString([], {hour: "numeric", minute: "2-digit"})))));
+	replace($("week").tHead, element("tr", {}, element("th", {}), ...Array.from({length: 24}, (_, hour) =>
+		element("th", {scope: "col"}, hour % 6 ? "" : timeText(begin + hour * 3600000).slice(11, 16)))));
 }
 
 const askWeek = async () => showWeek(...await weekOf());
 
-// Arrow keys go from hour to hour.
+// Arrow keys go from hour to hour as they are seen: on a telephone a day is a column.
 $("week").addEventListener("keydown", (event) => {
-	const step = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -24, ArrowDown: 24}[event.key];
-	const at = event.target.dataset.hour;
-	if (!step || at === undefined)
-		return;
-	const next = $("week").querySelector(`[data-hour="${+at + step}"]`);
+	const [over, down] = matchMedia("(max-width: 40rem)").matches ? [24, 1] : [1, 24];
+	const at = Number(event.target.dataset.hour);
+	const to = {ArrowLeft: at - over, ArrowRight: at + over, ArrowUp: at - down, ArrowDown: at + down,
+		Home: at - at % 24, End: at - at % 24 + 23}[event.key];
+	const next = $("week").querySelector(`[data-hour="${to}"]`);
 	if (next) {
 		next.focus();
 		event.preventDefault();
 	}
+});
+
+$("week").addEventListener("focusin", (event) => {
+	const at = event.target.dataset.hour;
+	if (at === undefined)
+		return;
+	$("week").querySelector("[tabindex='0']").tabIndex = -1;
+	event.target.tabIndex = 0;
+	mapHour = Number(at);
 });

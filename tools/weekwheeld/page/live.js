@@ -39,8 +39,8 @@ let heard = [];
 // A busy server reports more than can be read: the last ones are shown, once in a while.
 function showEvents() {
 	sayAgain = 0;
-	replace($("events"), ...heard.map(([word, data]) => element("tr", {},
-		element("td", {}, new Date(data.time).toLocaleTimeString()), element("td", {}, word), element("td", {}, data.tube ?? ""),
+	replace($("events"), ...heard.map(([word, data, id]) => element("tr", {"data-row": id},
+		element("td", {}, timeText(data.time)), element("td", {}, word), element("td", {}, data.tube ?? ""),
 		element("td", {}, data.id ? jobButton(data.id) : ""),
 		element("td", {}, data.name ?? name(data)), element("td", {}, moreText(data)))));
 	$("events-none").hidden = heard.length > 0;
@@ -65,7 +65,7 @@ function hear(word, data) {
 		stale(askShown);
 	if (word === "lost")
 		return;
-	heard = [[word, data], ...heard.slice(0, EVENTS_SHOWN - 1)];
+	heard = [[word, data, lastId], ...heard.slice(0, EVENTS_SHOWN - 1)];
 	sayAgain ||= setTimeout(showEvents, 300);
 }
 

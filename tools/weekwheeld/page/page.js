@@ -17,7 +17,7 @@ function limitText(limits) {
 }
 
 function showTubes(tubes, limits) {
-	replace($("tubes"), ...tubes.map((tube) => element("tr", {},
+	replace($("tubes"), ...tubes.map((tube) => element("tr", {"data-row": tube.name},
 		element("th", {scope: "row"}, tube.name),
 		...["ready", "delayed", "reserved", "buried"].map((state) => element("td", {}, number(tube[state]))),
 		element("td", {}, limitText(limits.filter((limit) => limit.tube === tube.name))),
@@ -75,7 +75,7 @@ const jobButton = (id) => element("button", {"data-focus": "job " + id, onclick:
 })}, id);
 
 function showBuried(jobs) {
-	replace($("buried"), ...jobs.map((job) => element("tr", {},
+	replace($("buried"), ...jobs.map((job) => element("tr", {"data-row": job.id},
 		element("td", {}, jobButton(job.id)),
 		element("td", {}, job.tube), element("td", {}, name(job)), element("td", {class: "text"}, job.error),
 		element("td", {}, number(job.reserves)), element("td", {}, actions(job, askBuried)))));

@@ -12,19 +12,6 @@ const schedulePath = (one) => `tubes/${encodeURIComponent(one.tube)}/schedules/$
 // What a schedule's time is to its people: the clock of its zone, with its offset.
 const zoneText = (time) => time.replace("T", " ").replace(/([+-])/g, (sign, _, at) => at > 10 ? " " + sign : sign);
 
-// The same of a moment. A zone that the browser does not know is left to the clock here.
-function zoned(moment, zone) {
-	let parts;
-	try {
-		parts = new Intl.DateTimeFormat("en", {timeZone: zone, hourCycle: "h23", year: "numeric", month: "2-digit", day: "2-digit",
-			hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "longOffset"}).formatToParts(new Date(moment));
-	} catch {
-		return timeText(moment);
-	}
-	const {year, month, day, hour, minute, second, timeZoneName} = Object.fromEntries(parts.map(({type, value}) => [type, value]));
-	return `${year}-${month}-${day} ${hour}:${minute}:${second} ${timeZoneName.replace("GMT", "") || "+00:00"}`;
-}
-
 function scheduleActions(one) {
 	const button = (text, work) => element("button", {"data-focus": `${text} ${one.tube} ${one.name}`,
 		onclick: () => attempt(async () => {
@@ -52,12 +39,12 @@ function nextText(one) {
 	if (!one.next)
 		return "none is left";
 	const left = (new Date(one.next) - Date.now()) / 1000;
-	return zoned(one.next, one.zone) + (left > 0 ? `, in ${spanText(left)}` : "");
+	return timeText(one.next, one.zone) + (left > 0 ? `, in ${spanText(left)}` : "");
 }
 
 function showSchedules(schedules) {
 	schedules.sort((a, b) => (a.next ?? "z").localeCompare(b.next ?? "z"));
-	replace($("schedules"), ...schedules.map((one) => element("tr", {},
+	replace($("schedules"), ...schedules.map((one) => element("tr", {"data-row": `${one.tube} ${one.name}`},
 		element("td", {}, element("button", {"data-focus": `show ${one.tube} ${one.name}`,
 			onclick: () => attempt(() => showSchedule(one))}, name({key: one.name, key_base64: one.name_base64}))),
 		element("td", {}, one.tube), element("td", {}, element("code", {}, one.cron)),
@@ -95,8 +82,8 @@ async function showSchedule(listed) {
 	const terms = [["Schedule", `${one.name} of ${one.tube}`], ["Means", said.words], ["If the former job has not ended", one.overlap],
 		["Missed times", one.missed + (one.missed === "skip" ? `, older than ${spanText(one.skip)}` : "")],
 		["Group", name({key: one.group, key_base64: one.group_base64})], ["Keep how runs ended", one.keep ? spanText(one.keep) : ""], ["Spread", one.spread ? spanText(one.spread) : ""],
-		["From", one.start && zoned(one.start, one.zone)], ["Until", one.end && zoned(one.end, one.zone)],
-		["Last time", one.last && zoned(one.last, one.zone)], ["Next times", one.times.map(zoneText).join("\n")]];
+		["From", one.start && timeText(one.start, one.zone)], ["Until", one.end && timeText(one.end, one.zone)],
+		["Last time", one.last && timeText(one.last, one.zone)], ["Next times", one.times.map(zoneText).join("\n")]];
 	replace($("schedule"),
 		element("dl", {}, ...terms.filter(([, value]) => value).flatMap(([term, value]) =>
 			[element("dt", {}, term), element("dd", {}, value)])),

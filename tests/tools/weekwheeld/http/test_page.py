@@ -16,7 +16,7 @@ from web import Events, Web
 from harness import PATIENCE, Case, Server, alone, check, equal, free_port, main, matches, until
 
 SEEN = """const at = document.querySelector(arguments[0]).getBoundingClientRect();
-return at.height > 0 && at.top >= 0 && at.bottom <= innerHeight"""
+return at.height > 0 && at.top >= -1 && at.bottom <= innerHeight + 1"""
 EVIL = "<img src=x onerror=document.title='evil'>"
 
 
@@ -246,8 +246,7 @@ class Page(Case):
             browser.run("document.querySelector('#job .actions button').focus()")
             equal(a.ask("kick-job 1"), "KICKED")
             browser.until_text("#job", "ready")
-            until(lambda: browser.run("return document.activeElement.dataset.focus !== undefined ||"
-                                      "document.activeElement === document.body"), "drawn", 0.05)
+            until(lambda: browser.run("return document.activeElement.dataset.focus") == "Move 1", "what is left has the focus", 0.05)
             matches("RESERVED", a.ask("reserve-job 1"))
             equal(a.ask("report 1 %d\r\n%s" % (len(EVIL), EVIL)), "REPORTED")
             equal(a.ask("bury 1 0"), "BURIED")
@@ -337,6 +336,82 @@ class Page(Case):
             browser.until_text("#state", "needs a token")
             equal(browser.run("return [token, sessionStorage.getItem('token')]"), ["", ""])
 
+    def test_the_map_is_one_stop(self):
+        with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
+            a.put(b"x", delay=7000)
+            self.open(browser, server)
+            until(lambda: browser.run("return document.querySelectorAll('#week button').length") == 168, "the week", 0.05)
+            stops = "return [...document.querySelectorAll('#week button')].filter((hour) => hour.tabIndex === 0).map((hour) => hour.dataset.hour)"
+            first = browser.run("mapHour = 3; return askWeek()") or browser.run(stops)
+            equal(first, ["3"])
+            browser.run("document.querySelector('[data-hour=\"3\"]').focus()")
+            # Of a telephone, a column is a day; of others, a row.
+            for width, keys in ((1200, "\ue015\ue014\ue010\ue012"), (390, "\ue014\ue015\ue010\ue013")):
+                browser.tell("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride",
+                             params={"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": False})
+                equal(browser.run("return innerWidth"), width)
+                at = browser.run("return Number(document.activeElement.dataset.hour)")
+                seen = []
+                for key in keys:
+                    browser.type(":focus", key)
+                    seen.append(browser.run("return Number(document.activeElement.dataset.hour)"))
+                equal(seen, [at + 24, at + 25, 47, 46])
+                equal(browser.run(stops), ["46"])
+                browser.type(":focus", "\ue011")
+                equal(browser.run("return document.activeElement.dataset.hour"), "24")
+                browser.run("document.querySelector('[data-hour=\"3\"]').focus()")
+            # Drawn anew, it is the same button that has the focus, and Tab leaves the map.
+            browser.run("window.was = document.activeElement; return askWeek()")
+            equal(browser.run("return was === document.activeElement && was.isConnected"), True)
+            browser.type(":focus", "\ue004")
+            equal(browser.run("return $('week').contains(document.activeElement)"), False)
+
+    def test_who_works_somewhere_stays_there(self):
+        with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
+            for number in (1, 2, 3):
+                a.put(b"x")
+                matches("RESERVED", a.ask("reserve-job %d" % number))
+                equal(a.ask("bury-job %d 0 why" % number), "BURIED")
+            self.open(browser, server)
+            browser.until_text("#buried", "3")
+            browser.run("setInterval = () => {}; ear.abort(); window.at = document.querySelector(`[data-focus='Kick 2']`);"
+                        "at.focus(); getSelection().selectAllChildren(at.closest('tr').cells[3])")
+            # A row before it goes, and what is said of a row changes: the button is the same, and what was selected is.
+            equal(a.ask("kick-job 1"), "KICKED")
+            browser.run("return askBuried()")
+            equal(browser.run("return [$('buried').rows.length, document.activeElement === at, String(getSelection())]"), [2, True, "why"])
+            # The one that it stands in goes: the next one has the focus, and after the last the heading.
+            for number, then in ((2, "job 3"), (3, None)):
+                equal(a.ask("kick-job %d" % number), "KICKED")
+                browser.run("return askBuried()")
+                equal(browser.run("return document.activeElement.dataset.focus"), then)
+            equal(browser.run("return document.activeElement.id"), "buried-title")
+            # What is drawn anew does what it now says.
+            equal(browser.run("const said = []; const make = (text) => element('button', {onclick: () => said.push(text)}, text);"
+                              "replace($('minutes'), make('a')); const was = $('minutes').firstChild;"
+                              "replace($('minutes'), make('b')); was.click(); return [was.isConnected, ...said]"), [True, "b"])
+
+    def test_times_have_one_form(self):
+        with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
+            browser.tell("goog/cdp/execute", cmd="Emulation.setTimezoneOverride", params={"timezoneId": "Asia/Kolkata"})
+            browser.tell("goog/cdp/execute", cmd="Emulation.setLocaleOverride", params={"locale": "en-US"})
+            self.open(browser, server)
+            browser.until_text("#live", "^live$")
+            number = a.put(b"x", delay=7000).split()[1]
+            browser.until_text("#events", "put")
+            browser.click("#events button")
+            browser.until_text("#job", "Due")
+            form = r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d \+05:30"
+            until(lambda: browser.run("return document.querySelectorAll('#week button').length") == 168, "the week", 0.05)
+            for text in (browser.text("#events td"), re.search(r"Put\s+(.*)", browser.text("#job")).group(1),
+                         browser.run("return document.querySelector('#week button').title.replace(/: .*/, '')")):
+                matches("^%s$" % form, text)
+            browser.run("return askMinutes(0)")
+            matches("in the hour from %s$" % form, browser.text("#minutes h3"))
+            equal(browser.run("return timeText('2026-07-01T00:00:00Z', 'America/New_York')"), "2026-06-30 20:00:00 -04:00")
+            equal(browser.run("return timeText('2026-07-01T00:00:00Z', 'No/Where')"), "2026-07-01 05:30:00 +05:30")
+            equal(a.ask("delete " + number), "DELETED")
+
     def test_without_events_it_asks(self):
         with self.server() as server, self.client(server) as a, contextlib.ExitStack() as stack:
             for _ in range(16):
@@ -369,18 +444,26 @@ class Page(Case):
             # Nothing is wider than the window but what scrolls by itself.
             check(browser.run("return document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways")
             equal(browser.run("return getComputedStyle(document.body).backgroundColor"), "rgb(20, 24, 29)")
-            # Nor do words break on a telephone: a row is as high as a few lines.
+            # Nor is anything of it beyond the edge of a telephone.
             browser.tell("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride",
                          params={"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True})
             browser.picture("page-telephone")
             check(browser.run("return innerWidth === 390 && document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways")
-            for part in ("buried", "schedules"):
-                heights = browser.run("return [...$(arguments[0]).rows].map((row) => row.offsetHeight)", part)
-                check(heights and max(heights) < 120, (part, heights))
-            wide = ("const range = document.createRange(); range.selectNodeContents(document.querySelector(arguments[0]).firstChild);"
-                    "return new Set([...range.getClientRects()].map((line) => line.top)).size")
-            equal([browser.run(wide, "#schedules td:nth-child(%d)" % n) for n in (2, 4)], [1, 1])
-            equal(browser.run(wide, "#buried td:nth-child(2)"), 1)
+            browser.click("#buried button")
+            browser.until_text("#job", "onerror")
+            browser.click("#schedules button")
+            browser.until_text("#schedule", "Next times")
+            browser.run("$('plan-part').open = true; return askMinutes(0)")
+            equal(browser.run("return [...document.querySelectorAll('body *')].filter((one) => one.checkVisibility() && "
+                              "one.getBoundingClientRect().right > innerWidth).map((one) => one.outerHTML.slice(0, 80))"), [])
+            # What is in a row says what it is, and an hour of the map is as large as a finger needs.
+            matches("Tube mail", browser.run("return [...$('buried').rows[0].cells].map((cell) => getComputedStyle(cell, '::before')"
+                                             ".content.replace(/\"/g, '') + cell.textContent).join()"))
+            hour = browser.run("return document.querySelector('#week button').getBoundingClientRect().toJSON()")
+            check(hour["width"] >= 24 and hour["height"] >= 24, hour)
+            for number, part in enumerate(("tubes", "week", "buried", "put")):
+                browser.run("$(arguments[0]).closest('section').scrollIntoView()", part)
+                browser.picture("page-telephone-%d" % number)
 
     def test_nothing_else_may_run_in_it(self):
         with self.server() as server:
