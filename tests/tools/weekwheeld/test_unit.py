@@ -25,7 +25,7 @@ class Notify(Case):
     def test_the_watchdog_is_fed_from_the_loop(self):
         end = self.listens("notify")
         with Server(NOTIFY_SOCKET=os.path.abspath("notify"), WATCHDOG_USEC="60000", WATCHDOG_PID=None) as server:
-            equal(end.recv(100), b"READY=1")
+            equal(end.recv(100), b"READY=1\nSTATUS=\nWATCHDOG_USEC=60000")
             for _ in range(3):
                 equal(end.recv(100), b"WATCHDOG=1")
             server.process.send_signal(signal.SIGSTOP)
@@ -48,7 +48,7 @@ class Notify(Case):
         name = "\0weekwheel-test-%d" % os.getpid()
         end = self.listens(name)
         with Server(NOTIFY_SOCKET="@" + name[1:], WATCHDOG_USEC="1000", WATCHDOG_PID="1") as server:
-            equal(end.recv(100), b"READY=1")
+            equal(end.recv(100), b"READY=1\nSTATUS=")
             with server.client() as a:
                 for _ in range(100):
                     a.put()

@@ -50,22 +50,27 @@ static uint64_t watchdog_ms(void)
 	return strtoull(usec, NULL, 10) / 1000;
 }
 
-void notify_waits(const char *why)
+void notify_stands_by(const char *status)
 {
 	char text[200];
 
-	(void)snprintf(text, sizeof text, "EXTEND_TIMEOUT_USEC=30000000\nSTATUS=%s", why);
+	(void)snprintf(text, sizeof text, "READY=1\nSTATUS=%s%s", status,
+	    watchdog_ms() ? "\nWATCHDOG=1\nWATCHDOG_USEC=300000000" : "");
 	notify_send(text);
 }
 
 void notify_start(uv_loop_t *loop, uv_timer_t *watchdog)
 {
 	uint64_t ms = watchdog_ms();
+	char text[80];
 
 	uv_timer_init(loop, watchdog);
 	if (ms > 0)
 		uv_timer_start(watchdog, notify_alive, ms / 3, ms / 3 ? ms / 3 : 1);
-	notify_send("READY=1");
+	/* What it said while it stood by ends. */
+	(void)snprintf(
+	    text, sizeof text, "READY=1\nSTATUS=%s%s", ms ? "\nWATCHDOG_USEC=" : "", ms ? getenv("WATCHDOG_USEC") : "");
+	notify_send(text);
 }
 
 void notify_stop(void)

@@ -9,7 +9,10 @@
 
 void notify_start(uv_loop_t *loop, uv_timer_t *watchdog);
 void notify_stop(void);
-/* Before notify_start, at least every second: say that the server is not ready yet, and why. */
-void notify_waits(const char *why);
+/*
+ * Before notify_start, at least every minute: the server is there for its clients, but another one does the work. Its
+ * watchdog has five minutes from then on, since it may have to load a large store before its own loop goes round.
+ */
+void notify_stands_by(const char *status);
 
 #endif

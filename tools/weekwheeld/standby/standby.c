@@ -533,7 +533,7 @@ static void tell_systemd(struct standby *standby)
 	if (standby->notified && now_ms(standby) < standby->notified + NOTIFY_MS)
 		return;
 	standby->notified = now_ms(standby);
-	notify_waits("standing by: another server owns the store");
+	notify_stands_by("standing by: another server owns the store");
 }
 
 void standby_wait(struct standby *standby, const char *owner)

@@ -41,8 +41,8 @@ class StandbyCase(Case):
         self.addCleanup(postgres.psql, f"DROP DATABASE {name} WITH (FORCE)")
         self.url = postgres.url(database=name)
 
-    def server(self, *arguments):
-        server = Server("--store", self.url, *(arguments or WEB))
+    def server(self, *arguments, **environment):
+        server = Server("--store", self.url, *(arguments or WEB), **environment)
         self.addCleanup(self.end, server)
         return server
 
@@ -266,6 +266,25 @@ class WhilePassingOn(StandbyCase):
 
 
 class WhenTheOwnerGoes(StandbyCase):
+    def test_what_systemd_hears(self):
+        """It does not wait for the end of the owner, and gives a standby that takes over the time to load."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+            end.bind("notify")
+            end.settimeout(PATIENCE)
+            owner = self.server()
+            with owner.client() as client:
+                client.numbers("stats")
+            standby = self.server(*WEB, NOTIFY_SOCKET=os.path.abspath("notify"), WATCHDOG_USEC="3000000", WATCHDOG_PID=None)
+            waits = b"READY=1\nSTATUS=standing by: another server owns the store\nWATCHDOG=1\nWATCHDOG_USEC=300000000"
+            equal([end.recv(200) for _ in range(3)], 3 * [waits])
+            owner.stop()
+            heard = waits
+            while heard == waits:
+                heard = end.recv(200)
+            equal(heard, b"READY=1\nSTATUS=\nWATCHDOG_USEC=3000000")
+            equal(end.recv(200), b"WATCHDOG=1")
+            equal(standby.stop(), 0)
+
     def test_takeover_without_a_refused_connection(self):
         owner, standby = self.pair()
         ended, errors, put = threading.Event(), [], []
