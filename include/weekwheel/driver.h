@@ -103,8 +103,8 @@ struct ww_firing {
 
 /*
  * A timer's callback. A worker calls it, or ww_driver_dispatch in a driver without threads. It may run for long, block,
- * and call every function except ww_driver_settle, ww_driver_step, ww_driver_dispatch and a wait for its own end, which
- * answer WW_EBUSY. In a driver with threads, so does ww_driver_destroy.
+ * and call every function except, for its own driver, ww_driver_settle, ww_driver_step, ww_driver_dispatch and a wait
+ * for its own end, which answer WW_EBUSY. In a driver with threads, so does ww_driver_destroy.
  */
 typedef void ww_driver_fn(struct ww_driver *driver, const struct ww_firing *firing, void *user);
 
@@ -307,7 +307,8 @@ WW_API int ww_driver_fd(const struct ww_driver *driver);
  * due meanwhile make the descriptor readable when this call returns. For timers in such a loop, make a second driver.
  * In a loop that takes several events at a time, as from epoll_wait, dispatch behind all others: a callback that frees a
  * connection would leave an event for it in the batch.
- * Errors: WW_EINVAL: the driver has threads, or budget is 0. WW_EBUSY: called in a callback, or in two threads at once.
+ * Errors: WW_EINVAL: the driver has threads, or budget is 0. WW_EBUSY: called in a callback of this driver,
+ * or in two threads at once.
  */
 WW_API int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget);
 
@@ -323,7 +324,7 @@ WW_API int ww_driver_now(const struct ww_driver *driver, uint64_t *ns);
  * Precision: a deadline between two ticks fires at the later one, and the call does not wait for it before. If the
  * clock stands at 0.5 ms and the tick is 1 ms, a timer that is scheduled with a delay of 0 does not fire yet. A test
  * therefore starts its clock on a multiple of tick_ns and advances it by multiples, or by a tick more than the delay.
- * Errors: WW_EBUSY: called in a callback. WW_ECLOSED: stopped.
+ * Errors: WW_EBUSY: called in a callback of this driver. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_settle(struct ww_driver *driver);
 
@@ -342,7 +343,7 @@ WW_API int ww_driver_settle(struct ww_driver *driver);
  * meanwhile. If several drivers share the clock, the call settles only this one.
  * Complexity: O(shards) for each look at the wheels. A far deadline needs one look a level.
  * Errors: WW_EINVAL: driver is NULL, or its clock is not virtual. WW_EOVERFLOW: until is out of range. WW_EBUSY: called
- * in a callback. WW_ECLOSED: stopped.
+ * in a callback of this driver. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_step(struct ww_driver *driver, uint64_t until, uint64_t *ns);
 

@@ -497,15 +497,12 @@ static void wait_until_settled(struct ww_driver *driver, uint64_t time)
 int ww_driver_settle(struct ww_driver *driver)
 {
 	uint64_t time;
-	int error;
+	int error = ww_driver_refuses(driver);
 
-	if (!driver)
-		return WW_EINVAL;
-	if (!ww_driver_forked(driver) && ww_queue_inside(&driver->queue, NULL, NULL))
-		return WW_EBUSY;
-	error = ww_driver_refuses(driver);
 	if (error)
 		return error;
+	if (ww_queue_inside(&driver->queue, NULL, NULL))
+		return WW_EBUSY;
 	if (driver->flags & WW_DRIVER_THREADLESS)
 		return settle_by_dispatch(driver);
 	time = ww_driver_time(driver);

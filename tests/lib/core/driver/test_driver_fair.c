@@ -197,6 +197,26 @@ START_TEST(one_thread_serves_groups_in_turn_by_their_shares)
 }
 END_TEST
 
+START_TEST(the_timers_have_the_share_of_the_configuration)
+{
+	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
+
+	config.share = 3;
+	begin_with(&config);
+	attach(&crowds[0], NULL);
+	schedule(&crowds[0], 0, 1000, 1000);
+	for (int i = 0; i < 1000; i++)
+		(void)after(0, note, NULL);
+	advance(TICK);
+	ck_assert_int_eq(ww_driver_dispatch(driver, 800), 800);
+	ck_assert_uint_ge(fired_count, 500);
+	ck_assert_uint_ge(crowds[0].ran, 100);
+	settle();
+	ww_group_detach(crowds[0].group);
+	end();
+}
+END_TEST
+
 START_TEST(a_group_that_was_idle_has_saved_up_nothing)
 {
 	begin(WW_DRIVER_THREADLESS, 0);
@@ -327,7 +347,7 @@ END_TEST
 
 TEST_MAIN("driver/fair", a_group_whose_callbacks_all_wait_leaves_a_worker_to_others,
     without_other_groups_all_workers_serve_the_timers, a_full_lane_holds_back_its_own_group_only,
-    one_thread_serves_groups_in_turn_by_their_shares, a_group_that_was_idle_has_saved_up_nothing,
-    short_callbacks_that_all_wait_get_more_workers_in_the_end, shorter_callbacks_get_fewer_workers,
-    another_worker_goes_on_in_place_of_a_slow_callback, one_long_callback_brings_no_workers_for_the_short_ones,
-    no_wake_up_is_lost)
+    one_thread_serves_groups_in_turn_by_their_shares, the_timers_have_the_share_of_the_configuration,
+    a_group_that_was_idle_has_saved_up_nothing, short_callbacks_that_all_wait_get_more_workers_in_the_end,
+    shorter_callbacks_get_fewer_workers, another_worker_goes_on_in_place_of_a_slow_callback,
+    one_long_callback_brings_no_workers_for_the_short_ones, no_wake_up_is_lost)

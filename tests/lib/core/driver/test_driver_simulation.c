@@ -170,6 +170,8 @@ START_TEST(a_step_is_refused_where_it_cannot_be)
 		(void)after(0, step_inside, &inside);
 		go(TICK);
 		ck_assert_int_eq(inside, WW_EBUSY);
+		ck_assert_int_eq(ww_driver_step(driver, WW_CLOCK_MAX, NULL), 0);
+		ck_assert_uint_eq(now_ns(), WW_CLOCK_MAX);
 		OK(ww_driver_stop(driver, NULL, NULL, NULL));
 		ck_assert_int_eq(ww_driver_step(driver, WW_NEVER, NULL), WW_ECLOSED);
 		OK(ww_driver_destroy(driver));

@@ -139,6 +139,7 @@ static void stop_inside(struct ww_driver *of, const struct ww_firing *firing, vo
 	OK(ww_driver_stop(of, take, NULL, count));
 	ck_assert(ww_driver_cancel(of, firing->handle) == WW_ECLOSED);
 	ck_assert(ww_driver_now(of, &ns) == WW_OK);
+	assert_closed();
 }
 
 START_TEST(a_callback_may_stop_the_driver)
@@ -481,6 +482,7 @@ static void destroy_and_ask(struct ww_driver *of, const struct ww_firing *firing
 	/* It is there until the callback returns. */
 	ck_assert_int_eq(ww_driver_schedule(of, 0, note, NULL, &handle), WW_ECLOSED);
 	ck_assert_int_eq(ww_driver_dispatch(of, 1), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_settle(of), WW_ECLOSED);
 	OK(ww_driver_destroy(of));
 }
 

@@ -316,21 +316,37 @@ START_TEST(settle_looks_again_if_a_callback_ended_during_its_look)
 }
 END_TEST
 
+struct settler {
+	struct ww_driver *other;
+	int own;
+	int others;
+};
+
 static void settle_inside(struct ww_driver *of, const struct ww_firing *firing, void *user)
 {
+	struct settler *settler = user;
+
 	(void)firing;
-	*(int *)user = ww_driver_settle(of);
+	settler->own = ww_driver_settle(of);
+	settler->others = ww_driver_settle(settler->other);
 }
 
-START_TEST(settle_in_a_callback_is_refused)
+START_TEST(a_callback_may_settle_another_driver_but_not_its_own)
 {
-	int answer = 77;
-
-	begin(0, 2);
-	(void)after(0, settle_inside, &answer);
-	go(TICK);
-	ck_assert_int_eq(answer, WW_EBUSY);
-	end();
+	for (uint32_t flags = 0; flags <= WW_DRIVER_THREADLESS; flags++) {
+		struct ww_driver_config config = config_of(flags, 2);
+		struct settler settler = {NULL, 77, 77};
+		begin_with(&config);
+		OK(ww_driver_create(&settler.other, &config));
+		(void)after(0, settle_inside, &settler);
+		OK(ww_driver_schedule(settler.other, 0, note, NULL, NULL));
+		go(TICK);
+		ck_assert_int_eq(settler.own, WW_EBUSY);
+		ck_assert_int_eq(settler.others, WW_OK);
+		ck_assert_uint_eq(fired_count, 1);
+		OK(ww_driver_destroy(settler.other));
+		end();
+	}
 }
 END_TEST
 
@@ -346,6 +362,9 @@ START_TEST(the_statistics_are_right_at_every_step)
 	ww_handle two = after(0, note, NULL);
 	ww_handle far = after(DAY_NS, note, NULL);
 	stats = stats_of();
+	ck_assert_uint_eq(stats.levels, 6);
+	ck_assert_uint_eq(stats.level[4], 1);
+	ck_assert_uint_eq(stats.level[5], 0);
 	ck_assert_uint_eq(stats.pending, 3);
 	ck_assert_uint_eq(stats.scheduled, 4);
 	ck_assert_uint_eq(stats.fired, 1);
@@ -375,6 +394,10 @@ START_TEST(the_statistics_are_right_at_every_step)
 	ck_assert_uint_eq(stats.queued, 0);
 	ck_assert_uint_eq(stats.oldest_ns, 0);
 	ck_assert_uint_eq(stats.dropped, 0);
+	uint64_t bytes = stats.bytes;
+	for (int i = 0; i < 10000; i++)
+		(void)after(DAY_NS, note, NULL);
+	ck_assert_uint_ge(stats_of().bytes - bytes, 9000 * sizeof(struct timer_record));
 	end();
 }
 END_TEST
@@ -386,4 +409,4 @@ TEST_MAIN("driver/workers", no_more_callbacks_run_at_a_time_than_there_are_worke
     with_drop_a_periodic_timer_loses_a_call_and_goes_on, settle_waits_for_running_and_queued_callbacks,
     settle_ends_when_the_last_timer_it_waits_for_is_cancelled,
     settle_waits_for_timers_that_wait_for_room_made_by_a_cancel, settle_looks_again_if_a_callback_ended_during_its_look,
-    settle_in_a_callback_is_refused, the_statistics_are_right_at_every_step)
+    a_callback_may_settle_another_driver_but_not_its_own, the_statistics_are_right_at_every_step)
