@@ -67,6 +67,8 @@ LIBRARIES := $(foreach name,$(COMPONENTS),$(if $($(name)_LIBRARY),$(name)))
 PROGRAMS := $(foreach name,$(COMPONENTS),$(if $($(name)_PROGRAM),$(name)))
 # The others with code are parts: archives, from which each library and program takes what it calls.
 PARTS := $(filter-out $(LIBRARIES) $(PROGRAMS),$(foreach name,$(COMPONENTS),$(if $($(name)_FOLDERS),$(name))))
+# The number of the binary interface of all libraries: docs/versions.md.
+SONAME := 1
 shared = $(B)/lib/lib$($(1)_LIBRARY).so.$(VERSION)
 archive = $(B)/lib/lib$($(1)_LIBRARY).a
 program = $(B)/bin/$($(1)_PROGRAM)
@@ -90,7 +92,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(DEFINES) -I. -Iinclude $(HARDENING) $(PART) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -pthread
 LINK = $(CC) $(CFLAGS) $(SANITIZE) $(HARDENED_LINK) $(LDFLAGS) -pthread
 # Sanitizers leave their own symbols to the program. A plugin that ends may leave a driver, whose threads run on.
-LINK_SHARED = $(LINK) -shared -Wl,-soname,$(patsubst %.$(VERSION),%.0,$(@F)) -Wl,-z,nodelete $(if $(SANITIZE),,-Wl,-z,defs)
+LINK_SHARED = $(LINK) -shared -Wl,-soname,$(patsubst %.$(VERSION),%.$(SONAME),$(@F)) -Wl,-z,nodelete $(if $(SANITIZE),,-Wl,-z,defs)
 
 # Two pointers side by side are stored sooner as two than gathered into one vector first.
 $(B)/obj/lib/% $(B)/obj/gen/%: PART += -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-tree-slp-vectorize
@@ -152,7 +154,7 @@ $(call shared,$(1)): $$(call listed,$(call shared,$(1)),$$($(1)_OBJECTS)) lib/$(
 	@mkdir -p $$(@D)
 	$$(call quiet,LINK,$$@)$$(LINK_SHARED) -Wl,--version-script=$$(filter %.map,$$^) -o $$@.new $$(filter %.o %.a,$$^) \
 		$$(filter-out $$@,$$(filter %.so.$(VERSION),$$^)) $$(call libs,$(1)) && mv -f $$@.new $$@
-	@for name in .so.0 .so; do ln -sf $$(@F) $$@.new && mv -f $$@.new $$(@D)/lib$($(1)_LIBRARY)$$$$name; done
+	@for name in .so.$(SONAME) .so; do ln -sf $$(@F) $$@.new && mv -f $$@.new $$(@D)/lib$($(1)_LIBRARY)$$$$name; done
 endef
 define program_rule
 $(call program,$(1)): $$(call listed,$(call program,$(1)),$$($(1)_OBJECTS) $$(call objects,$$($(1)_ALSO))) $$(call parts,$(1)) \
@@ -305,7 +307,7 @@ amalgamation:
 ifeq ($(origin PREFIX),command line)
 prefix := $(PREFIX)
 endif
-FOLDERS = DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' \
+FOLDERS = DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' SONAME='$(SONAME)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' \
 	includedir='$(includedir)' mandir='$(mandir)'
 
 install: all

@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 #define WW_VERSION_MAJOR 0
-#define WW_VERSION_MINOR 1
+#define WW_VERSION_MINOR 2
 #define WW_VERSION_PATCH 0
-#define WW_VERSION "0.1.0"
+#define WW_VERSION "0.2.0"
 
 /* Return the version of the running library: its WW_VERSION when it was compiled. Constant, never NULL. */
 WW_API const char *ww_version(void);

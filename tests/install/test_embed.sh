@@ -81,7 +81,7 @@ if command -v cmake >/dev/null; then
 			add_executable(all_static ${CMAKE_BINARY_DIR}/all.c)
 			target_link_libraries(all_static PRIVATE weekwheel::redis_static weekwheel::callback_static)
 		endif()
-		foreach(asked 0.1 0.1.0 0.0 0.2 1)
+		foreach(asked 0.2 0.2.0 0.1 0.3 1)
 			find_package(weekwheel ${asked} QUIET)
 			message(STATUS "version ${asked}: ${weekwheel_FOUND}")
 		endforeach()
@@ -93,7 +93,7 @@ if command -v cmake >/dev/null; then
 	needs_no_shared() { ! readelf -d "$work/find_package/build/again" | grep libweekwheel >/dev/null; }
 	expect 'the program with the archive needs no shared library' needs_no_shared
 	log=$work/find_package/build/configured
-	equal 'the versions that fit' "$(sed -n 's/^-- version //p' "$log" | tr '\n' ',')" '0.1: 1,0.1.0: 1,0.0: 0,0.2: 0,1: 0,'
+	equal 'the versions that fit' "$(sed -n 's/^-- version //p' "$log" | tr '\n' ',')" '0.2: 1,0.2.0: 1,0.1: 0,0.3: 0,1: 0,'
 	tells_why() { tr -s ' \n' ' ' <"$log" | grep -q 'has no library of the component bells: build and install weekwheel'; }
 	expect 'it says why there is no component bells' tells_why
 	if [ "$has_schedule" = ON ]; then

@@ -32,9 +32,9 @@ lib=$root/opt/ww/lib
 expect 'make install' make_quietly install
 
 shared=$(readlink -f "$lib/libweekwheel.so")
-soname_is_right() { readelf -d "$shared" | grep -F 'SONAME' >/dev/null && readelf -d "$shared" | grep -F '[libweekwheel.so.0]' >/dev/null; }
-expect 'the soname is libweekwheel.so.0' soname_is_right
-expect 'a link by the soname' [ "$(readlink -f "$lib/libweekwheel.so.0")" = "$shared" ]
+soname_is_right() { readelf -d "$shared" | grep -F 'SONAME' >/dev/null && readelf -d "$shared" | grep -F '[libweekwheel.so.1]' >/dev/null; }
+expect 'the soname is libweekwheel.so.1' soname_is_right
+expect 'a link by the soname' [ "$(readlink -f "$lib/libweekwheel.so.1")" = "$shared" ]
 expect 'the version of the package' [ "$(package --modversion)" = "${shared##*.so.}" ]
 
 # The headers of the libraries that this configuration builds.
@@ -157,9 +157,9 @@ expect 'the installed program runs' program_runs
 # Jobs, where the library was built: it needs SQLite.
 if [ -f "$B/lib/libweekwheel_jobs.a" ]; then
 	jobs=$(readlink -f "$lib/libweekwheel_jobs.so")
-	jobs_soname_is_right() { readelf -d "$jobs" | grep -F SONAME | grep -F '[libweekwheel_jobs.so.0]' >/dev/null; }
-	expect 'the soname is libweekwheel_jobs.so.0' jobs_soname_is_right
-	expect 'a link by the soname of jobs' [ "$(readlink -f "$lib/libweekwheel_jobs.so.0")" = "$jobs" ]
+	jobs_soname_is_right() { readelf -d "$jobs" | grep -F SONAME | grep -F '[libweekwheel_jobs.so.1]' >/dev/null; }
+	expect 'the soname is libweekwheel_jobs.so.1' jobs_soname_is_right
+	expect 'a link by the soname of jobs' [ "$(readlink -f "$lib/libweekwheel_jobs.so.1")" = "$jobs" ]
 	expect 'the version of weekwheel-jobs' [ "$(package_of weekwheel-jobs --modversion)" = "${jobs##*.so.}" ]
 	read -ra shared_flags < <(package_of weekwheel-jobs --cflags --libs)
 	read -ra cflags < <(package_of weekwheel-jobs --cflags)

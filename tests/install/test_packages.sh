@@ -47,8 +47,8 @@ rm -f "$work/out" "$work/err"
 depends() { # PACKAGE
 	dpkg-deb -f "$debs/$1"_*.deb Depends
 }
-equal 'the library of the wheel needs' "$(depends libweekwheel0 | sed 's/ (.*//')" libc6
-equal 'to develop with it one needs' "$(depends libweekwheel-dev | sed 's/ (.*//')" libweekwheel0
+equal 'the library of the wheel needs' "$(depends libweekwheel1 | sed 's/ (.*//')" libc6
+equal 'to develop with it one needs' "$(depends libweekwheel-dev | sed 's/ (.*//')" libweekwheel1
 # The line of the page that has a pattern for them.
 chosen() {
 	local line LC_ALL=C
@@ -65,8 +65,8 @@ unpack() { # FOLDER PACKAGE...
 		dpkg-deb -x "$debs/$package"_*.deb "$1"
 	done
 }
-unpack "$work/alone" libweekwheel0 libweekwheel-dev
-unpack "$work/all" libweekwheel0 libweekwheel-dev libweekwheel-jobs0 libweekwheel-jobs-dev libweekwheel-{calendar,callback,redis,schedule}0
+unpack "$work/alone" libweekwheel1 libweekwheel-dev
+unpack "$work/all" libweekwheel1 libweekwheel-dev libweekwheel-jobs1 libweekwheel-jobs-dev libweekwheel-{calendar,callback,redis,schedule}1
 read -ra cc <<<"$CC"
 multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 compiles() { # FOLDER PACKAGE PROGRAM ARGUMENT
@@ -93,7 +93,7 @@ guides() {
 expect 'the guides can be read as they are' guides
 
 # ---- An older version of the same, whose service tells that it is older.
-version=$(dpkg-deb -f "$debs"/libweekwheel0_*.deb Version)
+version=$(dpkg-deb -f "$debs"/libweekwheel1_*.deb Version)
 for deb in "$debs"/*.deb; do
 	dpkg-deb -R "$deb" "$work/package"
 	sed -i "s/$version/0.0.9-1/g; s/(>= ${version%-*})/(>= 0.0.9)/g" "$work/package/DEBIAN/control"

@@ -44,7 +44,7 @@ END
 build() { # SED_OF_HEADER SED_OF_SOURCE [SONAME]
 	sed "$1" release.h >include/weekwheel/weekwheel.h
 	sed "$2" release.c >weekwheel.c
-	"${cc[@]}" -g -shared -fPIC -Iinclude -Wl,-soname,"${3:-libweekwheel.so.0}" -Wl,--version-script=lib/core/weekwheel.map \
+	"${cc[@]}" -g -shared -fPIC -Iinclude -Wl,-soname,"${3:-libweekwheel.so.1}" -Wl,--version-script=lib/core/weekwheel.map \
 		-o build/lib/libweekwheel.so weekwheel.c
 }
 check() { # STATUS WHAT [WORDS]: how the check ends, and what it says
@@ -80,8 +80,8 @@ check 1 'what a function returns' 'ww_use'
 build '/ww_drop/d' '/ww_drop/d'
 check 1 'a function that is gone' 'ww_drop'
 expect 'it says what to do' grep -q 'raise the number of the sonames' out
-build '/ww_drop/d' '/ww_drop/d' libweekwheel.so.1
-check 1 'another soname' 'no longer libweekwheel.so.0'
+build '/ww_drop/d' '/ww_drop/d' libweekwheel.so.2
+check 1 'another soname' 'no longer libweekwheel.so.1'
 release 'make abi describes it'
 check 0 'the next interface'
 

@@ -12,7 +12,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(ROOT, "lib", "bindings", "python")
-LIBRARY = os.path.join(ROOT, os.environ.get("B") or "build", "lib", "libweekwheel.so.0")
+LIBRARY = os.path.join(ROOT, os.environ.get("B") or "build", "lib", "libweekwheel.so.1")
 
 
 def runtime():

@@ -42,7 +42,7 @@ class Library:
     """The library's calls."""
 
     def __init__(self):
-        ctypes.CDLL(str(BUILD / 'lib/libweekwheel.so.0'), mode=ctypes.RTLD_GLOBAL)
+        ctypes.CDLL(str(BUILD / 'lib/libweekwheel.so.1'), mode=ctypes.RTLD_GLOBAL)
         self.library = ctypes.CDLL(str(BUILD / 'lib/libweekwheel_calendar.so'))
         self.library.ww_calendar_next.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
         self.library.ww_calendar_close.argtypes = [ctypes.c_void_p]

@@ -122,7 +122,7 @@ class Hardening(Case):
             settings = config.read()
         if not re.search(r"(?m)^HARDENING = .*fstack-protector", settings):
             raise unittest.SkipTest("this build is not hardened")
-        library = os.path.join(BUILD, "lib", "libweekwheel_jobs.so.0")
+        library = os.path.join(BUILD, "lib", "libweekwheel_jobs.so.1")
         for path in (WEEKWHEELD, SESSIOND, os.path.join(BUILD, "bin", "weekwheel"), library):
             if not os.path.exists(path):
                 continue

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .sessions import ABSENT, Entry, Gone, Loaded, Sessions
     from .timers import Clock, Driver, Timer, VirtualClock
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["ABSENT", "Busy", "Clock", "Closed", "Damaged", "Driver", "Entry", "Gone", "InUse", "LoadFailed", "Loaded",
            "LoopDriver", "Sessions", "Stale", "Timer", "TooBig", "VirtualClock", "WeekwheelError", "WheelError"]
 

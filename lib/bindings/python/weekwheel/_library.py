@@ -18,7 +18,7 @@ from ._handle import Handle
 from .errors import ECLOSED, WheelError
 
 NO_END = 2**64 - 1
-NAME = "libweekwheel.so.0"
+NAME = "libweekwheel.so.1"
 SPARE = 32
 
 

@@ -562,12 +562,12 @@ print("end")
     def test_a_missing_library_is_named(self):
         status, _, err = script("""
 import os
-os.environ["WEEKWHEEL_LIBRARY"] = "/nowhere/libweekwheel.so.0"
+os.environ["WEEKWHEEL_LIBRARY"] = "/nowhere/libweekwheel.so.1"
 import weekwheel, weekwheel.errors
 weekwheel.Driver()
 """)
         equal(status, 1)
-        check("/nowhere/libweekwheel.so.0 cannot be loaded" in err and "WEEKWHEEL_LIBRARY" in err, err)
+        check("/nowhere/libweekwheel.so.1 cannot be loaded" in err and "WEEKWHEEL_LIBRARY" in err, err)
 
 
 if __name__ == "__main__":
