@@ -455,7 +455,6 @@ void ww_journal_close(struct journal *journal)
 {
 	for (uint32_t i = 0; i < journal->files; i++)
 		close(journal->file[i].fd);
-	journal->files = 0;
 	pthread_mutex_destroy(&journal->lock);
 	pthread_mutex_destroy(&journal->syncing);
 }

@@ -12,8 +12,21 @@
 
 /* ---- The journal */
 
+static int open_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int count = 0;
+
+	ck_assert_ptr_nonnull(folder);
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
+}
+
 void book_make(struct book *book)
 {
+	book->descriptors = open_descriptors();
 	(void)snprintf(book->folder, sizeof book->folder, "/tmp/weekwheel-journal-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(book->folder));
 	ww_fault_init(&book->fault);
@@ -33,11 +46,11 @@ void book_make_files(struct book *book)
 
 void book_end(struct book *book)
 {
+	ww_journal_close(&book->journal);
+	ck_assert_int_eq(open_descriptors(), book->descriptors);
+	ww_fault_destroy(&book->fault);
 	DIR *folder = opendir(book->folder);
 	const struct dirent *entry;
-
-	ww_journal_close(&book->journal);
-	ww_fault_destroy(&book->fault);
 	ck_assert_ptr_nonnull(folder);
 	while ((entry = readdir(folder)))
 		if (entry->d_name[0] != '.')

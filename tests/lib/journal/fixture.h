@@ -17,6 +17,7 @@ struct book {
 	char folder[64];
 	struct journal_fault fault;
 	struct journal journal;
+	int descriptors; /* how many were open before: at the end none is left over */
 };
 
 /* A journal with its first file, and without a record. */

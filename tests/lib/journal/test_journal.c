@@ -227,6 +227,27 @@ START_TEST(room_is_taken_before_it_is_needed)
 }
 END_TEST
 
+START_TEST(what_is_left_can_be_appended_without_room)
+{
+	book_make(&book);
+	ck_assert_uint_eq(ww_journal_left(&book.journal), JOURNAL_PREPARED - sizeof(struct journal_head));
+	book_append(&book, "one");
+	ck_assert_uint_eq(ww_journal_left(&book.journal), JOURNAL_PREPARED - book.journal.offset);
+	/* A failed write left something: zeros come first. */
+	book.journal.stained = 1;
+	ck_assert_uint_eq(ww_journal_left(&book.journal), 0);
+	book.journal.stained = 0;
+	OK(ww_journal_turn(&book.journal, 1));
+	ck_assert_uint_eq(ww_journal_left(&book.journal), 0);
+	ww_journal_close(&book.journal);
+	/* No file is open yet, and the offset is that of the file before. */
+	ww_journal_open(&book.journal, book.folder, &book.fault, 2, 2);
+	book.journal.offset = 100;
+	ck_assert_uint_eq(ww_journal_left(&book.journal), 0);
+	book_end(&book);
+}
+END_TEST
+
 START_TEST(zeros_ahead_of_the_records_overwrite_none)
 {
 	struct reading reading;
@@ -346,6 +367,32 @@ START_TEST(a_journal_goes_on_where_it_ended)
 	ASSERT_READS(&book, "one two three");
 	ck_assert_uint_eq(ww_journal_end(&book.journal, &record), 2);
 	ck_assert_uint_eq(record, 4);
+	book_end(&book);
+}
+END_TEST
+
+START_TEST(a_file_that_a_killed_process_left_gets_its_end)
+{
+	struct reading reading;
+
+	book_make(&book);
+	book_append_synced(&book, "one");
+	book_append(&book, "two");
+	uint64_t end = book.journal.offset;
+	ww_journal_close(&book.journal);
+	book_read(&book, &reading);
+	ck_assert_uint_eq(reading.replay.end, end);
+	ck_assert_uint_eq(reading.replay.salt, book_head(&book, 1).salt);
+	/* The second record says that the first was stable. */
+	ck_assert_uint_eq(reading.replay.stable, 2);
+	ww_journal_open(&book.journal, book.folder, &book.fault, reading.replay.last, reading.replay.record);
+	book.journal.offset = reading.replay.end;
+	book.journal.salt = reading.replay.salt;
+	book_turn(&book);
+	ASSERT_READS(&book, "one two");
+	/* So the next one is missed. */
+	book_remove(&book, 2);
+	ASSERT_DAMAGED(&book, "one two", "journal.2 is missing");
 	book_end(&book);
 }
 END_TEST
@@ -582,8 +629,9 @@ TEST_MAIN("journal", the_format_stays_what_it_is, a_file_begins_with_a_head_that
     a_record_says_how_many_before_it_may_be_lost, sums_end_with_a_byte_that_is_not_zero, records_of_each_size_come_back,
     records_about_the_end_of_the_space_come_back, a_record_may_be_larger_than_the_space_of_a_file,
     a_record_beyond_what_one_call_writes_is_too_large, room_is_taken_before_it_is_needed,
-    zeros_ahead_of_the_records_overwrite_none, a_reader_may_stop, a_journal_without_a_record_is_empty,
-    files_are_read_in_the_order_of_their_numbers, a_journal_goes_on_where_it_ended, a_closed_journal_says_so,
+    what_is_left_can_be_appended_without_room, zeros_ahead_of_the_records_overwrite_none, a_reader_may_stop,
+    a_journal_without_a_record_is_empty, files_are_read_in_the_order_of_their_numbers, a_journal_goes_on_where_it_ended,
+    a_file_that_a_killed_process_left_gets_its_end, a_closed_journal_says_so,
     a_cut_removes_files_up_to_its_number_and_never_the_last, only_its_own_files_are_closed_and_each_once,
     files_that_the_index_has_may_be_there_or_not, so_many_files_may_exist_and_no_more,
     a_file_that_a_crash_left_unnamed_is_in_nobodys_way, a_name_has_a_number_and_nothing_else,

@@ -647,6 +647,41 @@ START_TEST(a_journal_without_a_file_is_settled)
 }
 END_TEST
 
+/* ---- Giving back room ------------------------------------------------------------------------------------------ */
+
+static unsigned calls_of_giving_back(const struct reading *reading, uint64_t number)
+{
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "/journal.%u", (unsigned)number);
+	fault_arm(CALL_SIZE, name, 0, 0, 0);
+	ww_replay_give_back(&reading->replay);
+	unsigned calls = fault_plan.calls;
+	fault_disarm();
+	return calls;
+}
+
+/* The index has the first file, the second one is full, and the third one has room. */
+START_TEST(room_is_given_back_in_each_file_above_the_cut_that_has_some)
+{
+	struct reading reading = {.replay = {.cut = 1, .record = 2}};
+	static const unsigned calls[] = {0, 0, 1};
+
+	book_make_files(&book);
+	book_cut_short(&book, 2, sizeof(struct journal_head) + 2 * sizeof(struct journal_record) + 8 + 1);
+	struct journal_head head = book_head(&book, 2);
+	head.prepared = sizeof head;
+	book_set_head(&book, 2, head);
+	book_read_as(&book, &reading);
+	OK(reading.answer);
+	for (uint64_t number = 1; number <= 3; number++)
+		ck_assert_uint_eq(calls_of_giving_back(&reading, number), calls[number - 1]);
+	ck_assert_uint_eq(book_size(&book, 3), JOURNAL_PREPARED);
+	ASSERT_READS(&book, "one two three");
+	book_end(&book);
+}
+END_TEST
+
 TEST_MAIN("journal/faults", a_full_disk_is_not_final, the_first_failed_sync_is_told, damage_is_told_until_a_sync_fails,
     a_long_text_is_cut, a_record_that_cannot_be_written_leaves_the_journal_as_it_was,
     a_write_may_be_short_anywhere_and_so_may_what_zeros_it, a_record_that_failed_never_counts_beside_the_next_file,
@@ -657,4 +692,4 @@ TEST_MAIN("journal/faults", a_full_disk_is_not_final, the_first_failed_sync_is_t
     an_interrupted_turn_goes_on, a_turn_syncs_the_file_then_names_it_then_syncs_the_name,
     a_file_that_cannot_be_removed_stays_with_those_after_it, a_read_that_fails_is_no_damage,
     what_may_be_in_memory_alone_is_written_again_and_then_synced, each_byte_is_written_again_in_its_place,
-    a_journal_without_a_file_is_settled)
+    a_journal_without_a_file_is_settled, room_is_given_back_in_each_file_above_the_cut_that_has_some)
