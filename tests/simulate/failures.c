@@ -24,6 +24,7 @@ static struct {
 	enum death then;
 	unsigned names; /* changes of names until its death is near */
 	int is_over;    /* the weeks are; no failure any more */
+	int is_alive;   /* there is a process that can die */
 	int may_lie, may_fail, may_fill, may_step;
 	unsigned refused, wiped;
 	uint64_t ahead; /* the clock was set forward by that in all */
@@ -85,7 +86,7 @@ const char *message_excerpt(char *out, size_t room, const char *text, size_t siz
 
 static void die(enum death death)
 {
-	if (run.death || world.is_ghost)
+	if (!run.is_alive || run.death)
 		return;
 	world_say("--- %s", death == POWER ? "the power fails" : "killed");
 	run.death = death;
@@ -288,7 +289,9 @@ static void live(void)
 	world_say("--- life %u", failures.lives);
 	simulated.well();
 	world_new_process();
+	run.is_alive = 1;
 	status = simulated.serve();
+	run.is_alive = 0;
 	if (status && !run.death && !loop_was_open()) {
 		int is_well = !disk_faults.is_full && !disk_faults.is_very_full && !disk_faults.sync_eio &&
 		              !disk_faults.write_eio && !disk_faults.read_eio && !disk_faults.lies;
