@@ -59,6 +59,11 @@ int keep_clock_add(struct keep *keep, struct buffer *to)
 	return add(keep, ahead_now(keep), to);
 }
 
+int keep_clock_is_stepped(const struct keep *keep)
+{
+	return ahead_now(keep) != keep->ahead;
+}
+
 int keep_clock_add_step(struct keep *keep, struct buffer *to)
 {
 	int64_t ahead = ahead_now(keep);

@@ -17,6 +17,8 @@
 /* How long to wait after a failed image: the next one would fill the disk again, and the journal needs room. */
 #define REST (10 * WW_SECOND)
 #define CLOCK_EVERY (3600 * WW_SECOND)
+/* It looks at them as often within that time: a step that nobody noted would count as time off after a power failure. */
+enum { CLOCK_LOOKS = 240 };
 /* Each killed server leaves a file of a mebibyte, however few sessions it has. With this many, an image is written. */
 enum { FILES_LEFT = 16 };
 /* The journal could take twice as much. */
@@ -95,14 +97,15 @@ static uint64_t clock_pause(const struct keep *keep)
 	return quarter > 0 && quarter < CLOCK_EVERY ? quarter : CLOCK_EVERY;
 }
 
-/* Sleep until there is work, and then for an interval more, except at the end; or until the clocks have to be noted. */
+/* Sleep until there is work, and then for an interval more, except at the end; or until it is time to look at the clocks. */
 static void wait_for_work(struct keep *keep)
 {
 	uint64_t since = time_now(CLOCK_MONOTONIC);
 	uint64_t pause;
 
 	while (!keep->is_ending && !keep->has_work && !keep->is_full)
-		if (time_wait(&keep->wake, &keep->lock, time_add(since, clock_pause(keep))) == ETIMEDOUT) {
+		if (time_wait(&keep->wake, &keep->lock, time_add(since, clock_pause(keep) / CLOCK_LOOKS)) ==
+		    ETIMEDOUT) {
 			keep->is_idle = 1;
 			return;
 		}
@@ -116,6 +119,7 @@ static void wait_for_work(struct keep *keep)
 static void *run(void *context)
 {
 	struct keep *keep = context;
+	int looks = 0;
 
 	pthread_mutex_lock(&keep->lock);
 	while (!keep->is_ending) {
@@ -123,9 +127,10 @@ static void *run(void *context)
 		wait_for_work(keep);
 		if (keep->has_work || keep->is_freed)
 			tend(keep);
-		if (keep->is_idle) {
+		looks = keep->is_idle ? looks + 1 : 0;
+		if (looks) {
 			pthread_mutex_unlock(&keep->lock);
-			keep_log_clock(keep);
+			keep_log_clock(keep, looks % CLOCK_LOOKS == 0);
 			pthread_mutex_lock(&keep->lock);
 		}
 		if (keep->is_full) {

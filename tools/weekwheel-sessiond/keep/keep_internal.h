@@ -99,6 +99,8 @@ uint64_t keep_deadline_of(const struct keep *keep, uint64_t ms);
 /* Add an entry of the clocks: always, or only if one was set since the last. Return 0, or -1 without memory. */
 int keep_clock_add(struct keep *keep, struct buffer *to);
 int keep_clock_add_step(struct keep *keep, struct buffer *to);
+/* Whether one was set since the last. */
+int keep_clock_is_stepped(const struct keep *keep);
 /*
  * Let steady time go on from what was read: the last entry of the clocks, and the last moment at which something was written.
  * Nothing was restored yet.
@@ -111,8 +113,8 @@ void keep_log_hooks(struct keep *keep);
 /* Write the notes into the journal. Returns 0 or a WW_E*: they then stay noted. */
 int keep_log_write(struct keep *keep);
 int keep_log_sync(struct keep *keep);
-/* Write a record of the clocks, and sync it. */
-void keep_log_clock(struct keep *keep);
+/* If the wall clock was set, or `must`, write a record of the clocks, and sync it. */
+void keep_log_clock(struct keep *keep, int must);
 /* Begin a new file if the last one has become large. */
 void keep_log_turn(struct keep *keep);
 /* Note this many whole entries now, whatever group the thread has begun. */

@@ -224,17 +224,21 @@ int keep_log_sync(struct keep *keep)
 	return error;
 }
 
-void keep_log_clock(struct keep *keep)
+void keep_log_clock(struct keep *keep, int must)
 {
-	int error;
+	int is_due;
+	int error = WW_OK;
 
 	pthread_mutex_lock(&keep->writing);
 	pthread_mutex_lock(&keep->noting);
-	keep->ahead = KEEP_UNKNOWN;
+	if (must)
+		keep->ahead = KEEP_UNKNOWN;
+	is_due = keep_clock_is_stepped(keep);
 	pthread_mutex_unlock(&keep->noting);
-	error = write_batch(keep);
+	if (is_due)
+		error = write_batch(keep);
 	pthread_mutex_unlock(&keep->writing);
-	if (!error)
+	if (is_due && !error)
 		(void)keep_log_sync(keep);
 }
 
