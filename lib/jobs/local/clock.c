@@ -22,8 +22,13 @@
  * so is wrong, and times would be less than those of the system's elapsed time.
  */
 #define EARLIEST (UINT64_C(1000000000) * WW_SECOND)
-/* How often the clocks are written while nothing else is. */
-#define CLOCK_SAVED_EVERY (24 * 3600 * WW_SECOND)
+/*
+ * While nothing else is written, the clocks are looked at so often. They are written if the wall clock was set, which would
+ * count as time off after a power failure, or once a day. What is less than a step is drift.
+ */
+#define LOOK_EVERY (600 * WW_SECOND)
+#define SAVED_EVERY (24 * 3600 * WW_SECOND)
+#define STEP WW_SECOND
 
 /* Whether the driver's clock is the system's, which runs by itself, and not a virtual one. */
 static int is_real(const struct timeline *line)
@@ -87,27 +92,36 @@ static void set_offset(struct jobs_local *jobs, int is_new)
 	jobs->meta.offset = line->offset;
 }
 
-static int save(struct jobs_local *jobs, void *fired);
+static int look(struct jobs_local *jobs, void *fired);
 
-static void on_day(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+static void on_look(struct ww_driver *driver, const struct ww_firing *firing, void *user)
 {
 	(void)driver;
-	ww_jobs_submit_firing(user, save, NULL, firing);
+	ww_jobs_submit_firing(user, look, NULL, firing);
 }
 
-static void plan_save(struct jobs_local *jobs)
+static void plan_look(struct jobs_local *jobs)
 {
 	if (!(jobs->config.flags & WW_JOBS_READONLY))
-		(void)ww_driver_schedule(jobs->elapsed.driver, CLOCK_SAVED_EVERY, on_day, jobs, &jobs->clock_timer);
+		(void)ww_driver_schedule(jobs->elapsed.driver, LOOK_EVERY, on_look, jobs, &jobs->clock_timer);
+}
+
+static int is_behind(const struct jobs_local *jobs)
+{
+	uint64_t passed = ww_jobs_time(&jobs->elapsed) - jobs->meta.elapsed;
+	/* From minus a step to a step: to keep it above 0. */
+	uint64_t step = ww_jobs_clock_wall(jobs) - jobs->meta.wall - passed + STEP;
+
+	return passed >= SAVED_EVERY || step > 2 * STEP;
 }
 
 /* A write of nothing writes the clocks. */
-static int save(struct jobs_local *jobs, void *fired)
+static int look(struct jobs_local *jobs, void *fired)
 {
 	if (!ww_jobs_take_firing(jobs, fired, &jobs->clock_timer))
 		return WW_OK;
-	plan_save(jobs);
-	return ww_jobs_writing(jobs);
+	plan_look(jobs);
+	return is_behind(jobs) ? ww_jobs_writing(jobs) : WW_OK;
 }
 
 void ww_jobs_clock_save(struct jobs_local *jobs)
@@ -128,7 +142,7 @@ void ww_jobs_clock_open(struct jobs_local *jobs, int is_new)
 	set_offset(jobs, is_new);
 	if (is_new)
 		ww_jobs_clock_save(jobs);
-	plan_save(jobs);
+	plan_look(jobs);
 	jobs->elapsed.opened = ww_jobs_time(&jobs->elapsed);
 	jobs->wall.opened = ww_jobs_time(&jobs->wall);
 }

@@ -3,7 +3,7 @@
 
 /*
  * How the two clocks go on when the store is opened, and what is stored of them for that (J5). They are written with
- * each batch, and at least once a day.
+ * each batch, within ten minutes of a step of the wall clock, and at least once a day.
  */
 
 #include <stdint.h>

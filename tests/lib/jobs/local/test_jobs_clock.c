@@ -191,6 +191,32 @@ START_TEST(an_idle_server_that_ends_without_a_word_was_not_off_all_the_time)
 }
 END_TEST
 
+/* It ends without a word, as by a power failure: its last write fails. `pass` moves one clock after the other. */
+START_TEST(a_step_on_an_idle_server_is_no_time_off)
+{
+	static const int64_t steps[] = {2 * (int64_t)HOUR, -2 * (int64_t)HOUR};
+	const uint64_t minute = 60 * WW_SECOND;
+
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		uint64_t after = TODAY + (uint64_t)steps[i];
+		begin(WW_SECOND, TODAY);
+		uint64_t id = put_in(3 * HOUR);
+		set_wall(after);
+		for (int passed = 0; passed < 60; passed++)
+			pass(minute);
+		world_fail(&world, FAIL_COMMIT);
+		ck_assert_int_eq(ww_jobs_close(world.jobs), WW_EFULL);
+		off();
+		on(WW_SECOND, after + HOUR + HOUR / 2);
+		pass(HOUR + HOUR / 2 - 2 * minute);
+		ck_assert_int_eq(info_of(&world, id).state, WW_JOB_DELAYED);
+		pass(2 * minute);
+		ck_assert_int_eq(info_of(&world, id).state, WW_JOB_READY);
+		end();
+	}
+}
+END_TEST
+
 /* The second boot takes longer than the clock said at the first. */
 START_TEST(a_store_that_is_made_in_1970_goes_on)
 {
@@ -292,5 +318,5 @@ END_TEST
 TEST_MAIN("jobs/clock", the_time_off_counts,
     a_boot_in_1970_makes_jobs_late_by_the_time_off_and_no_later_step_changes_that,
     a_boot_ten_years_ahead_delivers_nothing_at_once, the_limit_is_the_longest_time_off,
-    an_idle_server_that_ends_without_a_word_was_not_off_all_the_time, a_store_that_is_made_in_1970_goes_on,
-    a_driver_whose_clock_is_ahead_of_unix_time_delivers_nothing_early)
+    an_idle_server_that_ends_without_a_word_was_not_off_all_the_time, a_step_on_an_idle_server_is_no_time_off,
+    a_store_that_is_made_in_1970_goes_on, a_driver_whose_clock_is_ahead_of_unix_time_delivers_nothing_early)
