@@ -54,12 +54,14 @@
  * - A pause belongs to Redis, holds for all processes, and does not end with the store. Statistics "since the store was
  *   opened" count since it was made; puts and finished of a tube count this process alone.
  * - Limits of tubes hold over all processes. For each such tube one shard counts. A reserve asks that shard for permits
- *   first and settles with it afterwards, so it takes two round trips more, and the end of a lease takes one more. If a
+ *   first and settles with it afterwards, so it takes two round trips more, and the end of a lease takes one more. If the
+ *   tube has only a rate, and no limits of groups, a reserve takes one round trip more, and the end of a lease none. If a
  *   process dies in between, its permits stay with jobs that do not run, for twice the timeout. If the answer to an end
  *   is lost, or a job is replaced by its key while it runs, its place is free again once a caller is refused: then,
  *   every 5 s at most, up to 128 places of that limit are compared with the shards. If the limit of a tube was reached,
  *   a message notifies the process when jobs may start; if that is lost, the process asks again after 5 s. If a start
- *   is late by up to 50 ms, up to 10 ms of that is made up. With limits of groups a reserve takes one round trip more,
+ *   is late by up to 50 ms, up to 10 ms of that is made up. While more jobs wait than a rate lets start, that message
+ *   comes for several starts together: for those of up to 5 ms, and of 1 % of `per`. With limits of groups a reserve takes one round trip more,
  *   which finds whose turn it is.
  * - Groups take turns in each shard, and each process takes from the shards of such a tube in turn. A group whose jobs
  *   wait therefore gets one turn while the others together get at most groups * shards turns for each process that

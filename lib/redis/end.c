@@ -64,10 +64,12 @@ int ww_redis_end_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size
 /* The reply of shard_end.lua. The end is passed on to the home of a tube with a limit. */
 static int64_t read_value(struct redis_store *store, uint64_t id, const char *what, const redisReply *reply)
 {
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2)
 		return ww_redis_call_value(reply);
 	int64_t value = ww_redis_call_value(reply->element[0]);
-	if (strcmp(what, "touch") == 0)
+	if (reply->elements == 2)
+		ww_redis_permit_end(store, reply->element[1], NULL, id, what);
+	else if (strcmp(what, "touch") == 0)
 		ww_redis_permit_touch(store, reply->element[1], reply->element[2], id, (uint64_t)value);
 	else
 		ww_redis_permit_end(

@@ -196,7 +196,8 @@ int ww_redis_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *ref, con
 /* A limit that a script showed. */
 struct shown_limit {
 	struct ww_limit_info info;
-	int is_closed; /* nothing may start */
+	int is_closed;    /* nothing may start */
+	int is_uncounted; /* what runs: only the shards know it */
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char group[WW_JOB_GROUP_MAX];
 };
@@ -221,7 +222,8 @@ static int read_limit(struct redis_store *store, const redisReply *reply, struct
 	shown->info.ref.each = strcmp(texts[LIMIT_WHOSE]->str, "each") == 0;
 	shown->info.limit =
 	    (struct ww_limit){of[LIMIT_RUNNING_MOST], of[LIMIT_STARTS], of[LIMIT_PER] * 1000, of[LIMIT_BURST]};
-	shown->info.running = of[LIMIT_RUNNING];
+	shown->is_uncounted = ww_redis_call_value(texts[LIMIT_RUNNING]) < 0;
+	shown->info.running = shown->is_uncounted ? 0 : of[LIMIT_RUNNING];
 	shown->info.left = of[LIMIT_LEFT] * 1000;
 	shown->is_closed = of[LIMIT_IS_CLOSED] != 0;
 	return WW_OK;
@@ -244,14 +246,22 @@ static int ready_of_group(struct redis_store *store, const struct shown_limit *s
 	return WW_OK;
 }
 
-/* Fill in what it holds. */
-static int fill_held(struct redis_store *store, struct shown_limit *shown)
+/* Fill in what it holds, and what runs. */
+static int fill_in(struct redis_store *store, struct shown_limit *shown)
 {
-	if (!shown->is_closed)
-		return WW_OK;
-	if (shown->info.ref.group_length)
+	uint64_t ready = 0;
+	uint64_t reserved = 0;
+	int error = WW_OK;
+
+	if (shown->is_closed && shown->info.ref.group_length)
 		return ready_of_group(store, shown, &shown->info.held);
-	return ww_redis_stats_ready(store, shown->tube, &shown->info.held);
+	if (shown->is_closed || shown->is_uncounted)
+		error = ww_redis_stats_counts(store, shown->tube, &ready, &reserved);
+	if (shown->is_closed)
+		shown->info.held = ready;
+	if (shown->is_uncounted)
+		shown->info.running = reserved;
+	return error;
 }
 
 static int show_one(
@@ -262,7 +272,7 @@ static int show_one(
 
 	if (error || (tube && strcmp(tube, shown.tube) != 0))
 		return error;
-	error = fill_held(store, &shown);
+	error = fill_in(store, &shown);
 	return error ? error : fn(&shown.info, context);
 }
 
@@ -324,7 +334,7 @@ int ww_redis_limit_get(struct ww_jobs *jobs, const struct ww_limit_ref *ref, str
 	int error = show(store_of(jobs), ref, &shown);
 
 	if (!error)
-		error = fill_held(store_of(jobs), &shown);
+		error = fill_in(store_of(jobs), &shown);
 	if (error)
 		return error;
 	*info = shown.info;

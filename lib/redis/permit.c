@@ -219,7 +219,7 @@ static int take(struct redis_store *store, uint32_t shard, size_t most, uint64_t
 	/* Nothing is ready any more. */
 	if (row && !groups)
 		return WW_OK;
-	words = ww_redis_words_many(store, 9 + 2 * groups);
+	words = ww_redis_words_many(store, 7 + 2 * groups);
 	if (!words)
 		return WW_ENOMEM;
 	ww_redis_words_text(words, "take");
@@ -227,10 +227,6 @@ static int take(struct redis_store *store, uint32_t shard, size_t most, uint64_t
 	ww_redis_words_number(words, most);
 	ww_redis_words_number(words, us_up(2 * store->config.timeout));
 	ww_redis_words_number(words, shard);
-	if (!row) {
-		ww_redis_words_text(words, "");
-		ww_redis_words_number(words, most);
-	}
 	for (size_t i = 0; i < 2 * groups; i += 2) {
 		add_text(words, row->element[i]);
 		ww_redis_words_number(words, (uint64_t)ww_redis_call_value(row->element[i + 1]));
@@ -246,12 +242,13 @@ static int take(struct redis_store *store, uint32_t shard, size_t most, uint64_t
 	/* Without a limit nothing is counted. A shard that does not know that yet still wants permits. */
 	permits->number = number < 0 ? (uint32_t)most : (uint32_t)number;
 	permits->first = (uint64_t)ww_redis_call_value(of[GIVEN_FIRST]);
+	permits->is_rate = number > 0 && !permits->first;
 	if (number < 0)
 		mark(store, permits->tube, LIMITED_NOT);
-	if (again) {
+	if (again)
 		hold(store, permits->tube, again, seen);
+	if (!number && again)
 		permits->kind = -1;
-	}
 	clear_doubts(store, permits->tube, of[GIVEN_DOUBTS]);
 	return WW_OK;
 }
@@ -337,6 +334,21 @@ static void add_used(struct words *words, const redisReply *group, uint64_t firs
 	words->lengths[at] = (size_t)snprintf(words->numbers[at], sizeof *words->numbers, "%zu", count);
 }
 
+/* So many starts of a mere rate have not taken place. If that is lost, they count as if they had. */
+static void spare(struct redis_store *store, const char *tube, uint64_t number)
+{
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+	redisReply *reply;
+
+	ww_redis_words_text(words, "spare");
+	ww_redis_words_text(words, tube);
+	ww_redis_words_number(words, number);
+	if (!ww_redis_call_list(
+	        store, &ww_redis_script_shard_permit, ww_redis_permit_home(store, tube), words, 0, 0, &reply))
+		ww_redis_call_free(reply);
+}
+
 void ww_redis_permit_settle(struct redis_store *store, const struct redis_permits *permits, const redisReply *used)
 {
 	uint64_t first = permits->first;
@@ -344,7 +356,11 @@ void ww_redis_permit_settle(struct redis_store *store, const struct redis_permit
 	redisReply *reply;
 	uint64_t until;
 
-	if (!first || ww_redis_call_array(store, used, 0))
+	if (ww_redis_call_array(store, used, 0))
+		return;
+	if (permits->is_rate && used->elements / 3 < permits->number)
+		spare(store, permits->tube, permits->number - used->elements / 3);
+	if (!first)
 		return;
 	words = ww_redis_words_many(store, 8 + 4 * groups_of(permits) + used->elements);
 	/* Without memory the permits end by themselves. */
@@ -409,7 +425,9 @@ void ww_redis_permit_end(
 	struct words *words = begin(store, &few, what, of, tube);
 	redisReply *reply;
 
-	if (!words)
+	if (words && !group)
+		spare(store, tube, 1);
+	if (!words || !group)
 		return;
 	ww_redis_words_number(words, id);
 	add_text(words, group);

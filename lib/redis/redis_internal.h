@@ -319,7 +319,8 @@ struct redis_permits {
 	const char *tube;
 	int kind; /* LIMITED_* */
 	uint32_t number;
-	uint64_t first;        /* 0: they count for nothing, as the tube has no limit */
+	uint64_t first;        /* 0: they need not be settled */
+	int is_rate;           /* those that are left over count as starts until they are given back */
 	const redisReply *row; /* of LIMITED_GROUPS: groups, and how many jobs of each are ready */
 	redisReply *given;     /* what the home replied: how many for each of those */
 };
@@ -336,13 +337,13 @@ void ww_redis_permit_free(struct redis_permits *permits, size_t count, redisRepl
 /* How many words ww_redis_permit_fill adds, which are those that shard_reserve.lua reads after the tubes. */
 size_t ww_redis_permit_words(const struct redis_permits *permits);
 void ww_redis_permit_fill(struct words *words, const struct redis_permits *permits);
-/* These leases, as shard_reserve.lua returns them, got its permits. Return the others. */
+/* These leases, as shard_reserve.lua returns them, got its permits. Give the others back. */
 void ww_redis_permit_settle(struct redis_store *store, const struct redis_permits *permits, const redisReply *used);
 /* A job of a tube with a limit was leased without a permit. */
 void ww_redis_permit_add(struct redis_store *store, const struct ww_lease *lease, const redisReply *group);
 /*
  * A lease has ended ("free"), or was none ("return"); or it ends then. Its tube and group are as a script replied them;
- * anything else than texts is ignored.
+ * anything else than texts is ignored. NULL instead of the group: it was none, of a tube with a mere rate.
  */
 void ww_redis_permit_end(
     struct redis_store *store, const redisReply *of, const redisReply *group, uint64_t id, const char *what);
@@ -426,8 +427,8 @@ int ww_redis_look_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span
 
 int ww_redis_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
 int ww_redis_stats_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats);
-/* How many jobs of a tube are ready. */
-int ww_redis_stats_ready(struct redis_store *store, const char *tube, uint64_t *ready);
+/* How many jobs of a tube are ready, and reserved. */
+int ww_redis_stats_counts(struct redis_store *store, const char *tube, uint64_t *ready, uint64_t *reserved);
 int ww_redis_stats_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context);
 
 int ww_redis_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context);

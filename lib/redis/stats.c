@@ -214,7 +214,7 @@ static int fill_held(struct redis_store *store, struct ww_tube_stats *stats)
 	return stats->is_limited ? ww_redis_limit_held(store, stats->name, stats->ready, &stats->held) : WW_OK;
 }
 
-int ww_redis_stats_ready(struct redis_store *store, const char *tube, uint64_t *ready)
+int ww_redis_stats_counts(struct redis_store *store, const char *tube, uint64_t *ready, uint64_t *reserved)
 {
 	struct sums sums;
 	int error = collect(store, tube, &sums);
@@ -222,6 +222,7 @@ int ww_redis_stats_ready(struct redis_store *store, const char *tube, uint64_t *
 	if (error)
 		return error;
 	*ready = sums.tubes ? sums.tubes->stats.ready : 0;
+	*reserved = sums.tubes ? sums.tubes->stats.reserved : 0;
 	sums_free(&sums);
 	return WW_OK;
 }

@@ -9,6 +9,9 @@
 local LATE, SLACK = 50000, 10000
 -- What a limit holds is checked again after this many us, as a message may be lost.
 local HOLD = 5000000
+-- A rate that goes on refusing opens for the starts of up to this many us at once: most of what an opening costs is the same
+-- for one start as for many.
+local SLICE = 5000
 -- Permits of which the shards are asked whether their jobs still run.
 local DOUBTS = 128
 
@@ -36,6 +39,8 @@ local function gate_of(tube, group)
 	if not limit or limit.running + limit.starts == 0 then return end
 	limit.tube, limit.group, limit.name = tube, group, name_of(tube, group)
 	limit.set = tag .. ':q:' .. limit.name
+	-- A mere rate needs no permit for each job.
+	limit.is_rate = not group and limit.running + limit.groups == 0
 	return limit
 end
 
@@ -79,6 +84,23 @@ local function allow(gate, most)
 	return may
 end
 
+-- Whether the rate has opened just before, for somebody that it had refused.
+local function is_opened(gate)
+	return now - tonumber(redis.call('HGET', tag .. ':g', '\1' .. gate.name) or 0) <= LATE
+end
+
+-- The rate refuses. Returns when it opens. If it does so again and again, it opens later, for as many more starts as fit into
+-- a slice, and into 1 % of its time.
+local function opening(gate)
+	local again = pace_of(gate) - (gate.burst - 1) * gate.interval
+	if is_opened(gate) then
+		again = again + math.floor(math.min(SLICE, gate.per / 100) / gate.interval) * gate.interval
+	end
+	again = math.ceil(again)
+	redis.call('HSET', tag .. ':g', '\1' .. gate.name, string.format('%d', again))
+	return again
+end
+
 -- A gate is closed by jobs that run, or by permits of jobs that have ended without a word, as an answer was lost: some of
 -- them, once in a while. Appends the gate's group, then ids and ends of leases.
 local function doubt(gate, reply)
@@ -114,7 +136,7 @@ end
 local function drop(tube, group)
 	local name = name_of(tube, group)
 	redis.call('DEL', tag .. ':q:' .. name, tag .. ':y:' .. name)
-	redis.call('HDEL', tag .. ':g', name, '\0' .. name)
+	redis.call('HDEL', tag .. ':g', name, '\0' .. name, '\1' .. name)
 	if group then redis.call('ZREM', tag .. ':i:' .. tube, group) end
 end
 

@@ -245,6 +245,12 @@ local function is_urgent(job)
 	return job[PRIORITY] < 1024 and 1 or 0
 end
 
+-- Of a tube with a limit, whether the home counts the jobs that run. With a mere rate, it counts starts alone. nil: no limit.
+local function counts_jobs(tube)
+	local limit = head[9] and redis.call('HGET', tag .. ':l', tube)
+	return limit and not string.find(limit, '^0 %d+ %d+ %d+ %d 0 ')
+end
+
 -- ---- Places
 
 -- Put a waiting job into the set for its due time.

@@ -1,5 +1,5 @@
--- Delete a job. Takes the arguments of part_refer. Replies 1, or 0 if the job was reserved; then its tube, its id, whether the tube has a limit,
--- and its group.
+-- Delete a job. Takes the arguments of part_refer. Replies 1, or 0 if the job was reserved; then its tube, its id, whether the home
+-- counts the tube's jobs, and its group.
 -- require part_shard
 if ARGV[3] == '0' then
 	-- The key of a job that has ended is free from now on.
@@ -16,4 +16,4 @@ local in_time = job[STATE] ~= RESERVED
 displace(id, job)
 drop_report(id, job)
 erase(id, job)
-return {in_time and 1 or 0, job[TUBE], id, head[9] and redis.call('HEXISTS', tag .. ':l', job[TUBE]) or 0, job[GROUP] or ''}
+return {in_time and 1 or 0, job[TUBE], id, counts_jobs(job[TUBE]) and 1 or 0, job[GROUP] or ''}

@@ -1,15 +1,15 @@
 -- End or lengthen a lease. ARGV[3]: the id, ARGV[4]: the token, ARGV[5]: 'return', 'release', 'bury' or 'touch',
 -- ARGV[6]: the priority, ARGV[7]: the delay in us, below 0 for the job's own backoff, ARGV[8]: a chance from 0 to 1,
 -- ARGV[9]: the reason, if there is one.
--- Replies the new end for 'touch'; otherwise 0, or 1 if a released job was buried. If the tube has a limit, a table of this
--- and the tube and group.
+-- Replies the new end for 'touch'; otherwise 0, or 1 if a released job was buried. If the home counts the tube's jobs, a table
+-- of this and the tube and group; for 'return', if it counts starts alone, of this and the tube.
 -- require part_shard
 local id, what = ARGV[3], ARGV[5]
 local job = load(id)
 if not job or job[STATE] ~= RESERVED or job[TOKEN] ~= tonumber(ARGV[4]) then return -9 end
-local limited = head[9] and redis.call('HEXISTS', tag .. ':l', job[TUBE]) == 1
+local counts = counts_jobs(job[TUBE])
 local function reply(value)
-	return limited and {value, job[TUBE], job[GROUP] or ''} or value
+	return counts and {value, job[TUBE], job[GROUP] or ''} or value
 end
 if what == 'touch' then
 	job[ENDS] = now + job[RUN]
@@ -27,7 +27,7 @@ if what == 'return' then
 	end
 	place(id, job)
 	store(id, job)
-	return reply(0)
+	return counts == false and {0, job[TUBE]} or reply(0)
 end
 if ARGV[9] then job[REASON] = ARGV[9] end
 job[PRIORITY] = tonumber(ARGV[6])

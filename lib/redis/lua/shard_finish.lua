@@ -1,6 +1,6 @@
 -- Finish leases. ARGV[3...]: ids and tokens in turn.
--- Replies for each the tube of a job that was deleted, 0 for a job that waits again, or an error. If the tube has a limit, a
--- table of this and the tube and group.
+-- Replies for each the tube of a job that was deleted, 0 for a job that waits again, or an error. If the home counts
+-- the tube's jobs, a table of this and the tube and group.
 -- require part_shard
 local ids, replies, gone, flight, tubes = {}, {}, {'HDEL', tag .. ':j'}, {'ZREM', tag .. ':f'}, {}
 local kept = 0
@@ -40,9 +40,7 @@ for i, text in ipairs(redis.call('HMGET', tag .. ':j', unpack(ids))) do
 	if job and job[STATE] == RESERVED and job[TOKEN] == tonumber(ARGV[2 + 2 * i]) then
 		seen[ids[i]] = true
 		replies[i] = finish(ids[i], job)
-		if head[9] and redis.call('HEXISTS', tag .. ':l', job[TUBE]) == 1 then
-			replies[i] = {replies[i], job[TUBE], job[GROUP] or ''}
-		end
+		if counts_jobs(job[TUBE]) then replies[i] = {replies[i], job[TUBE], job[GROUP] or ''} end
 	else
 		replies[i] = text and not read(text) and -7 or -9
 	end

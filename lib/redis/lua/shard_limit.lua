@@ -10,7 +10,7 @@
 -- end and group of the tube's jobs among those leases that end from then on.
 -- ARGV[3]: 'ready', ARGV[5]: a group. Replies how many of its jobs are ready.
 -- ARGV[3]: 'list', ARGV[4]: the cursor. Replies the next one, then for some limits whose home is here: the tube, whose it is,
--- the group, the four numbers, the jobs that run, whether nothing may start, and in how many us the rate lets one start.
+-- the group, the four numbers, the jobs that run, or -1 if only the shards know, whether nothing may start, and in how many us the rate lets one start.
 -- require part_shard
 -- require part_permit
 local what, tube = ARGV[3], ARGV[4]
@@ -57,6 +57,8 @@ local function set(whose)
 	else
 		write(tube, new, 1)
 		if not is_set then drop(tube) end
+		-- Whatever a mere rate has left there ends without a word.
+		if had and had.running == 0 then redis.call('DEL', tag .. ':q:' .. tube) end
 	end
 	of = limit_of(tube)
 	if of.running + of.starts + of.groups == 0 then redis.call('HDEL', limits, tube) end
@@ -93,8 +95,10 @@ local function show(replies, of, whose, group)
 	local gate = whose ~= 'each' and gate_of(of, whose == 'group' and group or nil)
 	local held, left = 0, 0
 	if gate then held, left = state_of(gate) end
+	local running = gate and redis.call('ZCARD', gate.set) or 0
+	if whose == 'tube' and limit.running == 0 then running = -1 end
 	replies[#replies + 1] = {
-		of, whose, group, limit.running, limit.starts, limit.per, limit.burst, gate and redis.call('ZCARD', gate.set) or 0, held,
+		of, whose, group, limit.running, limit.starts, limit.per, limit.burst, running, held,
 		string.format('%.0f', math.ceil(left)),
 	}
 end

@@ -1,10 +1,12 @@
 -- Permits to start jobs of a tube with a limit, at its home. ARGV[4]: the tube. A group is '' if the job names none.
 -- ARGV[3]: 'take', ARGV[5]: how many at most, ARGV[6]: for how many us at first, ARGV[7]: the shard that has the jobs, or -1,
--- ARGV[8...]: groups, and how many jobs of each are ready. Replies how many, or -1 if the tube has no limit, the first of
--- their consecutive numbers, if the tube's own limit refuses, the time at which to try again, or 0, and a list of doubts (see
--- part_permit); then for each group how many, and if its limit refuses, that time, or 0.
+-- ARGV[8...]: groups, and how many jobs of each are ready, if the limits of groups matter. Replies how many, or -1 if the tube
+-- has no limit, the first of their consecutive numbers, or 0 if nobody has to settle them, if the tube's own limit refuses some,
+-- the time at which to try again, or 0, and a list of doubts (see part_permit); then for each group how many, and if its limit
+-- refuses, that time, or 0.
 -- ARGV[3]: 'settle', ARGV[5...]: for each group its name, the first number, how many, how many of them were used, and of these
 -- the id of the job and the end of the lease. The others are given back. To say it twice does no harm. Replies as 'free' does.
+-- ARGV[3]: 'spare', ARGV[5]: how many starts of a mere rate have not taken place. Replies as 'free' does.
 -- ARGV[3]: 'seed', ARGV[5...]: id, end of the lease and group of jobs that run already. Replies 0.
 -- ARGV[3]: 'touch', ARGV[5]: an id, ARGV[6]: the end of its lease, ARGV[7]: its group. 'add': the same for a job that took
 -- none. Replies 0.
@@ -30,11 +32,18 @@ local function each_gate(group, fn)
 end
 
 local function add(gate, id, ends)
+	if gate.is_rate then return end
 	redis.call('ZADD', gate.set, ends, id)
 end
 
-local function take(most)
-	local again, ending
+-- Somebody is refused until then.
+local function wait_until(again)
+	redis.call('ZADD', tag .. ':w', string.format('%d', again), tube)
+	ring(again)
+end
+
+local function take(wanted)
+	local most, again, ending = wanted
 	local doubts = {}
 	forget_groups(tube)
 	if whole then most, again, ending = allow(whole, most) end
@@ -42,14 +51,24 @@ local function take(most)
 		if ending then
 			doubt(whole, doubts)
 			again = math.min(again, now + HOLD)
+		else
+			again = opening(whole)
 		end
-		redis.call('ZADD', tag .. ':w', string.format('%d', again), tube)
-		ring(again)
+		wait_until(again)
 		return {0, 0, again, doubts}
 	end
+	if whole and whole.is_rate and not ARGV[8] then
+		count_starts(whole, most)
+		if most < wanted and is_opened(whole) then
+			again = opening(whole)
+			wait_until(again)
+		end
+		return {most, 0, again or 0, doubts}
+	end
 	local groups, total, reply = {}, 0, {0, 0, 0, doubts}
-	for a = 8, #ARGV, 2 do
-		local one = {gate = gate_of(tube, ARGV[a]), may = math.min(most, tonumber(ARGV[a + 1])), got = 0, again = 0}
+	local asked = ARGV[8] and {unpack(ARGV, 8)} or {'', most}
+	for a = 1, #asked, 2 do
+		local one = {gate = gate_of(tube, asked[a]), may = math.min(most, tonumber(asked[a + 1])), got = 0, again = 0}
 		if one.gate then
 			one.may, one.again, ending = allow(one.gate, one.may)
 			if ending then
@@ -158,6 +177,12 @@ elseif what == 'free' or what == 'return' then
 	return free()
 elseif what == 'lost' then
 	return lost()
+elseif what == 'spare' then
+	if whole then
+		give_back(whole, tonumber(ARGV[5]))
+		let_one(whole)
+	end
+	return {}
 elseif what == 'next' then
 	local gate = gate_of(tube, ARGV[5])
 	return gate and next_refused(gate) or -1

@@ -1,6 +1,7 @@
 /* Limits in Redis where answers are lost, and where much runs already when a limit is set. */
 /* tier: check */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/redis/lossy.h"
@@ -180,7 +181,7 @@ START_TEST(permits_are_given_back_once_although_it_is_said_twice)
 	set_limit(0, 10, 5);
 	put(2, "");
 	ck_assert_uint_eq(start(1), 1);
-	lossy_lose(&lossy, "settle", LOSSY_ANSWER);
+	lossy_lose(&lossy, "spare", LOSSY_ANSWER);
 	ck_assert_uint_eq(start(4), 1);
 	ck_assert_uint_eq(lossy_lost(&lossy), 1);
 	put(9, "");
@@ -269,6 +270,107 @@ START_TEST(a_limit_counts_all_jobs_that_run_already)
 }
 END_TEST
 
+/* ---- A mere rate: the home counts starts, not jobs */
+
+START_TEST(a_mere_rate_needs_no_word_for_each_job)
+{
+	if (!begin())
+		return;
+	set_limit(0, 1000, 9);
+	put(3, "");
+	ck_assert_uint_eq(start(1), 1);
+	warm();
+	lossy_lose(&lossy, "settle", LOSSY_REQUEST);
+	ck_assert_uint_eq(start(2), 2);
+	ck_assert_uint_eq(running(), 3);
+	lossy_lose(&lossy, "free", LOSSY_REQUEST);
+	OK(ww_jobs_finish(jobs, leases[0].id, leases[0].token));
+	ck_assert_uint_eq(lossy_lost(&lossy), 0);
+	ck_assert_uint_eq(running(), 2);
+	end();
+}
+END_TEST
+
+START_TEST(a_start_that_was_none_is_given_back_once)
+{
+	if (!begin())
+		return;
+	set_limit(0, 10, 5);
+	put(9, "");
+	ck_assert_uint_eq(start(2), 2);
+	OK(ww_jobs_return(jobs, leases[0].id, leases[0].token));
+	ck_assert_uint_eq(start(2), 2);
+	/* Whether Redis has heard it is not known. Said twice, it would let one more start. */
+	lossy_lose(&lossy, "spare", LOSSY_ANSWER);
+	OK(ww_jobs_return(jobs, leases[0].id, leases[0].token));
+	ck_assert_uint_eq(lossy_lost(&lossy), 1);
+	ck_assert_uint_eq(start(9), 3);
+	end();
+}
+END_TEST
+
+START_TEST(a_number_after_a_rate_counts_what_runs)
+{
+	if (!begin())
+		return;
+	put(9, "");
+	set_limit(5, 0, 1);
+	ck_assert_uint_eq(start(2), 2);
+	set_limit(0, 1000, 9);
+	for (int i = 0; i < 2; i++)
+		OK(ww_jobs_finish(jobs, leases[i].id, leases[i].token));
+	ck_assert_uint_eq(running(), 0);
+	ck_assert_uint_eq(start(3), 3);
+	set_limit(4, 0, 1);
+	ck_assert_uint_eq(running(), 3);
+	ck_assert_uint_eq(start(9), 1);
+	ck_assert_uint_eq(running(), 4);
+	end();
+}
+END_TEST
+
+/* When the home tells those that it refused to try again, us from a time on. */
+static uint64_t opening(uint64_t since)
+{
+	uint64_t time = 0;
+
+	for (int i = 0; i < SHARDS; i++) {
+		redisReply *reply = redis_server_ask(&server, "ZSCORE {weekwheel:%d}:w default", i);
+		time += reply->str ? strtoull(reply->str, NULL, 10) : 0;
+		freeReplyObject(reply);
+	}
+	return time - since / 1000;
+}
+
+START_TEST(a_rate_that_goes_on_refusing_opens_for_several)
+{
+	if (!begin())
+		return;
+	const uint64_t begin_ns = now;
+	set_limit(0, 1000, 1);
+	put(50, "");
+	ck_assert_uint_eq(start(9), 1);
+	ck_assert_uint_eq(opening(begin_ns), 1000);
+	now += WW_MILLISECOND;
+	ck_assert_uint_eq(start(9), 1);
+	ck_assert_uint_eq(opening(begin_ns), 7000);
+	/* Who asks meanwhile gets what the rate lets start, and does not put the opening off. */
+	now += WW_MILLISECOND;
+	ck_assert_uint_eq(start(1), 1);
+	ck_assert_uint_eq(start(1), 0);
+	now += 6 * WW_MILLISECOND;
+	ck_assert_uint_eq(start(9), 6);
+	/* After a rest, two that come at once are no crowd. */
+	now = begin_ns + WW_SECOND;
+	ck_assert_uint_eq(start(1), 1);
+	ck_assert_uint_eq(start(1), 0);
+	ck_assert_uint_eq(opening(begin_ns), 1001000);
+	end();
+}
+END_TEST
+
 TEST_MAIN("redis/limits", a_lost_end_of_a_job_does_not_keep_its_place, nor_does_it_keep_that_of_its_group,
     a_lease_counts_although_the_home_was_not_heard, permits_are_given_back_once_although_it_is_said_twice,
-    a_permit_without_a_job_lets_another_shard_go_on, a_limit_counts_all_jobs_that_run_already)
+    a_permit_without_a_job_lets_another_shard_go_on, a_limit_counts_all_jobs_that_run_already,
+    a_mere_rate_needs_no_word_for_each_job, a_start_that_was_none_is_given_back_once,
+    a_number_after_a_rate_counts_what_runs, a_rate_that_goes_on_refusing_opens_for_several)
