@@ -149,6 +149,12 @@ class InMemory(Embedded, Stores, Case):
             server.stop()
             matches("readers of /v1/events are too slow", server.said)
 
+    def test_a_stream_without_events_beats(self):
+        """Otherwise a proxy on the way would take it for dead."""
+        with self.server() as server, Events(server, self.token) as events:
+            while not (line := events.answer.readline()).startswith(b":"):
+                check(line == b"\n", line)
+
     def test_a_token_that_has_changed(self):
         with self.server() as server, Web(server, self.token) as web, Events(server, self.reader) as events:
             token_of("another", "read:*")

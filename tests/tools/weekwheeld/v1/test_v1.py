@@ -5,6 +5,7 @@ import contextlib
 import datetime
 import errno
 import json
+import re
 import socket
 import threading
 import time
@@ -52,6 +53,8 @@ class Interface:
             later = web.good("PUT", "tubes/mail/keys/due", {"body": "x", "at": "2099-01-01T00:00:00Z"})
             equal(later["due"], "2099-01-01T00:00:00.000Z")
             equal(web.good("PUT", "tubes/mail/keys/due", {"body": "x", "mode": "if-absent"})["due"], later["due"])
+            web.refused(412, None, "POST", "jobs/%s/kick" % later["id"], If_Match='"2"')
+            web.good("POST", "jobs/%s/kick" % later["id"], If_Match='"1"')
             web.good("DELETE", "jobs/" + later["id"])
             matches("it is delay$", web.refused(422, "in", "POST", "jobs", {"body": "x", "in": 1}))
             matches("it is starts, and per", web.refused(422, "rate", "PUT", "tubes/mail/limit", {"rate": 1}))
@@ -242,6 +245,15 @@ class Interface:
                 check('weekwheeld_tube_%s_total{tube="mail"} %d' % (name, count) in lines, name)
             check("weekwheeld_job_run_seconds_count 4" in lines, "runs")
 
+    def test_the_last_failure_buries_a_job_and_has_a_line_of_the_log(self):
+        with self.server() as server, Web(server, self.token) as web:
+            for attempts, buried in ((2, False), (1, True)):
+                made = web.good("POST", "jobs", {"body": "x", "attempts": attempts})
+                lease, = web.good("POST", "leases", {})["leases"]
+                equal(web.good("POST", "jobs/%s/release" % made["id"], {"token": lease["token"], "delay": 60}), {"buried": buried})
+            server.stop()
+            equal(re.findall(r"job (\d+) .* is buried \(", server.said), [made["id"]])
+
     def test_a_client_that_has_gone_gets_no_job(self):
         with self.server() as server, Web(server, self.token) as web, server.client() as a:
             web.begin("POST", "leases", {"wait": 20})
@@ -286,6 +298,8 @@ class Interface:
             web.refused(404, None, "GET", "jobs/1234567")
             web.refused(404, None, "GET", "tubes/nope")
             web.refused(404, None, "GET", "nope")
+            web.refused(404, None, "GET", "nope/" * 500)
+            matches("a GET has no body", web.refused(400, None, "GET", "jobs", {}))
             matches("POST, GET", web.refused(405, None, "DELETE", "jobs"))
             web.refused(422, "token", "POST", "jobs/1/finish", {})
             matches("from 1 to 100|1 to 100", web.refused(422, "most", "POST", "leases", {"most": 101}))

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """/v1: schedules, and what expressions of cron mean."""
 # tier: check
+import datetime
+import time
 from urllib.parse import quote
 
 from harness import Case, check, equal, main, matches, until
@@ -92,6 +94,11 @@ class Schedules:
             said = web.good("GET", "cron?expression=%s&zone=Europe/Berlin" % quote("0 3 * * *"))
             equal((said["words"], said["elapsed"], len(said["times"])),
                   ("at 03:00 every day, time of Europe/Berlin", False, 10))
+            # Spans begin now.
+            before = time.time()
+            said = web.good("GET", "cron?expression=" + quote("@every 8760h"))
+            first = datetime.datetime.fromisoformat(said["times"][0].replace("Z", "+00:00")).timestamp()
+            equal((said["elapsed"], first > before - 1 + 8760 * 3600), (True, True), said)
 
     def test_who_may(self):
         with self.server() as server, Web(server, self.token) as admin, Web(server, None) as nobody, \
