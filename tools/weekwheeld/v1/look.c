@@ -1,6 +1,7 @@
 /* Lists, numbers and tubes. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/weekwheeld/page/files.h"
 #include "tools/weekwheeld/v1/v1.h"
@@ -153,6 +154,46 @@ static int run_forecast(struct v1_request *request)
 	return error;
 }
 
+/* Patterns have no byte that JSON would quote: tube_are_patterns. */
+static void add_grant(struct v1_request *request, const struct grant *grant)
+{
+	const char *comma = "";
+
+	v1_add(request, "{\"rights\":[");
+	for (unsigned right = RIGHT_READ; right <= RIGHT_ADMIN; right <<= 1)
+		if (grant->rights & right) {
+			v1_add(request, "%s\"%s\"", comma, tokens_right_name(right));
+			comma = ",";
+		}
+	v1_add(request, "],\"tubes\":[");
+	for (const char *at = grant->patterns, *end; at; at = *end ? end + 1 : NULL) {
+		end = strchrnul(at, ',');
+		v1_add(request, "%s\"%.*s\"", at == grant->patterns ? "" : ",", (int)(end - at), at);
+	}
+	v1_add(request, "]}");
+}
+
+/* Without tokens, everybody may look. */
+static int run_token(struct v1_request *request)
+{
+	static struct grant everybody = {RIGHT_READ, "*"};
+	static const struct token nobody = {.grants = &everybody, .grant_count = 1};
+	const struct token *token = request->who.token ? request->who.token : &nobody;
+
+	v1_add(request, "{\"name\":");
+	if (token->name)
+		v1_add_string(request, token->name);
+	else
+		v1_add(request, "null");
+	v1_add(request, ",\"grants\":[");
+	for (size_t i = 0; i < token->grant_count; i++) {
+		v1_add(request, i ? "," : "");
+		add_grant(request, &token->grants[i]);
+	}
+	v1_add(request, "]}");
+	return WW_OK;
+}
+
 static int run_openapi(struct v1_request *request)
 {
 	v1_add_bytes(request, openapi_json, openapi_json_size);
@@ -169,6 +210,7 @@ const struct v1_operation v1_look_operations[] = {
     {"POST", "tubes/*/kick", RIGHT_WORK, V1_OF_KICK, 1, v1_prepare_tube_object, run_kick},
     {"GET", "stats", RIGHT_READ, 0, 0, prepare_stats, run_stats},
     {"GET", "forecast", RIGHT_READ, V1_BY_TUBE | V1_BY_SPAN | V1_BY_COUNT, 0, prepare_forecast, run_forecast},
+    {"GET", "token", 0, 0, 0, NULL, run_token},
     {"GET", "openapi.json", 0, 0, 0, NULL, run_openapi},
     {NULL, NULL, 0, 0, 0, NULL, NULL},
 };

@@ -329,6 +329,11 @@ class Interface:
             matches("does not grant 'put' in the tube mail", mailer.refused(403, "tube", "POST", "jobs", {"tube": "mail"}))
             mailer.good("POST", "jobs", {"tube": "results"})
             matches("does not grant 'read' in any tube", mailer.refused(403, None, "GET", "stats"))
+            equal(mailer.good("GET", "token"), {"name": "mailer", "grants": [{"rights": ["work"], "tubes": ["mail"]},
+                                                                             {"rights": ["put"], "tubes": ["results"]}]})
+            equal(admin.good("GET", "token"),
+                  {"name": "admin", "grants": [{"rights": ["read", "put", "work", "admin"], "tubes": ["*"]}]})
+            nobody.refused(401, None, "GET", "token")
             # What there is, a stranger may read before all.
             equal(nobody.good("GET", "openapi.json")["openapi"][:2], "3.")
             mailer.refused(403, None, "GET", "jobs/" + made["id"])
@@ -365,6 +370,7 @@ class Interface:
     def test_without_tokens_nothing_changes(self):
         with Server("--http", "127.0.0.1:0") as server, Web(server, None) as web:
             equal(web.good("GET", "jobs"), {"jobs": [], "next": None})
+            equal(web.good("GET", "token"), {"name": None, "grants": [{"rights": ["read"], "tubes": ["*"]}]})
             matches("need a token", web.refused(403, None, "POST", "jobs", {"body": "x"}))
             web.refused(403, None, "DELETE", "jobs/1")
             equal(web.good("GET", "stats")["accepted"], 0)
@@ -408,7 +414,7 @@ class Embedded(Interface, Stores, Case):
                                   ("Tube", web.good("GET", "tubes/default")),
                                   ("SchedulePut", web.good("PUT", "tubes/t/schedules/n", {"cron": "@daily"})),
                                   ("ScheduleState", web.good("GET", "tubes/t/schedules/n")),
-                                  ("Meaning", web.good("GET", "cron?expression=@daily"))):
+                                  ("Meaning", web.good("GET", "cron?expression=@daily")), ("Token", web.good("GET", "token"))):
                 check(set(object_) <= set(schemas[kind]["properties"]), (kind, object_))
 
     def test_history(self):
