@@ -10,7 +10,7 @@ weekwheeld_FUZZED := tools/weekwheeld/protocol tests/tools/weekwheeld/protocol/t
 weekwheeld_OBJECTS := $(B)/obj/gen/weekwheeld_files.o
 
 # What the server hands out as it is.
-$(B)/gen/weekwheeld_files.c: $(B)/gen/openapi.json $(addprefix tools/weekwheeld/page/,page.html page.js schedules.js live.js) \
+$(B)/gen/weekwheeld_files.c: $(B)/gen/openapi.json $(addprefix tools/weekwheeld/page/,page.html tubes.js jobs.js schedules.js page.js live.js) \
 		scripts/file-to-c $(B)/config.mk
 	@mkdir -p $(@D)
 	$(call quiet,FILE,$@)scripts/file-to-c tools/weekwheeld/page/files.h $(filter-out scripts/% %.mk,$^) >$@

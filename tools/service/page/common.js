@@ -12,6 +12,7 @@ const HOURS = 168;
 const {what, end} = document.body.dataset;
 
 const $ = (id) => document.getElementById(id);
+let scope = ""; // the tube of which all is shown; "": of all
 let token = sessionStorage.getItem("token") || "";
 
 // ---- Asking
@@ -130,18 +131,33 @@ const LOOK_MS = 2000;
 // Its table has the id `name`; beside it are name-none and name-looking, and perhaps a button name-more.
 class List {
 	constructor(name, kind, path) {
-		Object.assign(this, {name, kind, path: path + (path.includes("?") ? "&" : "?"), rows: [], found: [], next: null, isLooking: false});
+		Object.assign(this, {name, kind});
+		this.begin(path);
 	}
 
-	// Look for this many; there are `count` in all, as far as known.
-	async look(most, count = Infinity) {
+	// Of what is listed from there on, nothing is known.
+	begin(path = this.path, from = null) {
+		Object.assign(this, {path, from, rows: [], found: [], next: null, isLooking: false, round: {}});
+	}
+
+	// Look for this many; there are `count` in all, as far as known. Who asks meanwhile gets the same.
+	look(most, count = Infinity) {
+		const {round} = this;
+		round.under ??= this.lookOn(round, most, count).finally(() => { round.under = null; });
+		return round.under;
+	}
+
+	async lookOn(round, most, count) {
 		const wanted = Math.min(most, count);
 		const begun = Date.now();
 		if (!this.isLooking)
-			[this.found, this.next] = [[], null];
+			[this.found, this.next] = [[], this.from];
 		this.isLooking = wanted > 0;
 		while (this.isLooking && Date.now() - begun < LOOK_MS) {
-			const page = await ask("GET", `${this.path}limit=${most - this.found.length}${this.next ? "&after=" + this.next : ""}`);
+			const query = `limit=${most - this.found.length}${this.next ? "&after=" + this.next : ""}`;
+			const page = await ask("GET", this.path + (this.path.includes("?") ? "&" : "?") + query);
+			if (round !== this.round)
+				return;
 			this.found.push(...page[this.kind]);
 			this.next = page.next;
 			this.isLooking = this.next !== null && this.found.length < wanted;
@@ -151,10 +167,6 @@ class List {
 		// The former ones are shown until others are known.
 		if (!this.isLooking || this.found.length >= this.rows.length)
 			this.rows = [...this.found];
-	}
-
-	forget() {
-		Object.assign(this, {rows: [], found: [], next: null, isLooking: false});
 	}
 
 	// Say that there is none only if that is known.
@@ -354,9 +366,11 @@ function turnHands() {
 		wheel.hand.setAttribute("transform", `rotate(${360 * (wheel.slot(now) + 0.5) / wheel.count} 50 50)`);
 }
 
+const forecast = (span, count) => `forecast?span=${span}&count=${count}${scope && "&tube=" + encodeURIComponent(scope)}`;
+
 async function askWheels() {
 	for (const wheel of WHEELS)
-		showWheel(wheel, (await ask("GET", `forecast?span=${wheel.span}&count=${wheel.count}`)).counts);
+		showWheel(wheel, (await ask("GET", forecast(wheel.span, wheel.count))).counts);
 }
 
 // ---- The week
@@ -377,7 +391,7 @@ function showMinutes(start, counts) {
 // What comes within a week, minute by minute from a moment on. What is due already counts as of the first minute.
 async function weekOf() {
 	const asked = new Date();
-	const {counts, pace} = await ask("GET", `forecast?span=60&count=${60 * HOURS}`);
+	const {counts, pace} = await ask("GET", forecast(60, 60 * HOURS));
 	return [asked, counts, pace];
 }
 

@@ -186,8 +186,10 @@ static const struct site_route routes[] = {{"/metrics", SITE_ALL, serve_metrics}
 
 static const struct page_file files[] = {
     {"/", PAGE_HTML, page_html, &page_html_size},
-    {"/page.js", PAGE_SCRIPT, page_js, &page_js_size},
+    {"/tubes.js", PAGE_SCRIPT, tubes_js, &tubes_js_size},
+    {"/jobs.js", PAGE_SCRIPT, jobs_js, &jobs_js_size},
     {"/schedules.js", PAGE_SCRIPT, schedules_js, &schedules_js_size},
+    {"/page.js", PAGE_SCRIPT, page_js, &page_js_size},
     {"/live.js", PAGE_SCRIPT, live_js, &live_js_size},
 };
 

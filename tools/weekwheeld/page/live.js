@@ -7,18 +7,18 @@ const AGAIN_MS = [2000, 5000, 15000, 30000];
 const CHANGES = {
 	put: [askNumbers, askWheels, askWeek],
 	moved: [askNumbers, askWheels, askWeek],
-	cancelled: [askNumbers, askWheels, askWeek, askBuried],
+	cancelled: [askNumbers, askWheels, askWeek, askJobs],
 	due: [askNumbers, askWheels],
 	started: [askNumbers, askWheels],
 	finished: [askNumbers, askWheels],
 	released: [askNumbers, askWheels],
 	"timed-out": [askNumbers, askWheels],
 	returned: [askNumbers],
-	buried: [askNumbers, askWheels, askBuried],
+	buried: [askNumbers, askWheels, askJobs],
 	expired: [askNumbers, askWheels, askWeek],
-	kicked: [askNumbers, askWheels, askBuried],
+	kicked: [askNumbers, askWheels, askJobs],
 	schedule: [askSchedules],
-	lost: [askNumbers, askWheels, askWeek, askBuried, askSchedules],
+	lost: [askNumbers, askWheels, askWeek, askJobs, askSchedules],
 };
 
 let lastId = "";
@@ -60,7 +60,7 @@ function hear(word, data) {
 		begin(data);
 		return;
 	}
-	stale(...(CHANGES[word] ?? []));
+	stale(...(CHANGES[word] ?? []), ...wanted().state.value === "buried" ? [] : [askJobs]);
 	if (shown && data.id === shown.job.id)
 		stale(askShown);
 	if (word === "lost")

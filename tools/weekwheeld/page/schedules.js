@@ -13,6 +13,8 @@ const schedulePath = (one) => `tubes/${encodeURIComponent(one.tube)}/schedules/$
 const zoneText = (time) => time.replace("T", " ").replace(/([+-])/g, (sign, _, at) => at > 10 ? " " + sign : sign);
 
 function scheduleActions(one) {
+	if (!may("put", one.tube))
+		return "";
 	const button = (text, work) => element("button", {"data-focus": `${text} ${one.tube} ${one.name}`,
 		onclick: () => attempt(async () => {
 			const said = await work();
@@ -89,7 +91,7 @@ async function showSchedule(listed) {
 			[element("dt", {}, term), element("dd", {}, value)])),
 		element("pre", {tabindex: 0}, (one.body ?? one.body_base64).slice(0, BODY_SHOWN)),
 		element("span", {class: "actions"},
-			element("button", {"data-focus": "change", onclick: () => change(one)}, "Change"),
+			...!may("put", one.tube) ? [] : [element("button", {"data-focus": "change", onclick: () => changeSchedule(one)}, "Change")],
 			element("button", {"data-focus": "close", onclick: () => $("schedule").replaceChildren()}, "Close")));
 	reveal($("schedule"));
 }
@@ -98,7 +100,7 @@ async function showSchedule(listed) {
 
 let changed = null; // the schedule that is in the form, as it was
 
-function change(one) {
+function changeSchedule(one) {
 	const form = $("plan").elements;
 	changed = one;
 	for (const field of ["name", "tube", "cron", "zone", "overlap", "missed", "group"])
@@ -182,5 +184,3 @@ $("plan").elements.zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone
 if (Intl.supportedValuesOf)
 	$("plan-part").addEventListener("toggle", () => $("zones").replaceChildren(
 		...Intl.supportedValuesOf("timeZone").map((zone) => element("option", {value: zone}))), {once: true});
-
-PARTS.push({ask: askSchedules, alone: 10, live: 60, soon: 1});

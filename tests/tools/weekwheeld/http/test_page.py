@@ -3,69 +3,28 @@
 # tier: long, no-sanitizers (other tests send the server as much)
 import base64
 import contextlib
-import os
 import re
-import signal
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 
 from browser import Browser
+from harness import PATIENCE, Case, Server, check, equal, main, matches, until
+from page import EVIL, Paged
 from web import Events, Web
-from harness import PATIENCE, Case, Server, alone, check, equal, free_port, main, matches, until
 
 SEEN = """const at = document.querySelector(arguments[0]).getBoundingClientRect();
 return at.height > 0 && at.top >= -1 && at.bottom <= innerHeight + 1"""
-EVIL = "<img src=x onerror=document.title='evil'>"
 
 
-class Page(Case):
-    def server(self):
-        made = alone.run(0, "token", "--token-file", "admin.token", "admin", "admin:*")
-        with open("tokens", "w", encoding="utf-8") as file:
-            file.write(made.out)
-        os.chmod("tokens", 0o600)
-        with open("admin.token", encoding="utf-8") as file:
-            self.token = file.read().strip()
-        return Server("--http", "127.0.0.1:0", "--auth-file", "tokens", WEEKWHEEL_TOKEN=self.token)
-
-    def client(self, server):
-        client = server.client()
-        equal(client.ask("auth " + self.token), "OK")
-        return client
-
-    def open(self, browser, server):
-        url = re.search(r"serving (http://[0-9.:]+)/", server.said).group(1)
-        browser.tell("url", url=url + "/")
-        browser.until_text("#state", "token")
-        browser.type("#token", self.token)
-        browser.click("#login button")
-        browser.until_text("#state", "ready, ")
-
-    def fill(self, client):
-        """Jobs over the week, and one that is buried for a hostile reason."""
-        for tube, step in (("mail", 20), ("invoice", 900), ("report", 7200)):
-            client.ask("use " + tube)
-            for n in range(80):
-                client.put(b"%d" % n, delay=1 + n * step)
-        client.ask("use mail")
-        client.send("put-key 0 0 60 %d %s\r\n%s\r\n" % (len(EVIL), "key%3Cb%3E", EVIL))
-        number = client.line().split()[1]
-        matches("RESERVED", client.ask("reserve-job " + number))
-        client.send("put-schedule 100 0 60 1 weekly cron=30%209%20%2A%20%2A%20fri%232 zone=America%2FNew_York\r\nx\r\n")
-        equal(client.line()[:9], "SCHEDULED")
-        reason = "".join("%%%02x" % byte for byte in EVIL.encode())
-        equal(client.ask("bury-job %s 0 %s" % (number, reason)), "BURIED")
-        return number
-
+class Page(Paged, Case):
     def test_what_it_shows_and_does(self):
         with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
             number = self.fill(a)
             self.open(browser, server)
             matches("1 buried", browser.text("#state"))
             browser.until_text("#tubes", "mail")
-            browser.until_text("#buried", "onerror")
+            browser.until_text("#jobs", "onerror")
             equal(browser.run("return document.querySelectorAll('#wheels svg').length"), 4)
             until(lambda: browser.run("return document.querySelectorAll('#week button').length") == 168, "the week", 0.05)
             browser.picture("page")
@@ -75,7 +34,7 @@ class Page(Case):
             print("first view: %d bytes" % size)
             check(0 < size < 100000, size)
             # A job's story, in view, and its text as text.
-            browser.click("#buried button")
+            browser.click("#jobs button")
             browser.until_text("#job pre", "onerror")
             until(lambda: browser.run("return document.activeElement.id") == "job", "the story has the focus", 0.05)
             equal(browser.run(SEEN, "#job"), True)
@@ -93,7 +52,7 @@ class Page(Case):
             browser.run("refresh = async () => {}; setInterval = () => {}")
             browser.click("#job .actions button")
             browser.until_text("#message", "another version")
-            browser.until_text("#buried", "mail")
+            browser.until_text("#jobs", "mail")
             # With the version of now it is kicked.
             browser.type("#find [name=id]", number)
             browser.click("#find button")
@@ -124,13 +83,13 @@ class Page(Case):
             number = a.line().split()[1]
             for line, answer in (("reserve-job " + number, "RESERVED"), ("bury %s 0" % number, "BURIED")):
                 matches(answer, a.ask(line))
-            browser.run("return askNumbers().then(askBuried)")
+            browser.run("return askNumbers().then(askJobs)")
             equal(a.ask("kick-job " + number), "KICKED")
             matches("RESERVED", a.ask("reserve-job " + number))
             equal(a.ask("bury %s 0" % number), "BURIED")
             browser.click("[data-focus='Kick %s']" % number)
             browser.until_text("#message", "another version")
-            browser.run("return askBuried()")
+            browser.run("return askJobs()")
             equal(browser.run("return $('message').previousSibling.dataset.focus"), "Kick " + number)
             equal(browser.run(SEEN, "#message"), True)
             equal([error for error in browser.errors() if "status of 4" not in error], [])
@@ -250,7 +209,7 @@ class Page(Case):
             matches("RESERVED", a.ask("reserve-job 1"))
             equal(a.ask("report 1 %d\r\n%s" % (len(EVIL), EVIL)), "REPORTED")
             equal(a.ask("bury 1 0"), "BURIED")
-            browser.until_text("#buried", "mail")
+            browser.until_text("#jobs", "mail")
             browser.until_text("#job", "(?s)Delivered\\s+1 time\\n.*Runs.*buried, attempt 1.*onerror")
             browser.picture("page-live")
             a.send("put-schedule 100 0 60 1 n cron=%40daily\r\nx\r\n")
@@ -279,18 +238,18 @@ class Page(Case):
             matches("RESERVED", a.ask("reserve-job " + number))
             equal(a.ask("bury-job %s 0 why" % number), "BURIED")
             self.open(browser, server)
-            browser.until_text("#buried", "one")
+            browser.until_text("#jobs", "one")
             browser.until_text("#schedules", "late")
-            equal(browser.run("return ['buried', 'schedules'].map((name) => $(name + '-none').hidden)"), [True, True])
+            equal(browser.run("return ['jobs', 'schedules'].map((name) => $(name + '-none').hidden)"), [True, True])
             # A server that is slower says where it is: nothing is claimed, and the page goes on from there.
             browser.run("const real = ask; ask = async (method, path, ...more) => "
                         "path.startsWith('jobs?') ? {jobs: [], next: path.includes('after=9') ? window.next : '9'} : "
                         "real(method, path, ...more);"
-                        "window.next = '9'; setInterval = () => {}; buried.rows = []; askBuried()")
-            until(lambda: browser.run("return !$('buried-looking').hidden"), "it looks", 0.05)
-            equal(browser.run("return $('buried-none').hidden"), True)
-            browser.run("window.next = null; askBuried()")
-            until(lambda: browser.run("return $('buried-looking').hidden && !$('buried-none').hidden"), "it knows", 0.05)
+                        "window.next = '9'; setInterval = () => {}; jobsList.rows = []; askJobs()")
+            until(lambda: browser.run("return !$('jobs-looking').hidden"), "it looks", 0.05)
+            equal(browser.run("return $('jobs-none').hidden"), True)
+            browser.run("window.next = null; askJobs()")
+            until(lambda: browser.run("return $('jobs-looking').hidden && !$('jobs-none').hidden"), "it knows", 0.05)
 
     def test_a_wrong_token_is_sent_once(self):
         with self.server() as server, Browser("--window-size=1200,1500") as browser:
@@ -310,86 +269,27 @@ class Page(Case):
             browser.until_text("#live", "live")
 
     def test_another_token_sees_nothing_of_the_former(self):
-        made = alone.run(0, "token", "--token-file", "looker.token", "looker", "read:own")
-        with self.server() as server, Browser("--window-size=1200,1500") as browser:
-            with open("tokens", "a", encoding="utf-8") as file:
-                file.write(made.out)
-            server.process.send_signal(signal.SIGHUP)
-            with open("looker.token", encoding="utf-8") as file:
-                looker = file.read().strip()
+        with self.server(looker=["read:own"]) as server, Browser("--window-size=1200,1500") as browser:
+            looker = self.tokens["looker"]
             with self.client(server) as a:
                 self.fill(a)
-            until(lambda: Web(server, looker).ask("GET", "stats")[0] == 200, "the server knows it")
             self.open(browser, server)
-            browser.until_text("#buried", "onerror")
+            browser.until_text("#jobs", "onerror")
             browser.until_text("#schedules", "weekly")
-            browser.click("#buried button")
+            browser.click("#jobs button")
             browser.until_text("#job", "onerror")
+            browser.click("#forget")
             browser.type("#token", looker)
             browser.click("#login button")
-            browser.until_text("#state", "does not grant")
-            parts = "return ['tubes', 'buried', 'schedules', 'job', 'week', 'events'].map((id) => $(id).textContent.trim()).join('')"
+            browser.until_text("#who", "^looker: read in own$")
+            browser.until_text("#state", "^0 ready")
+            parts = "return ['tubes', 'jobs', 'schedules', 'job', 'week', 'events'].map((id) => $(id).textContent.trim()).join('')"
             equal(browser.run(parts), "")
-            equal(browser.run("return $('buried-none').hidden"), True)
+            equal(browser.run("return $('jobs-none').hidden"), True)
             # And it can be forgotten.
             browser.click("#forget")
             browser.until_text("#state", "needs a token")
             equal(browser.run("return [token, sessionStorage.getItem('token')]"), ["", ""])
-
-    def test_the_map_is_one_stop(self):
-        with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
-            a.put(b"x", delay=7000)
-            self.open(browser, server)
-            until(lambda: browser.run("return document.querySelectorAll('#week button').length") == 168, "the week", 0.05)
-            stops = "return [...document.querySelectorAll('#week button')].filter((hour) => hour.tabIndex === 0).map((hour) => hour.dataset.hour)"
-            first = browser.run("mapHour = 3; return askWeek()") or browser.run(stops)
-            equal(first, ["3"])
-            browser.run("document.querySelector('[data-hour=\"3\"]').focus()")
-            # Of a telephone, a column is a day; of others, a row.
-            for width, keys in ((1200, "\ue015\ue014\ue010\ue012"), (390, "\ue014\ue015\ue010\ue013")):
-                browser.tell("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride",
-                             params={"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": False})
-                equal(browser.run("return innerWidth"), width)
-                at = browser.run("return Number(document.activeElement.dataset.hour)")
-                seen = []
-                for key in keys:
-                    browser.type(":focus", key)
-                    seen.append(browser.run("return Number(document.activeElement.dataset.hour)"))
-                equal(seen, [at + 24, at + 25, 47, 46])
-                equal(browser.run(stops), ["46"])
-                browser.type(":focus", "\ue011")
-                equal(browser.run("return document.activeElement.dataset.hour"), "24")
-                browser.run("document.querySelector('[data-hour=\"3\"]').focus()")
-            # Drawn anew, it is the same button that has the focus, and Tab leaves the map.
-            browser.run("window.was = document.activeElement; return askWeek()")
-            equal(browser.run("return was === document.activeElement && was.isConnected"), True)
-            browser.type(":focus", "\ue004")
-            equal(browser.run("return $('week').contains(document.activeElement)"), False)
-
-    def test_who_works_somewhere_stays_there(self):
-        with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
-            for number in (1, 2, 3):
-                a.put(b"x")
-                matches("RESERVED", a.ask("reserve-job %d" % number))
-                equal(a.ask("bury-job %d 0 why" % number), "BURIED")
-            self.open(browser, server)
-            browser.until_text("#buried", "3")
-            browser.run("setInterval = () => {}; ear.abort(); window.at = document.querySelector(`[data-focus='Kick 2']`);"
-                        "at.focus(); getSelection().selectAllChildren(at.closest('tr').cells[3])")
-            # A row before it goes, and what is said of a row changes: the button is the same, and what was selected is.
-            equal(a.ask("kick-job 1"), "KICKED")
-            browser.run("return askBuried()")
-            equal(browser.run("return [$('buried').rows.length, document.activeElement === at, String(getSelection())]"), [2, True, "why"])
-            # The one that it stands in goes: the next one has the focus, and after the last the heading.
-            for number, then in ((2, "job 3"), (3, None)):
-                equal(a.ask("kick-job %d" % number), "KICKED")
-                browser.run("return askBuried()")
-                equal(browser.run("return document.activeElement.dataset.focus"), then)
-            equal(browser.run("return document.activeElement.id"), "buried-title")
-            # What is drawn anew does what it now says.
-            equal(browser.run("const said = []; const make = (text) => element('button', {onclick: () => said.push(text)}, text);"
-                              "replace($('minutes'), make('a')); const was = $('minutes').firstChild;"
-                              "replace($('minutes'), make('b')); was.click(); return [was.isConnected, ...said]"), [True, "b"])
 
     def test_times_have_one_form(self):
         with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
@@ -431,7 +331,7 @@ class Page(Case):
             browser.until_text("#state", "1 ready")
             browser.until_text("#schedules", "daily")
             shown = "return [...document.querySelectorAll('%s')].filter((one) => one.checkVisibility()).length"
-            equal([browser.run(shown % part) for part in ("#login", "#put", "#plan-part", ".actions button", "#read-only")],
+            equal([browser.run(shown % part) for part in ("#login", "#put", "#plan-part", "#jobs .actions button, #schedules .actions button", "#read-only")],
                   [0, 0, 0, 0, 1])
 
     def test_dark_and_small(self):
@@ -439,7 +339,7 @@ class Page(Case):
                 Browser("--window-size=500,900", "--force-dark-mode", "--blink-settings=preferredColorScheme=0") as browser:
             self.fill(a)
             self.open(browser, server)
-            browser.until_text("#buried", "onerror")
+            browser.until_text("#jobs", "onerror")
             browser.picture("page-small")
             # Nothing is wider than the window but what scrolls by itself.
             check(browser.run("return document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways")
@@ -449,7 +349,7 @@ class Page(Case):
                          params={"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True})
             browser.picture("page-telephone")
             check(browser.run("return innerWidth === 390 && document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways")
-            browser.click("#buried button")
+            browser.click("#jobs button")
             browser.until_text("#job", "onerror")
             browser.click("#schedules button")
             browser.until_text("#schedule", "Next times")
@@ -457,19 +357,21 @@ class Page(Case):
             equal(browser.run("return [...document.querySelectorAll('body *')].filter((one) => one.checkVisibility() && "
                               "one.getBoundingClientRect().right > innerWidth).map((one) => one.outerHTML.slice(0, 80))"), [])
             # What is in a row says what it is, and an hour of the map is as large as a finger needs.
-            matches("Tube mail", browser.run("return [...$('buried').rows[0].cells].map((cell) => getComputedStyle(cell, '::before')"
+            matches("Tube mail", browser.run("return [...$('jobs').rows[0].cells].map((cell) => getComputedStyle(cell, '::before')"
                                              ".content.replace(/\"/g, '') + cell.textContent).join()"))
+            browser.run("return askWeek()")
+            equal(browser.run("return getComputedStyle(document.querySelector('#week td'), '::before').content"), "none")
             hour = browser.run("return document.querySelector('#week button').getBoundingClientRect().toJSON()")
             check(hour["width"] >= 24 and hour["height"] >= 24, hour)
-            for number, part in enumerate(("tubes", "week", "buried", "put")):
+            for number, part in enumerate(("tubes", "week", "jobs", "put")):
                 browser.run("$(arguments[0]).closest('section').scrollIntoView()", part)
                 browser.picture("page-telephone-%d" % number)
 
     def test_nothing_else_may_run_in_it(self):
         with self.server() as server:
             url = re.search(r"serving (http://[0-9.:]+)/", server.said).group(1)
-            for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/schedules.js", "text/javascript"),
-                               ("/live.js", "text/javascript"), ("/page.css", "text/css")):
+            for path, kind in (("/", "text/html"), *(("/%s.js" % name, "text/javascript") for name in ("common", "tubes", "jobs", "schedules", "page", "live")),
+                               ("/page.css", "text/css")):
                 with urllib.request.urlopen(url + path, timeout=PATIENCE) as answer:
                     matches("default-src 'none'; script-src 'self'", answer.headers["Content-Security-Policy"])
                     equal(answer.headers["X-Content-Type-Options"], "nosniff")
