@@ -115,7 +115,7 @@ _weekwheel() {
 			;;
 		-o | --sort) words='id due priority tube key state attempts bytes error' ;;
 		-t | --tube) words=$(_weekwheel_tubes "$program" "${COMP_WORDS[@]:2}") ;;
-		--from) words='beanstalkd:// redis:// sidekiq://' ;;
+		--from) words='beanstalkd:// redis:// sidekiq:// bullmq:// celery:// laravel:// resque://' ;;
 		-u | --unit) words='s ms' ;;
 		--state) words='delayed ready reserved buried ended' ;;
 		--missed) words='once all skip' ;;

@@ -33,7 +33,8 @@ static const struct option table[] = {
     JOBS_OPTIONS,
 };
 
-static const struct moving_source *const sources[] = {&moving_beanstalkd, &moving_redis, &moving_sidekiq};
+static const struct moving_source *const sources[] = {&moving_beanstalkd, &moving_redis, &moving_sidekiq,
+    &moving_bullmq, &moving_celery, &moving_laravel, &moving_resque};
 
 enum { SOURCES = sizeof sources / sizeof *sources };
 
@@ -92,8 +93,9 @@ static int check(void *context, const struct options *options)
 			moving->source = sources[i];
 	if (moving->source)
 		return check_options(moving, options);
-	return options_fail(
-	    options, "--from: expected beanstalkd://HOST:PORT, redis://HOST:PORT/KEY or sidekiq://HOST:PORT");
+	return options_fail(options,
+	    "--from: expected beanstalkd://HOST:PORT, redis://HOST:PORT/KEY, or sidekiq, bullmq, celery, "
+	    "laravel or resque://HOST:PORT");
 }
 
 /* ---- Batches */
@@ -323,15 +325,17 @@ const struct jobs_command command_from = {
     .usage = "Usage: weekwheel import --from beanstalkd://HOST[:PORT] [OPTION]...\n"
              "       weekwheel import --from redis://HOST[:PORT][/DB]/KEY --tube TUBE [OPTION]...\n"
              "       weekwheel import --from sidekiq://HOST[:PORT][/DB] [OPTION]...\n"
+             "       weekwheel import --from LIBRARY://HOST[:PORT][/DB][/PREFIX] [OPTION]...\n"
              "\n"
              "Move the jobs of a beanstalkd, of a sorted set in Redis whose scores are Unix\n"
-             "times, or of Sidekiq's sets schedule and retry to the server, while producers and\n"
-             "workers go on. Each job is put here first, and then deleted there. An import that\n"
-             "was stopped can be begun again, and puts nothing twice. A job that cannot move is\n"
+             "times, of Sidekiq's sets schedule and retry, or the delayed ones of a LIBRARY,\n"
+             "bullmq, celery, laravel or resque, to the server, while producers and workers go\n"
+             "on. Each job is put here first, and then deleted there. An import that was\n"
+             "stopped can be begun again, and puts nothing twice. A job that cannot move is\n"
              "named and stays where it is. The exit status is 0 if nothing is left.\n"
              "From beanstalkd, tubes, priorities, times to run and due times carry over; buried\n"
-             "jobs are buried, and paused tubes paused. Sidekiq's jobs go to the tubes of their\n"
-             "queues' names.\n",
+             "jobs are buried, and paused tubes paused. Jobs of Sidekiq and the libraries go to\n"
+             "the tubes of their queues' names.\n",
     .examples = "The password for Redis is in --from, redis://USER:PASSWORD@HOST, or in\n"
                 "REDISCLI_AUTH.\n"
                 "\n"

@@ -20,7 +20,7 @@
 #include "tools/weekwheel/input/keys.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
-enum { MOVING_BATCH = 128, MOVING_MARK = 40, MOVING_NAME = 600 };
+enum { MOVING_BATCH = 128, MOVING_MARK = 40, MOVING_ID = 200, MOVING_NAME = 600 };
 
 /* What has become of a job at the target. */
 enum moving_result {
@@ -33,6 +33,7 @@ enum moving_result {
 struct moving_job {
 	uint64_t id; /* at the source, which may use this and the mark as it likes */
 	char mark[MOVING_MARK + 1];
+	char name[MOVING_ID + 1]; /* the id that a library in Redis has given it */
 	char tube[WW_TUBE_MAX + 1];
 	char key[JOBS_KEY_TEXT]; /* percent-encoded */
 	uint64_t priority;
@@ -84,7 +85,8 @@ struct moving_source {
 	void (*close)(struct moving *moving);
 };
 
-extern const struct moving_source moving_beanstalkd, moving_redis, moving_sidekiq;
+extern const struct moving_source moving_beanstalkd, moving_redis, moving_sidekiq, moving_bullmq, moving_celery,
+    moving_laravel, moving_resque;
 
 /* Add a job to the batch, which has room for it, and copy the body. */
 struct moving_job *moving_add(struct moving *moving, const void *body, size_t size);

@@ -6,166 +6,43 @@
 
 #ifdef HAVE_REDIS
 
-#include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <math.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 
-#include "tools/common/dial.h"
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
+#include "tools/common/moment.h"
 #include "tools/common/number.h"
 #include "tools/common/percent.h"
 #include "tools/common/tube.h"
+#include "tools/weekwheel/moving/library.h"
+#include "tools/weekwheel/moving/redis_source.h"
 
-enum { PRIORITY = 1024, SETS_MAX = 2, JID_MAX = 60, HASHED = 16, QUEUE_ROOM = WW_TUBE_MAX + 10 };
+enum { PRIORITY = 1024, JID_MAX = 60, HASHED = 16, QUEUE_ROOM = WW_TUBE_MAX + 10 };
 
 /* A Unix time in seconds from the year 5138 on is meant in milliseconds; and below, from 2001 on, the other way round. */
 #define SECONDS_MOST 1e11
 #define SECONDS_LEAST 1e9
 
-struct sorted_sets {
-	redisContext *redis;
-	char host[DIAL_HOST_MAX], user[200], password[500], key[1000];
-	char name[DIAL_HOST_MAX + 40]; /* HOST:PORT/DB, for messages and keys */
-	int port;
-	uint64_t db;
-	const char *sets[SETS_MAX];
-	uint64_t passed[SETS_MAX]; /* members at the beginning of a set that stay there */
-	size_t count, at;
+/* The key of a set; as many members at its beginning stay there. */
+struct set {
+	char *key;
+	uint64_t passed;
 };
 
-/* ---- The URL: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][/KEY] */
-
-static void decode(char *out, size_t room, const char *text, size_t size)
-{
-	const char *end = text + size;
-	size_t at = 0;
-
-	while (text < end && at < room - 1)
-		out[at++] = percent_take(&text, end);
-	out[at] = 0;
-}
-
-static int bad_url(const struct moving *moving, const char *reason)
-{
-	/* It may have a password. */
-	return message_error("%s://...: expected %s://HOST:PORT%s: %s", moving->source->scheme, moving->source->scheme,
-	    moving->source == &moving_redis ? "/KEY or .../DB/KEY" : " or .../DB", reason);
-}
-
-static const char *read_host(struct sorted_sets *own, const char *text, const char *end)
-{
-	const char *at = text;
-	const char *colon;
-	uint64_t port = 6379;
-
-	for (const char *c = text; c < end; c++)
-		at = *c == '@' ? c + 1 : at;
-	if (at > text) {
-		colon = memchr(text, ':', (size_t)(at - text));
-		if (!colon)
-			return "expected USER:PASSWORD before the @, or :PASSWORD";
-		decode(own->user, sizeof own->user, text, (size_t)(colon - text));
-		decode(own->password, sizeof own->password, colon + 1, (size_t)(at - colon) - 2);
-		message_warning("everybody on this machine can read the password in --from; REDISCLI_AUTH hides it");
-	}
-	colon = memrchr(at, ':', (size_t)(end - at));
-	if (colon && !memchr(colon, ']', (size_t)(end - colon))) {
-		if (number_whole(colon + 1, (size_t)(end - colon) - 1, 1, 65535, &port))
-			return "the port is not a number from 1 to 65535";
-		end = colon;
-	}
-	if (end > at + 1 && *at == '[' && end[-1] == ']') {
-		at++;
-		end--;
-	}
-	if (end == at || end - at >= DIAL_HOST_MAX)
-		return "the host is missing";
-	memcpy(own->host, at, (size_t)(end - at));
-	own->port = (int)port;
-	return NULL;
-}
-
-static int read_url(struct moving *moving, struct sorted_sets *own)
-{
-	const char *text = strstr(moving->from, "://") + 3;
-	const char *end = text + strcspn(text, "/");
-	const char *path = *end ? end + 1 : end;
-	const char *slash = strchr(path, '/');
-	const size_t first = slash ? (size_t)(slash - path) : strlen(path);
-	const int has_key = moving->source == &moving_redis;
-	const char *wrong = read_host(own, text, end);
-
-	if (wrong)
-		return bad_url(moving, wrong);
-	/* The key may have slashes, and be a number. */
-	if (first && (slash || !has_key) && number_whole(path, first, 0, 1000000, &own->db) == 0)
-		path = slash ? slash + 1 : path + first;
-	if (has_key)
-		decode(own->key, sizeof own->key, path, strlen(path));
-	if (has_key ? !*own->key : *path)
-		return bad_url(moving, has_key ? "the key of the sorted set is missing" : "the database is a number");
-	snprintf(own->name, sizeof own->name, "%s:%d/%" PRIu64, own->host, own->port, own->db);
-	if (!*own->password && getenv("REDISCLI_AUTH"))
-		snprintf(own->password, sizeof own->password, "%s", getenv("REDISCLI_AUTH"));
-	return 0;
-}
-
-/* ---- Asking */
-
-static int lost(const struct sorted_sets *own)
-{
-	return message_error("%s: %s; is Redis running there?", own->name, own->redis->errstr);
-}
-
-/* Takes the answer. Returns NULL. */
-static redisReply *is_no_redis(const struct sorted_sets *own, redisReply *reply)
-{
-	freeReplyObject(reply);
-	message_error("%s: what answers there is no Redis", own->name);
-	return NULL;
-}
-
-/* Read the next answer, of this type. The caller frees it. Returns NULL after a message. */
-static redisReply *answer(const struct sorted_sets *own, int type)
-{
-	void *reply = NULL;
-
-	if (redisGetReply(own->redis, &reply) || !reply) {
-		lost(own);
-		return NULL;
-	}
-	if (((redisReply *)reply)->type == REDIS_REPLY_ERROR) {
-		message_error("%s: %s", own->name, ((redisReply *)reply)->str);
-		freeReplyObject(reply);
-		return NULL;
-	}
-	return ((redisReply *)reply)->type == type ? reply : is_no_redis(own, reply);
-}
-
-/* Send a command and read its answer. */
-static redisReply *ask(const struct sorted_sets *own, int type, int count, const char **words)
-{
-	return redisAppendCommandArgv(own->redis, count, words, NULL) ? NULL : answer(own, type);
-}
-
-#define ASK(own, type, ...)                                                                                            \
-	ask(own, type, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)),                            \
-	    (const char *[]){__VA_ARGS__})
-
-/* Send a command whose answer says nothing. Returns 0, or -1 after a message. */
-static int done(redisReply *reply)
-{
-	freeReplyObject(reply);
-	return reply ? 0 : -1;
-}
+struct sorted_sets {
+	struct redis_source source;
+	const struct library *library; /* NULL: the member is the body, and the score the time */
+	struct set *sets;
+	size_t count, room, at;
+	uint64_t others; /* members seen that are no jobs of the library */
+};
 
 /* A set that is missing is empty; a key of another type would be an error with each command. */
 static int check_set(const struct moving *moving)
@@ -176,79 +53,103 @@ static int check_set(const struct moving *moving)
 
 	if (moving->source != &moving_redis || moving->follow)
 		return 0;
-	reply = ASK(own, REDIS_REPLY_STATUS, "TYPE", own->key);
+	reply = REDIS_SOURCE_ASK(&own->source, REDIS_REPLY_STATUS, "TYPE", own->source.key);
 	is_missing = reply && strcmp(reply->str, "none") == 0;
-	if (done(reply))
+	if (redis_source_done(reply))
 		return -1;
-	return is_missing ? message_error("%s: there is no sorted set '%s', or it is empty", own->name, own->key) : 0;
+	return is_missing
+	           ? message_error("%s: there is no sorted set '%s', or it is empty", own->source.name, own->source.key)
+	           : 0;
 }
 
-/*
- * What one import takes back, another must not have seen and removed at the source. Imports of the same sets recognize
- * each other by the names of their connections.
- */
-static int be_alone(const struct sorted_sets *own)
+static void add_set(struct sorted_sets *own, const char *key, size_t size)
 {
-	static const char label[] = "name=";
-	char name[sizeof label + 40 + 3 * sizeof own->key];
-	size_t length = (size_t)snprintf(name, sizeof name, "%sweekwheel-import-%" PRIu64 "-", label, own->db);
-	redisReply *reply;
-	int imports = 0;
+	own->sets = memory_grow(own->sets, &own->room, own->count, sizeof *own->sets);
+	own->sets[own->count] = (struct set){memory_zeroed(size + 1, 1), 0};
+	memcpy(own->sets[own->count++].key, key, size);
+}
 
-	(void)percent_encode(own->sets[0], strlen(own->sets[0]), name + length, sizeof name - length);
-	if (done(ASK(own, REDIS_REPLY_STATUS, "CLIENT", "SETNAME", name + strlen(label))))
+static void forget_sets(struct sorted_sets *own)
+{
+	while (own->count)
+		free(own->sets[--own->count].key);
+}
+
+/* Add the sets of the library of which SCAN tells now, and move on its cursor. */
+static int scan(struct sorted_sets *own, const char *pattern, char cursor[30])
+{
+	redisReply *reply = REDIS_SOURCE_ASK(&own->source, REDIS_REPLY_ARRAY, "SCAN", cursor, "MATCH", pattern, "COUNT",
+	    "1000", "TYPE", own->library->type);
+	const redisReply *keys = reply && reply->elements == 2 ? reply->element[1] : NULL;
+
+	if (reply && (!keys || keys->type != REDIS_REPLY_ARRAY || reply->element[0]->type != REDIS_REPLY_STRING))
+		reply = redis_source_is_none(&own->source, reply);
+	if (!reply)
 		return -1;
-	/* Another field follows. */
-	length = strlen(name);
-	name[length] = ' ';
-	name[length + 1] = 0;
-	reply = ASK(own, REDIS_REPLY_STRING, "CLIENT", "LIST");
-	for (const char *at = reply ? reply->str : ""; (at = strstr(at, name)); at++)
-		imports++;
-	if (done(reply))
-		return -1;
-	return imports > 1
-	           ? message_error("%s: another import takes its jobs now: end that one, or wait for it", own->name)
-	           : 0;
+	snprintf(cursor, 30, "%s", reply->element[0]->str);
+	for (size_t i = 0; i < keys->elements; i++)
+		if (keys->element[i]->type == REDIS_REPLY_STRING)
+			add_set(own, keys->element[i]->str, keys->element[i]->len);
+	freeReplyObject(reply);
+	return 0;
+}
+
+/* Look anew which sets there are, and begin at the first. */
+static int list_sets(struct moving *moving)
+{
+	struct sorted_sets *own = moving->state;
+	const struct library *library = own->library;
+	const char *prefix = library && !*own->source.key ? library->prefix : own->source.key;
+	char text[sizeof own->source.key + 40], cursor[30] = "0";
+
+	forget_sets(own);
+	own->at = 0;
+	if (moving->source == &moving_redis)
+		add_set(own, own->source.key, strlen(own->source.key));
+	else if (moving->dead)
+		add_set(own, "dead", strlen("dead"));
+	else if (!library) {
+		add_set(own, "schedule", strlen("schedule"));
+		add_set(own, "retry", strlen("retry"));
+	}
+	if (!library)
+		return 0;
+	snprintf(text, sizeof text, "%s%s", prefix, library->pattern);
+	do
+		if (scan(own, text, cursor))
+			return -1;
+	while (strcmp(cursor, "0") != 0);
+	if (library->held) {
+		snprintf(text, sizeof text, "%s%s", prefix, library->held);
+		add_set(own, text, strlen(text));
+	}
+	return 0;
 }
 
 static int open_source(struct moving *moving)
 {
 	struct sorted_sets *own = moving->state = memory_zeroed(1, sizeof *own);
-	const struct timeval timeout = {moving->jobs.timeout_ms / 1000, moving->jobs.timeout_ms % 1000 * 1000};
-	char db[30], target[80];
+	char target[80];
 
-	if (read_url(moving, own) || target_open(moving, target, sizeof target))
+	own->library = library_find(moving->source->scheme);
+	if (redis_source_url(moving, &own->source) || target_open(moving, target, sizeof target) ||
+	    redis_source_connect(moving, &own->source) || check_set(moving) || list_sets(moving))
 		return -1;
-	if (moving->source == &moving_redis) {
-		own->sets[own->count++] = own->key;
-	} else if (moving->dead) {
-		own->sets[own->count++] = "dead";
-	} else {
-		own->sets[own->count++] = "schedule";
-		own->sets[own->count++] = "retry";
-	}
-	own->redis = redisConnectWithTimeout(own->host, own->port, timeout);
-	if (!own->redis)
-		memory_exhausted();
-	if (own->redis->err || redisSetTimeout(own->redis, timeout))
-		return lost(own);
-	snprintf(db, sizeof db, "%" PRIu64, own->db);
-	if (*own->user && done(ASK(own, REDIS_REPLY_STATUS, "AUTH", own->user, own->password)))
-		return -1;
-	if (!*own->user && *own->password && done(ASK(own, REDIS_REPLY_STATUS, "AUTH", own->password)))
-		return -1;
-	if (done(ASK(own, REDIS_REPLY_STATUS, "SELECT", db)) || check_set(moving))
-		return -1;
-	return moving->dry_run ? 0 : be_alone(own);
+	return moving->dry_run
+	           ? 0
+	           : redis_source_be_alone(&own->source, own->library ? own->library->scheme : own->sets[0].key);
 }
 
 static void close_source(struct moving *moving)
 {
 	struct sorted_sets *own = moving->state;
 
-	if (own && own->redis)
-		redisFree(own->redis);
+	if (!own)
+		return;
+	if (own->source.redis)
+		redisFree(own->source.redis);
+	forget_sets(own);
+	free(own->sets);
 	free(own);
 }
 
@@ -273,29 +174,36 @@ static const char *read_score(const struct moving *moving, const char *score, ui
 }
 
 /*
- * The same member with the same score is the same job. One that Sidekiq tries again has another score. Sidekiq's id is for
- * people: a job that was pushed again, into another queue, has the same one.
+ * The same member with the same score is the same job. One that Sidekiq tries again has another score. An id alone is for
+ * people: a job of Sidekiq that was pushed again, into another queue, has the same one.
  */
-static void make_key(const struct sorted_sets *own, struct moving_job *job, const char *jid, const char *score)
+static void make_key(const struct moving *moving, struct moving_job *job, const char *id)
 {
+	const struct sorted_sets *own = moving->state;
+	const int is_anywhere = own->library ? own->library->id_is_all : *id != 0;
+	const int has_id = *id && strlen(id) < JID_MAX;
+	const size_t size = own->library && own->library->id_is_all ? 0 : job->size;
 	unsigned char hash[SHA256_DIGEST_LENGTH];
-	char text[sizeof own->name + sizeof own->key + MOVING_MARK], hex[2 * HASHED + 1];
+	char text[sizeof own->source.name + sizeof own->source.key + 2 * MOVING_NAME], hex[2 * HASHED + 1];
 	size_t length = 0;
 	char *all;
 
 	/* None of the parts but the last can have a NUL. Sidekiq's job is the same wherever its Redis is. */
-	if (!*jid)
-		length =
-		    (size_t)snprintf(text, sizeof text, "%s%c%s%c%s", own->name, 0, own->sets[job->id], 0, score) + 1;
-	all = memory_zeroed(length + job->size + 1, 1);
+	if (!is_anywhere)
+		length = (size_t)snprintf(text, sizeof text, "%s%c%.*s%c%s", own->source.name, 0,
+		             (int)sizeof own->source.key, own->sets[job->id].key, 0, job->mark) +
+		         1;
+	if (own->library)
+		length += (size_t)snprintf(text + length, sizeof text - length, "%s%c%s", job->name, 0, job->mark) + 1;
+	all = memory_zeroed(length + size + 1, 1);
 	memcpy(all, text, length);
-	memcpy(all + length, job->body, job->size);
-	(void)SHA256((unsigned char *)all, length + job->size, hash);
+	memcpy(all + length, job->body, size);
+	(void)SHA256((unsigned char *)all, length + size, hash);
 	free(all);
 	for (size_t i = 0; i < HASHED; i++)
 		(void)sprintf(hex + 2 * i, "%02x", hash[i]);
-	if (*jid)
-		snprintf(text, sizeof text, "sidekiq-%s-%s-%s", jid, score, hex);
+	if (has_id)
+		snprintf(text, sizeof text, "%s-%s-%s-%s", moving->source->scheme, id, job->mark, hex);
 	else
 		snprintf(text, sizeof text, "redis-%s", hex);
 	(void)percent_encode(text, strlen(text), job->key, sizeof job->key);
@@ -318,34 +226,81 @@ static int read_member(const struct moving_job *job, char jid[JID_MAX + 1], char
 	return more == 0;
 }
 
+/* Set the tube: --tube, or this one. Return NULL, or why it cannot be. */
+static const char *set_tube(const struct moving *moving, struct moving_job *job, const char *tube)
+{
+	static char reason[QUEUE_ROOM + 200];
+	char excerpt[QUEUE_ROOM];
+
+	tube = moving->jobs.tube ? moving->jobs.tube : tube;
+	if (job->size > moving->largest)
+		return "it is larger than the server allows: start it with a larger --max-job-size";
+	if (tube_is_name(tube, strlen(tube))) {
+		strcpy(job->tube, tube);
+		return NULL;
+	}
+	message_excerpt(excerpt, sizeof excerpt, tube, strlen(tube));
+	snprintf(reason, sizeof reason, "the queue %s is not a name of a tube: choose one with --tube", excerpt);
+	return reason;
+}
+
 /* Fill in what the member says. Return NULL, or why it stays in its set. */
 static const char *describe(const struct moving *moving, struct moving_job *job, const char *score)
 {
-	static char reason[QUEUE_ROOM + 200];
-	const struct sorted_sets *own = moving->state;
-	char jid[JID_MAX + 1] = "", queue[QUEUE_ROOM] = "", excerpt[QUEUE_ROOM];
+	char jid[JID_MAX + 1] = "", queue[QUEUE_ROOM] = "";
 	const int is_readable = moving->source != &moving_sidekiq || read_member(job, jid, queue);
-	const char *tube = moving->jobs.tube ? moving->jobs.tube : *queue ? queue : "default";
+	const char *reason;
 
-	job->id = own->at;
 	snprintf(job->mark, sizeof job->mark, "%s", score);
 	job->priority = PRIORITY;
-	job->run = moving->run;
-	job->is_wall = 1;
-	job->is_buried = strcmp(own->sets[own->at], "dead") == 0;
-	make_key(own, job, jid, score);
+	make_key(moving, job, jid);
 	if (!is_readable)
 		return "it is no object of JSON, which Sidekiq could not read either: remove that member";
-	if (job->size > moving->largest)
-		return "it is larger than the server allows: start it with a larger --max-job-size";
-	if (!tube_is_name(tube, strlen(tube))) {
-		message_excerpt(excerpt, sizeof excerpt, tube, strlen(tube));
-		snprintf(
-		    reason, sizeof reason, "the queue %s is not a name of a tube: choose one with --tube", excerpt);
-		return reason;
+	reason = set_tube(moving, job, *queue ? queue : "default");
+	return reason ? reason : read_score(moving, score, &job->due);
+}
+
+/* The time that a library's script has answered: seconds, or a date with its zone. */
+static const char *read_due(const char *text, uint64_t *ns)
+{
+	struct duration_problem problem;
+	struct moment due;
+	uint64_t whole;
+
+	if (strchr(text, 'T'))
+		return time_parse(text, ns, &problem) ? "its time cannot be read: give it another one, or remove it"
+		                                      : NULL;
+	*ns = 0;
+	if (moment_parse(text, strlen(text), &due) == NUMBER_NEGATIVE)
+		return NULL;
+	whole = moment_parse(text, strlen(text), &due) == NUMBER_OK ? due.seconds : UINT64_MAX;
+	if (whole >= DURATION_TIME_MAX / DURATION_SECOND)
+		return "its time is after the year 2115: give it another one, or remove it";
+	*ns = whole * DURATION_SECOND + due.ns;
+	return NULL;
+}
+
+/* Fill in what the library's script says of a job. Return as above. */
+static const char *describe_row(const struct moving *moving, struct moving_job *job, redisReply **row)
+{
+	const char *id = row[LIBRARY_ID]->str;
+	const char *reason;
+
+	snprintf(job->name, sizeof job->name, "%s", id);
+	snprintf(job->mark, sizeof job->mark, "%s", row[LIBRARY_MARK]->str);
+	job->priority = strtoull(row[LIBRARY_PRIORITY]->str, NULL, 10);
+	make_key(moving, job, id);
+	if (*row[LIBRARY_REASON]->str) {
+		static char own[300];
+
+		snprintf(own, sizeof own, "%s", row[LIBRARY_REASON]->str);
+		return own;
 	}
-	strcpy(job->tube, tube);
-	return read_score(moving, score, &job->due);
+	if (strlen(id) != row[LIBRARY_ID]->len || strlen(id) >= sizeof job->name ||
+	    row[LIBRARY_MARK]->len >= sizeof job->mark)
+		return "its id is too long: give it a shorter one";
+	reason = set_tube(moving, job, row[LIBRARY_TUBE]->str);
+	return reason ? reason : read_due(row[LIBRARY_DUE]->str, &job->due);
 }
 
 static void name(const struct moving *moving, const struct moving_job *job, char text[MOVING_NAME])
@@ -353,82 +308,115 @@ static void name(const struct moving *moving, const struct moving_job *job, char
 	const struct sorted_sets *own = moving->state;
 	char set[100], member[100];
 
-	message_excerpt(set, sizeof set, own->sets[job->id], strlen(own->sets[job->id]));
+	message_excerpt(set, sizeof set, own->sets[job->id].key, strlen(own->sets[job->id].key));
 	message_excerpt(member, sizeof member, job->body, job->size);
-	snprintf(text, MOVING_NAME, "%s: the member of %s with score %s: %s", own->name, set, job->mark, member);
+	snprintf(text, MOVING_NAME, "%s: the member of %s with score %s: %s", own->source.name, set, job->mark, member);
 }
 
-/* Add a member to the batch, unless it stays in its set. */
-static void add(struct moving *moving, const redisReply *member, const redisReply *score)
+/* Add a member to the batch, unless it stays in its set: a member and its score, or what a library's script says. */
+static void add(struct moving *moving, redisReply **row)
 {
 	struct sorted_sets *own = moving->state;
-	struct moving_job *job = moving_add(moving, member->str, member->len);
-	const char *reason = describe(moving, job, score->str);
+	const redisReply *body = row[own->library ? LIBRARY_BODY : 0];
+	struct moving_job *job = moving_add(moving, body->str, body->len);
+	const char *reason;
 
+	job->id = own->at;
+	job->run = moving->run;
+	job->is_wall = 1;
+	job->is_buried = moving->dead;
+	reason = own->library ? describe_row(moving, job, row) : describe(moving, job, row[1]->str);
 	if (reason)
 		moving_stays(moving, job, reason);
 	if (!moving_is_odd(moving, job))
 		return;
-	own->passed[own->at]++;
+	own->sets[own->at].passed++;
 	moving->count--;
 }
 
-/* No more than were asked for, each with a score. */
-static int are_members(const redisReply *reply)
+/* No more rows than were asked for, behind a number if a script has answered. */
+static int are_rows(const redisReply *reply, size_t first, size_t row, size_t most)
 {
-	int are = reply->elements % 2 == 0 && reply->elements <= (size_t)2 * MOVING_BATCH;
+	int are = reply->elements >= first && (reply->elements - first) % row == 0 &&
+	          reply->elements <= first + row * most &&
+	          (!first || (reply->element[0]->type == REDIS_REPLY_INTEGER && reply->element[0]->integer >= 0));
 
-	for (size_t i = 0; i < reply->elements; i++)
-		are &= reply->element[i]->type == REDIS_REPLY_STRING;
+	for (size_t i = first; are && i < reply->elements; i++)
+		are = reply->element[i]->type == REDIS_REPLY_STRING;
 	return are;
 }
 
-/* Take the next members of a set, from `from` on. Return how many there were, or -1 after a message. */
+/*
+ * Take the next members of a set, from `from` on, as many as the batch has room for. Store whether there were as many.
+ * Return how many there were, or -1 after a message.
+ */
 static int take_page(struct moving *moving, uint64_t from)
 {
 	struct sorted_sets *own = moving->state;
-	char first[30], most[20];
+	const char *key = own->sets[own->at].key;
+	const size_t asked = MOVING_BATCH - moving->count;
+	const size_t first = own->library ? 1 : 0, row = own->library ? LIBRARY_ROW : 2;
+	char begin[30], most[20];
 	redisReply *reply;
 	int members;
 
-	snprintf(first, sizeof first, "%" PRIu64, from);
-	snprintf(most, sizeof most, "%d", MOVING_BATCH);
-	reply = ASK(own, REDIS_REPLY_ARRAY, "ZRANGEBYSCORE", own->sets[own->at], "-inf", "(+inf", "WITHSCORES", "LIMIT",
-	    first, most);
-	if (reply && !are_members(reply))
-		reply = is_no_redis(own, reply);
+	snprintf(begin, sizeof begin, "%" PRIu64, from);
+	snprintf(most, sizeof most, "%zu", asked);
+	reply = own->library ? REDIS_SOURCE_ASK(
+	                           &own->source, REDIS_REPLY_ARRAY, "EVAL", own->library->take, "1", key, begin, most)
+	                     : REDIS_SOURCE_ASK(&own->source, REDIS_REPLY_ARRAY, "ZRANGEBYSCORE", key, "-inf", "(+inf",
+	                           "WITHSCORES", "LIMIT", begin, most);
+	if (reply && !are_rows(reply, first, row, asked))
+		reply = redis_source_is_none(&own->source, reply);
 	if (!reply)
 		return -1;
-	members = (int)(reply->elements / 2);
-	for (int i = 0; i < members; i++)
-		add(moving, reply->element[2 * i], reply->element[2 * i + 1]);
+	members = (int)((reply->elements - first) / row);
+	if (first) {
+		own->others += (uint64_t)reply->element[0]->integer - (uint64_t)members;
+		own->sets[own->at].passed += (uint64_t)reply->element[0]->integer - (uint64_t)members;
+		members = (int)reply->element[0]->integer;
+	}
+	for (size_t i = first; i < reply->elements; i += row)
+		add(moving, reply->element + i);
 	freeReplyObject(reply);
 	return members;
 }
 
+/* Whether the set at hand is of jobs that the source's workers have. Returns -1 after a message. */
+static int is_held(const struct sorted_sets *own)
+{
+	return own->library && own->library->held && own->at + 1 == own->count ? redis_source_has_workers(&own->source)
+	                                                                       : 0;
+}
+
 /*
- * Take the first members of the first set that has some. Those before `passed` stay, and are looked at again when
+ * Fill the batch from the set at hand and the next ones. Those before `passed` stay, and are looked at again when
  * nothing else is there: other members may have taken their places.
  */
 static int take(struct moving *moving)
 {
 	struct sorted_sets *own = moving->state;
-	int is_whole;
 
-	do {
-		is_whole = 1;
-		for (own->at = 0; own->at < own->count; own->at++) {
-			int members;
+	for (int listed = 0; moving->count < MOVING_BATCH;) {
+		const size_t before = moving->count;
+		int members, held;
 
-			is_whole &= !own->passed[own->at];
-			do {
-				members = take_page(moving, own->passed[own->at]);
-				if (members < 0 || moving->count)
-					return members < 0 ? -1 : 0;
-			} while (members);
-			own->passed[own->at] = 0;
+		if (own->at == own->count) {
+			if (moving->count || listed++)
+				return 0;
+			if (list_sets(moving))
+				return -1;
+			continue;
 		}
-	} while (!is_whole);
+		held = is_held(own);
+		members = held ? 0 : take_page(moving, own->sets[own->at].passed);
+		if (held < 0 || members < 0)
+			return -1;
+		/* What was taken is still there. */
+		if ((size_t)members == MOVING_BATCH - before && moving->count > before)
+			return 0;
+		own->at += (size_t)members < MOVING_BATCH - before;
+	}
 	return 0;
 }
 
@@ -443,11 +431,14 @@ static const char remove_script[] = "return redis.call('ZSCORE', KEYS[1], ARGV[1
 
 static int send_remove(const struct sorted_sets *own, const struct moving_job *job)
 {
-	const char *set = own->sets[job->id];
-	const char *words[] = {"EVAL", remove_script, "1", set, job->body, job->mark};
-	const size_t sizes[] = {4, strlen(remove_script), 1, strlen(set), job->size, strlen(job->mark)};
+	const char *set = own->sets[job->id].key;
+	const char *script = own->library ? own->library->drop : remove_script;
+	const char *first = own->library ? job->name : job->body;
+	const size_t size = own->library ? strlen(job->name) : job->size;
+	const char *words[] = {"EVAL", script, "1", set, first, job->mark, job->body};
+	const size_t sizes[] = {4, strlen(script), 1, strlen(set), size, strlen(job->mark), job->size};
 
-	return redisAppendCommandArgv(own->redis, (int)(sizeof words / sizeof *words), words, sizes);
+	return redisAppendCommandArgv(own->source.redis, own->library ? 7 : 6, words, sizes);
 }
 
 static int drop(struct moving *moving)
@@ -459,7 +450,8 @@ static int drop(struct moving *moving)
 		if (moving->batch[i].result && send_remove(own, &moving->batch[i]))
 			memory_exhausted();
 	for (size_t i = 0; i < moving->count; i++) {
-		redisReply *reply = moving->batch[i].result ? answer(own, REDIS_REPLY_INTEGER) : NULL;
+		redisReply *reply =
+		    moving->batch[i].result ? redis_source_answer(&own->source, REDIS_REPLY_INTEGER) : NULL;
 
 		if (!moving->batch[i].result)
 			continue;
@@ -478,25 +470,53 @@ static int drop(struct moving *moving)
 
 /* ---- What is left */
 
-static int count(const struct sorted_sets *own, const char *set, uint64_t *members)
+/* Count the members of a sorted set or list, which are jobs, by the command. Return 0, or -1 after a message. */
+static int count(const struct sorted_sets *own, const char *set, const char *command, uint64_t *members)
 {
-	redisReply *reply = ASK(own, REDIS_REPLY_INTEGER, "ZCOUNT", set, "-inf", "(+inf");
+	const char *words[] = {command, set, "-inf", "(+inf"};
+	redisReply *reply =
+	    redis_source_ask(&own->source, REDIS_REPLY_INTEGER, strcmp(command, "LLEN") == 0 ? 2 : 4, words);
 
 	*members = reply ? (uint64_t)reply->integer : 0;
-	return done(reply);
+	return redis_source_done(reply);
+}
+
+/* Walk through the set at hand, and count its jobs; name those that would stay. Return as above. */
+static int walk(struct moving *moving, uint64_t *jobs)
+{
+	struct sorted_sets *own = moving->state;
+	const uint64_t passed = own->sets[own->at].passed, others = own->others;
+	uint64_t from = 0;
+	int members;
+
+	*jobs = 0;
+	while ((members = take_page(moving, from)) > 0) {
+		from += (uint64_t)members;
+		moving->count = 0;
+	}
+	*jobs = from - (own->others - others);
+	own->sets[own->at].passed = passed;
+	return members < 0 ? -1 : 0;
 }
 
 static int left(struct moving *moving, struct moving_left *left)
 {
-	const struct sorted_sets *own = moving->state;
-	uint64_t members;
+	struct sorted_sets *own = moving->state;
+	const char *command = own->library ? own->library->count : "ZCOUNT";
 
 	*left = (struct moving_left){0, 0};
-	for (size_t i = 0; i < own->count; i++) {
-		if (count(own, own->sets[i], &members))
+	if (list_sets(moving))
+		return -1;
+	for (; own->at < own->count; own->at++) {
+		const int held = is_held(own);
+		uint64_t members;
+
+		if (held < 0 ||
+		    (command ? count(own, own->sets[own->at].key, command, &members) : walk(moving, &members)))
 			return -1;
-		left->waiting += members;
+		*(held ? &left->reserved : &left->waiting) += members;
 	}
+	own->at = 0;
 	return 0;
 }
 
@@ -520,16 +540,12 @@ static int show(struct moving *moving)
 
 	for (own->at = 0; own->at < own->count; own->at++) {
 		const uint64_t before = moving_odd(moving);
-		uint64_t all = 0;
-		int members;
+		uint64_t jobs;
 
-		while ((members = take_page(moving, all)) > 0) {
-			all += (uint64_t)members;
-			moving->count = 0;
-		}
-		if (members < 0)
+		if (walk(moving, &jobs))
 			return -1;
-		print_set(moving, own->sets[own->at], all, moving_odd(moving) - before);
+		if (!own->library || jobs)
+			print_set(moving, own->sets[own->at].key, jobs, moving_odd(moving) - before);
 	}
 	return 0;
 }
@@ -559,3 +575,11 @@ static void close_source(struct moving *moving)
 const struct moving_source moving_redis = {.scheme = "redis", .open = open_source, .close = close_source, OTHERS};
 
 const struct moving_source moving_sidekiq = {.scheme = "sidekiq", .open = open_source, .close = close_source, OTHERS};
+
+const struct moving_source moving_bullmq = {.scheme = "bullmq", .open = open_source, .close = close_source, OTHERS};
+
+const struct moving_source moving_celery = {.scheme = "celery", .open = open_source, .close = close_source, OTHERS};
+
+const struct moving_source moving_laravel = {.scheme = "laravel", .open = open_source, .close = close_source, OTHERS};
+
+const struct moving_source moving_resque = {.scheme = "resque", .open = open_source, .close = close_source, OTHERS};

@@ -497,7 +497,7 @@ const struct jobs_command command_import = {
     .run = run,
     .usage = "Usage: weekwheel import [OPTION]... DIR|URL [FILE]\n"
              "       weekwheel import crontab FILE     schedules of a crontab; see --help\n"
-             "       weekwheel import --from URL       jobs of beanstalkd, Sidekiq or a sorted set\n"
+             "       weekwheel import --from URL       jobs of another server; see its --help\n"
              "\n"
              "Put the jobs that 'weekwheel export' wrote to FILE, or standard input, into DIR or\n"
              "Redis. A missing DIR is made, unless no line is right. No server may use DIR\n"

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""weekwheel import --from bullmq://, celery://, laravel:// and resque://: what these libraries keep in Redis becomes jobs.
+
+The hashes and scores of BullMQ are those that BullMQ 5.81 wrote, the messages of Celery those of Celery 5.2 with kombu 5.2.
+Those of Laravel and resque-scheduler follow their sources.
+"""
+# tier: check
+import base64
+import json
+import re
+import signal
+import socket
+import threading
+
+from harness import PATIENCE, Case, Redis, Relay, Server, check, equal, main, matches, objects, until
+
+FAR = 4000000000
+# How jobs are removed.
+REMOVE = b"*7\r\n$4\r\nEVAL"
+
+
+def message(task, eta, queue="celery", priority=0):
+    """As kombu writes it."""
+    return json.dumps({"body": "W1siYWRhIl0sIHt9LCB7fV0=", "content-encoding": "utf-8", "content-type": "application/json",
+                       "headers": {"lang": "py", "task": "app.mail", "id": task, "eta": eta, "expires": None, "retries": 0},
+                       "properties": {"correlation_id": task, "delivery_mode": 2, "priority": priority, "body_encoding": "base64",
+                                      "delivery_info": {"exchange": "", "routing_key": queue}, "delivery_tag": "tag-" + task}})
+
+
+class Library(Case):
+    def setUp(self):
+        super().setUp()
+        self.redis = self.enter(Redis())
+        self.server = self.enter(Server())
+        self.address = f"127.0.0.1:{self.redis.port}"
+
+    def enter(self, what):
+        entered = what.__enter__()
+        self.addCleanup(what.__exit__, None, None, None)
+        return entered
+
+    def move(self, status, library, *arguments, address=None):
+        ended = self.server.program.run(status, "import", "--from", f"{library}://{address or self.address}", "--json", *arguments)
+        return objects(ended.out)[0], ended.err
+
+    def jobs(self):
+        with self.server.client() as client:
+            return sorted(client.all_jobs(), key=lambda job: job["id"])
+
+    def told(self):
+        """What matters of each job."""
+        return sorted((job["tube"], job["state"], job["due"] if job["state"] == "delayed" else "", job["priority"], base64.b64decode(job["body"]).decode())
+                      for job in self.jobs())
+
+    def bullmq(self, name, at, data='{"to":"ada"}', queue="mail", **fields):
+        score = at * 1000 * 4096 + 7
+        self.redis.ask("ZADD", f"bull:{queue}:delayed", "%d" % score, name)
+        words = {"name": "welcome", "data": data, "opts": '{"delay":1,"attempts":0}', "timestamp": "1", "delay": "1", "priority": "0", **fields}
+        self.redis.ask("HSET", f"bull:{queue}:{name}", *(word for pair in words.items() for word in pair))
+
+    def resque(self, at, queue, *arguments):
+        item = json.dumps({"class": "Mail", "args": arguments, "queue": queue}, separators=(",", ":"))
+        self.redis.ask("RPUSH", f"resque:delayed:{at}", item)
+        self.redis.ask("SADD", f"resque:timestamps:{item}", f"delayed:{at}")
+        self.redis.ask("ZADD", "resque:delayed_queue_schedule", at, at)
+        return item
+
+    def test_bullmq(self):
+        self.bullmq("1", FAR)
+        self.bullmq("own/ä", FAR + 0.25, priority="5", queue="low", deid="once")
+        self.redis.ask("SET", "bull:low:de:once", "own/ä")
+        self.redis.ask("ZADD", "bull:mail:delayed", 1, "gone")
+        self.bullmq("child", FAR, parentKey="bull:mail:9")
+        self.bullmq("parent", FAR)
+        self.redis.ask("HSET", "bull:mail:parent:processed", "a", "1")
+        self.bullmq("no json", FAR, data="{")
+        self.redis.ask("ZADD", "bull:mail:repeat", 5000, "night")
+        self.bullmq("repeat:night:5000", 5, rjk="night")
+        self.bullmq("repeat:night:4000", 4, rjk="night")
+        dry = self.server.program.run(1, "import", "--from", "bullmq://" + self.address, "--dry-run")
+        equal(sorted(dry.out.splitlines()), ["bull:low:delayed: 1 job", "bull:mail:delayed: 2 jobs, and 5 that would stay"])
+        equal(self.jobs(), [])
+        counts, err = self.move(1, "bullmq")
+        equal([counts[name] for name in ("read", "put", "deleted", "left", "left_out")], [3, 3, 3, 5, 5], err)
+        for reason in ("its hash is missing", "its parent in a flow waits", "results of its children", "no JSON", "job scheduler night"):
+            equal(len(re.findall(reason + ".*it stays there", err)), 1, err)
+        equal(self.told(), [
+            ("low", "delayed", f"{FAR}.25", 1029, '{"id":"own\\/ä","name":"welcome","data":{"to":"ada"},"opts":{"delay":1,"attempts":0}}'),
+            ("mail", "delayed", f"{FAR}", 1024, '{"id":"1","name":"welcome","data":{"to":"ada"},"opts":{"delay":1,"attempts":0}}'),
+            ("mail", "ready", "", 1024, '{"id":"repeat:night:4000","name":"welcome","data":{"to":"ada"},"opts":{"delay":1,"attempts":0}}')])
+        equal(sorted(self.redis.ask("KEYS", "bull:*")),
+              ["bull:mail:child", "bull:mail:delayed", "bull:mail:no json", "bull:mail:parent", "bull:mail:parent:processed",
+               "bull:mail:repeat", "bull:mail:repeat:night:5000"])
+        equal(self.move(1, "bullmq", "--tube", "all")[0]["put"], 0)
+
+    def test_another_prefix(self):
+        self.redis.ask("ZADD", "{my}:mail:delayed", FAR * 1000 * 4096, "1")
+        self.redis.ask("HSET", "{my}:mail:1", "name", "x", "data", "1", "opts", "{}")
+        equal(self.move(0, "bullmq")[0]["put"], 0)
+        equal(self.move(0, "bullmq", address=self.address + "/0/%7Bmy%7D")[0]["put"], 1)
+
+    def test_data_that_change_meanwhile_move_as_they_are_then(self):
+        self.bullmq("1", FAR, data="1")
+        with Relay(self.redis.port, REMOVE, lambda: self.redis.ask("HSET", "bull:mail:1", "data", "2")) as relay:
+            counts, _ = self.move(0, "bullmq", address=relay.address)
+        equal([counts[name] for name in ("put", "deleted", "returned")], [2, 1, 1])
+        matches('"data":2,', self.told()[0][4])
+
+    def test_laravel(self):
+        payload = '{"uuid":"b7-1","displayName":"App\\\\Jobs\\\\Mail","job":"Illuminate\\\\Queue\\\\CallQueuedHandler@call","data":{"n":1.0},"id":"x","attempts":0}'
+        self.redis.ask("ZADD", "site_database_queues:mail:delayed", FAR, payload, FAR + 1, "no payload")
+        self.redis.ask("ZADD", "queues:{low}:delayed", 5, payload)
+        counts, err = self.move(1, "laravel")
+        equal([counts[name] for name in ("put", "deleted", "left")], [2, 2, 1])
+        matches("no payload of Laravel.*it stays there", err)
+        equal(self.told(), [("low", "ready", "", 1024, payload), ("mail", "delayed", f"{FAR}", 1024, payload)])
+        equal(self.redis.ask("KEYS", "*"), ["site_database_queues:mail:delayed"])
+
+    def test_resque(self):
+        """The same job may be there several times, in one second, too."""
+        twice = [self.resque(FAR, "mail", "twice") for _ in range(2)][0]
+        self.resque(FAR + 1, "mail", "twice")
+        other = self.resque(FAR, "low", "x")
+        self.redis.ask("RPUSH", f"resque:delayed:{FAR + 2}", "no json", json.dumps({"class": "Mail"}))
+        self.redis.ask("HSET", "resque:delayed:last_enqueued_at", "x", "y")
+        counts, err = self.move(1, "resque")
+        equal([counts[name] for name in ("put", "deleted", "left")], [4, 4, 2])
+        for reason in ("no object of JSON", "the queue '' is not a name of a tube: choose one with --tube"):
+            matches(reason, err)
+        due = [("low", "delayed", f"{FAR}", 1024, other)] + [("mail", "delayed", f"{FAR + more}", 1024, twice) for more in (0, 0, 1)]
+        equal(self.told(), sorted(due))
+        equal(self.redis.ask("KEYS", "resque:timestamps:*"), [])
+        equal(self.redis.ask("ZCARD", "resque:delayed_queue_schedule"), 0)
+        # Another of them comes later: it is one more, whatever has moved before.
+        self.resque(FAR, "mail", "twice")
+        equal(self.move(1, "resque")[0]["put"], 1)
+        equal(len(self.jobs()), 5)
+
+    def test_one_of_two_alike_is_taken_by_resque(self):
+        for _ in range(2):
+            item = self.resque(FAR, "mail", "twice")
+        with Relay(self.redis.port, REMOVE, lambda: self.redis.ask("LPOP", f"resque:delayed:{FAR}")) as relay:
+            counts, _ = self.move(0, "resque", address=relay.address)
+        equal([counts[name] for name in ("put", "deleted", "returned")], [2, 1, 1])
+        equal(self.resque(FAR, "mail", "twice"), item)
+        # The key of the job that was taken back is ended, and this one has another.
+        with Relay(self.redis.port, REMOVE, lambda: None, port_here=int(relay.address.split(":")[1])):
+            equal(self.move(0, "resque", address=relay.address)[0]["put"], 1)
+        equal(len(self.jobs()), 2)
+
+    def celery(self):
+        late = message("a", "2096-10-02T07:06:40.250000+00:00")
+        low = message("b", "2096-10-02T09:06:40+02:00", queue="low", priority=6)
+        self.redis.ask("LPUSH", "celery", message("now", None), late, "no message")
+        self.redis.ask("LPUSH", "low\x06\x166", low)
+        return late, low
+
+    def test_celery_in_its_lists(self):
+        late, low = self.celery()
+        self.redis.ask("LPUSH", "celery", message("odd", "soon, T"))
+        counts, err = self.move(1, "celery")
+        equal([counts[name] for name in ("put", "deleted", "left", "left_out")], [2, 2, 1, 1], err)
+        matches("its time cannot be read", err)
+        equal(self.told(), [("celery", "delayed", f"{FAR}.25", 1024, late), ("low", "delayed", f"{FAR}", 1030, low)])
+        equal(self.redis.ask("LLEN", "celery"), 3)
+
+    def test_what_celerys_workers_hold_moves_once_they_are_stopped(self):
+        late = message("a", "2096-10-02T07:06:40.250000+00:00", queue="key")
+        self.redis.ask("SADD", "_kombu.binding.exchange", "key\x06\x16\x06\x16queue", "else\x06\x16\x06\x16other")
+        for tag, text in (("a", late), ("run", message("run", None))):
+            self.redis.ask("HSET", "unacked", "tag-" + tag, f'[{text}, "exchange", "key"]')
+            self.redis.ask("ZADD", "unacked_index", 1, "tag-" + tag)
+        with socket.create_connection(("127.0.0.1", self.redis.port)) as worker:
+            worker.sendall(b"BRPOP celery 0\r\n")
+            until(lambda: " cmd=brpop " in self.redis.ask("CLIENT", "LIST"), "a worker waits")
+            counts, err = self.move(1, "celery")
+            equal([counts[name] for name in ("put", "left", "reserved")], [0, 0, 1])
+            matches("1 job is left, which workers of the source run", err)
+            # In another database it is somebody else's.
+            equal(self.move(0, "celery", address=self.address + "/1")[0]["reserved"], 0)
+        until(lambda: " cmd=brpop " not in self.redis.ask("CLIENT", "LIST"), "it has gone")
+        equal(self.move(0, "celery")[0]["put"], 1)
+        equal(self.told(), [("queue", "delayed", f"{FAR}.25", 1024, late)])
+        equal((self.redis.ask("HKEYS", "unacked"), self.redis.ask("ZRANGE", "unacked_index", 0, -1)), (["tag-run"], ["tag-run"]))
+
+    def test_what_was_put_when_it_was_killed_is_not_put_again(self):
+        for number in range(150):
+            self.bullmq(f"b{number}", FAR + number % 7)
+            self.redis.ask("ZADD", "queues:mail:delayed", FAR, json.dumps({"uuid": f"l{number}", "job": "x"}))
+            self.resque(FAR + number % 40, "mail", "alike")
+            self.redis.ask("LPUSH", "celery", message(f"c{number}", "2096-10-02T07:06:40+00:00"))
+        for library in ("bullmq", "laravel", "resque", "celery"):
+            before = len(self.jobs())
+            started, killed = [], threading.Event()
+
+            def kill():
+                started[0].kill()
+                started[0].wait()
+                killed.set()
+                return "stop"
+
+            with Relay(self.redis.port, REMOVE, kill) as relay:
+                started.append(self.server.program.start("import", "--from", f"{library}://{relay.address}"))
+                check(killed.wait(PATIENCE), "it was killed")
+                started[0].communicate()
+                address = relay.address
+            put = len(self.jobs()) - before
+            check(put > 0, "some were put")
+            # By the name that the source had before.
+            with Relay(self.redis.port, REMOVE, lambda: None, port_here=int(address.split(":")[1])):
+                counts, err = self.move(0, library, address=address)
+            equal((library, counts["put"], counts["kept"], counts["deleted"]), (library, 150 - put, put, 150), err)
+            equal(len(self.jobs()), before + 150)
+
+    def test_follow(self):
+        follow = self.server.program.start("import", "--from", "bullmq://" + self.address, "--follow", "--json")
+        for number in range(5):
+            self.bullmq(f"{number}", FAR, queue=f"q{number}")
+            until(lambda: not self.redis.ask("KEYS", "bull:*"), "it has moved")
+        follow.send_signal(signal.SIGTERM)
+        out, err = follow.communicate(timeout=PATIENCE)
+        equal((follow.returncode, objects(out)[0]["put"]), (0, 5), err)
+
+    def test_errors(self):
+        for url, pattern in (("celery://", "expected celery://HOST:PORT, .../DB or .../DB/PREFIX: the host is missing"),
+                             ("laravel://127.0.0.1:1", "is Redis running")):
+            matches(pattern, self.server.program.run(1, "import", "--from", url).err)
+
+
+if __name__ == "__main__":
+    main()

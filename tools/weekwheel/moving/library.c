@@ -1,0 +1,144 @@
+/* Says in Lua how BullMQ, Laravel, Resque and Celery keep delayed jobs in Redis, and how one is removed. */
+#include "tools/weekwheel/moving/library.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/*
+ * BullMQ: the members of bull:QUEUE:delayed are ids, the scores have milliseconds in front of 12 bits that order what is
+ * due together. Each job is a hash. Only one without a priority is before those of priority 1.
+ */
+static const char bullmq_take[] =
+    "local base, queue = KEYS[1]:match('^(.*:([^:]+)):delayed$')"
+    " local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(+inf', 'WITHSCORES', 'LIMIT', ARGV[1], ARGV[2])"
+    " local rows = {#found / 2}"
+    " for i = 1, #found, 2 do"
+    "  local id, score, reason = found[i], found[i + 1], ''"
+    "  local name, data, opts, priority, parent, schedule = unpack(redis.call('HMGET', base .. ':' .. id,"
+    "   'name', 'data', 'opts', 'priority', 'parentKey', 'rjk'))"
+    "  local body = '{\"id\":' .. cjson.encode(id) .. ',\"name\":' .. cjson.encode(name or '')"
+    "   .. ',\"data\":' .. (data or 'null') .. ',\"opts\":' .. (opts or '{}') .. '}'"
+    "  local next = schedule and redis.call('ZSCORE', base .. ':repeat', schedule)"
+    "  if not data then reason = 'its hash is missing: remove that member'"
+    "  elseif parent then reason = 'its parent in a flow waits for it: let BullMQ do both'"
+    "  elseif redis.call('EXISTS', base .. ':' .. id .. ':processed') == 1 then"
+    "   reason = 'the results of its children in a flow are in Redis: let BullMQ do it'"
+    "  elseif next and id == 'repeat:' .. schedule .. ':' .. next then"
+    "   reason = 'it is the next of the job scheduler ' .. schedule .. ': make a schedule of that, and remove it there'"
+    "  elseif not pcall(cjson.decode, body) then reason = 'its data are no JSON: remove that job' end"
+    "  for _, word in ipairs({id, score, body, queue, string.format('%.3f', math.floor(tonumber(score) / 4096) / 1000),"
+    "   tostring(1024 + (tonumber(priority) or 0)), reason}) do rows[#rows + 1] = word end"
+    " end"
+    " return rows";
+
+/* A job whose data have been changed meanwhile is another one. */
+static const char bullmq_drop[] =
+    "if redis.call('ZSCORE', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end"
+    " local base = KEYS[1]:match('^(.*):delayed$')"
+    " local key = base .. ':' .. ARGV[1]"
+    " local data, single = unpack(redis.call('HMGET', key, 'data', 'deid'))"
+    " if not data or not ARGV[3]:find(',\"data\":' .. data .. ',\"opts\":', 1, true) then return 0 end"
+    " redis.call('ZREM', KEYS[1], ARGV[1])"
+    " redis.call('DEL', key, key .. ':logs')"
+    " if single and redis.call('GET', base .. ':de:' .. single) == ARGV[1] then"
+    "  redis.call('DEL', base .. ':de:' .. single) end"
+    " return 1";
+
+/* Laravel: the members of queues:QUEUE:delayed are payloads, the scores seconds. */
+static const char laravel_take[] =
+    "local queue = KEYS[1]:match('queues:(.+):delayed$'):gsub('^{(.*)}$', '%1')"
+    " local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(+inf', 'WITHSCORES', 'LIMIT', ARGV[1], ARGV[2])"
+    " local rows = {#found / 2}"
+    " for i = 1, #found, 2 do"
+    "  local is_read, payload = pcall(cjson.decode, found[i])"
+    "  local is_one = is_read and type(payload) == 'table' and type(payload.job) == 'string'"
+    "  local id = is_one and (payload.uuid or payload.id)"
+    "  for _, word in ipairs({type(id) == 'string' and id or '', found[i + 1], found[i], queue,"
+    "   string.format('%.9f', tonumber(found[i + 1])), '1024',"
+    "   is_one and '' or 'it is no payload of Laravel: remove that member'}) do rows[#rows + 1] = word end"
+    " end"
+    " return rows";
+
+static const char laravel_drop[] =
+    "return redis.call('ZSCORE', KEYS[1], ARGV[3]) == ARGV[2] and redis.call('ZREM', KEYS[1], ARGV[3]) or 0";
+
+/*
+ * Resque: the list resque:delayed:SECONDS has the jobs of that second, and may have the same one several times. What
+ * has moved is counted for two days, so that the next of them has another key than the one before.
+ */
+static const char resque_take[] =
+    "local base, due = KEYS[1]:match('^(.*):delayed:(%d+)$')"
+    " if not due then return {0} end"
+    " local found = redis.call('LRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)"
+    " local rows, seen = {#found}, {}"
+    " for _, item in ipairs(found) do"
+    "  local hash = redis.sha1hex(item)"
+    "  local before = tonumber(redis.call('HGET', base .. ':weekwheel:moved', due .. hash) or 0) + (seen[hash] or 0)"
+    "  seen[hash] = (seen[hash] or 0) + 1"
+    "  local is_read, job = pcall(cjson.decode, item)"
+    "  local is_one = is_read and type(job) == 'table'"
+    "  for _, word in ipairs({'', tostring(before), item, is_one and type(job.queue) == 'string' and job.queue or '', due,"
+    "   '1024', is_one and '' or 'it is no object of JSON: remove it'}) do rows[#rows + 1] = word end"
+    " end"
+    " return rows";
+
+static const char resque_drop[] =
+    "local base, due = KEYS[1]:match('^(.*):delayed:(%d+)$')"
+    " local moved = base .. ':weekwheel:moved'"
+    " redis.call('HINCRBY', moved, due .. redis.sha1hex(ARGV[3]), 1)"
+    " redis.call('EXPIRE', moved, 172800)"
+    " local removed = redis.call('LREM', KEYS[1], 1, ARGV[3])"
+    " redis.call('SREM', base .. ':timestamps:' .. ARGV[3], 'delayed:' .. due)"
+    " if redis.call('LLEN', KEYS[1]) == 0 then redis.call('ZREM', base .. ':delayed_queue_schedule', due) end"
+    " return removed";
+
+/*
+ * Celery: a message with an ETA is in the list of its queue, or, once a worker has it, in the hash unacked. Behind the
+ * name of a queue may be a priority. Other lists and other messages are left alone.
+ */
+static const char celery_take[] =
+    "local base = KEYS[1]:match('^(.*)unacked_index$')"
+    " local found = redis.call(base and 'ZRANGE' or 'LRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)"
+    " local rows = {#found}"
+    " for _, text in ipairs(found) do"
+    "  local queue = KEYS[1]:gsub('\\6\\22.*', '')"
+    "  local reason, tag = '', text"
+    "  if base then"
+    "   text = redis.call('HGET', base .. 'unacked', tag) or ''"
+    "   local message, exchange, key = text:match('^%[({.*}),%s*\"([^\"]*)\",%s*\"([^\"]*)\"%]$')"
+    "   text, queue = message or text, key or ''"
+    "   for _, binding in ipairs(message and redis.call('SMEMBERS', base .. '_kombu.binding.' .. exchange) or {}) do"
+    "    local from, to = binding:match('^(.*)\\6\\22.*\\6\\22(.*)$')"
+    "    if from == key then queue = to end"
+    "   end"
+    "  end"
+    "  local is_read, message = pcall(cjson.decode, text)"
+    "  local headers = is_read and type(message) == 'table' and message.headers"
+    "  if type(headers) == 'table' and type(headers.eta) == 'string' and type(headers.id) == 'string' then"
+    "   local properties = type(message.properties) == 'table' and message.properties or {}"
+    "   for _, word in ipairs({headers.id, headers.eta, text, queue, headers.eta,"
+    "    tostring(1024 + (tonumber(properties.priority) or 0)), ''}) do rows[#rows + 1] = word end"
+    "  end"
+    " end"
+    " return rows";
+
+static const char celery_drop[] = "local base = KEYS[1]:match('^(.*)unacked_index$')"
+                                  " if not base then return redis.call('LREM', KEYS[1], 1, ARGV[3]) end"
+                                  " local tag = cjson.decode(ARGV[3]).properties.delivery_tag"
+                                  " redis.call('ZREM', KEYS[1], tag)"
+                                  " return redis.call('HDEL', base .. 'unacked', tag)";
+
+static const struct library libraries[] = {
+    {"bullmq", "bull", ":*:delayed", "zset", NULL, "ZCOUNT", 0, bullmq_take, bullmq_drop},
+    {"celery", "", "*", "list", "unacked_index", NULL, 1, celery_take, celery_drop},
+    {"laravel", "*", "queues:*:delayed", "zset", NULL, "ZCOUNT", 0, laravel_take, laravel_drop},
+    {"resque", "resque", ":delayed:*", "list", NULL, "LLEN", 0, resque_take, resque_drop},
+};
+
+const struct library *library_find(const char *scheme)
+{
+	for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+		if (strcmp(libraries[i].scheme, scheme) == 0)
+			return &libraries[i];
+	return NULL;
+}
