@@ -48,6 +48,10 @@ NOT_RUN = {
     "weekwheeld --store postgresql": "goes on; its tests start it on a PostgreSQL",
     "job = jobs.reserve()": "needs psycopg", "with connection.transaction": "needs psycopg", "await client.query": "needs node-postgres", "tx, err := pool": "needs pgx",
     "$pdo->begin": "needs PDO's driver",
+    "'beanstalkd' => [": "lines of Laravel; test_php_queues runs them", "'redis' => [": "lines of Laravel; test_sessiond_clients runs them",
+    "composer require": "needs the network; test_php_queues has Debian's packages",
+    "php artisan": "needs a site; test_php_queues works so", "php bin/console": "needs a site; test_php_queues works so",
+    "CACHE_DRIVER": "lines of Laravel's .env", "MESSENGER_TRANSPORT_DSN": "a line of Symfony's .env; test_php_queues takes it",
 }
 # Programs on the ports of the test. A worker of an example ends when nothing is due.
 PROGRAMS = {

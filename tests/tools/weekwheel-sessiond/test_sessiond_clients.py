@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 
+import laravel
 from sessiond import Sessiond
 from harness import PATIENCE, ROOT, Case, environment, equal, free_port, lack, main, matches, need_program, run
 
@@ -129,6 +130,12 @@ class Others(Case):
         if "redis" not in run(0, "php", "-m").out.split():
             raise unittest.SkipTest(lack("php-redis"))
         Site().hears("php", os.path.join(HERE, "phpredis.php"))
+
+    def test_laravel_of_its_page(self):
+        laravel.need_laravel()
+        site = Site()
+        laravel.configure(_6380=site.port)
+        site.hears("php", os.path.join(HERE, "laravel.php"), SUPPORT=laravel.SUPPORT)
 
     def test_redis_rb(self):
         need_program("ruby")
