@@ -126,8 +126,8 @@ MADE = {
     "weekwheel token": SERVER + "touch tokens\n",
     "weekwheeld": "", "weekwheel-sessiond": "", "weekwheel-bench": "", "weekwheel-expirer": "", "weekwheel-expirer.1": "", "weekwheeld.1": "", "weekwheel-sessiond.1": "", "weekwheel.7": "",
 }
-# Languages that other tests run: scripts/check-readme and tests/install/test_embed.sh.
-OTHERS = ("c", "cmake", "meson")
+# Languages that other tests run: scripts/check-readme, tests/install/test_embed.sh and test_monitoring.
+OTHERS = ("c", "cmake", "meson", "yaml")
 PART = re.compile(r"^<!-- test:\n(?P<test>.*?)^-->$|^( *)```(?P<language>\w*)\n(?P<text>.*?)^ *```$", re.M | re.S)
 
 
