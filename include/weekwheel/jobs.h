@@ -260,7 +260,8 @@ struct ww_job_info {
 	uint64_t id;
 	/*
 	 * 1 when put. Grows by 1 whenever the job is replaced, moved, released, returned with a delay, buried or
-	 * kicked.
+	 * kicked, and when a periodic job is finished or expires. A lease that expires counts only if the job has
+	 * attempts, a backoff or keep.
 	 */
 	uint64_t version;
 	enum ww_job_state state;

@@ -310,9 +310,13 @@ int ww_jobs_history(struct ww_jobs *jobs, const struct ww_run_filter *filter, si
 {
 	static const struct ww_run_filter all = {.tube = NULL};
 
-	if (!jobs || !fn || limit == 0 || (filter && filter->prefix_length && !filter->prefix))
+	if (!filter)
+		filter = &all;
+	if (!jobs || !fn || limit == 0 || (filter->prefix_length && !filter->prefix))
 		return WW_EINVAL;
-	return jobs->backend->history(jobs, filter ? filter : &all, limit, fn, context, next);
+	if (filter->tube && !is_tube(filter->tube))
+		return WW_EINVAL;
+	return jobs->backend->history(jobs, filter, limit, fn, context, next);
 }
 
 int ww_jobs_limit_default(struct ww_limit *limit)

@@ -288,6 +288,57 @@ START_TEST(a_version_grows_by_one_with_each_change)
 	ck_assert_uint_eq(info_of(&world, ref.id).version, 5);
 	OK(ww_jobs_kick_job(world.jobs, ref.id));
 	ck_assert_uint_eq(info_of(&world, ref.id).version, 6);
+	lease = reserve_job(&world);
+	OK(ww_jobs_return(world.jobs, ref.id, lease.token));
+	ck_assert_uint_eq(info_of(&world, ref.id).version, 6);
+	lease = reserve_job(&world);
+	OK(ww_jobs_return_after(world.jobs, ref.id, lease.token, WW_SECOND));
+	ck_assert_uint_eq(info_of(&world, ref.id).version, 7);
+	OK(ww_jobs_reserve_job(world.jobs, ref.id, &lease));
+	ck_assert_uint_eq(info_of(&world, ref.id).version, 7);
+	world_end(&world);
+}
+END_TEST
+
+/* The version of a job that was leased, and whose time to run was up. */
+static uint64_t version_after_timeout(const struct ww_job_spec *spec)
+{
+	uint64_t id = put_job(&world, spec);
+
+	(void)reserve_job(&world);
+	world_pass(&world, spec->run + MS);
+	uint64_t version = info_of(&world, id).version;
+	ck_assert_int_eq(ww_jobs_cancel(world.jobs, &(struct ww_job_ref){.id = id}), 1);
+	return version;
+}
+
+START_TEST(a_version_grows_with_a_timeout_that_is_written_and_with_each_period)
+{
+	struct ww_job_spec spec = spec_of("x");
+	struct ww_lease lease;
+
+	world_make(&world, _i);
+	ck_assert_uint_eq(version_after_timeout(&spec), 1);
+	spec.attempts = 2;
+	ck_assert_uint_eq(version_after_timeout(&spec), 2);
+	spec.attempts = 0;
+	spec.backoff = WW_SECOND;
+	ck_assert_uint_eq(version_after_timeout(&spec), 2);
+	spec.backoff = 0;
+	spec.keep = WW_SECOND;
+	ck_assert_uint_eq(version_after_timeout(&spec), 2);
+	spec.period = WW_SECOND;
+	uint64_t id = put_job(&world, &spec);
+	lease = reserve_job(&world);
+	OK(ww_jobs_finish(world.jobs, id, lease.token));
+	ck_assert_uint_eq(info_of(&world, id).version, 2);
+	if (world_promises(&world, KIND_EXPIRES)) {
+		spec.expire = 3 * WW_SECOND;
+		spec.period = 10 * WW_SECOND;
+		id = put_job(&world, &spec);
+		world_pass(&world, 4 * WW_SECOND);
+		ck_assert_uint_eq(info_of(&world, id).version, 2);
+	}
 	world_end(&world);
 }
 END_TEST
@@ -422,6 +473,7 @@ KINDS_MAIN("jobs/changes", a_returned_lease_does_not_count_as_an_attempt,
     a_job_that_cannot_be_moved_stays_as_it_is, a_job_of_any_state_is_cancelled,
     a_certain_job_is_leased_unless_it_is_reserved, a_touched_lease_lasts_from_the_touch,
     a_released_job_waits_for_its_delay_and_keeps_the_reason, a_version_grows_by_one_with_each_change,
+    a_version_grows_with_a_timeout_that_is_written_and_with_each_period,
     buried_jobs_are_kicked_in_order_and_then_delayed_jobs, a_certain_job_is_kicked_if_it_is_delayed_or_buried,
     a_pause_ends_by_a_pause_of_zero_and_by_closing, an_elapsed_time_is_kept_as_it_was_given,
     each_clock_has_its_own_jobs)

@@ -114,6 +114,20 @@ static int see_no_tube(const struct ww_tube_stats *stats, void *context)
 	return 0;
 }
 
+static int see_no_run(const struct ww_job_run *run, void *context)
+{
+	(void)run;
+	(void)context;
+	return 0;
+}
+
+static int see_no_limit(const struct ww_limit_info *info, void *context)
+{
+	(void)info;
+	(void)context;
+	return 0;
+}
+
 START_TEST(close_and_wait_are_refused_in_a_batch)
 {
 	struct ww_lease lease;
@@ -141,12 +155,16 @@ START_TEST(a_wait_ends_when_the_driver_stops)
 END_TEST
 
 /* The number, from 1 on, of the first call that does not answer as expected; 0: all do. */
-static int answers_of_child(const struct ww_job_spec *spec, uint64_t id)
+static int answers_of_child(const struct ww_job_spec *spec, uint64_t id, void *body)
 {
 	struct ww_job_filter filter = {0};
 	struct ww_job_ref ref = {.id = id};
 	struct ww_job_put put = {.spec = spec};
 	struct ww_job_end end = {.id = id, .token = 1};
+	const struct ww_job_info *was = NULL;
+	const struct ww_limit_ref whole = {0};
+	const struct ww_limit limit = {.running = 1, .per = WW_SECOND, .burst = 1};
+	struct ww_limit_info limited;
 	struct ww_tube_stats stats;
 	struct ww_jobs_stats all;
 	struct ww_job_info info;
@@ -160,31 +178,42 @@ static int answers_of_child(const struct ww_job_spec *spec, uint64_t id)
 	    ww_jobs_reserve_many(jobs, tube, 1, &lease, 1), ww_jobs_wait(jobs, tube, 1, 0, &lease),
 	    ww_jobs_reserve_job(jobs, id, &lease), ww_jobs_finish(jobs, id, 1), ww_jobs_finish_many(jobs, &end, 1),
 	    ww_jobs_release(jobs, id, 1, 0, 0, NULL), ww_jobs_bury(jobs, id, 1, 0, NULL), ww_jobs_return(jobs, id, 1),
-	    ww_jobs_touch(jobs, id, 1, NULL), ww_jobs_kick(jobs, *tube, 1, &number), ww_jobs_kick_job(jobs, id),
-	    ww_jobs_pause(jobs, *tube, 0), ww_jobs_peek(jobs, &ref, &info, NULL),
-	    ww_jobs_peek_next(jobs, *tube, WW_JOB_READY, &info, NULL), ww_jobs_state(jobs, id, &state),
-	    ww_jobs_list(jobs, &filter, 1, see_none, NULL, NULL), ww_jobs_forecast(jobs, NULL, 1, &number, 1),
-	    ww_jobs_stats(jobs, &all), ww_jobs_tube(jobs, *tube, &stats), ww_jobs_tubes(jobs, see_no_tube, NULL),
-	    ww_jobs_check(jobs, NULL, NULL), ww_jobs_close(jobs)};
+	    ww_jobs_return_after(jobs, id, 1, 1), ww_jobs_report(jobs, id, 1, "", 0),
+	    ww_jobs_history(jobs, NULL, 1, see_no_run, NULL, NULL), ww_jobs_limit_set(jobs, &whole, &limit),
+	    ww_jobs_limit_get(jobs, &whole, &limited), ww_jobs_limit_list(jobs, NULL, see_no_limit, NULL),
+	    ww_jobs_put_again(jobs, &put, &was, 1), ww_jobs_touch(jobs, id, 1, NULL),
+	    ww_jobs_kick(jobs, *tube, 1, &number), ww_jobs_kick_job(jobs, id), ww_jobs_pause(jobs, *tube, 0),
+	    ww_jobs_peek(jobs, &ref, &info, NULL), ww_jobs_peek_next(jobs, *tube, WW_JOB_READY, &info, NULL),
+	    ww_jobs_state(jobs, id, &state), ww_jobs_list(jobs, &filter, 1, see_none, NULL, NULL),
+	    ww_jobs_forecast(jobs, NULL, 1, &number, 1), ww_jobs_stats(jobs, &all), ww_jobs_tube(jobs, *tube, &stats),
+	    ww_jobs_tubes(jobs, see_no_tube, NULL), ww_jobs_check(jobs, NULL, NULL), ww_jobs_close(jobs)};
 
 	for (int i = 0; i < (int)(sizeof answers / sizeof *answers); i++)
 		if (answers[i] != WW_ECLOSED) {
 			(void)fprintf(stderr, "call %d answers %d\n", i + 1, answers[i]);
 			return i + 1;
 		}
+	/* These do not need the store. */
+	if (ww_jobs_listen(jobs, NULL, NULL))
+		return -1;
+	ww_jobs_free(jobs, body);
 	return 0;
 }
 
 START_TEST(calls_in_a_child_process_are_refused_and_do_no_harm)
 {
 	struct ww_job_spec spec = spec_of("x");
+	struct ww_job_info info;
 	int status;
+	void *body;
 
 	world_make(&world, _i);
 	uint64_t id = put_job(&world, &spec);
+	OK(ww_jobs_peek(world.jobs, &(struct ww_job_ref){.id = id}, &info, &body));
 	pid_t child = fork();
 	if (child == 0)
-		_exit(answers_of_child(&spec, id));
+		_exit(answers_of_child(&spec, id, body));
+	ww_jobs_free(world.jobs, body);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 	ck_assert_uint_gt(put_job(&world, &spec), 0);

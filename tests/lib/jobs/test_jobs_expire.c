@@ -380,25 +380,8 @@ START_TEST(a_failed_write_lets_it_end_later)
 }
 END_TEST
 
-START_TEST(a_store_that_cannot_refuses_it)
-{
-	struct ww_job_spec spec = expiring(10 * WW_SECOND, WW_EXPIRED_DROP);
-
-	world_make(&world, _i);
-	if (!world_promises(&world, KIND_EXPIRES))
-		ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EINVAL);
-	spec.expire = WW_DRIVER_TIME_MAX + 1;
-	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EINVAL);
-	spec.expire = 0;
-	spec.expired = (enum ww_expired)(WW_EXPIRED_BURY + 1);
-	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EINVAL);
-	world_end(&world);
-}
-END_TEST
-
 KINDS_MAIN("jobs/expire", a_job_that_nobody_takes_is_dropped, a_job_is_buried_if_it_says_so,
     a_worker_may_finish_a_job_that_expires_meanwhile, a_lease_that_ends_later_is_the_last,
     a_retry_does_not_outlast_the_job, a_move_takes_the_moment_along, a_periodic_job_waits_for_its_next_time,
     a_job_expires_while_the_store_is_closed, its_key_is_kept_as_after_a_finish, its_moment_is_put_again,
-    a_late_timer_lets_nobody_have_the_job, a_late_timer_keeps_no_put_out, a_failed_write_lets_it_end_later,
-    a_store_that_cannot_refuses_it)
+    a_late_timer_lets_nobody_have_the_job, a_late_timer_keeps_no_put_out, a_failed_write_lets_it_end_later)

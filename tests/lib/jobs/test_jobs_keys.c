@@ -495,32 +495,6 @@ START_TEST(a_write_that_fails_changes_nothing_of_it)
 }
 END_TEST
 
-START_TEST(modes_that_make_no_sense_are_refused)
-{
-	const struct ww_job_spec sound = keyed(WW_KEY_UNIQUE, 0, HOUR);
-	struct ww_job_spec spec = sound;
-
-	world_make(&world, _i);
-#define REFUSED(change)                                                                                                \
-	do {                                                                                                           \
-		spec = sound;                                                                                          \
-		change;                                                                                                \
-		ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EINVAL);                               \
-	} while (0)
-	REFUSED(spec.key_length = 0);
-	REFUSED(spec.version = 1);
-	REFUSED(spec.period = HOUR);
-	REFUSED(spec.key_span = 0);
-	REFUSED(spec.key_span = MS - 1);
-	REFUSED(spec.key_span = WW_DRIVER_TIME_MAX + 1);
-	REFUSED(spec.key_mode = WW_KEY_IF_ABSENT);
-	REFUSED(spec.key_mode = WW_KEY_REPLACE);
-	REFUSED(spec.key_mode = (enum ww_key_mode)(WW_KEY_UNIQUE + 1));
-	REFUSED(spec.key_mode = WW_KEY_DEBOUNCE; spec.period = HOUR);
-	world_end(&world);
-}
-END_TEST
-
 KINDS_MAIN("jobs/keys", a_put_only_if_absent_keeps_a_job_in_any_state, a_put_that_keeps_a_job_writes_nothing,
     of_two_due_times_the_earlier_or_the_later_is_kept, what_a_job_in_delivery_or_buried_may_have_missed_is_put,
     due_times_of_two_clocks_are_compared_by_what_is_left,
@@ -530,5 +504,4 @@ KINDS_MAIN("jobs/keys", a_put_only_if_absent_keeps_a_job_in_any_state, a_put_tha
     a_job_that_has_ended_is_in_no_list_and_no_count_and_takes_no_call, a_version_is_not_that_of_a_job_that_has_ended,
     no_more_are_kept_than_the_store_may_keep, many_are_forgotten_at_their_time,
     a_store_that_opens_late_forgets_what_is_over, a_tube_whose_jobs_have_all_ended_keeps_their_keys,
-    a_copy_and_a_saved_store_know_what_has_ended_and_what_is_debounced, a_write_that_fails_changes_nothing_of_it,
-    modes_that_make_no_sense_are_refused)
+    a_copy_and_a_saved_store_know_what_has_ended_and_what_is_debounced, a_write_that_fails_changes_nothing_of_it)

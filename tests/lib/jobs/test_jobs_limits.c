@@ -446,37 +446,7 @@ START_TEST(a_limit_that_cannot_be_written_is_not_set)
 }
 END_TEST
 
-START_TEST(limits_out_of_range_are_refused)
-{
-	static const struct ww_limit wrong[] = {{0, 1, 0, 1}, {0, 1, WW_LIMIT_PER_MAX + 1, 1}, {0, 1, WW_SECOND, 0},
-	    {0, 1, WW_SECOND, WW_LIMIT_BURST_MAX + 1}, {0, 1000001, WW_SECOND, 1}};
-	struct ww_limit limit;
-	struct ww_limit_info info;
-
-	NEEDS(KIND_LIMITS);
-	world_make(&world, _i);
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		ck_assert_int_eq(ww_jobs_limit_set(world.jobs, &whole, &wrong[i]), WW_EINVAL);
-	OK(ww_jobs_limit_default(&limit));
-	ck_assert_int_eq(ww_jobs_limit_set(world.jobs, NULL, &limit), WW_EINVAL);
-	ck_assert_int_eq(ww_jobs_limit_set(world.jobs, &whole, NULL), WW_EINVAL);
-	ck_assert_int_eq(ww_jobs_limit_set(world.jobs, &(struct ww_limit_ref){.tube = ""}, &limit), WW_EINVAL);
-	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, NULL), WW_EINVAL);
-	ck_assert_int_eq(ww_jobs_limit_list(world.jobs, "", note_limit, NULL), WW_EINVAL);
-	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, &info), WW_ENOTFOUND);
-	ck_assert_int_eq(ww_jobs_limit_default(NULL), WW_EINVAL);
-	limit.starts = 1000000;
-	OK(ww_jobs_limit_set(world.jobs, &(struct ww_limit_ref){.tube = NULL}, &limit));
-	ck_assert_uint_eq(limit_now().limit.starts, 1000000);
-	/* All zero is none. */
-	OK(ww_jobs_limit_set(world.jobs, &whole, &(struct ww_limit){0}));
-	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, &info), WW_ENOTFOUND);
-	OK(ww_jobs_limit_set(world.jobs, &whole, &(struct ww_limit){0}));
-	world_end(&world);
-}
-END_TEST
-
 KINDS_MAIN("jobs/limits", only_so_many_run_at_once, a_lower_limit_lets_those_that_run_go_on,
     starts_keep_the_rate_and_their_order, lateness_is_made_up_while_jobs_wait, a_stall_is_made_up_within_the_second,
     a_returned_lease_is_no_start, callers_hear_when_the_next_may_start, other_tubes_go_on, limits_are_stored,
-    after_a_crash_the_burst_is_used_up, a_limit_that_cannot_be_written_is_not_set, limits_out_of_range_are_refused)
+    after_a_crash_the_burst_is_used_up, a_limit_that_cannot_be_written_is_not_set)

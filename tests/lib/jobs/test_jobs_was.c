@@ -489,6 +489,8 @@ START_TEST(a_past_that_cannot_be_is_refused)
 
 	world_make(&world, _i);
 	ck_assert_int_eq(put_past(&spec, &was, &put), WW_EINVAL);
+	was = (struct ww_job_info){.state = (enum ww_job_state)(WW_JOB_ENDED + 1)};
+	ck_assert_int_eq(put_past(&spec, &was, &put), WW_EINVAL);
 	was = (struct ww_job_info){.version = UINT64_C(1) << 53};
 	ck_assert_int_eq(put_past(&spec, &was, &put), WW_EINVAL);
 	was = (struct ww_job_info){.version = (UINT64_C(1) << 53) - 1};
