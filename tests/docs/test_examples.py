@@ -239,7 +239,7 @@ class Examples(Case):
     def follow(self, name, parts):
         need_server()
         text = "\n".join(part for _, part in parts) + made(name)
-        for program in ("openssl", "curl", "sqlite3", "jq", "beanstalkd", "redis-cli"):
+        for program in ("openssl", "curl", "sqlite3", "jq", "beanstalkd", "redis-cli", "node"):
             if re.search(rf"\b{program} ", text):
                 need_program(program)
         ports = {"6380": free_port(), "11300": free_port(), "11301": free_port(), "6379": free_port(), "6381": free_port(),
