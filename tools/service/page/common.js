@@ -87,11 +87,13 @@ document.addEventListener("click", (event) => {
 		pressed = {button, focus: button.dataset.focus, part: button.closest("section")};
 }, true);
 
-// Where a message belongs: beside that button, which may have been drawn anew, or else in its part.
+// Where a message belongs: beside that button, which may have been drawn anew, or beside what has the focus in its place, or
+// else in its part.
 function place() {
 	const {button, focus, part} = pressed;
 	const again = focus === undefined ? null : (part ?? document).querySelector(`[data-focus="${CSS.escape(focus)}"]`);
-	const at = button?.isConnected ? button : again;
+	const next = part?.contains(document.activeElement) ? document.activeElement.closest("button") : null;
+	const at = button?.isConnected ? button : again ?? next;
 	if (at)
 		at.after($("message"));
 	else if (part)

@@ -32,7 +32,8 @@ function actions(job, after) {
 		await ask("POST", path + "/kick", undefined, match(job));
 		return `Job ${job.id} is kicked.`;
 	};
-	const button = (text, work) => element("button", {"data-focus": text + " " + job.id, onclick: act(work)}, text);
+	const button = (text, work) => element("button", {"data-focus": text + " " + job.id, "aria-label": `${text} job ${job.id}`,
+		onclick: act(work)}, text);
 	const buttons = [];
 	if (!may("work", job.tube))
 		return "";

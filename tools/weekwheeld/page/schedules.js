@@ -15,7 +15,7 @@ const zoneText = (time) => time.replace("T", " ").replace(/([+-])/g, (sign, _, a
 function scheduleActions(one) {
 	if (!may("put", one.tube))
 		return "";
-	const button = (text, work) => element("button", {"data-focus": `${text} ${one.tube} ${one.name}`,
+	const button = (text, work) => element("button", {"data-focus": `${text} ${one.tube} ${one.name}`, "aria-label": `${text} ${one.name}`,
 		onclick: () => attempt(async () => {
 			const said = await work();
 			await askSchedules();

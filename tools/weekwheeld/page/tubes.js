@@ -106,7 +106,7 @@ function limitRow(limit) {
 	return element("tr", {"data-row": which}, element("th", {scope: "row"}, which), element("td", {}, limitText({...limit, each: false, group: "", group_base64: ""})),
 		element("td", {}, number(limit.now_running)),
 		element("td", {}, element("span", {class: "actions"}, ...buttons.map(([text, onclick]) =>
-			element("button", {"data-focus": `${text} ${which}`, onclick}, text)))));
+			element("button", {"data-focus": `${text} ${which}`, "aria-label": `${text} the limit of ${which}`, onclick}, text)))));
 }
 
 const refOf = (limit) => limit.each ? {each: true} : limit.group_base64 ? {group_base64: limit.group_base64} :
