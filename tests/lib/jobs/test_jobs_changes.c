@@ -264,6 +264,50 @@ START_TEST(a_released_job_waits_for_its_delay_and_keeps_the_reason)
 }
 END_TEST
 
+START_TEST(a_buried_job_has_the_priority_and_the_reason)
+{
+	char reason[WW_JOB_ERROR_MAX + 45];
+	struct ww_lease lease;
+
+	world_make(&world, _i);
+	uint64_t id = job_in(WW_JOB_RESERVED, &lease);
+	memset(reason, 'b', sizeof reason);
+	reason[sizeof reason - 1] = 0;
+	OK(ww_jobs_bury(world.jobs, id, lease.token, 5, reason));
+	struct ww_job_info info = info_of(&world, id);
+	ck_assert_int_eq(info.state, WW_JOB_BURIED);
+	ck_assert_uint_eq(info.left, 0);
+	ck_assert_uint_eq(info.priority, 5);
+	ck_assert_uint_eq(info.buries, 1);
+	ck_assert_uint_eq(info.token, 0);
+	ck_assert_uint_eq(strlen(info.error), WW_JOB_ERROR_MAX);
+	ck_assert_mem_eq(info.error, reason, WW_JOB_ERROR_MAX);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_period_that_is_finished_begins_again_with_all_attempts_and_no_reason)
+{
+	world_make(&world, _i);
+	struct ww_job_spec spec = spec_of("x");
+	spec.period = 10 * WW_SECOND;
+	spec.attempts = 2;
+	uint64_t id = put_job(&world, &spec);
+	for (int i = 0; i < 3; i++) {
+		struct ww_lease lease = reserve_job(&world);
+		ck_assert_int_eq(ww_jobs_release(world.jobs, id, lease.token, 0, 0, "no"), 0);
+		ck_assert_uint_eq(info_of(&world, id).tries, 1);
+		lease = reserve_job(&world);
+		ck_assert_uint_eq(lease.attempt, 2);
+		OK(ww_jobs_finish(world.jobs, id, lease.token));
+		ck_assert_uint_eq(info_of(&world, id).tries, 0);
+		ck_assert_str_eq(info_of(&world, id).error, "");
+		world_pass(&world, 10 * WW_SECOND);
+	}
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(a_version_grows_by_one_with_each_change)
 {
 	struct ww_lease lease;
@@ -411,6 +455,42 @@ START_TEST(a_pause_ends_by_a_pause_of_zero_and_by_closing)
 }
 END_TEST
 
+static unsigned told;
+
+static void note_ready(const char *tube, void *context)
+{
+	ck_assert_str_eq(tube, WW_TUBE_DEFAULT);
+	*(unsigned *)context += 1;
+}
+
+START_TEST(callers_hear_when_a_pause_ends)
+{
+	struct ww_job_spec spec = spec_of("x");
+
+	NEEDS(KIND_IN_PROCESS);
+	world_make(&world, _i);
+	world.config.ready = note_ready;
+	world.config.context = &told;
+	world_reopen(&world);
+	(void)put_job(&world, &spec);
+	ck_assert_uint_eq(told, 1);
+	for (uint64_t left = 1; left <= 2; left++) {
+		OK(ww_jobs_pause(world.jobs, WW_TUBE_DEFAULT, left * WW_SECOND));
+		told = 0;
+		world_pass(&world, WW_SECOND - MS);
+		ck_assert_uint_eq(told, 0);
+		if (left == 1)
+			world_pass(&world, MS);
+		else
+			OK(ww_jobs_pause(world.jobs, WW_TUBE_DEFAULT, 0));
+		ck_assert_uint_eq(told, 1);
+	}
+	(void)reserve_job(&world);
+	world.config.ready = NULL;
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(an_elapsed_time_is_kept_as_it_was_given)
 {
 	world_make(&world, _i);
@@ -472,8 +552,9 @@ KINDS_MAIN("jobs/changes", a_returned_lease_does_not_count_as_an_attempt,
     a_lease_returned_with_a_delay_waits_and_does_not_count_as_an_attempt, a_job_is_moved_by_id_or_key_and_to_a_time,
     a_job_that_cannot_be_moved_stays_as_it_is, a_job_of_any_state_is_cancelled,
     a_certain_job_is_leased_unless_it_is_reserved, a_touched_lease_lasts_from_the_touch,
-    a_released_job_waits_for_its_delay_and_keeps_the_reason, a_version_grows_by_one_with_each_change,
+    a_released_job_waits_for_its_delay_and_keeps_the_reason, a_buried_job_has_the_priority_and_the_reason,
+    a_period_that_is_finished_begins_again_with_all_attempts_and_no_reason, a_version_grows_by_one_with_each_change,
     a_version_grows_with_a_timeout_that_is_written_and_with_each_period,
     buried_jobs_are_kicked_in_order_and_then_delayed_jobs, a_certain_job_is_kicked_if_it_is_delayed_or_buried,
-    a_pause_ends_by_a_pause_of_zero_and_by_closing, an_elapsed_time_is_kept_as_it_was_given,
-    each_clock_has_its_own_jobs)
+    a_pause_ends_by_a_pause_of_zero_and_by_closing, callers_hear_when_a_pause_ends,
+    an_elapsed_time_is_kept_as_it_was_given, each_clock_has_its_own_jobs)
