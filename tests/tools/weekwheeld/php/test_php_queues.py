@@ -76,8 +76,8 @@ class Queue:
         self.push("ada", "well")
         equal([(job["state"], job["delay"]) for job in self.jobs()][:1], [("delayed", 3600)])
         with self.worker():
-            self.until_ran(*self.lines("ada", "bob"))
-            until(lambda: len(self.jobs()) == 1, "both are deleted")
+            until(lambda: sorted(ran()) == self.lines("ada", "bob"), "both ran")  # in any order, if the pushes were slow
+            until(lambda: [job["id"] for job in self.jobs()] == [1], "both are deleted")
 
     def test_a_failed_job_comes_again(self):
         self.push("ada", "fail once")
@@ -113,13 +113,12 @@ class Queue:
             self.servers.pop().stop(signal.SIGKILL)
             self.start()
             self.push("ada")
-            self.go_on(php)
+            # If the server is not back at once, a worker may end itself, and its supervisor starts another one.
+            until(lambda: ran() or php.poll() is not None, "it goes on or ends")
+            with contextlib.nullcontext() if php.poll() is None else self.worker():
+                self.until_ran(*self.lines("ada"))
+                until(lambda: len(self.jobs()) == 1, "it is deleted")
         equal([job["state"] for job in self.jobs()], ["delayed"])
-
-    def go_on(self, _):
-        """The worker finds the server that came back."""
-        self.until_ran(*self.lines("ada"))
-        until(lambda: len(self.jobs()) == 1, "it is deleted")
 
 
 class Laravel(Queue, Case):
@@ -179,12 +178,6 @@ class Symfony(Queue, Case):
     @staticmethod
     def lines(*names):
         return list(names)
-
-    def go_on(self, php):
-        """Symfony's worker ends itself, and its supervisor starts another one."""
-        php.wait(PATIENCE)
-        with self.worker() as another:
-            super().go_on(another)
 
     def test_the_last_attempt_goes_to_the_failure_transport(self):
         self.push("ada", "fail")
