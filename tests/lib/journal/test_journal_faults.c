@@ -630,6 +630,11 @@ START_TEST(each_byte_is_written_again_in_its_place)
 	fault_plan.split = FAULT_HALF;
 	OK(ww_replay_settle(&reading.replay));
 	ck_assert_uint_eq(fault_plan.calls, 2);
+	/* A write of nothing would be made again without end. */
+	fault_plan.split = FAULT_AT;
+	fault_plan.at[0] = 0;
+	fault_arm(CALL_WRITE, "/journal.3", 1, 1, 0);
+	ck_assert_int_eq(ww_replay_settle(&reading.replay), WW_EFULL);
 	fault_disarm();
 	fault_plan.split = FAULT_HALF_PART;
 	ck_assert_uint_eq(book_size(&book, 3), size);

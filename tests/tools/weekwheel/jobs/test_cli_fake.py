@@ -127,6 +127,8 @@ class FakeServers(Case):
         with Fake(always(None)) as fake:
             matches("connection was lost", fake.client.run(1, "stats").err)
             matches("connection was lost", fake.client.run(1, "put", "x").err)
+            # Nothing else is said that is not known.
+            equal(fake.client.run(1, "history").err.count("\n"), 1)
             matches("connection was lost.*\n.*stopped after line 0", fake.client.run(1, "put", "--lines", stdin=b"a\n").err)
 
     def test_answers_of_no_protocol_are_refused(self):
@@ -407,6 +409,11 @@ class FakeServers(Case):
             shown = json.loads(fake.client.run(0, "peek", "--json", "7").out)
             check(shown.pop("created").startswith("20"), shown)
             equal(shown, dict(said, tube="t", key="a b", state="ready", left=0, clock="elapsed", version=2, run=60, attempts=0))
+
+    def test_a_peek_takes_what_is_said_of_its_job(self):
+        for number, has_key in ((7, True), (8, False)):
+            with Fake(worker(1, peek=b"FOUND 7 4\r\nbody\r\n", list_delayed=listing(id=number))) as fake:
+                equal("a b" in fake.client.run(0, "peek", "7").out, has_key)
 
     def test_a_due_time_on_elapsed_time_is_that_of_a_delayed_job(self):
         for state, clock, has_due in (("delayed", "elapsed", True), ("ready", "elapsed", False), ("reserved", "elapsed", False),

@@ -581,6 +581,12 @@ class JobCommands(Case):
             equal(worker.returncode, 1)
             equal([(job["state"], job["error"]) for job in listed(client)], [("ready", "the worker was stopped")])
 
+    def test_a_worker_keeps_no_file_of_what_has_ended(self):
+        with serving() as client:
+            client.run(0, "put", "--lines", stdin=b"x\n" * 40)
+            command = ["sh", "-c", 'ulimit -n 24; exec "$0" "$@"', WEEKWHEEL, "work", "--drain", "--", "cat"]
+            equal(subprocess.run(command, capture_output=True, env=client.environment(), check=True, timeout=PATIENCE).stdout, b"x" * 40)
+
     def test_a_worker_takes_jobs_of_several_tubes(self):
         with serving() as client:
             for tube in ("b", "a", "c", "default"):
@@ -690,6 +696,8 @@ class JobCommands(Case):
             client.run(0, "advance", "3")
             frame = top.wait(lambda frame: wheel(frame, "sec")[1] == 53)
             equal(wheel(frame, "sec")[0], slots({55: "@", 30: "+"}))
+            # What came in since the frame before.
+            matches(r"^default .* 0\.0 +0\.0$", frame)
             client.run(0, "advance", "8")
             frame = top.wait(lambda frame: wheel(frame, "sec")[1] == 1 and "overdue: 6 s" in frame)
             equal(wheel(frame, "sec")[0], slots({30: "@"}))

@@ -9,6 +9,7 @@
 #include "tests/support/suite.h"
 #include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/top.h"
+#include "tools/weekwheel/jobs/top_screen.h"
 
 enum { SPANS = 10080 };
 
@@ -264,6 +265,23 @@ START_TEST(a_higher_screen_has_limits_and_schedules)
 }
 END_TEST
 
+START_TEST(what_a_terminal_would_obey_is_a_question_mark)
+{
+	struct top_look look = {.rows = 5, .columns = 80, .utf8 = 1};
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	struct screen screen = screen_begin(out, &look);
+
+	ck_assert_ptr_nonnull(setlocale(LC_CTYPE, "C.UTF-8"));
+	/* The first and the last of both ranges of controls, and their neighbours. */
+	screen_line(&screen, NULL, "|\x01\x1f \x7e\x7f\xc2\x80\xc2\x9f\xc2\xa1|");
+	fclose(out);
+	ck_assert_str_eq(text, "|?? ~???\xc2\xa1|\n");
+	free(text);
+}
+END_TEST
+
 START_TEST(a_frame_fits_whatever_the_numbers)
 {
 	struct top_look look = {.utf8 = 1};
@@ -330,5 +348,6 @@ END_TEST
 
 TEST_MAIN("weekwheel/jobs_top", spans_are_sorted_into_slots, a_job_keeps_its_slot_while_the_hand_comes_nearer,
     a_day_of_25_hours_is_one_slot, a_slot_is_as_high_as_it_is_full, a_frame_shows_known_counts,
-    what_is_narrow_has_slots_together, a_higher_screen_has_limits_and_schedules, a_frame_fits_whatever_the_numbers,
+    what_is_narrow_has_slots_together, a_higher_screen_has_limits_and_schedules,
+    what_a_terminal_would_obey_is_a_question_mark, a_frame_fits_whatever_the_numbers,
     the_help_has_as_many_pages_as_it_needs, colour_is_where_it_is_wanted)

@@ -153,6 +153,9 @@ class Interface:
             equal(tubes["t1"]["delayed"] + tubes["t1"]["ready"], 150)
             equal(web.good("GET", "tubes/t1")["puts"], tubes["t1"]["puts"])
             equal(sum(web.good("GET", "forecast?span=60&count=10")["counts"]), 300)
+            later = web.good("POST", "jobs", {"delay": 1000})["id"]
+            equal(sum(web.good("GET", "forecast?span=500&count=1")["counts"]), 300)
+            web.good("DELETE", "jobs/" + later)
             check(web.good("GET", "stats")["delayed"] >= 298, "most wait")
             equal(len(web.good("GET", "jobs?state=delayed&state=buried&limit=1000")["jobs"]) >= 298, True)
             # One that is wrong keeps the others from being put; one that the store refuses does not.
