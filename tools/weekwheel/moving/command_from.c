@@ -210,8 +210,8 @@ static int move_all(struct moving *moving, struct moving_left *left)
 static void print_json(const struct moving *moving, const struct moving_left *left)
 {
 	printf("{\"read\": %" PRIu64 ", \"put\": %" PRIu64 ", \"kept\": %" PRIu64 ", \"deleted\": %" PRIu64
-	       ", \"returned\": %" PRIu64 ", \"doubled\": %" PRIu64,
-	    moving->read, moving->put, moving->kept, moving->dropped, moving->back, moving->doubled);
+	       ", \"returned\": %" PRIu64 ", \"doubled\": %" PRIu64 ", \"schedules\": %" PRIu64,
+	    moving->read, moving->put, moving->kept, moving->dropped, moving->back, moving->doubled, moving->scheduled);
 	if (left)
 		printf(", \"left\": %" PRIu64 ", \"reserved\": %" PRIu64, left->waiting, left->reserved);
 	printf(", \"left_out\": %" PRIu64 "}\n", moving_odd(moving));
@@ -225,6 +225,8 @@ static void print_counts(const struct moving *moving, const struct moving_left *
 		return;
 	}
 	printf("%" PRIu64 " job%s read, %" PRIu64 " put", moving->read, jobs_plural(moving->read), moving->put);
+	if (moving->scheduled)
+		printf(", %" PRIu64 " put as schedule%s", moving->scheduled, jobs_plural(moving->scheduled));
 	if (moving->kept)
 		printf(", %" PRIu64 " put before", moving->kept);
 	printf(", %" PRIu64 " deleted at the source", moving->dropped);

@@ -6,38 +6,61 @@
 
 /*
  * BullMQ: the members of bull:QUEUE:delayed are ids, the scores have milliseconds in front of 12 bits that order what is
- * due together. Each job is a hash. Only one without a priority is before those of priority 1.
+ * due together. Each job is a hash. One without a priority is before those of priority 1. The members of
+ * bull:QUEUE:repeat are job schedulers, with the milliseconds of their next jobs, which are jobs already: a scheduler
+ * moves before its next job, and the schedule begins behind that.
  */
 static const char bullmq_take[] =
-    "local base, queue = KEYS[1]:match('^(.*:([^:]+)):delayed$')"
+    "local base, queue, set = KEYS[1]:match('^(.*:([^:]+)):(%w+)$')"
+    " local function encoded(text) return (text:gsub('[^%w]', function(c) return ('%%%02X'):format(c:byte()) end)) end"
+    " local function body(name, data, opts) return '\"name\":' .. cjson.encode(name or '')"
+    "  .. ',\"data\":' .. (data or 'null') .. ',\"opts\":' .. (opts or '{}') .. '}' end"
     " local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(+inf', 'WITHSCORES', 'LIMIT', ARGV[1], ARGV[2])"
     " local rows = {#found / 2}"
-    " for i = 1, #found, 2 do"
-    "  local id, score, reason = found[i], found[i + 1], ''"
+    " local function add(...) for i = 1, 8 do rows[#rows + 1] = (select(i, ...)) end end"
+    " local function add_job(id, score)"
     "  local name, data, opts, priority, parent, schedule = unpack(redis.call('HMGET', base .. ':' .. id,"
     "   'name', 'data', 'opts', 'priority', 'parentKey', 'rjk'))"
-    "  local body = '{\"id\":' .. cjson.encode(id) .. ',\"name\":' .. cjson.encode(name or '')"
-    "   .. ',\"data\":' .. (data or 'null') .. ',\"opts\":' .. (opts or '{}') .. '}'"
+    "  local text, reason = '{\"id\":' .. cjson.encode(id) .. ',' .. body(name, data, opts), ''"
     "  local next = schedule and redis.call('ZSCORE', base .. ':repeat', schedule)"
-    "  if not data then reason = 'its hash is missing: remove that member'"
+    "  if next and id == 'repeat:' .. schedule .. ':' .. next then return"
+    "  elseif not data then reason = 'its hash is missing: remove that member'"
     "  elseif parent then reason = 'its parent in a flow waits for it: let BullMQ do both'"
     "  elseif redis.call('EXISTS', base .. ':' .. id .. ':processed') == 1 then"
     "   reason = 'the results of its children in a flow are in Redis: let BullMQ do it'"
-    "  elseif next and id == 'repeat:' .. schedule .. ':' .. next then"
-    "   reason = 'it is the next of the job scheduler ' .. schedule .. ': make a schedule of that, and remove it there'"
-    "  elseif not pcall(cjson.decode, body) then reason = 'its data are no JSON: remove that job' end"
-    "  for _, word in ipairs({id, score, body, queue, string.format('%.3f', math.floor(tonumber(score) / 4096) / 1000),"
-    "   tostring(1024 + (tonumber(priority) or 0)), reason}) do rows[#rows + 1] = word end"
+    "  elseif not pcall(cjson.decode, text) then reason = 'its data are no JSON: remove that job' end"
+    "  add(id, score, text, queue, string.format('%.3f', math.floor(tonumber(score) / 4096) / 1000),"
+    "   tostring(1024 + (tonumber(priority) or 0)), reason, '')"
     " end"
+    " local function add_scheduler(id, score)"
+    "  local name, data, opts, every, pattern, zone, last, limit = unpack(redis.call('HMGET', KEYS[1] .. ':' .. id,"
+    "   'name', 'data', 'opts', 'every', 'pattern', 'tz', 'endDate', 'limit'))"
+    "  local next = redis.call('HMGET', KEYS[1] .. ':' .. id .. ':' .. score, 'data', 'priority')"
+    "  local text, words, reason = '{' .. body(name, data or next[1], opts), 'none', ''"
+    "  if not name or not (every or pattern) then reason = 'its hash is missing: remove that job scheduler'"
+    "  elseif not (data or next[1]) or not pcall(cjson.decode, text) then"
+    "   reason = 'its data are missing or no JSON: remove that job scheduler'"
+    "  elseif limit then reason = 'it has a limit of runs: let it run, or give it an endDate'"
+    "  elseif pattern and not zone then reason = 'it has no tz, and nothing says which one its worker has: give it one'"
+    "  elseif every and tonumber(every) % 1000 ~= 0 then reason = 'it repeats by parts of seconds: give it whole ones'"
+    "  else"
+    "   words = 'cron=' .. encoded(pattern or '@every ' .. string.format('%d', every / 1000) .. 's')"
+    "    .. ' zone=' .. encoded(zone or 'UTC') .. ' start=' .. string.format('%.3f', (score + (every or 1000)) / 1000)"
+    "    .. (last and string.format(' end=%.3f', last / 1000) or '')"
+    "  end"
+    "  add(id, score, text, queue, '0', tostring(1024 + (tonumber(next[2] or 0) or 0)), reason, words)"
+    " end"
+    " for i = 1, #found, 2 do (set == 'repeat' and add_scheduler or add_job)(found[i], found[i + 1]) end"
     " return rows";
 
-/* A job whose data have been changed meanwhile is another one. */
+/* What has been changed meanwhile is something else. */
 static const char bullmq_drop[] =
     "if redis.call('ZSCORE', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end"
-    " local base = KEYS[1]:match('^(.*):delayed$')"
-    " local key = base .. ':' .. ARGV[1]"
+    " local base, set = KEYS[1]:match('^(.*):(%w+)$')"
+    " local key = (set == 'repeat' and KEYS[1] or base) .. ':' .. ARGV[1]"
     " local data, single = unpack(redis.call('HMGET', key, 'data', 'deid'))"
-    " if not data or not ARGV[3]:find(',\"data\":' .. data .. ',\"opts\":', 1, true) then return 0 end"
+    " if not (data or set == 'repeat') then return 0 end"
+    " if data and not ARGV[3]:find(',\"data\":' .. data .. ',\"opts\":', 1, true) then return 0 end"
     " redis.call('ZREM', KEYS[1], ARGV[1])"
     " redis.call('DEL', key, key .. ':logs')"
     " if single and redis.call('GET', base .. ':de:' .. single) == ARGV[1] then"
@@ -55,7 +78,7 @@ static const char laravel_take[] =
     "  local id = is_one and (payload.uuid or payload.id)"
     "  for _, word in ipairs({type(id) == 'string' and id or '', found[i + 1], found[i], queue,"
     "   string.format('%.9f', tonumber(found[i + 1])), '1024',"
-    "   is_one and '' or 'it is no payload of Laravel: remove that member'}) do rows[#rows + 1] = word end"
+    "   is_one and '' or 'it is no payload of Laravel: remove that member', ''}) do rows[#rows + 1] = word end"
     " end"
     " return rows";
 
@@ -78,7 +101,7 @@ static const char resque_take[] =
     "  local is_read, job = pcall(cjson.decode, item)"
     "  local is_one = is_read and type(job) == 'table'"
     "  for _, word in ipairs({'', tostring(before), item, is_one and type(job.queue) == 'string' and job.queue or '', due,"
-    "   '1024', is_one and '' or 'it is no object of JSON: remove it'}) do rows[#rows + 1] = word end"
+    "   '1024', is_one and '' or 'it is no object of JSON: remove it', ''}) do rows[#rows + 1] = word end"
     " end"
     " return rows";
 
@@ -117,7 +140,7 @@ static const char celery_take[] =
     "  if type(headers) == 'table' and type(headers.eta) == 'string' and type(headers.id) == 'string' then"
     "   local properties = type(message.properties) == 'table' and message.properties or {}"
     "   for _, word in ipairs({headers.id, headers.eta, text, queue, headers.eta,"
-    "    tostring(1024 + (tonumber(properties.priority) or 0)), ''}) do rows[#rows + 1] = word end"
+    "    tostring(1024 + (tonumber(properties.priority) or 0)), '', ''}) do rows[#rows + 1] = word end"
     "  end"
     " end"
     " return rows";
@@ -128,8 +151,9 @@ static const char celery_drop[] = "local base = KEYS[1]:match('^(.*)unacked_inde
                                   " redis.call('ZREM', KEYS[1], tag)"
                                   " return redis.call('HDEL', base .. 'unacked', tag)";
 
+/* Of the sorted sets of BullMQ, delayed and repeat alone have such names. */
 static const struct library libraries[] = {
-    {"bullmq", "bull", ":*:delayed", "zset", NULL, "ZCOUNT", 0, bullmq_take, bullmq_drop},
+    {"bullmq", "bull", ":*:[dr]e[lp]*", "zset", NULL, NULL, 0, bullmq_take, bullmq_drop},
     {"celery", "", "*", "list", "unacked_index", NULL, 1, celery_take, celery_drop},
     {"laravel", "*", "queues:*:delayed", "zset", NULL, "ZCOUNT", 0, laravel_take, laravel_drop},
     {"resque", "resque", ":delayed:*", "list", NULL, "LLEN", 0, resque_take, resque_drop},

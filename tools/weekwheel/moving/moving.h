@@ -20,7 +20,7 @@
 #include "tools/weekwheel/input/keys.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
-enum { MOVING_BATCH = 128, MOVING_MARK = 40, MOVING_ID = 200, MOVING_NAME = 600 };
+enum { MOVING_BATCH = 128, MOVING_MARK = 40, MOVING_ID = 200, MOVING_NAME = 600, MOVING_SCHEDULE = 1200 };
 
 /* What has become of a job at the target. */
 enum moving_result {
@@ -35,7 +35,8 @@ struct moving_job {
 	char mark[MOVING_MARK + 1];
 	char name[MOVING_ID + 1]; /* the id that a library in Redis has given it */
 	char tube[WW_TUBE_MAX + 1];
-	char key[JOBS_KEY_TEXT]; /* percent-encoded */
+	char key[JOBS_KEY_TEXT];        /* percent-encoded */
+	char schedule[MOVING_SCHEDULE]; /* if not "", it is a schedule with these words, and the key is its name */
 	uint64_t priority;
 	uint64_t run; /* ns */
 	uint64_t due; /* ns: Unix time if is_wall, otherwise of CLOCK_MONOTONIC; 0: now */
@@ -65,6 +66,7 @@ struct moving {
 	uint64_t largest;                                 /* how many bytes the target takes in a body */
 	struct keys *odd;                                 /* the keys of jobs that stay at the source */
 	uint64_t held;                                    /* of those: are reserved there by this import */
+	uint64_t scheduled;                               /* schedules put */
 	uint64_t read, put, kept, dropped, back, doubled; /* jobs so far; back: taken back from the target */
 };
 

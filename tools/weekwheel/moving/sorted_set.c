@@ -264,20 +264,27 @@ static const char *describe(const struct moving *moving, struct moving_job *job,
 static const char *read_due(const char *text, uint64_t *ns)
 {
 	struct duration_problem problem;
-	struct moment due;
-	uint64_t whole;
+	struct moment due = {0, 0};
+	enum number kind;
 
 	if (strchr(text, 'T'))
 		return time_parse(text, ns, &problem) ? "its time cannot be read: give it another one, or remove it"
 		                                      : NULL;
-	*ns = 0;
-	if (moment_parse(text, strlen(text), &due) == NUMBER_NEGATIVE)
-		return NULL;
-	whole = moment_parse(text, strlen(text), &due) == NUMBER_OK ? due.seconds : UINT64_MAX;
-	if (whole >= DURATION_TIME_MAX / DURATION_SECOND)
+	kind = moment_parse(text, strlen(text), &due);
+	if (kind == NUMBER_INVALID || kind == NUMBER_TOO_LARGE || due.seconds >= DURATION_TIME_MAX / DURATION_SECOND)
 		return "its time is after the year 2115: give it another one, or remove it";
-	*ns = whole * DURATION_SECOND + due.ns;
+	*ns = due.seconds * DURATION_SECOND + due.ns;
 	return NULL;
+}
+
+/* It is a schedule, which has a name of its queue and id: it replaces the one of an import that was killed. */
+static void make_name(const struct moving *moving, struct moving_job *job, redisReply **row)
+{
+	char text[MOVING_NAME];
+
+	snprintf(job->schedule, sizeof job->schedule, "%s", row[LIBRARY_SCHEDULE]->str);
+	snprintf(text, sizeof text, "%s-%s-%s", moving->source->scheme, row[LIBRARY_TUBE]->str, job->name);
+	(void)percent_encode(text, strlen(text), job->key, sizeof job->key);
 }
 
 /* Fill in what the library's script says of a job. Return as above. */
@@ -290,6 +297,8 @@ static const char *describe_row(const struct moving *moving, struct moving_job *
 	snprintf(job->mark, sizeof job->mark, "%s", row[LIBRARY_MARK]->str);
 	job->priority = strtoull(row[LIBRARY_PRIORITY]->str, NULL, 10);
 	make_key(moving, job, id);
+	if (*row[LIBRARY_SCHEDULE]->str)
+		make_name(moving, job, row);
 	if (*row[LIBRARY_REASON]->str) {
 		static char own[300];
 
@@ -297,7 +306,7 @@ static const char *describe_row(const struct moving *moving, struct moving_job *
 		return own;
 	}
 	if (strlen(id) != row[LIBRARY_ID]->len || strlen(id) >= sizeof job->name ||
-	    row[LIBRARY_MARK]->len >= sizeof job->mark)
+	    row[LIBRARY_MARK]->len >= sizeof job->mark || row[LIBRARY_SCHEDULE]->len >= sizeof job->schedule)
 		return "its id is too long: give it a shorter one";
 	reason = set_tube(moving, job, row[LIBRARY_TUBE]->str);
 	return reason ? reason : read_due(row[LIBRARY_DUE]->str, &job->due);
@@ -306,11 +315,14 @@ static const char *describe_row(const struct moving *moving, struct moving_job *
 static void name(const struct moving *moving, const struct moving_job *job, char text[MOVING_NAME])
 {
 	const struct sorted_sets *own = moving->state;
-	char set[100], member[100];
+	char set[100], member[100], id[100] = "";
 
 	message_excerpt(set, sizeof set, own->sets[job->id].key, strlen(own->sets[job->id].key));
 	message_excerpt(member, sizeof member, job->body, job->size);
-	snprintf(text, MOVING_NAME, "%s: the member of %s with score %s: %s", own->source.name, set, job->mark, member);
+	if (*job->name)
+		message_excerpt(id, sizeof id, job->name, strlen(job->name));
+	snprintf(text, MOVING_NAME, "%s: the member %s%sof %s with score %s: %s", own->source.name, id, *id ? " " : "",
+	    set, job->mark, member);
 }
 
 /* Add a member to the batch, unless it stays in its set: a member and its score, or what a library's script says. */

@@ -6,6 +6,7 @@
 #include "lib/base/time.h"
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
+#include "tools/common/percent.h"
 #include "tools/weekwheel/jobs/yaml.h"
 #include "tools/weekwheel/moving/moving.h"
 
@@ -62,6 +63,12 @@ static void send_put(struct moving *moving, const struct moving_job *job)
 	char due[DURATION_TEXT], run[DURATION_TEXT];
 	uint64_t when = job->due;
 
+	if (*job->schedule) {
+		client_line(client, "put-schedule %" PRIu64 " 0 %s %zu %s %s", job->priority,
+		    duration_seconds(run, job->run), job->size, job->key, job->schedule);
+		client_body(client, job->body, job->size);
+		return;
+	}
 	if (job->is_buried)
 		when = DAY * DURATION_SECOND;
 	else if (!job->is_wall)
@@ -85,7 +92,23 @@ static enum moving_result find_result(const struct reply *reply)
 /* Whether the refusal is of this job alone. */
 static int is_odd(const struct reply *reply)
 {
-	return reply_is(reply, "JOB_TOO_BIG") || reply_is(reply, "BAD_FORMAT");
+	return reply_is(reply, "JOB_TOO_BIG") || reply_is(reply, "BAD_FORMAT") || reply_is(reply, "BAD_SCHEDULE");
+}
+
+/* "BAD_SCHEDULE cron 2 what%20is%20wrong" has its own. */
+static const char *reason(const struct reply *reply)
+{
+	static char text[300];
+	const char *at = reply->word[3];
+	const char *end = at + (reply->words > 3 ? strlen(at) : 0);
+	size_t length = 0;
+
+	if (!reply_is(reply, "BAD_SCHEDULE"))
+		return reply_meaning(reply);
+	while (at < end && length < sizeof text - 1)
+		text[length++] = percent_take(&at, end);
+	text[length] = 0;
+	return text;
 }
 
 /*
@@ -102,8 +125,13 @@ static int read_put(struct moving *moving, struct moving_job *job, int is_report
 	if (client_read(client, &reply))
 		return -1;
 	result = find_result(&reply);
+	if (*job->schedule && reply_is(&reply, "SCHEDULED")) {
+		job->result = MOVING_PUT;
+		moving->scheduled++;
+		return 0;
+	}
 	if (result == MOVING_REFUSED && is_odd(&reply)) {
-		moving_stays(moving, job, reply_meaning(&reply));
+		moving_stays(moving, job, reason(&reply));
 		return 0;
 	}
 	if (result == MOVING_REFUSED) {
@@ -220,7 +248,8 @@ int target_take_back(struct moving *moving, const struct moving_job *job)
 	struct client *client = &moving->jobs.client;
 	struct reply reply;
 
-	if (client_ask(client, &reply, "delete %" PRIu64, job->target))
+	if (*job->schedule ? client_ask(client, &reply, "delete-schedule %s", job->key)
+	                   : client_ask(client, &reply, "delete %" PRIu64, job->target))
 		return -1;
 	if (!reply_is(&reply, "DELETED") && !reply_is(&reply, "NOT_FOUND"))
 		return reply_refused(client, &reply, "delete");

@@ -71,7 +71,7 @@ class Moving(Case):
         conversation(worker, ("watch bad", "WATCHING 2"))
         worker.send("reserve\r\n")
         self.enter(self.server.client()).until_waiting()
-        equal(self.move(0), {"read": 7, "put": 7, "kept": 0, "deleted": 7, "returned": 0, "doubled": 0, "left": 0,
+        equal(self.move(0), {"read": 7, "put": 7, "kept": 0, "deleted": 7, "returned": 0, "doubled": 0, "schedules": 0, "left": 0,
                              "reserved": 0, "left_out": 0})
         took = time.time() - began
         with self.server.client() as client:

@@ -97,7 +97,7 @@ class Moving(Case):
         matches("^mails: 5 jobs$", self.server.program.run(0, "import", "--from", self.set(), "--dry-run").out)
         matches("--tube is missing", self.server.program.run(2, "import", "--from", self.set()).err)
         equal(self.move(0, self.set(), "--tube", "mail", "--run", "5m"),
-              {"read": 5, "put": 5, "kept": 0, "deleted": 5, "returned": 0, "doubled": 0, "left": 0, "reserved": 0, "left_out": 0})
+              {"read": 5, "put": 5, "kept": 0, "deleted": 5, "returned": 0, "doubled": 0, "schedules": 0, "left": 0, "reserved": 0, "left_out": 0})
         jobs = self.jobs()
         equal({body: job["state"] for body, job in jobs.items()},
               {"a": "ready", "b": "delayed", "c": "delayed", "\r\n": "ready", "": "ready"})
