@@ -223,6 +223,45 @@ class Shared(Case):
             equal(sorted(job["priority"] for job in given), list(range(jobs)))
             equal({(job["state"], job["releases"], job["error"]) for job in given}, {("ready", 1, "the connection was closed")})
 
+    def test_clients_that_wait_at_a_tube_ask_together(self):
+        with Redis() as redis, redis.server("--redis-shards", "1") as one, one.client() as a, contextlib.ExitStack() as stack:
+            conversation(a, ("use t", "USING t"))
+            clients = [stack.enter_context(one.client()) for _ in range(8)]
+            for client in clients:
+                conversation(client, ("watch t", "WATCHING 2"), ("ignore default", "WATCHING 1"))
+            # Some may ask alone just then, as they have begun to wait.
+            for _ in range(20):
+                equal(a.ask("pause-tube t 3600"), "PAUSED")
+                numbers = [inserted(a.put(b"x")) for _ in clients]
+                for client in clients:
+                    client.send("reserve\r\n")
+                a.until_waiting(len(clients))
+                with socket.create_connection(("127.0.0.1", redis.port), PATIENCE) as monitor:
+                    monitor.sendall(b"MONITOR\r\n")
+                    equal(monitor.recv(5), b"+OK\r\n")
+                    equal(a.ask("pause-tube t 0"), "PAUSED")
+                    got = [(client, int(client.answer().split()[1])) for client in clients]
+                    monitor.sendall(b"ECHO the-end\r\n")
+                    with monitor.makefile("rb") as lines:
+                        asked = re.findall(rb'"EVALSHA".* "(\d+)" "\d+" "t"', b"".join(iter(lines.readline, b"$7\r\n")))
+                equal(sorted(number for _, number in got), numbers)
+                for client, number in got:
+                    equal(client.ask("delete %d" % number), "DELETED")
+                if max(map(int, asked)) > 1:
+                    break
+            else:
+                raise AssertionError("each asked alone")
+            # Jobs that become ready while some ask are for those who got none.
+            for _ in range(30):
+                for client in clients:
+                    client.send("reserve\r\n")
+                a.send(len(clients) * "put 0 0 60 1\r\nx\r\n")
+                numbers = [inserted(a.line()) for _ in clients]
+                got = [int(client.answer().split()[1]) for client in clients]
+                equal(sorted(got), sorted(numbers))
+                for client, number in zip(clients, got):
+                    equal(client.ask("delete %d" % number), "DELETED")
+
     def test_a_list_of_large_bodies_comes_in_pieces(self):
         with Redis() as redis, redis.server() as server, server.client() as a:
             for _ in range(300):

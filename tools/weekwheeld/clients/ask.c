@@ -1,6 +1,7 @@
 /*
- * Asks a shared store for jobs for the clients that wait, one task a client. For one event one client of the tube asks;
- * when it gets a job, two more ask. A single job thus goes to the first that waits, and many find all workers soon.
+ * Asks a shared store for jobs for the clients that wait. For one event the first client of the tube asks; when it gets a
+ * job, two more ask. A single job thus goes to the first that waits, and many find all workers soon. Clients that wait
+ * at one tube alone ask together, in one task: the store is asked once for the jobs of all.
  */
 #include <stdlib.h>
 
@@ -9,17 +10,25 @@
 /* With this many tubes, a reserve computes little. */
 enum { FEW = 8 };
 
-/* A client asks for a job, or a job is given back. */
+/* Some clients ask for a job each. */
 struct ask {
 	struct task task;
-	struct connection *connection;
+	struct connection *connections[ASK_MOST];
+	size_t count;
 	int is_fresh;      /* the client has begun to wait just before */
 	uint64_t events;   /* of its tubes */
 	uint64_t doubtful; /* a lease that is about to end, unless the store has ended it */
 	uint64_t token;    /* of that lease */
 	int is_held;       /* the store still has it, or may */
-	int got;           /* what ww_jobs_reserve returned */
+	int got;           /* what ww_jobs_reserve_many returned */
+	struct ww_lease leases[];
+};
+
+/* A job is given back. */
+struct give_back {
+	struct task task;
 	struct ww_lease lease;
+	int result;
 };
 
 static uint64_t events_of(const struct connection *connection)
@@ -35,42 +44,35 @@ static uint64_t events_of(const struct connection *connection)
 
 static void return_run(struct task *task)
 {
-	struct ask *ask = (struct ask *)task;
+	struct give_back *back = (struct give_back *)task;
 
-	ask->got = ww_jobs_return(task->server->jobs, ask->lease.id, ask->lease.token);
+	back->result = ww_jobs_return(task->server->jobs, back->lease.id, back->lease.token);
 }
 
 static void return_done(struct task *task)
 {
-	struct ask *ask = (struct ask *)task;
+	struct give_back *back = (struct give_back *)task;
 
-	if (ask->got < 0 && ask->got != WW_ENOTFOUND)
+	if (back->result < 0 && back->result != WW_ENOTFOUND)
 		server_note(task->server, "job %llu comes back only when its time to run is over",
-		    (unsigned long long)ask->lease.id);
-	free(ask);
-}
-
-static void ask_give_back(struct server *server, struct ask *ask)
-{
-	ww_jobs_free(server->jobs, ask->lease.body);
-	ask->task.run = return_run;
-	ask->task.done = return_done;
-	ask->got = WW_ECLOSED;
-	task_start(server, &ask->task);
+		    (unsigned long long)back->lease.id);
+	free(back);
 }
 
 void ask_return(struct server *server, const struct ww_lease *lease)
 {
-	struct ask *ask = server->is_shared ? malloc(sizeof *ask) : NULL;
+	struct give_back *back = server->is_shared ? malloc(sizeof *back) : NULL;
 
-	if (!ask) {
-		if (!server->is_shared)
-			(void)ww_jobs_return(server->jobs, lease->id, lease->token);
-		ww_jobs_free(server->jobs, lease->body);
+	ww_jobs_free(server->jobs, lease->body);
+	if (!server->is_shared)
+		(void)ww_jobs_return(server->jobs, lease->id, lease->token);
+	if (!back)
 		return;
-	}
-	ask->lease = *lease;
-	ask_give_back(server, ask);
+	back->task.run = return_run;
+	back->task.done = return_done;
+	back->lease = *lease;
+	back->result = WW_ECLOSED;
+	task_start(server, &back->task);
 }
 
 /* ---- Asking */
@@ -83,7 +85,8 @@ static void ask_run(struct task *task)
 	struct ww_job_info info;
 	int error;
 
-	ask->got = ww_jobs_reserve(jobs, ask->connection->names, ask->connection->watch_count, &ask->lease);
+	ask->got = ww_jobs_reserve_many(
+	    jobs, ask->connections[0]->names, ask->connections[0]->watch_count, ask->leases, ask->count);
 	if (ask->got > 0 || !ask->doubtful)
 		return;
 	error = ww_jobs_peek(jobs, &job, &info, NULL);
@@ -102,25 +105,25 @@ static void invite(struct server *server, const char *name)
 		tube->wanted = 2;
 }
 
-static void got_job(struct connection *connection, struct ask *ask)
+/* Returns whether the client has to ask again. */
+static int got_job(struct connection *connection, const struct ask *ask, struct ww_lease *lease)
 {
 	struct server *server = connection->server;
 
 	if (connection->at_end && !ask->is_fresh) {
 		waiting_answer(connection, "TIMED_OUT\r\n");
-		ask_give_back(server, ask);
-		return;
+		ask_return(server, lease);
+		return 0;
 	}
-	/* Another worker may have the job by now, and may have ended it: so it goes back, and the client asks again. */
-	if (task_outlasted(&ask->task, &ask->lease)) {
-		ask_give_back(server, ask);
-		ask_start(connection);
-		return;
+	/* Another worker may have the job by now, and may have ended it: so it goes back. */
+	if (task_outlasted(&ask->task, lease)) {
+		ask_return(server, lease);
+		return 1;
 	}
 	waiting_end(connection);
-	waiting_give(connection, &ask->lease);
-	invite(server, ask->lease.tube);
-	free(ask);
+	waiting_give(connection, lease);
+	invite(server, lease->tube);
+	return 0;
 }
 
 /* Nothing was found: the answer for the client, or NULL if it goes on waiting. */
@@ -134,7 +137,8 @@ static const char *no_job(const struct connection *connection, const struct ask 
 	return connection->at_end || connection->give_up <= now ? "TIMED_OUT\r\n" : NULL;
 }
 
-static void ask_answered(struct connection *connection, const struct ask *ask)
+/* Nothing was found for a client. Returns whether it has to ask again. */
+static int ask_answered(struct connection *connection, const struct ask *ask)
 {
 	struct server *server = connection->server;
 	uint64_t now = store_now(server);
@@ -147,51 +151,80 @@ static void ask_answered(struct connection *connection, const struct ask *ask)
 		lease_pass(server, ended);
 	if (text)
 		waiting_answer(connection, text);
-	else if (ask->got == 0 && ask->events != events_of(connection))
-		ask_start(connection);
+	else if (ask->got >= 0 && ask->events != events_of(connection))
+		return 1;
 	else if (!connection->timer)
 		waiting_schedule(connection, now);
+	return 0;
+}
+
+/* A client is told what was found. Returns whether it has to ask again. */
+static int ask_tell(struct connection *connection, const struct ask *ask, struct ww_lease *lease)
+{
+	int asks_again = 0;
+
+	connection->is_busy = 0;
+	if (connection->is_waiting)
+		asks_again = lease ? got_job(connection, ask, lease) : ask_answered(connection, ask);
+	else if (lease)
+		ask_return(connection->server, lease);
+	if (asks_again)
+		connection->is_busy = 1;
+	else
+		connection_done(connection);
+	return asks_again;
 }
 
 static void ask_done(struct task *task)
 {
 	struct ask *ask = (struct ask *)task;
-	struct connection *connection = ask->connection;
+	struct connection *again[ASK_MOST];
+	size_t count = 0;
 
-	connection->is_busy = 0;
-	if (connection->is_waiting && ask->got > 0) {
-		got_job(connection, ask);
-	} else if (connection->is_waiting) {
-		ask_answered(connection, ask);
-		free(ask);
-	} else if (ask->got > 0) {
-		ask_give_back(task->server, ask);
-	} else {
-		free(ask);
+	for (size_t i = 0; i < ask->count; i++) {
+		struct connection *connection = ask->connections[i];
+		if (!ask_tell(connection, ask, (int)i < ask->got ? &ask->leases[i] : NULL))
+			continue;
+		if (ask_goes_alone(connection))
+			ask_start(&connection, 1);
+		else
+			again[count++] = connection;
 	}
-	if (!connection->is_busy)
-		connection_done(connection);
+	free(ask);
+	if (count > 0)
+		ask_start(again, count);
 }
 
-void ask_start(struct connection *connection)
+int ask_goes_alone(struct connection *connection)
 {
+	return connection->watch_count != 1 || connection->is_fresh ||
+	       lease_soon(connection, store_now(connection->server));
+}
+
+void ask_start(struct connection *const *connections, size_t count)
+{
+	struct connection *connection = connections[0];
 	struct server *server = connection->server;
 	const struct lease *soon = lease_soon(connection, store_now(server));
-	struct ask *ask = malloc(sizeof *ask);
+	struct ask *ask = malloc(sizeof *ask + count * sizeof ask->leases[0]);
 
 	if (!ask) {
-		waiting_answer(connection, "OUT_OF_MEMORY\r\n");
+		for (size_t i = 0; i < count; i++)
+			waiting_answer(connections[i], "OUT_OF_MEMORY\r\n");
 		return;
 	}
 	ask->task.run = ask_run;
 	ask->task.done = ask_done;
-	ask->connection = connection;
+	ask->count = count;
+	for (size_t i = 0; i < count; i++) {
+		ask->connections[i] = connections[i];
+		connections[i]->is_busy = 1;
+	}
 	ask->is_fresh = connection->is_fresh;
 	ask->events = events_of(connection);
 	ask->doubtful = soon ? soon->id : 0;
 	ask->token = soon ? soon->token : 0;
 	ask->is_held = 0;
 	ask->got = WW_ECLOSED;
-	connection->is_busy = 1;
 	(connection->watch_count <= FEW ? task_start_short : task_start)(server, &ask->task);
 }

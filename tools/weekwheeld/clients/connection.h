@@ -360,8 +360,12 @@ void serve_fresh(struct server *server);
 
 /* ---- ask.c: reserving from a shared store */
 
-/* Ask for a job for a client that waits. It is busy until it has an answer. */
-void ask_start(struct connection *connection);
+/* So many clients ask together at most. */
+enum { ASK_MOST = 16 };
+/* Whether a client that waits has a question of its own: it is new, watches other tubes, too, or has a lease that ends soon. */
+int ask_goes_alone(struct connection *connection);
+/* Ask for a job for each of some clients that wait. They are busy until they have an answer. Only one may go alone. */
+void ask_start(struct connection *const *connections, size_t count);
 
 /* Give a job back for which there is no client any more, and free its body. Serves every kind of store. */
 void ask_return(struct server *server, const struct ww_lease *lease);

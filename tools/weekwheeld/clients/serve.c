@@ -1,17 +1,32 @@
 /* Serves the clients that wait for jobs, at the end of a turn: those at tubes that may be ready, then those that have just come. */
 #include "tools/weekwheeld/clients/clients.h"
 
-/* The next clients that wait there and do not ask already. */
+/* The next clients that wait there and do not ask already: each alone, or those that follow one another together. */
 static void ask_for_some(struct server_tube *tube)
 {
+	struct connection *together[ASK_MOST];
+	size_t count = 0;
 	struct watch *watch;
 
 	for (watch = TAILQ_FIRST(&tube->waiting); watch && tube->wanted > 0; watch = TAILQ_NEXT(watch, queue)) {
-		if (watch->connection->is_busy)
+		struct connection *connection = watch->connection;
+		if (connection->is_busy)
 			continue;
-		tube->wanted--;
-		ask_start(watch->connection);
+		int is_alone = ask_goes_alone(connection);
+		if (!is_alone)
+			together[count++] = connection;
+		if (count == ASK_MOST || (is_alone && count > 0)) {
+			ask_start(together, count);
+			count = 0;
+			tube->wanted--;
+		}
+		if (is_alone && tube->wanted > 0) {
+			ask_start(&connection, 1);
+			tube->wanted--;
+		}
 	}
+	if (count > 0)
+		ask_start(together, count);
 	tube->wanted = 0;
 }
 
@@ -48,7 +63,7 @@ void serve_fresh(struct server *server)
 		STAILQ_REMOVE_HEAD(&server->clients->fresh, next_fresh);
 		budget_note(server, &since);
 		if (server->is_shared && connection->is_waiting && !connection->is_busy)
-			ask_start(connection);
+			ask_start(&connection, 1);
 		connection->is_fresh = 0;
 		if (connection->is_closed) {
 			connection_let_go(connection);

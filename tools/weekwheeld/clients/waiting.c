@@ -146,7 +146,7 @@ static void waiting_timer(struct ww_driver *driver, const struct ww_firing *firi
 	if (!connection->is_waiting || connection->is_busy)
 		return;
 	if (connection->server->is_shared && lease_soon(connection, now))
-		ask_start(connection);
+		ask_start(&connection, 1);
 	else if (lease_soon(connection, now))
 		waiting_answer(connection, "DEADLINE_SOON\r\n");
 	else if (connection->give_up <= now)
