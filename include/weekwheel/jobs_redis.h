@@ -61,7 +61,7 @@
  *   every 5 s at most, up to 128 places of that limit are compared with the shards. If the limit of a tube was reached,
  *   a message notifies the process when jobs may start; if that is lost, the process asks again after 5 s. If a start
  *   is late by up to 50 ms, up to 10 ms of that is made up. While more jobs wait than a rate lets start, that message
- *   comes for several starts together: for those of up to 5 ms, and of 1 % of `per`. With limits of groups a reserve takes one round trip more,
+ *   comes for several starts together: for those of up to 3 ms, and of 1 % of `per`. With limits of groups a reserve takes one round trip more,
  *   which finds whose turn it is.
  * - Groups take turns in each shard, and each process takes from the shards of such a tube in turn. A group whose jobs
  *   wait therefore gets one turn while the others together get at most groups * shards turns for each process that

@@ -11,7 +11,7 @@ local LATE, SLACK = 50000, 10000
 local HOLD = 5000000
 -- A rate that goes on refusing opens for the starts of up to this many us at once: most of what an opening costs is the same
 -- for one start as for many.
-local SLICE = 5000
+local SLICE = 3000
 -- Permits of which the shards are asked whether their jobs still run.
 local DOUBTS = 128
 

@@ -353,7 +353,7 @@ START_TEST(a_rate_that_goes_on_refusing_opens_for_several)
 	ck_assert_uint_eq(opening(begin_ns), 1000);
 	now += WW_MILLISECOND;
 	ck_assert_uint_eq(start(9), 1);
-	ck_assert_uint_eq(opening(begin_ns), 7000);
+	ck_assert_uint_eq(opening(begin_ns), 5000);
 	/* Who asks meanwhile gets what the rate lets start, and does not put the opening off. */
 	now += WW_MILLISECOND;
 	ck_assert_uint_eq(start(1), 1);
