@@ -184,5 +184,13 @@ class InRedis(All, ByRedis, Case):
             name, data = events.next()
             equal((name, data["tube"], "id" in data), ("due", "mail", False))
 
+    def test_the_end_of_a_server_that_knows_a_lease(self):
+        with self.server() as server, Web(server, self.token) as web, Events(server, self.token) as events:
+            web.good("POST", "jobs", {"tube": "mail", "body": "x"})
+            web.good("POST", "leases", {"tubes": ["mail"]})
+            while events.next()[0] != "started":
+                pass
+            equal(server.stop(), 0)
+
 
 main()

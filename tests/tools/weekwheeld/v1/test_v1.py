@@ -156,7 +156,8 @@ class Interface:
             later = web.good("POST", "jobs", {"delay": 1000})["id"]
             equal(sum(web.good("GET", "forecast?span=500&count=1")["counts"]), 300)
             web.good("DELETE", "jobs/" + later)
-            check(web.good("GET", "stats")["delayed"] >= 298, "most wait")
+            stats = web.good("GET", "stats")
+            equal((stats["delayed"] >= 298, stats["fault"]), (True, None), stats)
             equal(len(web.good("GET", "jobs?state=delayed&state=buried&limit=1000")["jobs"]) >= 298, True)
             # One that is wrong keeps the others from being put; one that the store refuses does not.
             web.refused(422, "delay", "POST", "jobs", [{"body": "x"}, {"delay": "soon"}])
@@ -541,6 +542,7 @@ class OnDisk(Embedded):
             equal(web.ask("PUT", "tubes/default/keys/k", {"body": "second"})[0], 507)
             # The disk is known to be full by now, and each job of a list is refused by itself.
             equal(web.good("POST", "jobs", [{"body": "third"}])[0]["status"], 507)
+            equal("the disk of jobs is full", web.good("GET", "stats")["fault"])
             plan.set(0)
             equal([job["body"] for job in web.good("GET", "jobs?body=true")["jobs"]], ["first"])
 
