@@ -447,7 +447,7 @@ WW_API int ww_jobs_commit(struct ww_jobs *jobs);
 
 /*
  * Store the time now in *ns: elapsed time or, with WW_JOB_WALL, Unix time.
- * Errors: WW_ESYSTEM: the store has no driver of that clock.
+ * Errors: WW_EINVAL: another flag. WW_ESYSTEM: the store has no driver of that clock.
  */
 WW_API int ww_jobs_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
 
@@ -499,7 +499,7 @@ WW_API int ww_jobs_put_again(
  * Give a delayed or ready job another due time: `due` is a delay from now or, with WW_JOB_AT, a time of the job's
  * clock. Store the new version in *version unless that is NULL.
  * Errors: WW_ENOTFOUND: no such job. WW_ESTALE: it has another version. WW_EINUSE: it is reserved. WW_EINVAL: it is
- * buried. WW_EOVERFLOW: the due time is too far away.
+ * buried, or another flag is set. WW_EOVERFLOW: the due time is too far away.
  */
 WW_API int ww_jobs_move(
     struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
@@ -569,8 +569,9 @@ WW_API int ww_jobs_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, si
 /*
  * Give the lease back: the job is due again after `delay`, with this priority. With WW_JOB_BACKOFF the delay is the
  * job's own backoff, doubled with every attempt and shortened at random by up to a quarter. After its last attempt the
- * job is buried, whatever the delay. error, unless NULL, says why; it is cut off at WW_JOB_ERROR_MAX bytes. Return 0,
- * or 1 if the job is buried.
+ * job is buried, whatever the delay. error, unless NULL, says why; it is cut off at WW_JOB_ERROR_MAX bytes. Without
+ * it the former reason stays. Return 0, or 1 if the job is buried.
+ * Range: delay is at most WW_DRIVER_TIME_MAX, or WW_JOB_BACKOFF. Errors: WW_EINVAL: it is out of range.
  */
 WW_API int ww_jobs_release(
     struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
@@ -799,8 +800,8 @@ WW_API int ww_jobs_limit_list(struct ww_jobs *jobs, const char *tube, ww_limit_f
 WW_API int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body);
 
 /*
- * The same for the next job of a tube in a state: ready, delayed, or first buried.
- * Errors: WW_ENOTFOUND: there is none.
+ * The same for the next job of a tube in a state: ready, delayed, or first buried. No reserved job is the next one.
+ * Errors: WW_EINVAL: a job in the store has no such state, or has ended. WW_ENOTFOUND: there is none.
  */
 WW_API int ww_jobs_peek_next(
     struct ww_jobs *jobs, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body);
@@ -830,7 +831,7 @@ typedef int ww_job_fn(const struct ww_job_info *info, void *context);
  * Return what fn returned, or 0. A job that changes between pages may or may not be listed; no job is listed twice. fn
  * runs with the store locked and may not call it.
  * Complexity: if `next` is given, a call reads some thousand records or 4 MiB at most, so that others do not wait for
- * long, and it may find fewer than `limit` jobs. If `next` is NULL, it reads all.
+ * long, and it may find fewer than `limit` jobs. If `next` is NULL, it reads all. Errors: WW_EINVAL: limit is 0.
  */
 WW_API int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
     void *context, uint64_t *next);
@@ -842,6 +843,7 @@ WW_API int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter
  * In hours that spans divide, it counts the first 500 jobs one by one, and takes the others as spread evenly.
  * In PostgreSQL, those of hours after the next one are all taken as spread.
  * Complexity: O(count + hours that have jobs), and at most 500 jobs are read. In Redis O(jobs that are counted).
+ * Errors: WW_EINVAL: span is 0.
  */
 WW_API int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count);
 

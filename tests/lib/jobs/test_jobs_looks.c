@@ -85,6 +85,60 @@ START_TEST(a_peek_shows_everything_that_was_put)
 }
 END_TEST
 
+START_TEST(a_lease_shows_its_job)
+{
+	const char *const tube = "mail";
+	struct ww_lease lease;
+
+	world_make(&world, _i);
+	struct ww_job_spec spec = spec_of("the body");
+	spec.tube = tube;
+	spec.key = "k\0\xff";
+	spec.key_length = 3;
+	spec.due = WW_SECOND;
+	spec.run = 9 * WW_SECOND;
+	spec.backoff = 6 * WW_SECOND;
+	spec.priority = 4;
+	spec.attempts = 3;
+	uint64_t id = put_job(&world, &spec);
+	uint64_t created = info_of(&world, id).created;
+	ck_assert_uint_gt(created, 0);
+	world_pass(&world, 3 * WW_SECOND);
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, &tube, 1, &lease), 1);
+	ck_assert_uint_eq(lease.id, id);
+	ck_assert_uint_eq(lease.token, info_of(&world, id).token);
+	ck_assert_uint_eq(lease.ends, world_now(&world) + spec.run);
+	ck_assert_uint_eq(lease.late, 2 * WW_SECOND);
+	ck_assert_uint_eq(lease.missed, 0);
+	ck_assert_uint_eq(lease.body_length, spec.body_length);
+	ck_assert_mem_eq(lease.body, spec.body, spec.body_length);
+	ck_assert_uint_eq(lease.backoff, spec.backoff);
+	ck_assert_uint_eq(lease.created, created);
+	ck_assert_uint_eq(lease.scheduled, 0);
+	ck_assert_uint_eq(lease.attempts, 3);
+	ck_assert_uint_eq(lease.kicks, 0);
+	ck_assert_uint_eq(lease.priority, 4);
+	ck_assert_str_eq(lease.tube, tube);
+	ck_assert_uint_eq(lease.key_length, 3);
+	ck_assert_mem_eq(lease.key, spec.key, 3);
+	ww_jobs_free(world.jobs, lease.body);
+	/* A job that was leased before it is due is not late, and a kick is counted. */
+	ck_assert_int_eq(ww_jobs_release(world.jobs, id, lease.token, 5, WW_SECOND, NULL), 0);
+	OK(ww_jobs_reserve_job(world.jobs, id, &lease));
+	ww_jobs_free(world.jobs, lease.body);
+	ck_assert_uint_eq(lease.late, 0);
+	ck_assert_uint_eq(lease.attempt, 2);
+	ck_assert_uint_eq(lease.priority, 5);
+	OK(ww_jobs_bury(world.jobs, id, lease.token, 5, NULL));
+	OK(ww_jobs_kick_job(world.jobs, id));
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, &tube, 1, &lease), 1);
+	ww_jobs_free(world.jobs, lease.body);
+	ck_assert_uint_eq(lease.kicks, 1);
+	ck_assert_uint_eq(lease.attempt, 1);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(jobs_are_there_after_a_restart)
 {
 	struct ww_job_info before[3];
@@ -116,6 +170,7 @@ END_TEST
 START_TEST(the_next_job_of_a_tube_has_the_state_that_was_asked_for)
 {
 	struct ww_job_info info;
+	struct ww_lease lease;
 	void *body;
 
 	world_make(&world, _i);
@@ -139,7 +194,11 @@ START_TEST(the_next_job_of_a_tube_has_the_state_that_was_asked_for)
 	ck_assert_int_eq(ww_jobs_peek_next(world.jobs, WW_TUBE_DEFAULT, WW_JOB_DELAYED, &info, NULL), WW_ENOTFOUND);
 	ck_assert_int_eq(ww_jobs_peek_next(world.jobs, WW_TUBE_DEFAULT, WW_JOB_BURIED, &info, NULL), WW_ENOTFOUND);
 	ck_assert_int_eq(ww_jobs_peek_next(world.jobs, "nowhere", WW_JOB_READY, &info, NULL), WW_ENOTFOUND);
-	ck_assert_int_eq(ww_jobs_peek_next(world.jobs, "mail", (enum ww_job_state)5, &info, NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, &both[1], 1, &lease), 1);
+	ww_jobs_free(world.jobs, lease.body);
+	ck_assert_int_eq(ww_jobs_peek_next(world.jobs, "mail", WW_JOB_RESERVED, &info, NULL), WW_ENOTFOUND);
+	ck_assert_int_eq(ww_jobs_peek_next(world.jobs, "mail", WW_JOB_ENDED, &info, NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_peek_next(world.jobs, "mail", (enum ww_job_state)0, &info, NULL), WW_EINVAL);
 	world_end(&world);
 }
 END_TEST
@@ -496,7 +555,7 @@ START_TEST(without_a_store_calls_are_refused)
 }
 END_TEST
 
-KINDS_MAIN("jobs/looks", a_peek_shows_everything_that_was_put, jobs_are_there_after_a_restart,
+KINDS_MAIN("jobs/looks", a_peek_shows_everything_that_was_put, a_lease_shows_its_job, jobs_are_there_after_a_restart,
     the_next_job_of_a_tube_has_the_state_that_was_asked_for, a_list_has_the_states_and_times_of_its_filter,
     a_list_ends_when_its_function_ends_it, a_list_in_pages_has_each_job_that_stays_while_others_go,
     a_tube_counts_its_jobs_by_state, statistics_sum_all_tubes, a_forecast_of_an_unknown_tube_is_empty,

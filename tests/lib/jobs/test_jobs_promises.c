@@ -81,7 +81,8 @@ START_TEST(the_least_priority_comes_first_and_then_the_oldest_job)
 	for (size_t i = 0; i < 5; i++) {
 		struct ww_job_spec spec = spec_of("");
 		spec.priority = priorities[i];
-		spec.tube = both[i % 2];
+		/* The two of one priority are in two tubes, and the older one is in the second. */
+		spec.tube = both[(i / 2 + 1) % 2];
 		ids[i] = put_job(&world, &spec);
 	}
 	for (size_t i = 0; i < 5; i++) {
