@@ -31,6 +31,13 @@ def certificate():
     return ("--listen", "tls:127.0.0.1:0", "--tls-cert", "ca.pem", "--tls-key", "key.pem")
 
 
+def listens(server, where):
+    """Wait until the server says that it listens at another address, too."""
+    while not (found := re.search(where, server.said)):
+        server.said += server.process.stderr.readline()
+    return found
+
+
 class Listener:
     """Answers each connection by a function of its own."""
 
@@ -81,8 +88,7 @@ class Php(Case):
         write("tokens", "site sha256:" + hashlib.sha256(TOKEN.encode()).hexdigest() + " put,work,read:mail\n")
         with Server("--clock", "virtual", "--unix", "socket") as server, Server("--auth-file", "tokens") as tokened, \
                 Server(*certificate()) as tls:
-            while not (port := re.search(r"listening on tls:127\.0\.0\.1:(\d+)", tls.said)):
-                tls.said += tls.process.stderr.readline()
+            port = listens(tls, r"listening on tls:127\.0\.0\.1:(\d+)")
             ended = run(None, "php", os.path.join(HERE, "jobs.php"), PACKAGE=PACKAGE, SERVER=server.address, TOKENED=tokened.address, TOKEN=TOKEN,
                        TLS=f"tls:localhost:{port[1]}", SOCKET="socket", OPENAPI=os.path.join(BUILD, "gen", "openapi.json"))
         assert ended.status == 0, ended
@@ -146,6 +152,7 @@ class Php(Case):
 
             def start(_=None):
                 servers.append(Server("--data", os.path.join(self.folder, case), "--listen", address))
+                listens(servers[-1], "listening on " + address)
 
             start()
             try:

@@ -31,7 +31,9 @@ class Queue:
         self.addCleanup(lambda: [server.stop() for server in self.servers])
 
     def start(self):
-        self.servers.append(Server("--data", os.path.join(self.folder, "jobs"), "--listen", f"127.0.0.1:{self.port}"))
+        self.servers.append(server := Server("--data", os.path.join(self.folder, "jobs"), "--listen", f"127.0.0.1:{self.port}"))
+        while f"listening on 127.0.0.1:{self.port}" not in server.said:
+            server.said += server.process.stderr.readline()
 
     def php(self, *words):
         return laravel.php(os.path.join(HERE, self.script), *words, dsn=self.dsn(), stderr=subprocess.STDOUT, stdout=subprocess.PIPE)
