@@ -20,7 +20,7 @@ mmdebstrap --quiet --variant=extract --architectures=arm64 --include="$needs,che
 	skip_all "no packages of arm64 here: $(tail -n 1 "$work/root.log")"
 libraries=$sysroot/usr/lib/aarch64-linux-gnu
 export PKG_CONFIG_SYSROOT_DIR=$sysroot PKG_CONFIG_LIBDIR=$libraries/pkgconfig:$sysroot/usr/share/pkgconfig
-flags="--enable-werror --host=aarch64-linux-gnu CC='aarch64-linux-gnu-gcc --sysroot=$sysroot' CFLAGS=-O1
+flags="--enable-werror --host=aarch64-linux-gnu CC='aarch64-linux-gnu-gcc --sysroot=$sysroot'
 	--disable-bench --disable-load --disable-bench_redis"
 made=$work/build
 there=(qemu-aarch64-static -L "$sysroot")
