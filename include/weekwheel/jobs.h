@@ -69,6 +69,8 @@ extern "C" {
 #define WW_JOB_ERROR_MAX 255
 #define WW_JOB_BODY_MAX (UINT32_C(1) << 30) /* the most that config.body_max may be */
 #define WW_TUBE_DEFAULT "default"
+#define WW_JOB_HEADERS 16       /* the most headers of a job */
+#define WW_JOB_HEADERS_MAX 4096 /* bytes of all of them */
 
 struct ww_jobs;
 
@@ -207,6 +209,8 @@ struct ww_job_spec {
 	size_t group_length; /* 0: none; at most WW_JOB_GROUP_MAX */
 	const void *body;
 	size_t body_length;
+	const char *headers;   /* names and values beside the body, as ww_job_headers_add writes them */
+	size_t headers_length; /* 0: none; at most WW_JOB_HEADERS_MAX */
 	/*
 	 * A delay, or a time with WW_JOB_AT; 0. WW_EOVERFLOW: it is over WW_DRIVER_TIME_MAX on the driver's clock, so a
 	 * delay is at most that less the driver's time. No other time or delay here is over WW_DRIVER_TIME_MAX, except
@@ -275,10 +279,12 @@ struct ww_job_info {
 	size_t group_length; /* 0: none */
 	const void *body;    /* NULL if the body was not asked for; valid as the function says */
 	size_t body_length;
-	uint64_t created; /* Unix time */
-	uint64_t due;     /* of the job's clock; WW_JOB_ENDED: when it was finished, in elapsed time */
-	uint64_t left;    /* time until it is due, until its lease ends, or until its key is free; 0: past, or buried */
-	uint64_t delay;   /* the delay of the last put or release */
+	const char *headers;   /* valid as long as the body */
+	size_t headers_length; /* 0: none, or the body was not asked for */
+	uint64_t created;      /* Unix time */
+	uint64_t due;          /* of the job's clock; WW_JOB_ENDED: when it was finished, in elapsed time */
+	uint64_t left;  /* time until it is due, until its lease ends, or until its key is free; 0: past, or buried */
+	uint64_t delay; /* the delay of the last put or release */
 	uint64_t run;
 	uint64_t period;
 	uint64_t skip;
@@ -309,10 +315,12 @@ struct ww_lease {
 	uint32_t attempt; /* 1 with the first delivery */
 	uint64_t missed;  /* further periods that this delivery stands for */
 	uint64_t late;    /* ns since the job became due; 0: it was leased before that */
-	void *body;       /* owned by the caller: ww_jobs_free; NULL if the body is empty */
+	void *body;       /* owned by the caller: ww_jobs_free; NULL if body and headers are empty */
 	size_t body_length;
-	uint64_t backoff;   /* of the job's spec; 0: none */
-	uint64_t created;   /* when it was put or last replaced, Unix time */
+	const char *headers;   /* valid until the body is given back */
+	size_t headers_length; /* 0: none */
+	uint64_t backoff;      /* of the job's spec; 0: none */
+	uint64_t created;      /* when it was put or last replaced, Unix time */
 	uint64_t scheduled; /* a periodic job's due time by its schedule, the same in all attempts of a run; else 0 */
 	uint32_t attempts;  /* of the job's spec; 0: no limit */
 	uint32_t kicks;
@@ -452,6 +460,36 @@ WW_API int ww_jobs_commit(struct ww_jobs *jobs);
 WW_API int ww_jobs_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
 
 /* ---- Putting jobs ------------------------------------------------------------------------------------------------ */
+
+/*
+ * Headers travel with a job beside its body: a trace, a tenant, a type of content. They are text with a line for each, such as
+ * "tenant: acme\ntraceparent: 00-4bf9...-01\n". A name is a token of RFC 9110 in lower case, and has one value. A value has
+ * visible characters of ASCII, and spaces that are not at its ends; it may be empty. So nothing in it can end a line of
+ * HTTP or of a log. Encode other characters, for instance as RFC 3986 does.
+ */
+struct ww_job_header {
+	const char *name;
+	size_t name_length;
+	const char *value;
+	size_t value_length;
+};
+
+/*
+ * Append a header to the *length bytes at `headers`, which has room for WW_JOB_HEADERS_MAX, and add its bytes to *length.
+ * The name may have capitals, which become small letters.
+ * Errors: WW_EINVAL: the name or the value is none, or the name is there already. WW_ETOOBIG: there would be more than
+ * WW_JOB_HEADERS, or more than WW_JOB_HEADERS_MAX bytes.
+ */
+WW_API int ww_job_headers_add(char *headers, size_t *length, const struct ww_job_header *header);
+
+/*
+ * Fill *header with the one that begins at headers[*at], and move *at behind it; it is 0 at first. Its texts lie in
+ * `headers`, without a NUL. Return 1, or 0 after the last one or where there is no header.
+ */
+WW_API int ww_job_headers_next(const char *headers, size_t length, size_t *at, struct ww_job_header *header);
+
+/* Fill *header with the one of this name, whatever its capitals. Errors: WW_ENOTFOUND: there is none. */
+WW_API int ww_job_headers_find(const char *headers, size_t length, const char *name, struct ww_job_header *header);
 
 /* Fill *spec with the defaults that the struct names. Errors: WW_EINVAL: spec is NULL. */
 WW_API int ww_job_spec_default(struct ww_job_spec *spec);

@@ -102,14 +102,42 @@ static void add_idempotency_key(struct headers *headers, const struct ww_lease *
 	add_line(headers, line);
 }
 
+static int has_header(const struct ww_callback_request *request, const struct ww_job_header *header)
+{
+	for (size_t i = 0; i < request->header_count; i++)
+		if (request->headers[i].name_length == header->name_length &&
+		    strncasecmp(request->headers[i].name, header->name, header->name_length) == 0)
+			return 1;
+	return 0;
+}
+
+/* The request with the headers of its job, but for those that it has itself, or that are not the job's to set. */
+static struct ww_callback_request with_headers(
+    const struct ww_callback_request *request, const char *headers, size_t length)
+{
+	struct ww_callback_request whole = *request;
+	struct ww_job_header header;
+	size_t at = 0;
+
+	while (whole.header_count < WW_CALLBACK_HEADERS_MAX && ww_job_headers_next(headers, length, &at, &header)) {
+		const struct ww_callback_header sent = {
+		    header.name, header.name_length, header.value, header.value_length};
+		if (!has_header(request, &header) && !ww_callback_text_header(&sent))
+			whole.headers[whole.header_count++] = sent;
+	}
+	return whole;
+}
+
 static struct curl_slist *make_headers(const struct delivery *delivery, const struct ww_callback_request *request)
 {
+	const struct ww_callback_request whole =
+	    with_headers(request, delivery->lease.headers, delivery->lease.headers_length);
 	struct headers headers = {NULL, 0};
 	int has_type = 0;
 	int has_key = 0;
 
-	for (size_t i = 0; i < request->header_count; i++) {
-		const struct ww_callback_header *header = &request->headers[i];
+	for (size_t i = 0; i < whole.header_count; i++) {
+		const struct ww_callback_header *header = &whole.headers[i];
 		const struct text_span name = {header->name, header->name_length};
 		if (delivery->is_elsewhere && !ww_callback_text_is_plain(name))
 			continue;

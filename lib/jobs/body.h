@@ -4,7 +4,7 @@
 /*
  * The copy of a body that a caller gets, and gives back by ww_jobs_free. Every kind of store makes it this way:
  *
- *     | size of the block | ... | the body |
+ *     | size of the block | ... | the body | the headers |
  *     <---- JOB_BODY_HEAD ------>^ what the caller gets
  */
 
@@ -15,10 +15,11 @@
 
 enum { JOB_BODY_HEAD = 64 };
 
-/* A copy, or NULL. */
-static inline void *job_body_copy(const struct ww_allocator *allocator, const void *body, size_t length)
+/* A copy, or NULL. *headers becomes where the copy has them; NULL: there are none. */
+static inline void *job_body_copy(
+    const struct ww_allocator *allocator, const void *body, size_t length, const char **headers, size_t headers_length)
 {
-	size_t size = JOB_BODY_HEAD + length;
+	size_t size = JOB_BODY_HEAD + length + headers_length;
 	char *block = allocator->allocate(allocator->user, size);
 
 	if (!block)
@@ -26,6 +27,9 @@ static inline void *job_body_copy(const struct ww_allocator *allocator, const vo
 	memcpy(block, &size, sizeof size);
 	if (length)
 		memcpy(block + JOB_BODY_HEAD, body, length);
+	if (headers_length)
+		memcpy(block + JOB_BODY_HEAD + length, *headers, headers_length);
+	*headers = headers_length ? block + JOB_BODY_HEAD + length : NULL;
 	return block + JOB_BODY_HEAD;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/jobs/backend.h"
+#include "lib/jobs/headers.h"
 #include "lib/jobs/publish.h"
 
 /* ---- Checks */
@@ -45,6 +46,8 @@ static int check_spec(const struct ww_job_spec *spec)
 	if (!spec || !is_tube(spec->tube) || check_key(spec))
 		return WW_EINVAL;
 	if (spec->body_length && !spec->body)
+		return WW_EINVAL;
+	if (!ww_job_headers_are_sound(spec->headers, spec->headers_length))
 		return WW_EINVAL;
 	if (spec->group_length > WW_JOB_GROUP_MAX || (spec->group_length && !spec->group))
 		return WW_EINVAL;

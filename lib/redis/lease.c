@@ -8,7 +8,7 @@
 /* clang-format off */
 enum {
 	LEASE_ID, LEASE_TOKEN, LEASE_ENDS, LEASE_ATTEMPT, LEASE_MISSED, LEASE_TUBE, LEASE_BODY, LEASE_PRIORITY, LEASE_KEY,
-	LEASE_BACKOFF, LEASE_CREATED, LEASE_SCHEDULED, LEASE_ATTEMPTS, LEASE_KICKS, LEASE_LATE, LEASE_ALL
+	LEASE_BACKOFF, LEASE_CREATED, LEASE_SCHEDULED, LEASE_ATTEMPTS, LEASE_KICKS, LEASE_LATE, LEASE_HEADERS, LEASE_ALL
 };
 /* clang-format on */
 _Static_assert((int)LEASE_ALL == (int)LEASE_WORDS, "redis_internal.h has their number");
@@ -23,10 +23,13 @@ int ww_redis_lease_read(struct redis_store *store, redisReply *const *of, struct
 	const redisReply *tube = of[LEASE_TUBE];
 	const redisReply *body = of[LEASE_BODY];
 	const redisReply *key = of[LEASE_KEY];
+	const redisReply *headers = of[LEASE_HEADERS];
 
 	if (key->type != REDIS_REPLY_STRING || key->len > WW_JOB_KEY_MAX)
 		return WW_ECORRUPT;
 	if (tube->type != REDIS_REPLY_STRING || tube->len > WW_TUBE_MAX || body->type != REDIS_REPLY_STRING)
+		return WW_ECORRUPT;
+	if (headers->type != REDIS_REPLY_STRING || headers->len > WW_JOB_HEADERS_MAX)
 		return WW_ECORRUPT;
 	*lease = (struct ww_lease){.id = number_of(of, LEASE_ID),
 	    .token = number_of(of, LEASE_TOKEN),
@@ -34,6 +37,8 @@ int ww_redis_lease_read(struct redis_store *store, redisReply *const *of, struct
 	    .attempt = (uint32_t)number_of(of, LEASE_ATTEMPT),
 	    .missed = number_of(of, LEASE_MISSED),
 	    .body_length = body->len,
+	    .headers = headers->str,
+	    .headers_length = headers->len,
 	    .backoff = number_of(of, LEASE_BACKOFF) * 1000,
 	    .created = number_of(of, LEASE_CREATED) * 1000,
 	    .scheduled = number_of(of, LEASE_SCHEDULED) * 1000,
@@ -44,9 +49,11 @@ int ww_redis_lease_read(struct redis_store *store, redisReply *const *of, struct
 	    .key_length = key->len};
 	memcpy(lease->tube, tube->str, tube->len);
 	memcpy(lease->key, key->str, key->len);
-	if (!body->len)
+	if (!body->len && !headers->len) {
+		lease->headers = NULL;
 		return WW_OK;
-	lease->body = job_body_copy(store->allocator, body->str, body->len);
+	}
+	lease->body = job_body_copy(store->allocator, body->str, body->len, &lease->headers, headers->len);
 	return lease->body ? WW_OK : WW_ENOMEM;
 }
 

@@ -14,7 +14,8 @@ enum {
 	SHOW_ID, SHOW_NOW, SHOW_STATE, SHOW_VERSION, SHOW_FLAGS, SHOW_PRIORITY, SHOW_DUE, SHOW_BASE, SHOW_CREATED,
 	SHOW_DELAY, SHOW_RUN, SHOW_PERIOD, SHOW_MISSED, SHOW_SKIP, SHOW_BACKOFF, SHOW_BACKOFF_MAX, SHOW_ATTEMPTS,
 	SHOW_TRIES, SHOW_RESERVES, SHOW_TIMEOUTS, SHOW_RELEASES, SHOW_BURIES, SHOW_KICKS, SHOW_TOKEN, SHOW_ENDS,
-	SHOW_FIRST, SHOW_HOLD, SHOW_KEEP, SHOW_TUBE, SHOW_KEY, SHOW_GROUP, SHOW_REASON, SHOW_BODY_LENGTH, SHOW_BODY, SHOW_WORDS
+	SHOW_FIRST, SHOW_HOLD, SHOW_KEEP, SHOW_TUBE, SHOW_KEY, SHOW_GROUP, SHOW_REASON, SHOW_BODY_LENGTH, SHOW_BODY,
+	SHOW_HEADERS, SHOW_WORDS
 };
 /* clang-format on */
 
@@ -33,7 +34,7 @@ static uint64_t number_of(redisReply *const *of, int word)
 	return (uint64_t)ww_redis_call_value(of[word]);
 }
 
-/* Leaves info->body to the caller. */
+/* Leaves info->body to the caller. The headers stay in the reply. */
 static int read_info(struct redis_store *store, const redisReply *reply, struct ww_job_info *info)
 {
 	int error = ww_redis_call_array(store, reply, SHOW_WORDS);
@@ -52,6 +53,8 @@ static int read_info(struct redis_store *store, const redisReply *reply, struct 
 	    .priority = (uint32_t)number_of(of, SHOW_PRIORITY),
 	    .attempts = (uint32_t)number_of(of, SHOW_ATTEMPTS),
 	    .body_length = number_of(of, SHOW_BODY_LENGTH),
+	    .headers = of[SHOW_HEADERS]->str,
+	    .headers_length = of[SHOW_HEADERS]->len,
 	    .created = number_of(of, SHOW_CREATED) * 1000,
 	    .due = number_of(of, SHOW_DUE) * 1000,
 	    .left = state != WW_JOB_BURIED && end > now ? (end - now) * 1000 : 0,
@@ -97,13 +100,15 @@ int ww_redis_look_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struc
 	if (error)
 		return error;
 	error = read_info(store, reply, &got);
-	if (!error && body && got.body_length) {
+	if (!error && body && got.body_length + got.headers_length) {
 		const redisReply *bytes = reply->element[SHOW_BODY];
 		copy = bytes->type == REDIS_REPLY_STRING && bytes->len == got.body_length
-		           ? job_body_copy(store->allocator, bytes->str, bytes->len)
+		           ? job_body_copy(store->allocator, bytes->str, bytes->len, &got.headers, got.headers_length)
 		           : NULL;
 		error = copy ? WW_OK : WW_ENOMEM;
 	}
+	if (!copy)
+		got.headers = NULL;
 	ww_redis_call_free(reply);
 	if (error)
 		return error;
@@ -226,7 +231,7 @@ static int show_one(struct page *page, const redisReply *reply)
 	if (error)
 		return error;
 	pass_by(page, info.id);
-	page->bytes += info.body_length;
+	page->bytes += info.body_length + info.headers_length;
 	if (!job_filter_takes(page->filter, &info))
 		return WW_OK;
 	page->found++;

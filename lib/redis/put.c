@@ -6,7 +6,7 @@
 
 #include "lib/redis/redis_internal.h"
 
-/* For each job, the words that shard_put.lua takes without a group, those that it takes of a past, and the values that it replies; jobs of one call. */
+/* For each job, the words that shard_put.lua takes without a group and headers, those that it takes of a past, and the values that it replies; jobs of one call. */
 enum { PUT_WORDS = 15, PUT_PAST = 13, PUT_REPLIES = 3, PUT_BATCH = 32 };
 
 /* Every process must find a key in the same shard: this hash may never change. */
@@ -53,15 +53,17 @@ static void add_kind(struct words *words, const struct ww_job_spec *spec)
 		ww_redis_words_text(words, kind == 'd' ? "d" : kind == 'f' ? "f" : "t");
 }
 
-/* The flags and, unless they are usual, whether the job has a past, and how long its runs are kept. */
+/* The flags and, unless they are usual, whether the job has a past and headers, and how long its runs are kept. */
 static void say_flags(struct words *words, const struct ww_job_spec *spec, const struct ww_job_info *was)
 {
-	const int is_wall = (spec->flags & WW_JOB_WALL) != 0;
+	char text[] = "wh0k";
+	size_t begin = was ? 0 : spec->headers_length ? 1 : 2;
 
-	if (was)
-		ww_redis_words_joined(words, is_wall ? "w1k" : "w0k", us_up(spec->keep));
-	else if (spec->keep)
-		ww_redis_words_joined(words, is_wall ? "1k" : "0k", us_up(spec->keep));
+	if (!spec->headers_length && was)
+		text[begin = 1] = 'w';
+	text[2] = spec->flags & WW_JOB_WALL ? '1' : '0';
+	if (begin < 2 || spec->keep)
+		ww_redis_words_joined(words, text + begin, us_up(spec->keep));
 	else
 		ww_redis_words_number(words, spec->flags & WW_JOB_WALL);
 }
@@ -103,6 +105,8 @@ static void say(struct words *words, const struct ww_job_spec *spec, const struc
 	ww_redis_words_number(words, spec->version);
 	if (spec->group_length)
 		ww_redis_words_bytes(words, spec->group, spec->group_length);
+	if (spec->headers_length)
+		ww_redis_words_bytes(words, spec->headers, spec->headers_length);
 	if (was)
 		say_past(words, was);
 }
@@ -187,7 +191,7 @@ int ww_redis_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, const struc
 
 	if (!error) {
 		sort(&gather, puts, count);
-		error = ww_redis_gather_begin(&gather, PUT_WORDS + 1 + (was ? PUT_PAST : 0));
+		error = ww_redis_gather_begin(&gather, PUT_WORDS + 2 + (was ? PUT_PAST : 0));
 	}
 	if (!error) {
 		for (size_t i = 0; i < count; i++)

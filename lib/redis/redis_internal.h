@@ -393,7 +393,7 @@ int ww_redis_wait_reserve(
 int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
 
 /* The number of words of a lease in a reply. */
-enum { LEASE_WORDS = 15 };
+enum { LEASE_WORDS = 16 };
 int ww_redis_lease_read(struct redis_store *store, redisReply *const *of, struct ww_lease *lease);
 void ww_redis_lease_free(struct ww_jobs *jobs, void *body);
 /*

@@ -56,7 +56,7 @@ chosen() {
 	# shellcheck disable=SC2086
 	(cd "$debs" && printf '%s ' $line) | sed 's/_[^ ]*//g; s,\./,,g'
 }
-equal 'what the page installs for jobs' "$(chosen)" "$(printf 'libweekwheel%s ' -calendar0 -callback0 -jobs0 -postgres0 -redis0 -schedule0 0)weekwheel weekwheeld "
+equal 'what the page installs for jobs' "$(chosen)" "$(printf 'libweekwheel%s ' -calendar1 -callback1 -jobs1 -postgres1 -redis1 -schedule1 1)weekwheel weekwheeld "
 
 # A program of the wheel sees nothing but the wheel's packages.
 mkdir "$work/alone" "$work/all"

@@ -16,18 +16,19 @@
 #include "tools/common/json.h"
 
 enum field_kind {
-	FIELD_ID,    /* a uint64_t */
-	FIELD_COUNT, /* a uint32_t or a uint64_t */
-	FIELD_SPAN,  /* uint64_t, ns */
-	FIELD_TIME,  /* uint64_t, ns of Unix time; 0: none */
-	FIELD_ENDS,  /* the same of elapsed time */
-	FIELD_DUE,   /* of struct ww_job_info: on the job's own clock; OPTIONAL: a time that it may not have */
-	FIELD_CLOCK, /* a uint32_t of flags, which have WW_JOB_WALL or not */
-	FIELD_TEXT,  /* a char array, or a const char * */
-	FIELD_BYTES, /* an array, or a const void *; and their number, a size_t, or a NUL behind them */
-	FIELD_BODY,  /* the same, of any length; in base64 where a key is percent-encoded */
-	FIELD_WORD,  /* an enum, or an int */
-	FIELD_TRUTH  /* an int */
+	FIELD_ID,      /* a uint64_t */
+	FIELD_COUNT,   /* a uint32_t or a uint64_t */
+	FIELD_SPAN,    /* uint64_t, ns */
+	FIELD_TIME,    /* uint64_t, ns of Unix time; 0: none */
+	FIELD_ENDS,    /* the same of elapsed time */
+	FIELD_DUE,     /* of struct ww_job_info: on the job's own clock; OPTIONAL: a time that it may not have */
+	FIELD_CLOCK,   /* a uint32_t of flags, which have WW_JOB_WALL or not */
+	FIELD_TEXT,    /* a char array, or a const char * */
+	FIELD_BYTES,   /* an array, or a const void *; and their number, a size_t, or a NUL behind them */
+	FIELD_BODY,    /* the same, of any length; in base64 where a key is percent-encoded */
+	FIELD_HEADERS, /* an object of texts; a const char * as ww_job_headers_add writes it, and its length */
+	FIELD_WORD,    /* an enum, or an int */
+	FIELD_TRUTH    /* an int */
 };
 
 /* Where a struct has it. Size 0: nowhere. */

@@ -28,6 +28,10 @@ const struct field job_fields[] = {
     {"group", FIELD_BYTES, .in = SPEC_OF(group), .out = INFO_OF(group), .where = PUTS | JOB_LIMIT | JOB_SHOWN,
         .flags = FIELD_OPTIONAL, .least = 1, .most = WW_JOB_GROUP_MAX,
         .says = "Groups of a tube take turns, and may have limits."},
+    {"headers", FIELD_HEADERS, .in = SPEC_OF(headers), .out = INFO_OF(headers), .where = JOB_PUT | JOB_SHOWN,
+        .flags = FIELD_OPTIONAL, .since = "0.2",
+        .says =
+            "Names and values beside the body, such as a trace or a tenant: 16 of visible ASCII, 4096 bytes in all."},
     {"version", FIELD_COUNT, .out = INFO(version), .where = JOB_SHOWN, .says = "Grows with each change."},
     {"state", FIELD_WORD, .out = INFO(state), .where = JOB_SHOWN, .least = WW_JOB_DELAYED, .words = job_states},
     {"priority", FIELD_COUNT, .in = SPEC(priority), .out = INFO(priority), .where = PUTS | JOB_RELEASE | JOB_SHOWN,
@@ -112,6 +116,8 @@ const struct field job_lease_fields[] = {
     {"created", FIELD_TIME, .out = LEASE(created), .flags = FIELD_OR_NONE},
     {"missed", FIELD_COUNT, .out = LEASE(missed), .flags = FIELD_OPTIONAL,
         .says = "Further times that this delivery stands for."},
+    {"headers", FIELD_HEADERS, .out = LEASE_OF(headers), .flags = FIELD_OPTIONAL, .since = "0.2",
+        .says = "What the job has beside its body."},
     {"body", FIELD_BODY, .out = LEASE_OF(body)},
     {.name = NULL},
 };

@@ -255,6 +255,38 @@ static int take_bytes(const struct reading *reading)
 	return 0;
 }
 
+/* Each text of it is shorter than the object. */
+static int add_header(char *headers, size_t *length, struct json_value name, struct json_value value)
+{
+	char texts[2][WW_JOB_HEADERS_MAX];
+	struct ww_job_header header = {texts[0], 0, texts[1], 0};
+
+	if (copy_text(name, texts[0], sizeof texts[0]) || copy_text(value, texts[1], sizeof texts[1]))
+		return -1;
+	header.name_length = strlen(texts[0]);
+	header.value_length = strlen(texts[1]);
+	return ww_job_headers_add(headers, length, &header);
+}
+
+static int take_headers(const struct reading *reading)
+{
+	struct json_value object = reading->value;
+	struct json_value name, value;
+	char *headers = *reading->room;
+	size_t length = 0;
+	size_t at = 0;
+	int more;
+
+	while ((more = json_next(object.text, object.size, &at, &name, &value)) > 0)
+		if (add_header(headers, &length, name, value) != 0)
+			return -1;
+	if (object.kind != JSON_OTHER || more < 0)
+		return -1;
+	memcpy(reading->to + reading->place.length, &length, sizeof length);
+	point(reading, headers, length);
+	return 0;
+}
+
 /* ---- Words */
 
 static int take_word(const struct reading *reading)
@@ -301,6 +333,8 @@ int field_take(
 	case FIELD_BYTES:
 	case FIELD_BODY:
 		return take_bytes(&reading);
+	case FIELD_HEADERS:
+		return take_headers(&reading);
 	case FIELD_WORD:
 		return take_word(&reading);
 	case FIELD_TRUTH:
@@ -377,6 +411,11 @@ const char *field_expected(const struct field *field, int is_base64, enum field_
 	case FIELD_BYTES:
 	case FIELD_BODY:
 		expect_bytes(field, is_base64 || form == FIELD_OLD ? "base64" : "a text", text);
+		break;
+	case FIELD_HEADERS:
+		snprintf(text, FIELD_EXPECTED,
+		    "an object of at most %d names of RFC 9110 and values of visible ASCII, %d bytes in all",
+		    WW_JOB_HEADERS, WW_JOB_HEADERS_MAX);
 		break;
 	case FIELD_WORD:
 		expect_word(field, text);

@@ -163,6 +163,21 @@ static int write_body(const struct writing *writing)
 	return field_write_bytes(writing->out, writing->field->name, bytes, length);
 }
 
+static int write_headers(const struct writing *writing)
+{
+	const char *headers = bytes_at(writing);
+	size_t length = length_at(writing);
+	struct buffer *out = writing->out;
+	struct ww_job_header header;
+	size_t at = 0;
+	int bad = buffer_format(out, "\"%s\":{", writing->field->name);
+
+	for (int i = 0; ww_job_headers_next(headers, length, &at, &header); i++)
+		bad |= buffer_append(out, ",", i > 0) | buffer_quote(out, header.name, header.name_length) |
+		       buffer_append(out, ":", 1) | buffer_quote(out, header.value, header.value_length);
+	return bad | buffer_append(out, "}", 1);
+}
+
 static int write_text(const struct writing *writing)
 {
 	const char *text = bytes_at(writing);
@@ -206,6 +221,8 @@ static int write_value(const struct writing *writing)
 		return write_bytes(writing);
 	case FIELD_BODY:
 		return write_body(writing);
+	case FIELD_HEADERS:
+		return write_headers(writing);
 	case FIELD_CLOCK:
 		return buffer_format(out, "\"%s\":\"%s\"", name, number_at(writing) & WW_JOB_WALL ? "wall" : "elapsed");
 	case FIELD_WORD:
@@ -229,7 +246,8 @@ static int is_left_out(const struct writing *writing)
 		return ((const struct ww_job_info *)writing->from)->state == WW_JOB_BURIED && !writing->now->is_exact;
 	if (!(field->flags & flags))
 		return 0;
-	return field->kind == FIELD_BYTES ? length_at(writing) == 0 : number_at(writing) == 0;
+	return field->kind == FIELD_BYTES || field->kind == FIELD_HEADERS ? length_at(writing) == 0
+	                                                                  : number_at(writing) == 0;
 }
 
 int field_write(struct buffer *out, const struct field *fields, uint32_t where, const void *from, enum field_form form,

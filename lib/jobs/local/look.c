@@ -37,6 +37,7 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	    .flags = (uint32_t)record->flags,
 	    .key_length = record->key.size,
 	    .body_length = record->body.size,
+	    .headers_length = record->headers.size,
 	    .created = record->created,
 	    .due = record->due,
 	    .left = image.state != WW_JOB_BURIED && ends > now ? ends - now : 0,
@@ -71,19 +72,25 @@ struct look_call {
 	enum ww_job_state state;
 	struct ww_job_info *info;
 	int wants_body;
-	void *copy; /* of the body */
+	void *copy;          /* of the body */
+	const char *headers; /* there */
 };
 
 /* Fill in the info and a copy of the body, which the caller gets only if the batch succeeds. */
 static int show(struct jobs_local *jobs, struct look_call *call, uint64_t id, const struct job_record *record)
 {
-	if (call->wants_body && record->body.size) {
-		call->copy = job_body_copy(jobs->allocator, record->body.data, record->body.size);
+	if (call->wants_body && record->body.size + record->headers.size) {
+		call->headers = record->headers.data;
+		call->copy = job_body_copy(
+		    jobs->allocator, record->body.data, record->body.size, &call->headers, record->headers.size);
 		if (!call->copy)
 			return WW_ENOMEM;
 	}
 	fill_info(jobs, id, record, call->info);
 	call->info->body = call->copy;
+	call->info->headers = call->headers;
+	if (!call->wants_body)
+		call->info->headers_length = 0;
 	return WW_OK;
 }
 
@@ -224,9 +231,10 @@ static int list(struct jobs_local *jobs, void *arguments)
 		error = ww_jobs_read_any(jobs, id, &record);
 		if (error)
 			return error;
-		bytes += record.key.size + record.error.size + record.body.size;
+		bytes += record.key.size + record.error.size + record.body.size + record.headers.size;
 		fill_info(jobs, id, &record, &info);
 		info.body = record.body.data;
+		info.headers = record.headers.size ? record.headers.data : NULL;
 		if (job_filter_takes(call->filter, &info)) {
 			found++;
 			result = call->fn(&info, call->context);

@@ -43,7 +43,8 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 	    .hold = spec->key_mode == WW_KEY_UNIQUE ? spec->key_span : 0,
 	    .key = {spec->key, spec->key_length},
 	    .body = {spec->body, spec->body_length},
-	    .group = {spec->group, spec->group_length}};
+	    .group = {spec->group, spec->group_length},
+	    .headers = {spec->headers, spec->headers_length}};
 	ww_job_record_take(record, spec);
 }
 

@@ -19,13 +19,22 @@ static const size_t fields[] = {AT(run), AT(body.size), AT(delay), AT(created), 
     /* JOB_RECORD_EXTENDED */
     AT(first), AT(hold), AT(ended), AT(group.size), AT(keep), AT(fence),
     /* JOB_RECORD_EXPIRING */
-    AT(expire), AT(expires), AT(expired)};
+    AT(expire), AT(expires), AT(expired),
+    /* JOB_RECORD_HEADED */
+    AT(headers.size)};
 
-enum { FIELDS = sizeof fields / sizeof *fields, FIELDS_EXPIRING = 3, FIELDS_EXTENDED = FIELDS_EXPIRING + 6 };
+enum {
+	FIELDS = sizeof fields / sizeof *fields,
+	FIELDS_HEADED = 1,
+	FIELDS_EXPIRING = FIELDS_HEADED + 3,
+	FIELDS_EXTENDED = FIELDS_EXPIRING + 6
+};
 
 /* The format that a record with these fields has. */
 static int format_of(uint64_t which)
 {
+	if (which >> (FIELDS - FIELDS_HEADED))
+		return JOB_RECORD_HEADED;
 	if (which >> (FIELDS - FIELDS_EXPIRING))
 		return JOB_RECORD_EXPIRING;
 	return which >> (FIELDS - FIELDS_EXTENDED) ? JOB_RECORD_EXTENDED : JOB_RECORD_FORMAT;
@@ -53,7 +62,8 @@ _Static_assert(sizeof(size_t) == sizeof(uint64_t), "lengths are read and written
 
 size_t ww_job_record_size(const struct job_record *record)
 {
-	return JOB_RECORD_OVERHEAD + record->key.size + record->error.size + record->body.size + record->group.size;
+	return JOB_RECORD_OVERHEAD + record->key.size + record->error.size + record->body.size + record->group.size +
+	       record->headers.size;
 }
 
 /* ---- Options */
@@ -192,6 +202,7 @@ size_t ww_job_record_write(const struct job_record *record, uint64_t id, unsigne
 	at = write_bytes(at, record->error);
 	at = write_bytes(at, record->body);
 	at = write_bytes(at, record->group);
+	at = write_bytes(at, record->headers);
 	store_write32(at, checksum_of(id, job_record_waits(record) ? record->due : 0, to, (size_t)(at - to)));
 	return (size_t)(at - to) + CHECKSUM;
 }
@@ -217,7 +228,8 @@ static const unsigned char *read_bytes(const unsigned char *from, uint64_t size,
 /* Whether the parts of these sizes are what is left. */
 static int are_sizes_right(const struct job_record *record, uint64_t left)
 {
-	const uint64_t sizes[] = {record->key.size, record->error.size, record->body.size, record->group.size};
+	const uint64_t sizes[] = {
+	    record->key.size, record->error.size, record->body.size, record->group.size, record->headers.size};
 
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		if (sizes[i] > left)
@@ -240,7 +252,7 @@ int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *d
 	if (store_read32(end) != checksum_of(id, due ? *due : 0, at, from.size - CHECKSUM))
 		return WW_ECORRUPT;
 	format = *at++;
-	if (format < JOB_RECORD_FORMAT || format > JOB_RECORD_EXPIRING)
+	if (format < JOB_RECORD_FORMAT || format > JOB_RECORD_HEADED)
 		return WW_EVERSION;
 	at = read_number(at, end, &which);
 	memset(record, 0, sizeof *record);
@@ -260,6 +272,7 @@ int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *d
 	at = read_bytes(at, record->key.size, &record->key);
 	at = read_bytes(at, record->error.size, &record->error);
 	at = read_bytes(at, record->body.size, &record->body);
-	(void)read_bytes(at, record->group.size, &record->group);
+	at = read_bytes(at, record->group.size, &record->group);
+	(void)read_bytes(at, record->headers.size, &record->headers);
 	return WW_OK;
 }

@@ -55,6 +55,7 @@ static void fill_lease(
 	    .missed = image->missed,
 	    .late = now > record->due ? now - record->due : 0,
 	    .body_length = record->body.size,
+	    .headers_length = record->headers.size,
 	    .backoff = record->backoff,
 	    .created = record->created,
 	    .scheduled = record->period ? record->base : 0,
@@ -73,6 +74,7 @@ static int lease_job(struct jobs_local *jobs, struct reserve_call *call, uint64_
 	const struct entry *entry = ww_jobs_find(jobs, id);
 	struct image image = entry ? entry->is : ww_jobs_image(jobs, record);
 	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, image.wall));
+	const char *headers = record->headers.data;
 	void *body = NULL;
 	int error = entry ? WW_OK : ww_jobs_group_get(image.tube, record->group, &image.group);
 
@@ -87,8 +89,9 @@ static int lease_job(struct jobs_local *jobs, struct reserve_call *call, uint64_
 	image.missed = 0;
 	if (record->period && record->missed == WW_MISSED_ONCE && now > record->base)
 		image.missed = (now - record->base) / record->period;
-	if (record->body.size) {
-		body = job_body_copy(jobs->allocator, record->body.data, record->body.size);
+	if (record->body.size + record->headers.size) {
+		body = job_body_copy(
+		    jobs->allocator, record->body.data, record->body.size, &headers, record->headers.size);
 		if (!body)
 			return ww_jobs_broken(jobs, WW_ENOMEM);
 	}
@@ -101,6 +104,7 @@ static int lease_job(struct jobs_local *jobs, struct reserve_call *call, uint64_
 		ww_jobs_limit_start(&image);
 	ww_jobs_note_event(jobs, WW_EVENT_STARTED, id, record, record->tries + image.tries + 1);
 	fill_lease(&call->leases[call->leased], id, &image, record, now);
+	call->leases[call->leased].headers = record->headers.size ? headers : NULL;
 	call->leases[call->leased++].body = body;
 	return WW_OK;
 }

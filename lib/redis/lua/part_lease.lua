@@ -3,7 +3,7 @@
 local token = tonumber(head[8] or 0)
 local soonest = NEVER
 
--- Lease a job that is in no set. Appends the fifteen values of the lease to replies; lease.c reads them.
+-- Lease a job that is in no set. Appends the sixteen values of the lease to replies; lease.c reads them.
 local function lease(id, job, replies)
 	token = math.max(token + 1, now)
 	local passed = 0
@@ -19,5 +19,5 @@ local function lease(id, job, replies)
 	replies[n + 7], replies[n + 8], replies[n + 9] = job[BODY], job[PRIORITY], job[KEY]
 	replies[n + 10], replies[n + 11] = job[BACKOFF], job[CREATED]
 	replies[n + 12], replies[n + 13], replies[n + 14] = job[BASE], job[ATTEMPTS], job[KICKS]
-	replies[n + 15] = math.max(0, now - job[DUE])
+	replies[n + 15], replies[n + 16] = math.max(0, now - job[DUE]), job[HEADERS] or ''
 end

@@ -35,7 +35,7 @@ local VERSION, STATE, FLAGS, PRIORITY, DUE, BASE, CREATED, DELAY, RUN, PERIOD = 
 local MISSED, SKIP, BACKOFF, BACKOFF_MAX, ATTEMPTS, TRIES, RESERVES, TIMEOUTS = 11, 12, 13, 14, 15, 16, 17, 18
 local RELEASES, BURIES, KICKS, TOKEN, PASSED, ENDS, TUBE, KEY, REASON, BODY = 19, 20, 21, 22, 23, 24, 25, 26, 27, 28
 -- Few jobs have these. Without, they are nil, and cost nothing.
-local GROUP, FIRST, HOLD, KEEP = 29, 30, 31, 32
+local GROUP, FIRST, HOLD, KEEP, HEADERS = 29, 30, 31, 32, 33
 -- States. A waiting job is ready once it is in its tube's ready zset, and delayed before.
 local WAITING, RESERVED, BURIED, ENDED = 1, 3, 4, 5
 
@@ -66,7 +66,7 @@ end
 local USUAL = {
 	1, WAITING, 0, 1024, 0, 0, 0, 0, 60000000, 0, 0, 0, 0, 3600000000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', '',
 }
-local RARE = {[GROUP] = 'string', [FIRST] = 'number', [HOLD] = 'number', [KEEP] = 'number'}
+local RARE = {[GROUP] = 'string', [FIRST] = 'number', [HOLD] = 'number', [KEEP] = 'number', [HEADERS] = 'string'}
 
 -- A job that was read has its unusual values itself.
 local LIKE = {__index = USUAL}
@@ -75,7 +75,7 @@ local layouts = {}
 local function layout(others)
 	if others ~= others then return false end
 	local fields, left, i = {}, others, 1
-	while left > 0 and i <= KEEP do
+	while left > 0 and i <= HEADERS do
 		local bit = left % 2
 		if bit == 1 then fields[#fields + 1] = i end
 		left, i = (left - bit) / 2, i + 1

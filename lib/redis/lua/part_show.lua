@@ -17,5 +17,6 @@ local function show(id, job, with_body)
 	text[#text + 1] = job[REASON]
 	text[#text + 1] = #job[BODY]
 	text[#text + 1] = with_body and job[BODY] or ''
+	text[#text + 1] = with_body and job[HEADERS] or ''
 	return text
 end

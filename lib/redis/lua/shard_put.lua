@@ -1,7 +1,8 @@
 -- Put jobs. ARGV[3...]: 15 arguments for each. Replies the result, id and version of each.
 -- What a due time means is one letter, behind which a mode of the key may stand, and its span in us. If the letter is a
--- capital, the job's group is one more argument. Behind the flags k may stand, and how long its runs are kept in us. If w
--- stands before them, the job has a past (ww_jobs_put_again), in 13 more arguments.
+-- capital, the job's group is one more argument. Behind the flags k may stand, and how long its runs are kept in us. If h
+-- stands before them, the job's headers are the next argument. If w stands before that, the job has a past
+-- (ww_jobs_put_again), in 13 more arguments.
 -- Out of memory, Redis still runs a script whose first write needs none, and what is due may write such things first.
 -- Therefore this script begins with a write that needs memory in Redis's eyes, and changes nothing: it is refused then.
 redis.call('SETRANGE', KEYS[1], 0, '')
@@ -37,12 +38,12 @@ local function recall(job, p)
 	return was[1], was[5]
 end
 
-local function put(a, group, past)
+local function put(a, group, headers, past)
 	local tube, key, version = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 14])
 	local kind, due = string.lower(ARGV[a + 3]), tonumber(ARGV[a + 4])
 	local period = tonumber(ARGV[a + 7])
 	local mode, span, first, kept, state, left
-	local flags, keep = string.match(ARGV[a + 13], '^w?(%d+)k?(%d*)$')
+	local flags, keep = string.match(ARGV[a + 13], '^w?h?(%d+)k?(%d*)$')
 	if #kind > 1 then
 		mode, span, kind = tonumber(string.sub(kind, 2, 2)), tonumber(string.sub(kind, 3)), string.sub(kind, 1, 1)
 	end
@@ -81,6 +82,7 @@ local function put(a, group, past)
 		tonumber(ARGV[a + 11]), tonumber(ARGV[a + 12]), 0, 0, 0, 0, 0, 0, 0, 0, 0, tube, key, '', ARGV[a + 2],
 	}
 	job[GROUP], job[FIRST], job[HOLD] = group or nil, first, mode == 5 and span or nil
+	job[HEADERS] = headers or nil
 	if keep ~= '0' then job[KEEP] = tonumber(keep) end
 	if past then state, left = recall(job, past) end
 	if old then
@@ -111,8 +113,11 @@ local a = 3
 while a < #ARGV do
 	local n = #replies
 	local has_group, has_past = string.find(ARGV[a + 3], '^%u'), string.find(ARGV[a + 13], '^w')
-	local past = a + PUT + (has_group and 1 or 0)
-	replies[n + 1], replies[n + 2], replies[n + 3] = put(a, has_group and ARGV[a + PUT], has_past and past)
+	local has_headers = string.find(ARGV[a + 13], 'h')
+	local headers = a + PUT + (has_group and 1 or 0)
+	local past = headers + (has_headers and 1 or 0)
+	replies[n + 1], replies[n + 2], replies[n + 3] =
+		put(a, has_group and ARGV[a + PUT], has_headers and ARGV[headers], has_past and past)
 	a = past + (has_past and PAST or 0)
 end
 for tube, number in pairs(tubes) do count('t' .. tube, number) end

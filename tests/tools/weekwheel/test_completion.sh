@@ -80,7 +80,7 @@ offers README.md put --file READ
 offers tools fsck too
 offers true work --tube x -- tru
 offers --follow import --from beanstalkd://localhost --fol
-equal 'a URL to import from' "$(offered import --from b)" beanstalkd://
+equal 'a URL to import from' "$(offered import --from be)" beanstalkd://
 equal '--sort d' "$(offered list --sort d)" due
 equal 'keys without a server' "$(offered put --server 127.0.0.1:1 --key '')" ''
 equal 'tubes without a server' "$(offered put --server 127.0.0.1:1 --tube '')" ''

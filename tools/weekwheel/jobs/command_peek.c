@@ -100,6 +100,16 @@ static void write_span(const char *name, uint64_t ns)
 		write_field(name, duration_format(text, ns));
 }
 
+static void write_headers(const struct ww_job_info *job)
+{
+	struct ww_job_header header;
+	size_t at = 0;
+
+	while (ww_job_headers_next(job->headers, job->headers_length, &at, &header))
+		printf("%-24s %.*s: %.*s\n", "header", (int)header.name_length, header.name, (int)header.value_length,
+		    header.value);
+}
+
 static void write_more(const struct ww_job_info *job, uint64_t seen)
 {
 	char text[DURATION_TEXT], shown[CLIENT_LINE];
@@ -107,6 +117,7 @@ static void write_more(const struct ww_job_info *job, uint64_t seen)
 	write_field("key", utf8_show((const char *)job->key, job->key_length, shown, sizeof shown));
 	if (job->group_length)
 		write_field("group", utf8_show((const char *)job->group, job->group_length, shown, sizeof shown));
+	write_headers(job);
 	printf("%-24s %" PRIu64 "\n", "version", job->version);
 	write_field("due", seen & listing_bit("due") ? time_format_zone(text, job->due) : "");
 	write_span("every", job->period);

@@ -66,7 +66,8 @@ static const struct option table[] = {
     {URL, 'u', "url", "URL",
         "the job is an HTTP request, for a server that delivers\nthe jobs of the tube (weekwheeld --push)"},
     {METHOD, 'm', "method", "METHOD", "of the request (default POST)"},
-    {HEADER, 'H', "header", "'NAME: VALUE'", "of the request; can be given several times"},
+    {HEADER, 'H', "header", "NAME=VALUE",
+        "goes with the body, as 'NAME: VALUE' too; with --url,\nof the request; can be given several times"},
     {JOBS_FLAG(struct put_options, lines), 'l', "lines", NULL, "a job for each line of standard input"},
     JOBS_OPTIONS,
 };

@@ -324,9 +324,10 @@ const struct jobs_command command_work = {
              "\n"
              "Take jobs as they become ready, and run COMMAND for each, with the body on\n"
              "standard input and WEEKWHEEL_JOB_ID, WEEKWHEEL_JOB_KEY, WEEKWHEEL_JOB_ATTEMPT\n"
-             "(from 1) and WEEKWHEEL_TUBE in its environment. If it ends with status 0 the job\n"
-             "is done, and deleted; otherwise it is delivered again later. The job stays\n"
-             "reserved while the command runs, however long that takes.\n"
+             "(from 1), WEEKWHEEL_TUBE and WEEKWHEEL_HEADER_NAME for each header in its\n"
+             "environment. If it ends with status 0 the job is done, and deleted; otherwise it\n"
+             "is delivered again later. The job stays reserved while the command runs, however\n"
+             "long that takes.\n"
              "\n"
              "SIGTERM, SIGINT and SIGHUP: takes no more jobs, waits for the running commands,\n"
              "and ends. A second one: kills them, gives their jobs back, and ends.\n",

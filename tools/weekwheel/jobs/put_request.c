@@ -9,12 +9,12 @@
 
 int put_request_header(struct put_options *put, const struct options *options)
 {
-	const char *colon = strchr(options->value, ':');
+	const char *behind = strpbrk(options->value, ":=");
 
 	if (put->header_count == WW_CALLBACK_HEADERS_MAX)
 		return options_fail(options, "more than %d --header are too many", WW_CALLBACK_HEADERS_MAX);
-	if (!colon || colon == options->value)
-		return options_bad_value(options, "header", "'Name: value'");
+	if (!behind || behind == options->value)
+		return options_bad_value(options, "header", "NAME=VALUE, or 'Name: value'");
 	put->headers[put->header_count++] = options->value;
 	return 0;
 }
@@ -84,19 +84,46 @@ static int write_head(struct put_options *put, const struct options *options, co
 	return ww_callback_write(&request, put->head, put->head_length, &put->head_length);
 }
 
+/* Without a request they are the job's own: its first bytes, as a word of the protocol says. */
+static int add_headers(struct put_options *put, const struct options *options)
+{
+	put->head = memory_zeroed(WW_JOB_HEADERS_MAX, 1);
+	for (size_t i = 0; i < put->header_count; i++) {
+		const char *name = put->headers[i];
+		const char *value = strpbrk(name, ":=") + 1;
+		struct ww_job_header header = {name, (size_t)(value - 1 - name), value, 0};
+
+		if (value[-1] == ':')
+			header.value += strspn(value, " ");
+		header.value_length = strlen(header.value);
+		switch (ww_job_headers_add(put->head, &put->head_length, &header)) {
+		case WW_OK:
+			break;
+		case WW_ETOOBIG:
+			return options_fail(options,
+			    "at most %d --header of %d bytes in all, with ': ' and a line's end", WW_JOB_HEADERS,
+			    WW_JOB_HEADERS_MAX);
+		default:
+			return refuse(options, "header", name, "NAME=VALUE, each name once: ",
+			    "the name is a word such as tenant, the value is visible ASCII");
+		}
+	}
+	if (put->head_length)
+		jobs_add_number(put->words, sizeof put->words, "headers", put->head_length);
+	return 0;
+}
+
 int put_request_check(struct put_options *put, const struct options *options)
 {
-	const char *lonely = put->method ? "--method" : "--header";
 	char *text = NULL;
 	size_t length;
 	FILE *out;
 	int wrong;
 
 	if (!put->url)
-		return put->method || put->header_count
-		           ? options_fail(options, "%s is for a request: --url is missing; give it, or leave %s out",
-		                 lonely, lonely)
-		           : 0;
+		return put->method ? options_fail(options,
+		                         "--method is for a request: --url is missing; give it, or leave --method out")
+		                   : add_headers(put, options);
 	if (!put->method)
 		put->method = "POST";
 	if (check_parts(put, options))

@@ -81,7 +81,8 @@ struct runner {
 	/* The job. */
 	uint64_t id, priority, attempt, limit, run;
 	uint64_t backoff; /* ns; 0: none */
-	char tube[WW_TUBE_MAX + 1], key[WW_JOB_KEY_MAX + 1];
+	char tube[WW_TUBE_MAX + 1], key[WW_JOB_KEY_MAX + 1], headers[WW_JOB_HEADERS_MAX];
+	size_t headers_length;
 	int body; /* a file, open at its beginning; -1: none */
 	int64_t began, touch_at;
 	int touching;    /* the answer to a touch is still missing */

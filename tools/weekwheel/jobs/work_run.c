@@ -1,4 +1,5 @@
 /* Runs the command for a job, and collects what it writes to standard error and how it ends. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,6 +41,53 @@ static void set_number(const char *name, uint64_t number)
 	setenv(name, text, 1);
 }
 
+#define HEADER_PREFIX "WEEKWHEEL_HEADER_"
+
+enum { PREFIX = sizeof HEADER_PREFIX - 1 };
+
+/* Those of the job for which this worker may run. */
+static void forget_headers(void)
+{
+	char name[PREFIX + WW_JOB_HEADERS_MAX + 1];
+
+	for (char **at = environ; *at;) {
+		size_t length = strcspn(*at, "=");
+
+		if (strncmp(*at, HEADER_PREFIX, PREFIX) != 0 || length >= sizeof name) {
+			at++;
+			continue;
+		}
+		memcpy(name, *at, length);
+		name[length] = 0;
+		if (unsetenv(name))
+			at++;
+	}
+}
+
+/*
+ * A name of the environment that no program, loader or shell heeds: the prefix, and letters, digits and underscores. Only a
+ * trace also has the names by which OpenTelemetry looks for it.
+ */
+static void set_headers(const struct runner *runner)
+{
+	char name[PREFIX + WW_JOB_HEADERS_MAX + 1] = HEADER_PREFIX;
+	char value[WW_JOB_HEADERS_MAX + 1];
+	struct ww_job_header header;
+	size_t at = 0;
+
+	forget_headers();
+	while (ww_job_headers_next(runner->headers, runner->headers_length, &at, &header)) {
+		for (size_t i = 0; i < header.name_length; i++)
+			name[PREFIX + i] =
+			    isalnum((unsigned char)header.name[i]) ? (char)toupper((unsigned char)header.name[i]) : '_';
+		name[PREFIX + header.name_length] = 0;
+		snprintf(value, sizeof value, "%.*s", (int)header.value_length, header.value);
+		setenv(name, value, 1);
+		if (strcmp(name + PREFIX, "TRACEPARENT") == 0 || strcmp(name + PREFIX, "TRACESTATE") == 0)
+			setenv(name + PREFIX, value, 1);
+	}
+}
+
 static _Noreturn void run_child(const struct work *work, const struct runner *runner, int output)
 {
 	/* Ctrl-C on the terminal must reach only the worker, which lets its commands end. */
@@ -49,6 +97,7 @@ static _Noreturn void run_child(const struct work *work, const struct runner *ru
 	set_number("WEEKWHEEL_JOB_ATTEMPT", runner->attempt);
 	setenv("WEEKWHEEL_JOB_KEY", runner->key, 1);
 	setenv("WEEKWHEEL_TUBE", runner->tube, 1);
+	set_headers(runner);
 	/* Standard output is for JSON only. */
 	if (work->log || work->jobs.json)
 		dup2(work->log ? output : STDERR_FILENO, STDOUT_FILENO);

@@ -207,6 +207,9 @@ static void take_answer(const struct work *work, struct runner *runner, const ch
 		(void)listing_job(&job, text, size, &room);
 	else
 		(void)listing_stats(&job, text, size);
+	runner->headers_length = job.headers_length;
+	if (job.headers_length)
+		memcpy(runner->headers, job.headers, job.headers_length);
 	buffer_free(&room);
 	runner->priority = job.priority;
 	runner->run = job.run / WW_SECOND;

@@ -159,6 +159,8 @@ static void fill(struct ww_job_spec *spec, const struct ww_job_info *info, int h
 	    .group_length = info->group_length,
 	    .body = info->body,
 	    .body_length = info->body_length,
+	    .headers = info->headers,
+	    .headers_length = info->headers_length,
 	    .due = has_due                       ? info->due
 	           : info->state == WW_JOB_ENDED ? 0
 	                                         : info->left,

@@ -71,14 +71,19 @@ void answer_numbers(struct connection *connection, const char *word, uint64_t nu
 	answer_bytes(connection, line, (size_t)(end - line));
 }
 
-void answer_job(struct connection *connection, const char *word, uint64_t id, const void *body, size_t length)
+void answer_job(struct connection *connection, const char *word, const struct ww_lease *job)
 {
-	char line[80];
+	size_t headers = connection->takes_headers ? job->headers_length : 0;
+	char line[100];
 	char *end = stpncpy(line, word, 32);
 
-	end = stpcpy(add_number(add_number(end, id), length), "\r\n");
+	end = add_number(add_number(end, job->id), headers + job->body_length);
+	if (headers)
+		end = add_number(end, headers);
+	end = stpcpy(end, "\r\n");
 	answer_bytes(connection, line, (size_t)(end - line));
-	answer_bytes(connection, body, length);
+	answer_bytes(connection, job->headers, headers);
+	answer_bytes(connection, job->body, job->body_length);
 	answer_text(connection, "\r\n");
 }
 

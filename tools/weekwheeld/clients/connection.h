@@ -145,6 +145,7 @@ struct connection {
 	unsigned is_gone : 1; /* the loop has let go of it */
 	unsigned is_producer : 1;
 	unsigned is_worker : 1;
+	unsigned takes_headers : 1; /* jobs that it gets have their headers before the body */
 };
 
 /* ---- connection.c: what all parts of it need */
@@ -250,7 +251,7 @@ void answer_numbers(struct connection *connection, const char *word, uint64_t nu
 void answer_format(struct connection *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "WORD ID LENGTH", the body of a job, and an end of line. */
-void answer_job(struct connection *connection, const char *word, uint64_t id, const void *body, size_t length);
+void answer_job(struct connection *connection, const char *word, const struct ww_lease *job);
 
 /* "OK LENGTH" and the block, or what the error is called. The block is freed. */
 void answer_block(struct connection *connection, int error, struct buffer *block);

@@ -10,7 +10,7 @@ void waiting_give(struct connection *connection, struct ww_lease *lease)
 	size_t start = connection->stream.out.size;
 
 	if (lease_add(connection, lease)) {
-		answer_job(connection, "RESERVED", lease->id, lease->body, lease->body_length);
+		answer_job(connection, "RESERVED", lease);
 		ww_jobs_free(connection->server->jobs, lease->body);
 	} else {
 		ask_return(connection->server, lease);

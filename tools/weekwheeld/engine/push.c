@@ -101,13 +101,31 @@ void push_ready(struct server *server, const char *tube)
 	pthread_mutex_unlock(&lock);
 }
 
-int push_takes(struct server *server, const char *tube, const void *body, size_t length)
+/* Whether a request may have the job's headers. */
+static int are_sendable(const struct ww_job_spec *spec, struct ww_callback_request *request)
 {
+	struct ww_job_header header;
+	size_t length;
+	size_t at = 0;
+
+	while (ww_job_headers_next(spec->headers, spec->headers_length, &at, &header)) {
+		request->header_count = 1;
+		request->headers[0] =
+		    (struct ww_callback_header){header.name, header.name_length, header.value, header.value_length};
+		if (ww_callback_write(request, NULL, 0, &length) == WW_EINVAL)
+			return 0;
+	}
+	return 1;
+}
+
+int push_takes(struct server *server, const char *tube, const struct ww_job_spec *spec)
+{
+	const char *body = spec->body_length ? spec->body : "";
 	struct ww_callback_request request;
-	struct ww_callback_problem problem = {0, ""};
+	struct ww_callback_problem problem = {0, "a header is not the job's to set"};
 
 	if (!server->push || !is_pushed(server, tube) ||
-	    ww_callback_parse(length ? body : "", length, &request, &problem) == WW_OK)
+	    (ww_callback_parse(body, spec->body_length, &request, &problem) == WW_OK && are_sendable(spec, &request)))
 		return 1;
 	server->push->refused++;
 	server_note(server, "a job for %s is not a request: line %zu: %s", tube, problem.line, problem.reason);
@@ -165,12 +183,11 @@ void push_ready(struct server *server, const char *tube)
 	(void)tube;
 }
 
-int push_takes(struct server *server, const char *tube, const void *body, size_t length)
+int push_takes(struct server *server, const char *tube, const struct ww_job_spec *spec)
 {
 	(void)server;
 	(void)tube;
-	(void)body;
-	(void)length;
+	(void)spec;
 	return 1;
 }
 

@@ -132,7 +132,7 @@ void push_stop(struct server *server);
 void push_ready(struct server *server, const char *tube);
 
 /* Return 1 if the tube is not pushed, or the body is a request; otherwise count it and return 0. */
-int push_takes(struct server *server, const char *tube, const void *body, size_t length);
+int push_takes(struct server *server, const char *tube, const struct ww_job_spec *spec);
 
 /* ---- Numbers that both "stats" and /metrics tell */
 

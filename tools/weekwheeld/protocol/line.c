@@ -42,6 +42,7 @@ enum word {
 	OPTION_DEBOUNCE,
 	OPTION_UNIQUE,
 	OPTION_GROUP,
+	OPTION_HEADERS,
 	OPTION_EACH,
 	OPTION_AT,
 	OPTION_TUBE,
@@ -96,6 +97,7 @@ static const struct {
     [OPTION_DEBOUNCE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.key_span), "debounce"},
     [OPTION_UNIQUE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.key_span), "unique"},
     [OPTION_GROUP] = {AS_ITSELF, 0, 0, 0, 0, "group"},
+    [OPTION_HEADERS] = {AS_NUMBER, 1, WW_JOB_HEADERS_MAX, MEMBER(own.job.headers_length), "headers"},
     [OPTION_EACH] = {AS_ITSELF, 0, 0, 0, 0, "each"},
     [OPTION_AT] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), "at"},
     [OPTION_TUBE] = {AS_ITSELF, 0, 0, 0, 0, "tube"},
@@ -122,7 +124,7 @@ static const struct {
 
 enum { WORDS_MAX = 24 };
 
-#define PUT_OPTIONS OPTION_VERSION, OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_GROUP
+#define PUT_OPTIONS OPTION_VERSION, OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_GROUP, OPTION_HEADERS
 
 /*
  * beanstalkd finds a verb by the beginning of the line. The text of a verb with arguments ends with a space, therefore
@@ -173,6 +175,7 @@ static const struct {
     {"forecast ", VERB_FORECAST, {SPAN, COUNT, OPTION_TUBE}},
     {"advance ", VERB_ADVANCE, {DELAY}},
     {"auth ", VERB_AUTH, {SECRET}},
+    {"headers", VERB_HEADERS, {NOTHING}},
     {"limit-tube ", VERB_LIMIT_TUBE,
         {TUBE, OPTION_RUNNING, OPTION_STARTS, OPTION_PER, OPTION_BURST, OPTION_GROUP, OPTION_EACH}},
     {"list-limits", VERB_LIST_LIMITS, {OPTION_TUBE}},
@@ -490,6 +493,9 @@ static int read_own(struct command *command, const enum word *what, struct span 
 	/* A move says either a delay, or "-" and at=TIME. */
 	if ((command->verb == VERB_MOVE || command->verb == VERB_MOVE_KEY) &&
 	    words_is(words[1], "-") != command->own.at)
+		return -1;
+	/* They are the first bytes of what follows the line. */
+	if (command->own.job.headers_length > command->body_length)
 		return -1;
 	return command->verb == VERB_PUT_SCHEDULE && !*command->own.cron ? -1 : 0;
 }

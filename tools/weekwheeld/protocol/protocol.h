@@ -75,6 +75,7 @@ enum verb {
 	VERB_LIST_SCHEDULES,
 	VERB_REPORT,
 	VERB_HISTORY,
+	VERB_HEADERS,
 	VERBS
 };
 
@@ -134,8 +135,9 @@ struct command {
 	uint64_t id;    /* list-delayed: the only job to list, or 0 */
 	uint64_t delay; /* also a pause, a timeout, or how far to advance; WW_JOB_BACKOFF: "-" */
 	uint64_t run;
-	uint64_t bound;   /* the most jobs to kick or list; the number of spans */
-	const char *body; /* points into the bytes given to protocol_next */
+	uint64_t bound; /* the most jobs to kick or list; the number of spans */
+	const char
+	    *body; /* points into the bytes given to protocol_next; the job's headers, if it has some, come first */
 	size_t body_length;
 	char tube[WW_TUBE_MAX + 1];
 	struct command_own own;

@@ -56,7 +56,7 @@ static int put_one(struct v1_request *request, struct v1_fields *fields)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new jobs");
 	if (server->is_shared && spec->expire)
 		return v1_problem(request, 422, "expire", V1_EXPIRY_REMEDY, "jobs in Redis do not expire");
-	if (!push_takes(server, spec->tube, spec->body, spec->body_length))
+	if (!push_takes(server, spec->tube, spec))
 		return v1_problem(request, 422, "body", "see weekwheeld(1), \"DELIVERY OVER HTTP\"",
 		    "jobs of the tube %s are pushed, and this body is not a request", spec->tube);
 	if (spec->body_length > server->settings->max_job_size)
@@ -65,7 +65,7 @@ static int put_one(struct v1_request *request, struct v1_fields *fields)
 		in_tube = before_in_tube(request, fields);
 	if (!bounds_quota(server, spec, (size_t)(fields - request->fields), in_tube))
 		return v1_failed(request, WW_EFULL);
-	if (!bounds_job(server, spec->body_length))
+	if (!bounds_job(server, spec->headers_length + spec->body_length))
 		return v1_failed(request, WW_ENOMEM);
 	return 0;
 }

@@ -39,7 +39,8 @@ static int list_one(struct server *server, uint64_t id, struct list_answer *list
 	struct ww_job_ref job = {.id = id};
 	struct ww_job_info info;
 	void *body = NULL;
-	int error = ww_jobs_peek(server->jobs, &job, &info, list->with_body ? &body : NULL);
+	/* Headers come with the body. */
+	int error = ww_jobs_peek(server->jobs, &job, &info, &body);
 
 	if (error == WW_ENOTFOUND)
 		return WW_OK;

@@ -28,7 +28,14 @@ static void peek_answer(struct call *call)
 		answer_result(call->connection, call->result, NULL);
 		return;
 	}
-	answer_job(call->connection, "FOUND", call->info.id, call->body, call->info.body_length);
+	const struct ww_job_info *info = &call->info;
+	const struct ww_lease shown = {.id = info->id,
+	    .body = call->body,
+	    .body_length = info->body_length,
+	    .headers = info->headers,
+	    .headers_length = info->headers_length};
+
+	answer_job(call->connection, "FOUND", &shown);
 	ww_jobs_free(call_jobs(call), call->body);
 }
 

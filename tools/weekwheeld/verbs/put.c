@@ -19,8 +19,9 @@ void put_spec(struct ww_job_spec *spec, const struct command *command)
 		if (own->at)
 			spec->flags = WW_JOB_WALL | WW_JOB_AT;
 	}
-	spec->body = command->body;
-	spec->body_length = command->body_length;
+	spec->headers = command->body;
+	spec->body = command->body + spec->headers_length;
+	spec->body_length = command->body_length - spec->headers_length;
 	spec->due = command->delay;
 	spec->run = command->run;
 	spec->priority = command->priority;
@@ -41,7 +42,7 @@ static int put_prepare(struct call *call)
 		call->text = "DRAINING\r\n";
 	else if (server->is_shared && spec->expire)
 		call->text = "NO_EXPIRY\r\n";
-	else if (!push_takes(server, call->used, command->body, command->body_length))
+	else if (!push_takes(server, call->used, spec))
 		call->text = "BAD_FORMAT\r\n";
 	else if (!bounds_quota(server, spec, 0, 0) || !bounds_job(server, command->body_length))
 		call->text = "OUT_OF_MEMORY\r\n";

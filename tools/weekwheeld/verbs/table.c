@@ -34,6 +34,15 @@ static int login(struct call *call)
 
 static const struct steps verb_auth = {login, NULL, NULL, NULL};
 
+static int take_headers(struct call *call)
+{
+	call->connection->takes_headers = 1;
+	call->text = "HEADERS\r\n";
+	return 0;
+}
+
+static const struct steps verb_headers = {take_headers, NULL, NULL, NULL};
+
 const struct steps *const verbs_table[VERBS] = {
     [VERB_PUT] = &verb_put,
     [VERB_PEEK] = &verb_peek,
@@ -75,6 +84,7 @@ const struct steps *const verbs_table[VERBS] = {
     [VERB_LIMIT_TUBE] = &verb_limit,
     [VERB_REPORT] = &verb_report,
     [VERB_HISTORY] = &verb_history,
+    [VERB_HEADERS] = &verb_headers,
     [VERB_LIST_LIMITS] = &verb_list_limits,
     [VERB_PUT_SCHEDULE] = &verb_put_schedule,
     [VERB_DELETE_SCHEDULE] = &verb_change_schedule,

@@ -48,6 +48,8 @@ final class Job
 		public readonly int|float|null $expire = null,
 		/** What becomes of it then: drop or bury. */
 		public readonly ?string $expired = null,
+		/** Names and values beside the body, such as a tenant: 16 of visible ASCII, 4096 bytes in all. */
+		public readonly array $headers = [],
 	) {
 		if ($key === null && ($mode ?? $debounce ?? $unique) !== null)
 			throw new \InvalidArgumentException('mode, debounce and unique are for a job with a key: name it with "key"');
@@ -56,15 +58,38 @@ final class Job
 	}
 
 	/**
+	 * What follows the command: the headers, which are lines, and the body.
+	 * @internal
+	 */
+	public function block(): string
+	{
+		return $this->headerLines() . $this->body;
+	}
+
+	private function headerLines(): string
+	{
+		$lines = '';
+		foreach ($this->headers as $name => $value) {
+			$line = strtolower((string)$name) . ": $value";
+			if (!preg_match('/^[!#$%&\'*+.^_`|~0-9a-z-]+: (?:[!-~](?:[ -~]*[!-~])?)?$/D', $line))
+				throw new \InvalidArgumentException("header '$name': its name is a token of HTTP, and its value visible ASCII");
+			$lines .= "$line\n";
+		}
+		return $lines;
+	}
+
+	/**
 	 * The command. Without anything that beanstalkd has not, it is said in beanstalkd's words.
 	 * @internal
 	 */
 	public function command(): string
 	{
-		$options = Words::options(array_diff_key(get_object_vars($this), array_flip(['body', 'priority', 'delay', 'at', 'run', 'key'])));
+		$options = Words::options(array_diff_key(get_object_vars($this), array_flip(['body', 'priority', 'delay', 'at', 'run', 'key', 'headers'])));
+		if ($this->headers)
+			$options .= ' headers=' . strlen($this->headerLines());
 		$priority = Words::whole($this->priority, 'priority');
 		$when = $this->at === null ? Words::seconds($this->delay, 'delay') : Words::moment($this->at, 'at');
-		$rest = Words::seconds($this->run, 'run') . ' ' . strlen($this->body);
+		$rest = Words::seconds($this->run, 'run') . ' ' . strlen($this->block());
 		if ($this->at === null && $this->key === null && $options === '' && ctype_digit($when) && is_int($this->run))
 			return "put $priority $when $rest";
 		$key = $this->key === null ? '-' : Words::key($this->key);

@@ -66,7 +66,7 @@ final class Jobs
 		$bytes = 0;
 		foreach ($jobs as $job) {
 			$job = $job instanceof Job ? $job : new Job($job);
-			$batch[] = [$job->command(), $job->body];
+			$batch[] = [$job->command(), $job->block()];
 			$bytes += strlen($job->body);
 			if (count($batch) < self::BATCH && $bytes < self::BATCH_BYTES)
 				continue;

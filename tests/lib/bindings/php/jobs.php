@@ -46,11 +46,11 @@ function test_every_field_is_stored(string $tube): void
 	$jobs = server();
 	$at = new DateTimeImmutable('2100-01-02T03:04:05.678901Z');
 	$jobs->put($tube, 'x', priority: 7, at: $at, run: 1.5, key: "a/b ü\n", every: 3600, missed: 'skip', skip: 0.25,
-		attempts: 3, backoff: 10, backoffMax: 100, group: 'g 1', keep: 5, expire: 9, expired: 'bury');
+		attempts: 3, backoff: 10, backoffMax: 100, group: 'g 1', keep: 5, expire: 9, expired: 'bury', headers: ['Tenant' => 'a b', 'empty' => '']);
 	[$info] = iterator_to_array($jobs->list($tube, body: true), false);
 	same($info['due']->format('U.u'), $at->format('U.u'));
 	foreach (['priority' => 7, 'run' => 1.5, 'key' => "a/b ü\n", 'every' => 3600, 'missed' => 'skip', 'skip' => 0.25, 'attempts' => 3, 'backoff' => 10,
-		'backoff_max' => 100, 'group' => 'g 1', 'keep' => 5, 'expire' => 9, 'expired' => 'bury', 'body' => 'x', 'clock' => 'wall'] as $name => $value)
+		'backoff_max' => 100, 'group' => 'g 1', 'keep' => 5, 'expire' => 9, 'expired' => 'bury', 'body' => 'x', 'clock' => 'wall', 'headers' => ['tenant' => 'a b', 'empty' => '']] as $name => $value)
 		same([$name, $info[$name]], [$name, $value]);
 	$jobs->put($tube, new Job('y', key: '-', delay: 0.5, unique: 60));
 	same($jobs->list($tube, '-')->current()['unique'], 60);
@@ -59,6 +59,8 @@ function test_every_field_is_stored(string $tube): void
 	$jobs->advance(3);
 	$jobs->put($tube, 'z', key: 'd', delay: 5, debounce: 60);
 	same($jobs->stat($tube, 'd')['time-left'] >= 4, true);
+	foreach (['a b' => 'x', 'n' => "a\r\nb", 'm' => ' x', '' => 'x'] as $name => $value)
+		thrown(InvalidArgumentException::class, fn() => $jobs->put($tube, 'z', headers: [$name => $value]));
 }
 
 /** A field that a put, a schedule or a limit gets has to be added to the package, too. */

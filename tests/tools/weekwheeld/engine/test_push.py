@@ -286,7 +286,8 @@ class Pushes(Case):
                     (("--url", receiver.url, "-H", "X-A: 1", "-H", "a b: c"), "--header 'a b: c'", "such as Content-Type"),
                     (("--url", receiver.url, "-H", "X-A: 1\nX-B: 2"), "--header 'X-A: 1?X-B: 2'", "cannot be sent"),
                     (("--url", receiver.url, "-H", "nothing"), "--header 'nothing'", "'Name: value'"),
-                    (("--method", "PUT", "x"), "--method", "--url is missing"), (("-H", "a: b", "x"), "--header", "--url is missing"),
+                    (("--method", "PUT", "x"), "--method", "--url is missing"),
+                    (("-H", "a b: c", "x"), "--header 'a b: c'", "visible ASCII"),
                     (("--url", receiver.url, "--method", "HEAD", "x"), "--method 'HEAD'", "no body"),
                     (("--url", receiver.url, "--method", "A B"), "--method 'A B'", "a word such as PUT"),
                     (("--url", receiver.url, "--method", "CONNECT"), "--method 'CONNECT'", "not CONNECT")):
@@ -294,6 +295,23 @@ class Pushes(Case):
                 assert option in said and reason in said, (arguments, said)
             assert "has to be a request" in put(1, "no request").err
             equal(a.numbers("stats")["push-bodies-refused"], "1")
+
+    def test_headers_of_the_job_are_sent(self):
+        with Receiver() as receiver, pushing() as server, server.client() as a:
+            def put(headers, of_request="X-Own: 1\n"):
+                body = request(receiver.url + "/h", b"body", headers=of_request).decode()
+                return a.ask("put-key 0 0 60 %d - headers=%d\r\n%s%s" % (len(headers + body), len(headers), headers, body))
+
+            a.ask("use push")
+            for bad in ("host: evil", "content-length: 1", "content_length: 1", "transfer-encoding: chunked", "connection: close",
+                        "expect: x", "proxy-authorization: x", "weekwheel-token: 1"):
+                equal(put(bad + "\n"), "BAD_FORMAT", bad)
+            equal(a.numbers("stats")["push-bodies-refused"], "8")
+            assert put("x-own: 2\ntraceparent: 00-1-2-01\nempty: \ncontent-type: a/b\n").startswith("INSERTED")
+            _, _, headers, body = receiver.wait(1)[0]
+            equal([headers.get(name) for name in ("X-Own", "traceparent", "empty", "Content-Type", "x-own")],
+                  ["1", "00-1-2-01", "", None, None])
+            equal((headers["content-type"], headers["Host"], body), ("a/b", receiver.url[7:], b"body"))
 
 
 main()

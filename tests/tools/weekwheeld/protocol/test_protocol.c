@@ -123,6 +123,10 @@ START_TEST(own_verbs_are_understood)
 	is("history tube=t prefix=night%40 id=7 after=9 limit=5 body=yes\r\n", VERB_HISTORY);
 	is("put-key 0 0 60 1 k keep=604800\r\nx\r\n", VERB_PUT_KEY);
 	is("put-key 0 0 60 1 - expire=0.5 expired=bury backoff-max=9 missed=all attempts=2\r\nx\r\n", VERB_PUT_KEY);
+	is("put-key 0 0 60 6 - headers=5\r\na: b\nx\r\n", VERB_PUT_KEY);
+	ck_assert_uint_eq(command.own.job.headers_length, 5);
+	is("put-at 0 0 60 5 - headers=5\r\na: b\n\r\n", VERB_PUT_AT);
+	is("headers\r\n", VERB_HEADERS);
 	is("list-schedules tube=t name=n%20m after=7 limit=5 body=yes\r\n", VERB_LIST_SCHEDULES);
 	is("advance 604800\r\n", VERB_ADVANCE);
 }
@@ -134,6 +138,8 @@ START_TEST(what_is_not_well_formed_is_refused)
 	    "delete\r\n", "delete x\r\n", "delete 1 \r\n", "delete -1\r\n", "delete 18446744073709551616\r\n",
 	    "statsx\r\n", "reserve-with-timeout 2147483648\r\n", "reserve-with-timeout x\r\n", "put x\r\n", "put \r\n",
 	    "put-key 0 0 0\r\n", "put-key 0 0 0 1 k run=9\r\n", "put-key 0 0 0 1 k expired=\r\n",
+	    "put-key 0 0 0 1 k headers=2\r\n", "put-key 0 0 0 9 k headers=0\r\n",
+	    "put-key 0 0 0 9999 k headers=4097\r\n", "put-schedule 0 0 0 9 n cron=x headers=1\r\n",
 	    "put-key 0 0 0 1 k expired=gone\r\n", "put-key 0 0 0 1 k backoff_max=x\r\n", "report 1 1 keep=5\r\n",
 	    "put-key 0 0 0 1 k every=\r\n", "put-key 0 0 0 1 k ever=1\r\n", "put-key 0 0 0 1 %2\r\n",
 	    "put-key 0 0 0 1 a b\r\n", "put-key 0 0. 0 1 a\r\n", "put-key 0 0.0000000001 0 1 a\r\n",
