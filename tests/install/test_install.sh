@@ -263,9 +263,14 @@ for header in $(headers | sed 's|^|include/weekwheel/|'); do
 	fi
 done
 
+for command in put:jobs work:jobs export:store; do
+	equal "the page of weekwheel ${command%:*}" "$(cat "$man/man1/weekwheel-${command%:*}.1")" ".so man1/weekwheel-${command#*:}.1"
+done
 if command -v man >/dev/null; then
 	leads_to_its_page() { LC_ALL=C man -M "$man" 3 ww_wheel_schedule | grep -q '^WEEKWHEEL_WHEEL(3)'; }
 	expect 'man 3 ww_wheel_schedule shows its page' leads_to_its_page
+	put_leads_to_jobs() { LC_ALL=C man -M "$man" weekwheel put | grep '^WEEKWHEEL-JOBS(1)' >/dev/null; }
+	expect 'man weekwheel put shows the page of jobs' put_leads_to_jobs
 fi
 
 expect 'make uninstall' make_quietly uninstall
