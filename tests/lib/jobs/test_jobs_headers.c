@@ -147,10 +147,13 @@ static void expect_everywhere(uint64_t id, size_t body_length)
 	ck_assert_int_eq(seen, 1);
 }
 
+/* Not that of the fixture, which gives the body back at once, and the headers with it. */
 static void expect_lease(uint64_t id, size_t body_length)
 {
-	struct ww_lease lease = reserve_job(&world);
+	static const char *const tubes[] = {WW_TUBE_DEFAULT};
+	struct ww_lease lease;
 
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tubes, 1, &lease), 1);
 	ck_assert_uint_eq(lease.id, id);
 	ck_assert_uint_eq(lease.body_length, body_length);
 	expect_text(lease.headers, lease.headers_length);
@@ -182,7 +185,6 @@ START_TEST(they_stay_with_the_job)
 	struct ww_lease lease = reserve_job(&world);
 	ck_assert_uint_eq(lease.headers_length, 0);
 	ck_assert_ptr_null(lease.headers);
-	ww_jobs_free(world.jobs, lease.body);
 	world_check(&world);
 	world_end(&world);
 }
