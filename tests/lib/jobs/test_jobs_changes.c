@@ -339,6 +339,7 @@ START_TEST(a_version_grows_by_one_with_each_change)
 	OK(ww_jobs_return_after(world.jobs, ref.id, lease.token, WW_SECOND));
 	ck_assert_uint_eq(info_of(&world, ref.id).version, 7);
 	OK(ww_jobs_reserve_job(world.jobs, ref.id, &lease));
+	ww_jobs_free(world.jobs, lease.body);
 	ck_assert_uint_eq(info_of(&world, ref.id).version, 7);
 	world_end(&world);
 }

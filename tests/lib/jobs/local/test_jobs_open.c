@@ -12,20 +12,23 @@ static struct world world;
 
 START_TEST(the_default_is_as_documented)
 {
-	static const struct ww_jobs_config expected = {.sync = WW_SYNC_ALWAYS,
-	    .sync_ns = 50 * MS,
-	    .window = 60 * WW_SECOND,
-	    .window_jobs = 100000,
-	    .body_max = 65535,
-	    .downtime_max = 30 * DAY,
-	    .ended_max = 1000000,
-	    .history_max = 10000};
 	struct ww_jobs_config config;
 
 	memset(&config, 0xff, sizeof config);
 	ck_assert_int_eq(ww_jobs_config_default(NULL), WW_EINVAL);
 	OK(ww_jobs_config_default(&config));
-	ck_assert_mem_eq(&config, &expected, sizeof config);
+	ck_assert(!config.path && !config.driver && !config.wall && !config.allocator && !config.ready &&
+	          !config.context && !config.problem);
+	ck_assert_int_eq(config.sync, WW_SYNC_ALWAYS);
+	ck_assert_uint_eq(config.sync_ns, 50 * MS);
+	ck_assert_uint_eq(config.window, 60 * WW_SECOND);
+	ck_assert_uint_eq(config.window_jobs, 100000);
+	ck_assert_uint_eq(config.body_max, 65535);
+	ck_assert_uint_eq(config.max_disk, 0);
+	ck_assert_uint_eq(config.downtime_max, 30 * DAY);
+	ck_assert_uint_eq(config.ended_max, 1000000);
+	ck_assert_uint_eq(config.history_max, 10000);
+	ck_assert_uint_eq(config.flags, 0);
 }
 END_TEST
 
