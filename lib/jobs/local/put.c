@@ -257,7 +257,8 @@ static int put(struct jobs_local *jobs, void *arguments)
 		if (result)
 			return result;
 	}
-	error = ww_jobs_writing_more(jobs, spec->body_length + spec->key_length);
+	error = ww_jobs_writing_more(
+	    jobs, spec->body_length + spec->headers_length + spec->key_length + spec->group_length);
 	return error ? error : put_record(jobs, call, &record, 1);
 }
 

@@ -473,8 +473,9 @@ START_TEST(callers_hear_when_a_pause_ends)
 	world.config.ready = note_ready;
 	world.config.context = &told;
 	world_reopen(&world);
+	told = 0;
 	(void)put_job(&world, &spec);
-	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_ge(told, 1);
 	for (uint64_t left = 1; left <= 2; left++) {
 		OK(ww_jobs_pause(world.jobs, WW_TUBE_DEFAULT, left * WW_SECOND));
 		told = 0;
@@ -484,7 +485,7 @@ START_TEST(callers_hear_when_a_pause_ends)
 			world_pass(&world, MS);
 		else
 			OK(ww_jobs_pause(world.jobs, WW_TUBE_DEFAULT, 0));
-		ck_assert_uint_eq(told, 1);
+		ck_assert_uint_ge(told, 1);
 	}
 	(void)reserve_job(&world);
 	world.config.ready = NULL;

@@ -119,7 +119,7 @@ class Completion(Case):
             equal(zsh.offered("weekwheel put --file set"), ["setup"])
             if "fsck" in commands:
                 check("--follow" in zsh.offered("weekwheel import --from beanstalkd://localhost --fol"), "the options of --from")
-                equal(zsh.offered("weekwheel import --from b"), ["beanstalkd://"])
+                equal(zsh.offered("weekwheel import --from be"), ["beanstalkd://"])
 
     def test_tubes_and_keys_of_a_server(self):
         with Server() as server:

@@ -132,8 +132,11 @@ int put_request_check(struct put_options *put, const struct options *options)
 	if (!out)
 		memory_exhausted();
 	fprintf(out, "%s %s\n", put->method, put->url);
-	for (size_t i = 0; i < put->header_count; i++)
-		fprintf(out, "%s\n", put->headers[i]);
+	for (size_t i = 0; i < put->header_count; i++) {
+		const char *name = put->headers[i];
+		int size = (int)strcspn(name, ":=");
+		fprintf(out, "%.*s:%s%s\n", size, name, name[size] == '=' ? " " : "", name + size + 1);
+	}
 	fputc('\n', out);
 	if (fclose(out))
 		memory_exhausted();

@@ -53,7 +53,7 @@ static void forget_headers(void)
 	for (char **at = environ; *at;) {
 		size_t length = strcspn(*at, "=");
 
-		if (strncmp(*at, HEADER_PREFIX, PREFIX) != 0 || length >= sizeof name) {
+		if (strncmp(*at, HEADER_PREFIX, PREFIX) != 0 || length >= sizeof name || !(*at)[length]) {
 			at++;
 			continue;
 		}

@@ -264,7 +264,7 @@ class Pushes(Case):
             def put(status, *arguments, text=""):
                 return server.program.run(status, "put", "--tube", "push", *arguments, stdin=text.encode())
 
-            for arguments, text in ((("--url", receiver.url + "/a", "--header", "X-A: 1", "-H", "X-B:  2 ", "hello"), ""),
+            for arguments, text in ((("--url", receiver.url + "/a", "--header", "X-A: 1", "-H", "X-B:  2 ", "-H", "X-C=3=4", "hello"), ""),
                                     (("--url", receiver.url + "/b", "--method", "GET"), ""),
                                     (("--url", receiver.url + "/c", "--method", "PUT", "-"), "from\n\nstdin"),
                                     (("--url", receiver.url + "/d", "--lines"), "1\n2\n")):
@@ -273,7 +273,7 @@ class Pushes(Case):
             equal(got, [("/a", "POST", b"hello"), ("/b", "GET", b""), ("/c", "PUT", b"from\n\nstdin"), ("/d", "POST", b"1"),
                         ("/d", "POST", b"2")])
             headers = [headers for _, path, headers, _ in receiver.got if path == "/a"][0]
-            equal((headers["X-A"], headers["X-B"]), ("1", "2"))
+            equal((headers["X-A"], headers["X-B"], headers["X-C"]), ("1", "2", "3=4"))
             for arguments, option, reason in (
                     (("--url", "ftp://example.org/"), "--url 'ftp://example.org/'", "does not begin with http:// or https://"),
                     (("--url", "example.org"), "--url 'example.org'", "does not begin with http:// or https://"),
