@@ -82,6 +82,9 @@
  *     Idempotency-Key        a quoted string, the same in all attempts of a job, and in those of one run of a periodic
  *                            job; unless the job has this header itself
  *
+ * The job's own are those in its body and, unless the body has them, those that were put beside it (ww_job_spec.headers). What
+ * a job may not set is left out, and so is what exceeds WW_CALLBACK_HEADERS_MAX in all.
+ *
  * Signature. HMAC-SHA256, keyed with the secret, of these fields, joined by single LFs: timestamp, id, token, method,
  * URL, body. The first three are decimal, as in the headers. The URL is the one in the job or in the redirection. The
  * body is the bytes that are sent. Only the body can contain LF, so no field can pass for another. For example, with
@@ -91,7 +94,7 @@
  *
  * A receiver computes the same signature with its own copy of the secret and its own URL, and compares in constant
  * time. It refuses a timestamp more than some minutes away from its own clock. It refuses a token that is not above the
- * last one that it saw for that id. A job's key, tube and attempt are not signed.
+ * last one that it saw for that id. A job's key, tube, attempt and headers are not signed.
  *
  * Addresses. Anyone who reaches the store may put jobs. By default a pusher therefore calls only public addresses: no
  * loopback, private, link-local, multicast, reserved or translated ones. It checks the address of the actual
