@@ -20,7 +20,7 @@
 #include "tools/weekwheel/input/keys.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
-enum { MOVING_BATCH = 128, MOVING_MARK = 40, MOVING_ID = 200, MOVING_NAME = 600, MOVING_SCHEDULE = 1200 };
+enum { MOVING_BATCH = 128, MOVING_MARK = 40, MOVING_ID = 200, MOVING_NAME = 700, MOVING_SCHEDULE = 1200 };
 
 /* What has become of a job at the target. */
 enum moving_result {
