@@ -100,7 +100,10 @@ static int pass(struct moved *moved)
 	return failed || (!is_stopped && moved_remove(moved)) ? -1 : 0;
 }
 
-/* A key whose slot moved may have been passed by, so the pass is made again. */
+/*
+ * A key whose slot moved may have been passed by, so the pass is made again. While a slot is on its way two passes find all of
+ * its keys: each key goes once, so that one which went during a pass was found before it, or is found after it.
+ */
 static int whole_pass(struct moved *moved)
 {
 	int is_new = 0;
@@ -108,7 +111,7 @@ static int whole_pass(struct moved *moved)
 
 	for (int i = 0; i < PASSES && !failed && !is_stopped; i++) {
 		failed = pass(moved) || (moved->is_cluster && moved_find(moved, &is_new));
-		if (failed || moved->follow || (!is_new && !moved->on_move))
+		if (failed || moved->follow || (!is_new && !moved->on_move && (!moved->is_moving || i)))
 			return failed;
 		(void)poll(NULL, 0, REST_MS);
 	}

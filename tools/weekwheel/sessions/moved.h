@@ -47,7 +47,8 @@ struct moved_node {
 	struct client client;
 	struct peer peer;
 	int is_open;
-	int is_master; /* it has slots. Of a source that is no cluster: it is the source */
+	int is_master;    /* it has slots. Of a source that is no cluster: it is the source */
+	int is_receiving; /* it has listed a key of a slot that it does not serve yet */
 };
 
 struct moved {
@@ -59,6 +60,7 @@ struct moved {
 	struct moved_node **nodes; /* of the source, those that the URL names first */
 	size_t node_count, node_room;
 	int is_cluster;   /* the source is one */
+	int is_moving;    /* slots are on their way between its servers */
 	int is_lost;      /* a server of the source does not answer */
 	uint64_t map;     /* a hash of which master has which slots */
 	uint64_t on_move; /* keys that a pass could not read, since their slots move */

@@ -194,11 +194,25 @@ static int ask_map(struct moved *moved, struct moved_node *node, int *is_new)
 	return failed ? lose(moved, node) : 0;
 }
 
+/* Find out whether slots are on their way from or to a master: it shows them in brackets, by itself alone. */
+static int ask_moving(struct moved *moved, struct moved_node *node)
+{
+	redisReply *reply;
+
+	peer_ask(&node->peer, "CLUSTER NODES");
+	reply = peer_good(&node->peer);
+	if (!reply)
+		return lose(moved, node);
+	moved->is_moving |= reply->str && strstr(reply->str, " [");
+	freeReplyObject(reply);
+	return 0;
+}
+
 int moved_find(struct moved *moved, int *is_new)
 {
 	int failed = -1;
 
-	*is_new = 0;
+	*is_new = moved->is_moving = 0;
 	for (size_t i = moved->node_count; i < moved->url.count; i++)
 		(void)add_node(moved, &moved->url.hosts[i]);
 	for (size_t i = 0; i < moved->node_count && failed; i++)
@@ -206,7 +220,8 @@ int moved_find(struct moved *moved, int *is_new)
 	moved->is_lost = failed != 0;
 	for (size_t i = 0; i < moved->node_count && !failed; i++)
 		if (moved->nodes[i]->is_master)
-			failed = open_node(moved, moved->nodes[i]);
+			failed = open_node(moved, moved->nodes[i]) ||
+			         (moved->is_cluster && ask_moving(moved, moved->nodes[i]));
 	return failed;
 }
 
@@ -249,9 +264,16 @@ redisReply *moved_scan(struct moved *moved, struct moved_node *node, char cursor
 	return page;
 }
 
-/* Queue what reads a key at one moment, in a transaction. The last of four answers has both. */
-static void ask_entry(const struct moved *moved, struct peer *peer, const char *key, size_t size)
+/*
+ * Queue what reads a key at one moment, in a transaction. The last of four answers has both. Before it, a server that has keys
+ * of slots which it does not serve yet is asked to read them nevertheless.
+ */
+static void ask_entry(const struct moved *moved, struct moved_node *node, const char *key, size_t size)
 {
+	struct peer *peer = &node->peer;
+
+	if (node->is_receiving)
+		peer_ask(peer, "ASKING");
 	peer_ask(peer, "MULTI");
 	peer_ask(peer, "GET %b", key, size);
 	peer_ask(peer, moved->has_times ? "PEXPIRETIME %b" : "PTTL %b", key, size);
@@ -259,20 +281,22 @@ static void ask_entry(const struct moved *moved, struct peer *peer, const char *
 }
 
 /* Why a transaction was refused: by the first error, since EXEC says only that there was one. */
-static int refused(const struct peer *peer, const redisReply *why)
+static int refused(struct moved_node *node, const redisReply *why)
 {
 	if (!is_elsewhere(why))
-		return peer_fail(peer, why->str);
+		return peer_fail(&node->peer, why->str);
+	node->is_receiving |= begins(why, "MOVED ");
 	return 1;
 }
 
-/* Read the answers. Returns 0, 1 if the key is elsewhere, or -1 after a message. */
-static int read_entry(struct peer *peer, redisReply **entry)
+/* Read that many answers. Returns 0, 1 if the key is elsewhere, or -1 after a message. */
+static int read_entry(struct moved_node *node, int answers, redisReply **entry)
 {
+	struct peer *peer = &node->peer;
 	redisReply *why = NULL;
 	int failed = 0;
 
-	for (int i = 0; i < 4 && !failed; i++) {
+	for (int i = 0; i < answers && !failed; i++) {
 		freeReplyObject(*entry);
 		*entry = peer_answer(peer);
 		failed = !*entry;
@@ -282,7 +306,7 @@ static int read_entry(struct peer *peer, redisReply **entry)
 		*entry = NULL;
 	}
 	if (!failed && why)
-		failed = refused(peer, why);
+		failed = refused(node, why);
 	else if (!failed && ((*entry)->type != REDIS_REPLY_ARRAY || (*entry)->elements != 2))
 		failed = peer_fail(peer, "this is not a server of sessions");
 	freeReplyObject(why);
@@ -377,13 +401,13 @@ static int take_entry(struct moved *moved, const struct moved_node *node, const 
 
 int moved_take(struct moved *moved, struct moved_node *node, redisReply *const *keys, size_t count)
 {
-	int failed = 0;
+	int failed = 0, answers = node->is_receiving ? 5 : 4;
 
 	for (size_t i = 0; i < count; i++)
-		ask_entry(moved, &node->peer, keys[i]->str, keys[i]->len);
+		ask_entry(moved, node, keys[i]->str, keys[i]->len);
 	for (size_t i = 0; i < count && !failed; i++) {
 		redisReply *entry = NULL;
-		int result = read_entry(&node->peer, &entry);
+		int result = read_entry(node, answers, &entry);
 
 		moved->on_move += result > 0;
 		failed = result < 0 || (result == 0 && take_entry(moved, node, keys[i], entry));
