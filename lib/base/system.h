@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,6 +31,21 @@ static inline int error_of_errno(int error)
 	default:
 		return WW_EIO;
 	}
+}
+
+/* What is wrong with a folder for data, and what to do about it where that is not plain. */
+static inline const char *words_of_errno(int error)
+{
+	return error == EROFS
+	           ? "its file system is mounted read-only: mount it for writing (mount -o remount,rw; in a unit "
+	             "of systemd: ReadWritePaths=), or name another directory"
+	           : strerror(error);
+}
+
+/* Whether the folder's file system is mounted read-only. Then errno is EROFS. */
+static inline int is_read_only(const char *folder)
+{
+	return access(folder, W_OK) != 0 && errno == EROFS;
 }
 
 /* Open a plain file, not what stands for it: a link may lead anywhere, and a FIFO waits for its other end. */

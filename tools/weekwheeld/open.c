@@ -34,7 +34,8 @@ static int report_not_opened(const char *where, const struct cure *cures, int er
 
 static const struct cure local_cures[] = {
     {WW_EINUSE, "it is in use by another server: end that one, or give another --data"},
-    {WW_EDENIED, "it cannot be used: make the folder above it, change its owner, or give another --data"},
+    {WW_EDENIED,
+        "it cannot be used: make the folder above it, change its owner, mount it for writing, or give another --data"},
     {WW_ECORRUPT, "it is damaged, or is not a store of jobs; \"weekwheel fsck\" shows all that is wrong"},
     {WW_EVERSION,
         "it was written by another version: use that one, or carry the jobs over to a new directory: \"weekwheel "

@@ -46,7 +46,7 @@ const char *ww_strerror(int error)
 		return "It is already in use: a directory belongs to one process and a job to one lease; end that one "
 		       "first. Or the new key of a rename has an entry: take another key, or pass WW_SESSION_REPLACE.";
 	case WW_EDENIED:
-		return "Access is denied: check that the directory exists and may be read and written; for a server, "
+		return "Access is denied: check that the directory exists, may be read and written and is not mounted read-only; for a server, "
 		       "check the user, the password and their rights, and that it is not a replica.";
 	case WW_EFULL:
 		return "The disk, the quota or the server's memory is full: make room and call again; nothing has "

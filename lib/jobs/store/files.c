@@ -33,7 +33,7 @@ static int refuse_system(const struct ww_jobs_config *config, const char *path)
 {
 	int reason = errno;
 
-	return ww_store_files_refuse(config, error_of_errno(reason), "%s: %s", path, strerror(reason));
+	return ww_store_files_refuse(config, error_of_errno(reason), "%s: %s", path, words_of_errno(reason));
 }
 
 /* ---- What is in the folder */
@@ -182,7 +182,7 @@ int ww_store_files_lock(struct store_files *files, const struct ww_jobs_config *
 	if (error)
 		return error;
 	files->lock = open(config->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (files->lock < 0)
+	if (files->lock < 0 || is_read_only(config->path))
 		return refuse_system(config, config->path);
 	if (lock_folder(files->lock, LOCK_EX))
 		return errno == EWOULDBLOCK

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/read_only.h"
 #include "tests/support/suite.h"
 #include "tools/common/folder.h"
 
@@ -70,4 +71,20 @@ START_TEST(what_cannot_be_a_folder_is_refused)
 }
 END_TEST
 
-TEST_MAIN("common/folder", a_folder_is_made_and_belongs_to_one_program, what_cannot_be_a_folder_is_refused)
+START_TEST(a_read_only_file_system_is_named_with_what_to_do)
+{
+	begin();
+	ck_assert_int_eq(mkdir(data, 0700), 0);
+	if (read_only_at(data)) {
+		refuses(data, "mounted read-only: mount it for writing");
+		(void)strcat(data, "/new");
+		refuses(data, "mounted read-only: mount it for writing");
+		*strrchr(data, '/') = 0;
+		ck_assert_int_eq(umount(data), 0);
+	}
+	finish();
+}
+END_TEST
+
+TEST_MAIN("common/folder", a_folder_is_made_and_belongs_to_one_program, what_cannot_be_a_folder_is_refused,
+    a_read_only_file_system_is_named_with_what_to_do)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/jobs/fixture.h"
+#include "tests/support/read_only.h"
 #include "tests/support/seed.h"
 
 static struct world world;
@@ -118,6 +119,36 @@ START_TEST(a_directory_that_cannot_be_made_is_denied)
 	ck_assert_int_eq(opens(), WW_EDENIED);
 	world.config.path = NULL;
 	ck_assert_int_eq(opens(), WW_EINVAL);
+	world_end(&world);
+}
+END_TEST
+
+static void note_problem(const char *problem, void *context)
+{
+	(void)snprintf(context, 400, "%s", problem);
+}
+
+START_TEST(a_read_only_file_system_is_named_with_what_to_do)
+{
+	char problem[400] = "";
+	char path[sizeof world.path + 8];
+
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	world.config.problem = note_problem;
+	world.config.context = problem;
+	if (read_only_at(world.path)) {
+		ck_assert_int_eq(opens(), WW_EDENIED);
+		ck_assert_ptr_nonnull(strstr(problem, "mounted read-only: mount it for writing"));
+		problem[0] = 0;
+		(void)snprintf(path, sizeof path, "%s/new", world.path);
+		world.config.path = path;
+		ck_assert_int_eq(opens(), WW_EDENIED);
+		ck_assert_ptr_nonnull(strstr(problem, "mounted read-only: mount it for writing"));
+		world.config.path = world.path;
+		ck_assert_int_eq(umount(world.path), 0);
+	}
+	OK(ww_jobs_open(&world.jobs, &world.config));
 	world_end(&world);
 }
 END_TEST
@@ -464,9 +495,9 @@ END_TEST
 
 TEST_MAIN("jobs/files", a_directory_belongs_to_one_process,
     files_are_the_owners_alone_and_copies_of_them_are_left_alone, a_reader_sees_and_changes_nothing,
-    a_directory_that_cannot_be_made_is_denied, a_foreign_or_truncated_file_is_reported_as_damaged,
-    a_directory_with_other_files_is_no_store, a_directory_may_be_reached_by_links,
-    a_store_of_a_later_version_is_left_alone, a_store_of_a_former_kind_is_left_alone,
-    one_damaged_record_is_reported_and_the_others_are_delivered, a_missing_index_entry_and_a_wrong_count_are_reported,
-    a_full_disk_is_reported_and_nothing_has_changed, an_opening_that_failed_for_want_of_room_can_be_tried_again,
-    the_space_of_finished_jobs_is_used_again)
+    a_directory_that_cannot_be_made_is_denied, a_read_only_file_system_is_named_with_what_to_do,
+    a_foreign_or_truncated_file_is_reported_as_damaged, a_directory_with_other_files_is_no_store,
+    a_directory_may_be_reached_by_links, a_store_of_a_later_version_is_left_alone,
+    a_store_of_a_former_kind_is_left_alone, one_damaged_record_is_reported_and_the_others_are_delivered,
+    a_missing_index_entry_and_a_wrong_count_are_reported, a_full_disk_is_reported_and_nothing_has_changed,
+    an_opening_that_failed_for_want_of_room_can_be_tried_again, the_space_of_finished_jobs_is_used_again)
