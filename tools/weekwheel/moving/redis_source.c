@@ -109,14 +109,29 @@ redisReply *redis_source_is_none(const struct redis_source *own, redisReply *rep
 	return NULL;
 }
 
+/* Send what was asked, and wait for the next answer. Returns 1, WW_EIO or WW_ECORRUPT. */
+static int await(const struct redis_source *own, void **reply)
+{
+	int result, is_sent = 0;
+
+	while (!is_sent)
+		if (redisBufferWrite(own->redis, &is_sent))
+			return WW_EIO;
+	while ((result = ww_redis_reader_reply(&own->bound, own->redis->reader, reply)) == 0)
+		if (redisBufferRead(own->redis))
+			return WW_EIO;
+	return result;
+}
+
 redisReply *redis_source_answer(const struct redis_source *own, int type)
 {
-	void *reply = NULL;
+	void *reply;
+	int result = await(own, &reply);
 
-	if (redisGetReply(own->redis, &reply) || !reply) {
+	if (result == WW_EIO)
 		lost(own);
-		return NULL;
-	}
+	if (result < 0)
+		return result == WW_EIO ? NULL : redis_source_is_none(own, NULL);
 	if (((redisReply *)reply)->type == REDIS_REPLY_ERROR) {
 		message_error("%s: %s", own->name, ((redisReply *)reply)->str);
 		freeReplyObject(reply);
@@ -146,6 +161,7 @@ int redis_source_connect(const struct moving *moving, struct redis_source *own)
 		memory_exhausted();
 	if (own->redis->err || redisSetTimeout(own->redis, timeout))
 		return lost(own);
+	ww_redis_reader_bound(&own->bound, own->redis->reader, REDIS_READER_MAX);
 	snprintf(db, sizeof db, "%" PRIu64, own->db);
 	if (*own->user &&
 	    redis_source_done(REDIS_SOURCE_ASK(own, REDIS_REPLY_STATUS, "AUTH", own->user, own->password)))

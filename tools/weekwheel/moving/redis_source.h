@@ -5,11 +5,13 @@
 
 #include <hiredis/hiredis.h>
 
+#include "lib/redis/link/reader.h"
 #include "tools/common/dial.h"
 #include "tools/weekwheel/moving/moving.h"
 
 struct redis_source {
 	redisContext *redis;
+	struct redis_reader_bound bound;
 	char host[DIAL_HOST_MAX], user[200], password[500];
 	char key[1000];                /* what the URL says behind the database; "" if it may be left out, and was */
 	char name[DIAL_HOST_MAX + 40]; /* HOST:PORT/DB, for messages and keys */

@@ -20,6 +20,7 @@ int peer_open(struct peer *peer, const struct tls_files *tls, const char *remedy
 	peer->reader = redisReaderCreate();
 	if (!peer->reader)
 		memory_exhausted();
+	ww_redis_reader_bound(&peer->bound, peer->reader, REDIS_READER_MAX);
 	return client_connect(peer->client, remedy) || client_secure(peer->client, tls) ? -1 : 0;
 }
 
@@ -47,7 +48,8 @@ void peer_ask(struct peer *peer, const char *format, ...)
 redisReply *peer_answer(struct peer *peer)
 {
 	struct buffer *in = &peer->client->channel.in;
-	void *reply = NULL;
+	void *reply;
+	int result;
 
 	if (client_flush(peer->client))
 		return NULL;
@@ -55,11 +57,12 @@ redisReply *peer_answer(struct peer *peer)
 		if (in->size > 0 && redisReaderFeed(peer->reader, in->data, in->size))
 			memory_exhausted();
 		buffer_drop(in, in->size);
-		if (redisReaderGetReply(peer->reader, &reply) != REDIS_OK) {
+		result = ww_redis_reader_reply(&peer->bound, peer->reader, &reply);
+		if (result < 0) {
 			(void)peer_fail(peer, "this is not a server of sessions: its answers are not those of Redis");
 			return NULL;
 		}
-		if (reply)
+		if (result)
 			return reply;
 		if (client_await(peer->client))
 			return NULL;

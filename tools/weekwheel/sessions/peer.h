@@ -5,11 +5,13 @@
 
 #include <hiredis/hiredis.h>
 
+#include "lib/redis/link/reader.h"
 #include "tools/weekwheel/jobs/client.h"
 
 struct peer {
 	struct client *client;
 	redisReader *reader;
+	struct redis_reader_bound bound;
 	const char *address; /* for messages */
 	const char *remedy;  /* if it wants a password or token */
 };

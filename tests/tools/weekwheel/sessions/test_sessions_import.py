@@ -262,6 +262,13 @@ class Imports(Case):
         said = self.counts()
         equal((said["set"], said["same"]), (20000 - some, some))
 
+    def test_what_announces_too_much_is_no_server_of_sessions(self):
+        """It would be asked again for what fills an array of 16 GB, were it believed."""
+        with Relay(self.redis.port, b"", None, lambda data: b"*2147483647\r\n") as relay:
+            result = run(1, WEEKWHEEL, "sessions", "import", "--from", "redis://" + relay.address, "--timeout", "1h",
+                         f"127.0.0.1:{self.server.port}")
+        matches("its answers are not those of Redis", result.err)
+
     def test_an_older_redis_says_only_what_is_left(self):
         with Redis("--rename-command", "PEXPIRETIME", "", folder="older") as older:
             older.ask("SET", "a", "x", "PX", str(HOUR))
