@@ -100,6 +100,54 @@ class Memory(Case):
             for client in clients:
                 matches("short", client.answer().decode())
 
+    def test_a_long_value_that_expires_comes_empty(self):
+        """Whoever listens hears of the end, and keeps the connection."""
+        with Sessiond("--threads", "1", "--clock", "virtual") as server, server.client() as client, contextlib.ExitStack() as stack:
+            def expired(key, size):
+                client.ask("SET", key, "v" * size, "PX", 1000)
+                equal(client.ask("ADVANCE", 1000), OK)
+                return {listener.answer() for listener in listeners}
+
+            listeners = [stack.enter_context(server.client()) for _ in range(20)]
+            for listener in listeners:
+                listener.ask("PSUBSCRIBE", "__expired@*")
+            long, alone = (b"*4\r\n$8\r\npmessage\r\n$11\r\n__expired@*\r\n$%d\r\n__expired@0__:%s\r\n$0\r\n\r\n" %
+                           (14 + len(key), key) for key in (b"long", b"alone"))
+            equal(expired("long", 14 * MEGABYTE), {long})
+            equal({answer[-3:] for answer in expired("short", 12 * MEGABYTE)}, {b"v\r\n"})
+            for listener in listeners[1:]:
+                listener.ask("PUNSUBSCRIBE")
+            del listeners[1:]
+            equal(expired("alone", 17 * MEGABYTE), {alone})
+            equal({answer[-3:] for answer in expired("alone", 14 * MEGABYTE)}, {b"v\r\n"})
+            server.stop()
+            matches("values that expire are told as empty ones", server.said)
+
+    def test_long_names_of_channels_are_copied_too(self):
+        with Sessiond("--threads", "1") as server, server.client() as modest, contextlib.ExitStack() as stack:
+            for _ in range(20):
+                stack.enter_context(server.client()).ask("PSUBSCRIBE", "*")
+            name = "n" * (14 * MEGABYTE)
+            matches("-ERR too many clients listen for a message of this length", modest.ask("PUBLISH", name, "").decode())
+            modest.send(b"MULTI\r\n" + encoded("PUBLISH", "n" * (2 * MEGABYTE), "") * 10 + b"EXEC\r\n")
+            answers = [modest.answer() for _ in range(12)][-1].decode()
+            equal((answers.count(":20"), answers.count("-ERR this looks at too many")), (7, 3))
+
+    def test_events_of_long_keys_are_bounded(self):
+        """A key stands in the channel of one event, and in the message of the other."""
+        keys = [f"{number}" + "k" * 65000 for number in range(10)]
+        refusal = "events of that many keys take too long"
+        for events, channel in (("KA", "__keyspace@0__:*"), ("EA", "__keyevent@0__:set")):
+            with Sessiond("--notify-keyspace-events", events) as server, server.client() as client, contextlib.ExitStack() as stack:
+                for _ in range(100):
+                    stack.enter_context(server.client()).ask("PSUBSCRIBE", *(channel + "*" * more for more in range(8)))
+                words = [word for key in keys[:7] for word in (key, "v")]
+                matches("^-ERR " + refusal, client.ask("MSET", *words).decode())
+                client.send(b"MULTI\r\n" + b"".join(encoded("SET", key, "v") for key in keys) + b"EXEC\r\n")
+                matches("^-EXECABORT .*" + refusal, [client.answer() for _ in range(12)][-1].decode())
+                equal(client.ask("DBSIZE"), b":0\r\n")
+                equal(client.ask("SET", keys[0], "v"), OK)
+
     def test_long_messages_of_a_transaction_are_bounded(self):
         with Sessiond("--threads", "1") as server, server.client() as client, contextlib.ExitStack() as stack:
             for _ in range(20):

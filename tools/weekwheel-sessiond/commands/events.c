@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "tools/common/buffer.h"
+#include "tools/service/state/state.h"
 #include "tools/weekwheel-sessiond/commands/pubsub.h"
+#include "tools/weekwheel-sessiond/server/mail.h"
 
 /* The steps of pattern matching that one command or transaction may cost, and the base cost of an event. */
 enum { EVENTS_STEPS = 32 << 20, EVENT_STEPS = 50 };
@@ -96,33 +98,54 @@ static void free_channel(struct pubsub_text channel, const char room[NAME_ROOM])
 		free((void *)(uintptr_t)channel.data);
 }
 
-static void publish(const char *word, unsigned database, struct pubsub_text name, struct pubsub_text message)
+/* Returns 0, or -1: nobody gets it, as it has too many bytes for so many listeners. */
+static int publish(const char *word, unsigned database, struct pubsub_text name, struct pubsub_text message)
 {
 	char room[NAME_ROOM];
 	struct pubsub_text channel = name_channel(word, database, name, room);
 	size_t steps = 0;
+	int is_too_long;
 
 	if (!channel.data)
-		return;
-	(void)pubsub_publish(PUBSUB_CHANNEL, channel, message, &steps);
+		return 0;
+	is_too_long = pubsub_is_too_long(PUBSUB_CHANNEL, channel, message, &steps);
+	if (!is_too_long)
+		(void)pubsub_publish(PUBSUB_CHANNEL, channel, message, &steps);
 	free_channel(channel, room);
+	return is_too_long ? -1 : 0;
+}
+
+/* Those who would read it hear of the end at least. A longer one would close each of them. */
+static void publish_value(unsigned database, struct pubsub_text name, const struct value *value)
+{
+	static const struct pubsub_text empty = {"", 0};
+
+	if (value->size <= MAIL_MAX / 2 &&
+	    publish("expired", database, name, (struct pubsub_text){value->bytes, value->size}) == 0)
+		return;
+	state_seen("values",
+	    "values that expire are told as empty ones on __expired@: they are too long for one listener, or for so many");
+	(void)publish("expired", database, name, empty);
 }
 
 /* ---- What it takes */
 
-static void weigh(const char *word, unsigned database, struct pubsub_text name, size_t *steps)
+/* Returns how many listen. */
+static size_t weigh(const char *word, unsigned database, struct pubsub_text name, size_t *steps)
 {
 	char room[NAME_ROOM];
 	struct pubsub_text channel = name_channel(word, database, name, room);
+	size_t heard;
 
 	if (!channel.data)
-		return;
-	pubsub_weigh(channel, steps);
+		return 0;
+	heard = pubsub_weigh(channel, steps);
 	free_channel(channel, room);
+	return heard;
 }
 
 /* Which event a command publishes is only known after it has run. So charge each key for the most expensive one. */
-static size_t weigh_each(unsigned database)
+static void weigh_each(struct events_weight *weight, unsigned database)
 {
 	static const struct {
 		unsigned class;
@@ -137,15 +160,16 @@ static size_t weigh_each(unsigned database)
 	    {EVENT_GENERIC, {"rename_from", 11}},
 	    {EVENT_GENERIC, {"rename_to", 9}},
 	};
-	size_t most = 0;
 
+	weight->database = database;
+	weight->each = EVENT_STEPS;
+	weight->heard = 0;
 	for (size_t i = 0; i < sizeof events / sizeof *events && wanted & EVENT_KEYEVENT; i++) {
-		size_t steps = 0;
-		if (wanted & events[i].class)
-			weigh("keyevent", database, events[i].name, &steps);
-		most = steps > most ? steps : most;
+		size_t steps = EVENT_STEPS;
+		size_t heard = wanted & events[i].class ? weigh("keyevent", database, events[i].name, &steps) : 0;
+		weight->each = steps > weight->each ? steps : weight->each;
+		weight->heard = heard > weight->heard ? heard : weight->heard;
 	}
-	return EVENT_STEPS + most;
 }
 
 int events_take_long(struct events_weight *weight, unsigned database, const struct command_entry *command,
@@ -155,15 +179,13 @@ int events_take_long(struct events_weight *weight, unsigned database, const stru
 
 	if (!(command->flags & COMMAND_WRITE) || !(wanted & EVENT_ALL) || !pubsub_has_listeners())
 		return 0;
-	if (!weight->each || weight->database != database) {
-		weight->each = weigh_each(database);
-		weight->database = database;
-	}
+	if (!weight->each || weight->database != database)
+		weigh_each(weight, database);
 	for (size_t i = 0; i < names && weight->steps <= EVENTS_STEPS; i++) {
 		const struct resp_arg *key = &arg[(size_t)command->first + i * (size_t)command->step];
-		weight->steps += weight->each;
+		weight->steps += weight->each + pubsub_weigh_bytes(weight->heard, key->size);
 		if (wanted & EVENT_KEYSPACE)
-			weigh("keyspace", database, (struct pubsub_text){key->data, key->size}, &weight->steps);
+			(void)weigh("keyspace", database, (struct pubsub_text){key->data, key->size}, &weight->steps);
 	}
 	return weight->steps > EVENTS_STEPS;
 }
@@ -176,9 +198,9 @@ static void publish_to_class(unsigned class, const char *event, unsigned databas
 	if (!(events & class))
 		return;
 	if (events & EVENT_KEYSPACE)
-		publish("keyspace", database, key, name);
+		(void)publish("keyspace", database, key, name);
 	if (events & EVENT_KEYEVENT)
-		publish("keyevent", database, name, key);
+		(void)publish("keyevent", database, name, key);
 }
 
 /* ---- Events of changes that may be undone */
@@ -266,7 +288,7 @@ void event_gone(
 		return;
 	if (why == WW_GONE_EXPIRED) {
 		publish_to_class(EVENT_EXPIRED, "expired", database, name);
-		publish("expired", database, name, (struct pubsub_text){value->bytes, value->size});
+		publish_value(database, name, value);
 	} else {
 		publish_to_class(EVENT_EVICTED, "evicted", database, name);
 	}

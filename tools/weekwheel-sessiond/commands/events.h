@@ -45,7 +45,8 @@ void events_set(unsigned events);
 /* The cost of the events of a command or transaction, in steps of patterns. Zero: nothing yet. */
 struct events_weight {
 	size_t steps;
-	size_t each; /* at most, of an event of this database; 0: not known */
+	size_t each;  /* at most, of an event of this database; 0: not known */
+	size_t heard; /* by so many, at most */
 	unsigned database;
 };
 

@@ -16,7 +16,7 @@
 enum { PIECE = 1000 };
 /* The cost of a message for each receiver, in steps of patterns, and how many bytes are copied in a step. */
 enum { MESSAGE_STEPS = 100, STEP_BYTES = 8 };
-/* The most bytes that are copied for one message: others wait for that. */
+/* The most bytes that are copied for one message, with the name of its channel: others wait for that. */
 enum { COPIES_BYTES = 256 << 20 };
 
 /* A channel or pattern with subscribers. */
@@ -152,13 +152,29 @@ size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text name, struct pub
 {
 	size_t heard = publish(kind, &name, &message, steps);
 
-	*steps += heard * (MESSAGE_STEPS + message.size / STEP_BYTES);
+	*steps += heard * MESSAGE_STEPS + pubsub_weigh_bytes(heard, name.size + message.size);
 	return heard;
 }
 
-void pubsub_weigh(struct pubsub_text name, size_t *steps)
+size_t pubsub_weigh(struct pubsub_text name, size_t *steps)
 {
-	*steps += publish(PUBSUB_CHANNEL, &name, NULL, steps) * MESSAGE_STEPS;
+	size_t heard = publish(PUBSUB_CHANNEL, &name, NULL, steps);
+
+	*steps += heard * MESSAGE_STEPS + pubsub_weigh_bytes(heard, name.size);
+	return heard;
+}
+
+size_t pubsub_weigh_bytes(size_t heard, size_t bytes)
+{
+	return heard * (bytes / STEP_BYTES);
+}
+
+/* Most messages are so short that nobody needs to count. */
+int pubsub_is_too_long(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message, size_t *steps)
+{
+	size_t bytes = name.size + message.size;
+
+	return bytes > COPIES_BYTES / (listeners + 1) && bytes * publish(kind, &name, NULL, steps) > COPIES_BYTES;
 }
 
 /* ---- Subscribing: the lock is held for writing */
@@ -364,13 +380,6 @@ void command_unsubscribe(struct request *request)
 	pthread_rwlock_unlock(&lock);
 }
 
-/* Most messages are so short that nobody needs to count. */
-static int is_too_long(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message, size_t *steps)
-{
-	return message.size > COPIES_BYTES / (listeners + 1) &&
-	       message.size * publish(kind, &name, NULL, steps) > COPIES_BYTES;
-}
-
 void command_publish(struct request *request)
 {
 	enum pubsub_kind kind = (enum pubsub_kind)request->command->way;
@@ -379,7 +388,7 @@ void command_publish(struct request *request)
 
 	if (!request_may_look(request->conn, 0))
 		return;
-	if (is_too_long(kind, name, message, &request->conn->exec_steps))
+	if (pubsub_is_too_long(kind, name, message, &request->conn->exec_steps))
 		reply_error(request->conn,
 		    "ERR too many clients listen for a message of this length: all their copies may have 256 MiB, so publish where it is to be found");
 	else

@@ -18,8 +18,12 @@ struct pubsub_text {
 
 /* Return how many clients get the message. Adds to *steps what it took, as glob_matches_count does. */
 size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text channel, struct pubsub_text message, size_t *steps);
-/* Add only the cost that publishing would have. */
-void pubsub_weigh(struct pubsub_text channel, size_t *steps);
+/* Add only the cost that publishing an empty message would have. Returns how many would get it. */
+size_t pubsub_weigh(struct pubsub_text channel, size_t *steps);
+/* What the bytes of messages to so many cost besides. */
+size_t pubsub_weigh_bytes(size_t heard, size_t bytes);
+/* Whether copying the message for all listeners would make others wait for too long. Adds to *steps what finding out took. */
+int pubsub_is_too_long(enum pubsub_kind kind, struct pubsub_text channel, struct pubsub_text message, size_t *steps);
 /* Return 0 if nobody has subscribed to anything. */
 int pubsub_has_listeners(void);
 /* Forget subscriptions of the client. Returns 1 if it has more. */

@@ -91,6 +91,20 @@ static int has_too_many_words(const struct command_entry *command, size_t count)
 	return count > WORDS_MOST && !command->first && strcmp(command->group, "pubsub") != 0;
 }
 
+enum { KEYS_LONG = 4096 };
+
+/* Few short keys take little time, however many hear of them. */
+static int may_take_long(const struct command_entry *command, const struct resp_arg *arg, size_t count)
+{
+	size_t bytes = 0;
+
+	if (count >= REQUEST_MANY || !(command->flags & COMMAND_WRITE))
+		return count >= REQUEST_MANY;
+	for (size_t i = 0; i < command_names(command, count); i++)
+		bytes += arg[(size_t)command->first + i * (size_t)command->step].size;
+	return bytes > KEYS_LONG;
+}
+
 /* Return why the command is refused now, which may be in `text`, or NULL. */
 static const char *find_refusal(struct conn *conn, const struct command_entry *command, const struct resp_arg *arg,
     size_t count, char text[REFUSAL])
@@ -116,7 +130,8 @@ static const char *find_refusal(struct conn *conn, const struct command_entry *c
 	if (command->flags & COMMAND_WRITE && (why = data_refuses(conn->loop->server->data, !command_adds(command))))
 		return why;
 	/* EXEC weighs a transaction as a whole. */
-	if (!conn->queue && count >= REQUEST_MANY && events_take_long(&weight, conn->database, command, arg, count))
+	if (!conn->queue && may_take_long(command, arg, count) &&
+	    events_take_long(&weight, conn->database, command, arg, count))
 		return "ERR " EVENTS_LONG;
 	if (!conn->subscriptions || conn->protocol != 2 || command->flags & COMMAND_PUBSUB)
 		return NULL;
