@@ -233,8 +233,9 @@ def cluster_port():
                 return port
 
 
-class Examples(Case):
-    more = {}
+class Follower(Case):
+    """Follows a text in a scratch folder, as a reader would. A subclass may have more environment, programs and ports."""
+    more, programs, ports = {}, PROGRAMS, ()
 
     def follow(self, name, parts):
         need_server()
@@ -244,13 +245,13 @@ class Examples(Case):
                 need_program(program)
         ports = {"6380": free_port(), "11300": free_port(), "11301": free_port(), "6379": free_port(), "6381": free_port(),
                  "6382": free_port(), "6383": free_port(), "6384": free_port(), "11310": free_port(), "11311": free_port(),
-                 **{str(port): cluster_port() for port in range(6371, 6377)}}
+                 **{str(port): cluster_port() for port in range(6371, 6377)}, **{port: free_port() for port in self.ports}}
         with contextlib.ExitStack() as stack:
             if re.search("redis://|redis-cli|sidekiq://", text):
                 ports["6379"] = stack.enter_context(Redis()).port
             if re.search(r"^(createdb|psql) ", text, re.M):
                 postgres = stack.enter_context(Postgres())
-                self.more = {"PGHOST": postgres.folder, "PGUSER": "postgres"}
+                self.more = {**self.more, "PGHOST": postgres.folder, "PGUSER": "postgres"}
                 ports = {**ports, "createdb ": postgres.bin + "/createdb "}
             self.run_parts(name, parts, ports)
 
@@ -280,7 +281,7 @@ class Examples(Case):
     def make_programs(self, ports):
         os.makedirs("bin/scripts")
         os.mkdir("build")
-        for program, lines in PROGRAMS.items():
+        for program, lines in self.programs.items():
             if program in ("send", "backup"):
                 path = program
             else:
@@ -317,9 +318,8 @@ class Examples(Case):
         equal(status, 0, said + read("log"))
         return said
 
-    def page(self, name):
-        self.follow(os.path.basename(name), paper(read(os.path.join(ROOT, name))))
 
+class Examples(Follower):
     def test_who_pastes_a_block_asks_no_server_that_does_not_listen_yet(self):
         """Here Script waits for servers; clients of Redis do not."""
         for path in PAPERS:
@@ -354,7 +354,8 @@ def add_test(name, parts):
 
 def add_tests():
     for path in PAPERS:
-        if paper(read(path)):
+        # test_recipes follows those section by section.
+        if paper(read(path)) and os.path.basename(path) != "recipes.md":
             add_test(os.path.basename(path), lambda path=path: paper(read(path)))
     for path in MANUALS:
         add_test(os.path.basename(path), lambda path=path: manual(read(path)))

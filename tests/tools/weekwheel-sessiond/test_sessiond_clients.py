@@ -18,13 +18,13 @@ import laravel
 from sessiond import Sessiond
 from harness import PATIENCE, ROOT, Case, environment, equal, free_port, lack, main, matches, need_program, run
 
-PAGE = os.path.join(ROOT, "docs", "sessions-for-a-site.md")
+DOCS = os.path.join(ROOT, "docs")
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients")
 
 
-def write_block(name, language, beginning, port):
+def write_block(name, language, beginning, port, page="sessions-for-a-site.md"):
     """The block of the page that begins so becomes a file here, with the server of the test."""
-    with open(PAGE, encoding="utf-8") as file:
+    with open(os.path.join(DOCS, page), encoding="utf-8") as file:
         found = re.search(rf"^```{language}\n({re.escape(beginning)}.*?)^```$", file.read(), re.M | re.S)
     with open(name, "w", encoding="utf-8") as file:
         file.write(found[1].replace("6380", str(port)))
@@ -143,14 +143,20 @@ class Others(Case):
             raise unittest.SkipTest(lack("ruby-redis"))
         Site().hears("ruby", os.path.join(HERE, "redis_rb.rb"))
 
-    def test_rails_of_the_page(self):
+    def rails(self, page, **libraries):
         need_program("ruby")
-        for library, package in (("redis", "ruby-redis"), ("action_dispatch", "ruby-actionpack")):
+        for library, package in libraries.items():
             if run(None, "ruby", "-e", f"require '{library}'").status:
                 raise unittest.SkipTest(lack(package))
         site = Site()
-        write_block("page.rb", "ruby", "config.session_store", site.port)
+        write_block("page.rb", "ruby", "config.session_store", site.port, page)
         site.hears("ruby", os.path.join(HERE, "rails_page.rb"))
+
+    def test_rails_of_the_page(self):
+        self.rails("sessions-for-a-site.md", redis="ruby-redis", action_dispatch="ruby-actionpack")
+
+    def test_rails_of_the_recipes(self):
+        self.rails("recipes.md", **{"action_dispatch": "ruby-actionpack", "redis-store": "ruby-redis-actionpack"})
 
 
 class Tools(Case):

@@ -1,4 +1,4 @@
-# The settings of Rails that docs/sessions-for-a-site.md shows, in page.rb, on Rails's own middleware: see test_sessiond_clients.py.
+# The settings of Rails that a page shows, in page.rb, on Rails's own middleware: see test_sessiond_clients.py.
 require 'active_support'
 require 'active_support/core_ext'
 require 'action_dispatch'
@@ -18,10 +18,11 @@ end
 
 # Rails makes the middleware of the settings in the same way.
 class Config
-  attr_reader :options
+  attr_reader :store, :options
 
   def session_store(kind, **options)
-    same(kind, :cache_store)
+    require 'redis-actionpack' if kind == :redis_store
+    @store = ActionDispatch::Session.const_get(kind.to_s.camelize)
     @options = options
   end
 end
@@ -34,7 +35,7 @@ site = lambda do |env|
   session[:visits] = (session[:visits] || 0) + 1
   [200, {}, ["visit #{session[:visits]}"]]
 end
-$page = Rack::MockRequest.new(ActionDispatch::Cookies.new(ActionDispatch::Session::CacheStore.new(site, config.options)))
+$page = Rack::MockRequest.new(ActionDispatch::Cookies.new(config.store.new(site, config.options)))
 $cookie = nil
 
 def visit
@@ -49,7 +50,7 @@ same(visit, 'visit 2')
 ask('restart')
 ask('advance 1799')
 same(visit, 'visit 3')
-same($cookie[/\A_site_session=/], '_site_session=')
+same($cookie[/\A\w+/], config.options[:key])
 ask('advance 1800')
 same(visit, 'visit 1')
 puts 'told'
