@@ -53,6 +53,10 @@ check 1 'too large' 'lib/a: 7 files are in a circle, and at most 6 may be' 'With
 	'    lib/a/f1.c calls lib/a/f2.c: f2' '    lib/a/f7.c calls lib/a/f1.c: f1'
 expect 'a way round passes each once' test "$(grep -c ' calls ' out)" = 7
 
+begin
+ring tools/weekwheel-sessiond/a 2
+check 1 'where none is permitted' 'tools/weekwheel-sessiond/a: 2 files are in a circle, and none may be'
+
 # Two rings with a file in common: what unties most is on the ring of seven.
 begin
 ring lib/a 7

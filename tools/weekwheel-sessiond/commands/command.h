@@ -27,7 +27,8 @@ enum {
 	COMMAND_STALE = 2048,
 	COMMAND_SUBCOMMANDS = 4096, /* the word behind its name is one of a table */
 	COMMAND_DELETES = 8192,     /* it writes, but only deletes */
-	COMMAND_SCRIPT = 16384      /* nobody knows its keys: in a transaction all stripes are held */
+	COMMAND_SCRIPT = 16384,     /* nobody knows its keys: in a transaction all stripes are held */
+	COMMAND_SELECTS = 32768     /* what follows it may be about another database */
 };
 
 struct command_entry {

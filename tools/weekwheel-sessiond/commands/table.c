@@ -80,7 +80,7 @@ static const struct command_entry table[] = {
     {"quit", -1, F | L | NOAUTH | SUB | ONCE, 0, 0, 0, command_quit, "connection", "Closes the connection.", 0},
     {"hello", -1, F | L | NOAUTH, 0, 0, 0, command_hello, "connection", "Chooses RESP2 or RESP3, and logs in.", 0},
     {"auth", -2, F | L | NOAUTH, 0, 0, 0, command_auth, "connection", "Logs in.", 0},
-    {"select", 2, F | L, 0, 0, 0, command_select, "connection", "Chooses a database.", 0},
+    {"select", 2, F | L | COMMAND_SELECTS, 0, 0, 0, command_select, "connection", "Chooses a database.", 0},
     {"reset", 1, F | L | NOAUTH | SUB | ONCE, 0, 0, 0, command_reset, "connection", "Makes the connection as new.", 0},
     {"client", -2, L | WORDS, 0, 0, 0, command_client, "connection", "Tells and changes what is known of clients.", 0},
     {"command", -1, L | WORDS, 0, 0, 0, command_command, "server", "Returns the commands that there are.", 0},

@@ -295,7 +295,7 @@ static uint64_t count_flushed(const struct request *request)
 	uint64_t keys = 0;
 
 	for (struct queued_command *queued = next_queued(conn, NULL); queued; queued = next_queued(conn, queued))
-		is_all |= queued->command->run == command_flushall || queued->command->run == command_select;
+		is_all |= queued->command->run == command_flushall || queued->command->flags & COMMAND_SELECTS;
 	for (unsigned i = 0; i < data_databases(request->data); i++)
 		if (is_all || i == conn->database)
 			keys += data_count(request->data, i);
@@ -307,7 +307,7 @@ static void follow_select(struct data *data, const struct queued_command *queued
 {
 	int64_t number;
 
-	if (queued->command->run == command_select &&
+	if (queued->command->flags & COMMAND_SELECTS &&
 	    resp_whole(queued->arg[1].data, queued->arg[1].size, &number) == 0 && number >= 0 &&
 	    (uint64_t)number < data_databases(data))
 		*database = (unsigned)number;

@@ -36,20 +36,6 @@ void resp_free(struct resp_parser *parser)
 	parser->arg = NULL;
 }
 
-int resp_reserve(struct resp_parser *parser, size_t count)
-{
-	size_t size = count * sizeof *parser->arg;
-
-	if (size <= parser->args.capacity)
-		return 0;
-	/* Growing keeps these arguments. */
-	parser->args.size = parser->count * sizeof *parser->arg;
-	if (buffer_reserve(&parser->args, size - parser->args.size) != 0)
-		return -1;
-	parser->arg = (struct resp_arg *)(void *)parser->args.data;
-	return 0;
-}
-
 static enum resp_result fail(struct resp_parser *parser, const char *error)
 {
 	parser->error = error;

@@ -52,7 +52,19 @@ static inline size_t resp_takes(const struct resp_parser *parser)
 void resp_free(struct resp_parser *parser);
 
 /* Make room for this many arguments. Returns 0, or -1 without memory. */
-int resp_reserve(struct resp_parser *parser, size_t count);
+static inline int resp_reserve(struct resp_parser *parser, size_t count)
+{
+	size_t size = count * sizeof *parser->arg;
+
+	if (size <= parser->args.capacity)
+		return 0;
+	/* Growing keeps these arguments. */
+	parser->args.size = parser->count * sizeof *parser->arg;
+	if (buffer_reserve(&parser->args, size - parser->args.size) != 0)
+		return -1;
+	parser->arg = (struct resp_arg *)(void *)parser->args.data;
+	return 0;
+}
 
 /* Read these bytes as a whole number, by Redis's rules: no spaces, no plus, no leading zeros. Returns 0 or -1. */
 int resp_whole(const char *text, size_t size, int64_t *number);
