@@ -272,6 +272,13 @@ if command -v man >/dev/null; then
 	put_leads_to_jobs() { LC_ALL=C man -M "$man" weekwheel put | grep '^WEEKWHEEL-JOBS(1)' >/dev/null; }
 	expect 'man weekwheel put shows the page of jobs' put_leads_to_jobs
 fi
+if command -v mandb >/dev/null; then
+	# In a copy, as its index is no file of ours. It has what stands in NAME.
+	finds_debounce() {
+		cp -r "$man" "$root/man" && mandb -cq "$root/man" && LC_ALL=C man -M "$root/man" -k debounce | grep '^weekwheel-put' >/dev/null
+	}
+	expect 'man -k debounce finds weekwheel put' finds_debounce
+fi
 
 expect 'make uninstall' make_quietly uninstall
 nothing_is_left() { [ -z "$(find "$root/opt" ! -type d)" ]; }
