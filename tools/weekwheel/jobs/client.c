@@ -11,6 +11,7 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
+#include "weekwheel/jobs.h"
 
 /* Append to what is queued, or end the program. */
 static void queue(struct client *client, const void *bytes, size_t size)
@@ -83,10 +84,10 @@ static void split(struct reply *reply)
 	}
 }
 
-/* Store the size of the body that follows the line. Return 1, 0 for an answer without a body, or -1. */
-static int body_size(const struct reply *reply, size_t *size)
+/* Store the sizes of what follows the line. Return 1, 0 for an answer without a body, or -1. */
+static int body_size(struct reply *reply)
 {
-	uint64_t number;
+	uint64_t number, headers = 0;
 	size_t word = 0;
 
 	if (reply_is(reply, "OK"))
@@ -96,9 +97,14 @@ static int body_size(const struct reply *reply, size_t *size)
 	/* RESERVED alone has no body: it refuses a command since the job is reserved. */
 	if (word == 0 || reply->words == 1)
 		return 0;
-	if (reply->words != word + 1 || options_whole(reply->word[word], 0, CLIENT_BODY_MAX, &number))
+	if (reply->words != word + 1 && (word == 1 || reply->words != word + 2))
 		return -1;
-	*size = (size_t)number;
+	if (options_whole(reply->word[word], 0, CLIENT_BODY_MAX, &number) ||
+	    (reply->words == word + 2 && options_whole(reply->word[word + 1], 0,
+	                                     number < WW_JOB_HEADERS_MAX ? number : WW_JOB_HEADERS_MAX, &headers)))
+		return -1;
+	reply->headers_size = (size_t)headers;
+	reply->body_size = (size_t)(number - headers);
 	return 1;
 }
 
@@ -118,15 +124,17 @@ int client_take(struct client *client, struct reply *reply)
 	reply->line[length - 2] = 0;
 	split(reply);
 	reply->body = NULL;
-	reply->body_size = 0;
-	has_body = body_size(reply, &reply->body_size);
+	reply->headers = NULL;
+	reply->body_size = reply->headers_size = 0;
+	has_body = body_size(reply);
 	if (has_body < 0)
 		return -1;
 	if (has_body) {
-		if (in->size - length < reply->body_size + 2)
+		if (in->size - length < reply->headers_size + reply->body_size + 2)
 			return 0;
-		reply->body = in->data + length;
-		length += reply->body_size + 2;
+		reply->headers = in->data + length;
+		reply->body = reply->headers + reply->headers_size;
+		length += reply->headers_size + reply->body_size + 2;
 		if (memcmp(in->data + length - 2, "\r\n", 2) != 0)
 			return -1;
 	}
@@ -237,6 +245,13 @@ int client_ask(struct client *client, struct reply *reply, const char *format, .
 	queue_line(client, format, arguments);
 	va_end(arguments);
 	return client_flush(client) || client_read(client, reply) ? -1 : 0;
+}
+
+int client_take_headers(struct client *client)
+{
+	struct reply reply;
+
+	return client_ask(client, &reply, "headers");
 }
 
 int client_expect(

@@ -43,6 +43,8 @@ struct reply {
 	size_t words;
 	const char *body; /* NULL: the answer has none; valid until the client is used again */
 	size_t body_size;
+	const char *headers; /* of a job, before its body, after client_take_headers */
+	size_t headers_size; /* 0: none */
 };
 
 /*
@@ -81,6 +83,9 @@ int client_ask(struct client *client, struct reply *reply, const char *format, .
 /* The same, but any answer other than `word` is an error, which reply_refused reports for `what`. */
 int client_expect(struct client *client, struct reply *reply, const char *word, const char *what, const char *format,
     ...) __attribute__((format(printf, 5, 6)));
+
+/* Ask for the headers of jobs, which beanstalkd and older servers do not know. Return 0, or -1 after a message. */
+int client_take_headers(struct client *client);
 
 /* Take an answer out of what was read: 1, 0 if none is complete, or -1 if it does not belong to this protocol. */
 int client_take(struct client *client, struct reply *reply);

@@ -23,6 +23,8 @@ struct peek_command {
 	int body;
 	char *bytes;
 	size_t size;
+	char headers[WW_JOB_HEADERS_MAX];
+	size_t headers_size;
 };
 
 static const struct option table[] = {
@@ -139,8 +141,11 @@ static int run(void *context)
 	struct reply reply;
 	uint64_t id, seen;
 
-	if (find(peek, &reply) || reply_number(client, &reply, 1, &id))
+	if ((!peek->body && client_take_headers(client)) || find(peek, &reply) || reply_number(client, &reply, 1, &id))
 		return -1;
+	peek->headers_size = reply.headers_size;
+	if (reply.headers_size)
+		memcpy(peek->headers, reply.headers, reply.headers_size);
 	peek->size = reply.body_size;
 	peek->bytes = memory_zeroed(peek->size + 1, 1);
 	memcpy(peek->bytes, reply.body, peek->size);
@@ -157,6 +162,9 @@ static int run(void *context)
 		return -1;
 	if (reply_is(&reply, "OK") && json_whole(reply.body, reply.body_size, "id") == id) {
 		seen |= listing_job(&job, reply.body, reply.body_size, &room);
+		job.headers = peek->headers;
+		job.headers_length = peek->headers_size;
+		seen |= listing_bit("headers");
 		if (!peek->jobs.json)
 			write_more(&job, seen);
 	}

@@ -111,7 +111,7 @@ int64_t work_pause(int64_t before);
 /* Take a --tube. Return 0, or OPTIONS_ERROR after a message. */
 int work_take_tube(struct work *work, const struct options *options);
 
-/* Watch the tubes on a new connection. Return 0, or -1 after a message. */
+/* Watch the tubes on a new connection, and ask for headers. Return 0, or -1 after a message. */
 int work_watch(struct work *work, struct runner *runner);
 
 /* Queue the command that reserves the next job. Return how many ms the server waits for one. */

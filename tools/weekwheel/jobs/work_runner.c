@@ -120,6 +120,9 @@ static void take_job(struct work *work, struct runner *runner, const struct repl
 		return;
 	}
 	runner->body = work_body_file(reply);
+	runner->headers_length = reply->headers_size;
+	if (reply->headers_size)
+		memcpy(runner->headers, reply->headers, reply->headers_size);
 	if (work->own)
 		client_line(&runner->client, "list-delayed id=%" PRIu64, runner->id);
 	else
@@ -207,9 +210,6 @@ static void take_answer(const struct work *work, struct runner *runner, const ch
 		(void)listing_job(&job, text, size, &room);
 	else
 		(void)listing_stats(&job, text, size);
-	runner->headers_length = job.headers_length;
-	if (job.headers_length)
-		memcpy(runner->headers, job.headers, job.headers_length);
 	buffer_free(&room);
 	runner->priority = job.priority;
 	runner->run = job.run / WW_SECOND;

@@ -46,6 +46,8 @@ int work_watch(struct work *work, struct runner *runner)
 	int keeps_default = work->tube_count == 0;
 	struct reply reply;
 
+	if (work->own && client_take_headers(&runner->client))
+		return -1;
 	for (size_t i = 0; i < work->tube_count; i++) {
 		if (client_expect(&runner->client, &reply, "WATCHING", "work", "watch %s", work->tubes[i].name))
 			return -1;

@@ -217,25 +217,25 @@ class FakeServers(Case):
     def test_a_worker_of_weekwheeld(self):
         with Fake(own()) as fake:
             equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY"').out, "a b\n")
-            equal(fake.lines[1:4], ["reserve-with-timeout 0", "list-delayed id=7", "delete 7"])
+            equal(fake.lines[1:5], ["headers", "reserve-with-timeout 0", "list-delayed id=7", "delete 7"])
         with Fake(own(key=None)) as fake:
             equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "[$WEEKWHEEL_JOB_KEY]"').out, "[]\n")
         with Fake(own(key="a%00b")) as fake:
             equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY"').out, "a%00b\n")
         with Fake(own(reserves=1)) as fake:
             fake.client.run(0, "work", "--drain", "--", "sh", "-c", "echo 'no luck' >&2; exit 4")
-            equal(fake.lines[3], "release-job 7 9 1 exit%20status%204%3A%20no%20luck")
+            equal(fake.lines[4], "release-job 7 9 1 exit%20status%204%3A%20no%20luck")
         # If the job has a backoff of its own, the server chooses the delay.
         with Fake(own(backoff=10, attempts=5)) as fake:
             matches("again after its backoff: .*, doubled", fake.client.run(0, "work", "--drain", "false").err)
-            equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
+            equal(fake.lines[4], "release-job 7 9 - exit%20status%201")
         # If the job has a limit of its own, the server knows the last attempt. A kick starts its count anew.
         with Fake(own(backoff=0.5, attempts=2)) as fake:
             fake.client.run(0, "work", "--drain", "false")
-            equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
+            equal(fake.lines[4], "release-job 7 9 - exit%20status%201")
         with Fake(own(backoff=10)) as fake:
             fake.client.run(0, "work", "--drain", "--release-delay", "250ms", "false")
-            equal(fake.lines[3], "release-job 7 9 0.25 exit%20status%201")
+            equal(fake.lines[4], "release-job 7 9 0.25 exit%20status%201")
         with Fake(own(id=8)) as fake:
             process = fake.client.start("work", "--", "touch", "ran")
             matches("no connection; trying again", process.stderr.readline())
