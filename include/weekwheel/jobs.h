@@ -119,7 +119,7 @@ struct ww_jobs_config {
 	uint64_t sync_ns;                     /* at least 1 ms; 50 ms */
 	uint64_t window;    /* how far ahead jobs are loaded into memory, 1 ns to WW_DRIVER_TIME_MAX; 60 s */
 	size_t window_jobs; /* how many of them at most, 1 to 2^24; 100,000 */
-	size_t body_max;    /* bytes of a body, at most WW_JOB_BODY_MAX; 65,535 */
+	size_t body_max;    /* bytes of a body without headers, at most WW_JOB_BODY_MAX; 65,535 */
 	/*
 	 * Bytes that the files may take, 0 or at least WW_JOBS_DISK_LEAST. At this size new jobs are refused with
 	 * WW_EFULL, as on a full disk. Work of the index under way may take some MiB more for a while. 0: as the disk

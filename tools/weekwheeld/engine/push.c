@@ -118,18 +118,23 @@ static int are_sendable(const struct ww_job_spec *spec, struct ww_callback_reque
 	return 1;
 }
 
-int push_takes(struct server *server, const char *tube, const struct ww_job_spec *spec)
+const char *push_refuses(struct server *server, const char *tube, const struct ww_job_spec *spec)
 {
 	const char *body = spec->body_length ? spec->body : "";
 	struct ww_callback_request request;
 	struct ww_callback_problem problem = {0, "a header is not the job's to set"};
+	const char *at = "body";
 
-	if (!server->push || !is_pushed(server, tube) ||
-	    (ww_callback_parse(body, spec->body_length, &request, &problem) == WW_OK && are_sendable(spec, &request)))
-		return 1;
+	if (!server->push || !is_pushed(server, tube))
+		return NULL;
+	if (ww_callback_parse(body, spec->body_length, &request, &problem) == WW_OK) {
+		if (are_sendable(spec, &request))
+			return NULL;
+		at = "headers";
+	}
 	server->push->refused++;
 	server_note(server, "a job for %s is not a request: line %zu: %s", tube, problem.line, problem.reason);
-	return 0;
+	return at;
 }
 
 int push_numbers(struct server *server, struct buffer *out, number_fn *add)
@@ -183,12 +188,12 @@ void push_ready(struct server *server, const char *tube)
 	(void)tube;
 }
 
-int push_takes(struct server *server, const char *tube, const struct ww_job_spec *spec)
+const char *push_refuses(struct server *server, const char *tube, const struct ww_job_spec *spec)
 {
 	(void)server;
 	(void)tube;
 	(void)spec;
-	return 1;
+	return NULL;
 }
 
 int push_numbers(struct server *server, struct buffer *out, number_fn *add)

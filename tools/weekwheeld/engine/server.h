@@ -131,8 +131,8 @@ void push_stop(struct server *server);
 /* Jobs of a tube may be ready. Any thread may call it. */
 void push_ready(struct server *server, const char *tube);
 
-/* Return 1 if the tube is not pushed, or the body is a request; otherwise count it and return 0. */
-int push_takes(struct server *server, const char *tube, const struct ww_job_spec *spec);
+/* Return NULL if the tube is not pushed, or the job is a request. Otherwise count it and return the member at fault. */
+const char *push_refuses(struct server *server, const char *tube, const struct ww_job_spec *spec);
 
 /* ---- Numbers that both "stats" and /metrics tell */
 

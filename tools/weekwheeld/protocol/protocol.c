@@ -53,6 +53,12 @@ static void protocol_skip(struct protocol *protocol, uint64_t bytes, enum verb v
 	protocol->refusal = REFUSAL_TOO_BIG;
 }
 
+/* Bytes of a job's headers, which have a bound of their own. Where not even a body is taken, they are not either. */
+static size_t free_headers(const struct protocol *protocol, const struct command *command)
+{
+	return command->verb >= VERB_OWN && protocol->body_max ? command->own.job.headers_length : 0;
+}
+
 /* A line is a command, or begins one that has a body. */
 static int protocol_line(struct protocol *protocol, struct command *command, const char *data, size_t length)
 {
@@ -67,7 +73,7 @@ static int protocol_line(struct protocol *protocol, struct command *command, con
 		protocol_skip(protocol, (uint64_t)command->body_length + 2, VERB_UNKNOWN);
 		return 1;
 	}
-	if (command->body_length > protocol->body_max) {
+	if (command->body_length - free_headers(protocol, command) > protocol->body_max) {
 		protocol_skip(protocol, (uint64_t)command->body_length + 2, command->verb);
 		return 0;
 	}

@@ -154,7 +154,7 @@ struct protocol {
 	size_t body; /* AT_BODY: the length of the body */
 };
 
-/* Begin. A body of more than body_max bytes is refused as too big. */
+/* Begin. A body of more than body_max bytes is refused as too big; headers do not count, unless that is 0. */
 void protocol_init(struct protocol *protocol, size_t body_max);
 
 /*

@@ -44,6 +44,7 @@ static int put_one(struct v1_request *request, struct v1_fields *fields)
 {
 	struct server *server = request->task.server;
 	struct ww_job_spec *spec = &fields->job.spec;
+	const char *fault;
 	size_t in_tube = 0;
 
 	if (!v1_may(request, spec->tube))
@@ -56,9 +57,9 @@ static int put_one(struct v1_request *request, struct v1_fields *fields)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new jobs");
 	if (server->is_shared && spec->expire)
 		return v1_problem(request, 422, "expire", V1_EXPIRY_REMEDY, "jobs in Redis do not expire");
-	if (!push_takes(server, spec->tube, spec))
-		return v1_problem(request, 422, "body", "see weekwheeld(1), \"DELIVERY OVER HTTP\"",
-		    "jobs of the tube %s are pushed, and this body is not a request", spec->tube);
+	fault = push_refuses(server, spec->tube, spec);
+	if (fault)
+		return v1_not_a_request(request, fault, spec->tube);
 	if (spec->body_length > server->settings->max_job_size)
 		return v1_failed(request, WW_ETOOBIG);
 	if (server->settings->max_tube_jobs > 0)

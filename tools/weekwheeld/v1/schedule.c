@@ -127,6 +127,7 @@ static int prepare_put(struct v1_request *request)
 {
 	struct server *server = request->task.server;
 	const struct v1_fields *fields;
+	const char *fault;
 
 	if (v1_prepare_tube_object(request) != 0)
 		return -1;
@@ -137,9 +138,9 @@ static int prepare_put(struct v1_request *request)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new schedules");
 	if (server->is_shared && fields->job.spec.expire)
 		return v1_problem(request, 422, "expire", V1_EXPIRY_REMEDY, "jobs in Redis do not expire");
-	if (!push_takes(server, request->tube, &fields->job.spec))
-		return v1_problem(request, 422, "body", "see weekwheeld(1), \"DELIVERY OVER HTTP\"",
-		    "jobs of the tube %s are pushed, and this body is not a request", request->tube);
+	fault = push_refuses(server, request->tube, &fields->job.spec);
+	if (fault)
+		return v1_not_a_request(request, fault, request->tube);
 	if (!bounds_job(server, fields->job.spec.body_length))
 		return v1_failed(request, WW_ENOMEM);
 	return 0;

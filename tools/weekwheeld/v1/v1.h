@@ -237,6 +237,9 @@ void v1_no_leases(struct v1_request *request);
 int v1_problem(struct v1_request *request, unsigned status, const char *field, const char *remedy, const char *format,
     ...) __attribute__((format(printf, 5, 6)));
 
+/* Refuse a job of a pushed tube, for push_refuses. Returns -1. */
+int v1_not_a_request(struct v1_request *request, const char *field, const char *tube);
+
 /* Answer with what the store said. Returns -1. */
 int v1_failed(struct v1_request *request, int error);
 

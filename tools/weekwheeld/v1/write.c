@@ -120,6 +120,13 @@ int v1_problem(
 	return -1;
 }
 
+int v1_not_a_request(struct v1_request *request, const char *field, const char *tube)
+{
+	return v1_problem(request, 422, field, "see weekwheeld(1), \"DELIVERY OVER HTTP\"",
+	    "jobs of the tube %s are pushed, and %s", tube,
+	    strcmp(field, "body") == 0 ? "this body is not a request" : "a request takes no such header from a job");
+}
+
 static const struct failure {
 	int error;
 	unsigned status;

@@ -7,6 +7,7 @@ import http.server
 import threading
 
 from harness import PATIENCE, Case, Redis, Server, conversation, equal, main, matches, until
+from web import Web, token_of
 
 
 class Receiver(http.server.ThreadingHTTPServer):
@@ -312,6 +313,14 @@ class Pushes(Case):
             equal([headers.get(name) for name in ("X-Own", "traceparent", "empty", "Content-Type", "x-own")],
                   ["1", "00-1-2-01", "", None, None])
             equal((headers["content-type"], headers["Host"], body), ("a/b", receiver.url[7:], b"body"))
+
+    def test_http_names_the_member_that_is_at_fault(self):
+        good = request("http://example.org/").decode()
+        token = token_of("admin", "admin:*")
+        with pushing("--http", "127.0.0.1:0", "--auth-file", "tokens", WEEKWHEEL_TOKEN=token) as server, Web(server, token) as web:
+            web.refused(422, "headers", "POST", "jobs", {"tube": "push", "body": good, "headers": {"host": "evil"}})
+            web.refused(422, "body", "POST", "jobs", {"tube": "push", "body": "x", "headers": {"host": "evil"}})
+            web.refused(422, "body", "PUT", "tubes/push/schedules/s", {"cron": "0 3 * * *", "body": "x"})
 
 
 main()

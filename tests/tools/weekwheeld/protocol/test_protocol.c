@@ -159,6 +159,10 @@ START_TEST(what_is_not_well_formed_is_refused)
 	ck_assert_int_eq(parse("put 1 1 1 2\r\nabc\r\n"), REFUSAL_CRLF);
 	ck_assert_int_eq(parse("put 1 1 1 21\r\nabcdefghijklmnopqrstu\r\n"), REFUSAL_TOO_BIG);
 	ck_assert_int_eq(command.verb, VERB_PUT);
+	/* Headers do not count, and those of a command before do not, either. */
+	ck_assert_int_eq(parse("put-key 1 1 1 25 k headers=5\r\na: b\nabcdefghijklmnopqrst\r\n"), REFUSAL_NONE);
+	ck_assert_int_eq(parse("put-key 1 1 1 26 k headers=5\r\na: b\nabcdefghijklmnopqrstu\r\n"), REFUSAL_TOO_BIG);
+	ck_assert_int_eq(parse("put 1 1 1 21\r\nabcdefghijklmnopqrstu\r\n"), REFUSAL_TOO_BIG);
 }
 END_TEST
 

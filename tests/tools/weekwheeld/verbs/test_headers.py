@@ -5,7 +5,7 @@ them become anything else."""
 import functools
 import json
 
-from harness import Case, conversation, equal, main, objects
+from harness import Case, conversation, equal, main, matches, objects
 from web import ByRedis, Stores, Web
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -55,6 +55,14 @@ class Headers:
             for size in ("3", "0", "-1", "5000", "x", ""):
                 equal(a.ask("put-key 0 0 60 2 - headers=%s\r\nxx" % size), "BAD_FORMAT", size)
             equal(a.ask("stats").count("\ncurrent-jobs-ready: 0\n"), 1)
+
+    def test_only_the_body_counts_for_the_largest_job(self):
+        with self.server("--max-job-size", "10") as server, Web(server, self.token) as web, server.client() as a:
+            long = "a: %s\n" % ("x" * 4000)
+            matches("^INSERTED", put(a, long, "0123456789"))
+            equal(put(a, long, "0123456789a"), "JOB_TOO_BIG")
+            web.good("POST", "jobs", {"body": "0123456789", "headers": {"a": "x" * 4000}})
+            web.refused(413, "body", "POST", "jobs", {"body": "0123456789a", "headers": {"a": "x"}})
 
     def test_http(self):
         with self.server() as server, Web(server, self.token) as web, server.client() as a:
