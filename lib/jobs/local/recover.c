@@ -171,6 +171,7 @@ static int save(struct recovery *recovery, uint64_t id, struct job_record *recor
 		record->due = shifted(recovery, record->due);
 		record->base = shifted(recovery, record->base);
 		record->first = record->first ? shifted(recovery, record->first) : 0;
+		record->expires = record->expires ? shifted(recovery, record->expires) : 0;
 	}
 	if (id >= jobs->meta.next_id)
 		jobs->meta.next_id = id + 1;

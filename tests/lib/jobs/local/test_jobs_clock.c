@@ -1,5 +1,8 @@
 /* Boots with a clock that is wrong. Each boot has virtual clocks of its own, as a machine has. */
 /* tier: check */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "tests/lib/jobs/fixture.h"
 
 #define HOUR (3600 * WW_SECOND)
@@ -315,8 +318,99 @@ START_TEST(a_driver_whose_clock_is_ahead_of_unix_time_delivers_nothing_early)
 }
 END_TEST
 
+static void note_event(const struct ww_job_event *event, void *context)
+{
+	*(uint64_t *)context = event->left;
+}
+
+static int note_end(const struct ww_job_run *run, void *context)
+{
+	*(uint64_t *)context = run->ended;
+	return 0;
+}
+
+/* The clock was set: each job is still told and moved by its own. */
+START_TEST(what_is_told_of_a_job_is_by_its_clock)
+{
+	struct ww_job_spec spec = spec_of("x");
+	uint64_t left = 0, ended = 0, id;
+
+	begin(WW_SECOND, TODAY);
+	set_wall(TODAY + DAY);
+	OK(ww_jobs_listen(world.jobs, note_event, &left));
+	spec.flags = WW_JOB_WALL;
+	spec.due = HOUR;
+	spec.key = "k";
+	spec.key_length = 1;
+	spec.key_mode = WW_KEY_DEBOUNCE;
+	spec.key_span = HOUR;
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, &id, NULL), WW_PUT_NEW);
+	ck_assert_uint_eq(left, HOUR);
+	pass(HOUR / 4);
+	spec.flags = 0;
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_PUT_REPLACED);
+	ck_assert_uint_eq(left, HOUR * 3 / 4);
+	ck_assert_uint_eq(info_of(&world, id).debounce, HOUR / 4);
+	spec.keep = DAY;
+	spec.key_mode = WW_KEY_REPLACE;
+	spec.due = spec.key_span = 0;
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_PUT_REPLACED);
+	struct ww_lease lease = reserve_job(&world);
+	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+	OK(ww_jobs_history(world.jobs, NULL, 1, note_end, &ended, NULL));
+	ck_assert_uint_eq(ended, TODAY + DAY + HOUR / 4);
+	OK(ww_jobs_listen(world.jobs, NULL, NULL));
+	end();
+}
+END_TEST
+
+/* The new store's elapsed time begins with the clock that was set. What is left of each time stays. */
+START_TEST(a_saved_store_has_what_was_left_of_each_time)
+{
+	char path[sizeof world.path + 8];
+	struct ww_job_spec spec = spec_of("x");
+	struct ww_job_info before, after;
+	uint64_t saved = 0;
+
+	begin(WW_SECOND, TODAY);
+	set_wall(TODAY + DAY);
+	spec.due = 2 * HOUR;
+	spec.expire = HOUR;
+	spec.key = "k";
+	spec.key_length = 1;
+	spec.key_mode = WW_KEY_DEBOUNCE;
+	spec.key_span = 4 * HOUR;
+	uint64_t id = put_job(&world, &spec);
+	pass(HOUR);
+	before = info_of(&world, id);
+	OK(ww_jobs_close(world.jobs));
+	(void)snprintf(path, sizeof path, "%s.saved", world.path);
+	const char *first = world.config.path;
+	world.config.path = path;
+	OK(ww_jobs_recover(first, &world.config, &saved, NULL, NULL));
+	ck_assert_uint_eq(saved, 1);
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	after = info_of(&world, id);
+	ck_assert_uint_eq(after.due, before.due + DAY);
+	ck_assert_uint_eq(after.left, HOUR);
+	ck_assert_uint_eq(after.debounce, HOUR);
+	ck_assert_uint_eq(after.expires, after.due + HOUR);
+	pass(2 * HOUR);
+	expect_none(&world);
+	world_check(&world);
+	OK(ww_jobs_close(world.jobs));
+	world.config.path = first;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	end();
+	char command[sizeof path + 16];
+	(void)snprintf(command, sizeof command, "rm -r '%s'", path);
+	ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 TEST_MAIN("jobs/clock", the_time_off_counts,
     a_boot_in_1970_makes_jobs_late_by_the_time_off_and_no_later_step_changes_that,
     a_boot_ten_years_ahead_delivers_nothing_at_once, the_limit_is_the_longest_time_off,
     an_idle_server_that_ends_without_a_word_was_not_off_all_the_time, a_step_on_an_idle_server_is_no_time_off,
-    a_store_that_is_made_in_1970_goes_on, a_driver_whose_clock_is_ahead_of_unix_time_delivers_nothing_early)
+    a_store_that_is_made_in_1970_goes_on, a_driver_whose_clock_is_ahead_of_unix_time_delivers_nothing_early,
+    what_is_told_of_a_job_is_by_its_clock, a_saved_store_has_what_was_left_of_each_time)
