@@ -189,7 +189,7 @@ enum ww_key_mode {
 	WW_KEY_KEEP_LATER,
 	/*
 	 * Debounce: each put replaces the job, and thus moves it, but not beyond spec.key_span after the first put. The
-	 * first put counts until the job is leased: a put during or after a delivery is a first put again.
+	 * first put counts until the job is leased or buried: a put during or after a delivery is a first put again.
 	 */
 	WW_KEY_DEBOUNCE,
 	/*

@@ -295,6 +295,72 @@ static void note_ready(const char *tube, void *context)
 	told++;
 }
 
+START_TEST(a_limit_of_each_group_takes_the_burst_as_used_up_after_a_restart)
+{
+	struct ww_lease lease;
+
+	NEEDS(KIND_KEEPS);
+	NEEDS(KIND_GROUPS);
+	NEEDS(KIND_ENDS_LEASES);
+	world_make(&world, _i);
+	set_limit(NULL, 1, 0, 1, 10 * WW_SECOND, 3);
+	for (int i = 0; i < 3; i++)
+		(void)put_in("a", 5, 0);
+	world_reopen(&world);
+	expect_none(&world);
+	world_pass(&world, 10 * WW_SECOND);
+	ck_assert_str_eq(start(&lease), "a");
+	expect_none(&world);
+	world_end(&world);
+}
+END_TEST
+
+static int stop_at_first(const struct ww_limit_info *info, void *context)
+{
+	(void)info;
+	++*(int *)context;
+	return 7;
+}
+
+START_TEST(a_limit_tells_whose_it_is_and_what_it_holds)
+{
+	static const struct ww_limit_ref each = {.tube = WW_TUBE_DEFAULT, .each = 1};
+	static const struct ww_limit_ref big = {.tube = WW_TUBE_DEFAULT, .group = "big", .group_length = 3};
+	struct ww_limit_info info;
+	struct ww_lease lease;
+	int calls = 0;
+
+	NEEDS(KIND_GROUPS);
+	world_make(&world, _i);
+	set_limit(NULL, 1, 1, 1, 60 * WW_SECOND, 1);
+	set_limit("big", 0, 1, 0, WW_SECOND, 1);
+	set_limit("other", 0, 1, 0, WW_SECOND, 1);
+	for (int i = 0; i < 3; i++)
+		(void)put_in("big", 5, 0);
+	(void)start(&lease);
+	expect_none(&world);
+	OK(ww_jobs_limit_get(world.jobs, &big, &info));
+	ck_assert_str_eq(info.ref.tube, WW_TUBE_DEFAULT);
+	ck_assert_uint_eq(info.ref.group_length, 3);
+	/* As in *ref: what the store has may go. */
+	ck_assert_ptr_eq(info.ref.group, big.group);
+	ck_assert_int_eq(info.ref.each, 0);
+	ck_assert_uint_eq(info.running, 1);
+	ck_assert_uint_eq(info.held, 2);
+	/* That of each group is no single one that runs or holds anything. */
+	OK(ww_jobs_limit_get(world.jobs, &each, &info));
+	ck_assert_int_eq(info.ref.each, 1);
+	ck_assert_uint_eq(info.ref.group_length, 0);
+	ck_assert_uint_eq(info.running + info.held + info.left, 0);
+	ck_assert_int_eq(ww_jobs_limit_list(world.jobs, WW_TUBE_DEFAULT, stop_at_first, &calls), 7);
+	ck_assert_int_eq(calls, 1);
+	set_limit(NULL, 1, 0, 0, WW_SECOND, 1);
+	ck_assert_int_eq(ww_jobs_limit_list(world.jobs, NULL, stop_at_first, &calls), 7);
+	ck_assert_int_eq(calls, 2);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(callers_hear_of_a_group_that_may_go_on)
 {
 	struct ww_lease lease;
@@ -718,5 +784,6 @@ END_TEST
 KINDS_MAIN("jobs/groups", groups_take_turns, a_large_group_does_not_hold_up_a_small_one, a_group_is_in_order,
     a_limit_of_each_group_holds_only_that_group, a_group_goes_on_at_once,
     a_group_goes_on_although_some_jobs_are_cancelled, each_group_has_a_rate_of_its_own,
+    a_limit_of_each_group_takes_the_burst_as_used_up_after_a_restart, a_limit_tells_whose_it_is_and_what_it_holds,
     callers_hear_of_a_group_that_may_go_on, groups_and_their_limits_are_stored, a_job_tells_its_group,
     groups_come_and_go, what_fails_changes_no_group, groups_out_of_range_are_refused, groups_are_as_in_the_model)

@@ -90,6 +90,7 @@ START_TEST(each_attempt_is_told)
 	struct ww_run_filter filter = {.tube = NULL};
 
 	world_make(&world, _i);
+	run("other", NULL);
 	filter.job = put_job(&world, &spec);
 	ck_assert_uint_eq(info_of(&world, filter.job).keep, DAY);
 	lease = reserve_job(&world);
@@ -163,6 +164,124 @@ START_TEST(runs_are_told_by_tube_key_and_page)
 }
 END_TEST
 
+START_TEST(only_runs_of_the_tube_and_of_the_whole_prefix_are_told)
+{
+	static const char *const mail[] = {"mail"};
+	struct ww_job_spec spec = kept("a");
+	struct ww_run_filter filter = {.tube = "mail"};
+	struct ww_lease lease;
+
+	world_make(&world, _i);
+	run("night@1", "23");
+	world_pass(&world, MS);
+	spec.tube = "mail";
+	(void)put_job(&world, &spec);
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, mail, 1, &lease), 1);
+	ww_jobs_free(world.jobs, lease.body);
+	finish(&lease, NULL);
+	expect(&filter, "mail a 1 finished () \n");
+	filter.tube = "mai";
+	expect(&filter, "");
+	/* Its report, which may lie behind the key, is no part of that. */
+	filter = (struct ww_run_filter){.prefix = "night@123", .prefix_length = 9};
+	expect(&filter, "");
+	/* After the oldest there is nothing to go on with. */
+	ck_assert_uint_eq(ask(NULL, 2), 0);
+	ck_assert_uint_ne(ask(NULL, 1), 0);
+	world_end(&world);
+}
+END_TEST
+
+static const char any_bytes[] = "a\0\n\xff\0b";
+
+static int compare_report(const struct ww_job_run *run, void *context)
+{
+	(void)context;
+	ck_assert_uint_eq(run->report_length, sizeof any_bytes);
+	ck_assert_mem_eq(run->report, any_bytes, sizeof any_bytes);
+	return 5;
+}
+
+START_TEST(a_report_may_be_any_bytes)
+{
+	struct ww_job_spec spec = kept("k");
+	struct ww_lease lease;
+
+	world_make(&world, _i);
+	(void)put_job(&world, &spec);
+	lease = reserve_job(&world);
+	OK(ww_jobs_report(world.jobs, lease.id, lease.token, any_bytes, sizeof any_bytes));
+	finish(&lease, NULL);
+	ck_assert_int_eq(ww_jobs_history(world.jobs, NULL, 1, compare_report, NULL, NULL), 5);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(runs_that_ended_in_a_batch_are_told_after_it)
+{
+	NEEDS(KIND_BATCHES);
+	world_make(&world, _i);
+	run("before", NULL);
+	OK(ww_jobs_begin(world.jobs));
+	run("k", NULL);
+	expect(NULL, "default before 1 finished () \n");
+	OK(ww_jobs_commit(world.jobs));
+	expect(NULL, "default k 1 finished () \ndefault before 1 finished () \n");
+	world_end(&world);
+}
+END_TEST
+
+static int no_room(void *self, size_t size)
+{
+	(void)self;
+	(void)size;
+	return WW_EFULL;
+}
+
+START_TEST(without_room_a_job_ends_and_its_run_is_not_kept)
+{
+	struct ww_job_spec spec = kept("k");
+	struct store_ops full;
+	struct ww_lease lease;
+
+	NEEDS(KIND_IN_PROCESS);
+	world_make(&world, _i);
+	(void)put_job(&world, &spec);
+	lease = reserve_job(&world);
+	const struct store_ops *ops = local_of(world.jobs)->store.ops;
+	full = *ops;
+	full.room = no_room;
+	local_of(world.jobs)->store.ops = &full;
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EFULL);
+	finish(&lease, NULL);
+	local_of(world.jobs)->store.ops = ops;
+	expect(NULL, "");
+	run("later", NULL);
+	expect(NULL, "default later 1 finished () \n");
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_run_that_cannot_be_read_is_left_out)
+{
+	static const unsigned char key[] = {'r', 'u', 'n', 0, 0, 0, 0, 0, 0, 0, 2};
+
+	NEEDS(KIND_IN_PROCESS);
+	world_make(&world, _i);
+	for (const char *each = "abc"; *each; each++) {
+		char name[] = {*each, 0};
+		run(name, NULL);
+	}
+	const struct store *store = &local_of(world.jobs)->store;
+	OK(store->ops->begin(store->self));
+	OK(store->ops->put(
+	    store->self, STORE_META, (struct store_bytes){key, sizeof key}, (struct store_bytes){"x", 1}));
+	OK(store->ops->commit(store->self));
+	expect(NULL, "default c 1 finished () \ndefault a 1 finished () \n");
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(runs_are_forgotten_in_time)
 {
 	struct ww_job_spec spec = spec_of("x");
@@ -176,9 +295,9 @@ START_TEST(runs_are_forgotten_in_time)
 	run("old", "o");
 	world_pass(&world, DAY / 2);
 	run("new", "n");
-	world_pass(&world, DAY / 2 - WW_SECOND);
+	world_pass(&world, DAY / 2 - MS);
 	expect(NULL, "default new 1 finished () n\ndefault old 1 finished () o\n");
-	world_pass(&world, 2 * WW_SECOND);
+	world_pass(&world, MS);
 	expect(NULL, "default new 1 finished () n\n");
 	world_end(&world);
 }
@@ -328,6 +447,8 @@ START_TEST(wrong_calls_are_refused)
 END_TEST
 
 KINDS_MAIN("jobs/history", each_attempt_is_told, a_periodic_job_tells_each_delivery, runs_are_told_by_tube_key_and_page,
-    runs_are_forgotten_in_time, a_run_ended_by_the_clock_of_the_store,
+    only_runs_of_the_tube_and_of_the_whole_prefix_are_told, a_report_may_be_any_bytes,
+    runs_that_ended_in_a_batch_are_told_after_it, without_room_a_job_ends_and_its_run_is_not_kept,
+    a_run_that_cannot_be_read_is_left_out, runs_are_forgotten_in_time, a_run_ended_by_the_clock_of_the_store,
     a_call_looks_at_so_many_and_says_where_it_goes_on, runs_outlast_the_store, only_so_many_are_kept,
     what_fails_was_no_run, reports_of_leases_that_are_gone_take_no_memory, wrong_calls_are_refused)

@@ -125,9 +125,11 @@ START_TEST(of_two_due_times_the_earlier_or_the_later_is_kept)
 	(void)put(WW_KEY_KEEP_LATER, 8 * MINUTE, 0, WW_PUT_KEPT);
 	(void)put(WW_KEY_KEEP_LATER, 12 * MINUTE, 0, WW_PUT_REPLACED);
 	expect_left(id, 12 * MINUTE);
+	(void)put(WW_KEY_KEEP_LATER, 12 * MINUTE, 0, WW_PUT_KEPT);
 	/* A job that is due is as early as can be. */
 	world_pass(&world, 12 * MINUTE);
 	(void)put(WW_KEY_KEEP_EARLIER, 0, 0, WW_PUT_KEPT);
+	(void)put(WW_KEY_KEEP_LATER, 0, 0, WW_PUT_KEPT);
 	(void)put(WW_KEY_KEEP_LATER, MINUTE, 0, WW_PUT_REPLACED);
 	expect_none(&world);
 	world_end(&world);
@@ -198,6 +200,52 @@ START_TEST(a_debounced_job_is_moved_but_not_beyond_a_span_after_the_first_put)
 }
 END_TEST
 
+START_TEST(a_put_after_a_failed_delivery_or_a_burial_is_a_first_one)
+{
+	struct ww_job_spec spec = keyed(WW_KEY_DEBOUNCE, 0, 25 * MINUTE);
+
+	world_make(&world, _i);
+	uint64_t id = put(WW_KEY_DEBOUNCE, 10 * MINUTE, 25 * MINUTE, WW_PUT_NEW);
+	world_pass(&world, 10 * MINUTE);
+	struct ww_lease lease = reserve_job(&world);
+	OK(ww_jobs_release(world.jobs, id, lease.token, 0, 5 * MINUTE, NULL));
+	(void)put(WW_KEY_DEBOUNCE, 20 * MINUTE, 25 * MINUTE, WW_PUT_REPLACED);
+	expect_left(id, 20 * MINUTE);
+	ck_assert_int_eq(ww_jobs_cancel(world.jobs, &(struct ww_job_ref){.id = id}), 1);
+	/* It was buried, and nobody has had it. */
+	if (world_promises(&world, KIND_EXPIRES)) {
+		spec.expire = MINUTE;
+		spec.expired = WW_EXPIRED_BURY;
+		ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, &id, NULL), WW_PUT_NEW);
+		world_pass(&world, MINUTE);
+		ck_assert_int_eq(info_of(&world, id).state, WW_JOB_BURIED);
+		ck_assert_uint_eq(put(WW_KEY_DEBOUNCE, 25 * MINUTE, 25 * MINUTE, WW_PUT_REPLACED), id);
+		expect_left(id, 25 * MINUTE);
+	}
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_debounced_job_expires_after_the_time_that_it_has_got)
+{
+	struct ww_job_spec spec = keyed(WW_KEY_DEBOUNCE, HOUR, 25 * MINUTE);
+	uint64_t id;
+
+	NEEDS(KIND_EXPIRES);
+	world_make(&world, _i);
+	spec.expire = 10 * MINUTE;
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, &id, NULL), WW_PUT_NEW);
+	for (int i = 0; i < 2; i++) {
+		struct ww_job_info info = info_of(&world, id);
+		ck_assert_uint_eq(info.left, 25 * MINUTE - (unsigned)i * 5 * MINUTE);
+		ck_assert_uint_eq(info.expires, info.due + 10 * MINUTE);
+		world_pass(&world, 5 * MINUTE);
+		ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_PUT_REPLACED);
+	}
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(a_debounced_job_has_the_last_body_and_never_comes_later_than_the_span)
 {
 	struct ww_job_spec spec = keyed(WW_KEY_DEBOUNCE, HOUR, MINUTE);
@@ -260,6 +308,30 @@ START_TEST(the_key_of_a_unique_job_stays_taken_for_a_time_after_its_end)
 	world_pass(&world, MS);
 	ck_assert_uint_eq(kept(), 0);
 	ck_assert_uint_ne(put(WW_KEY_REPLACE, 0, 0, WW_PUT_NEW), id);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_put_of_a_taken_key_gives_the_version_that_the_job_had)
+{
+	struct ww_job_spec spec = keyed(WW_KEY_UNIQUE, 0, HOUR);
+	uint64_t now;
+
+	world_make(&world, _i);
+	/* On the wall clock, too, the span is one of elapsed time. */
+	OK(ww_jobs_now(world.jobs, WW_JOB_WALL, &now));
+	spec.flags = WW_JOB_WALL | WW_JOB_AT;
+	spec.due = now;
+	uint64_t id = put_job(&world, &spec);
+	bury_next();
+	OK(ww_jobs_kick_job(world.jobs, id));
+	finish_next();
+	ck_assert_uint_eq(put(WW_KEY_UNIQUE, 0, HOUR, WW_PUT_ENDED), id);
+	ck_assert_uint_eq(last_version, 3);
+	world_pass(&world, HOUR - MS);
+	(void)put(WW_KEY_UNIQUE, 0, HOUR, WW_PUT_ENDED);
+	world_pass(&world, MS);
+	(void)put(WW_KEY_UNIQUE, 0, HOUR, WW_PUT_NEW);
 	world_end(&world);
 }
 END_TEST
@@ -499,8 +571,10 @@ KINDS_MAIN("jobs/keys", a_put_only_if_absent_keeps_a_job_in_any_state, a_put_tha
     of_two_due_times_the_earlier_or_the_later_is_kept, what_a_job_in_delivery_or_buried_may_have_missed_is_put,
     due_times_of_two_clocks_are_compared_by_what_is_left,
     a_debounced_job_is_moved_but_not_beyond_a_span_after_the_first_put,
+    a_put_after_a_failed_delivery_or_a_burial_is_a_first_one, a_debounced_job_expires_after_the_time_that_it_has_got,
     a_debounced_job_has_the_last_body_and_never_comes_later_than_the_span,
     the_key_of_a_unique_job_stays_taken_for_a_time_after_its_end,
+    a_put_of_a_taken_key_gives_the_version_that_the_job_had,
     a_job_that_has_ended_is_in_no_list_and_no_count_and_takes_no_call, a_version_is_not_that_of_a_job_that_has_ended,
     no_more_are_kept_than_the_store_may_keep, many_are_forgotten_at_their_time,
     a_store_that_opens_late_forgets_what_is_over, a_tube_whose_jobs_have_all_ended_keeps_their_keys,

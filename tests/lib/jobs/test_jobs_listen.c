@@ -9,7 +9,7 @@
 #define HOUR (3600 * WW_SECOND)
 
 static const char *const words[] = {"put", "moved", "cancelled", "due", "started", "finished", "released", "timed-out",
-    "returned", "buried", "kicked", "lost"};
+    "returned", "buried", "kicked", "lost", "expired"};
 
 static struct world world;
 static char heard[4096];
@@ -144,6 +144,51 @@ START_TEST(a_last_attempt_and_a_period)
 }
 END_TEST
 
+START_TEST(a_job_that_expired)
+{
+	NEEDS(KIND_IN_PROCESS);
+	begin(_i);
+	struct ww_job_spec spec = keyed(0);
+	spec.expire = WW_SECOND;
+	put(&spec);
+	world_pass(&world, WW_SECOND);
+	HEARD("put k +0 v1 #0;expired k - v1 #0;");
+	spec.period = HOUR;
+	put(&spec);
+	world_pass(&world, WW_SECOND);
+	HEARD("put k +0 v1 #0;expired k +3599 v2 #0;");
+	spec.period = 0;
+	spec.expired = WW_EXPIRED_BURY;
+	put(&spec);
+	world_pass(&world, WW_SECOND);
+	HEARD("put k +0 v3 #0;buried k - v4 #0 it expired;");
+	world_end(&world);
+}
+END_TEST
+
+static void note_context(const struct ww_job_event *event, void *context)
+{
+	*(uint64_t *)context = event->id;
+}
+
+START_TEST(another_listener_has_a_context_of_its_own)
+{
+	uint64_t first = 0, second = 0;
+
+	world_make(&world, _i);
+	struct ww_job_spec spec = spec_of("x");
+	OK(ww_jobs_listen(world.jobs, note_context, &first));
+	uint64_t id = put(&spec);
+	ck_assert_uint_eq(first, id);
+	OK(ww_jobs_listen(world.jobs, NULL, NULL));
+	OK(ww_jobs_listen(world.jobs, note_context, &second));
+	uint64_t other = put(&spec);
+	ck_assert_uint_eq(first, id);
+	ck_assert_uint_eq(second, other);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(what_could_not_be_written_is_not_told)
 {
 	NEEDS(KIND_BATCHES);
@@ -242,5 +287,51 @@ START_TEST(calls_to_redis)
 }
 END_TEST
 
+START_TEST(calls_to_redis_for_many_and_those_that_do_nothing)
+{
+	struct ww_lease leases[2];
+	static const char *const here[] = {WW_TUBE_DEFAULT};
+	uint64_t kicked;
+
+	NEEDS(KIND_IN_REDIS);
+	begin(_i);
+	struct ww_job_spec spec = keyed(0);
+	spec.attempts = 1;
+	struct ww_job_put puts[] = {{.spec = &spec}, {.spec = &spec}};
+	OK(ww_jobs_put_many(world.jobs, puts, 2));
+	HEARD("put k +0 v1 #0;put k +0 v2 #0;");
+	spec.key_mode = WW_KEY_IF_ABSENT;
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_PUT_KEPT);
+	spec.key_mode = WW_KEY_REPLACE;
+	spec.version = 7;
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_ESTALE);
+	OK(ww_jobs_kick(world.jobs, WW_TUBE_DEFAULT, 5, &kicked));
+	ck_assert_uint_eq(kicked, 0);
+	HEARD("");
+	spec.version = 0;
+	struct ww_lease lease = reserve_job(&world);
+	OK(ww_jobs_return(world.jobs, lease.id, lease.token));
+	lease = reserve_job(&world);
+	ck_assert_int_eq(ww_jobs_release(world.jobs, lease.id, lease.token, 0, 0, "no"), 1);
+	HEARD("started k - v0 #1;returned  - v0 #0;started k - v0 #1;buried  - v0 #0 no;");
+	ck_assert_int_eq(ww_jobs_cancel(world.jobs, &(struct ww_job_ref){.key = "k", .key_length = 1}), 1);
+	ck_assert_int_eq(ww_jobs_cancel(world.jobs, &(struct ww_job_ref){.id = lease.id}), WW_ENOTFOUND);
+	HEARD("cancelled k - v0 #0;");
+	put(&spec);
+	ck_assert_int_eq(ww_jobs_cancel(world.jobs, &(struct ww_job_ref){.id = put(&spec)}), 1);
+	HEARD("put k +0 v1 #0;put k +0 v2 #0;cancelled  - v0 #0;");
+	spec.key_length = 0;
+	put(&spec);
+	put(&spec);
+	HEARD("put  +0 v1 #0;put  +0 v1 #0;");
+	ck_assert_int_eq(ww_jobs_reserve_many(world.jobs, here, 1, leases, 2), 2);
+	HEARD("started  - v0 #1;started  - v0 #1;");
+	for (int i = 0; i < 2; i++)
+		ww_jobs_free(world.jobs, leases[i].body);
+	world_end(&world);
+}
+END_TEST
+
 KINDS_MAIN("jobs/listen", all_that_becomes_of_a_job, a_last_attempt_and_a_period, what_could_not_be_written_is_not_told,
-    each_of_many_is_told_once, a_batch_that_is_too_large_is_said_to_be, calls_to_redis)
+    each_of_many_is_told_once, a_batch_that_is_too_large_is_said_to_be, calls_to_redis, a_job_that_expired,
+    another_listener_has_a_context_of_its_own, calls_to_redis_for_many_and_those_that_do_nothing)

@@ -253,6 +253,35 @@ START_TEST(a_list_has_the_states_and_times_of_its_filter)
 }
 END_TEST
 
+START_TEST(a_list_takes_a_whole_tube_and_a_whole_prefix)
+{
+	struct ww_job_filter filter = {.tube = "mail"};
+	struct ww_job_spec spec = spec_of("x");
+
+	world_make(&world, _i);
+	for (int i = 0; i < 2; i++) {
+		spec.tube = i ? "mail" : "mails";
+		spec.key = "key-1";
+		spec.key_length = 5;
+		(void)put_job(&world, &spec);
+		spec.key_length = 0;
+		(void)put_job(&world, &spec);
+	}
+	expect_listed(&filter, 0, 2, 0, 0);
+	filter.prefix = "key-";
+	filter.prefix_length = 4;
+	expect_listed(&filter, 0, 1, 0, 0);
+	/* What lies behind a key is no part of it. */
+	filter.prefix = "key-1\0";
+	filter.prefix_length = 6;
+	expect_listed(&filter, 0, 0, 0, 0);
+	filter.prefix = "\0";
+	filter.prefix_length = 1;
+	expect_listed(&filter, 0, 0, 0, 0);
+	world_end(&world);
+}
+END_TEST
+
 static int stop_at_third(const struct ww_job_info *info, void *context)
 {
 	int *calls = context;
@@ -557,6 +586,7 @@ END_TEST
 
 KINDS_MAIN("jobs/looks", a_peek_shows_everything_that_was_put, a_lease_shows_its_job, jobs_are_there_after_a_restart,
     the_next_job_of_a_tube_has_the_state_that_was_asked_for, a_list_has_the_states_and_times_of_its_filter,
-    a_list_ends_when_its_function_ends_it, a_list_in_pages_has_each_job_that_stays_while_others_go,
-    a_tube_counts_its_jobs_by_state, statistics_sum_all_tubes, a_forecast_of_an_unknown_tube_is_empty,
-    an_impossible_tube_name_is_refused, null_is_refused_where_an_object_is_needed, without_a_store_calls_are_refused)
+    a_list_takes_a_whole_tube_and_a_whole_prefix, a_list_ends_when_its_function_ends_it,
+    a_list_in_pages_has_each_job_that_stays_while_others_go, a_tube_counts_its_jobs_by_state, statistics_sum_all_tubes,
+    a_forecast_of_an_unknown_tube_is_empty, an_impossible_tube_name_is_refused,
+    null_is_refused_where_an_object_is_needed, without_a_store_calls_are_refused)
