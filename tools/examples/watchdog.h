@@ -45,8 +45,9 @@ static int watchdog_start(struct ww_driver **driver)
 	if (ww_driver_create(driver, &config) != WW_OK)
 		return -1;
 	ww_driver_now(*driver, &start);
-	ww_driver_schedule(*driver, 60 * WW_MILLISECOND, bark, "the watchdog barks", &watchdog);
+	/* In this order: if the process stands still for longer than the watchdog waits, a beat is due before it all the same. */
 	ww_driver_schedule_every(*driver, 20 * WW_MILLISECOND, 20 * WW_MILLISECOND, 0, beat, "beat", NULL);
+	ww_driver_schedule(*driver, 60 * WW_MILLISECOND, bark, "the watchdog barks", &watchdog);
 	return 0;
 }
 

@@ -8,7 +8,7 @@ import signal
 import stat
 import subprocess
 
-from harness import Case, Server, alone, equal, main, matches, objects, run
+from harness import WEEKWHEEL, Case, Server, alone, environment, equal, main, matches, objects, run
 
 
 def owned(path):
@@ -157,14 +157,13 @@ class Restore(Case):
             for name in names:
                 os.chmod(os.path.join(path, name), 0o666)
             os.chmod(path, 0o777)
-        child = os.fork()
-        if not child:
-            os.setgid(4300)
-            os.setuid(4300)
-            os._exit(alone.run(None, "restore", "copy", "jobs").status)
-        equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 1)
-        equal(sorted(os.listdir(".")), ["copy", "jobs"])
-        equal(self.bodies(), ["new", "old"])
+        try:
+            ended = subprocess.run([WEEKWHEEL, "restore", "copy", "jobs"], env=environment(TZ="UTC"), stderr=subprocess.PIPE, check=False, text=True,
+                                   user=4300, group=4300, extra_groups=[])
+        except PermissionError:
+            self.skipTest("the build is in a folder that others cannot enter")
+        equal((ended.returncode, sorted(os.listdir("."))), (1, ["copy", "jobs"]))
+        matches("cannot be given to the owner of .*restore as root", ended.stderr)
 
 
 main()
