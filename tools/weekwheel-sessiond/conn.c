@@ -222,6 +222,7 @@ void conn_begin(struct loop *loop, const struct arrival *arrival)
 	conn->place = arrival->place;
 	conn->id = ++server->client_ids;
 	conn->protocol = 2;
+	pubsub_enter(conn);
 	conn->parser.bulk_max = server->settings->bulk_max;
 	conn->since_ms = uv_now(&loop->uv);
 	conn->last_ms = conn->since_ms;

@@ -5,6 +5,7 @@ import contextlib
 import re
 import signal
 
+from attack import Process
 from sessiond import Sessiond, encoded
 from harness import Case, check, equal, main, matches, stopped, until
 
@@ -198,6 +199,31 @@ class Shares(Case):
             until(lambda: modest.ask("PUBLISH", f"c{MANY - 1}", "x") == b":0\r\n", "the last subscription is gone")
             until(lambda: modest.ask("PUBSUB", "CHANNELS") == b"*0\r\n", "all are gone")
             until(lambda: b"connected_clients:2\r" in modest.ask("INFO", "clients"), "the client is gone")
+
+    def test_tables_of_channels_grow_little_by_little(self):
+        """400,000 channels, 500 at a time: no step takes much longer than others."""
+        with Sessiond("--threads", "1") as server, server.client() as hostile:
+            process, costs, last = Process(server), [], b"*2\r\n$4\r\npong\r\n$0\r\n\r\n"
+            for first in range(0, 400000, 500):
+                before = process.processor()
+                hostile.send(encoded("SUBSCRIBE", *(f"c{number}" for number in range(first, first + 500))) + b"PING\r\n")
+                while not hostile.unread.endswith(last):
+                    hostile.more()
+                hostile.unread = b""
+                costs.append(process.processor() - before)
+            costs.sort()
+            check(costs[-1] < 12 * costs[len(costs) // 2], (costs[len(costs) // 2], costs[-3:]))
+
+    def test_other_kinds_do_not_matter(self):
+        """Who has many channels and no pattern gives up all patterns at once."""
+        with Sessiond("--threads", "1") as server:
+            process = Process(server)
+            before = process.processor()
+            with listener(server) as hostile:
+                subscribing, before = process.processor() - before, process.processor()
+                hostile.send(b"PUNSUBSCRIBE\r\n" * 3000)
+                equal({hostile.answer() for _ in range(3000)}, {b"*3\r\n$12\r\npunsubscribe\r\n$-1\r\n:%d\r\n" % MANY})
+                check(process.processor() - before < 4 * subscribing, (subscribing, process.processor() - before))
 
     def test_all_subscriptions_end(self):
         with Sessiond("--threads", "1") as server, server.client() as modest, listener(server) as hostile:

@@ -63,7 +63,7 @@ static void address_of(int fd, int is_peer, char text[ADDRESS_TEXT])
 
 static const char *kind_of(const struct conn *conn)
 {
-	return conn->channels[0] + conn->channels[1] + conn->channels[2] ? "pubsub" : "normal";
+	return conn_listens(conn) ? "pubsub" : "normal";
 }
 
 static int show(struct buffer *out, const struct conn *conn, uint64_t now_ms)

@@ -6,18 +6,13 @@
 #include "tools/weekwheel-sessiond/commands/transaction.h"
 #include "tools/weekwheel-sessiond/server/names.h"
 
-static int is_subscriber(const struct conn *conn)
-{
-	return conn->channels[PUBSUB_CHANNEL] + conn->channels[PUBSUB_PATTERN] + conn->channels[PUBSUB_SHARD] > 0;
-}
-
 void command_ping(struct request *request)
 {
 	struct conn *conn = request->conn;
 
 	if (request->count > 2) {
 		reply_error(conn, "ERR wrong number of arguments for 'ping' command");
-	} else if (conn->protocol == 2 && is_subscriber(conn)) {
+	} else if (conn->protocol == 2 && conn_listens(conn)) {
 		reply_text(conn, "*2\r\n$4\r\npong\r\n");
 		reply_bulk(conn, request->count == 2 ? request->arg[1].data : "",
 		    request->count == 2 ? request->arg[1].size : 0);

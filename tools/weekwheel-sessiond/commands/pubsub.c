@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "lib/base/seeded.h"
 #include "tools/common/glob.h"
@@ -19,9 +20,17 @@ enum { MESSAGE_STEPS = 100, STEP_BYTES = 8 };
 /* The most bytes that are copied for one message, with the name of its channel: others wait for that. */
 enum { COPIES_BYTES = 256 << 20 };
 
+/*
+ * A client may subscribe to millions, and everybody waits while a table of them grows. So each is divided into this many, by
+ * the highest byte of a hash, which grow one by one.
+ */
+enum { PORTIONS = 256 };
+#define PORTION_OF(hash) ((hash) >> 24)
+
 /* A channel or pattern with subscribers. */
 struct channel {
 	UT_hash_handle hh;
+	TAILQ_ENTRY(channel) next; /* of its kind */
 	enum pubsub_kind kind;
 	size_t count;
 	unsigned pins; /* it stays without subscriptions */
@@ -30,16 +39,28 @@ struct channel {
 	char name[];
 };
 
-struct subscription {
-	LIST_ENTRY(subscription) of_channel;
-	UT_hash_handle hh; /* of its client's, by the channel, and in their order */
+struct pair {
 	struct channel *channel;
 	struct conn *conn;
 };
 
+struct subscription {
+	LIST_ENTRY(subscription) of_channel;
+	TAILQ_ENTRY(subscription) of_conn; /* and of its kind, in their order */
+	UT_hash_handle hh;
+	struct pair pair;
+};
+
 /* Publishers take it to read, subscribers to write. While somebody holds it to read, no client found here can go. */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct channel *channels[PUBSUB_KINDS];
+static struct channel *names[PUBSUB_KINDS][PORTIONS];
+static struct subscription *pairs[PORTIONS];
+static struct channels {
+	TAILQ_HEAD(, channel) list;
+	_Atomic size_t count;
+} channels[PUBSUB_KINDS] = {{TAILQ_HEAD_INITIALIZER(channels[PUBSUB_CHANNEL].list), 0},
+    {TAILQ_HEAD_INITIALIZER(channels[PUBSUB_PATTERN].list), 0},
+    {TAILQ_HEAD_INITIALIZER(channels[PUBSUB_SHARD].list), 0}};
 static _Atomic size_t listeners;
 
 static const struct kind {
@@ -52,6 +73,16 @@ static const struct kind {
 int pubsub_has_listeners(void)
 {
 	return listeners != 0;
+}
+
+static struct channel *find_channel(enum pubsub_kind kind, struct pubsub_text name)
+{
+	struct channel *channel;
+	unsigned hash;
+
+	HASH_VALUE(name.data, name.size, hash);
+	HASH_FIND_BYHASHVALUE(hh, names[kind][PORTION_OF(hash)], name.data, name.size, hash, channel);
+	return channel;
 }
 
 /* ---- Publishing */
@@ -121,7 +152,7 @@ static size_t publish_in(
 	if (message) {
 		struct buffer made = make_message(channel, *name, *message);
 		LIST_FOREACH(subscription, &channel->subscriptions, of_channel)
-		post(subscription->conn, &made);
+		post(subscription->pair.conn, &made);
 		buffer_free(&made);
 	}
 	return channel->count;
@@ -137,13 +168,13 @@ static size_t publish(
 	if (!listeners)
 		return 0;
 	pthread_rwlock_rdlock(&lock);
-	HASH_FIND(hh, channels[kind], name->data, name->size, channel);
+	channel = find_channel(kind, *name);
 	if (channel)
 		heard += publish_in(channel, name, message);
 	if (kind == PUBSUB_CHANNEL)
-		for (channel = channels[PUBSUB_PATTERN]; channel; channel = channel->hh.next)
-			if (glob_matches_count(channel->name, channel->length, name->data, name->size, steps))
-				heard += publish_in(channel, name, message);
+		TAILQ_FOREACH(channel, &channels[PUBSUB_PATTERN].list, next)
+	if (glob_matches_count(channel->name, channel->length, name->data, name->size, steps))
+		heard += publish_in(channel, name, message);
 	pthread_rwlock_unlock(&lock);
 	return heard;
 }
@@ -182,34 +213,34 @@ int pubsub_is_too_long(enum pubsub_kind kind, struct pubsub_text name, struct pu
 static struct channel *make_channel(enum pubsub_kind kind, struct pubsub_text name)
 {
 	struct channel *channel = calloc(1, sizeof *channel + name.size);
+	unsigned hash;
 
 	if (!channel)
 		return NULL;
 	channel->kind = kind;
 	channel->length = name.size;
 	memcpy(channel->name, name.data, name.size);
-	HASH_ADD_KEYPTR(hh, channels[kind], channel->name, channel->length, channel);
-	if (channel->hh.tbl)
-		return channel;
-	free(channel);
-	return NULL;
-}
-
-static struct channel *find_channel(enum pubsub_kind kind, struct pubsub_text name)
-{
-	struct channel *channel;
-
-	HASH_FIND(hh, channels[kind], name.data, name.size, channel);
+	HASH_VALUE(channel->name, channel->length, hash);
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, names[kind][PORTION_OF(hash)], channel->name, channel->length, hash, channel);
+	if (!channel->hh.tbl) {
+		free(channel);
+		return NULL;
+	}
+	TAILQ_INSERT_TAIL(&channels[kind].list, channel, next);
+	channels[kind].count++;
 	return channel;
 }
 
 static struct subscription *find(const struct conn *conn, enum pubsub_kind kind, struct pubsub_text name)
 {
-	struct channel *channel = find_channel(kind, name);
+	struct pair pair = {find_channel(kind, name), (struct conn *)(uintptr_t)conn};
 	struct subscription *found = NULL;
+	unsigned hash;
 
-	if (channel)
-		HASH_FIND_PTR(conn->subscriptions, &channel, found);
+	if (!pair.channel)
+		return NULL;
+	HASH_VALUE(&pair, sizeof pair, hash);
+	HASH_FIND_BYHASHVALUE(hh, pairs[PORTION_OF(hash)], &pair, sizeof pair, hash, found);
 	return found;
 }
 
@@ -223,7 +254,9 @@ static void drop_channel(struct channel *channel)
 {
 	if (channel->count > 0 || channel->pins > 0)
 		return;
-	HASH_DEL(channels[channel->kind], channel);
+	HASH_DEL(names[channel->kind][PORTION_OF(channel->hh.hashv)], channel);
+	TAILQ_REMOVE(&channels[channel->kind].list, channel, next);
+	channels[channel->kind].count--;
 	free(channel);
 }
 
@@ -231,16 +264,19 @@ static void drop_channel(struct channel *channel)
 static struct subscription *make_subscription(struct conn *conn, struct channel *channel)
 {
 	struct subscription *made = calloc(1, sizeof *made);
+	unsigned hash;
 
 	if (!made)
 		return NULL;
-	made->channel = channel;
-	made->conn = conn;
-	HASH_ADD_PTR(conn->subscriptions, channel, made);
-	if (made->hh.tbl)
-		return made;
-	free(made);
-	return NULL;
+	made->pair = (struct pair){channel, conn};
+	HASH_VALUE(&made->pair, sizeof made->pair, hash);
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, pairs[PORTION_OF(hash)], &made->pair, sizeof made->pair, hash, made);
+	if (!made->hh.tbl) {
+		free(made);
+		return NULL;
+	}
+	TAILQ_INSERT_TAIL(&conn->subscriptions[channel->kind], made, of_conn);
+	return made;
 }
 
 /* Returns 0, or -1 at the limit. */
@@ -253,7 +289,7 @@ static int add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name
 		return 0;
 	/* Each message is compared with all patterns while other clients wait: hence the limit. */
 	if (!channel && kind == PUBSUB_PATTERN &&
-	    !bounds_have_pattern(conn->loop->server, HASH_COUNT(channels[kind]), conn->channels[kind]))
+	    !bounds_have_pattern(conn->loop->server, channels[kind].count, conn->channels[kind]))
 		return -1;
 	if (!channel)
 		channel = make_channel(kind, name);
@@ -274,25 +310,40 @@ static int add(struct conn *conn, enum pubsub_kind kind, struct pubsub_text name
 
 static void drop(struct conn *conn, struct subscription *old)
 {
-	HASH_DEL(conn->subscriptions, old);
-	bounds_count_out(conn, size_of(old->channel));
+	struct channel *channel = old->pair.channel;
+
+	HASH_DEL(pairs[PORTION_OF(old->hh.hashv)], old);
+	TAILQ_REMOVE(&conn->subscriptions[channel->kind], old, of_conn);
 	LIST_REMOVE(old, of_channel);
-	old->channel->count--;
-	conn->channels[old->channel->kind]--;
+	bounds_count_out(conn, size_of(channel));
+	channel->count--;
+	conn->channels[channel->kind]--;
 	listeners--;
-	drop_channel(old->channel);
+	drop_channel(channel);
 	free(old);
+}
+
+void pubsub_enter(struct conn *conn)
+{
+	for (int kind = 0; kind < PUBSUB_KINDS; kind++)
+		TAILQ_INIT(&conn->subscriptions[kind]);
 }
 
 int pubsub_leave_some(struct conn *conn)
 {
-	if (!conn->subscriptions)
+	struct subscription *one;
+	int left = PIECE;
+
+	if (!conn_listens(conn))
 		return 0;
 	pthread_rwlock_wrlock(&lock);
-	for (int i = 0; conn->subscriptions && i < PIECE; i++)
-		drop(conn, conn->subscriptions);
+	for (int kind = 0; kind < PUBSUB_KINDS; kind++)
+		while (left > 0 && (one = TAILQ_FIRST(&conn->subscriptions[kind]))) {
+			drop(conn, one);
+			left--;
+		}
 	pthread_rwlock_unlock(&lock);
-	return conn->subscriptions != NULL;
+	return conn_listens(conn);
 }
 
 /* ---- Commands */
@@ -339,17 +390,14 @@ void command_subscribe(struct request *request)
 /* Many subscriptions take several turns, except in a transaction. */
 static void unsubscribe_all(struct conn *conn, enum pubsub_kind kind)
 {
-	struct subscription *next;
+	struct subscription *one;
 	int left = PIECE;
 
 	if (conn->channels[kind] == 0)
 		reply_state(conn, kind, kinds[kind].unsubscribe, NULL);
-	for (struct subscription *one = conn->subscriptions; one; one = next) {
-		struct channel *channel = one->channel;
+	while ((one = TAILQ_FIRST(&conn->subscriptions[kind]))) {
+		struct channel *channel = one->pair.channel;
 		struct pubsub_text name = {channel->name, channel->length};
-		next = one->hh.next;
-		if (channel->kind != kind)
-			continue;
 		if (left-- == 0 && !conn->is_in_exec) {
 			conn->is_again = 1;
 			return;
@@ -462,7 +510,8 @@ static int take_channels(struct key_walk *pointer)
 	struct channel *channel;
 
 	pthread_rwlock_wrlock(&lock);
-	for (channel = walk->at; channel && !walk->failed && !request_took_long(conn); channel = channel->hh.next) {
+	for (channel = walk->at; channel && !walk->failed && !request_took_long(conn);
+	     channel = TAILQ_NEXT(channel, next)) {
 		if (!conn->is_in_exec && uv_hrtime() >= end)
 			break;
 		note_channel(walk, channel);
@@ -476,16 +525,6 @@ static int take_channels(struct key_walk *pointer)
 	return 1;
 }
 
-static size_t count_channels(enum pubsub_kind kind)
-{
-	size_t count;
-
-	pthread_rwlock_rdlock(&lock);
-	count = HASH_COUNT(channels[kind]);
-	pthread_rwlock_unlock(&lock);
-	return count;
-}
-
 static void reply_channels(struct request *request, enum pubsub_kind kind)
 {
 	const struct resp_arg *pattern = request->count > 2 ? &request->arg[2] : NULL;
@@ -497,7 +536,7 @@ static void reply_channels(struct request *request, enum pubsub_kind kind)
 		    (int)request->arg[1].size, request->arg[1].data);
 		return;
 	}
-	if (!request_may_look(request->conn, count_channels(kind)))
+	if (!request_may_look(request->conn, channels[kind].count))
 		return;
 	walk = malloc(sizeof *walk + (pattern ? pattern->size : 0));
 	if (!walk) {
@@ -512,7 +551,7 @@ static void reply_channels(struct request *request, enum pubsub_kind kind)
 		memcpy(walk->pattern, pattern->data, pattern->size);
 	}
 	pthread_rwlock_wrlock(&lock);
-	go_to(walk, channels[kind]);
+	go_to(walk, TAILQ_FIRST(&channels[kind].list));
 	pthread_rwlock_unlock(&lock);
 	if (take_channels(&walk->walk)) {
 		leave_channels(&walk->walk);
@@ -528,8 +567,8 @@ static void reply_numbers(struct request *request, enum pubsub_kind kind)
 {
 	reply_array(request->conn, 2 * (request->count - 2));
 	for (size_t i = 2; i < request->count; i++) {
-		struct channel *channel;
-		HASH_FIND(hh, channels[kind], request->arg[i].data, request->arg[i].size, channel);
+		struct channel *channel =
+		    find_channel(kind, (struct pubsub_text){request->arg[i].data, request->arg[i].size});
 		reply_bulk(request->conn, request->arg[i].data, request->arg[i].size);
 		reply_integer(request->conn, channel ? (int64_t)channel->count : 0);
 	}
@@ -551,7 +590,7 @@ void command_pubsub(struct request *request)
 	else if (request_is(request, 1, "SHARDNUMSUB"))
 		reply_numbers(request, PUBSUB_SHARD);
 	else if (request_is(request, 1, "NUMPAT"))
-		reply_integer(request->conn, HASH_COUNT(channels[PUBSUB_PATTERN]));
+		reply_integer(request->conn, (int64_t)channels[PUBSUB_PATTERN].count);
 	else
 		request_help(request);
 	pthread_rwlock_unlock(&lock);

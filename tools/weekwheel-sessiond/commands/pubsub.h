@@ -9,6 +9,7 @@
 #include "tools/weekwheel-sessiond/server/server.h"
 
 enum pubsub_kind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_SHARD, PUBSUB_KINDS };
+_Static_assert((int)PUBSUB_KINDS == (int)CONN_CHANNEL_KINDS, "a client has all kinds");
 
 /* A string of any bytes. */
 struct pubsub_text {
@@ -26,6 +27,8 @@ size_t pubsub_weigh_bytes(size_t heard, size_t bytes);
 int pubsub_is_too_long(enum pubsub_kind kind, struct pubsub_text channel, struct pubsub_text message, size_t *steps);
 /* Return 0 if nobody has subscribed to anything. */
 int pubsub_has_listeners(void);
+/* A client begins. */
+void pubsub_enter(struct conn *conn);
 /* Forget subscriptions of the client. Returns 1 if it has more. */
 int pubsub_leave_some(struct conn *conn);
 

@@ -133,7 +133,7 @@ static const char *find_refusal(struct conn *conn, const struct command_entry *c
 	if (!conn->queue && may_take_long(command, arg, count) &&
 	    events_take_long(&weight, conn->database, command, arg, count))
 		return "ERR " EVENTS_LONG;
-	if (!conn->subscriptions || conn->protocol != 2 || command->flags & COMMAND_PUBSUB)
+	if (!conn_listens(conn) || conn->protocol != 2 || command->flags & COMMAND_PUBSUB)
 		return NULL;
 	word = command_word(command, arg, count);
 	(void)snprintf(text, REFUSAL,

@@ -38,6 +38,8 @@ enum conn_life {
 	CONN_LEAVING /* and this takes several turns */
 };
 
+enum { CONN_CHANNEL_KINDS = 3 };
+
 struct conn {
 	LIST_ENTRY(conn) next;
 	SLIST_ENTRY(conn) flush;
@@ -72,8 +74,8 @@ struct conn {
 	struct watched *watched;     /* keys */
 	size_t watched_count;
 	size_t kept; /* bytes of watched keys, names and subscriptions */
-	struct subscription *subscriptions;
-	_Atomic unsigned channels[3]; /* subscribed to, by enum pubsub_kind */
+	TAILQ_HEAD(, subscription) subscriptions[CONN_CHANNEL_KINDS]; /* by enum pubsub_kind, as what follows */
+	_Atomic unsigned channels[CONN_CHANNEL_KINDS];                /* subscribed to */
 	struct client_names names;
 	uint64_t since_ms;        /* of the monotonic clock */
 	_Atomic uint64_t last_ms; /* it sent something */
@@ -84,6 +86,12 @@ static inline void conn_move(struct conn *conn, enum conn_life life)
 {
 	if (conn->life < life)
 		conn->life = life;
+}
+
+/* Whether it has subscribed to anything. */
+static inline int conn_listens(const struct conn *conn)
+{
+	return conn->channels[0] + conn->channels[1] + conn->channels[2] > 0;
 }
 
 /* Close it when its answers are sent. */
