@@ -114,6 +114,80 @@ START_TEST(a_failed_sync_is_final)
 }
 END_TEST
 
+/* ---- When a change is on stable storage */
+
+static unsigned syncs(void)
+{
+	return fault_plan.calls;
+}
+
+/* Put a job; return how many syncs of the journal there were when the call returned. */
+static unsigned put_one(void)
+{
+	const unsigned before = syncs();
+	struct ww_job_spec spec = spec_of("x");
+
+	(void)put_job(&world, &spec);
+	return syncs() - before;
+}
+
+START_TEST(each_mode_syncs_when_it_says)
+{
+	struct ww_jobs_config config;
+
+	for (int mode = WW_SYNC_ALWAYS; mode <= WW_SYNC_SYSTEM; mode++) {
+		make((enum ww_jobs_sync)mode);
+		/* In each mode an opening is synced, so that no token comes twice. Nothing else happens to the journal then. */
+		fault_arm(CALL_SYNC, "/journal.", FOR_EVER, 1, EIO);
+		unsigned put = 0;
+		for (int i = 0; i < 5; i++) {
+			unsigned one = put_one();
+			ck_assert(mode != WW_SYNC_ALWAYS || one >= 1);
+			put += one;
+		}
+		ck_assert(mode != WW_SYNC_SYSTEM || put == 0);
+		unsigned before = syncs();
+		OK(ww_jobs_close(world.jobs));
+		ck_assert(mode != WW_SYNC_SYSTEM || syncs() > before);
+		fault_disarm();
+		OK(ww_jobs_open(&world.jobs, &world.config));
+		ck_assert_uint_eq(count_ready(), 5);
+		world_end(&world);
+	}
+	/* The interval may pass in the middle of a put, so that one is not looked at, but the sync after it is. */
+	make(WW_SYNC_ALWAYS);
+	config = world.config;
+	OK(ww_jobs_close(world.jobs));
+	world.config.sync = WW_SYNC_INTERVAL;
+	world.config.sync_ns = 10 * MS;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	fault_arm(CALL_SYNC, "/journal.", FOR_EVER, 1, EIO);
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned before = syncs();
+		(void)put_one();
+		for (int waits = 0; syncs() == before; waits++) {
+			ck_assert_int_lt(waits, 60000);
+			(void)usleep(1000);
+		}
+	}
+	/* An hour is not over when the store is closed, which syncs. */
+	fault_disarm();
+	OK(ww_jobs_close(world.jobs));
+	world.config.sync_ns = 3600 * WW_SECOND;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	fault_arm(CALL_SYNC, "/journal.", FOR_EVER, 1, EIO);
+	for (int i = 0; i < 5; i++)
+		ck_assert_uint_eq(put_one(), 0);
+	ck_assert_uint_eq(syncs(), 0);
+	OK(ww_jobs_close(world.jobs));
+	ck_assert_uint_gt(syncs(), 0);
+	fault_disarm();
+	world.config = config;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(the_name_of_a_new_store_is_synced_whoever_made_its_folder)
 {
 	unsigned calls[2];
@@ -236,5 +310,6 @@ START_TEST(a_copy_goes_on_after_a_write_that_was_interrupted_or_cut_short)
 }
 END_TEST
 
-TEST_MAIN("jobs/faults", a_failed_sync_is_final, the_name_of_a_new_store_is_synced_whoever_made_its_folder,
-    a_full_disk_refuses_new_jobs_and_lets_others_end, a_copy_goes_on_after_a_write_that_was_interrupted_or_cut_short)
+TEST_MAIN("jobs/faults", a_failed_sync_is_final, each_mode_syncs_when_it_says,
+    the_name_of_a_new_store_is_synced_whoever_made_its_folder, a_full_disk_refuses_new_jobs_and_lets_others_end,
+    a_copy_goes_on_after_a_write_that_was_interrupted_or_cut_short)
