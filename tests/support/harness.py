@@ -51,6 +51,12 @@ class Case(unittest.TestCase):
         self.folder = os.path.realpath(folder.name)
         os.chdir(self.folder)
 
+    def enter(self, what):
+        """Enter a context that the end of the test leaves."""
+        entered = what.__enter__()
+        self.addCleanup(what.__exit__, None, None, None)
+        return entered
+
 
 def main():
     """Run the tests of the calling script. Its last line is the one that scripts/run-tests counts by."""

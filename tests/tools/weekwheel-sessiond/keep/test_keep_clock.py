@@ -19,6 +19,10 @@ def number(answer):
     return int(answer[1:])
 
 
+def grown(a):
+    return int(re.search(rb"journal_since_image:(\d+)", a.ask("INFO", "persistence"))[1])
+
+
 class Clock(Case):
     def setUp(self):
         super().setUp()
@@ -96,27 +100,23 @@ class Clock(Case):
 
     def test_an_idle_server_notes_the_clocks(self):
         """Else the time since its last change would count as time off."""
-        def grown():
-            return int(re.search(rb"journal_since_image:(\d+)", a.ask("INFO", "persistence"))[1])
         self.set_clock(0)
         with self.start("--max-downtime", "200ms") as server, server.client() as a:
             equal(a.ask("SET", "a", "x", "EX", 1000), OK)
-            before = grown()
-            until(lambda: grown() > before, "a record of the clocks")
+            before = grown(a)
+            until(lambda: grown(a) > before, "a record of the clocks")
             server.stop(signal.SIGKILL)
         with self.start() as server, server.client() as a:
             self.near(number(a.ask("TTL", "a")), 1063, 200)
 
     def test_an_idle_server_notes_a_step(self):
         """Else a step would count as time off after a power failure that comes before the next change."""
-        def grown():
-            return int(re.search(rb"journal_since_image:(\d+)", a.ask("INFO", "persistence"))[1])
         self.set_clock(0)
         with self.start("--max-downtime", "40m") as server, server.client() as a:
             equal(a.ask("SET", "a", "x", "EX", 10000), OK)
-            before = grown()
+            before = grown(a)
             self.set_clock(1800)
-            until(lambda: grown() > before, "a record of the step")
+            until(lambda: grown(a) > before, "a record of the step")
             server.stop(signal.SIGKILL)
         self.near(self.left(1800, "--max-downtime", "40m"), 10625, 200)
 

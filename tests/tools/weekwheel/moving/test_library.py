@@ -34,11 +34,6 @@ class Library(Case):
         self.server = self.enter(Server())
         self.address = f"127.0.0.1:{self.redis.port}"
 
-    def enter(self, what):
-        entered = what.__enter__()
-        self.addCleanup(what.__exit__, None, None, None)
-        return entered
-
     def move(self, status, library, *arguments, address=None):
         ended = self.server.program.run(status, "import", "--from", f"{library}://{address or self.address}", "--json", *arguments)
         return objects(ended.out)[0], ended.err

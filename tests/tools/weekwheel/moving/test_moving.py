@@ -23,11 +23,6 @@ class Moving(Case):
         self.url = "beanstalkd://127.0.0.1:%d" % self.source.port
         self.client = self.enter(self.source.client())
 
-    def enter(self, what):
-        entered = what.__enter__()
-        self.addCleanup(what.__exit__, None, None, None)
-        return entered
-
     def put_many(self, bodies, tube="t", delay=0, priority=0):
         self.client.send("use %s\r\n" % tube)
         equal(self.client.line(), "USING " + tube)

@@ -28,11 +28,6 @@ class Moving(Case):
         self.server = self.enter(Server())
         self.address = f"127.0.0.1:{self.redis.port}"
 
-    def enter(self, what):
-        entered = what.__enter__()
-        self.addCleanup(what.__exit__, None, None, None)
-        return entered
-
     def add(self, key, *pairs):
         words = [word for score, member in pairs for word in (score, member)]
         equal(self.redis.ask("ZADD", key, *words), len(pairs))
