@@ -85,7 +85,6 @@ static void waiting_leave(struct v1_request *request)
 	for (size_t i = 0; i < request->tube_count && request->watched[i]; i++) {
 		request->watched[i]->pollers--;
 		tube_drop(server, request->watched[i]);
-		request->watched[i] = NULL;
 	}
 	if (request->timer)
 		(void)ww_driver_cancel(server->elapsed, request->timer);
