@@ -134,6 +134,27 @@ class Memory(Case):
             answers = [modest.answer() for _ in range(12)][-1].decode()
             equal((answers.count(":20"), answers.count("-ERR this looks at too many")), (7, 3))
 
+    def test_long_names_do_not_meet_many_patterns(self):
+        """10,000 patterns that each take long. Neither does a channel, nor a key in events."""
+        with Sessiond("--threads", "1", "--notify-keyspace-events", "KA") as server, server.client() as modest, contextlib.ExitStack() as stack:
+            for client in range(14):
+                patterns = ["*" + "?a" * 30 + f"b{client}.{number}" for number in range(600)]
+                listener = stack.enter_context(server.client())
+                listener.send(encoded("PSUBSCRIBE", *patterns))
+                for _ in patterns:
+                    listener.answer()
+            process, name = Process(server), "a" * 65000
+            before = process.processor()
+            matches("^-ERR comparing a name of this length with all patterns takes too long", modest.ask("PUBLISH", name, "v").decode())
+            matches("^-ERR events of that many keys take too long", modest.ask("SET", name, "v").decode())
+            equal(modest.ask("SPUBLISH", name, "v"), b":0\r\n")
+            cost, before = process.processor() - before, process.processor()
+            # What is permitted takes long enough to compare with.
+            equal(modest.ask("PUBLISH", "a" * 900, "v"), b":0\r\n")
+            check(cost < 20 * (process.processor() - before), (cost, process.processor() - before))
+            matches("^-ERR events of that many keys take too long", modest.ask("MSET", *(["a" * 900, "v"] * 4)).decode())
+            equal(modest.ask("MSET", *(["a" * 100, "v"] * 3)), OK)
+
     def test_events_of_long_keys_are_bounded(self):
         """A key stands in the channel of one event, and in the message of the other."""
         keys = [f"{number}" + "k" * 65000 for number in range(10)]

@@ -98,21 +98,21 @@ static void free_channel(struct pubsub_text channel, const char room[NAME_ROOM])
 		free((void *)(uintptr_t)channel.data);
 }
 
-/* Returns 0, or -1: nobody gets it, as it has too many bytes for so many listeners. */
+/* Returns 0, or -1: nobody gets it, as it is too long for so many listeners and patterns. */
 static int publish(const char *word, unsigned database, struct pubsub_text name, struct pubsub_text message)
 {
 	char room[NAME_ROOM];
 	struct pubsub_text channel = name_channel(word, database, name, room);
 	size_t steps = 0;
-	int is_too_long;
+	int is_refused;
 
 	if (!channel.data)
 		return 0;
-	is_too_long = pubsub_is_too_long(PUBSUB_CHANNEL, channel, message, &steps);
-	if (!is_too_long)
+	is_refused = pubsub_refuses(PUBSUB_CHANNEL, channel, message, &steps) != NULL;
+	if (!is_refused)
 		(void)pubsub_publish(PUBSUB_CHANNEL, channel, message, &steps);
 	free_channel(channel, room);
-	return is_too_long ? -1 : 0;
+	return is_refused ? -1 : 0;
 }
 
 /* Those who would read it hear of the end at least. A longer one would close each of them. */

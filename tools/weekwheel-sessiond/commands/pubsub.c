@@ -17,13 +17,10 @@
 enum { PIECE = 1000 };
 /* The cost of a message for each receiver, in steps of patterns, and how many bytes are copied in a step. */
 enum { MESSAGE_STEPS = 100, STEP_BYTES = 8 };
-/* The most bytes that are copied for one message, with the name of its channel: others wait for that. */
-enum { COPIES_BYTES = 256 << 20 };
+/* What others wait for: the bytes copied for one message, with its channel's name, and the steps of comparing that. */
+enum { COPIES_BYTES = 256 << 20, STEPS_MOST = 32 << 20 };
 
-/*
- * A client may subscribe to millions, and everybody waits while a table of them grows. So each is divided into this many, by
- * the highest byte of a hash, which grow one by one.
- */
+/* A client may subscribe to millions. A table of them grows in so many portions, by the highest byte of a hash. */
 enum { PORTIONS = 256 };
 #define PORTION_OF(hash) ((hash) >> 24)
 
@@ -64,9 +61,7 @@ static struct channels {
 static _Atomic size_t listeners;
 
 static const struct kind {
-	const char *subscribe;
-	const char *unsubscribe;
-	const char *message;
+	const char *subscribe, *unsubscribe, *message;
 } kinds[] = {{"subscribe", "unsubscribe", "message"}, {"psubscribe", "punsubscribe", "pmessage"},
     {"ssubscribe", "sunsubscribe", "smessage"}};
 
@@ -87,11 +82,6 @@ static struct channel *find_channel(enum pubsub_kind kind, struct pubsub_text na
 
 /* ---- Publishing */
 
-static void add_text(struct buffer *out, const char *text)
-{
-	(void)reply_add_bulk(out, text, strlen(text));
-}
-
 /* The message in the form that clients get. Its first byte depends on their protocol. */
 static struct buffer make_message(const struct channel *channel, struct pubsub_text name, struct pubsub_text message)
 {
@@ -99,7 +89,7 @@ static struct buffer make_message(const struct channel *channel, struct pubsub_t
 	int is_pattern = channel->kind == PUBSUB_PATTERN;
 
 	(void)reply_add_header(&made, '*', is_pattern ? 4 : 3);
-	add_text(&made, kinds[channel->kind].message);
+	(void)reply_add_bulk(&made, kinds[channel->kind].message, strlen(kinds[channel->kind].message));
 	if (is_pattern)
 		(void)reply_add_bulk(&made, channel->name, channel->length);
 	(void)reply_add_bulk(&made, name.data, name.size);
@@ -158,7 +148,7 @@ static size_t publish_in(
 	return channel->count;
 }
 
-/* How many clients listen. They get the message unless it is NULL. */
+/* How many clients listen. They get the message unless it is NULL: then the search ends after STEPS_MOST. */
 static size_t publish(
     enum pubsub_kind kind, const struct pubsub_text *name, const struct pubsub_text *message, size_t *steps)
 {
@@ -172,9 +162,10 @@ static size_t publish(
 	if (channel)
 		heard += publish_in(channel, name, message);
 	if (kind == PUBSUB_CHANNEL)
-		TAILQ_FOREACH(channel, &channels[PUBSUB_PATTERN].list, next)
-	if (glob_matches_count(channel->name, channel->length, name->data, name->size, steps))
-		heard += publish_in(channel, name, message);
+		for (channel = TAILQ_FIRST(&channels[PUBSUB_PATTERN].list);
+		     channel && (message || *steps <= STEPS_MOST); channel = TAILQ_NEXT(channel, next))
+			if (glob_matches_count(channel->name, channel->length, name->data, name->size, steps))
+				heard += publish_in(channel, name, message);
 	pthread_rwlock_unlock(&lock);
 	return heard;
 }
@@ -200,12 +191,22 @@ size_t pubsub_weigh_bytes(size_t heard, size_t bytes)
 	return heard * (bytes / STEP_BYTES);
 }
 
-/* Most messages are so short that nobody needs to count. */
-int pubsub_is_too_long(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message, size_t *steps)
+const char *pubsub_refuses(enum pubsub_kind kind, struct pubsub_text name, struct pubsub_text message, size_t *steps)
 {
 	size_t bytes = name.size + message.size;
+	size_t taken = 0;
+	size_t heard;
 
-	return bytes > COPIES_BYTES / (listeners + 1) && bytes * publish(kind, &name, NULL, steps) > COPIES_BYTES;
+	/* Most messages are so short that nobody needs to count. */
+	if (bytes <= COPIES_BYTES / (listeners + 1) && name.size * channels[PUBSUB_PATTERN].count <= STEPS_MOST / 4)
+		return NULL;
+	heard = publish(kind, &name, NULL, &taken);
+	*steps += taken;
+	if (taken > STEPS_MOST)
+		return "comparing a name of this length with all patterns takes too long";
+	if (bytes * heard <= COPIES_BYTES)
+		return NULL;
+	return "too many clients listen for a message of this length: all their copies may have 256 MiB, so publish where it is to be found";
 }
 
 /* ---- Subscribing: the lock is held for writing */
@@ -433,12 +434,12 @@ void command_publish(struct request *request)
 	enum pubsub_kind kind = (enum pubsub_kind)request->command->way;
 	struct pubsub_text name = {request->arg[1].data, request->arg[1].size};
 	struct pubsub_text message = {request->arg[2].data, request->arg[2].size};
+	const char *why;
 
 	if (!request_may_look(request->conn, 0))
 		return;
-	if (pubsub_is_too_long(kind, name, message, &request->conn->exec_steps))
-		reply_error(request->conn,
-		    "ERR too many clients listen for a message of this length: all their copies may have 256 MiB, so publish where it is to be found");
+	if ((why = pubsub_refuses(kind, name, message, &request->conn->exec_steps)))
+		reply_error(request->conn, "ERR %s", why);
 	else
 		reply_integer(request->conn, (int64_t)pubsub_publish(kind, name, message, &request->conn->exec_steps));
 }

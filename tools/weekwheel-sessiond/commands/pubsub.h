@@ -23,8 +23,12 @@ size_t pubsub_publish(enum pubsub_kind kind, struct pubsub_text channel, struct 
 size_t pubsub_weigh(struct pubsub_text channel, size_t *steps);
 /* What the bytes of messages to so many cost besides. */
 size_t pubsub_weigh_bytes(size_t heard, size_t bytes);
-/* Whether copying the message for all listeners would make others wait for too long. Adds to *steps what finding out took. */
-int pubsub_is_too_long(enum pubsub_kind kind, struct pubsub_text channel, struct pubsub_text message, size_t *steps);
+/*
+ * Return why the message is refused, or NULL: others would wait for too long while it is copied for all listeners, or its
+ * channel compared with all patterns. Adds to *steps what finding out took.
+ */
+const char *pubsub_refuses(
+    enum pubsub_kind kind, struct pubsub_text channel, struct pubsub_text message, size_t *steps);
 /* Return 0 if nobody has subscribed to anything. */
 int pubsub_has_listeners(void);
 /* A client begins. */

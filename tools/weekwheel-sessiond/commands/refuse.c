@@ -91,16 +91,17 @@ static int has_too_many_words(const struct command_entry *command, size_t count)
 	return count > WORDS_MOST && !command->first && strcmp(command->group, "pubsub") != 0;
 }
 
-enum { KEYS_LONG = 4096 };
+enum { KEYS_LONG = 4096, KEYS_FEW = 3 };
 
 /* Few short keys take little time, however many hear of them. */
 static int may_take_long(const struct command_entry *command, const struct resp_arg *arg, size_t count)
 {
+	size_t names = command->flags & COMMAND_WRITE ? command_names(command, count) : 0;
 	size_t bytes = 0;
 
-	if (count >= REQUEST_MANY || !(command->flags & COMMAND_WRITE))
-		return count >= REQUEST_MANY;
-	for (size_t i = 0; i < command_names(command, count); i++)
+	if (names > KEYS_FEW)
+		return 1;
+	for (size_t i = 0; i < names; i++)
 		bytes += arg[(size_t)command->first + i * (size_t)command->step].size;
 	return bytes > KEYS_LONG;
 }
