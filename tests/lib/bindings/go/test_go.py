@@ -3,25 +3,18 @@
 # tier: long, no-sanitizers (other tests send the server as much)
 import contextlib
 import glob
-import hashlib
 import os
 import re
 import shutil
 import signal
 import subprocess
 
+from bindings import TOKEN, tls_server, write, write_grants
 from harness import (BUILD, PATIENCE, ROOT, WEEKWHEELD, Beanstalkd, Case, Server, check, environment, equal, free_port, main, matches,
                      need_program, run)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULE = os.path.join(ROOT, "lib", "bindings", "go")
-TOKEN = "token-of-a-test-with-some-length"
-
-
-def write(name, text):
-    with open(name, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(name, 0o600)
 
 
 class Go(Case):
@@ -63,17 +56,11 @@ class Go(Case):
         return said
 
     def test_jobs(self):
-        run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
-            "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "ca.pem")
-        grant = "site sha256:" + hashlib.sha256(TOKEN.encode()).hexdigest()
-        write("tokens", grant + " put,work,read:mail\n")
-        secure = ("--listen", "tls:127.0.0.1:0", "--tls-cert", "ca.pem", "--tls-key", "key.pem")
-        with Server("--clock", "virtual") as server, Server() as real, Server("--auth-file", "tokens") as tokened, Server(*secure) as tls:
-            while not (port := re.search(r"listening on tls:127\.0\.0\.1:(\d+)", tls.said)):
-                tls.said += tls.process.stderr.readline()
+        write_grants("put,work,read:mail")
+        with Server("--clock", "virtual") as server, Server() as real, Server("--auth-file", "tokens") as tokened, tls_server() as tls:
             with open("ca.pem", encoding="utf-8") as ca:
                 said = self.suite(".", SERVER=server.address, WEEKWHEEL_SERVER=real.address, WEEKWHEELD=WEEKWHEELD, PORT=str(free_port()),
-                                  TOKENED=tokened.address, TOKEN=TOKEN, TLS=f"tls:localhost:{port[1]}", CA=ca.read())
+                                  TOKENED=tokened.address, TOKEN=TOKEN, TLS=tls, CA=ca.read())
         matches(r"^--- PASS: Example", said)
 
     def test_beanstalkd(self):

@@ -1,28 +1,17 @@
 #!/usr/bin/env python3
 """The package for Node: its own tests beside servers with a virtual clock, its types, and the examples of its README."""
 # tier: long, no-sanitizers (other tests send the server as much)
-import hashlib
 import json
 import os
 import re
 import shutil
 
+from bindings import TOKEN, tls_server, write, write_grants
 from sessiond import Sessiond
 from harness import ROOT, Case, Server, check, equal, main, matches, need_program, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(ROOT, "lib", "bindings", "node")
-TOKEN = "token-of-a-test-with-some-length"
-
-
-def grants(name, *rights):
-    return " ".join([name, "sha256:" + hashlib.sha256(TOKEN.encode()).hexdigest(), *rights]) + "\n"
-
-
-def write(name, text):
-    with open(name, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(name, 0o600)
 
 
 class Node(Case):
@@ -41,23 +30,18 @@ class Node(Case):
         matches(r"# skipped 0\n", said)
 
     def test_jobs(self):
-        run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
-            "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "ca.pem")
-        write("tokens", grants("site", "put,work,read:mail"))
-        secure = ("--listen", "tls:127.0.0.1:0", "--tls-cert", "ca.pem", "--tls-key", "key.pem")
-        with Server("--clock", "virtual") as server, Server("--auth-file", "tokens") as tokened, Server(*secure) as tls:
-            while not (port := re.search(r"listening on tls:127\.0\.0\.1:(\d+)", tls.said)):
-                tls.said += tls.process.stderr.readline()
+        write_grants("put,work,read:mail")
+        with Server("--clock", "virtual") as server, Server("--auth-file", "tokens") as tokened, tls_server() as tls:
             with open("ca.pem", encoding="utf-8") as ca:
                 self.suite("jobs.test.js", SERVER=server.address, TOKENED=tokened.address, TOKEN=TOKEN,
-                           TLS=f"tls:localhost:{port[1]}", CA=ca.read())
+                           TLS=tls, CA=ca.read())
 
     def test_ends(self):
         with Server("--clock", "virtual") as server:
             self.suite("ends.test.js", SERVER=server.address)
 
     def test_sessions(self):
-        write("tokens", grants("site", "read,write:sess:*"))
+        write_grants("read,write:sess:*")
         with Sessiond("--clock", "virtual", "--lifetimes") as server, Sessiond("--auth-file", "tokens") as tokened:
             self.suite("sessions.test.js", SESSIOND=f"127.0.0.1:{server.port}", TOKENED=f"127.0.0.1:{tokened.port}", TOKEN=TOKEN)
 

@@ -2,7 +2,6 @@
 """The package for PHP: each verb beside servers, what becomes of lost connections, its example and its form."""
 # tier: long, no-sanitizers (other tests send the server as much)
 import glob
-import hashlib
 import json
 import os
 import re
@@ -11,31 +10,12 @@ import socket
 import subprocess
 import threading
 
+from bindings import TOKEN, listens, tls_server, write, write_grants
 from harness import (BUILD, PATIENCE, ROOT, Beanstalkd, Case, Relay, Server, close_listener, equal, environment, free_port, main, matches,
                      need_program, run, until)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(ROOT, "lib", "bindings", "php")
-TOKEN = "token-of-a-test-with-some-length"
-
-
-def write(name, text):
-    with open(name, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(name, 0o600)
-
-
-def certificate():
-    run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
-        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "ca.pem")
-    return ("--listen", "tls:127.0.0.1:0", "--tls-cert", "ca.pem", "--tls-key", "key.pem")
-
-
-def listens(server, where):
-    """Wait until the server says that it listens at another address, too."""
-    while not (found := re.search(where, server.said)):
-        server.said += server.process.stderr.readline()
-    return found
 
 
 class Listener:
@@ -85,12 +65,11 @@ class Php(Case):
         super().setUp()
 
     def test_jobs(self):
-        write("tokens", "site sha256:" + hashlib.sha256(TOKEN.encode()).hexdigest() + " put,work,read:mail\n")
+        write_grants("put,work,read:mail")
         with Server("--clock", "virtual", "--unix", "socket") as server, Server("--auth-file", "tokens") as tokened, \
-                Server(*certificate()) as tls:
-            port = listens(tls, r"listening on tls:127\.0\.0\.1:(\d+)")
+                tls_server() as tls:
             ended = run(None, "php", os.path.join(HERE, "jobs.php"), PACKAGE=PACKAGE, SERVER=server.address, TOKENED=tokened.address, TOKEN=TOKEN,
-                       TLS=f"tls:localhost:{port[1]}", SOCKET="socket", OPENAPI=os.path.join(BUILD, "gen", "openapi.json"))
+                       TLS=tls, SOCKET="socket", OPENAPI=os.path.join(BUILD, "gen", "openapi.json"))
         assert ended.status == 0, ended
         matches(r"^passed test_", ended.out)
 
