@@ -12,6 +12,20 @@
 -- A crash of PostgreSQL, or the failover to a standby, may lose the owner's last rows, and ends the owner. It also empties
 -- `opened`. Until the next owner has moved the floor, and then set it, no delivery can be ended.
 DO $$
+DECLARE
+	former regprocedure;
+BEGIN
+	-- Of an earlier version. A function with more arguments is another one, and a call would fit both.
+	IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'weekwheel.options'::regclass AND attname = 'headers') THEN
+		ALTER TYPE weekwheel.options ADD ATTRIBUTE expire bigint, ADD ATTRIBUTE expired smallint, ADD ATTRIBUTE headers bytea;
+	END IF;
+	FOR former IN SELECT oid FROM pg_proc WHERE pronamespace = 'weekwheel'::regnamespace AND NOT 'expired' = ANY (proargnames)
+			AND proname IN ('put', 'put_other', 'put_many', 'spec', 'finish_and_put', 'put_schedule') LOOP
+		EXECUTE format('DROP FUNCTION %s', former);
+	END LOOP;
+END $$;
+
+DO $$
 BEGIN
 	IF to_regclass('weekwheel.ended') IS NOT NULL THEN
 		RETURN;
@@ -135,14 +149,15 @@ CREATE OR REPLACE FUNCTION weekwheel.finish_and_put(id bigint, token bigint, tub
 	missed text DEFAULT NULL, skip interval DEFAULT NULL, attempts bigint DEFAULT NULL, backoff interval DEFAULT NULL,
 	backoff_max interval DEFAULT NULL, key text DEFAULT NULL, key_bytes bytea DEFAULT NULL, mode text DEFAULT NULL,
 	debounce interval DEFAULT NULL, "unique" interval DEFAULT NULL, "group" text DEFAULT NULL,
-	group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL)
+	group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL, expire interval DEFAULT NULL, expired text DEFAULT NULL,
+	headers jsonb DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql AS $put$
 BEGIN
 	PERFORM weekwheel.finish(id, token);
 	RETURN weekwheel.put(tube, body, delay => delay, at => at, priority => priority, run => run, every => every,
 		missed => missed, skip => skip, attempts => attempts, backoff => backoff, backoff_max => backoff_max, key => key,
 		key_bytes => key_bytes, mode => mode, debounce => debounce, "unique" => "unique", "group" => "group",
-		group_bytes => group_bytes, keep => keep);
+		group_bytes => group_bytes, keep => keep, expire => expire, expired => expired, headers => headers);
 END $put$
 $sql$, '@type@', kind);
 	END LOOP;

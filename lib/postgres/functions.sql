@@ -82,6 +82,45 @@ BEGIN
 	RETURN result;
 END $$;
 
+-- The lines of headers, as ww_job_headers_add writes them.
+CREATE OR REPLACE FUNCTION weekwheel.lines_of(headers jsonb) RETURNS bytea LANGUAGE plpgsql AS $$
+DECLARE
+	name text;
+	value jsonb;
+	names text[] := '{}';
+	lines text := '';
+BEGIN
+	IF headers IS NULL OR headers = 'null' THEN
+		RETURN NULL;
+	END IF;
+	IF jsonb_typeof(headers) <> 'object' THEN
+		PERFORM weekwheel.refuse('22023', format('headers is of type %s, and must be an object of names and values',
+			jsonb_typeof(headers)), 'Give such as headers => ''{"tenant": "acme"}''.');
+	END IF;
+	FOR name, value IN SELECT * FROM jsonb_each(headers) LOOP
+		IF name COLLATE "C" !~ '^[-A-Za-z0-9!#$%&''*+.^_`|~]+$' THEN
+			PERFORM weekwheel.refuse('22023', format('headers has the name %L, and a name must be letters, digits and '
+				'! # $ %% & '' * + - . ^ _ ` | ~', left(name, 100)), 'Give such as headers => ''{"tenant": "acme"}''.');
+		END IF;
+		IF jsonb_typeof(value) <> 'string' OR (value #>> '{}') COLLATE "C" !~ '^([!-~]([ -~]*[!-~])?)?$' THEN
+			PERFORM weekwheel.refuse('22023', format('headers has %s as the value of %s, and a value must be a string of '
+				'printable ASCII without spaces around it', left(value::text, 100), name),
+				'Write a number as a string, and other text in the body.');
+		END IF;
+		names := names || lower(name COLLATE "C");
+		lines := lines || lower(name COLLATE "C") || ': ' || (value #>> '{}') || E'\n';
+	END LOOP;
+	IF (SELECT count(DISTINCT one) FROM unnest(names) one) < cardinality(names) THEN
+		PERFORM weekwheel.refuse('22023', 'headers has a name twice, and each must be there once',
+			'Upper and lower case are the same.');
+	END IF;
+	IF cardinality(names) > 16 OR octet_length(lines) > 4096 THEN
+		PERFORM weekwheel.refuse('22023', format('headers has %s names and %s bytes, and must have at most 16 and 4096',
+			cardinality(names), octet_length(lines)), 'A name and its value count with 3 bytes more. Put the rest into the body.');
+	END IF;
+	RETURN nullif(convert_to(lines, 'UTF8'), '');
+END $$;
+
 -- When a job is due. clock_timestamp(), because now() is when the transaction began.
 CREATE OR REPLACE FUNCTION weekwheel.due(delay interval, at timestamptz) RETURNS timestamptz LANGUAGE plpgsql AS $$
 BEGIN
@@ -138,7 +177,7 @@ END $$;
 -- What put was given beside tube, body and delay.
 CREATE OR REPLACE FUNCTION weekwheel.spec(at timestamptz, priority bigint, run interval, every interval, missed text,
 	skip interval, attempts bigint, backoff interval, backoff_max interval, key bytea, mode text, debounce interval,
-	is_unique interval, "group" bytea, keep interval) RETURNS weekwheel.options LANGUAGE plpgsql AS $$
+	is_unique interval, "group" bytea, keep interval, expire interval, expired text, headers jsonb) RETURNS weekwheel.options LANGUAGE plpgsql AS $$
 DECLARE
 	job weekwheel.options;
 BEGIN
@@ -147,13 +186,14 @@ BEGIN
 	END IF;
 	job.key := key;
 	job."group" := "group";
+	job.headers := weekwheel.lines_of(headers);
 	IF priority IS NOT NULL THEN
 		job.priority := weekwheel.count('priority', priority);
 	END IF;
 	IF attempts IS NOT NULL THEN
 		job.attempts := weekwheel.count('attempts', attempts);
 	END IF;
-	IF num_nonnulls(run, every, missed, skip, backoff, backoff_max, keep, mode, debounce, is_unique) = 0 THEN
+	IF num_nonnulls(run, every, missed, skip, backoff, backoff_max, keep, mode, debounce, is_unique, expire, expired) = 0 THEN
 		RETURN job;
 	END IF;
 	job.run := weekwheel.span('run', run, '1 second');
@@ -169,6 +209,15 @@ BEGIN
 	job.backoff := weekwheel.span('backoff', backoff, '0');
 	job.backoff_max := weekwheel.span('backoff_max', backoff_max, '0');
 	job.keep := weekwheel.span('keep', keep, '0');
+	job.expire := weekwheel.span('expire', expire, '0');
+	job.expired := array_position('{drop,bury}', expired) - 1;
+	IF job.expired IS NULL AND expired IS NOT NULL THEN
+		PERFORM weekwheel.refuse('22023', format('expired is %L, and must be ''drop'' or ''bury''', expired),
+			'It says what becomes of a job that expired.');
+	END IF;
+	IF expired IS NOT NULL AND coalesce(job.expire, 0) = 0 THEN
+		PERFORM weekwheel.refuse('22023', 'expired is given, and expire is not', 'Give a time, such as expire => ''10 minutes''.');
+	END IF;
 	job.key_mode := array_position('{replace,if-absent,keep-earlier,keep-later}', mode) - 1;
 	IF job.key_mode IS NULL AND mode IS NOT NULL THEN
 		PERFORM weekwheel.refuse('22023',
@@ -221,7 +270,7 @@ END $$;
 CREATE OR REPLACE FUNCTION weekwheel.put_other(part int, number bigint, tube text, body bytea, delay interval, at timestamptz,
 	priority bigint, run interval, every interval, missed text, skip interval, attempts bigint, backoff interval,
 	backoff_max interval, key text, key_bytes bytea, mode text, debounce interval, "unique" interval, "group" text,
-	group_bytes bytea, keep interval)
+	group_bytes bytea, keep interval, expire interval, expired text, headers jsonb)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM weekwheel.demand(tube);
@@ -230,7 +279,7 @@ BEGIN
 	INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options, body) VALUES (part, 0, number, weekwheel.due(delay, at),
 		tube, weekwheel.spec(at, priority, run, every, missed, skip, attempts, backoff, backoff_max,
 			weekwheel.bytes('key', key, key_bytes), mode, debounce, "unique",
-			weekwheel.bytes('group', "group", group_bytes), keep), body);
+			weekwheel.bytes('group', "group", group_bytes), keep, expire, expired, headers), body);
 	PERFORM weekwheel.wake();
 END $$;
 
@@ -254,7 +303,8 @@ CREATE OR REPLACE FUNCTION weekwheel.put(tube text, body @type@, delay interval 
 	skip interval DEFAULT NULL, attempts bigint DEFAULT NULL, backoff interval DEFAULT NULL,
 	backoff_max interval DEFAULT NULL, key text DEFAULT NULL, key_bytes bytea DEFAULT NULL, mode text DEFAULT NULL,
 	debounce interval DEFAULT NULL, "unique" interval DEFAULT NULL, "group" text DEFAULT NULL,
-	group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL)
+	group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL, expire interval DEFAULT NULL, expired text DEFAULT NULL,
+	headers jsonb DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $put$
 DECLARE
 	part int := COALESCE(pg_catalog.pg_sequence_last_value('weekwheel.current'), 0) OPERATOR(pg_catalog.%) 4;
@@ -267,7 +317,7 @@ BEGIN
 				THEN session_user ELSE pg_catalog.current_setting('role')::pg_catalog.name END,
 				'weekwheel.all_tubes()'::pg_catalog.regprocedure, 'EXECUTE') OR weekwheel.has_right(tube)) AND
 			pg_catalog.num_nonnulls(at, priority, run, every, missed, skip, attempts, backoff, backoff_max, key, key_bytes,
-				mode, debounce, "unique", "group", group_bytes, keep) OPERATOR(pg_catalog.=) 0 AND
+				mode, debounce, "unique", "group", group_bytes, keep, expire, expired, headers) OPERATOR(pg_catalog.=) 0 AND
 			(delay IS NULL OR delay OPERATOR(pg_catalog.>=) '0' AND delay OPERATOR(pg_catalog.<=) '10 years') AND
 			pg_catalog.octet_length(bytes) OPERATOR(pg_catalog.<=) 268435456 AND
 			pg_catalog.octet_length(tube) OPERATOR(pg_catalog.<=) 200 AND tube OPERATOR(pg_catalog.~)
@@ -278,7 +328,7 @@ BEGIN
 		END IF;
 	ELSE
 		PERFORM weekwheel.put_other(part, number, tube, bytes, delay, at, priority, run, every, missed, skip, attempts,
-			backoff, backoff_max, key, key_bytes, mode, debounce, "unique", "group", group_bytes, keep);
+			backoff, backoff_max, key, key_bytes, mode, debounce, "unique", "group", group_bytes, keep, expire, expired, headers);
 	END IF;
 	RETURN number;
 END $put$
@@ -287,7 +337,8 @@ CREATE OR REPLACE FUNCTION weekwheel.put_many(tube text, bodies @type@[], delay 
 	at timestamptz DEFAULT NULL, priority bigint DEFAULT NULL, run interval DEFAULT NULL, every interval DEFAULT NULL,
 	missed text DEFAULT NULL, skip interval DEFAULT NULL, attempts bigint DEFAULT NULL, backoff interval DEFAULT NULL,
 	backoff_max interval DEFAULT NULL, keys text[] DEFAULT NULL, mode text DEFAULT NULL, debounce interval DEFAULT NULL,
-	"unique" interval DEFAULT NULL, "group" text DEFAULT NULL, group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL)
+	"unique" interval DEFAULT NULL, "group" text DEFAULT NULL, group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL,
+	expire interval DEFAULT NULL, expired text DEFAULT NULL, headers jsonb DEFAULT NULL)
 RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $put$
 DECLARE
 	part int := coalesce(pg_sequence_last_value('weekwheel.current'), 0) % 4;
@@ -309,11 +360,11 @@ BEGIN
 		PERFORM weekwheel.bytes('key', one, NULL) FROM unnest(keys) one WHERE one IS NOT NULL;
 	END IF;
 	IF num_nonnulls(delay, at, priority, run, every, missed, skip, attempts, backoff, backoff_max, mode, debounce, "unique",
-			"group", group_bytes, keep) > 0 THEN
+			"group", group_bytes, keep, expire, expired, headers) > 0 THEN
 		time := weekwheel.due(delay, at);
 		job := weekwheel.spec(at, priority, run, every, missed, skip, attempts, backoff, backoff_max,
 			CASE WHEN array_position(keys, NULL) IS NULL AND keys IS NOT NULL THEN ''::bytea END, mode, debounce, "unique",
-			weekwheel.bytes('group', "group", group_bytes), keep);
+			weekwheel.bytes('group', "group", group_bytes), keep, expire, expired, headers);
 	END IF;
 	bytes := ARRAY(SELECT @bytes@ FROM unnest(bodies) body);
 	numbers := ARRAY(SELECT 2 * nextval('weekwheel.ids') + 1 FROM generate_series(1, cardinality(bytes)));
@@ -328,7 +379,7 @@ BEGIN
 		INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options, body)
 			SELECT part, 0, number, time, tube, (NULL, NULL, job.wall, convert_to(given.key, 'UTF8'), job.priority, job.run,
 				job.period, job.missed, job.skip, job.backoff, job.backoff_max, job.attempts, job.key_mode, job.key_span,
-				job.keep, job."group", NULL)::weekwheel.options, given.body
+				job.keep, job."group", NULL, job.expire, job.expired, job.headers)::weekwheel.options, given.body
 			FROM unnest(numbers, bytes, keys) AS given (number, body, key);
 	END IF;
 	PERFORM weekwheel.wake();

@@ -86,18 +86,22 @@ static int refuse(const struct postgres *postgres, int error, const char *senten
 	return error;
 }
 
+static const char earlier[] =
+    "the tables are of an earlier weekwheel: \"weekwheel postgres setup\" brings them up to date";
+
 /* Check that the tables are there, and of this version. */
 static int check_tables(struct postgres *postgres)
 {
 	PGresult *result = NULL;
 	int error = ww_postgres_link_ask(&postgres->writer,
-	    "SELECT version, pg_is_in_recovery(), cluster = (SELECT system_identifier FROM pg_control_system()) "
-	    "FROM weekwheel.about",
+	    "SELECT version, pg_is_in_recovery(), cluster = (SELECT system_identifier FROM pg_control_system()), "
+	    "(" SCHEMA_IS_WHOLE ") FROM weekwheel.about",
 	    NULL, 0, &result);
 	int has_row = !error && PQntuples(result);
 	int64_t version = has_row ? ww_postgres_link_number(result, 0, 0) : 0;
 	int is_standby = has_row && ww_postgres_link_number(result, 0, 1);
 	int is_here = has_row && ww_postgres_link_number(result, 0, 2);
+	int is_whole = has_row && ww_postgres_link_number(result, 0, 3);
 
 	PQclear(result);
 	if (error == WW_ENOTFOUND)
@@ -112,6 +116,8 @@ static int check_tables(struct postgres *postgres)
 	if (version == SCHEMA_VERSION && !is_here)
 		return refuse(postgres, WW_EVERSION,
 		    "the tables come from another cluster, by a dump: \"weekwheel postgres setup\" takes them over");
+	if (version == SCHEMA_VERSION && !is_whole)
+		return refuse(postgres, WW_EVERSION, earlier);
 	return version == SCHEMA_VERSION
 	           ? WW_OK
 	           : refuse(postgres, WW_EVERSION,
@@ -301,8 +307,7 @@ static int begin_delivery(struct postgres *postgres)
 	int error = ww_postgres_fence_open(postgres);
 
 	if (error == WW_ENOTFOUND)
-		return refuse(postgres, error,
-		    "the tables are of an earlier weekwheel: \"weekwheel postgres setup\" brings them up to date");
+		return refuse(postgres, error, earlier);
 	if (error)
 		return refuse(postgres, error, postgres->writer.why);
 	error = ww_postgres_intake_start(postgres);

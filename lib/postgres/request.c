@@ -66,6 +66,9 @@ static int put_job(struct postgres *postgres, const struct request *request)
 	spec.key_mode = (enum ww_key_mode)request_number(row, REQUEST_KEY_MODE, WW_KEY_REPLACE);
 	spec.key_span = request_number(row, REQUEST_KEY_SPAN, 0);
 	spec.keep = request_number(row, REQUEST_KEEP, 0);
+	spec.expire = request_number(row, REQUEST_EXPIRE, 0);
+	spec.expired = (enum ww_expired)request_number(row, REQUEST_EXPIRED, WW_EXPIRED_DROP);
+	spec.headers = request_bytes(row, REQUEST_HEADERS, &spec.headers_length);
 	postgres->given = request->id;
 	int result = ww_jobs_put(postgres->jobs, &spec, NULL, NULL);
 	postgres->given = 0;

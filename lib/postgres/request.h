@@ -35,7 +35,10 @@ enum request_column {
 	REQUEST_KEY_SPAN,
 	REQUEST_KEEP,
 	REQUEST_GROUP,
-	REQUEST_TOKEN
+	REQUEST_TOKEN,
+	REQUEST_EXPIRE,
+	REQUEST_EXPIRED,
+	REQUEST_HEADERS
 };
 
 /* Verbs from this one on are ends of deliveries. */

@@ -100,7 +100,7 @@ CREATE OR REPLACE FUNCTION weekwheel.put_schedule(tube text, name text, cron tex
 	overlap text DEFAULT NULL, spread interval DEFAULT NULL, start timestamptz DEFAULT NULL, "end" timestamptz DEFAULT NULL,
 	attempts bigint DEFAULT NULL, backoff interval DEFAULT NULL, backoff_max interval DEFAULT NULL,
 	"group" text DEFAULT NULL, group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL, paused boolean DEFAULT NULL,
-	if_absent boolean DEFAULT NULL)
+	if_absent boolean DEFAULT NULL, expire interval DEFAULT NULL, expired text DEFAULT NULL)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $put$
 DECLARE
 	job weekwheel.options;
@@ -109,7 +109,8 @@ BEGIN
 	PERFORM weekwheel.check_body(@bytes@);
 	PERFORM weekwheel.check_cron(cron, coalesce(zone, 'UTC'));
 	job := weekwheel.spec(NULL, coalesce(priority, 1024), coalesce(run, '60 seconds'), NULL, missed, skip, attempts, backoff,
-		coalesce(backoff_max, '1 hour'), NULL, NULL, NULL, NULL, weekwheel.bytes('group', "group", group_bytes), keep);
+		coalesce(backoff_max, '1 hour'), NULL, NULL, NULL, NULL, weekwheel.bytes('group', "group", group_bytes), keep,
+		expire, expired, NULL);
 	IF overlap NOT IN ('allow', 'skip', 'wait') THEN
 		PERFORM weekwheel.refuse('22023', format('overlap is %L, and must be ''allow'', ''skip'' or ''wait''', overlap),
 			'It says what happens if the job of a former time has not ended.');
@@ -120,6 +121,7 @@ BEGIN
 		weekwheel.line('run', job.run) || weekwheel.line('backoff', job.backoff) ||
 		weekwheel.line('backoff-max', job.backoff_max) || weekwheel.line('priority', job.priority) ||
 		weekwheel.line('keep', job.keep) || weekwheel.line('attempts', job.attempts) || weekwheel.line('skip', job.skip) ||
+		weekwheel.line('expire', job.expire) || weekwheel.line('expired', job.expired) ||
 		weekwheel.line('spread', weekwheel.span('spread', spread, '0')) ||
 		weekwheel.line('start', weekwheel.moment('start', start)) || weekwheel.line('end', weekwheel.moment('end', "end")) ||
 		weekwheel.line('paused', paused::int) || weekwheel.line('group', encode(job."group", 'hex')), @bytes@);

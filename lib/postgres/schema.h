@@ -13,4 +13,8 @@ enum {
 	SCHEMA_FUNCTIONS = 23 /* those that others call */
 };
 
+/* 1 if the options of a request have all members. */
+#define SCHEMA_IS_WHOLE                                                                                                \
+	"SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('weekwheel.options') AND attname = 'headers'"
+
 #endif

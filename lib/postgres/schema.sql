@@ -33,7 +33,10 @@ CREATE TYPE weekwheel.options AS (
 	key_span bigint,
 	keep bigint,
 	"group" bytea,
-	token bigint                  -- finish, release, bury: of which delivery
+	token bigint,                 -- finish, release, bury: of which delivery
+	expire bigint,
+	expired smallint,             -- enum ww_expired
+	headers bytea                 -- as ww_job_headers_add writes them
 );
 
 -- What SQL asks of the owner. Rows count when their transaction commits, in no order of ids: the owner reads them by

@@ -234,6 +234,13 @@ static void adopt(struct session *session)
 	                 "UPDATE weekwheel.about SET cluster = system_identifier FROM pg_control_system()");
 }
 
+/* Whoever reads the inbox knows the members of its options. */
+static void demand_owner_knows(struct session *session)
+{
+	if (!session->error && !number(session, SCHEMA_IS_WHOLE))
+		demand_no_owner(session, "bring the tables up to date");
+}
+
 int ww_jobs_postgres_setup(const char *url, ww_jobs_problem_fn *report, void *context)
 {
 	struct session session = open_session(url, report, context, "BEGIN");
@@ -243,6 +250,7 @@ int ww_jobs_postgres_setup(const char *url, ww_jobs_problem_fn *report, void *co
 	if (!has_schema(&session))
 		run_file(&session, schema_sql, schema_sql_size);
 	demand_version(&session);
+	demand_owner_knows(&session);
 	run_file(&session, finish_sql, finish_sql_size);
 	adopt(&session);
 	run_file(&session, schedules_sql, schedules_sql_size);

@@ -52,17 +52,17 @@ BEGIN
 	END LOOP;
 END $$;
 
--- The 34 fields of a job's record, and where its bytes begin.
+-- The 35 fields of a job's record, and where its bytes begin.
 CREATE OR REPLACE FUNCTION weekwheel.fields(record bytea) RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-	fields bigint[] := array_fill(0::bigint, '{35}');
+	fields bigint[] := array_fill(0::bigint, '{36}');
 	which bigint;
 	number bigint;
 	at int := 1;
 	byte int;
 	shift int;
 BEGIN
-	FOR field IN 0..34 LOOP
+	FOR field IN 0..35 LOOP
 		CONTINUE WHEN field > 0 AND which >> field - 1 & 1 = 0;
 		number := 0;
 		shift := 0;
@@ -79,7 +79,7 @@ BEGIN
 			fields[field] := number;
 		END IF;
 	END LOOP;
-	fields[35] := at;
+	fields[36] := at;
 	RETURN fields;
 END $$;
 
@@ -90,11 +90,25 @@ CREATE OR REPLACE FUNCTION weekwheel.unpack_span(packed bigint) RETURNS bigint L
 CREATE OR REPLACE FUNCTION weekwheel.unpack_difference(packed bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
 	$$SELECT (packed >> 1 & 9223372036854775807) # -(packed & 1)$$;
 
+-- The headers of a job, NULL if it has none.
+CREATE OR REPLACE FUNCTION weekwheel.headers_of(lines bytea) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+	SELECT jsonb_object_agg(split_part(line, ': ', 1), substring(line FROM position(': ' IN line) + 2))
+	FROM string_to_table(convert_from(lines, 'UTF8'), E'\n') line WHERE line <> ''
+$$;
+
+-- With other columns it is another function. Views on it, also those of others, stay when theirs are made anew.
+DO $$
+BEGIN
+	IF pg_get_function_result(to_regprocedure('weekwheel.read_jobs()')) NOT LIKE '%expires%' THEN
+		ALTER FUNCTION weekwheel.read_jobs() RENAME TO read_former_jobs;
+	END IF;
+END $$;
+
 -- All jobs in tubes to which the caller has a right.
 CREATE OR REPLACE FUNCTION weekwheel.read_jobs() RETURNS TABLE (id bigint, tube text, state text, key text, "group" text,
 	priority bigint, due timestamptz, created timestamptz, run interval, every interval, missed text, skip interval,
 	attempts bigint, backoff interval, backoff_max interval, keep interval, tries bigint, reserves bigint, timeouts bigint,
-	releases bigint, buries bigint, kicks bigint, error text, body bytea)
+	releases bigint, buries bigint, kicks bigint, error text, body bytea, headers jsonb, expires timestamptz)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 WITH departure AS (
 	SELECT slot, unnest(ids) AS id, unnest(turns) AS turn FROM weekwheel.gone
@@ -128,14 +142,17 @@ WITH departure AS (
 )
 SELECT job.id, permitted.name,
 	CASE WHEN kind = 4 THEN 'buried' WHEN weekwheel.time_of(due + behind) > clock_timestamp() THEN 'delayed' ELSE 'ready' END,
-	weekwheel.text_of(substring(value FROM n[35]::int + 1 FOR n[7]::int)),
-	weekwheel.text_of(substring(value FROM (n[35] + n[7] + n[25] + n[2])::int + 1 FOR n[29]::int)),
+	weekwheel.text_of(substring(value FROM n[36]::int + 1 FOR n[7]::int)),
+	weekwheel.text_of(substring(value FROM (n[36] + n[7] + n[25] + n[2])::int + 1 FOR n[29]::int)),
 	n[5], CASE WHEN kind < 4 THEN weekwheel.time_of(due + behind) END, weekwheel.time_of(due - delay + weekwheel.unpack_difference(n[4]) + behind),
 	weekwheel.interval_of(weekwheel.unpack_span(n[1])), weekwheel.interval_of(nullif(weekwheel.unpack_span(n[10]), 0)),
 	('{once,all,skip}'::text[])[n[15] + 1], weekwheel.interval_of(n[16]), n[12], weekwheel.interval_of(n[13]),
 	weekwheel.interval_of(n[14]), weekwheel.interval_of(weekwheel.unpack_span(n[30])), n[17], n[18], n[19], n[20], n[21], n[22],
-	weekwheel.text_of(substring(value FROM (n[35] + n[7])::int + 1 FOR n[25]::int)),
-	substring(value FROM (n[35] + n[7] + n[25])::int + 1 FOR n[2]::int)
+	weekwheel.text_of(substring(value FROM (n[36] + n[7])::int + 1 FOR n[25]::int)),
+	substring(value FROM (n[36] + n[7] + n[25])::int + 1 FOR n[2]::int),
+	weekwheel.headers_of(substring(value FROM (n[36] + n[7] + n[25] + n[2] + n[29])::int + 1 FOR n[35]::int)),
+	CASE WHEN kind < 4 AND n[33] > 0 THEN weekwheel.time_of(due + weekwheel.unpack_difference(n[8]) + weekwheel.unpack_span(n[32])
+		+ weekwheel.unpack_difference(n[33] - 1) + behind) END
 FROM job JOIN tube ON tube.number = n[6] JOIN permitted USING (name)
 UNION ALL
 SELECT coalesce(many.id, fresh.id), fresh.tube, 'new', weekwheel.text_of((options).key), weekwheel.text_of((options)."group"),
@@ -143,7 +160,8 @@ SELECT coalesce(many.id, fresh.id), fresh.tube, 'new', weekwheel.text_of((option
 	weekwheel.interval_of((options).period), ('{once,all,skip}'::text[])[coalesce((options).missed, 0) + 1],
 	weekwheel.interval_of(coalesce((options).skip, 0)), coalesce((options).attempts, 0),
 	weekwheel.interval_of(coalesce((options).backoff, 0)), weekwheel.interval_of(coalesce((options).backoff_max, 3600000000000)),
-	weekwheel.interval_of(coalesce((options).keep, 0)), 0, 0, 0, 0, 0, 0, NULL, CASE WHEN many.id IS NULL THEN body END
+	weekwheel.interval_of(coalesce((options).keep, 0)), 0, 0, 0, 0, 0, 0, NULL, CASE WHEN many.id IS NULL THEN body END,
+	weekwheel.headers_of((options).headers), fresh.due + weekwheel.interval_of(nullif((options).expire, 0))
 FROM fresh JOIN permitted ON permitted.name = fresh.tube LEFT JOIN unnest((options).ids) AS many (id) ON true
 WHERE NOT EXISTS (SELECT FROM (SELECT unnest(taken) AS id FROM weekwheel.turn) AS known WHERE known.id = coalesce(many.id, fresh.id))
 $$;
@@ -177,12 +195,15 @@ CREATE OR REPLACE VIEW weekwheel.tubes AS SELECT tube, count(*) FILTER (WHERE st
 	FROM weekwheel.read_jobs() GROUP BY tube;
 CREATE OR REPLACE VIEW weekwheel.runs AS SELECT * FROM weekwheel.read_runs();
 
+DROP FUNCTION IF EXISTS weekwheel.read_former_jobs();
+
 -- Each row that is inserted or copied into this view is a put. It has no rows itself.
 CREATE OR REPLACE VIEW weekwheel.puts AS SELECT NULL::bigint AS id, NULL::text AS tube, NULL::text AS body, NULL::bytea AS body_bytes,
 	NULL::interval AS delay, NULL::timestamptz AS at, NULL::bigint AS priority, NULL::interval AS run, NULL::interval AS every,
 	NULL::text AS missed, NULL::interval AS skip, NULL::bigint AS attempts, NULL::interval AS backoff, NULL::interval AS backoff_max,
 	NULL::text AS key, NULL::bytea AS key_bytes, NULL::text AS mode, NULL::interval AS debounce, NULL::interval AS "unique",
-	NULL::text AS "group", NULL::bytea AS group_bytes, NULL::interval AS keep WHERE false;
+	NULL::text AS "group", NULL::bytea AS group_bytes, NULL::interval AS keep,
+	NULL::interval AS expire, NULL::text AS expired, NULL::jsonb AS headers WHERE false;
 
 -- It runs as the caller, for whom put demands the right.
 CREATE OR REPLACE FUNCTION weekwheel.put_row() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -192,7 +213,7 @@ BEGIN
 	END IF;
 	NEW.id := weekwheel.put(NEW.tube, coalesce(NEW.body_bytes, pg_catalog.convert_to(NEW.body, 'UTF8')), NEW.delay, NEW.at, NEW.priority, NEW.run,
 		NEW.every, NEW.missed, NEW.skip, NEW.attempts, NEW.backoff, NEW.backoff_max, NEW.key, NEW.key_bytes, NEW.mode, NEW.debounce,
-		NEW."unique", NEW."group", NEW.group_bytes, NEW.keep);
+		NEW."unique", NEW."group", NEW.group_bytes, NEW.keep, NEW.expire, NEW.expired, NEW.headers);
 	RETURN NEW;
 END $$;
 

@@ -13,7 +13,7 @@ from postgres import Postgres, SqlError
 
 WAKE = "1463900017, 2"
 COLUMNS = ("tube", "key", "wall", "priority", "run", "period", "missed", "skip", "backoff", "backoff_max", "attempts",
-           "key_mode", "key_span", "keep", '"group"', "body")
+           "key_mode", "key_span", "keep", '"group"', "expire", "expired", "headers", "body")
 SECOND = 1_000_000_000
 # With a column for each option, and times in ns.
 INBOX = """(SELECT ring, verb, id, xid, (extract(epoch FROM due) * 1000000)::bigint * 1000 AS due, tube, (options).*, body
@@ -68,7 +68,7 @@ class Put(FunctionCase):
         job = self.session.value("SELECT weekwheel.put('mail', 'hello')")
         after = time.time_ns()
         equal(self.row("id", "verb", "ring", *COLUMNS),
-              (job, "0", "0", "mail", *[None] * 14, r"\x68656c6c6f"))
+              (job, "0", "0", "mail", *[None] * 17, r"\x68656c6c6f"))
         check(before - 1000 <= int(self.row("due")[0]) <= after, "it is due now")
         equal(self.row("xid::text::bigint = pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1"), ("t",))
 
@@ -97,7 +97,11 @@ class Put(FunctionCase):
                 (r"group_bytes => '\xff'", '"group"', r"\xff"), ("keep => '7 days'", "keep", str(7 * 86400 * SECOND)),
                 ("key => 'k', mode => 'keep-later'", "key_mode", "3"), ("mode => 'replace'", "key_mode", "0"),
                 ("key => 'k', debounce => '1 s'", "key_mode || ' ' || key_span", f"4 {SECOND}"),
-                ("key => 'k', \"unique\" => '1 ms'", "key_mode || ' ' || key_span", "5 1000000")):
+                ("key => 'k', \"unique\" => '1 ms'", "key_mode || ' ' || key_span", "5 1000000"),
+                ("expire => '10 min'", "expire || ' ' || coalesce(expired, 9)", f"{600 * SECOND} 9"),
+                ("expire => '1 s', expired => 'bury'", "expired", "1"), ("expire => '0'", "expire", "0"),
+                ("""headers => '{"Trace-Id": "a: b", "tenant": ""}'""", "convert_from(headers, 'UTF8')", "tenant: \ntrace-id: a: b\n"),
+                ("headers => '{}'", "headers", None), ("headers => 'null'", "headers", None)):
             self.session.rows("TRUNCATE weekwheel.inbox")
             self.session.rows(f"SELECT weekwheel.put('mail', 'hello', {argument})")
             equal(self.row("tube", column, "body"), ("mail", stored, r"\x68656c6c6f"), argument)
@@ -134,7 +138,20 @@ class Put(FunctionCase):
                 ("key => ''", "22023", "^key has 0 bytes, and must have 1 to 200"),
                 ("key => repeat('ä', 101)", "22023", "^key has 202 bytes"), ("key_bytes => ''", "22023", "^key has 0"),
                 (r"key => 'k', key_bytes => '\x00'", "22023", "^key and key_bytes"),
-                ("\"group\" => repeat('g', 201)", "22023", "^group has 201"), ("\"group\" => ''", "22023", "^group has 0")):
+                ("\"group\" => repeat('g', 201)", "22023", "^group has 201"), ("\"group\" => ''", "22023", "^group has 0"),
+                ("expire => '-1 s'", "22003", "^expire is .* 0 to"), ("expire => '150 years'", "22003", "^expire "),
+                ("expire => '1 s', expired => 'keep'", "22023", "^expired is 'keep', and must be 'drop' or 'bury'"),
+                ("expired => 'bury'", "22023", "^expired is given, and expire is not"),
+                ("headers => '[1]'", "22023", "^headers is of type array, and must be an object"),
+                ("""headers => '{"a b": "c"}'""", "22023", "^headers has the name 'a b'"),
+                ("""headers => '{"": "c"}'""", "22023", "^headers has the name ''"),
+                (r"""headers => '{"a\n": "c"}'""", "22023", "^headers has the name "),
+                ("""headers => '{"a": 1}'""", "22023", "^headers has 1 as the value of a"),
+                ("""headers => '{"a": " x"}'""", "22023", "^headers has "), ("""headers => '{"a": "x "}'""", "22023", "^headers has "),
+                ("""headers => '{"a": "ä"}'""", "22023", "^headers has "), (r"""headers => '{"a": "x\ny"}'""", "22023", "^headers has "),
+                ("""headers => '{"a": "x", "A": "y"}'""", "22023", "^headers has a name twice"),
+                ("headers => (SELECT jsonb_object_agg(i, '') FROM generate_series(1, 17) i)", "22023", "^headers has 17 names"),
+                ("headers => jsonb_build_object('a', repeat('x', 4093))", "22023", "^headers has 1 names and 4097 bytes")):
             self.refused(f"SELECT weekwheel.put('mail', '', {argument})", state, pattern)
             if "key" not in argument:
                 self.refused(f"SELECT weekwheel.put_many('mail', '{{a}}'::text[], {argument})", state, pattern)
@@ -298,7 +315,7 @@ TRAPS = """
         END LOOP;
     END $$;
     CREATE FUNCTION evil.num_nonnulls(timestamptz, bigint, interval, interval, text, interval, bigint, interval, interval, text,
-        bytea, text, interval, interval, text, bytea, interval) RETURNS int LANGUAGE sql AS 'SELECT 1/0';
+        bytea, text, interval, interval, text, bytea, interval, interval, text, jsonb) RETURNS int LANGUAGE sql AS 'SELECT 1/0';
     CREATE FUNCTION evil.notify() RETURNS void LANGUAGE sql AS 'SELECT 1/0';
     CREATE FUNCTION evil.has_right(text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
     GRANT USAGE ON SCHEMA evil TO PUBLIC"""
@@ -426,7 +443,7 @@ class Rights(FunctionCase):
                          r"SELECT weekwheel.allow\('app', 'bills'\)", session=session)
             self.refused("SELECT weekwheel.cancel(7)", "42501", "^role app has no right to all tubes", "by tube and key",
                          session=session)
-            for name in ("allow('app')", "forbid('app')", f"spec({','.join(['NULL'] * 15)})", "notify()", "has_right('mail')",
+            for name in ("allow('app')", "forbid('app')", f"spec({','.join(['NULL'] * 18)})", "notify()", "has_right('mail')",
                          "request(1, 7, NULL, NULL, NULL)", "wake()", "grant_to('app')"):
                 self.refused("SELECT weekwheel." + name, "42501", "permission denied", session=session)
 

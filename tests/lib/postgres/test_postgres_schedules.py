@@ -50,7 +50,7 @@ class Schedules(ScheduleCase):
         self.session.rows("""TRUNCATE weekwheel.inbox; SELECT weekwheel.put_schedule('mail', 'each ä', '0 3 * * *', 'go',
             zone => 'Europe/Berlin', priority => 7, run => '2 min', missed => 'all', overlap => 'skip', spread => '1 hour',
             start => '2027-01-01Z', "end" => '2028-01-01Z', attempts => 3, backoff => '1 s', "group" => 'g', keep => '1 day',
-            paused => true)""")
+            paused => true, expire => '10 min', expired => 'bury')""")
         (verb, tube, key, body), = self.session.rows("SELECT verb, tube, (options).key, convert_from(body, 'UTF8') FROM weekwheel.inbox")
         equal((verb, tube, key), ("0", "-schedules", None))
         head, jobs_body = body.split("\n\n")
@@ -58,7 +58,7 @@ class Schedules(ScheduleCase):
         equal(head.split("\n"), [
             "weekwheel-schedule 1", "request put", "tube mail", "name each ä", "cron 0 3 * * *", "zone Europe/Berlin",
             "missed all", "overlap skip", f"run {120 * SECOND}", f"backoff {SECOND}", f"backoff-max {3600 * SECOND}", "priority 7",
-            f"keep {86400 * SECOND}", "attempts 3", f"spread {3600 * SECOND}", f"start {1798761600 * SECOND}",
+            f"keep {86400 * SECOND}", "attempts 3", f"expire {600 * SECOND}", "expired 1", f"spread {3600 * SECOND}", f"start {1798761600 * SECOND}",
             f"end {1830297600 * SECOND}", "paused 1", "group 67"])
 
     def test_bad_arguments_are_refused(self):
@@ -78,7 +78,9 @@ class Schedules(ScheduleCase):
                 ("'mail', 'n', '@daily', '', run => '0.5 s'", "22003", "^run is"),
                 ("'mail', 'n', '@daily', '', spread => '-1 s'", "22003", "^spread is"),
                 ("'mail', 'n', '@daily', '', priority => -1", "22003", "^priority is"),
-                ("'mail', 'n', '@daily', '', start => '1900-01-01'", "22008", "^start is")):
+                ("'mail', 'n', '@daily', '', start => '1900-01-01'", "22008", "^start is"),
+                ("'mail', 'n', '@daily', '', expire => '-1 s'", "22003", "^expire is"),
+                ("'mail', 'n', '@daily', '', expired => 'bury'", "22023", "^expired is given")):
             self.refused(f"SELECT weekwheel.put_schedule({arguments})", state, pattern)
         self.refused("SELECT weekwheel.remove_schedule('mail', NULL)", "22004", "^name is null")
 

@@ -2,6 +2,7 @@
 """The views: they show what the server shows, wherever a job lies and whether it runs; and rows that are copied are puts."""
 # tier: check, no-sanitizers (it tests functions in SQL)
 import datetime
+import json
 import random
 import subprocess
 
@@ -40,12 +41,17 @@ class ViewCase(Case):
 
     def jobs(self, where="true"):
         """By id, as /v1 has them."""
-        names = ["id", "body", "due", "every", *COUNTS, *SPANS, *TEXTS]
+        names = ["id", "body", "due", "headers", "expires", "every", *COUNTS, *SPANS, *TEXTS]
         columns = [f"extract(epoch FROM {name})::float8" if name in (*SPANS, "every") else
-                   "round(extract(epoch FROM due) * 1000)" if name == "due" else
+                   f"round(extract(epoch FROM {name}) * 1000)" if name in ("due", "expires") else
                    "convert_from(body, 'UTF8')" if name == "body" else f'"{name}"' for name in names]
         rows = self.session.rows(f"SELECT {', '.join(columns)} FROM weekwheel.jobs WHERE {where}")
         return {row[0]: dict(zip(names, row)) for row in rows}
+
+    def until_taken(self):
+        """Rows are taken in the order of ids: moves and cancels before this put."""
+        self.session.rows("SELECT weekwheel.put('mail', 'last', delay => '1 day')")
+        until(lambda: self.session.value("SELECT count(*) FROM weekwheel.jobs WHERE state = 'new'") == "0", "all are taken")
 
 
 def ms_of(time):
@@ -77,7 +83,10 @@ def compare(mine, jobs):
         if job["state"] == "buried":
             equal(row["due"], None)
         else:
-            check(abs(int(float(row["due"])) - ms_of(job["due"])) < 1000, f"due of {job}: {row}")
+            for name in ("due", "expires"):
+                equal(row[name] is None, job.get(name) is None, f"{name} of {job}: {row}")
+                check(row[name] is None or abs(int(float(row[name])) - ms_of(job[name])) < 1000, f"{name} of {job}: {row}")
+        equal(json.loads(row["headers"] or "{}"), job.get("headers") or {}, f"headers of {job}")
 
 
 class Views(ViewCase):
@@ -87,7 +96,9 @@ class Views(ViewCase):
         number = self.random.randrange(40)
         if value < 0.5:
             more = self.random.choice(("", ", delay => '1 hour'", ", at => '2030-01-01Z'", ", every => '1 day', delay => '2 days'",
-                                       ", attempts => 3, backoff => '1.5 s', run => '90 s', missed => 'skip', skip => '3 s'"))
+                                       ", attempts => 3, backoff => '1.5 s', run => '90 s', missed => 'skip', skip => '3 s'",
+                                       """, headers => '{"Tenant": "a: c", "b": ""}', delay => '1 hour'""", ", expire => '90.5 minutes'",
+                                       """, expire => '2 days', expired => 'bury', every => '1 day', headers => '{"t": "u"}'"""))
             self.session.rows(f"SELECT weekwheel.put('{self.random.choice(('mail', 'sms'))}', 'body ä {number}', key => 'k{number}', "
                               f"\"group\" => {self.random.choice(('NULL', chr(39) + 'g' + chr(39)))}{more}, keep => '1 day')")
         elif value < 0.6:
@@ -100,11 +111,6 @@ class Views(ViewCase):
             answer = client.ask("reserve-with-timeout 0").split()
             if answer[0] == "RESERVED":
                 client.ask(self.random.choice(("delete %s", "release %s 5 100", "bury %s 7")) % answer[1])
-
-    def until_taken(self):
-        """Rows are taken in the order of ids: moves and cancels before this put."""
-        self.session.rows("SELECT weekwheel.put('mail', 'last', delay => '1 day')")
-        until(lambda: self.session.value("SELECT count(*) FROM weekwheel.jobs WHERE state = 'new'") == "0", "all are taken")
 
     def test_they_show_what_the_server_shows(self):
         self.random = random.Random(seed())
@@ -155,6 +161,37 @@ class Views(ViewCase):
                 self.refused(f"SELECT * FROM weekwheel.{view}", "42501", "permission denied", other)
             self.refused("SELECT * FROM weekwheel.inbox", "42501", "permission denied", app)
             self.refused("SELECT * FROM weekwheel.read_jobs()", "42501", "permission denied", other)
+
+
+class Delivery(ViewCase):
+    def test_headers_come_to_the_worker(self):
+        expected = {"a": b"trace: a: b\ntenant: acme\n", "b": b"x: y\n", "c": b"x: y\n", "d": b"x: y\n", "e": b""}
+        self.session.rows("""SELECT weekwheel.put('mail', 'a', headers => '{"Trace": "a: b", "tenant": "acme"}'),
+            weekwheel.put_many('mail', '{b,c}'::text[], headers => '{"x": "y"}'),
+            weekwheel.put_many('mail', '{d}'::text[], keys => '{k}', headers => '{"x": "y"}'), weekwheel.put('mail', 'e')""")
+        equal(self.session.rows("SELECT headers FROM weekwheel.jobs ORDER BY id")[0], ('{"trace": "a: b", "tenant": "acme"}',))
+        with Server("--store", server.url(), "--http", "127.0.0.1:0") as owner, owner.client() as client, Web(owner, None) as web:
+            client.ask("watch mail")
+            equal(client.ask("headers"), "HEADERS")
+            self.until_taken()
+            equal({job["body"]: job.get("headers") for job in pages(web, "jobs", "&body=true")}["a"], {"trace": "a: b", "tenant": "acme"})
+            for _ in expected:
+                client.send(b"reserve-with-timeout 10\r\n")
+                answer = client.line().split()
+                data = client.block(int(answer[2]))
+                size = int(answer[3]) if len(answer) > 3 else 0
+                equal(data[:size], expected[data[size:].decode()])
+
+    def test_a_job_expires_when_nobody_takes_it(self):
+        self.session.rows("""SELECT weekwheel.put('mail', 'a', expire => '20 ms', expired => 'bury'),
+            weekwheel.put('mail', 'b', expire => '20 ms'), weekwheel.put('mail', 'c', expire => '1 day', delay => '1 hour')""")
+        equal(self.session.rows("SELECT expires - due FROM weekwheel.jobs ORDER BY id"), [("00:00:00.02",)] * 2 + [("1 day",)])
+        with Server("--store", server.url()) as owner, owner.client() as client:
+            until(lambda: self.session.rows("SELECT convert_from(body, 'UTF8'), state FROM weekwheel.jobs ORDER BY id") ==
+                  [("a", "buried"), ("c", "delayed")], "one is buried, and one dropped")
+            client.ask("watch mail")
+            equal(client.ask("reserve-with-timeout 0"), "TIMED_OUT")
+        equal(self.session.rows("SELECT expires - due FROM weekwheel.jobs ORDER BY id"), [(None,), ("1 day",)])
 
 
 class Puts(ViewCase):

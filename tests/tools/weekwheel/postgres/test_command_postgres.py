@@ -4,7 +4,7 @@
 import json
 import os
 
-from harness import Case, alone, check, equal, main, matches
+from harness import WEEKWHEELD, Case, alone, check, equal, main, matches, run
 from postgres import Postgres, SqlError
 
 OWNER = "1463900017, 1"
@@ -60,7 +60,7 @@ class Setup(CommandCase):
         self.run_it(0, "setup")
         self.sql("SELECT weekwheel.allow('app', 'mail'); SELECT weekwheel.put('mail', 'hello'); "
                  "DROP FUNCTION weekwheel.put(text, text, interval, timestamptz, bigint, interval, interval, text, interval, "
-                 "bigint, interval, interval, text, bytea, text, interval, interval, text, bytea, interval); "
+                 "bigint, interval, interval, text, bytea, text, interval, interval, text, bytea, interval, interval, text, jsonb); "
                  "CREATE OR REPLACE FUNCTION weekwheel.demand(wanted text) RETURNS void LANGUAGE sql AS ''")
         self.problems("functions are missing")
         self.run_it(0, "setup")
@@ -68,6 +68,33 @@ class Setup(CommandCase):
         equal(self.sql("SELECT weekwheel.put('mail', '') > 0", "app"), [("t",)])
         with self.assertRaises(SqlError):
             self.sql("SELECT weekwheel.put('bills', '')", "app")
+
+    def test_tables_and_functions_of_an_earlier_version_are_brought_up_to_date(self):
+        self.run_it(0, "setup")
+        self.sql("""SELECT weekwheel.put('mail', 'hello', key => 'k'), weekwheel.allow('app', 'mail');
+            DO $$
+            DECLARE
+                former text := replace(pg_get_functiondef('weekwheel.read_jobs()'::regprocedure),
+                    ', headers jsonb, expires timestamp with time zone', '');
+            BEGIN
+                SET LOCAL check_function_bodies = off;
+                DROP VIEW weekwheel.jobs, weekwheel.buried, weekwheel.tubes;
+                DROP FUNCTION weekwheel.read_jobs();
+                EXECUTE former;
+                CREATE VIEW weekwheel.jobs AS SELECT * FROM weekwheel.read_jobs();
+            END $$;
+            CREATE VIEW mine AS SELECT key FROM weekwheel.jobs;
+            CREATE FUNCTION weekwheel.put(tube text, body text, delay interval DEFAULT NULL) RETURNS bigint LANGUAGE sql AS 'SELECT 1';
+            ALTER TYPE weekwheel.options DROP ATTRIBUTE expire, DROP ATTRIBUTE expired, DROP ATTRIBUTE headers""")
+        matches('"weekwheel postgres setup" brings them up to date', run(1, WEEKWHEELD, "--store", self.url, "--listen", "127.0.0.1:0").err)
+        with server.session("keeper", "shop") as owner:
+            owner.rows(f"SELECT pg_advisory_lock({OWNER})")
+            self.refused("a weekwheeld has the jobs.*end it first, to bring the tables up to date", "setup")
+        self.run_it(0, "setup")
+        self.problems()
+        equal(self.sql("SELECT key FROM mine"), [("k",)])
+        equal(self.sql("""SELECT weekwheel.put('mail', 'x', headers => '{"a": "b"}') > 0""", "app"), [("t",)])
+        equal(self.sql("SELECT headers FROM weekwheel.jobs ORDER BY id"), [(None,), ('{"a": "b"}',)])
 
     def test_what_cannot_be_done_says_why_and_what_to_do(self):
         self.refused("permission denied.*GRANT CREATE ON DATABASE", "setup", url=server.url("app", "shop"))
