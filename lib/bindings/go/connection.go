@@ -30,6 +30,8 @@ type link struct {
 	watched  []string
 	hasOwn   *bool // verbs of weekwheeld's own
 	isDirty  bool  // it is not to be used again
+	// Answers about jobs have their headers.
+	takesHeaders bool
 
 	mutex   sync.Mutex
 	isEnded bool // what is under way
@@ -39,6 +41,8 @@ type answer struct {
 	line  string
 	words []string
 	body  []byte
+	// Of a job, before its body.
+	headers map[string]string
 }
 
 func newLink(address string, socket, conn net.Conn, span time.Duration) *link {
@@ -144,9 +148,40 @@ func (l *link) answer() (a answer, err error) {
 		if _, err = io.ReadFull(l.reader, a.body); err != nil {
 			return a, err
 		}
-		a.body = a.body[:size:size]
+		return a.split(at, size)
 	}
 	return a, nil
+}
+
+// split takes the headers of a job, which are the first bytes of its block.
+func (a answer) split(at int, size uint64) (answer, error) {
+	var headers uint64
+	if at == 2 && len(a.words) > 3 {
+		var err error
+		if headers, err = strconv.ParseUint(a.words[3], 10, 32); err != nil || headers > size {
+			return a, errUnexpected
+		}
+	}
+	for _, line := range strings.Split(string(a.body[:headers]), "\n") {
+		if name, value, found := strings.Cut(line, ": "); found {
+			if a.headers == nil {
+				a.headers = map[string]string{}
+			}
+			a.headers[name] = value
+		}
+	}
+	a.body = a.body[headers:size:size]
+	return a, nil
+}
+
+// wantHeaders lets jobs come with their headers. beanstalkd and older servers do not know that, and have none.
+func (l *link) wantHeaders(ctx context.Context) error {
+	if l.takesHeaders {
+		return nil
+	}
+	_, err := l.exchange(ctx, []byte("headers\r\n"))
+	l.takesHeaders = err == nil
+	return unsent(err)
 }
 
 // broken makes the error of a connection that cannot be used any more.

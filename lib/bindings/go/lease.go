@@ -20,6 +20,8 @@ type Lease struct {
 	ID   uint64
 	Tube string // empty if the job was reserved by its id
 	Body []byte
+	// Headers are what the job has beside its body, the names in lower case.
+	Headers map[string]string
 
 	client *Client
 	mutex  sync.Mutex
@@ -71,7 +73,10 @@ func (c *Client) reserve(ctx, waiting context.Context, line string, patience tim
 		return nil, err
 	}
 	var a answer
-	if err = l.attend(ctx, tubes); err == nil {
+	if err = l.wantHeaders(ctx); err == nil {
+		err = l.attend(ctx, tubes)
+	}
+	if err == nil {
 		a, err = l.await(waiting, line, patience)
 	}
 	if err == nil && a.words[0] == "TIMED_OUT" {
@@ -114,7 +119,7 @@ func (c *Client) lease(l *link, a answer, err error) (*Lease, error) {
 		c.give(l)
 		return nil, c.explained(err)
 	}
-	return &Lease{ID: id, Body: a.body, client: c, link: l}, nil
+	return &Lease{ID: id, Body: a.body, Headers: a.headers, client: c, link: l}, nil
 }
 
 // ReserveJob takes the job of an id, whatever its state and its limits. It returns ErrNotFound if there is none, or if it is
@@ -124,7 +129,10 @@ func (c *Client) ReserveJob(ctx context.Context, id uint64) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := l.ask(ctx, command("reserve-job").number(id).expect("RESERVED"))
+	var a answer
+	if err = l.wantHeaders(ctx); err == nil {
+		a, err = l.ask(ctx, command("reserve-job").number(id).expect("RESERVED"))
+	}
 	return c.lease(l, a, err)
 }
 

@@ -69,6 +69,8 @@ type Job struct {
 	Keep       time.Duration // keep for so long how its runs ended
 	Expire     time.Duration // it expires so long after it is due, unless a worker has it
 	Expired    string        // what becomes of it then: ExpiredDrop or ExpiredBury
+	// Headers are names and values beside the body, such as a tenant or a trace: 16 of visible ASCII, 4096 bytes in all.
+	Headers map[string]string
 }
 
 // An Outcome says what became of a put.
@@ -125,6 +127,7 @@ func (j *Job) request() *request {
 		run = DefaultTimeToRun
 	}
 	options := j.options()
+	lines := options.headers(j.Headers)
 	isOwn := j.Key != "" || !j.At.IsZero() || options.line.Len() > 0 || j.Delay%time.Second != 0 || run%time.Second != 0
 	w := command(map[bool]string{false: "put", true: "put-key"}[isOwn])
 	if !j.At.IsZero() {
@@ -132,7 +135,7 @@ func (j *Job) request() *request {
 	} else {
 		w.priority(j.Priority).span(j.Delay)
 	}
-	w.span(run).number(uint64(len(j.Body)))
+	w.span(run).number(uint64(len(lines) + len(j.Body)))
 	if isOwn && j.Key == "" {
 		w.text("-")
 	} else if isOwn {
@@ -140,7 +143,7 @@ func (j *Job) request() *request {
 	}
 	w.line.WriteString(options.line.String())
 	w.check(j, options.err)
-	return w.in(j.Tube, "INSERTED", "REPLACED", "KEPT", "ENDED", "BURIED").with(j.Body)
+	return w.in(j.Tube, "INSERTED", "REPLACED", "KEPT", "ENDED", "BURIED").with(append(lines, j.Body...))
 }
 
 func (j *Job) options() *words {

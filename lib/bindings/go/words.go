@@ -5,6 +5,8 @@ package weekwheel
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -129,6 +131,27 @@ func (w *words) optionalTube(tube string) *words {
 		w.err = err
 	}
 	return w.optional("tube", tube)
+}
+
+var headerForm = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9a-z-]+: (?:[!-~](?:[ -~]*[!-~])?)?$")
+
+// headers says how many bytes of what follows are headers, and returns them: lines, which stand before the body.
+func (w *words) headers(headers map[string]string) []byte {
+	var lines []byte
+	names := make([]string, 0, len(headers))
+	for name := range headers {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		line := strings.ToLower(name) + ": " + headers[name]
+		if !headerForm.MatchString(line) {
+			w.refuse("the header %q: its name is a token of HTTP, and its value visible ASCII", line)
+		}
+		lines = append(append(lines, line...), '\n')
+	}
+	w.optionalNumber("headers", uint64(len(lines)))
+	return lines
 }
 
 // optionalWord is for the words that a mode has.

@@ -70,6 +70,8 @@ export interface Putting {
 	expire?: number;
 	/** What becomes of it then: 'drop' by default. */
 	expired?: 'drop' | 'bury';
+	/** Names and values beside the body, such as a tenant or a trace: 16 of visible ASCII, 4096 bytes in all. */
+	headers?: { [name: string]: string };
 }
 
 export interface Put {
@@ -132,6 +134,8 @@ export class Job {
 	readonly id: number;
 	readonly tube: string;
 	readonly body: Buffer;
+	/** What it has beside its body, the names in lower case. */
+	readonly headers: { [name: string]: string };
 	/** finish, release or bury was called. */
 	readonly ended: boolean;
 	readonly text: string;

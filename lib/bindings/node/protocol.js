@@ -16,8 +16,28 @@ export function readAnswer(bytes) {
 		return { line, words };
 	if (!/^\d+$/.test(size))
 		throw new WeekwheelError('this is not a server of jobs: its answers are not those of beanstalkd', 'PROTOCOL');
-	const body = bytes.bytes(Number(size));
-	return body === undefined ? undefined : { line, words, body };
+	const block = bytes.bytes(Number(size));
+	if (block === undefined)
+		return undefined;
+	// The first bytes are the headers of a job that has some.
+	const more = Number(words[bodies[words[0]] + 1] ?? 0);
+	return { line, words, body: block.subarray(more), headers: readHeaders(block.toString('latin1', 0, more)) };
+}
+
+function readHeaders(text) {
+	return Object.fromEntries(text.split('\n').filter(Boolean).map((line) => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]));
+}
+
+/** Headers as they stand before the body. */
+export function writeHeaders(headers) {
+	let text = '';
+	for (const [name, value] of Object.entries(headers)) {
+		const line = `${name.toLowerCase()}: ${value}`;
+		if (!/^[!#$%&'*+.^_`|~0-9a-z-]+: (?:[!-~](?:[ -~]*[!-~])?)?$/.test(line))
+			throw new TypeError(`the header ${line}: its name is a token of HTTP, and its value visible ASCII`);
+		text += line + '\n';
+	}
+	return Buffer.from(text);
 }
 
 /** beanstalkd does not know weekwheeld's own verbs, and would take a body behind one for commands. */

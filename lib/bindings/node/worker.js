@@ -23,11 +23,12 @@ export class Job {
 	#wire;
 	#priority;
 
-	constructor(wire, tube, id, body) {
+	constructor(wire, tube, id, body, headers) {
 		this.#wire = wire;
 		this.tube = tube;
 		this.id = id;
 		this.body = body;
+		this.headers = headers;
 		this.ended = false;
 	}
 
@@ -110,8 +111,9 @@ export class Job {
 	}
 }
 
+/** beanstalkd and older servers do not know of headers, and have none. */
 async function watch(wire, tubes) {
-	const answers = await Promise.all(tubes.map((tube) => wire.ask(`watch ${tube}\r\n`)));
+	const [, ...answers] = await Promise.all(['headers', ...tubes.map((tube) => `watch ${tube}`)].map((line) => wire.ask(line + '\r\n')));
 	if (!tubes.includes('default'))
 		answers.push(await wire.ask('ignore default\r\n'));
 	for (const { words, line } of answers)
@@ -121,13 +123,13 @@ async function watch(wire, tubes) {
 
 /** The next job, or undefined after the time. */
 async function next(wire, tubes, timeout) {
-	const { words, line, body } = await wire.await(`reserve-with-timeout ${whole('timeout', Math.ceil(timeout))}\r\n`);
+	const { words, line, body, headers } = await wire.await(`reserve-with-timeout ${whole('timeout', Math.ceil(timeout))}\r\n`);
 	if (words[0] === 'TIMED_OUT')
 		return undefined;
 	if (words[0] !== 'RESERVED')
 		throw refusal(line);
 	const id = Number(words[1]);
-	const job = new Job(wire, tubes[0], id, body);
+	const job = new Job(wire, tubes[0], id, body, headers);
 	if (tubes.length > 1)
 		job.tube = (await job.stat()).tube;
 	return job;

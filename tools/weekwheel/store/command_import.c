@@ -18,7 +18,7 @@
 #include "tools/weekwheel/store/line.h"
 #include "tools/weekwheel/store/store.h"
 
-/* A batch ends with the first of these: its jobs, or the bytes of their bodies (fewer in a shared store). */
+/* A batch ends with the first of these: its jobs, or the bytes of their headers and bodies (fewer in a shared store). */
 enum { BATCH_JOBS = 1000, BATCH_BYTES = 16 << 20, SHARED_BYTES = 4 << 20 };
 
 /* Messages about single lines; keys of a batch; the largest room of a body that is kept for the next line. */
@@ -43,7 +43,7 @@ struct import {
 	const struct ww_job_info **was;
 	struct keys *keys; /* of the batch, after the names of their tubes */
 	size_t jobs;       /* in the batch */
-	uint64_t bytes;    /* of their bodies */
+	uint64_t bytes;    /* of their headers and bodies */
 	int64_t shift;
 	uint64_t number;            /* of the line */
 	uint64_t begun;             /* the first line of the batch that is being written; 0: none */
@@ -352,7 +352,7 @@ static int take_line(struct import *import, const char *text, size_t size)
 	/* If check_key wrote the batch, this line is the first of the next. */
 	import->entries[place] = import->entries[import->jobs];
 	import->entries[import->jobs++] = entry;
-	import->bytes += entry->line.spec.body_length;
+	import->bytes += entry->line.spec.headers_length + entry->line.spec.body_length;
 	return 0;
 }
 

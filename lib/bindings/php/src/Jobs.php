@@ -67,7 +67,7 @@ final class Jobs
 		foreach ($jobs as $job) {
 			$job = $job instanceof Job ? $job : new Job($job);
 			$batch[] = [$job->command(), $job->block()];
-			$bytes += strlen($job->body);
+			$bytes += strlen($batch[count($batch) - 1][1]);
 			if (count($batch) < self::BATCH && $bytes < self::BATCH_BYTES)
 				continue;
 			array_push($puts, ...$this->putBatch($tube, $batch));
@@ -284,14 +284,15 @@ final class Jobs
 	private function reserveOnce(array $tubes, int $wait): ?Lease
 	{
 		$wire = $this->take();
+		$wire->wantHeaders();
 		$wire->watch($tubes);
-		[$words, $body] = $wire->ask(['RESERVED', 'TIMED_OUT'], "reserve-with-timeout $wait", wait: $wait);
+		[$words, $body, $headers] = $wire->ask(['RESERVED', 'TIMED_OUT'], "reserve-with-timeout $wait", wait: $wait);
 		if ($words[0] === 'TIMED_OUT') {
 			$this->give($wire);
 			return null;
 		}
 		// The answer does not name the tube.
-		$lease = new Lease($this, $wire, (int)$words[1], count($tubes) === 1 ? $tubes[0] : null, $body);
+		$lease = new Lease($this, $wire, (int)$words[1], count($tubes) === 1 ? $tubes[0] : null, $body, $headers);
 		return $lease;
 	}
 
@@ -299,9 +300,10 @@ final class Jobs
 	public function reserveJob(int $id): ?Lease
 	{
 		$wire = $this->take();
-		[$words, $body] = $wire->ask(['RESERVED', 'NOT_FOUND'], 'reserve-job ' . Words::whole($id, 'id'));
+		$wire->wantHeaders();
+		[$words, $body, $headers] = $wire->ask(['RESERVED', 'NOT_FOUND'], 'reserve-job ' . Words::whole($id, 'id'));
 		if ($words[0] === 'RESERVED')
-			return new Lease($this, $wire, $id, null, $body);
+			return new Lease($this, $wire, $id, null, $body, $headers);
 		$this->give($wire);
 		return null;
 	}

@@ -19,7 +19,9 @@ final class Lease
 	private bool $isDone = false;
 
 	/** @internal */
-	public function __construct(private readonly Jobs $jobs, Wire $wire, public readonly int $id, private ?string $tube, public readonly string $body)
+	public function __construct(private readonly Jobs $jobs, Wire $wire, public readonly int $id, private ?string $tube, public readonly string $body,
+		/** What the job has beside its body, the names in lower case. */
+		public readonly array $headers)
 	{
 		$this->wire = $wire;
 	}

@@ -21,6 +21,7 @@ final class Wire
 	private array $watched = ['default'];
 	/** Whether the server knows verbs of weekwheeld's own. */
 	private ?bool $hasOwn = null;
+	private bool $takesHeaders = false;
 	private readonly int $process;
 	private bool $isLost = false;
 	/** A command is under way: a signal may come in the middle of it. */
@@ -75,7 +76,7 @@ final class Wire
 		return $isSilent;
 	}
 
-	/** Carry out a command in a tube, if that matters, and expect one of these words. Returns the answer's words and its block. */
+	/** Carry out a command in a tube, if that matters, and expect one of these words. Returns the answer's words, its block and a job's headers. */
 	public function ask(array $expected, string $command, ?string $tube = null, ?string $body = null, float $wait = 0): array
 	{
 		return $this->askAll($expected, [[$command, $body]], $tube, $wait)[0];
@@ -96,6 +97,14 @@ final class Wire
 			if (!in_array($words[0], $expected, true))
 				throw WeekwheelException::ofAnswer($commands[$at][0], implode(' ', $words));
 		return $answers;
+	}
+
+	/** Let jobs come with their headers. beanstalkd and older servers do not know that, and have none. */
+	public function wantHeaders(): void
+	{
+		if (!$this->takesHeaders)
+			$this->exchange("headers\r\n", 1, false);
+		$this->takesHeaders = true;
 	}
 
 	/** Watch these tubes and no others. A refusal leaves the connection with others, so it is not to be used again. */
@@ -168,10 +177,14 @@ final class Wire
 		$words = explode(' ', rtrim($line, "\r\n"));
 		$length = $words[self::BLOCKS[$words[0]] ?? 99] ?? null;
 		if ($length === null)
-			return [$words, null];
+			return [$words, null, []];
 		if (!ctype_digit($length))
 			throw $this->lost($counts, 'this is not a server of jobs');
-		return [$words, substr($this->block((int)$length + 2, $counts), 0, -2)];
+		$block = substr($this->block((int)$length + 2, $counts), 0, -2);
+		// The first bytes are the headers of a job that has some.
+		$more = (int)($words[self::BLOCKS[$words[0]] + 1] ?? 0);
+		preg_match_all('/^([^:]+): (.*)$/m', substr($block, 0, $more), $found);
+		return [$words, substr($block, $more), array_combine($found[1], $found[2])];
 	}
 
 	private function block(int $length, bool $counts): string

@@ -139,6 +139,25 @@ func TestEveryOptionIsStored(t *testing.T) {
 	}
 }
 
+func TestHeaders(t *testing.T) {
+	client := server(t)
+	job := Job{Tube: tube(t), Body: []byte("body"), Headers: map[string]string{"Tenant": "a b", "empty": ""}}
+	id := must[Receipt](t)(client.Put(background, job)).ID
+	for _, reserve := range []func() (*Lease, error){
+		func() (*Lease, error) { return client.ReserveWithin(background, 0, tube(t)) },
+		func() (*Lease, error) { return client.ReserveJob(background, id) },
+	} {
+		lease := must[*Lease](t)(reserve())
+		equal(t, []any{string(lease.Body), lease.Headers}, []any{"body", map[string]string{"tenant": "a b", "empty": ""}})
+		must[bool](t)(lease.ReleaseAfter(background, 0, ""))
+	}
+	equal(t, string(must[Peeked](t)(client.Peek(background, ID(id))).Body), "body")
+	for _, headers := range []map[string]string{{"a b": "x"}, {"a": "x\r\ny"}, {"a": " x"}, {"": "x"}} {
+		_, err := client.Put(background, Job{Tube: tube(t), Headers: headers})
+		isError(t, err, ErrInvalid)
+	}
+}
+
 func TestNothingIsInjected(t *testing.T) {
 	client := server(t)
 	bad := []string{"", "-a", "a b", "a\r\nb", "a\nb", "ä", "a\x00", strings.Repeat("t", 201), "a\r\ndelete 1"}

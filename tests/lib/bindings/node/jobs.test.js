@@ -48,6 +48,17 @@ test('bodies are bytes, and keys any text', async () => {
 	assert.equal((await jobs.put(mail, 'y', { key: '-', delay: 10 })).result, 'replaced');
 });
 
+test('headers travel with a job', async () => {
+	const mail = tube();
+	const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+	await jobs.put(mail, 'body', { headers: { Traceparent: trace, empty: '' } });
+	await jobs.put(mail, 'none', { headers: {} });
+	const jobsOf = await all(jobs.reserve(mail, { timeout: 0 }));
+	assert.deepEqual(jobsOf.map(({ text, headers }) => [text, headers]), [['body', { traceparent: trace, empty: '' }], ['none', {}]]);
+	for (const headers of [{ 'a b': 'x' }, { a: 'x\r\ny' }, { a: ' x' }, { '': 'x' }])
+		await assert.rejects(jobs.put(mail, 'x', { headers }), TypeError);
+});
+
 test('commands that are sent together keep their tubes', async () => {
 	const tubes = Array.from({ length: 20 }, tube);
 	const puts = await Promise.all(Array.from({ length: 400 }, (_, i) => jobs.put(tubes[i % 20], `${i}`, { key: `k${i}`, delay: 5 })));
@@ -355,7 +366,7 @@ async function played(t, answer) {
 			kept = heard.pop();
 			for (const line of heard) {
 				lines.push(line);
-				const said = answer(line);
+				const said = line === 'headers' ? 'HEADERS' : answer(line);
 				if (said)
 					socket.write(said + '\r\n');
 			}

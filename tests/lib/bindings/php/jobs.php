@@ -63,6 +63,21 @@ function test_every_field_is_stored(string $tube): void
 		thrown(InvalidArgumentException::class, fn() => $jobs->put($tube, 'z', headers: [$name => $value]));
 }
 
+function test_headers_travel_with_a_job(string $tube): void
+{
+	$jobs = server();
+	$id = $jobs->put($tube, 'body', headers: ['Tenant' => 'a b', 'empty' => ''])->id;
+	$job = $jobs->reserve($tube, 0);
+	same([$job->body, $job->headers], ['body', ['tenant' => 'a b', 'empty' => '']]);
+	$job->release(0);
+	$job = $jobs->reserveJob($id);
+	same([$job->body, $job->headers], ['body', ['tenant' => 'a b', 'empty' => '']]);
+	$job->delete();
+	$jobs->put($tube, 'none');
+	same($jobs->reserve($tube, 0)->headers, []);
+	same($jobs->peek($tube, $jobs->put($tube, 'x', headers: ['a' => 'b'])->id)['body'], 'x');
+}
+
 /** A field that a put, a schedule or a limit gets has to be added to the package, too. */
 function test_every_field_of_the_description_is_known(string $tube): void
 {

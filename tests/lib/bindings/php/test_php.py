@@ -46,8 +46,10 @@ class Listener:
 
 def trickle(connection):
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    while b"reserve" not in connection.recv(65536):
-        pass
+    for verb in (b"headers", b"reserve"):
+        while verb not in connection.recv(65536):
+            pass
+        connection.sendall(b"UNKNOWN_COMMAND\r\n" * (verb == b"headers"))
     for byte in b"RESERVED 7 4\r\na\r\nb\r\n":
         connection.sendall(bytes([byte]))
         threading.Event().wait(0.005)

@@ -338,7 +338,7 @@ class Copies(Case):
     def test_nothing_is_copied(self):
         with weekwheel.VirtualClock() as clock, weekwheel.Driver(clock=clock) as driver:
             for thing in (clock, driver, driver.schedule(1, print), weekwheel.Sessions(driver), jobs.Client("127.0.0.1:1"),
-                          jobs.AsyncClient("127.0.0.1:1"), jobs.Job(jobs.Client("127.0.0.1:1"), 1, b"")):
+                          jobs.AsyncClient("127.0.0.1:1"), jobs.Job(jobs.Client("127.0.0.1:1"), 1, b"", {})):
                 for make in (copy.copy, copy.deepcopy, pickle.dumps):
                     with self.assertRaisesRegex(TypeError, f"{type(thing).__name__} cannot be copied or pickled"):
                         make(thing)

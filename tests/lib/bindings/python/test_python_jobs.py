@@ -99,6 +99,22 @@ class Verbs(WithServer):
         check(not client.delete_key(b"-"), "it runs")
         self.refuses(jobs.NotFound, job.delete)
 
+    def test_headers_travel_with_a_job(self):
+        client, trace = self.client, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        put = client.put("body", headers={"Traceparent": trace, "empty": ""})
+        with client.reserve(0) as job:
+            equal((job.text, job.headers), ("body", {"traceparent": trace, "empty": ""}))
+            equal((client.peek(put.id), client.peek_next("ready")), (b"body", None))
+            job.release(delay=0)
+        with client.reserve_job(put.id) as job:
+            equal((job.text, job.headers), ("body", {"traceparent": trace, "empty": ""}))
+        client.put("none", headers={})
+        with client.reserve(0) as job:
+            equal((job.text, job.headers), ("none", {}))
+        for bad in ({"a b": "x"}, {"a": "x\r\ny"}, {"a": " x"}, {"": "x"}, {"a": "é"}, {"a": "x\n"}):
+            with self.assertRaises(ValueError):
+                client.put("x", headers=bad)
+
     def test_lists_have_names_as_they_were_given(self):
         client = self.client
         odd = {"key": "ключ 50%/é", "group": "grün"}
@@ -542,7 +558,7 @@ class Played:
         with client, client.makefile("r", newline="") as file:
             for line in file:
                 self.lines.append(line.rstrip("\r\n"))
-                said = self.answer(self.lines[-1])
+                said = "HEADERS" if line == "headers\r\n" else self.answer(self.lines[-1])
                 if said:
                     client.sendall(said.encode() + b"\r\n")
 

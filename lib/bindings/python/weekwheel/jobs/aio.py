@@ -128,7 +128,7 @@ class AsyncClient(Handle):
 
     async def reserve_job(self, id: int) -> AsyncJob:
         """Take the job of an id, as Client.reserve_job does."""
-        return AsyncJob(self, id, await self._carry_out(verbs.reserve_job(self._dialogue, id)))
+        return AsyncJob(self, *await self._carry_out(verbs.reserve_job(self._dialogue, id)))
 
     put = _verb(verbs.put)
     delete = _verb(verbs.delete)

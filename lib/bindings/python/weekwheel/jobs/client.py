@@ -35,9 +35,11 @@ def _verb(steps: Callable[Concatenate[Dialogue, Arguments], Steps[Result]]
 class Reserved(Handle):
     """What a client has reserved."""
 
-    def __init__(self, client: Any, id: int, body: bytes) -> None:
+    def __init__(self, client: Any, id: int, body: bytes, headers: dict[str, str]) -> None:
         self.id = id
         self.body = body
+        self.headers = headers
+        """Names and values that it was put with, the names in lower case."""
         self.client = client
         self.is_finished = False
         """It was deleted, released or buried."""
@@ -159,8 +161,7 @@ class Client(Handle):
         """Take the job of an id, whatever its state and its limits. Raises NotFound if there is none, or if it is
         reserved."""
         with self._lock:
-            answer = self._carry_out(verbs.reserve_job(self._dialogue, id))
-            return Job(self, id, answer)
+            return Job(self, *self._carry_out(verbs.reserve_job(self._dialogue, id)))
 
     put = _verb(verbs.put)
     delete = _verb(verbs.delete)

@@ -11,7 +11,7 @@ import datetime
 import json
 import operator
 import re
-from typing import Any, Generator, Iterable, Literal, TypeVar, Union
+from typing import Any, Generator, Iterable, Literal, Mapping, TypeVar, Union
 from urllib.parse import quote, unquote
 
 from .._time import Seconds, nanoseconds
@@ -28,12 +28,16 @@ When = Union[int, float, datetime.datetime]
 Object = dict[str, Any]
 """An object as the server lists it, with its names; man weekwheeld has them."""
 Body = Union[bytes, str]
+Delivery = tuple[int, bytes, dict[str, str]]
+"""The id, the body and the headers of a job."""
 
 TUBE = re.compile(r"[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]{0,199}")
 # Bytes of a line without its end: of beanstalkd's put, and of weekwheeld's own verbs.
 LINE_MAX, OWN_LINE_MAX = 222, 2046
-# Of an answer with one of these words a block follows, whose length is the last word.
-WITH_BLOCK = ("OK", "RESERVED", "FOUND")
+# Of an answer with one of these words a block follows, whose length is this word of it.
+BLOCKS = {"OK": 1, "RESERVED": 2, "FOUND": 2}
+# A job's headers, which are lines before its body.
+HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: (?:[!-~](?:[ -~]*[!-~])?)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +50,14 @@ class Answer:
     def words(self) -> list[str]:
         """The words of the line."""
         return self.line.split(" ")
+
+    @property
+    def job(self) -> Delivery:
+        """The job that it is about. Its headers, if it has some, are the first bytes of the block."""
+        words = self.words
+        size = int(words[3]) if len(words) > 3 else 0
+        lines = self.block[:size].decode("latin-1").splitlines()
+        return int(words[1]), self.block[size:], dict(line.split(": ", 1) for line in lines)
 
 
 Steps = Generator[list[bytes], list[Answer], Result]
@@ -79,12 +91,13 @@ class Dialogue:
         self.used = "default"
         self.watched = ["default"]
         self.has_own: bool | None = None
+        self.takes_headers = False
 
 
 def block_size(line: str) -> int | None:
     """The length of the block that follows a line, or None."""
     words = line.split(" ")
-    return int(words[-1]) if words[0] in WITH_BLOCK and len(words) > 1 else None
+    return int(words[BLOCKS[words[0]]]) if words[0] in BLOCKS and len(words) > 1 else None
 
 
 # ---- Words
@@ -154,6 +167,15 @@ def data(body: Body) -> bytes:
     if not isinstance(body, (bytes, bytearray, memoryview)):
         raise TypeError(f"a body is text or bytes, not {type(body).__name__}: json.dumps() makes text of an object")
     return bytes(body)
+
+
+def header_lines(headers: Mapping[str, str] | None) -> bytes:
+    """Headers as they stand before the body."""
+    lines = [f"{name}: {value}" for name, value in (headers or {}).items()]
+    for line in lines:
+        if not HEADER.fullmatch(line):
+            raise ValueError(f"the header {line!r}: its name is a token of HTTP, and its value visible ASCII")
+    return "".join(f"{name.lower()}: {value}\n" for name, value in (headers or {}).items()).encode()
 
 
 def options(**given: Any) -> str:
@@ -240,12 +262,14 @@ def everything(dialogue: Dialogue, what: str, line: str, limit: int | None) -> S
     return found
 
 
-def reserve(dialogue: Dialogue, timeout: Seconds | None, tubes: Iterable[str] | None) -> Steps[tuple[int, bytes] | None]:
-    """Take the next job of the tubes: its id and body, or None if there was none in time."""
+def reserve(dialogue: Dialogue, timeout: Seconds | None, tubes: Iterable[str] | None) -> Steps[Delivery | None]:
+    """Take the next job of the tubes, or None if there was none in time."""
     wanted = [dialogue.tube] if tubes is None else list(dict.fromkeys(tubes))
     if not wanted:
         raise ValueError("reserve: name a tube at least")
-    lines = [f"watch {checked(tube)}\r\n".encode() for tube in wanted if tube not in dialogue.watched]
+    checked_tubes = [checked(tube) for tube in wanted]
+    yield from want_headers(dialogue)
+    lines = [f"watch {tube}\r\n".encode() for tube in checked_tubes if tube not in dialogue.watched]
     lines += [f"ignore {tube}\r\n".encode() for tube in dialogue.watched if tube not in wanted]
     lines.append(b"reserve\r\n" if timeout is None else b"reserve-with-timeout %d\r\n" % whole(timeout))
     answers = yield lines
@@ -260,7 +284,14 @@ def reserve(dialogue: Dialogue, timeout: Seconds | None, tubes: Iterable[str] | 
         raise DeadlineSoon("a job that this client has reserved runs out of time: finish or touch it (DEADLINE_SOON)")
     if answer.words[0] != "RESERVED":
         raise refusal("reserve", answer.line)
-    return int(answer.words[1]), answer.block
+    return answer.job
+
+
+def want_headers(dialogue: Dialogue) -> Steps[None]:
+    """Let jobs come with their headers. beanstalkd and older servers do not know that, and have none."""
+    if not dialogue.takes_headers:
+        yield [b"headers\r\n"]
+    dialogue.takes_headers = True
 
 
 def same_priority(dialogue: Dialogue, id: int, priority: int | None) -> Steps[int]:

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import json
-from typing import Iterable
+from typing import Iterable, Mapping
 
 from .._time import Seconds
 from .errors import NotFound, Unsupported
-from .protocol import (Body, Dialogue, Expired, Missed, Mode, Object, Overlap, Put, State, Steps, When, ask, checked,
-                       command, data, encoded, encoded_reason, everything, moment, name, numbers, objects, options, rank,
-                       same_priority, seconds, span, whole)
+from .protocol import (Body, Delivery, Dialogue, Expired, Missed, Mode, Object, Overlap, Put, State, Steps, When,
+                       ask, checked, command, data, encoded, encoded_reason, everything, header_lines, moment, name,
+                       numbers, objects, options, rank, same_priority, seconds, span, want_headers, whole)
 
 # ---- Jobs
 
@@ -19,7 +19,7 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
         every: Seconds | None = None, missed: Missed | None = None, skip: Seconds | None = None,
         attempts: int | None = None, backoff: Seconds | None = None, backoff_max: Seconds | None = None,
         group: Body | None = None, keep: Seconds | None = None, expire: Seconds | None = None,
-        expired: Expired | None = None) -> Steps[Put]:
+        expired: Expired | None = None, headers: Mapping[str, str] | None = None) -> Steps[Put]:
     """Put a job, due after `delay` or at a time of the wall clock. A worker has `ttr` to finish it. priority: the smaller,
     the earlier.
 
@@ -27,6 +27,7 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
     every: again and again. missed, skip: what becomes of due times that passed. attempts, backoff, backoff_max: after
     deliveries that fail. group: groups take turns and may have limits. keep: how long the history of its runs is kept.
     expire: how long after it is due it expires, unless a worker has it. expired: whether it is dropped then or buried.
+    headers: names and values beside the body, such as a tenant or a trace: 16 of visible ASCII, 4096 bytes in all.
 
     Without these, and in whole seconds, the command is beanstalkd's.
     """
@@ -34,7 +35,9 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
                    missed=missed, skip=span(skip), attempts=attempts, backoff=span(backoff),
                    backoff_max=span(backoff_max), group=name(group), keep=span(keep), expire=span(expire),
                    expired=expired)
-    given = data(body)
+    lines = header_lines(headers)
+    more += options(headers=len(lines) or None)
+    given = lines + data(body)
     if key is None and not (mode is None and debounce is None and unique is None):
         raise ValueError("mode, debounce and unique are for a job with a key: name it with key=")
     priority = rank(priority)
@@ -102,9 +105,10 @@ def kick_job(dialogue: Dialogue, id: int) -> Steps[None]:
 # ---- A job that this client has reserved
 
 
-def reserve_job(dialogue: Dialogue, id: int) -> Steps[bytes]:
-    """Take the job of an id. Return its body."""
-    return (yield from ask(dialogue, f"reserve_job {id}", f"reserve-job {id}", ("RESERVED",))).block
+def reserve_job(dialogue: Dialogue, id: int) -> Steps[Delivery]:
+    """Take the job of an id."""
+    yield from want_headers(dialogue)
+    return (yield from ask(dialogue, f"reserve_job {id}", f"reserve-job {id}", ("RESERVED",))).job
 
 
 def touch(dialogue: Dialogue, id: int) -> Steps[None]:
@@ -168,19 +172,19 @@ def report(dialogue: Dialogue, id: int, text: Body) -> Steps[None]:
 
 def peek(dialogue: Dialogue, id: int) -> Steps[bytes]:
     """The body of a job."""
-    return (yield from ask(dialogue, f"peek {id}", f"peek {id}", ("FOUND",))).block
+    return (yield from ask(dialogue, f"peek {id}", f"peek {id}", ("FOUND",))).job[1]
 
 
 def peek_key(dialogue: Dialogue, key: Body, *, tube: str | None = None) -> Steps[tuple[int, bytes]]:
     """The id and body of the job of a key."""
     answer = yield from ask(dialogue, f"peek_key {key!r}", f"peek-key {encoded(key)}", ("FOUND",), tube=tube, uses=True)
-    return int(answer.words[1]), answer.block
+    return answer.job[:2]
 
 
 def peek_next(dialogue: Dialogue, state: State = "ready", *, tube: str | None = None) -> Steps[tuple[int, bytes] | None]:
     """The id and body of the next job that is ready, delayed or buried, or None."""
     answer = yield from ask(dialogue, "peek_next", f"peek-{state}", ("FOUND", "NOT_FOUND"), tube=tube, uses=True)
-    return None if answer.line == "NOT_FOUND" else (int(answer.words[1]), answer.block)
+    return None if answer.line == "NOT_FOUND" else answer.job[:2]
 
 
 def stats(dialogue: Dialogue) -> Steps[Object]:
