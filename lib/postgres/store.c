@@ -92,24 +92,32 @@ static int note_last(struct postgres *postgres, int error, enum store_table tabl
 	return error;
 }
 
-static int seek(
-    void *self, enum store_table table, struct store_bytes from, struct store_bytes *key, struct store_bytes *value)
+/* The pair nearest to `from`, at or after it, or before it. */
+static int find(struct postgres *postgres, int is_before, enum store_table table, struct store_bytes from,
+    struct store_bytes *key, struct store_bytes *value)
 {
-	struct postgres *postgres = self;
 	const struct store *memory = &postgres->memory;
+	uint64_t bounds[2] = {number_of(from), number_of(from)};
 	int error, more;
 
 	do {
-		error = memory->ops->seek(memory->self, table, from, key, value);
+		error = (is_before ? memory->ops->before : memory->ops->seek)(memory->self, table, from, key, value);
 		if ((error && error != WW_ENOTFOUND) || !is_line(table))
 			break;
-		more = visit_between(postgres, table, number_of(from), error ? UINT64_MAX : number_of(*key));
+		bounds[!is_before] = !error ? number_of(*key) : is_before ? 0 : UINT64_MAX;
+		more = visit_between(postgres, table, bounds[0], bounds[1]);
 		if (more < 0)
 			error = more;
 	} while (more > 0);
 	if (!error && is_line(table) && table != STORE_JOBS)
 		ww_postgres_far_use(postgres, number_of(*key));
 	return shown(note_last(postgres, error, table, *key), table, value);
+}
+
+static int seek(
+    void *self, enum store_table table, struct store_bytes from, struct store_bytes *key, struct store_bytes *value)
+{
+	return find(self, 0, table, from, key, value);
 }
 
 /* A visit ends memory's own way through the pairs. */
@@ -127,21 +135,7 @@ static int next(void *self, enum store_table table, struct store_bytes *key, str
 static int before(
     void *self, enum store_table table, struct store_bytes to, struct store_bytes *key, struct store_bytes *value)
 {
-	struct postgres *postgres = self;
-	const struct store *memory = &postgres->memory;
-	int error, more;
-
-	do {
-		error = memory->ops->before(memory->self, table, to, key, value);
-		if ((error && error != WW_ENOTFOUND) || !is_line(table))
-			break;
-		more = visit_between(postgres, table, error ? 0 : number_of(*key), number_of(to));
-		if (more < 0)
-			error = more;
-	} while (more > 0);
-	if (!error && is_line(table) && table != STORE_JOBS)
-		ww_postgres_far_use(postgres, number_of(*key));
-	return shown(note_last(postgres, error, table, *key), table, value);
+	return find(self, 1, table, to, key, value);
 }
 
 static uint64_t quiet(void *self, enum store_table table, struct store_bytes from)
