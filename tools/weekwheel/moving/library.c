@@ -4,6 +4,14 @@
 #include <stddef.h>
 #include <string.h>
 
+/* A member that a script fails to read stays, with this reason; the others move. */
+#define ODD "'what Redis keeps of it cannot be read: mend or remove it'"
+
+/* The priority of a job whose library says 0 for the first, or nothing. */
+#define PRIORITY \
+	" local function priority_of(text) local n = tonumber(text) or 0" \
+	"  return string.format('%.0f', 1024 + (n >= 0 and math.min(n, 4294966271) or 0)) end"
+
 /*
  * BullMQ: the members of bull:QUEUE:delayed are ids, the scores have milliseconds in front of 12 bits that order what is
  * due together. Each job is a hash. One without a priority is before those of priority 1. The members of
@@ -12,6 +20,7 @@
  */
 static const char bullmq_take[] =
     "local base, queue, set = KEYS[1]:match('^(.*:([^:]+)):(%w+)$')"
+    " if set ~= 'delayed' and set ~= 'repeat' then return {0} end" PRIORITY
     " local function encoded(text) return (text:gsub('[^%w]', function(c) return ('%%%02X'):format(c:byte()) end)) end"
     " local function body(name, data, opts) return '\"name\":' .. cjson.encode(name or '')"
     "  .. ',\"data\":' .. (data or 'null') .. ',\"opts\":' .. (opts or '{}') .. '}' end"
@@ -28,9 +37,9 @@ static const char bullmq_take[] =
     "  elseif parent then reason = 'its parent in a flow waits for it: let BullMQ do both'"
     "  elseif redis.call('EXISTS', base .. ':' .. id .. ':processed') == 1 then"
     "   reason = 'the results of its children in a flow are in Redis: let BullMQ do it'"
-    "  elseif not pcall(cjson.decode, text) then reason = 'its data are no JSON: remove that job' end"
-    "  add(id, score, text, queue, string.format('%.3f', math.floor(tonumber(score) / 4096) / 1000),"
-    "   tostring(1024 + (tonumber(priority) or 0)), reason, '')"
+    "  elseif not pcall(cjson.decode, text) then reason = 'its data are no JSON that Redis can read: mend or remove that job' end"
+    "  add(id, score, text, queue, string.format('%.3f', math.max(0, math.floor(tonumber(score) / 4096) / 1000)),"
+    "   priority_of(priority), reason, '')"
     " end"
     " local function add_scheduler(id, score)"
     "  local name, data, opts, every, pattern, zone, last, limit = unpack(redis.call('HMGET', KEYS[1] .. ':' .. id,"
@@ -39,7 +48,7 @@ static const char bullmq_take[] =
     "  local text, words, reason = '{' .. body(name, data or next[1], opts), 'none', ''"
     "  if not name or not (every or pattern) then reason = 'its hash is missing: remove that job scheduler'"
     "  elseif not (data or next[1]) or not pcall(cjson.decode, text) then"
-    "   reason = 'its data are missing or no JSON: remove that job scheduler'"
+    "   reason = 'its data are missing or no JSON that Redis can read: mend or remove that job scheduler'"
     "  elseif limit then reason = 'it has a limit of runs: let it run, or give it an endDate'"
     "  elseif pattern and not zone then reason = 'it has no tz, and nothing says which one its worker has: give it one'"
     "  elseif every and tonumber(every) % 1000 ~= 0 then reason = 'it repeats by parts of seconds: give it whole ones'"
@@ -48,9 +57,12 @@ static const char bullmq_take[] =
     "    .. ' zone=' .. encoded(zone or 'UTC') .. ' start=' .. string.format('%.3f', (score + (every or 1000)) / 1000)"
     "    .. (last and string.format(' end=%.3f', last / 1000) or '')"
     "  end"
-    "  add(id, score, text, queue, '0', tostring(1024 + (tonumber(next[2] or 0) or 0)), reason, words)"
+    "  add(id, score, text, queue, '0', priority_of(next[2]), reason, words)"
     " end"
-    " for i = 1, #found, 2 do (set == 'repeat' and add_scheduler or add_job)(found[i], found[i + 1]) end"
+    " for i = 1, #found, 2 do"
+    "  if not pcall(set == 'repeat' and add_scheduler or add_job, found[i], found[i + 1]) then"
+    "   add(found[i], found[i + 1], found[i], queue, '0', '1024', " ODD ", '') end"
+    " end"
     " return rows";
 
 /* What has been changed meanwhile is something else. */
@@ -77,8 +89,8 @@ static const char laravel_take[] =
     "  local is_one = is_read and type(payload) == 'table' and type(payload.job) == 'string'"
     "  local id = is_one and (payload.uuid or payload.id)"
     "  for _, word in ipairs({type(id) == 'string' and id or '', found[i + 1], found[i], queue,"
-    "   string.format('%.9f', tonumber(found[i + 1])), '1024',"
-    "   is_one and '' or 'it is no payload of Laravel: remove that member', ''}) do rows[#rows + 1] = word end"
+    "   string.format('%.9f', math.max(0, tonumber(found[i + 1]))), '1024',"
+    "   is_one and '' or 'it is no payload of Laravel that Redis can read: mend or remove that member', ''}) do rows[#rows + 1] = word end"
     " end"
     " return rows";
 
@@ -91,7 +103,6 @@ static const char laravel_drop[] =
  */
 static const char resque_take[] =
     "local base, due = KEYS[1]:match('^(.*):delayed:(%d+)$')"
-    " if not due then return {0} end"
     " local found = redis.call('LRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)"
     " local rows, seen = {#found}, {}"
     " for _, item in ipairs(found) do"
@@ -101,7 +112,7 @@ static const char resque_take[] =
     "  local is_read, job = pcall(cjson.decode, item)"
     "  local is_one = is_read and type(job) == 'table'"
     "  for _, word in ipairs({'', tostring(before), item, is_one and type(job.queue) == 'string' and job.queue or '', due,"
-    "   '1024', is_one and '' or 'it is no object of JSON: remove it', ''}) do rows[#rows + 1] = word end"
+    "   '1024', is_one and '' or 'it is no object of JSON that Redis can read: mend or remove it', ''}) do rows[#rows + 1] = word end"
     " end"
     " return rows";
 
@@ -111,8 +122,8 @@ static const char resque_drop[] =
     " redis.call('HINCRBY', moved, due .. redis.sha1hex(ARGV[3]), 1)"
     " redis.call('EXPIRE', moved, 172800)"
     " local removed = redis.call('LREM', KEYS[1], 1, ARGV[3])"
-    " redis.call('SREM', base .. ':timestamps:' .. ARGV[3], 'delayed:' .. due)"
-    " if redis.call('LLEN', KEYS[1]) == 0 then redis.call('ZREM', base .. ':delayed_queue_schedule', due) end"
+    " redis.pcall('SREM', base .. ':timestamps:' .. ARGV[3], 'delayed:' .. due)"
+    " if redis.call('LLEN', KEYS[1]) == 0 then redis.pcall('ZREM', base .. ':delayed_queue_schedule', due) end"
     " return removed";
 
 /*
@@ -122,10 +133,11 @@ static const char resque_drop[] =
 static const char celery_take[] =
     "local base = KEYS[1]:match('^(.*)unacked_index$')"
     " local found = redis.call(base and 'ZRANGE' or 'LRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)"
-    " local rows = {#found}"
-    " for _, text in ipairs(found) do"
+    " local rows = {#found}" PRIORITY
+    " local function add(...) for i = 1, 8 do rows[#rows + 1] = (select(i, ...)) end end"
+    " local function add_message(text)"
     "  local queue = KEYS[1]:gsub('\\6\\22.*', '')"
-    "  local reason, tag = '', text"
+    "  local tag = text"
     "  if base then"
     "   text = redis.call('HGET', base .. 'unacked', tag) or ''"
     "   local message, exchange, key = text:match('^%[({.*}),%s*\"([^\"]*)\",%s*\"([^\"]*)\"%]$')"
@@ -139,9 +151,12 @@ static const char celery_take[] =
     "  local headers = is_read and type(message) == 'table' and message.headers"
     "  if type(headers) == 'table' and type(headers.eta) == 'string' and type(headers.id) == 'string' then"
     "   local properties = type(message.properties) == 'table' and message.properties or {}"
-    "   for _, word in ipairs({headers.id, headers.eta, text, queue, headers.eta,"
-    "    tostring(1024 + (tonumber(properties.priority) or 0)), '', ''}) do rows[#rows + 1] = word end"
+    "   add(headers.id, headers.eta, text, queue, headers.eta, priority_of(properties.priority),"
+    "    base and properties.delivery_tag ~= tag and 'its delivery_tag is not its field in unacked: remove it' or '', '')"
     "  end"
+    " end"
+    " for _, text in ipairs(found) do"
+    "  if not pcall(add_message, text) then add(text, '', text, '', '', '1024', " ODD ", '') end"
     " end"
     " return rows";
 
@@ -153,10 +168,10 @@ static const char celery_drop[] = "local base = KEYS[1]:match('^(.*)unacked_inde
 
 /* Of the sorted sets of BullMQ, delayed and repeat alone have such names. */
 static const struct library libraries[] = {
-    {"bullmq", "bull", ":*:[dr]e[lp]*", "zset", NULL, NULL, 0, bullmq_take, bullmq_drop},
-    {"celery", "", "*", "list", "unacked_index", NULL, 1, celery_take, celery_drop},
-    {"laravel", "*", "queues:*:delayed", "zset", NULL, "ZCOUNT", 0, laravel_take, laravel_drop},
-    {"resque", "resque", ":delayed:*", "list", NULL, "LLEN", 0, resque_take, resque_drop},
+    {"bullmq", "bull", ":*:[dr]e[lp]*", "zset", NULL, NULL, 0, 0, bullmq_take, bullmq_drop},
+    {"celery", "", "*", "list", "unacked_index", NULL, 0, 1, celery_take, celery_drop},
+    {"laravel", "*", "queues:?*:delayed", "zset", NULL, "ZCOUNT", 0, 0, laravel_take, laravel_drop},
+    {"resque", "resque", ":delayed:*", "list", NULL, "LLEN", 1, 0, resque_take, resque_drop},
 };
 
 const struct library *library_find(const char *scheme)

@@ -11,6 +11,7 @@ struct library {
 	const char *pattern, *type; /* of the names of its sets, behind the prefix */
 	const char *held;           /* the set of what its workers have, which moves once they are stopped; or NULL */
 	const char *count;          /* the command that counts a set whose members are all jobs; or NULL: not all are */
+	int ends_in_digits;         /* the names of its sets: others that the pattern fits are not its own */
 	int id_is_all;              /* id and mark together are of one job, whatever set it is in */
 	/*
 	 * Answers how many members of KEYS[1] there are from ARGV[1] on, at most ARGV[2]; and then of each that is a job the

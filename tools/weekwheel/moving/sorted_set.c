@@ -75,6 +75,14 @@ static void forget_sets(struct sorted_sets *own)
 		free(own->sets[--own->count].key);
 }
 
+static int is_set(const struct library *library, const char *key, size_t size)
+{
+	const char *colon = memrchr(key, ':', size);
+	const size_t rest = colon ? size - 1 - (size_t)(colon - key) : 0;
+
+	return !library->ends_in_digits || (rest > 0 && strspn(colon + 1, "0123456789") == rest);
+}
+
 /* Add the sets of the library of which SCAN tells now, and move on its cursor. */
 static int scan(struct sorted_sets *own, const char *pattern, char cursor[30])
 {
@@ -88,7 +96,8 @@ static int scan(struct sorted_sets *own, const char *pattern, char cursor[30])
 		return -1;
 	snprintf(cursor, 30, "%s", reply->element[0]->str);
 	for (size_t i = 0; i < keys->elements; i++)
-		if (keys->element[i]->type == REDIS_REPLY_STRING)
+		if (keys->element[i]->type == REDIS_REPLY_STRING &&
+		    is_set(own->library, keys->element[i]->str, keys->element[i]->len))
 			add_set(own, keys->element[i]->str, keys->element[i]->len);
 	freeReplyObject(reply);
 	return 0;
@@ -307,7 +316,7 @@ static const char *describe_row(const struct moving *moving, struct moving_job *
 	}
 	if (strlen(id) != row[LIBRARY_ID]->len || strlen(id) >= sizeof job->name ||
 	    row[LIBRARY_MARK]->len >= sizeof job->mark || row[LIBRARY_SCHEDULE]->len >= sizeof job->schedule)
-		return "its id is too long: give it a shorter one";
+		return "its id is too long, or has a NUL: give it another one";
 	reason = set_tube(moving, job, row[LIBRARY_TUBE]->str);
 	return reason ? reason : read_due(row[LIBRARY_DUE]->str, &job->due);
 }

@@ -255,6 +255,45 @@ class Library(Case):
         out, err = follow.communicate(timeout=PATIENCE)
         equal((follow.returncode, objects(out)[0]["put"]), (0, 5), err)
 
+    def test_odd_members_of_bullmq_stop_no_other(self):
+        """Not even those that make a script fail."""
+        self.bullmq("1", FAR, priority="99999999999999999999")
+        self.bullmq("at no time", FAR, priority="-5")
+        self.redis.ask("ZADD", "bull:mail:delayed", "-inf", "at no time", 1, "delayed")
+        self.scheduler("never", FAR, every="abc")
+        self.scheduler("ends", FAR, every="1000", endDate="zz")
+        self.redis.ask("ZADD", "bull:mail:report", 1, "of another program")
+        counts, err = self.move(1, "bullmq")
+        equal([counts[name] for name in ("put", "deleted", "left", "left_out")], [2, 2, 3, 3], err)
+        equal(len(re.findall("cannot be read: mend or remove it; it stays there", err)), 3, err)
+        equal([job[:4] for job in self.told()], [("mail", "delayed", f"{FAR}", 4294967295), ("mail", "ready", "", 1024)])
+        check("of another program" not in err, err)
+
+    def test_odd_messages_of_celery_stop_no_other(self):
+        """Nor is another one removed in their place."""
+        self.redis.ask("RPUSH", "celery", message("waits", "2100-01-01T00:00:00Z"))
+        self.redis.ask("SET", "_kombu.binding.odd", "no set")
+        victim = json.loads(message("victim", "2100-01-01T00:00:00Z"))
+        del victim["headers"]["eta"]
+        for tag, text, exchange in (("tag-none", message("none", "2100-01-01T00:00:00Z").replace("delivery_tag", "d"), ""),
+                                    ("tag-other", message("other", "2100-01-01T00:00:00Z").replace("tag-other", "tag-victim"), ""),
+                                    ("tag-odd", message("odd", "2100-01-01T00:00:00Z"), "odd"), ("tag-victim", json.dumps(victim), "")):
+            self.redis.ask("HSET", "unacked", tag, json.dumps([json.loads(text), exchange, "celery"]))
+            self.redis.ask("ZADD", "unacked_index", 1, tag)
+        counts, err = self.move(1, "celery")
+        equal([counts[name] for name in ("put", "deleted", "returned", "left", "left_out")], [1, 1, 0, 3, 3], err)
+        equal(len(re.findall("delivery_tag is not its field", err)), 2, err)
+        equal(sorted(self.redis.ask("HKEYS", "unacked")), ["tag-none", "tag-odd", "tag-other", "tag-victim"])
+
+    def test_an_import_ends_beside_keys_of_others(self):
+        """Their names are like those of a library, and they hold none of its jobs."""
+        self.resque(FAR, "mail", 1)
+        self.redis.ask("RPUSH", "resque:delayed:mine", "x")
+        self.redis.ask("RPUSH", "resque:delayed:", "x")
+        self.redis.ask("ZADD", "queues::delayed", 1, "x")
+        equal([self.move(0, library)[0]["left"] for library in ("resque", "laravel")], [0, 0])
+        equal(len(self.jobs()), 1)
+
     def test_errors(self):
         for url, pattern in (("celery://", "expected celery://HOST:PORT, .../DB or .../DB/PREFIX: the host is missing"),
                              ("laravel://127.0.0.1:1", "is Redis running")):
