@@ -7,9 +7,15 @@
 /* A member that a script fails to read stays, with this reason; the others move. */
 #define ODD "'what Redis keeps of it cannot be read: mend or remove it'"
 
+/* By rank: to look behind a score for an offset takes as long as the offset is large. Those of +inf, the last, are never due. */
+#define FOUND                                                                                                          \
+	" local found = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1, 'WITHSCORES')"                   \
+	" while found[#found] == 'inf' do found[#found] = nil found[#found] = nil end"                                 \
+	" local rows = {#found / 2}"
+
 /* The priority of a job whose library says 0 for the first, or nothing. */
-#define PRIORITY \
-	" local function priority_of(text) local n = tonumber(text) or 0" \
+#define PRIORITY                                                                                                       \
+	" local function priority_of(text) local n = tonumber(text) or 0"                                              \
 	"  return string.format('%.0f', 1024 + (n >= 0 and math.min(n, 4294966271) or 0)) end"
 
 /*
@@ -23,9 +29,7 @@ static const char bullmq_take[] =
     " if set ~= 'delayed' and set ~= 'repeat' then return {0} end" PRIORITY
     " local function encoded(text) return (text:gsub('[^%w]', function(c) return ('%%%02X'):format(c:byte()) end)) end"
     " local function body(name, data, opts) return '\"name\":' .. cjson.encode(name or '')"
-    "  .. ',\"data\":' .. (data or 'null') .. ',\"opts\":' .. (opts or '{}') .. '}' end"
-    " local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(+inf', 'WITHSCORES', 'LIMIT', ARGV[1], ARGV[2])"
-    " local rows = {#found / 2}"
+    "  .. ',\"data\":' .. (data or 'null') .. ',\"opts\":' .. (opts or '{}') .. '}' end" FOUND
     " local function add(...) for i = 1, 8 do rows[#rows + 1] = (select(i, ...)) end end"
     " local function add_job(id, score)"
     "  local name, data, opts, priority, parent, schedule = unpack(redis.call('HMGET', base .. ':' .. id,"
@@ -81,10 +85,7 @@ static const char bullmq_drop[] =
 
 /* Laravel: the members of queues:QUEUE:delayed are payloads, the scores seconds. */
 static const char laravel_take[] =
-    "local queue = KEYS[1]:match('queues:(.+):delayed$'):gsub('^{(.*)}$', '%1')"
-    " local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(+inf', 'WITHSCORES', 'LIMIT', ARGV[1], ARGV[2])"
-    " local rows = {#found / 2}"
-    " for i = 1, #found, 2 do"
+    "local queue = KEYS[1]:match('queues:(.+):delayed$'):gsub('^{(.*)}$', '%1')" FOUND " for i = 1, #found, 2 do"
     "  local is_read, payload = pcall(cjson.decode, found[i])"
     "  local is_one = is_read and type(payload) == 'table' and type(payload.job) == 'string'"
     "  local id = is_one and (payload.uuid or payload.id)"

@@ -139,7 +139,7 @@ class Library(Case):
 
     def test_laravel(self):
         payload = '{"uuid":"b7-1","displayName":"App\\\\Jobs\\\\Mail","job":"Illuminate\\\\Queue\\\\CallQueuedHandler@call","data":{"n":1.0},"id":"x","attempts":0}'
-        self.redis.ask("ZADD", "site_database_queues:mail:delayed", FAR, payload, FAR + 1, "no payload")
+        self.redis.ask("ZADD", "site_database_queues:mail:delayed", FAR, payload, FAR + 1, "no payload", "inf", "is never due")
         self.redis.ask("ZADD", "queues:{low}:delayed", 5, payload)
         counts, err = self.move(1, "laravel")
         equal([counts[name] for name in ("put", "deleted", "left")], [2, 2, 1])
@@ -259,7 +259,7 @@ class Library(Case):
         """Not even those that make a script fail."""
         self.bullmq("1", FAR, priority="99999999999999999999")
         self.bullmq("at no time", FAR, priority="-5")
-        self.redis.ask("ZADD", "bull:mail:delayed", "-inf", "at no time", 1, "delayed")
+        self.redis.ask("ZADD", "bull:mail:delayed", "-inf", "at no time", 1, "delayed", "inf", "is never due")
         self.scheduler("never", FAR, every="abc")
         self.scheduler("ends", FAR, every="1000", endDate="zz")
         self.redis.ask("ZADD", "bull:mail:report", 1, "of another program")
