@@ -494,6 +494,14 @@ WW_API int ww_job_headers_find(const char *headers, size_t length, const char *n
 /* Fill *spec with the defaults that the struct names. Errors: WW_EINVAL: spec is NULL. */
 WW_API int ww_job_spec_default(struct ww_job_spec *spec);
 
+/*
+ * Add a part of `span` to spec->due, so that jobs of one due time do not come at once. The part is less than the span, in whole
+ * milliseconds. Tube and key fix it, or tube and body if there is no key: a put that is repeated, or replaces the job,
+ * adds the same. The due time of a periodic job is its first. Call it last, when these members are set.
+ * Errors: WW_EINVAL: the tube is out of range, a key or a body has a length and no bytes, or span is over WW_DRIVER_TIME_MAX.
+ */
+WW_API int ww_job_spread(struct ww_job_spec *spec, uint64_t span);
+
 /* What ww_jobs_put has done. Each but the first is about the job that has the key. */
 #define WW_PUT_NEW 0
 #define WW_PUT_REPLACED 1 /* it keeps its id and gets the next version; a lease on it becomes invalid */

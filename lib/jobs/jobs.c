@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "lib/base/spread.h"
+#include "lib/base/time.h"
 #include "lib/jobs/backend.h"
 #include "lib/jobs/headers.h"
 #include "lib/jobs/publish.h"
@@ -115,6 +117,19 @@ int ww_job_spec_default(struct ww_job_spec *spec)
 	    .backoff_max = 3600 * WW_SECOND,
 	    .priority = 1024,
 	    .missed = WW_MISSED_ONCE};
+	return WW_OK;
+}
+
+int ww_job_spread(struct ww_job_spec *spec, uint64_t span)
+{
+	if (!spec || !is_tube(spec->tube) || span > WW_DRIVER_TIME_MAX)
+		return WW_EINVAL;
+	const void *name = spec->key_length ? spec->key : spec->body;
+	size_t length = spec->key_length ? spec->key_length : spec->body_length;
+	if (length && !name)
+		return WW_EINVAL;
+	/* A sum that is too large is refused by the put. */
+	spec->due = time_add(spec->due, spread_part(span, WW_MILLISECOND, spec->tube, name, length));
 	return WW_OK;
 }
 

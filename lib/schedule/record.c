@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/spread.h"
 #include "lib/schedule/schedule_internal.h"
 
 static const char head[] = "weekwheel-schedule ";
@@ -293,18 +294,7 @@ int ww_schedule_read(
 	return WW_OK;
 }
 
-/* Any even spread will do that all versions and machines agree about: FNV-1a, then a finish that mixes its low bits. */
 uint64_t ww_schedule_delay(const struct ww_schedule_spec *spec)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	uint64_t seconds = spec->spread / WW_SECOND;
-
-	for (const char *c = spec->tube; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-	hash *= UINT64_C(0x100000001b3);
-	for (const char *c = spec->name; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-	hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
-	hash ^= hash >> 32;
-	return seconds ? hash % seconds * WW_SECOND : 0;
+	return spread_part(spec->spread, WW_SECOND, spec->tube, spec->name, strlen(spec->name));
 }

@@ -40,6 +40,8 @@ const struct field job_fields[] = {
         .says = "Until it is due; a release without it takes the job's backoff."},
     {"at", FIELD_TIME, .in = SPEC(due), .where = JOB_PUT | JOB_MOVE,
         .says = "When it is due, by the wall clock. A zone is needed."},
+    {"spread", FIELD_SPAN, .in = FIELD_PLACE(struct job_request, spread), .where = JOB_PUT, .since = "0.2",
+        .says = "It is due a part of this later, which its tube and key fix, or its body."},
     {"due", FIELD_DUE, .out = INFO(due), .where = JOB_SHOWN, .says = "When it is due. A buried job is not."},
     {"left", FIELD_SPAN, .out = INFO(left), .where = JOB_SHOWN,
         .says = "Until it is due, until its lease ends, or until its key is free."},

@@ -26,6 +26,7 @@ enum {
 /* What a request fills. The texts and bytes of the spec lie in the room of field_take. */
 struct job_request {
 	struct ww_job_spec spec;
+	uint64_t spread; /* of its due time: ww_job_spread */
 	char error[WW_JOB_ERROR_MAX + 1];
 };
 

@@ -58,6 +58,7 @@ type Job struct {
 	Debounce time.Duration // each put moves the job, at most so long after the first one
 	Unique   time.Duration // when the job is done, its key stays taken for so long
 
+	Spread time.Duration // due a part of this later, which the key fixes
 	Every  time.Duration // again so long after each due time
 	Missed string        // MissedOnce and others
 	Skip   time.Duration // the age for MissedSkip
@@ -147,7 +148,7 @@ func (j *Job) request() *request {
 }
 
 func (j *Job) options() *words {
-	return command("").optionalSpan("every", j.Every).optionalWord("missed", j.Missed).optionalSpan("skip", j.Skip).
+	return command("").optionalSpan("spread", j.Spread).optionalSpan("every", j.Every).optionalWord("missed", j.Missed).optionalSpan("skip", j.Skip).
 		optionalNumber("attempts", uint64(j.Attempts)).optionalSpan("backoff", j.Backoff).
 		optionalSpan("backoff-max", j.BackoffMax).optionalNumber("version", j.Version).optionalText("group", j.Group).
 		optionalWord("mode", j.Mode).optionalSpan("debounce", j.Debounce).optionalSpan("unique", j.Unique).

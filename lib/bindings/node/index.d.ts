@@ -53,6 +53,8 @@ export interface Putting {
 	debounce?: number;
 	/** When the job is done, its key stays taken for so long. */
 	unique?: number;
+	/** Due a part of this later, which the key fixes, or the body if there is none. */
+	spread?: number;
 	/** Again so long after each due time, in elapsed time. */
 	every?: number;
 	missed?: 'once' | 'all' | 'skip';

@@ -13,7 +13,7 @@ const word = (name, value) => {
 const text = (name, value) => encode(String(value));
 const yes = () => 'yes';
 
-const PUT = { every: seconds, missed: word, skip: seconds, attempts: whole, backoff: seconds, backoffMax: seconds, version: whole,
+const PUT = { spread: seconds, every: seconds, missed: word, skip: seconds, attempts: whole, backoff: seconds, backoffMax: seconds, version: whole,
 	headers: whole, group: text, mode: word, debounce: seconds, unique: seconds, keep: seconds, expire: seconds,
 	expired: word };
 const SCHEDULE = { cron: text, zone: text, missed: word, skip: seconds, overlap: word, start: moment, end: moment, paused: yes,

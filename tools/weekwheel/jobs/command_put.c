@@ -10,6 +10,7 @@
 enum {
 	IN = 1,
 	AT,
+	SPREAD,
 	EVERY,
 	PRIORITY,
 	RUN,
@@ -48,6 +49,7 @@ static const struct option table[] = {
     {IN, 'i', "in", "TIME", "due after: 90, 90s, 1.5h, 3d12h, 2w (default now)"},
     {AT, 'a', "at", "WHEN",
         "due at: '2026-12-01 09:00' (local), with an offset\n(2026-12-01T09:00:00+02:00), or @ and Unix seconds"},
+    {SPREAD, 0, "spread", "TIME", "a part of TIME later, always the same for a key"},
     {EVERY, 'e', "every", "TIME",
         "again and again, this long after each due time;\n\"weekwheel schedule\" has times of the calendar"},
     {PRIORITY, 'p', "priority", "N", "lower is delivered first; below 1024 is urgent\n(default 1024)"},
@@ -138,6 +140,7 @@ static int take_option(void *context, struct options *options, int id)
 		return take_number(options, "priority", UINT32_MAX, &put->priority);
 	case RUN:
 		return jobs_duration(options, "run", second, UINT32_MAX * second, &put->run);
+	case SPREAD:
 	case EVERY:
 	case ATTEMPTS:
 	case BACKOFF:

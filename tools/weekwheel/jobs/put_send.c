@@ -101,14 +101,14 @@ static const struct result *find_result(const struct reply *reply)
 	return NULL;
 }
 
-static void print_json(const struct put_options *put, const struct result *result, uint64_t id, uint64_t version)
+/* due: 0 if it is not known. */
+static void print_json(
+    const struct put_options *put, const struct result *result, uint64_t id, uint64_t version, uint64_t due)
 {
-	uint64_t due = put->has_at ? put->at : wall_now() + put->delay;
-
 	printf("{\"id\": \"%" PRIu64 "\", \"result\": \"%s\"", id, result->name);
 	if (version)
 		printf(", \"version\": %" PRIu64, version);
-	if (result < &results[2] && put->mode != WW_KEY_DEBOUNCE) {
+	if (result < &results[2] && due) {
 		fputs(", ", stdout);
 		jobs_write_time(stdout, "due", due);
 		printf(", \"clock\": \"%s\"", put->has_at ? "wall" : "elapsed");
@@ -116,8 +116,8 @@ static void print_json(const struct put_options *put, const struct result *resul
 	puts("}");
 }
 
-/* The due time of a debounced job depends on when the first put was, which the server knows. */
-static uint64_t debounced_until(struct put_options *put, uint64_t id, uint64_t now)
+/* When a debounced job is due depends on the first put, and when a spread one is on its key: the server knows that. */
+static uint64_t due_there(struct put_options *put, uint64_t id, uint64_t now)
 {
 	struct buffer room = {0};
 	struct ww_job_info job = {.state = WW_JOB_READY};
@@ -128,7 +128,7 @@ static uint64_t debounced_until(struct put_options *put, uint64_t id, uint64_t n
 		return 0;
 	(void)listing_job(&job, reply.body, reply.body_size, &room);
 	buffer_free(&room);
-	return now + job.left;
+	return job.state == WW_JOB_DELAYED ? now + job.left : now;
 }
 
 static void say(struct put_options *put, const struct result *result, uint64_t id, uint64_t version)
@@ -136,17 +136,21 @@ static void say(struct put_options *put, const struct result *result, uint64_t i
 	uint64_t now = wall_now();
 	uint64_t due = put->has_at ? put->at : now + put->delay;
 
+	int is_spread = strstr(put->words, " spread=") != NULL;
+
+	if (put->jobs.json && put->mode == WW_KEY_DEBOUNCE)
+		due = 0;
+	else if (result < &results[2] && (is_spread || (put->mode == WW_KEY_DEBOUNCE && result == &results[1])))
+		due = due_there(put, id, now);
 	if (put->jobs.json) {
-		print_json(put, result, id, version);
+		print_json(put, result, id, version, due);
 		return;
 	}
-	if (put->mode == WW_KEY_DEBOUNCE && result == &results[1])
-		due = debounced_until(put, id, now);
 	printf("%" PRIu64 " %s", id, result->text);
 	if (result >= &results[2])
 		putchar('\n');
-	else if (put->mode == WW_KEY_DEBOUNCE && !due)
-		puts("debounced");
+	else if (!due)
+		puts(put->mode == WW_KEY_DEBOUNCE ? "debounced" : "put");
 	else
 		jobs_print_due(due, due > now ? due - now : 0);
 }

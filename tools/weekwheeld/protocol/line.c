@@ -43,6 +43,7 @@ enum word {
 	OPTION_UNIQUE,
 	OPTION_GROUP,
 	OPTION_HEADERS,
+	OPTION_SPREAD,
 	OPTION_EACH,
 	OPTION_AT,
 	OPTION_TUBE,
@@ -98,6 +99,7 @@ static const struct {
     [OPTION_UNIQUE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.job.key_span), "unique"},
     [OPTION_GROUP] = {AS_ITSELF, 0, 0, 0, 0, "group"},
     [OPTION_HEADERS] = {AS_NUMBER, 1, WW_JOB_HEADERS_MAX, MEMBER(own.job.headers_length), "headers"},
+    [OPTION_SPREAD] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.spread), "spread"},
     [OPTION_EACH] = {AS_ITSELF, 0, 0, 0, 0, "each"},
     [OPTION_AT] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), "at"},
     [OPTION_TUBE] = {AS_ITSELF, 0, 0, 0, 0, "tube"},
@@ -124,7 +126,8 @@ static const struct {
 
 enum { WORDS_MAX = 24 };
 
-#define PUT_OPTIONS OPTION_VERSION, OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_GROUP, OPTION_HEADERS
+#define PUT_OPTIONS                                                                                                    \
+	OPTION_VERSION, OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_GROUP, OPTION_HEADERS, OPTION_SPREAD
 
 /*
  * beanstalkd finds a verb by the beginning of the line. The text of a verb with arguments ends with a space, therefore

@@ -105,6 +105,7 @@ struct command_own {
 	size_t key_length;                 /* 0: none */
 	char reason[WW_JOB_ERROR_MAX + 1];
 	struct ww_job_spec job; /* what options say of a job; 0: not given. Its key and its group are here */
+	uint64_t spread;        /* of a put; that of a schedule is the command's `delay` */
 	int at;                 /* delay is a time: of the wall clock (put-at), or of the job's clock (move) */
 	int has_tube;           /* "tube=" was given */
 	uint64_t from;          /* list-delayed */
@@ -113,7 +114,7 @@ struct command_own {
 	unsigned states;
 	int with_body;
 	uint64_t span;                    /* forecast */
-	char cron[PROTOCOL_CRON_MAX + 1]; /* put-schedule; its `delay` is the spread */
+	char cron[PROTOCOL_CRON_MAX + 1]; /* put-schedule */
 	char zone[PROTOCOL_CRON_MAX + 1];
 	uint64_t start, end;
 	int overlap; /* allow, skip, wait */

@@ -53,6 +53,7 @@ static int put_one(struct v1_request *request, struct v1_fields *fields)
 		return -1;
 	if (spec->key_mode != WW_KEY_REPLACE && spec->key_length == 0)
 		return v1_problem(request, 422, "key", NULL, "a mode of the key needs a key");
+	(void)ww_job_spread(spec, fields->job.spread);
 	if (server->is_draining)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new jobs");
 	if (server->is_shared && spec->expire)

@@ -38,6 +38,8 @@ static int put_prepare(struct call *call)
 	connection->is_producer = 1;
 	put_spec(spec, command);
 	spec->tube = call->used;
+	if (command->verb != VERB_PUT)
+		(void)ww_job_spread(spec, command->own.spread);
 	if (server->is_draining)
 		call->text = "DRAINING\r\n";
 	else if (server->is_shared && spec->expire)

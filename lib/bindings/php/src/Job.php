@@ -50,6 +50,8 @@ final class Job
 		public readonly ?string $expired = null,
 		/** Names and values beside the body, such as a tenant: 16 of visible ASCII, 4096 bytes in all. */
 		public readonly array $headers = [],
+		/** Due a part of this later, which the key fixes, or the body if there is none. */
+		public readonly int|float|null $spread = null,
 	) {
 		if ($key === null && ($mode ?? $debounce ?? $unique) !== null)
 			throw new \InvalidArgumentException('mode, debounce and unique are for a job with a key: name it with "key"');

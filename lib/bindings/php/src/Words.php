@@ -19,7 +19,7 @@ final class Words
 		'cron' => 'text', 'debounce' => 'seconds', 'each' => 'yes', 'end' => 'moment', 'every' => 'seconds', 'expire' => 'seconds',
 		'expired' => 'word', 'from' => 'moment', 'group' => 'text', 'id' => 'whole', 'keep' => 'seconds', 'missed' => 'word', 'mode' => 'word',
 		'name' => 'key', 'overlap' => 'word', 'paused' => 'yes', 'per' => 'seconds', 'prefix' => 'text', 'running' => 'whole',
-		'skip' => 'seconds', 'start' => 'moment', 'starts' => 'whole', 'state' => 'word', 'to' => 'moment', 'tube' => 'tube',
+		'skip' => 'seconds', 'spread' => 'seconds', 'start' => 'moment', 'starts' => 'whole', 'state' => 'word', 'to' => 'moment', 'tube' => 'tube',
 		'unique' => 'seconds', 'version' => 'whole', 'zone' => 'text',
 	];
 

@@ -55,6 +55,9 @@ function test_every_field_is_stored(string $tube): void
 	$jobs->put($tube, new Job('y', key: '-', delay: 0.5, unique: 60));
 	same($jobs->list($tube, '-')->current()['unique'], 60);
 	same($jobs->peek($tube, '-')['body'], 'y');
+	$jobs->put($tube, 's', key: 's', delay: 5, spread: 60);
+	$left = $jobs->peek($tube, 's') ? $jobs->list($tube, 's')->current()['left'] : 0;
+	same($left > 5 && $left < 65, true);
 	$jobs->put($tube, 'z', key: 'd', delay: 5, debounce: 60);
 	$jobs->advance(3);
 	$jobs->put($tube, 'z', key: 'd', delay: 5, debounce: 60);

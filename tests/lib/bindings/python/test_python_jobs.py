@@ -93,7 +93,7 @@ class Verbs(WithServer):
         self.refuses(jobs.Stale, client.delete_key, "a b/%\0ä", version=1)
         check(client.delete_key("a b/%\0ä"), "nobody runs it")
         self.refuses(jobs.NotFound, client.delete_key, "a b/%\0ä")
-        client.put("minus", key="-")
+        client.put("minus", key="-", delay=0, spread=0.001)
         equal(client.peek_key("-")[1], b"minus")
         job = client.reserve(0)
         check(not client.delete_key(b"-"), "it runs")

@@ -188,6 +188,19 @@ class JobCommands(Case):
             client.run(0, "cancel", "--key", "k")
             equal(put(), "4 due now\n")
 
+    def test_a_spread_put_says_when(self):
+        with serving() as client:
+            put = lambda *words: client.run(0, "put", "--key", "k", "--in", "1h", "--spread", "10m", *words, "x").out
+            left = lambda: listed(client)[0]["left"]
+            matches(r"^1 due [-0-9: ]+, in 1 h", put())
+            place = left()
+            check(3600 < place < 4200, place)
+            one = objects(put("--json"))[0]
+            equal((one["result"], left()), ("replaced", place))
+            due = datetime.datetime.fromisoformat(one["due"]).timestamp() - time.time()
+            check(3600 < due <= place, (due, place))
+            equal(put("--if-absent"), "1 is kept as it is; nothing was put\n")
+
     def test_put_sends_every_option(self):
         with serving() as client:
             client.run(0, "put", "--tube", "t", "--key", "ä b%", "--in", "1h", "--every", "6h", "--priority", "7", "--run",

@@ -125,6 +125,8 @@ START_TEST(own_verbs_are_understood)
 	is("put-key 0 0 60 1 - expire=0.5 expired=bury backoff-max=9 missed=all attempts=2\r\nx\r\n", VERB_PUT_KEY);
 	is("put-key 0 0 60 6 - headers=5\r\na: b\nx\r\n", VERB_PUT_KEY);
 	ck_assert_uint_eq(command.own.job.headers_length, 5);
+	is("put-key 0 0 60 1 k spread=0.5\r\nx\r\n", VERB_PUT_KEY);
+	ck_assert_uint_eq(command.own.spread, WW_SECOND / 2);
 	is("put-at 0 0 60 5 - headers=5\r\na: b\n\r\n", VERB_PUT_AT);
 	is("headers\r\n", VERB_HEADERS);
 	is("list-schedules tube=t name=n%20m after=7 limit=5 body=yes\r\n", VERB_LIST_SCHEDULES);

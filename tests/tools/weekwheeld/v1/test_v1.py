@@ -117,6 +117,27 @@ class Interface:
             equal(web.good("GET", "tubes/mail/keys/%00%01%02")["body_base64"], "/wA=")
             equal(web.good("GET", "jobs?prefix=%00&tube=mail")["jobs"][0]["key_base64"], "AAEC")
 
+    def test_a_spread_put_has_its_place(self):
+        due = lambda made: datetime.datetime.fromisoformat(made["due"].replace("Z", "+00:00"))
+        start = datetime.datetime(2099, 1, 1, tzinfo=datetime.timezone.utc)
+        job = {"body": "x", "at": "2099-01-01T00:00:00Z", "spread": "10m"}
+        with self.server() as server, Web(server, self.token) as web, server.client() as a:
+            a.ask("use mail")
+            places = set()
+            for i in range(20):
+                made = web.good("PUT", f"tubes/mail/keys/{i}", job)
+                again = web.good("PUT", f"tubes/mail/keys/{i}", {**job, "body": "y"})
+                equal((again["result"], again["due"]), ("replaced", made["due"]))
+                equal(web.good("GET", f"tubes/mail/keys/{i}")["due"], made["due"])
+                # The protocol knows the same place.
+                a.ask(f"put-at 1 {start.timestamp():.0f} 60 1 {i} spread=600\r\nx")
+                equal(web.good("GET", f"tubes/mail/keys/{i}")["due"], made["due"])
+                places.add((due(made) - start).total_seconds())
+            check(len(places) == 20 and 0 <= min(places) < 200 and 400 < max(places) < 600, sorted(places))
+            none = web.good("PUT", "tubes/mail/keys/0", {**job, "spread": 0})
+            equal(due(none), start)
+            web.refused(422, "spread", "PUT", "tubes/mail/keys/0", {**job, "spread": -1})
+
     def test_modes_of_keys(self):
         with self.server() as server, Web(server, self.token) as web:
             path, job = "tubes/default/keys/k", {"body": "x", "delay": 60}

@@ -19,7 +19,8 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
         every: Seconds | None = None, missed: Missed | None = None, skip: Seconds | None = None,
         attempts: int | None = None, backoff: Seconds | None = None, backoff_max: Seconds | None = None,
         group: Body | None = None, keep: Seconds | None = None, expire: Seconds | None = None,
-        expired: Expired | None = None, headers: Mapping[str, str] | None = None) -> Steps[Put]:
+        expired: Expired | None = None, headers: Mapping[str, str] | None = None,
+        spread: Seconds | None = None) -> Steps[Put]:
     """Put a job, due after `delay` or at a time of the wall clock. A worker has `ttr` to finish it. priority: the smaller,
     the earlier.
 
@@ -28,13 +29,14 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
     deliveries that fail. group: groups take turns and may have limits. keep: how long the history of its runs is kept.
     expire: how long after it is due it expires, unless a worker has it. expired: whether it is dropped then or buried.
     headers: names and values beside the body, such as a tenant or a trace: 16 of visible ASCII, 4096 bytes in all.
+    spread: due a part of this later, which the key fixes, or the body if there is none.
 
     Without these, and in whole seconds, the command is beanstalkd's.
     """
     more = options(mode=mode, debounce=span(debounce), unique=span(unique), version=version, every=span(every),
                    missed=missed, skip=span(skip), attempts=attempts, backoff=span(backoff),
                    backoff_max=span(backoff_max), group=name(group), keep=span(keep), expire=span(expire),
-                   expired=expired)
+                   expired=expired, spread=span(spread))
     lines = header_lines(headers)
     more += options(headers=len(lines) or None)
     given = lines + data(body)
