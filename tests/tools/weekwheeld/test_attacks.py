@@ -19,17 +19,21 @@ class Attacks(Case):
         super().setUp()
         descriptors(4 * self.COUNT + 200)
 
-    def attack(self, rest, jobs=0, size=60000, by_http=True, token=None):
+    def attack(self, rest, jobs=0, size=60000, by_http=True, token=None, tubes=0):
         arguments = ["--max-buffers", str(self.BOUND), "--max-job-size", "16000000", "--http", "127.0.0.1:0"]
         first = b""
         if token:
             arguments += ["--auth-file", "tokens"]
             first = b"auth %s\r\n" % token.encode()
         server = self.enterContext(Server(*arguments))
-        if jobs:
+        if jobs or tubes:
             with server.client() as client:
                 for _ in range(jobs):
                     client.put(b"x" * size, delay=1000)
+                for first_tube in range(0, tubes, 500):
+                    client.send("".join("use t%d\r\nput 0 1000 60 1\r\nx\r\n" % n for n in range(first_tube, first_tube + 500)))
+                    for _ in range(1000):
+                        client.line()
         port = int(re.search(r"serving http://[0-9.]+:(\d+)/", server.said).group(1)) if by_http else server.port
         with Attack(server, port, self.COUNT, rest) as attack:
             attack.run(Probe(server, b"list-tube-used\r\n", first), self.SECONDS)
@@ -43,6 +47,9 @@ class Attacks(Case):
 
     def test_pages_of_jobs(self):
         self.attack(GET % b"/v1/jobs?body=true&limit=100", 100)
+
+    def test_numbers_of_many_tubes(self):
+        self.attack((GET % b"/metrics") * 50, tubes=20000)
 
     def test_objects_that_have_no_end(self):
         token = token_of("admin", "admin:*")

@@ -13,8 +13,8 @@
  * for a silent node, and does not count: another may begin in its place.
  */
 enum { THREADS_MAX = 64, CALLS_GOOD = 6, LONG_NS = 2000000, LOOK_MS = 2 };
-/* What answers of large tasks take of a turn. */
-#define LARGE_NS UINT64_C(2000000)
+/* What tasks that wait for time take of a turn. */
+#define TURN_NS UINT64_C(2000000)
 /* After a slow task the loop's thread leaves tasks to others for a while: the first time, and at most. */
 #define REST UINT64_C(5000000)
 #define REST_MAX UINT64_C(1000000000)
@@ -189,7 +189,8 @@ int tasks_start(struct server *server)
 	STAILQ_INIT(&tasks->waiting);
 	STAILQ_INIT(&tasks->ended);
 	STAILQ_INIT(&tasks->heavy);
-	STAILQ_INIT(&tasks->large);
+	STAILQ_INIT(&tasks->timed.waiting);
+	STAILQ_INIT(&tasks->large.waiting);
 	if (!server->is_shared)
 		return 0;
 	tasks->threads = calloc(THREADS_MAX, sizeof *tasks->threads);
@@ -249,15 +250,44 @@ void task_start_heavy(struct server *server, struct task *task)
 	start(server, task, 0, 1, 0);
 }
 
+static int has_time(const struct server *server, struct task_queue *queue)
+{
+	if (queue->turn != server->turn.number)
+		queue->spent = 0;
+	queue->turn = server->turn.number;
+	return queue->spent < TURN_NS;
+}
+
+static void timed_begin(struct server *server, struct task *task)
+{
+	uint64_t since = uv_hrtime();
+
+	start(server, task, 0, 1, 0);
+	server->tasks.timed.spent += uv_hrtime() - since;
+}
+
+static void queue_add(struct server *server, struct task_queue *queue, struct task *task)
+{
+	STAILQ_INSERT_TAIL(&queue->waiting, task, next);
+	loop_again(server);
+}
+
+void task_start_timed(struct server *server, struct task *task)
+{
+	struct task_queue *timed = &server->tasks.timed;
+
+	/* A shared store takes none of the loop's time. */
+	if (server->is_shared || (STAILQ_EMPTY(&timed->waiting) && has_time(server, timed)))
+		timed_begin(server, task);
+	else
+		queue_add(server, timed, task);
+}
+
 static int large_may_begin(struct server *server)
 {
 	struct tasks *tasks = &server->tasks;
 
-	if (tasks->large_turn != server->turn.number) {
-		tasks->large_turn = server->turn.number;
-		tasks->large_spent = 0;
-	}
-	return tasks->large_spent < LARGE_NS && bounds_answer(server, tasks->large_begun);
+	return has_time(server, &tasks->large) && bounds_answer(server, tasks->large_begun);
 }
 
 static void large_begin(struct server *server, struct task *task)
@@ -269,7 +299,7 @@ static void large_begin(struct server *server, struct task *task)
 	start(server, task, 0, task->is_heavy, 1);
 	if (!server->is_shared)
 		tasks->large_begun--;
-	tasks->large_spent += uv_hrtime() - since;
+	tasks->large.spent += uv_hrtime() - since;
 }
 
 int task_outlasted(const struct task *task, const struct ww_lease *lease)
@@ -281,25 +311,24 @@ int task_outlasted(const struct task *task, const struct ww_lease *lease)
 
 void task_start_large(struct server *server, struct task *task, int is_heavy)
 {
-	struct tasks *tasks = &server->tasks;
-
 	task->is_heavy = is_heavy;
-	if (STAILQ_EMPTY(&tasks->large) && large_may_begin(server)) {
+	if (STAILQ_EMPTY(&server->tasks.large.waiting) && large_may_begin(server))
 		large_begin(server, task);
-		return;
-	}
-	STAILQ_INSERT_TAIL(&tasks->large, task, next);
-	loop_again(server);
+	else
+		queue_add(server, &server->tasks.large, task);
 }
 
 void tasks_turn(struct server *server)
 {
-	struct tasks *tasks = &server->tasks;
+	struct task_queue *timed = &server->tasks.timed;
+	struct task_queue *large = &server->tasks.large;
 
-	while (!STAILQ_EMPTY(&tasks->large) && large_may_begin(server))
-		large_begin(server, take_first(&tasks->large));
+	while (!STAILQ_EMPTY(&timed->waiting) && has_time(server, timed))
+		timed_begin(server, take_first(&timed->waiting));
+	while (!STAILQ_EMPTY(&large->waiting) && large_may_begin(server))
+		large_begin(server, take_first(&large->waiting));
 	/* For lack of room, a turn comes when a client has read or has gone. */
-	if (!STAILQ_EMPTY(&tasks->large) && tasks->large_spent >= LARGE_NS)
+	if (!STAILQ_EMPTY(&timed->waiting) || (!STAILQ_EMPTY(&large->waiting) && !has_time(server, large)))
 		loop_again(server);
 }
 
@@ -469,7 +498,9 @@ void tasks_stop(struct server *server)
 	struct tasks *tasks = &server->tasks;
 	struct task *task;
 
-	while ((task = take_first(&tasks->large)) != NULL)
+	while ((task = take_first(&tasks->timed.waiting)) != NULL)
+		task->done(task);
+	while ((task = take_first(&tasks->large.waiting)) != NULL)
 		task->done(task);
 	if (!tasks->threads)
 		return;

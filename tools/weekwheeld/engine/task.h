@@ -58,6 +58,13 @@ struct heard {
 	struct ww_jobs_stats stats;
 };
 
+/* Of the loop: they wait for a turn with time. */
+struct task_queue {
+	struct task_list waiting;
+	uint64_t turn; /* in which the last ones began, and the ns that they took */
+	uint64_t spent;
+};
+
 struct tasks {
 	pthread_mutex_t lock;
 	struct task_list fresh;   /* of the loop: started in this turn */
@@ -66,10 +73,9 @@ struct tasks {
 	struct task_list heavy; /* of the loop: wait for the one that runs */
 	int is_heavy;           /* one is under way */
 	struct heard heard;     /* by those that follow one another */
-	struct task_list large; /* of the loop: wait for a turn with time, and buffers with room */
-	unsigned large_begun;   /* and not done */
-	uint64_t large_turn;    /* the turn in which the last ones began, and the ns that they took */
-	uint64_t large_spent;
+	struct task_queue timed;
+	struct task_queue large; /* they wait for buffers with room, too */
+	unsigned large_begun;    /* and not done */
 	unsigned waiting_count;
 	struct thread *threads;
 	unsigned thread_count;
@@ -107,6 +113,9 @@ void task_start_short(struct server *server, struct task *task);
  */
 void task_start_heavy(struct server *server, struct task *task);
 
+/* The same, and no turn of the loop has more of them than it has time for. So done() may be called later for any store. */
+void task_start_timed(struct server *server, struct task *task);
+
 /*
  * The same for one that may have a large answer: it waits until buffers have room for that, and no turn of the loop makes
  * more of them than it has time for, however many clients ask at once. So done() may be called later for any store.
@@ -116,7 +125,7 @@ void task_start_large(struct server *server, struct task *task, int is_heavy);
 /* In done(): whether this lease, which run() got, may be over, as the process was stopped in between. */
 int task_outlasted(const struct task *task, const struct ww_lease *lease);
 
-/* In each turn, when nothing waits for its write: start large tasks that wait. */
+/* In each turn, when nothing waits for its write: start timed and large tasks that wait. */
 void tasks_turn(struct server *server);
 
 /* Go round the loop until it has nothing left. */

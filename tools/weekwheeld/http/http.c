@@ -79,7 +79,7 @@ static enum MHD_Result question_start(struct server *server, struct http_questio
 	question->task.done = question_done;
 	http->asking++;
 	LIST_INSERT_HEAD(&http->questions, question, next);
-	task_start_heavy(server, &question->task);
+	task_start_timed(server, &question->task);
 	if (question->is_known)
 		return question_answer(question);
 	question->is_suspended = 1;
