@@ -39,6 +39,6 @@ void round_end(struct server *server)
 	connection_flush_all(server);
 	/* A connection that closed here gave jobs back: they need a commit, and clients may wait for them. */
 	if (server->turn.is_begun || !STAILQ_EMPTY(&server->tubes.ready) || !STAILQ_EMPTY(&server->clients->fresh) ||
-	    !STAILQ_EMPTY(&server->clients->resume))
+	    server->clients->resuming > 0)
 		loop_again(server);
 }

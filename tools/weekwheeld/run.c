@@ -25,7 +25,7 @@ static void loop_end(struct server *server)
 	while (!LIST_EMPTY(&server->clients->all))
 		connection_close(LIST_FIRST(&server->clients->all));
 	tasks_stop(server);
-	while (!STAILQ_EMPTY(&server->clients->resume)) {
+	while (server->clients->resuming > 0) {
 		budget_turn(server);
 		clients_resume(server);
 	}
@@ -47,7 +47,7 @@ static void loop_prepare(uv_prepare_t *prepare)
 	clients_resume(server);
 	round_end(server);
 	tasks_prepare(server);
-	if (server->is_stopping && LIST_EMPTY(&server->clients->all) && STAILQ_EMPTY(&server->clients->resume) &&
+	if (server->is_stopping && LIST_EMPTY(&server->clients->all) && server->clients->resuming == 0 &&
 	    server->tasks.under_way == 0)
 		loop_end(server);
 }

@@ -51,6 +51,9 @@ class Attacks(Case):
     def test_numbers_of_many_tubes(self):
         self.attack((GET % b"/metrics") * 50, tubes=20000)
 
+    def test_numbers_by_the_protocol(self):
+        self.attack(b"stats\r\n" * 2000, by_http=False, tubes=20000)
+
     def test_objects_that_have_no_end(self):
         token = token_of("admin", "admin:*")
         self.attack(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -13,13 +13,13 @@ static void go_on(struct connection *connection)
 	connection_let_go(connection);
 }
 
-void clients_resume(struct server *server)
+static void resume_some(struct server *server, struct connection_queue *queue)
 {
-	STAILQ_HEAD(, connection) now = STAILQ_HEAD_INITIALIZER(now);
+	struct connection_queue now = STAILQ_HEAD_INITIALIZER(now);
 	struct connection *connection;
 
 	/* Connections that are resumed again meanwhile wait for the next turn. */
-	STAILQ_CONCAT(&now, &server->clients->resume);
+	STAILQ_CONCAT(&now, queue);
 	while ((connection = STAILQ_FIRST(&now)) != NULL && !budget_is_spent(server)) {
 		STAILQ_REMOVE_HEAD(&now, next_resume);
 		connection->in_resume = 0;
@@ -31,9 +31,18 @@ void clients_resume(struct server *server)
 		if (connection->is_closed)
 			connection_let_go(connection);
 	}
-	STAILQ_CONCAT(&now, &server->clients->resume);
-	STAILQ_CONCAT(&server->clients->resume, &now);
-	if (!STAILQ_EMPTY(&server->clients->resume))
+	STAILQ_CONCAT(&now, queue);
+	STAILQ_CONCAT(queue, &now);
+}
+
+void clients_resume(struct server *server)
+{
+	struct clients *clients = server->clients;
+
+	resume_some(server, clients->is_looks_turn ? &clients->looks : &clients->resume);
+	resume_some(server, clients->is_looks_turn ? &clients->resume : &clients->looks);
+	clients->is_looks_turn = !clients->is_looks_turn;
+	if (clients->resuming > 0)
 		loop_again(server);
 }
 
@@ -97,6 +106,7 @@ void clients_start(struct server *server)
 {
 	TAILQ_INIT(&server->clients->ended);
 	STAILQ_INIT(&server->clients->resume);
+	STAILQ_INIT(&server->clients->looks);
 	STAILQ_INIT(&server->clients->fresh);
 	shakes_begin(&server->shakes, take_another_turn, server);
 	server->clients->go_on = go_on;

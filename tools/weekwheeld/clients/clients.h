@@ -14,11 +14,13 @@
 
 struct clients {
 	LIST_HEAD(, connection) all;
-	SLIST_HEAD(, connection) flush;   /* they have answers to send */
-	STAILQ_HEAD(, connection) resume; /* they have commands left, or are being closed */
-	STAILQ_HEAD(, connection) fresh;  /* they have begun to wait in this turn */
-	SLIST_HEAD(, connection) batch;   /* they have answers that wait for the commit */
-	size_t resuming;                  /* how many are in `resume` */
+	SLIST_HEAD(, connection) flush;                   /* they have answers to send */
+	STAILQ_HEAD(connection_queue, connection) resume; /* they have commands left, or are being closed */
+	struct connection_queue looks;                    /* the same, of those whose next command may take long */
+	STAILQ_HEAD(, connection) fresh;                  /* they have begun to wait in this turn */
+	SLIST_HEAD(, connection) batch;                   /* they have answers that wait for the commit */
+	size_t resuming;                                  /* how many are in `resume` and `looks` */
+	unsigned is_looks_turn : 1;                       /* `looks` comes before `resume` */
 
 	const struct steps *const *steps;             /* of each verb (call.h) */
 	void (*go_on)(struct connection *connection); /* when its task is done */
@@ -42,7 +44,10 @@ extern const struct face clients_face;
 
 void clients_start(struct server *server);
 
-/* Process those that were resumed, in this order, as far as the turn allows. */
+/*
+ * Process those that were resumed, in this order, as far as the turn allows. Every other time those with a long command come
+ * first, and every other time the rest: neither waits for all of the others.
+ */
 void clients_resume(struct server *server);
 
 /* The tokens are others now: let go whose line has changed or is gone. Return how many. */

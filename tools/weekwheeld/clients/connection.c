@@ -31,7 +31,7 @@ void connection_to_flush(struct connection *connection)
 	SLIST_INSERT_HEAD(&connection->server->clients->flush, connection, next_flush);
 }
 
-void connection_resume(struct connection *connection)
+static void queue(struct connection *connection, struct connection_queue *queue)
 {
 	struct server *server = connection->server;
 
@@ -39,8 +39,18 @@ void connection_resume(struct connection *connection)
 		return;
 	connection->in_resume = 1;
 	server->clients->resuming++;
-	STAILQ_INSERT_TAIL(&server->clients->resume, connection, next_resume);
+	STAILQ_INSERT_TAIL(queue, connection, next_resume);
 	loop_again(server);
+}
+
+void connection_resume(struct connection *connection)
+{
+	queue(connection, &connection->server->clients->resume);
+}
+
+void connection_look_later(struct connection *connection)
+{
+	queue(connection, &connection->server->clients->looks);
 }
 
 void connection_done(struct connection *connection)

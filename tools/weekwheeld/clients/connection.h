@@ -165,6 +165,9 @@ void connection_to_flush(struct connection *connection);
 /* Go on with its commands, or with closing it, in the next turn. */
 void connection_resume(struct connection *connection);
 
+/* The same where its next command may take long. */
+void connection_look_later(struct connection *connection);
+
 /* Its task is done, and all is answered: go on, or leave if it is closed. */
 void connection_done(struct connection *connection);
 

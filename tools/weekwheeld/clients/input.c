@@ -61,7 +61,7 @@ static size_t input_take(struct connection *connection, const char *data, size_t
 		 */
 		if (found && protocol_is_look(command.verb) && budget_is_spent(connection->server)) {
 			taken -= protocol_line_size(&connection->protocol);
-			connection_resume(connection);
+			connection_look_later(connection);
 			break;
 		}
 		if (found && command.verb == VERB_QUIT)

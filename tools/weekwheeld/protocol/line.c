@@ -212,6 +212,7 @@ int protocol_is_look(enum verb verb)
 	case VERB_PEEK_DELAYED:
 	case VERB_PEEK_BURIED:
 	case VERB_PEEK_KEY:
+	case VERB_STATS:
 	case VERB_LIST_TUBES:
 	case VERB_LIST_TUBES_WATCHED:
 	case VERB_LIST_DELAYED:
