@@ -54,6 +54,12 @@ class Attacks(Case):
     def test_numbers_by_the_protocol(self):
         self.attack(b"stats\r\n" * 2000, by_http=False, tubes=20000)
 
+    def test_lists_of_jobs(self):
+        token = token_of("admin", "admin:*")
+        body = b"[" + b",".join(1000 * [b"{}"]) + b"]"
+        self.attack(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s" % (token.encode(), len(body), body), token=token)
+
     def test_objects_that_have_no_end(self):
         token = token_of("admin", "admin:*")
         self.attack(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

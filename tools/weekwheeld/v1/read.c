@@ -266,7 +266,7 @@ static int read_list(struct v1_request *request)
 	return 0;
 }
 
-static int is_list(const struct buffer *in)
+int v1_is_list(const struct buffer *in)
 {
 	size_t at = 0;
 
@@ -278,7 +278,7 @@ static int is_list(const struct buffer *in)
 int v1_read(struct v1_request *request, int is_list_allowed)
 {
 	request->count = 1;
-	request->is_many = is_list_allowed && is_list(&request->in);
+	request->is_many = is_list_allowed && v1_is_list(&request->in);
 	if (request->is_many && count_objects(request, &request->count) != 0)
 		return -1;
 	request->fields = calloc(request->count, sizeof *request->fields);

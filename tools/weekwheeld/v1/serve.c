@@ -14,6 +14,9 @@
 #include "tools/service/http/reply.h"
 #include "tools/weekwheeld/v1/v1.h"
 
+/* A body from which on a request counts as a long one; and what long ones take of a turn. */
+enum { LONG = 16384, TURN_NS = 2000000 };
+
 static struct v1_request *request_of(struct web_visit *visit)
 {
 	return (struct v1_request *)(void *)((char *)visit - offsetof(struct v1_request, visit));
@@ -32,6 +35,19 @@ static void lost(struct v1_request *request)
 	(void)buffer_append(&request->out, none, sizeof none - 1);
 }
 
+/* Free what it asked for. A thousand jobs take more as fields than as text, and a client may leave its answer unread. */
+static void forget(struct v1_request *request)
+{
+	buffer_free(&request->in);
+	buffer_free(&request->decoded);
+	free(request->fields);
+	free(request->puts);
+	free(request->leases);
+	request->fields = NULL;
+	request->puts = NULL;
+	request->leases = NULL;
+}
+
 static enum MHD_Result reply(struct v1_request *request)
 {
 	const char *name = NULL;
@@ -39,6 +55,7 @@ static enum MHD_Result reply(struct v1_request *request)
 
 	if (request->stream)
 		return v1_stream_reply(request);
+	forget(request);
 	if (!request->status)
 		lost(request);
 	if (request->etag) {
@@ -344,6 +361,52 @@ void v1_settle(struct server *server, int error)
 	}
 }
 
+/* ---- Carrying it out */
+
+/* An operation without members reads no object: refuse any but an empty one. */
+static int refuse_body(struct v1_request *request)
+{
+	if (request->in.size == 0 || request->operation->members & V1_OF_OBJECT)
+		return 0;
+	if (strcmp(request->operation->method, MHD_HTTP_METHOD_GET) == 0)
+		return v1_problem(request, 400, NULL, "leave it out", "a GET has no body");
+	return v1_read(request, 0);
+}
+
+/* Reading its object and carrying it out may take milliseconds. */
+static int is_long(const struct v1_request *request)
+{
+	return !request->is_refused && (request->in.size > LONG || v1_is_list(&request->in));
+}
+
+/* Whether such a request may still begin in this turn. Many that come at once would hold up everybody. */
+static int has_time(struct server *server)
+{
+	struct v1 *v1 = server->v1;
+
+	if (v1->turn != server->turn.number)
+		v1->spent = 0;
+	v1->turn = server->turn.number;
+	return v1->spent < TURN_NS;
+}
+
+static void carry_out(struct v1_request *request)
+{
+	struct server *server = request->task.server;
+	uint64_t since = uv_hrtime();
+
+	request->begun = uv_now(&server->loop);
+	if (request->is_refused || refuse_body(request) != 0 ||
+	    (request->operation->prepare && request->operation->prepare(request) != 0))
+		known(request);
+	/* What it says stays in `decoded`. */
+	buffer_free(&request->in);
+	web_owe(server->web, request->visit.client, &request->decoded);
+	if (request->state == V1_NEW)
+		ask(request);
+	server->v1->spent += uv_hrtime() - since;
+}
+
 /* A client that has to leave waits no longer: libmicrohttpd closes no connection whose request is suspended. */
 static void let_go(struct server *server)
 {
@@ -357,6 +420,25 @@ static void let_go(struct server *server)
 		waiting_leave(request);
 		known(request);
 	}
+	for (request = TAILQ_FIRST(&server->v1->arrived); request; request = next) {
+		next = TAILQ_NEXT(request, next);
+		if (!web_is_leaving(server->web, request->visit.client))
+			continue;
+		TAILQ_REMOVE(&server->v1->arrived, request, next);
+		known(request);
+	}
+}
+
+static void carry_out_some(struct server *server)
+{
+	struct v1_request *request;
+
+	while ((request = TAILQ_FIRST(&server->v1->arrived)) != NULL && has_time(server)) {
+		TAILQ_REMOVE(&server->v1->arrived, request, next);
+		carry_out(request);
+	}
+	if (request)
+		loop_again(server);
 }
 
 void v1_turn(struct server *server)
@@ -368,6 +450,7 @@ void v1_turn(struct server *server)
 	request = TAILQ_FIRST(&server->v1->looking);
 	if (visitors_going(web_visitors(server->web)) > 0)
 		let_go(server);
+	carry_out_some(server);
 	if (!request)
 		return;
 	TAILQ_REMOVE(&server->v1->looking, request, next);
@@ -384,6 +467,7 @@ void v1_start(struct server *server)
 	TAILQ_INIT(&server->v1->batch);
 	TAILQ_INIT(&server->v1->waiting);
 	TAILQ_INIT(&server->v1->looking);
+	TAILQ_INIT(&server->v1->arrived);
 }
 
 void v1_stop(struct server *server)
@@ -394,7 +478,11 @@ void v1_stop(struct server *server)
 		TAILQ_REMOVE(&server->v1->looking, request, next);
 		known(request);
 	}
-
+	while ((request = TAILQ_FIRST(&server->v1->arrived)) != NULL) {
+		TAILQ_REMOVE(&server->v1->arrived, request, next);
+		(void)v1_failed(request, WW_ECLOSED);
+		known(request);
+	}
 	while ((request = TAILQ_FIRST(&server->v1->waiting)) != NULL) {
 		waiting_leave(request);
 		known(request);
@@ -427,28 +515,17 @@ static enum MHD_Result take_argument(void *context, enum MHD_ValueKind kind, con
 	return v1_argument(context, name, value) == 0 ? MHD_YES : MHD_NO;
 }
 
-/* An operation without members reads no object: refuse any but an empty one. */
-static int refuse_body(struct v1_request *request)
-{
-	if (request->in.size == 0 || request->operation->members & V1_OF_OBJECT)
-		return 0;
-	if (strcmp(request->operation->method, MHD_HTTP_METHOD_GET) == 0)
-		return v1_problem(request, 400, NULL, "leave it out", "a GET has no body");
-	return v1_read(request, 0);
-}
-
 /* All of it has come. */
 static enum MHD_Result complete(struct v1_request *request)
 {
-	request->begun = uv_now(&request->task.server->loop);
-	if (request->is_refused || refuse_body(request) != 0 ||
-	    (request->operation->prepare && request->operation->prepare(request) != 0))
-		request->state = V1_KNOWN;
-	/* What it says stays in `decoded`. */
-	buffer_free(&request->in);
-	web_owe(request->task.server->web, request->visit.client, &request->decoded);
-	if (request->state == V1_NEW)
-		ask(request);
+	struct v1 *v1 = request->task.server->v1;
+
+	if (!is_long(request) || (has_time(request->task.server) && TAILQ_EMPTY(&v1->arrived))) {
+		carry_out(request);
+	} else {
+		TAILQ_INSERT_TAIL(&v1->arrived, request, next);
+		loop_again(request->task.server);
+	}
 	return reply_or_wait(request);
 }
 
@@ -470,86 +547,14 @@ static void request_free(struct v1_request *request)
 {
 	v1_stream_end(request);
 	access_leave(&request->task.server->access, &request->who);
-	buffer_free(&request->in);
-	buffer_free(&request->decoded);
+	forget(request);
 	buffer_free(&request->out);
-	free(request->fields);
-	free(request->puts);
-	free(request->leases);
 	free(request);
 }
 
 static void end(struct web_visit *visit)
 {
 	request_free(request_of(visit));
-}
-
-/* ---- Headers */
-
-static const char *header(const struct v1_request *request, const char *name)
-{
-	return MHD_lookup_connection_value(request->visit.client, MHD_HEADER_KIND, name);
-}
-
-/* The description of the interface has no secrets, and authors of clients read it first. */
-static int take_token(struct v1_request *request, const char *path)
-{
-	unsigned rest = 0;
-	const union MHD_ConnectionInfo *from =
-	    MHD_get_connection_info(request->visit.client, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	int status = access_http(&request->task.server->access, &request->who, from->client_addr,
-	    header(request, MHD_HTTP_HEADER_AUTHORIZATION), &rest);
-
-	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
-		return v1_problem(request, MHD_HTTP_TOO_MANY_REQUESTS, NULL, "send a right token, which need not wait",
-		    "a wrong token came from this address: wait %u seconds", request->rest = rest);
-	if (status && strcmp(path, "openapi.json") != 0)
-		return v1_problem(request, MHD_HTTP_UNAUTHORIZED, NULL, "send \"Authorization: Bearer TOKEN\"",
-		    header(request, MHD_HTTP_HEADER_AUTHORIZATION) ? "the server does not know this token"
-		                                                   : "this needs a token that the server knows");
-	return 0;
-}
-
-/*
- * A web page may make its reader's browser send a request. Without a token, it could change jobs of a server on that
- * machine. With one, it would need to know it.
- */
-static int take_right(struct v1_request *request)
-{
-	const struct v1_operation *operation = request->operation;
-
-	if (!request->who.token && strcmp(operation->method, MHD_HTTP_METHOD_GET) != 0)
-		return v1_problem(request, MHD_HTTP_FORBIDDEN, NULL,
-		    "start the server with --http-auth-file, or --auth-file for all clients, and make a token by "
-		    "\"weekwheel token\"",
-		    "changes over HTTP need a token, and this server has none");
-	if (request->who.token && operation->right && !token_may(request->who.token, operation->right, ""))
-		return v1_problem(request, MHD_HTTP_FORBIDDEN, NULL, "use a token that grants it",
-		    "the token does not grant '%s' in any tube", tokens_right_name(operation->right));
-	return 0;
-}
-
-static int take_headers(struct v1_request *request)
-{
-	const char *type = header(request, MHD_HTTP_HEADER_CONTENT_TYPE);
-	const char *match = header(request, MHD_HTTP_HEADER_IF_MATCH);
-	size_t length = match ? strlen(match) : 0;
-
-	if (type && strncasecmp(type, "application/json", sizeof "application/json" - 1) != 0)
-		return v1_problem(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "Content-Type", "send application/json",
-		    "the body must be JSON");
-	request->is_new_only = header(request, MHD_HTTP_HEADER_IF_NONE_MATCH) != NULL;
-	request->idempotency = header(request, "Idempotency-Key");
-	request->last_event = header(request, "Last-Event-ID");
-	if (!match || strcmp(match, "*") == 0)
-		return 0;
-	if (length >= 2 && match[0] == '"' && match[length - 1] == '"') {
-		match++;
-		length -= 2;
-	}
-	if (number_whole(match, length, 1, UINT64_MAX, &request->version) == 0)
-		return 0;
-	return v1_problem(request, MHD_HTTP_BAD_REQUEST, "If-Match", NULL, "this must be a version, as ETag gave it");
 }
 
 enum MHD_Result v1_begin(struct server *server, struct MHD_Connection *client, const char *path, const char *method,
@@ -563,9 +568,7 @@ enum MHD_Result v1_begin(struct server *server, struct MHD_Connection *client, c
 	request->visit = (struct web_visit){client, go_on, end};
 	request->status = 200;
 	*visit = &request->visit;
-	request->is_refused = take_token(request, path) != 0 || v1_route(request, method, path) != 0 ||
-	                      take_right(request) != 0 || take_headers(request) != 0;
-	if (!request->is_refused)
+	if (v1_admit(request, method, path) == 0)
 		(void)MHD_get_connection_values(client, MHD_GET_ARGUMENT_KIND, take_argument, request);
 	request->is_refused = request->status >= 300;
 	return MHD_YES;

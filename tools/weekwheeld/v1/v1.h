@@ -160,6 +160,11 @@ struct v1_request {
 	struct buffer out;
 };
 
+/* ---- admit.c */
+
+/* Take the token, the path and the headers. Returns 0, or -1 if the request has been answered. */
+int v1_admit(struct v1_request *request, const char *method, const char *path);
+
 /* ---- route.c */
 
 /*
@@ -175,6 +180,9 @@ int v1_argument(struct v1_request *request, const char *name, const char *value)
 
 /* Read the object in request->in, or a list of objects if `is_list_allowed`. Returns 0, or -1 if it has been answered. */
 int v1_read(struct v1_request *request, int is_list_allowed);
+
+/* Return 1 if the body is a list. */
+int v1_is_list(const struct buffer *in);
 
 /* Return 1 if the object had this field of a job. */
 int v1_has(const struct v1_fields *fields, const char *name);
