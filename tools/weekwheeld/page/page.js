@@ -37,7 +37,7 @@ function forget() {
 	lastId = "";
 	tubes = limits = [];
 	buriedCount = Infinity;
-	isSweeping = false;
+	stopSweeping();
 	setScope("");
 	schedulesList.begin();
 	tell("");

@@ -175,42 +175,62 @@ $("limit").addEventListener("submit", (event) => {
 	});
 });
 
-// ---- All its jobs, page by page
+// ---- All its jobs
 
-let isSweeping = false;
+let sweeping = null; // what is under way: it ends by itself once it is told to stop
 
-// Do something with each job in these states. One that changes meanwhile is left as it is.
-async function sweep(states, done, work) {
+function stopSweeping() {
+	if (sweeping)
+		sweeping.isStopped = true;
+}
+
+// The jobs in these states as they are now: what is put from then on is none of them.
+async function findAll(own, states) {
 	const path = `jobs?tube=${encodeURIComponent(scope)}&limit=${SWEPT}${states.map((state) => "&state=" + state).join("")}`;
-	let count = 0, left = 0, after = null;
-	if (isSweeping)
+	const found = [];
+	let after = null;
+	do {
+		const {jobs, next} = await ask("GET", path + (after ? "&after=" + after : ""));
+		found.push(...jobs.map(({id, version}) => ({id, version})));
+		after = next;
+		$("sweep-said").textContent = `${number(found.length)} found …`;
+	} while (after && !own.isStopped);
+	return found;
+}
+
+// Do something with each job, some at a time. One that changes meanwhile is left as it is.
+async function sweepAll(own, found, done, work) {
+	let count = 0, left = 0;
+	while (count + left < found.length && !own.isStopped) {
+		const ends = await Promise.allSettled(found.slice(count + left, count + left + SWEPT).map(work));
+		const failed = ends.filter(({status}) => status === "rejected").map(({reason}) => reason);
+		const fault = failed.find((reason) => ![404, 409, 412].includes(reason.status));
+		count += ends.length - failed.length;
+		left += failed.length;
+		$("sweep-said").textContent = `${number(count)} ${done} …`;
+		if (fault)
+			throw fault;
+	}
+	return `${number(count)} ${done}${left ? `, ${number(left)} changed meanwhile` : ""}${own.isStopped ? "; stopped" : ""}.`;
+}
+
+async function sweep(states, done, work) {
+	if (sweeping)
 		return "Something is under way.";
-	isSweeping = true;
+	const own = sweeping = {isStopped: false};
 	$("stop").hidden = false;
 	try {
-		do {
-			const {jobs, next} = await ask("GET", path + (after ? "&after=" + after : ""));
-			const ends = await Promise.allSettled(jobs.map(work));
-			const failed = ends.filter(({status}) => status === "rejected").map(({reason}) => reason);
-			const fault = failed.find((reason) => ![404, 409, 412].includes(reason.status));
-			count += ends.length - failed.length;
-			left += failed.length;
-			after = next;
-			$("sweep-said").textContent = `${number(count)} ${done} …`;
-			if (fault)
-				throw fault;
-		} while (after && isSweeping);
+		return await sweepAll(own, await findAll(own, states), done, work);
 	} finally {
 		$("sweep-said").textContent = "";
 		if (document.activeElement === $("stop"))
 			$("kick-all").focus();
 		$("stop").hidden = true;
-		isSweeping = false;
+		sweeping = null;
 	}
-	return `${number(count)} ${done}${left ? `, ${number(left)} changed meanwhile` : ""}${after ? "; stopped" : ""}.`;
 }
 
-$("stop").addEventListener("click", () => { isSweeping = false; });
+$("stop").addEventListener("click", stopSweeping);
 
 $("kick-all").addEventListener("click", () => change(() =>
 	sweep(["buried"], "kicked", (job) => ask("POST", `jobs/${job.id}/kick`, undefined, match(job)))));

@@ -139,14 +139,53 @@ class Page(Paged, Case):
             self.open(browser, server)
             browser.click("[data-focus='tube default']")
             browser.until_text("#tube-title", "Tube default")
-            # Once they are listed, one is moved, and one of its pages is the last that is wanted.
-            browser.run("const real = ask; ask = async (method, path, ...more) => { const said = await real(method, path, ...more);"
-                        "if (path.startsWith('jobs?') && path.includes('limit=100')) { await real('PATCH', 'jobs/2', {delay: 9000});"
-                        "said.next = '3'; $('stop').click(); } return said; }")
+            # Once they are listed, one is moved.
+            browser.run("window.real = ask; ask = async (method, path, ...more) => { const said = await real(method, path, ...more);"
+                        "if (path.startsWith('jobs?') && path.includes('limit=100')) await real('PATCH', 'jobs/2', {delay: 9000});"
+                        "return said; }")
             browser.type("#purge input", "default")
             browser.click("#purge button")
-            browser.until_text("#message", r"^2 deleted, 1 changed meanwhile; stopped\.$")
+            browser.until_text("#message", r"^2 deleted, 1 changed meanwhile\.$")
             equal(a.numbers("stats-tube default")["current-jobs-delayed"], "1")
+            # What is put while others are deleted stays.
+            for _ in range(150):
+                a.put(b"x", delay=5000)
+            browser.run("window.put = 0; ask = async (method, path, ...more) => {"
+                        "if (method === 'DELETE' && window.put++ < 9) await real('POST', 'jobs', {delay: 8000});"
+                        "return real(method, path, ...more); }")
+            browser.type("#purge input", "default")
+            browser.click("#purge button")
+            browser.until_text("#message", r"^151 deleted\.$")
+            equal(a.numbers("stats-tube default")["current-jobs-delayed"], "9")
+
+    def test_a_purge_that_was_stopped_does_not_go_on_with_another(self):
+        with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
+            for tube, count in (("default", 250), ("other", 3)):
+                for _ in range(count):
+                    a.put(b"x", tube=tube, delay=5000)
+            self.open(browser, server)
+            browser.click("[data-focus='tube default']")
+            browser.until_text("#tube-title", "Tube default")
+            # The first deletions of a purge wait until the test says so.
+            browser.run("window.real = ask; const held = new Promise((go) => { window.go = go; }); window.asked = 0;"
+                        "ask = async (method, ...more) => { if (method === 'DELETE') { asked++; await held; }"
+                        "return real(method, ...more); }")
+            browser.type("#purge input", "default")
+            browser.click("#purge button")
+            until(lambda: browser.run("return asked") == 100, "the first ones are asked for", 0.05)
+            browser.click("#stop")
+            browser.click("[data-focus='tube other']")
+            browser.until_text("#tube-title", "Tube other")
+            browser.type("#purge input", "other")
+            browser.click("#purge button")
+            browser.until_text("#message", "under way")
+            browser.run("go()")
+            browser.until_text("#message", r"^100 deleted; stopped\.$")
+            equal([a.numbers("stats-tube " + tube)["current-jobs-delayed"] for tube in ("default", "other")], ["150", "3"])
+            browser.type("#purge input", "other")
+            browser.click("#purge button")
+            browser.until_text("#message", r"^3 deleted\.$")
+            equal(a.numbers("stats-tube default")["current-jobs-delayed"], "150")
 
     def test_it_offers_what_the_token_grants(self):
         with self.server(looker=["read:mail.*"], worker=["read,work:mail.*", "read:other"], putter=["put:mail.a"]) as server, \
