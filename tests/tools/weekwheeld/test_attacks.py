@@ -19,7 +19,7 @@ class Attacks(Case):
         super().setUp()
         descriptors(4 * self.COUNT + 200)
 
-    def attack(self, rest, jobs=0, size=60000, by_http=True, token=None, tubes=0):
+    def attack(self, rest, jobs=0, size=60000, by_http=True, token=None, tubes=0, delay=1000):
         arguments = ["--max-buffers", str(self.BOUND), "--max-job-size", "16000000", "--http", "127.0.0.1:0"]
         first = b""
         if token:
@@ -28,8 +28,12 @@ class Attacks(Case):
         server = self.enterContext(Server(*arguments))
         if jobs or tubes:
             with server.client() as client:
-                for _ in range(jobs):
-                    client.put(b"x" * size, delay=1000)
+                if first:
+                    client.ask(first)
+                for _ in range(0, jobs, 100):
+                    client.send(b"put 0 %d 60 %d\r\n%s\r\n" % (delay, size, b"x" * size) * min(jobs, 100))
+                    for _ in range(min(jobs, 100)):
+                        client.line()
                 for first_tube in range(0, tubes, 500):
                     client.send("".join("use t%d\r\nput 0 1000 60 1\r\nx\r\n" % n for n in range(first_tube, first_tube + 500)))
                     for _ in range(1000):
@@ -54,11 +58,22 @@ class Attacks(Case):
     def test_numbers_by_the_protocol(self):
         self.attack(b"stats\r\n" * 2000, by_http=False, tubes=20000)
 
-    def test_lists_of_jobs(self):
+    def post(self, path, body, times=1, **more):
         token = token_of("admin", "admin:*")
-        body = b"[" + b",".join(1000 * [b"{}"]) + b"]"
-        self.attack(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                    b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s" % (token.encode(), len(body), body), token=token)
+        self.attack(b"POST /v1/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n"
+                    b"Content-Length: %d\r\n\r\n%s" % (path, token.encode(), len(body), body) * times, token=token, **more)
+
+    def test_lists_of_jobs(self):
+        self.post(b"jobs", b"[" + b",".join(1000 * [b"{}"]) + b"]")
+
+    def test_many_leases(self):
+        self.post(b"leases", b'{"most":100}', jobs=1000, delay=0)
+
+    def test_leases_of_large_jobs(self):
+        self.post(b"leases", b'{"most":100}', jobs=100, size=1000000, delay=0)
+
+    def test_kicks(self):
+        self.post(b"tubes/default/kick", b'{"most":10000}', jobs=100000, size=1)
 
     def test_objects_that_have_no_end(self):
         token = token_of("admin", "admin:*")

@@ -3,6 +3,9 @@
 
 #include "tools/weekwheeld/v1/v1.h"
 
+/* An answer with leases of a store in this process has more bytes than this by the last of them alone. */
+enum { ANSWER_MAX = 4 << 20 };
+
 static int prepare_end(struct v1_request *request)
 {
 	if (v1_read(request, 0) != 0)
@@ -103,38 +106,51 @@ void v1_no_leases(struct v1_request *request)
 	v1_add(request, "{\"leases\":[]}");
 }
 
+static void write_lease(struct v1_request *request, const struct ww_lease *lease)
+{
+	struct job_counts *counts = &request->task.server->counts;
+	struct field_moment now;
+
+	v1_moment_now(v1_jobs(request), &now);
+	counts_deliver(counts, counts_of(counts, lease->tube), lease->attempt, lease->kicks, lease->late);
+	v1_write(request, job_lease_fields, 0, lease, &now);
+	ww_jobs_free(v1_jobs(request), lease->body);
+}
+
+/* One by one, until the answer is large, for all of their bodies may be many times that. A shared store is asked once. */
+static int lease_some(struct v1_request *request)
+{
+	int is_shared = request->task.server->is_shared;
+	int most = (int)request->fields->most;
+	int got = 0;
+	int more;
+
+	do {
+		more = ww_jobs_reserve_many(v1_jobs(request), request->tubes, request->tube_count,
+		    request->leases + got, (size_t)(is_shared ? most : 1));
+		for (int i = 0; i < more; i++) {
+			v1_add(request, got + i > 0 ? "," : "");
+			write_lease(request, &request->leases[got + i]);
+		}
+		got += more > 0 ? more : 0;
+	} while (!is_shared && more > 0 && got < most && request->status && request->out.size < ANSWER_MAX);
+	return got > 0 ? got : more;
+}
+
 /* A request without a job waits if it asks for that: see serve.c. */
 static int run_reserve(struct v1_request *request)
 {
-	const struct v1_fields *fields = request->fields;
-	struct ww_lease *leases = request->leases;
-	struct field_moment now = {0};
 	int got = WW_ENOMEM;
 
-	if (!leases)
-		leases = request->leases = calloc(fields->most, sizeof *leases);
-	if (leases)
-		got = ww_jobs_reserve_many(
-		    v1_jobs(request), request->tubes, request->tube_count, leases, (size_t)fields->most);
-	if (got > 0)
-		v1_moment_now(v1_jobs(request), &now);
+	if (!request->leases)
+		request->leases = calloc(request->fields->most, sizeof *request->leases);
 	v1_add(request, "{\"leases\":[");
-	for (int i = 0; i < got; i++) {
-		struct job_counts *counts = &request->task.server->counts;
-
-		if (i > 0)
-			v1_add(request, ",");
-		counts_deliver(
-		    counts, counts_of(counts, leases[i].tube), leases[i].attempt, leases[i].kicks, leases[i].late);
-		v1_write(request, job_lease_fields, 0, &leases[i], &now);
-	}
+	if (request->leases)
+		got = lease_some(request);
 	v1_add(request, "]}");
 	/* Without memory for the answer, no client knows of the leases. */
-	for (int i = 0; i < got; i++) {
-		if (!request->status)
-			(void)ww_jobs_return(v1_jobs(request), leases[i].id, leases[i].token);
-		ww_jobs_free(v1_jobs(request), leases[i].body);
-	}
+	for (int i = 0; i < got && !request->status; i++)
+		(void)ww_jobs_return(v1_jobs(request), request->leases[i].id, request->leases[i].token);
 	request->got = got;
 	return got;
 }

@@ -35,19 +35,6 @@ static void lost(struct v1_request *request)
 	(void)buffer_append(&request->out, none, sizeof none - 1);
 }
 
-/* Free what it asked for. A thousand jobs take more as fields than as text, and a client may leave its answer unread. */
-static void forget(struct v1_request *request)
-{
-	buffer_free(&request->in);
-	buffer_free(&request->decoded);
-	free(request->fields);
-	free(request->puts);
-	free(request->leases);
-	request->fields = NULL;
-	request->puts = NULL;
-	request->leases = NULL;
-}
-
 static enum MHD_Result reply(struct v1_request *request)
 {
 	const char *name = NULL;
@@ -55,7 +42,6 @@ static enum MHD_Result reply(struct v1_request *request)
 
 	if (request->stream)
 		return v1_stream_reply(request);
-	forget(request);
 	if (!request->status)
 		lost(request);
 	if (request->etag) {
@@ -73,12 +59,30 @@ static enum MHD_Result reply(struct v1_request *request)
 	    &request->out, name, value);
 }
 
+/* Free what it asked for. A thousand jobs take more as fields than as text, and a client may leave its answer unread. */
+static void forget(struct v1_request *request)
+{
+	buffer_free(&request->in);
+	buffer_free(&request->decoded);
+	free(request->fields);
+	free(request->puts);
+	free(request->leases);
+	request->fields = NULL;
+	request->puts = NULL;
+	request->leases = NULL;
+}
+
 /* The answer is known. If libmicrohttpd waits for it, it calls go_on again. */
 static void known(struct v1_request *request)
 {
 	if (request->ended && request->status < 300)
 		v1_held_end(request->task.server, request->id, request->fields->token, request->ended);
 	request->state = V1_KNOWN;
+	/* A stream still needs its tubes. */
+	if (!request->stream) {
+		forget(request);
+		web_owe(request->task.server->web, request->visit.client, &request->out);
+	}
 	if (request->is_suspended)
 		web_resume(request->task.server->web, &request->visit);
 	request->is_suspended = 0;
@@ -163,10 +167,47 @@ static int is_gone(const struct v1_request *request)
 
 static void ask(struct v1_request *request);
 
-void v1_wake(struct server *server)
+/* Whether a long request may still begin in this turn. Many that come at once would hold up everybody. */
+static int has_time(struct server *server)
+{
+	struct v1 *v1 = server->v1;
+
+	if (v1->turn != server->turn.number)
+		v1->spent = 0;
+	v1->turn = server->turn.number;
+	return v1->spent < TURN_NS;
+}
+
+/* Its answer is there by now, unless the store is shared. */
+static void spend(struct server *server, uint64_t since)
+{
+	server->v1->spent += uv_hrtime() - since;
+	bounds_hold_input(server);
+}
+
+/* Let those ask whose tubes may have jobs, as far as the turn has time. */
+static void call_some(struct server *server)
 {
 	struct v1_request *request;
 	struct v1_request *next;
+
+	for (request = TAILQ_FIRST(&server->v1->waiting); request && has_time(server); request = next) {
+		uint64_t since = uv_hrtime();
+
+		next = TAILQ_NEXT(request, next);
+		if (!request->is_called || request->state != V1_WAITING)
+			continue;
+		ask(request);
+		spend(server, since);
+	}
+	server->v1->is_calling = request != NULL;
+	if (request)
+		loop_again(server);
+}
+
+void v1_wake(struct server *server)
+{
+	struct v1_request *request;
 
 	TAILQ_FOREACH(request, &server->v1->waiting, next)
 	for (size_t i = 0; i < request->tube_count; i++)
@@ -174,11 +215,7 @@ void v1_wake(struct server *server)
 	TAILQ_FOREACH(request, &server->v1->waiting, next)
 	for (size_t i = 0; i < request->tube_count; i++)
 		request->watched[i]->calls_pollers = 0;
-	for (request = TAILQ_FIRST(&server->v1->waiting); request; request = next) {
-		next = TAILQ_NEXT(request, next);
-		if (request->is_called && request->state == V1_WAITING)
-			ask(request);
-	}
+	call_some(server);
 }
 
 /* ---- Asking the store */
@@ -373,21 +410,11 @@ static int refuse_body(struct v1_request *request)
 	return v1_read(request, 0);
 }
 
-/* Reading its object and carrying it out may take milliseconds. */
+/* Reading its object and carrying it out may take milliseconds: these are many jobs, or one that is large. */
 static int is_long(const struct v1_request *request)
 {
-	return !request->is_refused && (request->in.size > LONG || v1_is_list(&request->in));
-}
-
-/* Whether such a request may still begin in this turn. Many that come at once would hold up everybody. */
-static int has_time(struct server *server)
-{
-	struct v1 *v1 = server->v1;
-
-	if (v1->turn != server->turn.number)
-		v1->spent = 0;
-	v1->turn = server->turn.number;
-	return v1->spent < TURN_NS;
+	return !request->is_refused && (request->in.size > LONG || v1_is_list(&request->in) ||
+	                                   request->operation->members & (V1_OF_RESERVE | V1_OF_KICK));
 }
 
 static void carry_out(struct v1_request *request)
@@ -400,11 +427,12 @@ static void carry_out(struct v1_request *request)
 	    (request->operation->prepare && request->operation->prepare(request) != 0))
 		known(request);
 	/* What it says stays in `decoded`. */
-	buffer_free(&request->in);
-	web_owe(server->web, request->visit.client, &request->decoded);
-	if (request->state == V1_NEW)
+	if (request->state == V1_NEW) {
+		buffer_free(&request->in);
+		web_owe(server->web, request->visit.client, &request->decoded);
 		ask(request);
-	server->v1->spent += uv_hrtime() - since;
+	}
+	spend(server, since);
 }
 
 /* A client that has to leave waits no longer: libmicrohttpd closes no connection whose request is suspended. */
@@ -450,6 +478,8 @@ void v1_turn(struct server *server)
 	request = TAILQ_FIRST(&server->v1->looking);
 	if (visitors_going(web_visitors(server->web)) > 0)
 		let_go(server);
+	if (server->v1->is_calling)
+		call_some(server);
 	carry_out_some(server);
 	if (!request)
 		return;

@@ -14,10 +14,11 @@ struct v1 {
 	struct v1_list waiting;                /* for a job, in order of arrival */
 	struct v1_list looking;                /* lists that go on */
 	struct v1_list arrived;                /* long requests that wait for a turn with time */
-	uint64_t turn;                         /* the turn in which the last ones were carried out, and the ns that they took */
+	uint64_t turn; /* the turn in which the last ones were carried out, and the ns that they took */
 	uint64_t spent;
-	struct v1_held *held;                  /* leases by id */
-	struct events_feed *feed;              /* events; NULL: HTTP is not served */
+	int is_calling;           /* some that wait are called and have not asked yet */
+	struct v1_held *held;     /* leases by id */
+	struct events_feed *feed; /* events; NULL: HTTP is not served */
 };
 
 void v1_start(struct server *server);
