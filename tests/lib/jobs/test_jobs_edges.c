@@ -211,8 +211,11 @@ START_TEST(calls_in_a_child_process_are_refused_and_do_no_harm)
 	uint64_t id = put_job(&world, &spec);
 	OK(ww_jobs_peek(world.jobs, &(struct ww_job_ref){.id = id}, &info, &body));
 	pid_t child = fork();
-	if (child == 0)
-		_exit(answers_of_child(&spec, id, body));
+	if (child == 0) {
+		/* Valgrind would miss what the threads had that are not in this process: another program has no leaks. */
+		execlp(answers_of_child(&spec, id, body) == 0 ? "true" : "false", "answered", NULL);
+		_exit(1);
+	}
 	ww_jobs_free(world.jobs, body);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
