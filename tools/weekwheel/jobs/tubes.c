@@ -77,7 +77,8 @@ static const char *near_tube(struct jobs *jobs, const char *tube, char hint[TUBE
 		names[count] = tubes.at[count].name;
 	meant = suggest(tube, names, count);
 	*hint = 0;
-	if (meant)
+	/* Another client may have used the tube meanwhile. */
+	if (meant && strcmp(meant, tube) != 0)
 		snprintf(hint, TUBE_HINT, "; did you mean '%s'?", meant);
 	tubes_free(&tubes);
 	return hint;
