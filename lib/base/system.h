@@ -33,7 +33,7 @@ static inline int error_of_errno(int error)
 	}
 }
 
-/* What is wrong with a folder for data, and what to do about it where that is not plain. */
+/* Why a folder cannot hold data, with a remedy where that is not plain. */
 static inline const char *words_of_errno(int error)
 {
 	return error == EROFS

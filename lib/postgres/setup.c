@@ -234,7 +234,7 @@ static void adopt(struct session *session)
 	                 "UPDATE weekwheel.about SET cluster = system_identifier FROM pg_control_system()");
 }
 
-/* Whoever reads the inbox knows the members of its options. */
+/* A running server keeps the members of the options as they were when it first read the inbox. */
 static void demand_owner_knows(struct session *session)
 {
 	if (!session->error && !number(session, SCHEMA_IS_WHOLE))

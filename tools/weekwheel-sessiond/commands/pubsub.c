@@ -245,10 +245,7 @@ static struct subscription *find(const struct conn *conn, enum pubsub_kind kind,
 	return found;
 }
 
-/*
- * Charge each subscriber for the channel: it may be the only one. Twice: the tables grow, and a command that began below the
- * bound takes all of its names.
- */
+/* Charge each subscriber for the channel, and twice: tables grow, and a command below the bound takes all of its names. */
 static size_t size_of(const struct channel *channel)
 {
 	return (sizeof(struct subscription) + sizeof *channel + channel->length) * 2;
