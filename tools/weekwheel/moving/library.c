@@ -22,7 +22,8 @@
  * BullMQ: the members of bull:QUEUE:delayed are ids, the scores have milliseconds in front of 12 bits that order what is
  * due together. Each job is a hash. One without a priority is before those of priority 1. The members of
  * bull:QUEUE:repeat are job schedulers, with the milliseconds of their next jobs, which are jobs already: a scheduler
- * moves before its next job, and the schedule begins behind that.
+ * moves before its next job, and the schedule begins behind that. BullMQ tries a job again only if it has more than one
+ * attempt.
  */
 static const char bullmq_take[] =
     "local base, queue, set = KEYS[1]:match('^(.*:([^:]+)):(%w+)$')"
@@ -30,20 +31,29 @@ static const char bullmq_take[] =
     " local function encoded(text) return (text:gsub('[^%w]', function(c) return ('%%%02X'):format(c:byte()) end)) end"
     " local function body(name, data, opts) return '\"name\":' .. cjson.encode(name or '')"
     "  .. ',\"data\":' .. (data or 'null') .. ',\"opts\":' .. (opts or '{}') .. '}' end" FOUND
-    " local function add(...) for i = 1, 8 do rows[#rows + 1] = (select(i, ...)) end end"
+    " local function add(...) for i = 1, 9 do rows[#rows + 1] = (select(i, ...)) end end"
+    " local waits = {fixed = ' backoff=%.3f backoff-max=%.3f', exponential = ' backoff=%.3f backoff-max=30000000'}"
+    " local function limits_of(opts, made)"
+    "  local own = cjson.decode(opts or '{}')"
+    "  local most = math.min((tonumber(own.attempts) or 1) - (tonumber(made) or 0), 1000000)"
+    "  local how = type(own.backoff) == 'table' and own.backoff or {type = 'fixed', delay = own.backoff}"
+    "  local wait = math.min(tonumber(how.delay) or 0, 3e10) / 1000"
+    "  return (' attempts=%.0f' .. (wait > 0 and waits[how.type] or '')):format(math.max(1, most), wait, wait)"
+    " end"
     " local function add_job(id, score)"
-    "  local name, data, opts, priority, parent, schedule = unpack(redis.call('HMGET', base .. ':' .. id,"
-    "   'name', 'data', 'opts', 'priority', 'parentKey', 'rjk'))"
-    "  local text, reason = '{\"id\":' .. cjson.encode(id) .. ',' .. body(name, data, opts), ''"
+    "  local name, data, opts, priority, parent, schedule, made, old_made = unpack(redis.call('HMGET',"
+    "   base .. ':' .. id, 'name', 'data', 'opts', 'priority', 'parentKey', 'rjk', 'atm', 'attemptsMade'))"
+    "  local text, reason, limits = '{\"id\":' .. cjson.encode(id) .. ',' .. body(name, data, opts), '', ''"
     "  local next = schedule and redis.call('ZSCORE', base .. ':repeat', schedule)"
     "  if next and id == 'repeat:' .. schedule .. ':' .. next then return"
     "  elseif not data then reason = 'its hash is missing: remove that member'"
     "  elseif parent then reason = 'its parent in a flow waits for it: let BullMQ do both'"
     "  elseif redis.call('EXISTS', base .. ':' .. id .. ':processed') == 1 then"
     "   reason = 'the results of its children in a flow are in Redis: let BullMQ do it'"
-    "  elseif not pcall(cjson.decode, text) then reason = 'its data are no JSON that Redis can read: mend or remove that job' end"
-    "  add(id, score, text, queue, string.format('%.3f', math.max(0, math.floor(tonumber(score) / 4096) / 1000)),"
-    "   priority_of(priority), reason, '')"
+    "  elseif not pcall(cjson.decode, text) then reason = 'its data are no JSON that Redis can read: mend or remove that job'"
+    "  else limits = limits_of(opts, made or old_made) end"
+    "  add(id, score, text, queue, ('%.3f'):format(math.max(0, math.floor(tonumber(score) / 4096) / 1000)),"
+    "   priority_of(priority), reason, '', limits)"
     " end"
     " local function add_scheduler(id, score)"
     "  local name, data, opts, every, pattern, zone, last, limit = unpack(redis.call('HMGET', KEYS[1] .. ':' .. id,"
@@ -57,15 +67,15 @@ static const char bullmq_take[] =
     "  elseif pattern and not zone then reason = 'it has no tz, and nothing says which one its worker has: give it one'"
     "  elseif every and tonumber(every) % 1000 ~= 0 then reason = 'it repeats by parts of seconds: give it whole ones'"
     "  else"
-    "   words = 'cron=' .. encoded(pattern or '@every ' .. string.format('%d', every / 1000) .. 's')"
-    "    .. ' zone=' .. encoded(zone or 'UTC') .. ' start=' .. string.format('%.3f', (score + (every or 1000)) / 1000)"
-    "    .. (last and string.format(' end=%.3f', last / 1000) or '')"
+    "   words = 'cron=' .. encoded(pattern or '@every ' .. ('%d'):format(every / 1000) .. 's')"
+    "    .. ' zone=' .. encoded(zone or 'UTC') .. ' start=' .. ('%.3f'):format((score + (every or 1000)) / 1000)"
+    "    .. (last and (' end=%.3f'):format(last / 1000) or '') .. limits_of(opts)"
     "  end"
-    "  add(id, score, text, queue, '0', priority_of(next[2]), reason, words)"
+    "  add(id, score, text, queue, '0', priority_of(next[2]), reason, words, '')"
     " end"
     " for i = 1, #found, 2 do"
     "  if not pcall(set == 'repeat' and add_scheduler or add_job, found[i], found[i + 1]) then"
-    "   add(found[i], found[i + 1], found[i], queue, '0', '1024', " ODD ", '') end"
+    "   add(found[i], found[i + 1], found[i], queue, '0', '1024', " ODD ", '', '') end"
     " end"
     " return rows";
 
@@ -91,7 +101,7 @@ static const char laravel_take[] =
     "  local id = is_one and (payload.uuid or payload.id)"
     "  for _, word in ipairs({type(id) == 'string' and id or '', found[i + 1], found[i], queue,"
     "   string.format('%.9f', math.max(0, tonumber(found[i + 1]))), '1024',"
-    "   is_one and '' or 'it is no payload of Laravel that Redis can read: mend or remove that member', ''}) do rows[#rows + 1] = word end"
+    "   is_one and '' or 'it is no payload of Laravel that Redis can read: mend or remove that member', '', ''}) do rows[#rows + 1] = word end"
     " end"
     " return rows";
 
@@ -113,7 +123,7 @@ static const char resque_take[] =
     "  local is_read, job = pcall(cjson.decode, item)"
     "  local is_one = is_read and type(job) == 'table'"
     "  for _, word in ipairs({'', tostring(before), item, is_one and type(job.queue) == 'string' and job.queue or '', due,"
-    "   '1024', is_one and '' or 'it is no object of JSON that Redis can read: mend or remove it', ''}) do rows[#rows + 1] = word end"
+    "   '1024', is_one and '' or 'it is no object of JSON that Redis can read: mend or remove it', '', ''}) do rows[#rows + 1] = word end"
     " end"
     " return rows";
 
@@ -135,7 +145,7 @@ static const char celery_take[] =
     "local base = KEYS[1]:match('^(.*)unacked_index$')"
     " local found = redis.call(base and 'ZRANGE' or 'LRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)"
     " local rows = {#found}" PRIORITY
-    " local function add(...) for i = 1, 8 do rows[#rows + 1] = (select(i, ...)) end end"
+    " local function add(...) for i = 1, 9 do rows[#rows + 1] = (select(i, ...)) end end"
     " local function add_message(text)"
     "  local queue = KEYS[1]:gsub('\\6\\22.*', '')"
     "  local tag = text"
@@ -153,11 +163,11 @@ static const char celery_take[] =
     "  if type(headers) == 'table' and type(headers.eta) == 'string' and type(headers.id) == 'string' then"
     "   local properties = type(message.properties) == 'table' and message.properties or {}"
     "   add(headers.id, headers.eta, text, queue, headers.eta, priority_of(properties.priority),"
-    "    base and properties.delivery_tag ~= tag and 'its delivery_tag is not its field in unacked: remove it' or '', '')"
+    "    base and properties.delivery_tag ~= tag and 'its delivery_tag is not its field in unacked: remove it' or '', '', '')"
     "  end"
     " end"
     " for _, text in ipairs(found) do"
-    "  if not pcall(add_message, text) then add(text, '', text, '', '', '1024', " ODD ", '') end"
+    "  if not pcall(add_message, text) then add(text, '', text, '', '', '1024', " ODD ", '', '') end"
     " end"
     " return rows";
 

@@ -15,7 +15,8 @@ struct library {
 	int id_is_all;              /* id and mark together are of one job, whatever set it is in */
 	/*
 	 * Answers how many members of KEYS[1] there are from ARGV[1] on, at most ARGV[2]; and then of each that is a job the
-	 * id, mark, body, tube, due time, priority, why it must stay, or "", and the words of its schedule, or "".
+	 * id, mark, body, tube, due time, priority, why it must stay, or "", the words of its schedule, or "", and those of its
+	 * put, each behind a space, or "".
 	 */
 	const char *take;
 	/* Removes the job of the set KEYS[1] with the id, mark and body ARGV, and answers 1, or 0 if it is not there as it was. */
@@ -31,6 +32,7 @@ enum {
 	LIBRARY_PRIORITY,
 	LIBRARY_REASON,
 	LIBRARY_SCHEDULE,
+	LIBRARY_WORDS,
 	LIBRARY_ROW
 };
 

@@ -20,7 +20,14 @@
 #include "tools/weekwheel/input/keys.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
-enum { MOVING_BATCH = 128, MOVING_MARK = 40, MOVING_ID = 200, MOVING_NAME = 700, MOVING_SCHEDULE = 1200 };
+enum {
+	MOVING_BATCH = 128,
+	MOVING_MARK = 40,
+	MOVING_ID = 200,
+	MOVING_NAME = 700,
+	MOVING_SCHEDULE = 1200,
+	MOVING_WORDS = 80
+};
 
 /* What has become of a job at the target. */
 enum moving_result {
@@ -37,6 +44,7 @@ struct moving_job {
 	char tube[WW_TUBE_MAX + 1];
 	char key[JOBS_KEY_TEXT];        /* percent-encoded */
 	char schedule[MOVING_SCHEDULE]; /* if not "", it is a schedule with these words, and the key is its name */
+	char words[MOVING_WORDS];       /* of its put: "", or each behind a space */
 	uint64_t priority;
 	uint64_t run; /* ns */
 	uint64_t due; /* ns: Unix time if is_wall, otherwise of CLOCK_MONOTONIC; 0: now */

@@ -305,6 +305,7 @@ static const char *describe_row(const struct moving *moving, struct moving_job *
 	snprintf(job->name, sizeof job->name, "%s", id);
 	snprintf(job->mark, sizeof job->mark, "%s", row[LIBRARY_MARK]->str);
 	job->priority = strtoull(row[LIBRARY_PRIORITY]->str, NULL, 10);
+	snprintf(job->words, sizeof job->words, "%s", row[LIBRARY_WORDS]->str);
 	make_key(moving, job, id);
 	if (*row[LIBRARY_SCHEDULE]->str)
 		make_name(moving, job, row);
@@ -558,6 +559,7 @@ static void print_set(const struct moving *moving, const char *set, uint64_t mem
 static int show(struct moving *moving)
 {
 	struct sorted_sets *own = moving->state;
+	int shown = 0;
 
 	for (own->at = 0; own->at < own->count; own->at++) {
 		const uint64_t before = moving_odd(moving);
@@ -565,9 +567,13 @@ static int show(struct moving *moving)
 
 		if (walk(moving, &jobs))
 			return -1;
-		if (!own->library || jobs)
-			print_set(moving, own->sets[own->at].key, jobs, moving_odd(moving) - before);
+		if (own->library && !jobs)
+			continue;
+		print_set(moving, own->sets[own->at].key, jobs, moving_odd(moving) - before);
+		shown = 1;
 	}
+	if (!shown && !moving->jobs.json)
+		puts("no jobs: look for them in another database, or under another prefix");
 	return 0;
 }
 

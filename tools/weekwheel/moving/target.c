@@ -73,8 +73,8 @@ static void send_put(struct moving *moving, const struct moving_job *job)
 		when = DAY * DURATION_SECOND;
 	else if (!job->is_wall)
 		when = job->due > now ? job->due - now : 0;
-	client_line(client, "%s %" PRIu64 " %s %s %zu %s unique=%d", verb, job->priority, duration_seconds(due, when),
-	    duration_seconds(run, job->run), job->size, job->key, DAY);
+	client_line(client, "%s %" PRIu64 " %s %s %zu %s unique=%d%s", verb, job->priority, duration_seconds(due, when),
+	    duration_seconds(run, job->run), job->size, job->key, DAY, job->words);
 	client_body(client, job->body, job->size);
 }
 

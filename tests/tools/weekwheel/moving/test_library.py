@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """weekwheel import --from bullmq://, celery://, laravel:// and resque://: what these libraries keep in Redis becomes jobs.
 
-The hashes and scores of BullMQ are those that BullMQ 5.81 wrote, the messages of Celery those of Celery 5.2 with kombu 5.2.
+The hashes and scores of BullMQ are those that BullMQ 5.81 wrote and 6.7 writes, the messages of Celery those of Celery 5.2 with kombu 5.2.
 Those of Laravel and resque-scheduler follow their sources.
 """
 # tier: check
@@ -85,6 +85,27 @@ class Library(Case):
               ["bull:mail:child", "bull:mail:delayed", "bull:mail:no json", "bull:mail:parent", "bull:mail:parent:processed"])
         equal(self.move(1, "bullmq", "--tube", "all")[0]["put"], 0)
 
+    def test_attempts_of_bullmq(self):
+        """It tries a job once unless that has more attempts, and waits before the next one as its backoff says."""
+        day = 86400000
+        cases = {
+            "none": ({}, {}, (1, 0, 3600)), "0": ({"attempts": 0}, {}, (1, 0, 3600)), "1": ({"attempts": 1}, {}, (1, 0, 3600)),
+            "3": ({"attempts": 3}, {}, (3, 0, 3600)), "two made": ({"attempts": 5}, {"atm": "2"}, (3, 0, 3600)),
+            "one made": ({"attempts": 5}, {"attemptsMade": "1"}, (4, 0, 3600)), "all made": ({"attempts": 5}, {"atm": "7"}, (1, 0, 3600)),
+            "doubles": ({"attempts": 3, "backoff": {"type": "exponential", "delay": 1500}}, {}, (3, 1.5, 30000000)),
+            "long": ({"attempts": 3, "backoff": {"type": "exponential", "delay": day}}, {}, (3, 86400, 30000000)),
+            "fixed": ({"attempts": 3, "backoff": {"type": "fixed", "delay": day}}, {}, (3, 86400, 86400)),
+            "number": ({"attempts": 3, "backoff": 1500}, {}, (3, 1.5, 1.5)),
+            "own": ({"attempts": 3, "backoff": {"type": "own", "delay": 1500}}, {}, (3, 0, 3600)),
+            "null": ({"attempts": None, "backoff": None}, {}, (1, 0, 3600)),
+            "large": ({"attempts": 1e300, "backoff": 1e300}, {}, (1000000, 30000000, 30000000))}
+        for name, (opts, fields, _) in cases.items():
+            self.bullmq(name, FAR, opts=json.dumps(opts), **fields)
+        counts, err = self.move(0, "bullmq")
+        equal((counts["put"], err), (len(cases), ""))
+        equal({json.loads(base64.b64decode(job["body"]))["id"]: (job["attempts"], job["backoff"], job["backoff_max"]) for job in self.jobs()},
+              {name: limits for name, (_, _, limits) in cases.items()})
+
     def scheduler(self, name, at, **fields):
         """With its next job, as BullMQ keeps them."""
         self.redis.ask("ZADD", "bull:mail:repeat", "%d" % (at * 1000), name)
@@ -97,7 +118,7 @@ class Library(Case):
 
     def test_job_schedulers_of_bullmq_become_schedules(self):
         """Each with its next job, which is one already: the schedule begins behind that."""
-        self.scheduler("night/1", FAR, pattern="0 15 3 * * *", tz="Europe/Berlin", endDate="4100000000500")
+        self.scheduler("night/1", FAR, pattern="0 15 3 * * *", tz="Europe/Berlin", endDate="4100000000500", opts='{"attempts":3,"backoff":2000}')
         self.scheduler("hour", FAR + 0.25, every="3600000")
         odd = {"limit of runs": {"pattern": "0 3 * * *", "tz": "UTC", "limit": "5"}, "it has no tz": {"pattern": "0 3 * * *"},
                "by parts of seconds": {"every": "1500"}, "its hash is missing": {}, "valid hour": {"pattern": "0 99 * * *", "tz": "UTC"},
@@ -111,6 +132,7 @@ class Library(Case):
         found = self.schedules()
         equal({name: (entry["cron"], entry["zone"], entry["tube"]) for name, entry in found.items()},
               {"bullmq-mail-night/1": ("0 15 3 * * *", "Europe/Berlin", "mail"), "bullmq-mail-hour": ("@every 3600s", "UTC", "mail")})
+        equal([(found["bullmq-mail-" + name]["attempts"], found["bullmq-mail-" + name]["backoff"]) for name in ("night/1", "hour")], [(3, 2), (1, 0)])
         equal((found["bullmq-mail-hour"]["next"], found["bullmq-mail-hour"]["priority"]), ("2096-10-02T08:06:40.250Z", 1027), found)
         equal(sorted(job["key"][:20] for job in self.jobs() if job["state"] == "delayed"), ["bullmq-repeat%3Ahour", "bullmq-repeat%3Anigh"])
         equal(self.redis.ask("ZCARD", "bull:mail:repeat"), 6)
@@ -128,6 +150,8 @@ class Library(Case):
         self.redis.ask("ZADD", "{my}:mail:delayed", FAR * 1000 * 4096, "1")
         self.redis.ask("HSET", "{my}:mail:1", "name", "x", "data", "1", "opts", "{}")
         equal(self.move(0, "bullmq")[0]["put"], 0)
+        for more, found in (("", "no jobs: look for them in another database, or under another prefix"), ("/0/%7Bmy%7D", "{my}:mail:delayed: 1 job")):
+            equal(self.server.program.run(0, "import", "--from", "bullmq://" + self.address + more, "--dry-run").out, found + "\n")
         equal(self.move(0, "bullmq", address=self.address + "/0/%7Bmy%7D")[0]["put"], 1)
 
     def test_data_that_change_meanwhile_move_as_they_are_then(self):
