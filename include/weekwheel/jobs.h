@@ -71,6 +71,7 @@ extern "C" {
 #define WW_TUBE_DEFAULT "default"
 #define WW_JOB_HEADERS 16       /* the most headers of a job */
 #define WW_JOB_HEADERS_MAX 4096 /* bytes of all of them */
+#define WW_JOB_CODE_MAX UINT32_C(0x7fffffff)
 
 struct ww_jobs;
 
@@ -237,7 +238,13 @@ struct ww_job_spec {
 	uint64_t key_span; /* with WW_KEY_DEBOUNCE and WW_KEY_UNIQUE, at least 1 ms; otherwise 0 */
 	uint32_t priority; /* lower is delivered first; 1024 */
 	uint32_t attempts; /* deliveries until it is buried; 0: no limit */
-	uint32_t flags;    /* WW_JOB_* */
+	/*
+	 * The version of the code that can do it, as its producer counts: up to WW_JOB_CODE_MAX. A caller that says which code
+	 * it knows (struct ww_reserve) gets jobs up to that one: the others stay ready for those who know more. 0: any
+	 * caller can do it
+	 */
+	uint32_t code;
+	uint32_t flags; /* WW_JOB_* */
 	enum ww_missed missed;
 	enum ww_expired expired;   /* WW_EXPIRED_DROP */
 	enum ww_key_mode key_mode; /* all but WW_KEY_REPLACE need a key. WW_KEY_DEBOUNCE and _UNIQUE: not periodic */
@@ -272,6 +279,7 @@ struct ww_job_info {
 	uint32_t flags; /* WW_JOB_WALL */
 	uint32_t priority;
 	uint32_t attempts; /* the limit, or 0 */
+	uint32_t code;     /* 0: any caller may take it */
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char key[WW_JOB_KEY_MAX];
 	size_t key_length;
@@ -579,6 +587,23 @@ WW_API int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_
 WW_API int ww_jobs_reserve_many(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
 
+/* What a caller takes, of which tubes. */
+struct ww_reserve {
+	const char *const *tubes;
+	size_t count;
+	uint32_t
+	    code; /* jobs up to this code (ww_job_spec.code): the caller knows no later one. WW_JOB_CODE_MAX: all jobs */
+};
+
+/*
+ * Lease up to `most` jobs as ww_jobs_reserve_many does, but only those whose code the caller knows. Among these the order is
+ * the same: jobs that it may not take are passed over as if they were not there, however many they are. A group's turn is
+ * that of the group whose jobs, of those that the caller may take, have waited longest for one. The other calls take all.
+ * Complexity: O(most * (count + log ready)). Errors: those of ww_jobs_reserve_many. WW_EINVAL: code is over WW_JOB_CODE_MAX.
+ */
+WW_API int ww_jobs_reserve_known(
+    struct ww_jobs *jobs, const struct ww_reserve *what, struct ww_lease *leases, size_t most);
+
 /*
  * Reserve as ww_jobs_reserve does, but wait for a job up to `timeout` ns of the driver's clock. The driver must have
  * threads, or another thread must dispatch it. Return 0 when the time is up.
@@ -588,8 +613,12 @@ WW_API int ww_jobs_reserve_many(
 WW_API int ww_jobs_wait(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
 
+/* The same for jobs whose code the caller knows. */
+WW_API int ww_jobs_wait_known(
+    struct ww_jobs *jobs, const struct ww_reserve *what, uint64_t timeout, struct ww_lease *lease);
+
 /*
- * Lease a certain job that is delayed, ready or buried.
+ * Lease a certain job that is delayed, ready or buried, whatever its code.
  * Errors: WW_ENOTFOUND: no such job. WW_EINUSE: it is reserved.
  */
 WW_API int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
@@ -904,6 +933,13 @@ WW_API int ww_jobs_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_s
 typedef int ww_tube_fn(const struct ww_tube_stats *tube, void *context);
 /* Call fn for each tube that is not empty. Return what fn returned, or 0. */
 WW_API int ww_jobs_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context);
+
+/*
+ * Store in *count how many ready jobs of a tube have a code above `code`: if no caller knows a later one, they wait for one
+ * that does. Store in *lowest, unless there are none, the lowest of their codes. Jobs in Redis have no codes.
+ * Complexity: O(log codes). Errors: WW_ENOTFOUND: as ww_jobs_tube.
+ */
+WW_API int ww_jobs_above(struct ww_jobs *jobs, const char *tube, uint32_t code, uint64_t *count, uint32_t *lowest);
 
 /*
  * Read every record and every index, compare them, and account for all jobs ever accepted. Return 0 if all is well,

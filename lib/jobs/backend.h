@@ -39,12 +39,10 @@ struct jobs_backend {
 	    struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
 	int (*cancel)(struct ww_jobs *jobs, const struct ww_job_ref *job);
 
-	int (*reserve)(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
+	int (*reserve)(struct ww_jobs *jobs, const struct ww_reserve *what, struct ww_lease *lease);
 	/* At least one. */
-	int (*reserve_many)(
-	    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
-	int (*wait)(
-	    struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
+	int (*reserve_many)(struct ww_jobs *jobs, const struct ww_reserve *what, struct ww_lease *leases, size_t most);
+	int (*wait)(struct ww_jobs *jobs, const struct ww_reserve *what, uint64_t timeout, struct ww_lease *lease);
 	int (*reserve_job)(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
 
 	int (*finish)(struct ww_jobs *jobs, uint64_t id, uint64_t token);
@@ -77,6 +75,8 @@ struct jobs_backend {
 	int (*stats)(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
 	int (*tube)(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats);
 	int (*tubes)(struct ww_jobs *jobs, ww_tube_fn *fn, void *context);
+	/* NULL: no job of this kind has a code. */
+	int (*above)(struct ww_jobs *jobs, const char *tube, uint32_t code, uint64_t *count, uint32_t *lowest);
 	int (*check)(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context);
 
 	int publishes; /* all that becomes of jobs, by itself (publish.h); otherwise, what its calls have done is published */

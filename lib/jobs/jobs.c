@@ -60,6 +60,8 @@ static int check_spec(const struct ww_job_spec *spec)
 	if (spec->keep > WW_DRIVER_TIME_MAX || spec->period > WW_DRIVER_TIME_MAX ||
 	    spec->backoff > WW_DRIVER_TIME_MAX || spec->backoff_max > WW_DRIVER_TIME_MAX)
 		return WW_EINVAL;
+	if (spec->code > WW_JOB_CODE_MAX)
+		return WW_EINVAL;
 	if (spec->flags & ~(WW_JOB_WALL | WW_JOB_AT | WW_JOB_FUTURE) || spec->missed > WW_MISSED_SKIP)
 		return WW_EINVAL;
 	if (spec->body_length > WW_JOB_BODY_MAX)
@@ -202,28 +204,49 @@ int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
 
 /* ---- Delivering jobs */
 
+static int is_reserve(const struct ww_reserve *what)
+{
+	return what && what->code <= WW_JOB_CODE_MAX && are_tubes(what->tubes, what->count);
+}
+
 int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
 {
-	if (!jobs || !lease || !are_tubes(tubes, count))
+	const struct ww_reserve what = {tubes, count, WW_JOB_CODE_MAX};
+
+	if (!jobs || !lease || !is_reserve(&what))
 		return WW_EINVAL;
-	return ww_jobs_publish_leases(jobs, lease, jobs->backend->reserve(jobs, tubes, count, lease));
+	return ww_jobs_publish_leases(jobs, lease, jobs->backend->reserve(jobs, &what, lease));
 }
 
 int ww_jobs_reserve_many(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
 {
-	if (!jobs || (most && !leases) || most > INT_MAX || !are_tubes(tubes, count))
+	const struct ww_reserve what = {tubes, count, WW_JOB_CODE_MAX};
+
+	return ww_jobs_reserve_known(jobs, &what, leases, most);
+}
+
+int ww_jobs_reserve_known(struct ww_jobs *jobs, const struct ww_reserve *what, struct ww_lease *leases, size_t most)
+{
+	if (!jobs || (most && !leases) || most > INT_MAX || !is_reserve(what))
 		return WW_EINVAL;
 	if (!most)
 		return 0;
-	return ww_jobs_publish_leases(jobs, leases, jobs->backend->reserve_many(jobs, tubes, count, leases, most));
+	return ww_jobs_publish_leases(jobs, leases, jobs->backend->reserve_many(jobs, what, leases, most));
 }
 
 int ww_jobs_wait(struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
 {
-	if (!jobs || !lease || !are_tubes(tubes, count))
+	const struct ww_reserve what = {tubes, count, WW_JOB_CODE_MAX};
+
+	return ww_jobs_wait_known(jobs, &what, timeout, lease);
+}
+
+int ww_jobs_wait_known(struct ww_jobs *jobs, const struct ww_reserve *what, uint64_t timeout, struct ww_lease *lease)
+{
+	if (!jobs || !lease || !is_reserve(what))
 		return WW_EINVAL;
-	return ww_jobs_publish_leases(jobs, lease, jobs->backend->wait(jobs, tubes, count, timeout, lease));
+	return ww_jobs_publish_leases(jobs, lease, jobs->backend->wait(jobs, what, timeout, lease));
 }
 
 int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
@@ -449,6 +472,14 @@ int ww_jobs_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *s
 int ww_jobs_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
 {
 	return jobs && fn ? jobs->backend->tubes(jobs, fn, context) : WW_EINVAL;
+}
+
+int ww_jobs_above(struct ww_jobs *jobs, const char *tube, uint32_t code, uint64_t *count, uint32_t *lowest)
+{
+	if (!jobs || !is_tube(tube) || !count || !lowest)
+		return WW_EINVAL;
+	*count = 0;
+	return jobs->backend->above ? jobs->backend->above(jobs, tube, code, count, lowest) : WW_OK;
 }
 
 int ww_jobs_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context)

@@ -385,11 +385,10 @@ int ww_redis_put_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
 /* Add the words that part_refer.lua reads. Returns the job's shard. */
 uint32_t ww_redis_put_refer(struct redis_store *store, struct words *words, const struct ww_job_ref *job);
 
-int ww_redis_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
-int ww_redis_reserve_many(
-    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
+int ww_redis_reserve(struct ww_jobs *jobs, const struct ww_reserve *what, struct ww_lease *lease);
+int ww_redis_reserve_many(struct ww_jobs *jobs, const struct ww_reserve *what, struct ww_lease *leases, size_t most);
 int ww_redis_wait_reserve(
-    struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
+    struct ww_jobs *jobs, const struct ww_reserve *what, uint64_t timeout, struct ww_lease *lease);
 int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
 
 /* The number of words of a lease in a reply. */

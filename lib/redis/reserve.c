@@ -510,11 +510,11 @@ static int take_live(struct take *take, uint32_t *promising)
 	return error;
 }
 
-int ww_redis_reserve_many(
-    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
+int ww_redis_reserve_many(struct ww_jobs *jobs, const struct ww_reserve *what, struct ww_lease *leases, size_t most)
 {
 	struct redis_store *store = store_of(jobs);
-	struct take take = {.store = store, .tubes = tubes, .count = count, .leases = leases, .most = most};
+	const size_t count = what->count;
+	struct take take = {.store = store, .tubes = what->tubes, .count = count, .leases = leases, .most = most};
 	uint32_t few[16];
 	uint32_t *promising = few;
 	int error;
@@ -533,10 +533,10 @@ int ww_redis_reserve_many(
 	return take.got ? (int)take.got : error;
 }
 
-int ww_redis_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
+int ww_redis_reserve(struct ww_jobs *jobs, const struct ww_reserve *what, struct ww_lease *lease)
 {
 	struct ww_lease got;
-	int result = ww_redis_reserve_many(jobs, tubes, count, &got, 1);
+	int result = ww_redis_reserve_many(jobs, what, &got, 1);
 
 	if (result == 1)
 		*lease = got;

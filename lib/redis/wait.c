@@ -21,8 +21,7 @@ static void wait_until(struct redis_store *store, uint64_t seen, uint64_t until)
 	pthread_mutex_unlock(&store->lock);
 }
 
-int ww_redis_wait_reserve(
-    struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
+int ww_redis_wait_reserve(struct ww_jobs *jobs, const struct ww_reserve *what, uint64_t timeout, struct ww_lease *lease)
 {
 	struct redis_store *store = store_of(jobs);
 	uint64_t end = time_add(time_now(CLOCK_MONOTONIC), timeout);
@@ -30,7 +29,7 @@ int ww_redis_wait_reserve(
 
 	for (;;) {
 		uint64_t seen = readies(store);
-		result = ww_redis_reserve(jobs, tubes, count, lease);
+		result = ww_redis_reserve(jobs, what, lease);
 		if (result || is_alone(store))
 			return result;
 		if (time_now(CLOCK_MONOTONIC) >= end)

@@ -2,6 +2,7 @@
 #include "lib/jobs/local/batch.h"
 
 #include "lib/base/time.h"
+#include "lib/jobs/local/coded.h"
 #include "lib/jobs/local/counts.h"
 #include "lib/jobs/local/ended.h"
 #include "lib/jobs/local/entries.h"
@@ -111,6 +112,7 @@ int ww_jobs_commit_batch(struct jobs_local *jobs)
 	if (jobs->events_size || jobs->events_lost)
 		ww_jobs_publish_noted(jobs);
 	notify(jobs);
+	ww_jobs_coded_settle(jobs);
 	ww_jobs_groups_settle(jobs);
 	ww_jobs_tubes_settle(jobs);
 	return error;

@@ -2,7 +2,7 @@
 #define LIB_JOBS_LOCAL_ENTRIES_H
 
 /*
- * The jobs in memory: an entry for each, found by its id. A ready one is in the heap of its tube or group, and a
+ * The jobs in memory: an entry for each, found by its id. A ready one is in the heap of its tube, group or code, and a
  * delayed or reserved one has a timer, which makes it ready or ends its lease. The timer of a ready one that expires
  * ends it.
  *
@@ -38,6 +38,7 @@ struct image {
 	uint8_t waits;   /* how often the end of this lease was waited for (end.c) */
 	uint8_t is_over; /* it has expired while it was ready, and is in no heap: its timer, which is late, ends it */
 	uint32_t group;  /* its number in the tube; 0: none */
+	uint32_t code;   /* 0: any worker may take it */
 };
 
 /* The clock of its timer. Leases end in elapsed time. */

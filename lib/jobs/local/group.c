@@ -1,6 +1,7 @@
 /* The groups of a tube, which take turns: their names, their row, and their ready jobs. */
 #include "lib/jobs/local/group.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "lib/jobs/local/entries.h"
@@ -37,6 +38,7 @@ static void give_group(struct jobs_local *jobs, struct group *group)
 	if (group->is_idle)
 		STAILQ_REMOVE(&jobs->idle_groups, group, group, in_idle);
 	ww_jobs_limiter_forget(&group->limiter);
+	ww_jobs_coded_forget(group);
 	ww_jobs_give(jobs, group->own.at, group->own.room * sizeof(struct entry *));
 	ww_jobs_give(jobs, group, sizeof *group + group->length);
 }
@@ -200,48 +202,83 @@ void ww_jobs_groups_settle(struct jobs_local *jobs)
 
 /* ---- The row */
 
-static void leave(struct group *group)
+static void leave_row(struct group *group)
 {
-	struct limits *limits = group->limiter.tube->limits;
-
-	if (group->place == GROUP_IN_ROW)
-		TAILQ_REMOVE(&limits->row, group, in_row);
-	else if (group->place == GROUP_HELD)
-		limits->held -= group->heap->count;
+	if (group->place != GROUP_IN_ROW)
+		return;
+	TAILQ_REMOVE(&group->limiter.tube->limits->row, group, in_row);
 	group->place = GROUP_OUT;
 }
 
-static void join(struct group *group)
+static void leave(struct group *group)
 {
-	group->place = GROUP_IN_ROW;
-	TAILQ_INSERT_TAIL(&group->limiter.tube->limits->row, group, in_row);
+	if (group->place == GROUP_HELD) {
+		group->limiter.tube->limits->held -= ww_jobs_group_ready(group);
+		group->place = GROUP_OUT;
+	}
+	leave_row(group);
+	ww_jobs_coded_leave(group);
 }
 
 void ww_jobs_group_let(struct group *group)
 {
-	if (group->place == GROUP_IN_ROW)
-		return;
-	leave(group);
-	if (group->heap->count)
-		join(group);
+	struct limits *limits = group->limiter.tube->limits;
+
+	if (group->place == GROUP_HELD)
+		leave(group);
+	if (group->place == GROUP_OUT && group->heap->count) {
+		group->place = GROUP_IN_ROW;
+		group->turn = ++limits->last_turn;
+		TAILQ_INSERT_TAIL(&limits->row, group, in_row);
+	}
+	if (group->coded.ready)
+		ww_jobs_coded_join(group, ++limits->last_turn);
 }
 
 void ww_jobs_group_turn(struct group *group)
 {
-	if (group->place != GROUP_IN_ROW)
+	if (group->place == GROUP_HELD)
 		return;
 	leave(group);
-	join(group);
+	ww_jobs_group_let(group);
 }
 
 void ww_jobs_group_hold(struct group *group)
 {
 	leave(group);
 	group->place = GROUP_HELD;
-	group->limiter.tube->limits->held += group->heap->count;
+	group->limiter.tube->limits->held += ww_jobs_group_ready(group);
+}
+
+struct group *ww_jobs_group_next(const struct limits *limits, uint32_t code)
+{
+	struct group *group = TAILQ_FIRST(&limits->row);
+	const struct code_node *coded;
+
+	if (!limits->turns)
+		return group;
+	coded = ww_jobs_codes_best(limits->turns, code);
+	if (!coded || (group && group->turn < coded->first))
+		return group;
+	return (struct group *)((uintptr_t)coded - offsetof(struct group, coded.turn));
 }
 
 /* ---- Ready jobs */
+
+uint64_t ww_jobs_group_ready(const struct group *group)
+{
+	return group->heap->count + group->coded.ready;
+}
+
+struct entry *ww_jobs_group_first(const struct group *group, uint32_t code)
+{
+	struct entry *plain = group->heap->count ? group->heap->at[0] : NULL;
+	struct entry *coded = group->coded.ready ? ww_jobs_coded_best(group, code) : NULL;
+
+	if (!plain || !coded)
+		return plain ? plain : coded;
+	return ww_jobs_heap_is_less(plain, coded) ? plain : coded;
+}
 
 static struct ready_heap *heap_of(const struct image *image)
 {
@@ -250,18 +287,27 @@ static struct ready_heap *heap_of(const struct image *image)
 
 int ww_jobs_ready_reserve(const struct image *image)
 {
-	return ww_jobs_heap_reserve(image->tube->jobs, heap_of(image));
+	struct limits *limits;
+
+	if (!image->code)
+		return ww_jobs_heap_reserve(image->tube->jobs, heap_of(image));
+	if (ww_jobs_limits_make(image->tube, &limits))
+		return WW_ENOMEM;
+	return ww_jobs_coded_reserve(ww_jobs_group_of(image), image->code);
 }
 
 void ww_jobs_ready_add(struct entry *entry)
 {
 	struct group *group = ww_jobs_group_of(&entry->is);
 
-	ww_jobs_heap_add(heap_of(&entry->is), entry);
+	if (entry->is.code)
+		ww_jobs_coded_add(group, entry);
+	else
+		ww_jobs_heap_add(heap_of(&entry->is), entry);
 	entry->is.tube->ready++;
 	if (group && group->place == GROUP_HELD)
 		group->limiter.tube->limits->held++;
-	else if (group && group->place == GROUP_OUT)
+	else if (group)
 		ww_jobs_group_let(group);
 }
 
@@ -269,10 +315,15 @@ void ww_jobs_ready_remove(struct entry *entry)
 {
 	struct group *group = ww_jobs_group_of(&entry->is);
 
-	ww_jobs_heap_remove(heap_of(&entry->is), entry);
+	if (entry->is.code)
+		ww_jobs_coded_remove(group, entry);
+	else
+		ww_jobs_heap_remove(heap_of(&entry->is), entry);
 	entry->is.tube->ready--;
 	if (group && group->place == GROUP_HELD)
 		group->limiter.tube->limits->held--;
 	if (group && !group->heap->count)
+		leave_row(group);
+	if (group && !ww_jobs_group_ready(group))
 		leave(group);
 }

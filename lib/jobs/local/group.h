@@ -7,6 +7,8 @@
  *
  *     row:  first --> group --> group --> last     The first one starts a job and goes to the end.
  *
+ * A group with jobs that have a code stands in a second row, for them (coded.h).
+ *
  * A tube has `limits` once a job of it named a group, or a limit was set. Groups of which nothing is left, neither jobs
  * in memory nor a limit nor starts that count, are forgotten after a batch.
  *
@@ -18,6 +20,7 @@
 #include <sys/queue.h>
 
 #include "lib/base/seeded.h"
+#include "lib/jobs/local/coded.h"
 #include "lib/jobs/local/heap.h"
 #include "lib/jobs/local/limiter.h"
 #include "lib/jobs/local/rule.h"
@@ -33,7 +36,9 @@ struct group {
 	struct limiter limiter;
 	struct ready_heap *heap; /* its own, or the tube's for those that name no group */
 	struct ready_heap own;
+	struct coded_group coded;    /* its jobs that have a code are in no other heap */
 	TAILQ_ENTRY(group) in_row;   /* while it is in the row */
+	uint64_t turn;               /* there: it grows along the row */
 	STAILQ_ENTRY(group) in_idle; /* while is_idle */
 	enum { GROUP_OUT, GROUP_IN_ROW, GROUP_HELD } place;
 	int is_idle;
@@ -47,12 +52,15 @@ struct group {
 /* The limits and groups of a tube. */
 struct limits {
 	struct limiter whole;
-	struct rule each;    /* of each group that has none of its own */
-	uint64_t each_used;  /* until then `each` had its bursts used up; 0: never */
-	uint64_t rules;      /* that are set */
-	uint64_t held;       /* ready jobs of groups that are GROUP_HELD */
-	struct group *none;  /* the jobs that name no group */
-	struct group *named; /* hashed */
+	struct rule each;   /* of each group that has none of its own */
+	uint64_t each_used; /* until then `each` had its bursts used up; 0: never */
+	uint64_t rules;     /* that are set */
+	uint64_t held;      /* ready jobs of groups that are GROUP_HELD */
+	uint64_t last_turn;
+	struct code_node *turns; /* groups with ready jobs that have a code */
+	struct code_node *coded; /* those jobs, by group and code */
+	struct group *none;      /* the jobs that name no group */
+	struct group *named;     /* hashed */
 	struct group **numbered;
 	uint32_t numbered_room;
 	uint32_t free_number; /* lower ones are taken */
@@ -77,6 +85,13 @@ struct group *ww_jobs_group_of(const struct image *image);
 int ww_jobs_ready_reserve(const struct image *image);
 void ww_jobs_ready_add(struct entry *entry);
 void ww_jobs_ready_remove(struct entry *entry);
+
+/* How many of its jobs are ready. */
+uint64_t ww_jobs_group_ready(const struct group *group);
+/* The group whose turn it is for a worker that knows codes up to one. NULL: nothing may start. */
+struct group *ww_jobs_group_next(const struct limits *limits, uint32_t code);
+/* The first ready job of a group for that worker, or NULL. */
+struct entry *ww_jobs_group_first(const struct group *group, uint32_t code);
 
 /* ---- The row */
 

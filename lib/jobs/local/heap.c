@@ -6,7 +6,7 @@
 
 enum { CHILDREN = 4 };
 
-static int is_less(const struct entry *one, const struct entry *other)
+int ww_jobs_heap_is_less(const struct entry *one, const struct entry *other)
 {
 	if (one->is.priority != other->is.priority)
 		return one->is.priority < other->is.priority;
@@ -23,7 +23,7 @@ static void rise(struct ready_heap *heap, uint32_t place, struct entry *entry)
 {
 	while (place) {
 		uint32_t parent = (place - 1) / CHILDREN;
-		if (!is_less(entry, heap->at[parent]))
+		if (!ww_jobs_heap_is_less(entry, heap->at[parent]))
 			break;
 		put_at(heap, place, heap->at[parent]);
 		place = parent;
@@ -39,9 +39,9 @@ static void sink(struct ready_heap *heap, uint32_t place, struct entry *entry)
 		if (first >= heap->count)
 			break;
 		for (uint32_t i = first + 1; i < first + CHILDREN && i < heap->count; i++)
-			if (is_less(heap->at[i], heap->at[least]))
+			if (ww_jobs_heap_is_less(heap->at[i], heap->at[least]))
 				least = i;
-		if (!is_less(heap->at[least], entry))
+		if (!ww_jobs_heap_is_less(heap->at[least], entry))
 			break;
 		put_at(heap, place, heap->at[least]);
 		place = least;
@@ -78,7 +78,7 @@ void ww_jobs_heap_remove(struct ready_heap *heap, struct entry *entry)
 	entry->place = NO_PLACE;
 	if (last == entry)
 		return;
-	if (place && is_less(last, heap->at[(place - 1) / CHILDREN]))
+	if (place && ww_jobs_heap_is_less(last, heap->at[(place - 1) / CHILDREN]))
 		rise(heap, place, last);
 	else
 		sink(heap, place, last);

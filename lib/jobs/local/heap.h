@@ -22,6 +22,8 @@ struct ready_heap {
 	uint32_t room;
 };
 
+/* Whether `one` is delivered before `other`. */
+int ww_jobs_heap_is_less(const struct entry *one, const struct entry *other);
 /* Make room for one more. The caller gives the memory back. */
 int ww_jobs_heap_reserve(struct jobs_local *jobs, struct ready_heap *heap);
 /* There is room, and the entry is in no heap. */

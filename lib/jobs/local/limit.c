@@ -56,7 +56,7 @@ static int hold(struct limiter *limiter)
 
 /* ---- The next job */
 
-int ww_jobs_ready_next(struct tube *tube, struct entry **entry)
+int ww_jobs_ready_next(struct tube *tube, uint32_t code, struct entry **entry)
 {
 	struct limits *limits = tube->limits;
 	struct group *group;
@@ -65,14 +65,16 @@ int ww_jobs_ready_next(struct tube *tube, struct entry **entry)
 	*entry = tube->heap.count ? tube->heap.at[0] : NULL;
 	if (!limits)
 		return *entry != NULL;
+	if (limits->turns && !ww_jobs_group_next(limits, code))
+		return 0;
 	held = hold(&limits->whole);
 	if (held)
 		return held < 0 ? held : 0;
-	while ((group = TAILQ_FIRST(&limits->row))) {
+	while ((group = ww_jobs_group_next(limits, code))) {
 		held = hold(&group->limiter);
 		if (held < 0)
 			return held;
-		*entry = group->heap->at[0];
+		*entry = ww_jobs_group_first(group, code);
 		if (!held)
 			return 1;
 		ww_jobs_group_hold(group);
@@ -82,14 +84,17 @@ int ww_jobs_ready_next(struct tube *tube, struct entry **entry)
 
 struct entry *ww_jobs_ready_first(const struct tube *tube)
 {
-	const struct group *group = tube->limits ? TAILQ_FIRST(&tube->limits->row) : NULL;
+	const struct limits *limits = tube->limits;
+	const struct group *group = limits ? ww_jobs_group_next(limits, WW_JOB_CODE_MAX) : NULL;
 
-	if (!tube->limits || (!group && tube->heap.count))
+	if (!limits)
 		return tube->heap.at[0];
+	if (!group && ww_jobs_group_ready(limits->none))
+		group = limits->none;
 	if (!group)
-		for (group = tube->limits->named; !group->heap->count;)
+		for (group = limits->named; !ww_jobs_group_ready(group);)
 			group = group->hh.next;
-	return group->heap->at[0];
+	return ww_jobs_group_first(group, WW_JOB_CODE_MAX);
 }
 
 /* ---- Leases */
@@ -100,7 +105,7 @@ void ww_jobs_limit_start(const struct image *image)
 	uint64_t now = ww_jobs_time(&image->tube->jobs->elapsed);
 
 	ww_jobs_limiter_start(&image->tube->limits->whole, now, !image->tube->ready);
-	ww_jobs_limiter_start(&group->limiter, now, !group->heap->count);
+	ww_jobs_limiter_start(&group->limiter, now, !ww_jobs_group_ready(group));
 	ww_jobs_group_turn(group);
 }
 

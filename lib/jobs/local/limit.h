@@ -14,8 +14,8 @@ struct entry;
 struct image;
 struct tube;
 
-/* The job of a tube that may start next. Returns 1, 0 if there is none, or an error of ww_driver_schedule_at. */
-int ww_jobs_ready_next(struct tube *tube, struct entry **entry);
+/* The job of a tube that may start next for a worker that knows codes up to one. Returns 1, 0 if there is none, or an error of ww_driver_schedule_at. */
+int ww_jobs_ready_next(struct tube *tube, uint32_t code, struct entry **entry);
 /* Some ready job of a tube that has any: the next one if one may start. O(groups) */
 struct entry *ww_jobs_ready_first(const struct tube *tube);
 /* For tubes with `limits`: a job has started; that start was none; or a lease has ended. */

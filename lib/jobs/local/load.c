@@ -36,6 +36,7 @@ static int read_pair(
 	*due = record.due;
 	image.tube = ww_jobs_tube_number(jobs, record.tube);
 	image.priority = (uint32_t)record.priority;
+	image.code = (uint32_t)record.code;
 	image.due = *due;
 	image.expires = record.expires;
 	image.wall = line == &jobs->wall;

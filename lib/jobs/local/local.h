@@ -46,6 +46,7 @@
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/store/store.h"
 
+struct coded_heap;
 struct entry;
 struct group;
 struct queued_call;
@@ -114,8 +115,9 @@ struct jobs_local {
 	uint32_t free_number;             /* no tube's; lower ones are taken */
 	uint64_t limit_numbers;           /* the greatest that a limit had */
 	STAILQ_HEAD(, group) idle_groups; /* those that may be forgotten */
-	struct ended_runs runs;           /* of this batch */
-	struct run_report *reports;       /* of leases, hashed by id (history.c) */
+	TAILQ_HEAD(, coded_heap) idle_coded;
+	struct ended_runs runs;     /* of this batch */
+	struct run_report *reports; /* of leases, hashed by id (history.c) */
 	unsigned report_count;
 	unsigned reports_swept; /* how many were left by the last sweep */
 	struct totals all;

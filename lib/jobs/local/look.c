@@ -300,6 +300,38 @@ int ww_jobs_local_tube(struct ww_jobs *handle, const char *tube, struct ww_tube_
 	return ww_jobs_submit(local_of(handle), show_tube, &call);
 }
 
+struct above_call {
+	const char *tube;
+	uint64_t code;
+	uint64_t count;
+	uint64_t lowest;
+};
+
+static int count_above(struct jobs_local *jobs, void *arguments)
+{
+	struct above_call *call = arguments;
+	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
+
+	if (!tube)
+		return WW_ENOTFOUND;
+	if (tube->limits)
+		call->count = ww_jobs_codes_above(tube->limits->coded, call->code, &call->lowest);
+	return WW_OK;
+}
+
+int ww_jobs_local_above(struct ww_jobs *handle, const char *tube, uint32_t code, uint64_t *count, uint32_t *lowest)
+{
+	struct above_call call = {.tube = tube, .code = code};
+	int error = ww_jobs_submit(local_of(handle), count_above, &call);
+
+	if (error)
+		return error;
+	*count = call.count;
+	if (call.count)
+		*lowest = (uint32_t)call.lowest;
+	return WW_OK;
+}
+
 struct tubes_call {
 	ww_tube_fn *fn;
 	void *context;

@@ -18,6 +18,7 @@ int ww_jobs_local_list(struct ww_jobs *handle, const struct ww_job_filter *filte
     void *context, uint64_t *next);
 int ww_jobs_local_stats(struct ww_jobs *handle, struct ww_jobs_stats *stats);
 int ww_jobs_local_tube(struct ww_jobs *handle, const char *tube, struct ww_tube_stats *stats);
+int ww_jobs_local_above(struct ww_jobs *handle, const char *tube, uint32_t code, uint64_t *count, uint32_t *lowest);
 int ww_jobs_local_tubes(struct ww_jobs *handle, ww_tube_fn *fn, void *context);
 
 #endif

@@ -303,6 +303,7 @@ static const struct jobs_backend backend = {
     .stats = ww_jobs_local_stats,
     .tube = ww_jobs_local_tube,
     .tubes = ww_jobs_local_tubes,
+    .above = ww_jobs_local_above,
     .check = ww_jobs_local_check,
     .publishes = 1,
 };
@@ -339,6 +340,7 @@ static int open_on(struct ww_jobs **result, const struct ww_jobs_config *config,
 	jobs->expire = ww_jobs_expire;
 	jobs->forget_at = UINT64_MAX;
 	STAILQ_INIT(&jobs->idle_groups);
+	TAILQ_INIT(&jobs->idle_coded);
 	jobs->forks = ww_fork_watch();
 	jobs->random = time_now(CLOCK_REALTIME) ^ (uint64_t)getpid() << 32;
 	jobs->elapsed.jobs = jobs->wall.jobs = jobs;

@@ -21,11 +21,14 @@ static const size_t fields[] = {AT(run), AT(body.size), AT(delay), AT(created), 
     /* JOB_RECORD_EXPIRING */
     AT(expire), AT(expires), AT(expired),
     /* JOB_RECORD_HEADED */
-    AT(headers.size)};
+    AT(headers.size),
+    /* JOB_RECORD_CODED */
+    AT(code)};
 
 enum {
 	FIELDS = sizeof fields / sizeof *fields,
-	FIELDS_HEADED = 1,
+	FIELDS_CODED = 1,
+	FIELDS_HEADED = FIELDS_CODED + 1,
 	FIELDS_EXPIRING = FIELDS_HEADED + 3,
 	FIELDS_EXTENDED = FIELDS_EXPIRING + 6
 };
@@ -33,6 +36,8 @@ enum {
 /* The format that a record with these fields has. */
 static int format_of(uint64_t which)
 {
+	if (which >> (FIELDS - FIELDS_CODED))
+		return JOB_RECORD_CODED;
 	if (which >> (FIELDS - FIELDS_HEADED))
 		return JOB_RECORD_HEADED;
 	if (which >> (FIELDS - FIELDS_EXPIRING))
@@ -54,7 +59,7 @@ struct kept_option {
 	}
 
 static const struct kept_option kept[] = {KEPT(priority), KEPT(run), KEPT(period), KEPT(missed), KEPT(skip),
-    KEPT(backoff), KEPT(backoff_max), KEPT(attempts), KEPT(keep), KEPT(expire), KEPT(expired)};
+    KEPT(backoff), KEPT(backoff_max), KEPT(attempts), KEPT(keep), KEPT(expire), KEPT(expired), KEPT(code)};
 
 enum { ALL_KEPT = sizeof kept / sizeof *kept };
 
@@ -252,7 +257,7 @@ int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *d
 	if (store_read32(end) != checksum_of(id, due ? *due : 0, at, from.size - CHECKSUM))
 		return WW_ECORRUPT;
 	format = *at++;
-	if (format < JOB_RECORD_FORMAT || format > JOB_RECORD_HEADED)
+	if (format < JOB_RECORD_FORMAT || format > JOB_RECORD_CODED)
 		return WW_EVERSION;
 	at = read_number(at, end, &which);
 	memset(record, 0, sizeof *record);

@@ -25,9 +25,10 @@
 #define JOB_RECORD_EXTENDED 3 /* with one of the fields from `first` on */
 #define JOB_RECORD_EXPIRING 4 /* with one of the fields from `expire` on */
 #define JOB_RECORD_HEADED 5   /* with headers */
+#define JOB_RECORD_CODED 6    /* with a code */
 
 /* The most bytes stored besides key, error, body, group and headers. */
-#define JOB_RECORD_OVERHEAD (1 + 36 * 10 + 4)
+#define JOB_RECORD_OVERHEAD (1 + 37 * 10 + 4)
 
 struct job_record {
 	uint64_t version;
@@ -59,6 +60,7 @@ struct job_record {
 	uint64_t expire;  /* how long after `base` it expires; 0: never */
 	uint64_t expires; /* when it does, of the job's clock; 0: never, since it was kicked */
 	uint64_t expired; /* enum ww_expired */
+	uint64_t code;    /* the least code of a worker that may take it; 0: any */
 	uint64_t ended;   /* it has ended, and is kept until then, in elapsed time; 0: it lives */
 	struct store_bytes key;
 	struct store_bytes error;

@@ -344,6 +344,7 @@ struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *rec
 	image.due = record->due;
 	image.expires = record->expires;
 	image.priority = (uint32_t)record->priority;
+	image.code = (uint32_t)record->code;
 	image.wall = (record->flags & WW_JOB_WALL) != 0;
 	if (record->ended)
 		image.state = WW_JOB_ENDED;

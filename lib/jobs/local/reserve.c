@@ -18,8 +18,7 @@
 
 /* A reserve of several tubes, or of one job, and its leases. */
 struct reserve_call {
-	const char *const *tubes;
-	size_t count;
+	const struct ww_reserve *what;
 	uint64_t id;
 	struct ww_lease *leases;
 	size_t most;
@@ -114,18 +113,17 @@ static int find_best(struct jobs_local *jobs, const struct reserve_call *call, s
 {
 	struct entry *best = NULL;
 
-	for (size_t i = 0; i < call->count; i++) {
-		struct tube *tube = ww_jobs_tube_find(jobs, call->tubes[i]);
+	for (size_t i = 0; i < call->what->count; i++) {
+		struct tube *tube = ww_jobs_tube_find(jobs, call->what->tubes[i]);
 		if (!tube || !tube->ready || ww_jobs_tube_is_paused(tube))
 			continue;
 		struct entry *entry;
-		int found_one = ww_jobs_ready_next(tube, &entry);
+		int found_one = ww_jobs_ready_next(tube, call->what->code, &entry);
 		if (found_one < 0)
 			return found_one;
 		if (!found_one)
 			continue;
-		if (!best || entry->is.priority < best->is.priority ||
-		    (entry->is.priority == best->is.priority && entry->id < best->id))
+		if (!best || ww_jobs_heap_is_less(entry, best))
 			best = entry;
 	}
 	*found = best;
@@ -258,17 +256,17 @@ static int submit_one(struct ww_jobs *handle, call_fn *fn, struct reserve_call *
 	return result;
 }
 
-int ww_jobs_local_reserve(struct ww_jobs *handle, const char *const *tubes, size_t count, struct ww_lease *lease)
+int ww_jobs_local_reserve(struct ww_jobs *handle, const struct ww_reserve *what, struct ww_lease *lease)
 {
-	struct reserve_call call = {.tubes = tubes, .count = count};
+	struct reserve_call call = {.what = what};
 
 	return submit_one(handle, reserve, &call, lease);
 }
 
 int ww_jobs_local_reserve_many(
-    struct ww_jobs *handle, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
+    struct ww_jobs *handle, const struct ww_reserve *what, struct ww_lease *leases, size_t most)
 {
-	struct reserve_call call = {.tubes = tubes, .count = count, .leases = leases, .most = most};
+	struct reserve_call call = {.what = what, .leases = leases, .most = most};
 
 	return submit(handle, reserve, &call);
 }

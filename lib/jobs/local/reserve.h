@@ -14,11 +14,12 @@
 
 struct ww_jobs;
 struct ww_lease;
+struct ww_reserve;
 
 /* WW_EIO, WW_ECORRUPT: also if the store cannot write what becomes of a lease. */
-int ww_jobs_local_reserve(struct ww_jobs *handle, const char *const *tubes, size_t count, struct ww_lease *lease);
+int ww_jobs_local_reserve(struct ww_jobs *handle, const struct ww_reserve *what, struct ww_lease *lease);
 int ww_jobs_local_reserve_many(
-    struct ww_jobs *handle, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
+    struct ww_jobs *handle, const struct ww_reserve *what, struct ww_lease *leases, size_t most);
 int ww_jobs_local_reserve_job(struct ww_jobs *handle, uint64_t id, struct ww_lease *lease);
 
 #endif

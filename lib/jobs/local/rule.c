@@ -318,7 +318,7 @@ static void fill_info(const struct found_rule *found, struct ww_limit_info *info
 	}
 	info->running = ww_jobs_limiter_running(limiter);
 	if (ww_jobs_limiter_holds(limiter))
-		info->held = group ? group->heap->count : found->tube->ready;
+		info->held = group ? ww_jobs_group_ready(group) : found->tube->ready;
 	if (ww_jobs_limiter_allows(limiter) > now)
 		info->left = ww_jobs_limiter_allows(limiter) - now;
 }

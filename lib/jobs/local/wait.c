@@ -38,8 +38,7 @@ static void wait_a_while(struct jobs_local *jobs, const struct wait *waiting, ui
 	pthread_mutex_unlock(&jobs->lock);
 }
 
-int ww_jobs_local_wait(
-    struct ww_jobs *handle, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
+int ww_jobs_local_wait(struct ww_jobs *handle, const struct ww_reserve *what, uint64_t timeout, struct ww_lease *lease)
 {
 	struct jobs_local *jobs = local_of(handle);
 	struct wait waiting = {jobs, 0};
@@ -47,7 +46,7 @@ int ww_jobs_local_wait(
 	uint64_t seen;
 	ww_handle timer = 0;
 	int over = 0;
-	int result = ww_jobs_local_reserve(handle, tubes, count, lease);
+	int result = ww_jobs_local_reserve(handle, what, lease);
 
 	if (result || !timeout)
 		return result;
@@ -59,7 +58,7 @@ int ww_jobs_local_wait(
 		seen = jobs->readies;
 		over = waiting.over;
 		pthread_mutex_unlock(&jobs->lock);
-		result = ww_jobs_local_reserve(handle, tubes, count, lease);
+		result = ww_jobs_local_reserve(handle, what, lease);
 		if (!result && !over)
 			wait_a_while(jobs, &waiting, seen);
 		if (!result && !over && ww_driver_time_left(jobs->elapsed.driver, timer, &left) == WW_ECLOSED)

@@ -11,9 +11,9 @@
 
 struct ww_jobs;
 struct ww_lease;
+struct ww_reserve;
 
 /* Wait for up to `timeout` ns. Returns as ww_jobs_wait. WW_EBUSY: in a batch of this thread. */
-int ww_jobs_local_wait(
-    struct ww_jobs *handle, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
+int ww_jobs_local_wait(struct ww_jobs *handle, const struct ww_reserve *what, uint64_t timeout, struct ww_lease *lease);
 
 #endif

@@ -38,13 +38,12 @@ static int hand_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 	return ww_jobs_now(flaky.real, flags, ns);
 }
 
-static int hand_reserve(
-    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
+static int hand_reserve(struct ww_jobs *jobs, const struct ww_reserve *what, struct ww_lease *leases, size_t most)
 {
 	int error = failing();
 
 	(void)jobs;
-	return error ? error : ww_jobs_reserve_many(flaky.real, tubes, count, leases, most);
+	return error ? error : ww_jobs_reserve_known(flaky.real, what, leases, most);
 }
 
 static int hand_finish(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count)

@@ -66,7 +66,9 @@ enum {
 	/* Groups of a tube take turns, and have limits of their own. */
 	KIND_GROUPS = 1u << 10,
 	/* Jobs expire. */
-	KIND_EXPIRES = 1u << 11
+	KIND_EXPIRES = 1u << 11,
+	/* Jobs have codes. */
+	KIND_CODES = 1u << 12
 };
 
 enum failure { FAIL_NOTHING, FAIL_PUT, FAIL_COMMIT };

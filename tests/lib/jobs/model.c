@@ -195,7 +195,7 @@ static void compare(const struct ww_job_info *info, const struct expected *job)
 
 	AGREE(info->state == job->state);
 	AGREE(info->version == job->version);
-	AGREE(info->priority == job->priority && info->attempts == job->attempts);
+	AGREE(info->priority == job->priority && info->attempts == job->attempts && info->code == job->code);
 	AGREE(strcmp(info->tube, model_tubes[job->tube]) == 0);
 	AGREE((info->key_length != 0) == (job->key != 0));
 	AGREE(memcmp(info->body, &job->body, sizeof job->body) == 0);

@@ -35,6 +35,7 @@ struct expected {
 	uint64_t missed;
 	uint64_t burial;
 	uint32_t priority;
+	uint32_t code;
 	uint32_t attempts;
 	uint32_t tries;
 	uint32_t reserves, timeouts, releases, buries, kicks;

@@ -17,6 +17,9 @@
 /* Jobs of a call that takes many. */
 enum { MANY = 5 };
 
+/* A code is lower than this. */
+enum { CODES = 6 };
+
 static struct oracle saved;
 /* What delays are counted in: with longer ones, stores have jobs of many hours. */
 static uint64_t unit;
@@ -60,6 +63,8 @@ static void draw(struct draft *draft)
 		spec->expire = (1 + model_below(10000)) * unit;
 		spec->expired = (enum ww_expired)model_below(2);
 	}
+	if (world_promises(&model_world, KIND_CODES) && model_below(3) == 0)
+		spec->code = (uint32_t)model_below(CODES);
 	if (draft->key && model_below(4))
 		spec->key_mode = (enum ww_key_mode)model_below(WW_KEY_UNIQUE + 1);
 	if (spec->key_mode == WW_KEY_DEBOUNCE || spec->key_mode == WW_KEY_UNIQUE) {
@@ -151,6 +156,7 @@ static void expect_put(const struct draft *draft, int result, uint64_t id, uint6
 	    .last_token = job->last_token,
 	    .version = version,
 	    .priority = draft->spec.priority,
+	    .code = draft->spec.code,
 	    .attempts = draft->spec.attempts,
 	    .expire = draft->spec.expire,
 	    .expired = draft->spec.expired};
@@ -214,27 +220,34 @@ static size_t name_tubes(unsigned watched, const char *names[TUBES])
 	return count;
 }
 
-static struct expected *best_of(unsigned watched)
+/* What a worker knows that watches all of these tubes: often everything. */
+static uint32_t some_code(void)
+{
+	return model_below(2) ? (uint32_t)model_below(CODES) : WW_JOB_CODE_MAX;
+}
+
+static struct expected *best_of(unsigned watched, uint32_t code)
 {
 	struct expected *best = NULL;
 
 	for (int i = 0; i < JOBS; i++) {
 		struct expected *job = &model_oracle.jobs[i];
-		if (job->id && job->state == WW_JOB_READY && watched >> job->tube & 1 && model_is_before(job, best))
+		if (job->id && job->state == WW_JOB_READY && watched >> job->tube & 1 && job->code <= code &&
+		    model_is_before(job, best))
 			best = job;
 	}
 	return best;
 }
 
-static void expect_best(unsigned watched, const struct ww_lease *lease)
+static void expect_best(unsigned watched, uint32_t code, const struct ww_lease *lease)
 {
-	struct expected *best = best_of(watched);
+	struct expected *best = best_of(watched, code);
 
 	AGREE(best != NULL);
 	/* With more than one row it may be any job of that priority. */
 	if (!world_promises(&model_world, KIND_ONE_ROW)) {
 		struct expected *other = model_find(lease->id);
-		AGREE(other && other->state == WW_JOB_READY && watched >> other->tube & 1);
+		AGREE(other && other->state == WW_JOB_READY && watched >> other->tube & 1 && other->code <= code);
 		AGREE(other->priority == best->priority);
 		best = other;
 	}
@@ -249,9 +262,9 @@ static void reserve(void)
 	struct ww_lease lease;
 	int result = ww_jobs_reserve(model_world.jobs, names, count, &lease);
 
-	AGREE(result == (best_of(watched) != NULL));
+	AGREE(result == (best_of(watched, WW_JOB_CODE_MAX) != NULL));
 	if (result)
-		expect_best(watched, &lease);
+		expect_best(watched, WW_JOB_CODE_MAX, &lease);
 }
 
 static void reserve_many(void)
@@ -261,12 +274,13 @@ static void reserve_many(void)
 	size_t count = name_tubes(watched, names);
 	struct ww_lease leases[MANY];
 	size_t most = 1 + (size_t)model_below(MANY);
-	int result = ww_jobs_reserve_many(model_world.jobs, names, count, leases, most);
+	const struct ww_reserve what = {names, count, some_code()};
+	int result = ww_jobs_reserve_known(model_world.jobs, &what, leases, most);
 
 	AGREE(result >= 0 && (size_t)result <= most);
 	for (int i = 0; i < result; i++)
-		expect_best(watched, &leases[i]);
-	AGREE((size_t)result == most || !best_of(watched));
+		expect_best(watched, what.code, &leases[i]);
+	AGREE((size_t)result == most || !best_of(watched, what.code));
 }
 
 static void reserve_one(void)
