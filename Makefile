@@ -200,7 +200,7 @@ bench: all
 	[ $$status != 2 ] || exit 2; \
 	scripts/bench-plots --html '$(B)/bench.html' '$(B)/bench.json' && printf '\nThe plots: %s\n' '$(B)/bench.html' && exit $$status
 
-bench-expirer bench-instructions bench-jobs bench-limits bench-postgres bench-redis bench-schedules bench-sessions: all
+bench-cores bench-expirer bench-instructions bench-jobs bench-limits bench-postgres bench-redis bench-schedules bench-sessions: all
 	@B='$(abspath $(B))' CC='$(CC)' JSON='$(JSON)' scripts/$(@:bench-instructions=count-instructions) $(JOBS)
 
 # ---- Tests ------------------------------------------------------------------------------------------------------
@@ -336,8 +336,8 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all abi amalgamation bench bench-expirer bench-instructions bench-jobs bench-limits bench-postgres bench-redis bench-schedules bench-sessions check \
-	check-long check-quick clean configure crash-test deb demo demo-cluster demo-postgres demo-sessions deps dist distclean failovers \
+.PHONY: all abi amalgamation bench bench-cores bench-expirer bench-instructions bench-jobs bench-limits bench-postgres bench-redis bench-schedules \
+	bench-sessions check check-long check-quick clean configure crash-test deb demo demo-cluster demo-postgres demo-sessions deps dist distclean failovers \
 	flakes FORCE format fuzz help install install-python lint memcheck mutants need-check run-chosen run-fuzzers simulate \
 	site soak uninstall
 

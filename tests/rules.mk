@@ -17,6 +17,7 @@ HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/fault_memory.c %/known.c %/sma
 # In no archive: another test that names clock_gettime would take the benchmark's.
 BENCH_TESTS := $(filter $(call named,tests,$(call sources,$(bench_TESTS),test_*.c)),$(TESTS))
 $(BENCH_TESTS): $(filter-out %/main.o,$(bench_OBJECTS))
+$(filter %/test_coherence,$(TESTS)): $(call objects,tools/bench/cores/coherence.c)
 # In no archive either: other tests would take its calls on files.
 $(filter %/test_jobs_copy %/test_jobs_faults %/test_jobs_each_fault %/test_journal_faults,$(TESTS)): \
 	$(call objects,tests/support/system/calls.c)
