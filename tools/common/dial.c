@@ -91,6 +91,7 @@ static int connect_tcp(const char *server, int timeout_ms, const char **reason)
 	error = getaddrinfo(host, port, &hints, &found);
 	if (error) {
 		*reason = gai_strerror(error);
+		errno = 0;
 		return -1;
 	}
 	for (one = found; one && fd < 0; one = one->ai_next)
@@ -99,6 +100,7 @@ static int connect_tcp(const char *server, int timeout_ms, const char **reason)
 	freeaddrinfo(found);
 	if (fd < 0) {
 		*reason = strerror(error);
+		errno = error;
 		return -1;
 	}
 	/* A command and its body may be two segments. The second must not wait for the acknowledgement of the first. */
@@ -132,6 +134,7 @@ int dial_connect(const char *server, int timeout_ms, const char **reason)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
 
+	errno = 0;
 	*reason = "is not an address";
 	if (!dial_is_address(server))
 		return -1;

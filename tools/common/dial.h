@@ -13,7 +13,8 @@ int dial_is_tls(const char *server, char host[DIAL_HOST_MAX]);
 
 /*
  * Connect, without TLS, and wait at most the timeout for each address of a name. Return a descriptor that never blocks and
- * is closed in programs that this one runs, or -1 with *reason, which stays valid in this thread until its next call.
+ * is closed in programs that this one runs, or -1 with *reason, which stays valid in this thread until its next call, and with
+ * errno, which is 0 if the address or its name is the reason.
  */
 int dial_connect(const char *server, int timeout_ms, const char **reason);
 

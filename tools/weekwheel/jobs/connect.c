@@ -1,5 +1,6 @@
 /* Connects to servers, and begins TLS with those whose address is tls:HOST:PORT. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,11 +8,17 @@
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/client.h"
 
+/* A server that was started a moment ago, as by the line before in a script, may not listen yet. */
+enum { TRIES = 50, PAUSE_MS = 20 };
+
 int client_connect(struct client *client, const char *remedy)
 {
 	const char *reason;
+	int tries = TRIES;
 
-	client->channel.fd = dial_connect(client->server, client->timeout_ms, &reason);
+	while ((client->channel.fd = dial_connect(client->server, client->timeout_ms, &reason)) < 0 &&
+	       (errno == ECONNREFUSED || errno == ENOENT) && --tries)
+		poll(NULL, 0, PAUSE_MS);
 	if (client->channel.fd >= 0)
 		return 0;
 	return message_error("%s: %s; %s", client->server, reason,

@@ -292,6 +292,12 @@ class FakeServers(Case):
             self.skipTest("a sanitizer has to be the first that is loaded")
         return {"LD_PRELOAD": compiled("support/hurried.c", "-shared", "-fPIC")}
 
+    def test_a_server_may_listen_a_moment_later(self):
+        preload = self.hurried()["LD_PRELOAD"] + ":" + compiled("support/refused.c", "-shared", "-fPIC")
+        with Fake(table(put=b"INSERTED 7\r\n")) as fake:
+            equal(fake.client.run(0, "put", "x", LD_PRELOAD=preload, REFUSED="49").out, "7 due now\n")
+            matches("Connection refused", fake.client.run(1, "put", "x", LD_PRELOAD=preload, REFUSED="50").err)
+
     def test_a_worker_asks_again_and_again(self):
         """So it notices a server that answers nothing more, and whose connection stays."""
         said = [b"TIMED_OUT\r\n", b"TIMED_OUT\r\n"]
