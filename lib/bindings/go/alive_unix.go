@@ -1,4 +1,4 @@
-// Whether an idle connection is still one.
+// Whether a connection on which no answer is awaited is still one.
 
 //go:build unix
 

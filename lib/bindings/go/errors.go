@@ -104,7 +104,7 @@ type ConnectionError struct {
 
 func (e *ConnectionError) Error() string {
 	if e.Sent {
-		return fmt.Sprintf("weekwheel: the connection to %s ended: %v. %v", e.Address, e.Err, ErrUnknownOutcome)
+		return fmt.Sprintf("weekwheel: the connection to %s ended: %v; %v", e.Address, e.Err, ErrUnknownOutcome)
 	}
 	return fmt.Sprintf("weekwheel: there is no connection to %s: %v", e.Address, e.Err)
 }

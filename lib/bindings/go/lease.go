@@ -172,6 +172,13 @@ func (j *Lease) HasEnded() bool {
 	return j.link == nil
 }
 
+// isConnected looks whether the server has closed the connection, as it does when it ends: the job is another worker's then.
+func (j *Lease) isConnected() bool {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return j.link != nil && isAlive(j.link.socket)
+}
+
 func (j *Lease) wasEnded() bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()

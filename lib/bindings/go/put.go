@@ -42,7 +42,7 @@ const (
 // DefaultTimeToRun is that of a job that names none.
 const DefaultTimeToRun = 60 * time.Second
 
-// A Job is what Put puts. What has its zero value is not said.
+// A Job is what Put puts. A field that has its zero value is not sent.
 type Job struct {
 	Tube  string // "default" if empty
 	Body  []byte

@@ -15,8 +15,9 @@ import (
 // Pauses between attempts to connect again: each is twice as long as the one before.
 const firstPause, longestPause = 100 * time.Millisecond, 10 * time.Second
 
-// What is touched after a part of its time to run is not touched more often than this, nor less often.
-const touchLeast, touchMost = 200 * time.Millisecond, 24 * time.Hour
+// What is touched after a part of its time to run is not touched more often than this, nor less often. In between, whether its
+// connection has ended is looked at so often.
+const touchLeast, touchMost, lookMost = 200 * time.Millisecond, 24 * time.Hour, time.Second
 
 // A Worker runs a function for each job of its tubes.
 //
@@ -27,8 +28,8 @@ const touchLeast, touchMost = 200 * time.Millisecond, 24 * time.Hour
 type Worker struct {
 	Client *Client
 	Tubes  []string // "default" if there is none
-	// Handle runs a job. Its context ends when another worker has the job: its lease was lost, or it was put again. It does
-	// not end with that of Run, whose values it has.
+	// Handle runs a job. Its context ends when another worker may have the job: within a second if the connection ends, and at the next
+	// touch if the lease was lost or the job put again. It does not end with that of Run, whose values it has.
 	Handle func(ctx context.Context, job *Lease) error
 	// Concurrency is how many jobs run at once, 1 by default.
 	Concurrency int
@@ -169,7 +170,19 @@ func touch(ctx context.Context, cancel func(), job *Lease) {
 	} else if every > touchMost {
 		every = touchMost
 	}
-	for sleep(ctx, every) {
+	look := every
+	if look > lookMost {
+		look = lookMost
+	}
+	for waited := look; sleep(ctx, look); waited += look {
+		if !job.isConnected() {
+			cancel()
+			return
+		}
+		if waited < every {
+			continue
+		}
+		waited = 0
 		if err := job.Touch(context.Background()); err != nil {
 			if errors.Is(err, ErrNotFound) || job.HasEnded() {
 				cancel()

@@ -517,6 +517,29 @@ func TestALostLeaseIsTold(t *testing.T) {
 	isError(t, <-said, ErrLeaseEnded)
 }
 
+func TestALostConnectionIsSeenBeforeTheNextTouch(t *testing.T) {
+	r := between(t, os.Getenv("SERVER"))
+	client, direct := open(t, r.Addr().String(), nil), server(t)
+	asked := func() int64 { return must[Stats](t)(direct.Stats(background)).Int("cmd-stats-job") }
+	must[Receipt](t)(client.Put(background, Job{Tube: tube(t), TimeToRun: 100 * time.Hour}))
+	ctx, stop := context.WithCancel(background)
+	defer stop()
+	worker := &Worker{Client: client, Tubes: []string{tube(t)}, OnError: quiet(make(chan error, 10))}
+	worker.Handle = func(ctx context.Context, job *Lease) error {
+		stop()
+		before := asked()
+		until(t, "the worker knows the time to run", func() bool { return asked() > before })
+		r.cut()
+		select {
+		case <-ctx.Done():
+		case <-time.After(patience):
+			t.Error("the context goes on without a connection")
+		}
+		return nil
+	}
+	fine(t, worker.Run(ctx))
+}
+
 func TestBeanstalkdIsServed(t *testing.T) {
 	if os.Getenv("BEANSTALKD") == "" {
 		return
