@@ -78,6 +78,15 @@ def page():
         return file.read()
 
 
+def yaml_of(first):
+    """The one of the page's blocks that begins with this word."""
+    return from_yaml(re.search(rf"(?s)```yaml\n({first}.*?)```", page())[1])
+
+
+def prometheus():
+    return yaml_of("rule_files")
+
+
 def status(server, path, **headers):
     """As a node of Kubernetes asks: by the pod's address."""
     port = int(re.search(r"serving http://[0-9.]+:(\d+)/", server.said)[1])
@@ -102,6 +111,9 @@ class Monitoring(Case):
     def judge(self, expression):
         """Return the labels of its result."""
         labels = set(ADDED)
+        if expression.startswith("up{"):
+            equal(re.findall(r'(\w+)="(\w+)"', expression), [("job", prometheus()["scrape_configs"][0]["job_name"])])
+            return labels
         rated = set(re.findall(r"\b(?:rate|increase)\((\w+)[^()\[\]]*\[(?:\d+m|\$__rate_interval)\]\)", expression))
         names = set(re.findall(rf"\b(?:{'|'.join(SERVERS)})_\w+", expression))
         check(names, f"no metric in {expression}")
@@ -161,7 +173,7 @@ class Monitoring(Case):
         equal({name for name in named if name not in of_rules}, {"weekwheeld_store_disk_bytes", "weekwheel_sessiond_keys"})
 
     def test_probes(self):
-        probes = from_yaml(re.search(r"(?s)```yaml\n(.*?)```", page())[1])
+        probes = yaml_of("startupProbe")
         equal(set(probes), {"startupProbe", "livenessProbe", "readinessProbe"})
         paths = {name: probe["httpGet"]["path"] for name, probe in probes.items()}
         run(0, "sh", "-c", "umask 077; '%s' token --token-file ada.token ada read:'*' >people" % WEEKWHEEL)
