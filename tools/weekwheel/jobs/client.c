@@ -279,7 +279,7 @@ static const struct {
     {"DRAINING", "the server takes no new jobs; try again after its restart"},
     {"JOB_TOO_BIG",
         "the body is larger than the server allows; make it smaller, or start the server with a larger limit"},
-    {"OUT_OF_MEMORY", "the server or its Redis is out of memory, or its disk is full; its log and /healthz say which"},
+    {"OUT_OF_MEMORY", "the server or its Redis is out of memory, or its disk is full; its log and /readyz say which"},
     {"INTERNAL_ERROR", "the server could not write or read it, or its Redis does not answer; see its log"},
     {"UNKNOWN_COMMAND", "this server does not know the command; it may be beanstalkd, or an older weekwheeld"},
     {"BAD_FORMAT",

@@ -117,7 +117,7 @@ static int add_store(struct buffer *out, const struct ww_jobs_stats *stats)
 	       add(out, "commits", 1, "Writes of the store.", stats->commits) ||
 	       add(out, "syncs", 1, "Syncs of the store.", stats->syncs) ||
 	       add_seconds(out, "sync-seconds", 1, "Time spent in syncs.", stats->sync_ns) ||
-	       add(out, "store-writable", 0, "0: jobs are refused; /healthz says why.", stats->fault == WW_OK) ||
+	       add(out, "store-writable", 0, "0: jobs are refused; /readyz says why.", stats->fault == WW_OK) ||
 	       add(out, "jobs-loaded", 0, "Jobs in memory.", stats->loaded) ||
 	       add(out, "store-memory-bytes", 0, "Memory of the store.", stats->bytes) ||
 	       add(out, "store-disk-bytes", 0, "Size of the store's file.", stats->disk) ||
