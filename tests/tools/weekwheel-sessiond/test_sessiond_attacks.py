@@ -249,17 +249,33 @@ class Refusals(Case):
         names = [f"key:{number}" for number in range(100001)]
         pairs = [word for name in names for word in (name, "v")]
         with Sessiond() as server, server.client() as client:
-            for words in (("MSET", *pairs), ("MSETNX", *pairs), *((word, *names) for word in ("MGET", "DEL", "UNLINK", "EXISTS", "TOUCH")),
-                          ("SUBSCRIBE", *names), ("PUBSUB", "NUMSUB", *names)):
+            few = names[:33334]
+            for words in (("MSET", *pairs[:2 * 33334]), ("MSETNX", *pairs[:2 * 33334]), ("PUBSUB", "NUMSUB", *names),
+                          *((word, *names) for word in ("MGET", "DEL", "UNLINK", "EXISTS")),
+                          *((word, *few) for word in ("SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"))):
                 matches("^-ERR more than 100000 keys or channels in a command", client.ask(*words).decode())
             equal(client.ask("DBSIZE"), b":0\r\n")
-            equal(client.ask("MSET", *pairs[2:]), b"+OK\r\n")
-            equal(client.ask("DEL", *names[1:]), b":100000\r\n")
-            for words, count in ((("SET", "a", "b"), 100001), (("PING",), 100001), (("MSET", *pairs[2:]), 2), (("DEL", *names[:75000]), 2)):
+            equal(client.ask("MSET", *pairs[:2 * 33333]), b"+OK\r\n")
+            equal(client.ask("DEL", *names[1:]), b":33332\r\n")
+            for words, count in ((("SET", "a", "b"), 33334), (("PING",), 100001), (("MSET", *pairs[:2 * 20000]), 2), (("DEL", *names[:75000]), 2)):
                 client.send(b"MULTI\r\n" + encoded(*words) * count + b"EXEC\r\n")
                 answers = [client.answer() for _ in range(count + 2)]
                 matches("^-EXECABORT .* more than 100000 commands, keys and channels", answers[-1].decode())
-            equal(client.ask("DBSIZE"), b":0\r\n")
+            equal(client.ask("DBSIZE"), b":1\r\n")
+
+    def test_subscriptions_that_a_transaction_ends_are_bounded(self):
+        """It cannot do that in pieces, and a client may have millions."""
+        with Sessiond() as server, server.client() as client:
+            client.ask("HELLO", "3")
+            for part in range(3):
+                client.send(encoded("SUBSCRIBE", *(f"channel:{part}:{number}" for number in range(30000))))
+                for _ in range(30000):
+                    check(client.answer().startswith(b">3"), "subscribed")
+            client.send(b"MULTI\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\nEXEC\r\n")
+            answer = [client.answer() for _ in range(4)][-1]
+            matches("^.2\r\n-ERR this looks at too many keys, channels or clients", answer.decode())
+            client.send(encoded("UNSUBSCRIBE"))
+            equal([client.answer() for _ in range(90000)][-1][-4:], b":0\r\n")
 
     def test_bytes_that_are_set_at_once_are_bounded(self):
         """One large value among them does not count: alone it would take as long."""

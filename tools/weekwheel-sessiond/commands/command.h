@@ -62,6 +62,9 @@ static inline int command_adds(const struct command_entry *command)
 
 /* Return the number of keys, channels and patterns among these arguments. */
 size_t command_names(const struct command_entry *command, size_t count);
+/* The same for bounds, in keys that are read: a set, which may evict another key, or a subscription takes so many times as long. */
+enum { COMMAND_HEAVY = 3 };
+size_t command_weight(const struct command_entry *command, size_t count);
 
 /* Find a command by its name, in any case; NULL if there is none. */
 const struct command_entry *command_find(const struct resp_arg *name);

@@ -86,6 +86,13 @@ size_t command_names(const struct command_entry *command, size_t count)
 	return last < (size_t)command->first ? 0 : (last - (size_t)command->first) / (size_t)command->step + 1;
 }
 
+size_t command_weight(const struct command_entry *command, size_t count)
+{
+	int is_heavy = command->flags & (COMMAND_DENYOOM | COMMAND_PUBSUB);
+
+	return command_names(command, count) * (is_heavy ? COMMAND_HEAVY : 1);
+}
+
 int command_has_arity(int arity, size_t count)
 {
 	return arity > 0 ? count == (size_t)arity : count >= (size_t)-arity;

@@ -388,7 +388,7 @@ void command_subscribe(struct request *request)
 	}
 }
 
-/* Many subscriptions take several turns, except in a transaction. */
+/* Many subscriptions take several turns, except in a transaction, which may not end many. */
 static void unsubscribe_all(struct conn *conn, enum pubsub_kind kind)
 {
 	struct subscription *one;
@@ -417,7 +417,7 @@ void command_unsubscribe(struct request *request)
 	struct conn *conn = request->conn;
 
 	pthread_rwlock_wrlock(&lock);
-	if (request->count == 1)
+	if (request->count == 1 && request_may_look(conn, conn->channels[kind]))
 		unsubscribe_all(conn, kind);
 	for (size_t i = 1; i < request->count; i++) {
 		struct pubsub_text name = {request->arg[i].data, request->arg[i].size};

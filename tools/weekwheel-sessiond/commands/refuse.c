@@ -120,8 +120,8 @@ static const char *find_refusal(struct conn *conn, const struct command_entry *c
 	}
 	if (has_too_many_words(command, count))
 		return "ERR too many arguments";
-	if (command_names(command, count) > REQUEST_NAMES)
-		return "ERR more than 100000 keys or channels in a command: use several commands";
+	if (command_weight(command, count) > REQUEST_NAMES)
+		return "ERR more than 100000 keys or channels in a command, or 33333 to set or subscribe: use several commands";
 	if (!conn->auth.is_known && !(command->flags & COMMAND_NO_AUTH))
 		return "NOAUTH Authentication required.";
 	if ((why = rights_refuse(conn, command, arg, count)))

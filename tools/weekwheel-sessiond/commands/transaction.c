@@ -87,7 +87,7 @@ static struct queued_command *next_queued(const struct conn *conn, struct queued
 
 static size_t weigh(const struct command_entry *command, size_t count)
 {
-	size_t names = command_names(command, count);
+	size_t names = command_weight(command, count);
 	int tells = !(command->flags & (COMMAND_FAST | COMMAND_WRITE | COMMAND_READONLY));
 
 	return names > 0 ? names : count + (tells ? TELLING_NAMES : 0);
@@ -334,7 +334,8 @@ static const char *find_obstacle(const struct request *request)
 	unsigned flags = request->conn->queue->flags;
 
 	if (request->conn->queue->names + request->conn->watched_count > REQUEST_NAMES)
-		return "more than 100000 commands, keys and channels, with the watched ones: use several transactions";
+		return "more than 100000 commands, keys and channels, with the watched ones, or 33333 that set or subscribe: use "
+		       "several transactions";
 	if (request->conn->queued.size - request->conn->queue->largest > REQUEST_BYTES)
 		return "more than 32 MiB of commands besides the largest: use several transactions";
 	/* Only these two take all stripes. */
