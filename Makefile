@@ -272,6 +272,8 @@ ROUNDS ?= 10
 
 failovers: all
 	@B='$(abspath $(B))' CC='$(CC)' WW_ROUNDS='$(ROUNDS)' WW_PUTS=6000 PYTHONPATH='$(CURDIR)/tests/support' tests/tools/weekwheeld/test_failover.py
+	@B='$(abspath $(B))' CC='$(CC)' WW_ROUNDS='$(ROUNDS)' WW_PUTS=7500 PYTHONPATH='$(CURDIR)/tests/support' \
+		tests/tools/weekwheeld/test_postgres_replicas.py -k outlives
 
 # ---- The documentation as a site --------------------------------------------------------------------------------
 

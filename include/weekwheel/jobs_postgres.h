@@ -64,6 +64,13 @@ struct ww_jobs_postgres_config {
 	 */
 	const char *advertise;
 	/*
+	 * How many standbys of PostgreSQL must have a job on disk before its put is answered; 0: any. Opening the store checks
+	 * that PostgreSQL is set to wait for as many: synchronous_commit is on by default in this database, not remote_apply,
+	 * under which a report on a standby holds up each put; and synchronous_standby_names asks for as many. It needs
+	 * WW_SYNC_ALWAYS. Who puts by SQL may still turn synchronous_commit off in a session or a transaction.
+	 */
+	uint32_t replicas;
+	/*
 	 * Called while another process owns the store, with what that one advertises, or "" if it does not, or not yet. It
 	 * waits, for some 50 ms: between two calls the store is tried. 0: go on. NULL, or another answer: the call answers
 	 * WW_EINUSE. An owner that hangs for 3 s loses its connection.
@@ -82,8 +89,8 @@ WW_API int ww_jobs_postgres_config_default(struct ww_jobs_postgres_config *confi
  * Open the store in a database that ww_jobs_postgres_setup has prepared, and become its owner. The call copies config and
  * what it points to, except drivers, allocator and context, which must outlive the store. It reads all jobs.
  * Threads: any. O(jobs).
- * Errors: WW_EINVAL: a member is out of range, or the url is none or leads to a pool. WW_EINUSE: another process owns the
- * store. WW_ENOTFOUND: the database has no tables of weekwheel. WW_EVERSION: another version made them. WW_ECORRUPT: what
+ * Errors: WW_EINVAL: a member is out of range, the url is none or leads to a pool, or PostgreSQL waits for fewer replicas.
+ * WW_EINUSE: another process owns the store. WW_ENOTFOUND: the database has no tables of weekwheel. WW_EVERSION: another version made them. WW_ECORRUPT: what
  * they have makes no sense. WW_EDENIED: the role has no right, or the server is a standby. WW_EFULL, WW_EIO, WW_ENOMEM,
  * WW_ESYSTEM. `report` says more.
  */

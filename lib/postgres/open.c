@@ -125,6 +125,47 @@ static int check_tables(struct postgres *postgres)
 	                 "to do");
 }
 
+/* What new sessions of this database have, and for how many standbys a commit waits. */
+static const char waits_for[] =
+    "SELECT reset_val, CASE WHEN names ~ '^[[:space:]]*$' THEN 0 ELSE "
+    "coalesce(substring(names from '(?i)^[[:space:]]*(?:(?:first|any)[[:space:]]+)?([0-9]+)[[:space:]]*[(]'), '1')::bigint END "
+    "FROM pg_settings, current_setting('synchronous_standby_names') AS names WHERE name = 'synchronous_commit'";
+
+/* Check that puts wait for the standbys that are asked for, those by SQL too. */
+static int check_replicas(struct postgres *postgres)
+{
+	unsigned wanted = postgres->config.replicas;
+	PGresult *result = NULL;
+	size_t size = 0;
+	const char *by_default;
+	int64_t count;
+	int error = wanted ? ww_postgres_link_ask(&postgres->writer, waits_for, NULL, 0, &result) : WW_OK;
+
+	if (error)
+		return refuse(postgres, error, postgres->writer.why);
+	if (!wanted)
+		return WW_OK;
+	by_default = ww_postgres_link_bytes(result, 0, 0, &size);
+	count = ww_postgres_link_number(result, 0, 1);
+	if (strcmp(by_default, "on") != 0) {
+		ww_postgres_report(postgres,
+		    "puts by SQL do not wait for %u replicas as they should: synchronous_commit is %s in this database%s; set "
+		    "it to on, in postgresql.conf and for this database and this role",
+		    wanted, by_default,
+		    strcmp(by_default, "remote_apply") == 0 ? ", and a report on a standby then holds up each put"
+		                                            : "");
+		error = WW_EINVAL;
+	} else if (count < wanted) {
+		ww_postgres_report(postgres,
+		    "PostgreSQL waits for %lld replicas, and %u are wanted: set synchronous_standby_names = 'ANY %u (...)' with "
+		    "the names of the standbys, on each server that may become the primary, and reload",
+		    (long long)count, wanted, wanted);
+		error = WW_EINVAL;
+	}
+	PQclear(result);
+	return error;
+}
+
 /* One process at a time. */
 static int try_to_own(struct postgres *postgres)
 {
@@ -251,10 +292,14 @@ static int read_store(struct postgres *postgres)
 		return refuse(postgres, error, postgres->writer.why);
 	error = check_tables(postgres);
 	if (!error)
+		error = check_replicas(postgres);
+	if (!error)
 		error = own(postgres);
-	/* They may have been made anew meanwhile. */
+	/* They may have been made anew, and settings changed, meanwhile. */
 	if (!error)
 		error = check_tables(postgres);
+	if (!error)
+		error = check_replicas(postgres);
 	if (error)
 		return error;
 	error = read_clock(postgres);
@@ -277,6 +322,8 @@ static int check(const struct ww_jobs_postgres_config *config)
 	if (!config->url || !config->jobs.driver)
 		return WW_EINVAL;
 	if (config->advertise && strlen(config->advertise) > WW_JOBS_POSTGRES_ADVERTISE_MAX)
+		return WW_EINVAL;
+	if (config->replicas && config->jobs.sync != WW_SYNC_ALWAYS)
 		return WW_EINVAL;
 	return config->ring < WW_MILLISECOND || config->ring > 3600 * WW_SECOND ? WW_EINVAL : WW_OK;
 }

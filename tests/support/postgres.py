@@ -3,6 +3,7 @@
 The server lies in a temporary folder, listens on a socket in it, trusts everybody there, and is gone with the `with` block.
 Root may not run it, so it then runs as the user postgres, which Debian's package makes.
 """
+import contextlib
 import ctypes
 import glob
 import os
@@ -109,6 +110,16 @@ class Postgres:
         """As by kill -9 of all its processes. What was not written to a file is gone."""
         self.stop(signal.SIGQUIT)
 
+    def kill_all(self):
+        """kill -9 of each of its processes."""
+        with open("/proc/{0}/task/{0}/children".format(self.process.pid), encoding="utf-8") as file:
+            children = [int(pid) for pid in file.read().split()]
+        for pid in (self.process.pid, *children):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in children), "the processes are gone")
+
     def restart(self):
         self.stop()
         self.start()
@@ -129,9 +140,34 @@ class Postgres:
         with self.session(user, database) as session:
             return session.rows(sql)
 
+    def configure(self, **settings):
+        """Set these, and let all sessions see them."""
+        for name, value in settings.items():
+            self.psql(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.psql("SELECT pg_reload_conf()")
+
     def set_up(self, user="postgres", database="postgres"):
         """Make weekwheel's tables and functions."""
         return run(0, WEEKWHEEL, "postgres", "setup", self.url(user, database))
+
+
+class Replica(Postgres):
+    """A standby, which has synced what the primary acknowledges."""
+
+    def __init__(self, primary, **settings):
+        self.primary = primary
+        super().__init__(**settings)
+        primary.configure(synchronous_standby_names="*")
+        until(lambda: primary.psql("SELECT sync_state FROM pg_stat_replication") == [("sync",)], "the standby follows")
+
+    def program(self, name, *arguments):
+        if name != "initdb":
+            return super().program(name, *arguments)
+        return super().program("pg_basebackup", "-h", self.primary.folder, "-U", "postgres", "-D", self.data, "-R", "-c", "fast",
+                               "--no-sync")
+
+    def promote(self):
+        self.program("pg_ctl", "promote", "-D", self.data)
 
 
 # ---- Sessions ---------------------------------------------------------------------------------------------------

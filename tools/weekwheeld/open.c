@@ -186,7 +186,9 @@ static int open_redis(struct server *server)
 #ifdef HAVE_POSTGRES
 /* lib/postgres has reported the error itself. */
 static const struct cure postgres_cures[] = {
-    {WW_EINVAL, "--store takes the URL of PostgreSQL itself: give postgresql://HOST/DATABASE"},
+    {WW_EINVAL,
+        "--store takes the URL of PostgreSQL itself, postgresql://HOST/DATABASE, and --postgres-replicas at most "
+        "what PostgreSQL waits for"},
     {WW_ENOTFOUND, "it is not prepared: \"weekwheel postgres setup\" makes the tables"},
     {WW_EDENIED,
         "PostgreSQL refuses access: name the primary, and a role that owns the schema weekwheel; put its password "
@@ -231,6 +233,7 @@ static int open_postgres(struct server *server)
 	config.jobs.downtime_max = server->settings->max_downtime;
 	config.url = server->settings->postgres;
 	config.advertise = tells;
+	config.replicas = (uint32_t)server->settings->postgres_replicas;
 	config.report = store_reports;
 	config.waits = stand_by;
 	config.lost = connection_lost;

@@ -261,19 +261,6 @@ class Servers(Actor):
 
 # ---- What fails
 
-def kill_all(postgres):
-    """kill -9 of each of its processes."""
-    with open("/proc/{0}/task/{0}/children".format(postgres.process.pid), encoding="utf-8") as file:
-        children = [int(pid) for pid in file.read().split()]
-    for pid in (postgres.process.pid, *children):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    postgres.process.wait()
-    until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in children), "the processes are gone")
-
-
 class Chaos:
     def __init__(self, number, library):
         self.seed, self.random, self.book = number, random.Random(number), Book()
@@ -288,7 +275,7 @@ class Chaos:
             owner.kill()
 
     def kill_postgres(self):
-        kill_all(self.postgres)
+        self.postgres.kill_all()
         self.postgres.start()
 
     def stop_owner(self):

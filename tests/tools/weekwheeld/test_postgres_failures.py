@@ -12,7 +12,7 @@ import unittest
 
 from harness import (PATIENCE, WEEKWHEELD, Case, Client, Server, check, compiled, equal, free_port, main, matches, need_server,
                      until)
-from postgres import Postgres, Session, SqlError
+from postgres import Postgres, Replica, Session, SqlError
 
 OWNER = ("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1463900017 AND objid = 1 AND objsubid = 2 AND "
          "granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")
@@ -447,23 +447,6 @@ class Restored(PostgresCase):
 
 # ---- A primary that fails
 
-class Replica(Postgres):
-    """A standby, which has synced what the primary acknowledges."""
-
-    def __init__(self, primary, **settings):
-        self.primary = primary
-        super().__init__(**settings)
-        primary.psql("ALTER SYSTEM SET synchronous_standby_names = '*'")
-        primary.psql("SELECT pg_reload_conf()")
-        until(lambda: primary.psql("SELECT sync_state FROM pg_stat_replication") == [("sync",)], "the standby follows")
-
-    def program(self, name, *arguments):
-        if name != "initdb":
-            return super().program(name, *arguments)
-        return super().program("pg_basebackup", "-h", self.primary.folder, "-U", "postgres", "-D", self.data, "-R", "-c", "fast",
-                               "--no-sync")
-
-
 class Failover(Case):
     def token(self, client):
         """That of a delivery."""
@@ -520,9 +503,8 @@ class Failover(Case):
                     primary.kill()
                     thread.join()
                     equal([server.process.wait(), standby.process.wait()], [1, 1])
-                replica.program("pg_ctl", "promote", "-D", replica.data)
-                replica.psql("ALTER SYSTEM SET synchronous_standby_names = ''")
-                replica.psql("SELECT pg_reload_conf()")
+                replica.promote()
+                replica.configure(synchronous_standby_names="")
                 with Server("--store", url) as server, server.client() as client:
                     # As if the standby had missed the last starts of servers, tokens leave room for 4096 of them.
                     check(self.token(client) >= 4096 << 40 > before, "tokens grow with the timeline")

@@ -37,6 +37,8 @@ static const struct setting table[] = {
     {0, "advertise", "HOST",
         "with PostgreSQL: by which name or address the other servers reach\nthis one (that at which it listens)",
         .read = settings_store_advertise},
+    {0, "postgres-replicas", "N", "start only if PostgreSQL waits for N standbys before a put is answered (0)", NULL,
+        SETTING_WHOLE, AT(postgres_replicas), .most = 1000},
     {0, "max-downtime", "TIME", "how long the clock may say that the machine was off (%s)", "30d", SETTING_TIME,
         AT(max_downtime), .most = 3650 * DAYS, .needs = "data",
         .why = "is for --data: Redis keeps its own time, and --memory keeps nothing; leave it out"},

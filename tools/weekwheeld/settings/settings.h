@@ -48,7 +48,8 @@ struct settings {
 	uint64_t max_history;   /* runs that are kept */
 	uint64_t max_output;    /* how many bytes of answers a client may leave unread */
 	struct settings_redis redis;
-	const char *postgres;  /* the URL of PostgreSQL; NULL: jobs are not there */
+	const char *postgres; /* the URL of PostgreSQL; NULL: jobs are not there */
+	uint64_t postgres_replicas;
 	const char *advertise; /* the host by which other servers on it reach this one, or NULL */
 	struct settings_push push;
 };

@@ -112,6 +112,9 @@ static int check_postgres(struct settings *settings)
 	for (size_t i = 0; i < sizeof of_redis / sizeof *of_redis; i++)
 		if (settings_has(settings, of_redis[i]))
 			return settings_refuse(of_redis[i], "is for jobs in Redis; leave it out");
+	if (settings->postgres_replicas && settings->sync != SETTINGS_ALWAYS)
+		return settings_refuse("postgres-replicas",
+		    "waits for standbys, and --sync does not even for the disk; leave one out, or give --sync always");
 	return settings->is_virtual
 	           ? settings_refuse("clock",
 	                 "virtual is for --data and --memory: with --store, time is that of PostgreSQL; "
@@ -156,6 +159,8 @@ int settings_store_check(void *of)
 		return check_postgres(settings);
 	if (settings->advertise)
 		return settings_refuse("advertise", "is for jobs in PostgreSQL; leave it out");
+	if (settings_has(settings, "postgres-replicas"))
+		return settings_refuse("postgres-replicas", "is for jobs in PostgreSQL; leave it out");
 	return settings->redis.url && settings->is_virtual
 	           ? settings_refuse("clock",
 	                 "virtual is for --data and --memory: with --store, time is that of Redis; leave it out")
