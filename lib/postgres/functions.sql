@@ -142,6 +142,37 @@ BEGIN
 	RETURN clock_timestamp() + make_interval(secs => date_part('epoch', delay));
 END $$;
 
+-- Later by a part of a span that the tube and a name fix: the one that ww_job_spread adds (lib/base/spread.h). A bigint does
+-- not wrap around, so the hash is in halves of 32 bits; its factor is 2^40 + 435.
+CREATE OR REPLACE FUNCTION weekwheel.spread(due timestamptz, spread interval, tube text, name bytea) RETURNS timestamptz
+LANGUAGE plpgsql AS $$
+DECLARE
+	parts bigint := coalesce(weekwheel.span('spread', spread, '0'), 0) / 1000000;
+	bytes bytea := CASE WHEN parts > 0 THEN convert_to(tube, 'UTF8') || '\x00' || name ELSE '' END;
+	high bigint := 3421674724;
+	low bigint := 2216829733;
+	hash numeric;
+	later timestamptz;
+BEGIN
+	IF parts = 0 THEN
+		RETURN due;
+	END IF;
+	FOR i IN 0..octet_length(bytes) - 1 LOOP
+		low := low # get_byte(bytes, i);
+		high := (high * 435 + (low * 435 >> 32) + (low << 8)) & 4294967295;
+		low := low * 435 & 4294967295;
+	END LOOP;
+	hash := (high * 4294967296::numeric + (low # high)) * 15485907386658061715 % 18446744073709551616;
+	high := div(hash, 4294967296);
+	low := (hash % 4294967296)::bigint # high;
+	later := due + (high * 4294967296::numeric + low) % parts * interval '1 millisecond';
+	IF later > '2116-02-20Z' THEN
+		PERFORM weekwheel.refuse('22008', format('spread is %s, and the job would be due after 2116-02-20', spread),
+			'Give an interval, such as spread => ''5 minutes''.');
+	END IF;
+	RETURN later;
+END $$;
+
 -- ---- Rights
 
 -- The role that acts: that of SET ROLE, or of the login. Both are PostgreSQL's to check, and the caller cannot make them
@@ -270,15 +301,17 @@ END $$;
 CREATE OR REPLACE FUNCTION weekwheel.put_other(part int, number bigint, tube text, body bytea, delay interval, at timestamptz,
 	priority bigint, run interval, every interval, missed text, skip interval, attempts bigint, backoff interval,
 	backoff_max interval, key text, key_bytes bytea, mode text, debounce interval, "unique" interval, "group" text,
-	group_bytes bytea, keep interval, expire interval, expired text, headers jsonb)
+	group_bytes bytea, keep interval, expire interval, expired text, headers jsonb, spread interval)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	key_given bytea := weekwheel.bytes('key', key, key_bytes);
 BEGIN
 	PERFORM weekwheel.demand(tube);
 	PERFORM weekwheel.check_tube(tube);
 	PERFORM weekwheel.check_body(body);
-	INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options, body) VALUES (part, 0, number, weekwheel.due(delay, at),
-		tube, weekwheel.spec(at, priority, run, every, missed, skip, attempts, backoff, backoff_max,
-			weekwheel.bytes('key', key, key_bytes), mode, debounce, "unique",
+	INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options, body) VALUES (part, 0, number,
+		weekwheel.spread(weekwheel.due(delay, at), spread, tube, coalesce(key_given, body)), tube,
+		weekwheel.spec(at, priority, run, every, missed, skip, attempts, backoff, backoff_max, key_given, mode, debounce, "unique",
 			weekwheel.bytes('group', "group", group_bytes), keep, expire, expired, headers), body);
 	PERFORM weekwheel.wake();
 END $$;
@@ -304,7 +337,7 @@ CREATE OR REPLACE FUNCTION weekwheel.put(tube text, body @type@, delay interval 
 	backoff_max interval DEFAULT NULL, key text DEFAULT NULL, key_bytes bytea DEFAULT NULL, mode text DEFAULT NULL,
 	debounce interval DEFAULT NULL, "unique" interval DEFAULT NULL, "group" text DEFAULT NULL,
 	group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL, expire interval DEFAULT NULL, expired text DEFAULT NULL,
-	headers jsonb DEFAULT NULL)
+	headers jsonb DEFAULT NULL, spread interval DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $put$
 DECLARE
 	part int := COALESCE(pg_catalog.pg_sequence_last_value('weekwheel.current'), 0) OPERATOR(pg_catalog.%) 4;
@@ -317,7 +350,7 @@ BEGIN
 				THEN session_user ELSE pg_catalog.current_setting('role')::pg_catalog.name END,
 				'weekwheel.all_tubes()'::pg_catalog.regprocedure, 'EXECUTE') OR weekwheel.has_right(tube)) AND
 			pg_catalog.num_nonnulls(at, priority, run, every, missed, skip, attempts, backoff, backoff_max, key, key_bytes,
-				mode, debounce, "unique", "group", group_bytes, keep, expire, expired, headers) OPERATOR(pg_catalog.=) 0 AND
+				mode, debounce, "unique", "group", group_bytes, keep, expire, expired, headers, spread) OPERATOR(pg_catalog.=) 0 AND
 			(delay IS NULL OR delay OPERATOR(pg_catalog.>=) '0' AND delay OPERATOR(pg_catalog.<=) '10 years') AND
 			pg_catalog.octet_length(bytes) OPERATOR(pg_catalog.<=) 268435456 AND
 			pg_catalog.octet_length(tube) OPERATOR(pg_catalog.<=) 200 AND tube OPERATOR(pg_catalog.~)
@@ -328,7 +361,8 @@ BEGIN
 		END IF;
 	ELSE
 		PERFORM weekwheel.put_other(part, number, tube, bytes, delay, at, priority, run, every, missed, skip, attempts,
-			backoff, backoff_max, key, key_bytes, mode, debounce, "unique", "group", group_bytes, keep, expire, expired, headers);
+			backoff, backoff_max, key, key_bytes, mode, debounce, "unique", "group", group_bytes, keep, expire, expired, headers,
+			spread);
 	END IF;
 	RETURN number;
 END $put$
@@ -338,7 +372,7 @@ CREATE OR REPLACE FUNCTION weekwheel.put_many(tube text, bodies @type@[], delay 
 	missed text DEFAULT NULL, skip interval DEFAULT NULL, attempts bigint DEFAULT NULL, backoff interval DEFAULT NULL,
 	backoff_max interval DEFAULT NULL, keys text[] DEFAULT NULL, mode text DEFAULT NULL, debounce interval DEFAULT NULL,
 	"unique" interval DEFAULT NULL, "group" text DEFAULT NULL, group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL,
-	expire interval DEFAULT NULL, expired text DEFAULT NULL, headers jsonb DEFAULT NULL)
+	expire interval DEFAULT NULL, expired text DEFAULT NULL, headers jsonb DEFAULT NULL, spread interval DEFAULT NULL)
 RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $put$
 DECLARE
 	part int := coalesce(pg_sequence_last_value('weekwheel.current'), 0) % 4;
@@ -369,7 +403,7 @@ BEGIN
 	bytes := ARRAY(SELECT @bytes@ FROM unnest(bodies) body);
 	numbers := ARRAY(SELECT 2 * nextval('weekwheel.ids') + 1 FROM generate_series(1, cardinality(bytes)));
 	-- Jobs that differ only in their bodies are a row, of some hundreds and some megabytes at most: they cost little then.
-	IF keys IS NULL AND pg_column_size(bytes) <= 16777216 THEN
+	IF keys IS NULL AND spread IS NULL AND pg_column_size(bytes) <= 16777216 THEN
 		FOR low IN 1..cardinality(numbers) BY 500 LOOP
 			job.ids := numbers[low:low + 499];
 			INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options, body) VALUES (part, 0, numbers[low], time, tube,
@@ -377,7 +411,8 @@ BEGIN
 		END LOOP;
 	ELSE
 		INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options, body)
-			SELECT part, 0, number, time, tube, (NULL, NULL, job.wall, convert_to(given.key, 'UTF8'), job.priority, job.run,
+			SELECT part, 0, number, CASE WHEN spread IS NULL THEN time
+					ELSE weekwheel.spread(time, spread, tube, coalesce(convert_to(given.key, 'UTF8'), given.body)) END, tube, (NULL, NULL, job.wall, convert_to(given.key, 'UTF8'), job.priority, job.run,
 				job.period, job.missed, job.skip, job.backoff, job.backoff_max, job.attempts, job.key_mode, job.key_span,
 				job.keep, job."group", NULL, job.expire, job.expired, job.headers)::weekwheel.options, given.body
 			FROM unnest(numbers, bytes, keys) AS given (number, body, key);

@@ -203,7 +203,8 @@ CREATE OR REPLACE VIEW weekwheel.puts AS SELECT NULL::bigint AS id, NULL::text A
 	NULL::text AS missed, NULL::interval AS skip, NULL::bigint AS attempts, NULL::interval AS backoff, NULL::interval AS backoff_max,
 	NULL::text AS key, NULL::bytea AS key_bytes, NULL::text AS mode, NULL::interval AS debounce, NULL::interval AS "unique",
 	NULL::text AS "group", NULL::bytea AS group_bytes, NULL::interval AS keep,
-	NULL::interval AS expire, NULL::text AS expired, NULL::jsonb AS headers WHERE false;
+	NULL::interval AS expire, NULL::text AS expired, NULL::jsonb AS headers,
+	NULL::interval AS spread WHERE false;
 
 -- It runs as the caller, for whom put demands the right.
 CREATE OR REPLACE FUNCTION weekwheel.put_row() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -213,7 +214,7 @@ BEGIN
 	END IF;
 	NEW.id := weekwheel.put(NEW.tube, coalesce(NEW.body_bytes, pg_catalog.convert_to(NEW.body, 'UTF8')), NEW.delay, NEW.at, NEW.priority, NEW.run,
 		NEW.every, NEW.missed, NEW.skip, NEW.attempts, NEW.backoff, NEW.backoff_max, NEW.key, NEW.key_bytes, NEW.mode, NEW.debounce,
-		NEW."unique", NEW."group", NEW.group_bytes, NEW.keep, NEW.expire, NEW.expired, NEW.headers);
+		NEW."unique", NEW."group", NEW.group_bytes, NEW.keep, NEW.expire, NEW.expired, NEW.headers, NEW.spread);
 	RETURN NEW;
 END $$;
 

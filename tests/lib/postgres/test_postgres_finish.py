@@ -85,7 +85,7 @@ class Finish(FinishCase):
 class FinishAndPut(FinishCase):
     def test_it_is_both(self):
         options = ("priority => 7, at => '2030-01-01', run => '5 s', attempts => 3, backoff => '1 s', backoff_max => '1 min', key => 'k', "
-                   "mode => 'if-absent', \"group\" => 'g', keep => '1 day', every => '1 hour', missed => 'skip', skip => '1 s'")
+                   "mode => 'if-absent', \"group\" => 'g', keep => '1 day', every => '1 hour', missed => 'skip', skip => '1 s', spread => '1 day'")
         for number, body in enumerate(("'ä'::text", r"'\x00ff'::bytea", "'[1]'::jsonb")):
             self.session.rows("TRUNCATE weekwheel.inbox")
             before = self.session.value("SELECT last_value FROM weekwheel.ids")
@@ -97,6 +97,7 @@ class FinishAndPut(FinishCase):
             columns = "verb, tube, due, options, body"
             one, other = self.session.rows(f"SELECT {columns} FROM weekwheel.inbox WHERE verb = 0")
             equal(one, other)
+            check(not one[2].startswith("2030-01-01 00:00:00"), "it is spread")
         for argument in (r"key_bytes => '\x01', debounce => '1 s'", "key => 'k', \"unique\" => '1 s'", "delay => '1 hour'",
                          r"group_bytes => '\x01'"):
             self.session.rows("TRUNCATE weekwheel.inbox, weekwheel.ended")

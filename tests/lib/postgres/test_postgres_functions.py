@@ -124,6 +124,8 @@ class Put(FunctionCase):
                 ("every => '1 us'", "22003", "^every .* 1 millisecond to"), ("every => '-1 s'", "22003", "^every "),
                 ("skip => '-1 s'", "22003", "^skip .* 0 to"), ("backoff => '-1 s'", "22003", "^backoff "),
                 ("backoff_max => '-1 s'", "22003", "^backoff_max "), ("keep => '-1 s'", "22003", "^keep "),
+                ("spread => '-1 s'", "22003", "^spread .* 0 to"), ("spread => '200 years'", "22003", "^spread "),
+                ("at => '2116-02-20', spread => '100 years'", "22008", "^spread is .*after 2116-02-20"),
                 ("delay => '-1 s'", "22003", "^delay "), ("delay => '146 years'", "22008", "^delay "),
                 ("at => '1969-12-31'", "22008", "^at .* 1970"), ("at => 'infinity'", "22008", "^at .* 1970"),
                 ("at => '-infinity'", "22008", "^at .* 1970"), ("at => now(), delay => '1 s'", "22023", "^delay and at"),
@@ -315,7 +317,7 @@ TRAPS = """
         END LOOP;
     END $$;
     CREATE FUNCTION evil.num_nonnulls(timestamptz, bigint, interval, interval, text, interval, bigint, interval, interval, text,
-        bytea, text, interval, interval, text, bytea, interval, interval, text, jsonb) RETURNS int LANGUAGE sql AS 'SELECT 1/0';
+        bytea, text, interval, interval, text, bytea, interval, interval, text, jsonb, interval) RETURNS int LANGUAGE sql AS 'SELECT 1/0';
     CREATE FUNCTION evil.notify() RETURNS void LANGUAGE sql AS 'SELECT 1/0';
     CREATE FUNCTION evil.has_right(text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
     GRANT USAGE ON SCHEMA evil TO PUBLIC"""
@@ -330,6 +332,7 @@ class Paths(FunctionCase):
     CALLS = ("put('mail', 'x'::pg_catalog.text)", r"put('mail', '\x00'::pg_catalog.bytea)", "put('mail', '1'::pg_catalog.jsonb)",
              "put('mail', 'x'::pg_catalog.text, delay => '1 s'::pg_catalog.interval)",
              "put('mail', 'x'::pg_catalog.text, key => 'k'::pg_catalog.text, attempts => 3)",
+             "put('mail', 'x'::pg_catalog.text, spread => '1 s'::pg_catalog.interval)",
              "put_many('mail', '{a,b}'::pg_catalog.text[])", "put_many('mail', '{a,b}'::pg_catalog.text[], keys => '{k,l}')",
              "cancel(7)", "cancel('mail', 'k'::pg_catalog.text)", "move(7, delay => '1 s')")
 

@@ -2,11 +2,13 @@
 /* tier: check, threads */
 #include "lib/postgres/intake.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "lib/postgres/postgres_internal.h"
 #include "tests/support/postgres/kind.h"
+#include "tests/support/seed.h"
 
 static struct world world;
 
@@ -193,6 +195,65 @@ START_TEST(each_field_reaches_the_job)
 	end_session(session("BEGIN; SELECT weekwheel.cancel('default', 'k')"), "COMMIT");
 	await_taken();
 	ck_assert_int_eq(ww_jobs_peek(world.jobs, &(struct ww_job_ref){.id = info.id}, &info, NULL), WW_ENOTFOUND);
+	world_end(&world);
+}
+END_TEST
+
+static void write_hex(char *to, const unsigned char *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		(void)sprintf(to + 2 * i, "%02x", bytes[i]);
+	to[2 * length] = 0;
+}
+
+/* Put by one of the ways to put, and return when the job is due. */
+static uint64_t due_of_put(unsigned way, const struct ww_job_spec *spec, uint64_t span_ms)
+{
+	static const char *const ways[] = {
+	    "SELECT weekwheel.put('%s', '\\x%s'::bytea, at => '2030-01-01Z', key_bytes => nullif('\\x%s'::bytea, ''), "
+	    "spread => make_interval(secs => %llu / 1000.0))",
+	    "INSERT INTO weekwheel.puts (tube, body_bytes, at, key_bytes, spread) VALUES ('%s', '\\x%s', '2030-01-01Z', "
+	    "nullif('\\x%s'::bytea, ''), make_interval(secs => %llu / 1000.0))",
+	    "SELECT weekwheel.put_many('%s', ARRAY['x', '\\x%s'::bytea], at => '2030-01-01Z', keys => ARRAY[NULL, "
+	    "nullif(convert_from('\\x%s', 'UTF8'), '')], spread => make_interval(secs => %llu / 1000.0))"};
+	char body[200], key[500], sql[1000];
+
+	write_hex(body, spec->body, spec->body_length);
+	write_hex(key, spec->key, spec->key_length);
+	(void)snprintf(sql, sizeof sql, ways[way], spec->tube, body, key, (unsigned long long)span_ms);
+	(void)kind_postgres_ask(sql);
+	return (uint64_t)kind_postgres_ask(
+	    "SELECT (extract(epoch FROM due) * 1000)::bigint FROM weekwheel.inbox ORDER BY id DESC LIMIT 1");
+}
+
+START_TEST(a_spread_put_is_due_where_the_library_would_put_it)
+{
+	static const char *const tubes[] = {"default", "mail", "a/b;c.$_()+-9"};
+	unsigned char key[200], body[90];
+	uint64_t state = seed_of_run("postgres/intake"), moved = 0;
+
+	world_make(&world, KIND_POSTGRES);
+	OK(ww_jobs_close(world.jobs));
+	for (int i = 0; i < 120; i++) {
+		unsigned way = (unsigned)seed_below(&state, 3);
+		uint64_t span =
+		    seed_below(&state, 2) ? seed_below(&state, 4) : seed_below(&state, UINT64_C(4000000000));
+		struct ww_job_spec spec = {.tube = tubes[seed_below(&state, 3)],
+		    .key = key,
+		    .body = body,
+		    .key_length = seed_below(&state, 3) ? seed_below(&state, sizeof key + 1) : 0,
+		    .body_length = seed_below(&state, sizeof body + 1)};
+		/* Keys of put_many are text. */
+		for (size_t at = 0; at < sizeof key; at++)
+			key[at] = (unsigned char)(way == 2 ? 1 + seed_below(&state, 127) : seed_below(&state, 256));
+		for (size_t at = 0; at < sizeof body; at++)
+			body[at] = (unsigned char)seed_below(&state, 256);
+		OK(ww_job_spread(&spec, span * WW_MILLISECOND));
+		ck_assert_uint_eq(due_of_put(way, &spec, span), UINT64_C(1893456000000) + spec.due / WW_MILLISECOND);
+		moved += spec.due > 0;
+	}
+	ck_assert_uint_gt(moved, 30);
+	OK(world.kind->open(&world));
 	world_end(&world);
 }
 END_TEST
@@ -406,8 +467,9 @@ int main(void)
 {
 	const TTest *const tests[] = {a_row_counts_from_the_commit, a_row_of_a_long_transaction_is_not_passed_by,
 	    what_was_taken_is_not_taken_again, a_reading_that_fails_is_done_again_without_loss,
-	    each_field_reaches_the_job, a_worker_may_have_what_is_moved_or_cancelled,
-	    rows_with_long_bodies_are_taken_in_several_turns, an_owner_that_fails_before_it_sleeps_gives_the_lock_back,
+	    each_field_reaches_the_job, a_spread_put_is_due_where_the_library_would_put_it,
+	    a_worker_may_have_what_is_moved_or_cancelled, rows_with_long_bodies_are_taken_in_several_turns,
+	    an_owner_that_fails_before_it_sleeps_gives_the_lock_back,
 	    an_owner_gives_a_lock_back_that_it_does_not_know_of, a_row_that_makes_no_sense_is_kept,
 	    a_row_of_many_that_makes_no_sense_is_kept, a_row_of_many_is_taken_in_parts_and_each_job_once,
 	    an_owner_that_sleeps_is_woken};

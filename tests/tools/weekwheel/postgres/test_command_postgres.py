@@ -60,7 +60,7 @@ class Setup(CommandCase):
         self.run_it(0, "setup")
         self.sql("SELECT weekwheel.allow('app', 'mail'); SELECT weekwheel.put('mail', 'hello'); "
                  "DROP FUNCTION weekwheel.put(text, text, interval, timestamptz, bigint, interval, interval, text, interval, "
-                 "bigint, interval, interval, text, bytea, text, interval, interval, text, bytea, interval, interval, text, jsonb); "
+                 "bigint, interval, interval, text, bytea, text, interval, interval, text, bytea, interval, interval, text, jsonb, interval); "
                  "CREATE OR REPLACE FUNCTION weekwheel.demand(wanted text) RETURNS void LANGUAGE sql AS ''")
         self.problems("functions are missing")
         self.run_it(0, "setup")
