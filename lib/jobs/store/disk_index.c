@@ -235,8 +235,8 @@ int ww_store_disk_freeze(struct disk *disk, int must)
 
 int ww_store_disk_has_times(const struct disk *disk, unsigned times)
 {
-	return ww_store_memory_bytes(&disk->active) >= times * ww_store_limits.active ||
-	       disk->journal.offset >= times * ww_store_limits.journal;
+	return ww_store_memory_bytes(&disk->active) >= times * ww_store_sizes.active ||
+	       disk->journal.offset >= times * ww_store_sizes.journal;
 }
 
 int ww_store_disk_wait_for_room(struct disk *disk)

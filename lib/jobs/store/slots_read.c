@@ -196,7 +196,7 @@ static int look(struct slots *slots, struct slots_view *view, uint64_t slot, str
 {
 	if (ww_store_slots_seen(view, slot, from, back))
 		return WW_OK;
-	if (ww_store_slots_view_open(view, slots->sqlite->allocator, ww_store_limits.view))
+	if (ww_store_slots_view_open(view, slots->sqlite->allocator, ww_store_sizes.view))
 		return WW_ENOMEM;
 	view->slot = slot;
 	view->from = from;

@@ -67,7 +67,7 @@ static int demote_slot(struct slots *slots, const struct slots_count *count)
 	int error = WW_OK;
 
 	if (ww_store_slots_view_open(
-	        view, slots->sqlite->allocator, (size_t)piece_of(count, PICKED * (int)ww_store_limits.view)))
+	        view, slots->sqlite->allocator, (size_t)piece_of(count, PICKED * (int)ww_store_sizes.view)))
 		return WW_ENOMEM;
 	view->slot = slot;
 	view->from = *edge;
@@ -101,7 +101,7 @@ static int demote(struct slots *slots, int line, uint64_t now)
 		if (start > now + slots->ahead)
 			break;
 		first = first ? first : count;
-		must |= start + LEFT_FOR <= now || living(count) > (int64_t)ww_store_limits.view;
+		must |= start + LEFT_FOR <= now || living(count) > (int64_t)ww_store_sizes.view;
 	}
 	if (!must)
 		return 0;
@@ -178,7 +178,7 @@ static int rewrite(struct slots *slots, struct slots_count *count)
 
 static int is_half_gone(const struct slots_count *count)
 {
-	return count->gone * 2 > count->rows && (count->gone > ww_store_limits.few || count->bytes / 2 > PIECE_BYTES);
+	return count->gone * 2 > count->rows && (count->gone > ww_store_sizes.few || count->bytes / 2 > PIECE_BYTES);
 }
 
 /* Whether no job lies where the place says. One that has moved is found without it. */
@@ -220,7 +220,7 @@ static int purge(struct slots *slots)
 	sqlite3_reset(pick);
 	if (left > 0) {
 		slots->purged = 0;
-		slots->purge_above = 2 * slots->placed + ww_store_limits.few;
+		slots->purge_above = 2 * slots->placed + ww_store_sizes.few;
 	}
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
@@ -231,7 +231,7 @@ static int is_purge_due(const struct slots *slots)
 
 	for (size_t i = 0; i < slots->slots; i++)
 		alive += living(&slots->counts[i]);
-	return slots->purged || (slots->placed > 2 * alive + ww_store_limits.few && slots->placed > slots->purge_above);
+	return slots->purged || (slots->placed > 2 * alive + ww_store_sizes.few && slots->placed > slots->purge_above);
 }
 
 static int remove_dead(struct slots *slots)

@@ -104,14 +104,14 @@ struct store {
 };
 
 /* Sizes of the store on disk. Tests make them small, so that everything happens often. */
-struct store_limits {
+struct store_sizes {
 	size_t active;    /* bytes in memory when the index takes them over; commits wait from twice as much on */
 	uint64_t journal; /* the same for bytes of a file: jobs that come and go leave nothing else behind */
 	size_t view;      /* jobs of a slot that are put in order at a time */
 	int64_t few;      /* fewer dead rows than this are not worth a rewrite */
 };
 
-extern struct store_limits ww_store_limits;
+extern struct store_sizes ww_store_sizes;
 
 int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config);
 int ww_store_memory_open(struct store *store, const struct ww_jobs_config *config);

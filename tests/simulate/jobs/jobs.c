@@ -18,18 +18,18 @@ static const char *interval;
 
 static void choose(enum sync_mode mode)
 {
-	static const struct store_limits small = {.active = 30000, .journal = 200000, .view = 40, .few = 5};
+	static const struct store_sizes small = {.active = 30000, .journal = 200000, .view = 40, .few = 5};
 	static const char *const intervals[] = {"0.05", "1", "10"};
-	static struct store_limits usual;
+	static struct store_sizes usual;
 
 	if (!usual.active)
-		usual = ww_store_limits;
+		usual = ww_store_sizes;
 	(void)sqlite3_randomness(0, NULL);
 	sync_mode = mode;
 	load = (struct load){.clients = (unsigned)world_between(2, 4), .tubes = (unsigned)world_between(1, TUBES)};
 	load.body_most = world_chance(300) ? 60000 : 1000;
 	/* With small limits the index takes over often. */
-	ww_store_limits = world_chance(500) ? small : usual;
+	ww_store_sizes = world_chance(500) ? small : usual;
 	load.cuts = world_chance(500) ? 20 : 0;
 	interval = intervals[world_below(3)];
 }

@@ -6,5 +6,5 @@
 
 __attribute__((constructor)) static void make_small(void)
 {
-	ww_store_limits = (struct store_limits){.active = 30000, .journal = 200000, .view = 40, .few = 5};
+	ww_store_sizes = (struct store_sizes){.active = 30000, .journal = 200000, .view = 40, .few = 5};
 }

@@ -8,13 +8,12 @@
  * Guessers are slowed by their address (culprit.h), and right clients may work behind the same address, at a proxy. So:
  *
  * * A token, or a password of PASSWORD_LONG bytes or more, is compared at once. A right one gets in at once, and the
- * answer
- *   to a wrong one waits. This wait costs a guesser its connections, but not its pace: silence says "wrong", too. The
- *   pace is of no use to it. "weekwheel token" makes 256 random bits, and a million guesses a second find none of them.
+ *   answer to a wrong one waits. This wait costs a guesser its connections, but not its pace: silence says "wrong",
+ *   too. The pace is of no use to it. "weekwheel token" makes 256 random bits, and a million guesses a second find
+ *   none of them.
  * * A shorter password is compared in a turn, when its address does not rest. A guesser that learns from silence
- * would try
- *   all of them in hours. A right one therefore waits as wrong ones do, and so does one that came from there before: a
- *   guesser behind the same address would find it by that. To avoid the wait, take a longer password.
+ *   would try all of them in hours. A right one therefore waits as wrong ones do, and so does one that came from there
+ *   before: a guesser behind the same address would find it by that. To avoid the wait, take a longer password.
  *
  * Any thread may call all of these functions.
  */

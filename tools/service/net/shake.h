@@ -2,8 +2,8 @@
 #define TOOLS_SERVICE_NET_SHAKE_H
 
 /*
- * Handshakes of TLS, whose signatures take milliseconds each. They wait in a queue of their loop, from which each turn
- * takes one, or as many as a millisecond allows. Strangers who begin thousands thus delay each other, but not the
+ * The queue of a loop's handshakes of TLS, whose signatures take milliseconds each. Each turn takes one from it, or as
+ * many as a millisecond allows, and stream_read (stream.h) makes it. Strangers who begin thousands thus delay each other, but not the
  * clients that are already connected.
  */
 

@@ -157,7 +157,7 @@ START_TEST(a_job_is_written_whole_when_the_index_has_just_taken_it_over)
 	test_memory_init(&memory, 0);
 	memory.table.free = spoil;
 	world.config.allocator = &memory.table;
-	ww_store_limits.active = 1000;
+	ww_store_sizes.active = 1000;
 	OK(ww_jobs_open(&world.jobs, &world.config));
 	memset(body, 'b', sizeof body);
 	spec.body = body;

@@ -276,7 +276,7 @@ START_TEST(a_page_that_is_found_damaged_ends_changes_and_deliveries)
 	int told = 0;
 
 	world_make(&world, KIND_DISK);
-	ww_store_limits.view = 100;
+	ww_store_sizes.view = 100;
 	(void)put_job(&world, &spec);
 	damage_far_jobs();
 	for (uint64_t id = 2; id <= 3001 && !error; id++) {
@@ -320,7 +320,7 @@ START_TEST(a_page_that_the_indexer_finds_damaged_is_told)
 	int fault = WW_OK;
 
 	world_make(&world, KIND_DISK);
-	ww_store_limits.view = 100;
+	ww_store_sizes.view = 100;
 	damage_far_jobs();
 	struct jobs_local *jobs = local_of(world.jobs);
 	jobs->store.ops->set_time(jobs->store.self, ww_jobs_time(&jobs->elapsed) + FAR, 0);

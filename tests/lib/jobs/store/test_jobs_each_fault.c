@@ -528,7 +528,7 @@ START_TEST(each_call_fails_in_turn)
 	(void)snprintf(store_path, sizeof store_path, "%s/store", home);
 	(void)snprintf(copy_path, sizeof copy_path, "%s/copy", home);
 	(void)setenv("SQLITE_TMPDIR", "/tmp", 1);
-	ww_store_limits = (struct store_limits){.active = 12000, .journal = 40000, .view = 4, .few = 2};
+	ww_store_sizes = (struct store_sizes){.active = 12000, .journal = 40000, .view = 4, .few = 2};
 	fault_plan.quick = 1;
 	fault_memory_count();
 	make_template();

@@ -236,7 +236,7 @@ START_TEST(a_store_on_disk_reads_like_one_in_memory)
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	random_state = seed_of_run("test_jobs_store");
 	now = START;
-	ww_store_limits = (struct store_limits){20000, 100000, 40, 5};
+	ww_store_sizes = (struct store_sizes){20000, 100000, 40, 5};
 	config = (struct ww_jobs_config){
 	    .path = folder, .allocator = ww_allocator_default(), .sync = WW_SYNC_SYSTEM, .window = WW_SECOND};
 	ck_assert_int_eq(ww_store_disk_open(&disk, &config), WW_OK);
