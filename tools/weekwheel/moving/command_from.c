@@ -14,7 +14,7 @@
 #include "tools/common/progress.h"
 #include "tools/weekwheel/moving/moving.h"
 
-enum { FROM = 1, UNIT, RUN };
+enum { FROM = 1, UNIT, RUN, ZONE };
 
 /* How long to wait before looking again for jobs, in ms; the largest room of a body that is kept for the next job. */
 enum { PAUSE_MS = 100, BODY_KEPT = 1 << 16 };
@@ -29,6 +29,7 @@ static const struct option table[] = {
     {JOBS_FLAG(struct moving, dry_run), 0, "dry-run", NULL, "only count what would be moved, and name what\nwould not"},
     {UNIT, 'u', "unit", "UNIT", "of the scores of a sorted set: s or ms (default s)"},
     {RUN, 'r', "run", "TIME", "of Redis: how long a worker may take (default 60s)"},
+    {ZONE, 'z', "tz", "ZONE", "of BullMQ: of job schedulers that have no tz, such as\nEurope/Berlin"},
     {JOBS_FLAG(struct moving, dead), 0, "dead", NULL, "of Sidekiq: instead, bury its dead jobs"},
     JOBS_OPTIONS,
 };
@@ -60,6 +61,9 @@ static int take_option(void *context, struct options *options, int id)
 		return moving->is_ms || strcmp(options->value, "s") == 0
 		           ? 0
 		           : options_bad_value(options, "unit", "s or ms");
+	case ZONE:
+		moving->zone = options->value;
+		return 0;
 	case RUN:
 		return jobs_duration(options, "run", DURATION_SECOND, DURATION_MAX, &moving->run);
 	default:
@@ -71,6 +75,8 @@ static int check_options(struct moving *moving, const struct options *options)
 {
 	if (moving->has_unit && moving->source != &moving_redis)
 		return options_fail(options, "--unit is for redis://: leave it out");
+	if (moving->zone && moving->source != &moving_bullmq)
+		return options_fail(options, "--tz is for bullmq://: leave it out");
 	if (moving->dead && moving->source != &moving_sidekiq)
 		return options_fail(options, "--dead is for sidekiq://: leave it out");
 	if (moving->run && moving->source == &moving_beanstalkd)

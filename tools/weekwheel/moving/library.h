@@ -16,7 +16,7 @@ struct library {
 	/*
 	 * Answers how many members of KEYS[1] there are from ARGV[1] on, at most ARGV[2]; and then of each that is a job the
 	 * id, mark, body, tube, due time, priority, why it must stay, or "", the words of its schedule, or "", and those of its
-	 * put, each behind a space, or "".
+	 * put, each behind a space, or "". ARGV[3] is the zone of a schedule that has none, if there is one.
 	 */
 	const char *take;
 	/* Removes the job of the set KEYS[1] with the id, mark and body ARGV, and answers 1, or 0 if it is not there as it was. */

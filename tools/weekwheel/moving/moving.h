@@ -67,6 +67,7 @@ struct moving {
 	int wait, follow, dry_run;
 	int dead, has_unit, is_ms; /* of sorted sets */
 	uint64_t run;              /* ns; of sorted sets: 0: not given */
+	const char *zone;          /* of BullMQ's job schedulers that have none; or NULL */
 	const struct moving_source *source;
 	void *state; /* the source's */
 	struct moving_job *batch;

@@ -379,13 +379,13 @@ static int take_page(struct moving *moving, uint64_t from)
 	const size_t asked = MOVING_BATCH - moving->count;
 	const size_t first = own->library ? 1 : 0, row = own->library ? LIBRARY_ROW : 2;
 	char begin[30], most[20];
+	const char *words[] = {"EVAL", own->library ? own->library->take : "", "1", key, begin, most, moving->zone};
 	redisReply *reply;
 	int members;
 
 	snprintf(begin, sizeof begin, "%" PRIu64, from);
 	snprintf(most, sizeof most, "%zu", asked);
-	reply = own->library ? REDIS_SOURCE_ASK(
-	                           &own->source, REDIS_REPLY_ARRAY, "EVAL", own->library->take, "1", key, begin, most)
+	reply = own->library ? redis_source_ask(&own->source, REDIS_REPLY_ARRAY, moving->zone ? 7 : 6, words)
 	                     : REDIS_SOURCE_ASK(&own->source, REDIS_REPLY_ARRAY, "ZRANGEBYSCORE", key, "-inf", "(+inf",
 	                           "WITHSCORES", "LIMIT", begin, most);
 	if (reply && !are_rows(reply, first, row, asked))

@@ -137,6 +137,11 @@ class Library(Case):
         equal(sorted(job["key"][:20] for job in self.jobs() if job["state"] == "delayed"), ["bullmq-repeat%3Ahour", "bullmq-repeat%3Anigh"])
         equal(self.redis.ask("ZCARD", "bull:mail:repeat"), 6)
         equal(self.redis.ask("ZCARD", "bull:mail:delayed"), 6)
+        # Redis does not know the zone of workers.
+        _, err = self.move(1, "bullmq", "--tz", "Nowhere")
+        matches("the member .it-has-no-tz.*there is no such zone here.*it stays there", err)
+        equal(self.move(1, "bullmq", "--tz", "Europe/Berlin")[0]["schedules"], 1)
+        equal(self.schedules()["bullmq-mail-it-has-no-tz"]["zone"], "Europe/Berlin")
 
     def test_a_job_scheduler_goes_on_while_it_moves(self):
         """BullMQ's worker has run its next job, so it is moved once more as it is then."""

@@ -293,6 +293,7 @@ class Moving(Case):
         self.fails("the host is missing", "redis:///mails", *mail)
         self.fails("Connection refused; is Redis running there", "redis://127.0.0.1:1/mails", *mail)
         self.fails("--tube is missing", self.set(), status=2)
+        self.fails("--tz is for bullmq://", "sidekiq://" + self.address, "--tz", "UTC", status=2)
         self.fails("--unit is for redis://", "sidekiq://" + self.address, "--unit", "ms", status=2)
         self.fails("--unit 'h': expected s or ms", self.set(), "--unit", "h", status=2)
         self.fails("--dead is for sidekiq://", self.set(), *mail, "--dead", status=2)
