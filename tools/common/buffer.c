@@ -2,6 +2,7 @@
 #include "tools/common/buffer.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,22 @@
  * An empty buffer keeps up to BUFFER_KEPT bytes, so that a busy connection does not allocate for each answer. From
  * BUFFER_MAPPED bytes on it has pages of its own: they grow without a copy, and are the system's again when it is freed,
  * while an allocator would keep them for a time, beside those of its next size.
+ *
+ * Fresh pages cost more than the bytes that are copied into them. So SPARED_MOST bytes of such blocks are kept for the next
+ * buffers of all threads. Nobody counts them. The size of a spare block stands in its first bytes.
  */
-enum { BUFFER_LEAST = 512, BUFFER_KEPT = 4096, BUFFER_MAPPED = 32 << 10, PAGE = 4096 };
+enum {
+	BUFFER_LEAST = 512,
+	BUFFER_KEPT = 4096,
+	BUFFER_MAPPED = 32 << 10,
+	PAGE = 4096,
+	SPARES = 16,
+	SPARED_MOST = 2 << 20
+};
 
 static _Atomic size_t all;
+static _Atomic(size_t *) spares[SPARES];
+static _Atomic size_t spared; /* bytes of all spares */
 
 size_t buffer_all(void)
 {
@@ -34,17 +47,64 @@ void buffer_count_out(size_t bytes)
 	all -= bytes;
 }
 
-/* Give the block another size. Returns NULL without memory: then it is as before. */
-static char *resize(char *data, size_t used, size_t from, size_t to)
+/* Returns the spare block of a place, or NULL. */
+static size_t *take_spare(size_t place)
+{
+	size_t *block = spares[place] ? atomic_exchange(&spares[place], NULL) : NULL;
+
+	if (block)
+		spared -= *block;
+	return block;
+}
+
+/* Keep the block as a spare one. Returns 1, or 0 if there is no room for it. */
+static int spare(void *block, size_t size)
+{
+	if (atomic_fetch_add(&spared, size) + size <= SPARED_MOST) {
+		*(size_t *)block = size;
+		for (size_t i = 0; i < SPARES; i++) {
+			size_t *none = NULL;
+			if (!spares[i] && atomic_compare_exchange_strong(&spares[i], &none, block))
+				return 1;
+		}
+	}
+	spared -= size;
+	return 0;
+}
+
+static void unmap(void *block, size_t size)
+{
+	if (!spare(block, size))
+		(void)munmap(block, size);
+}
+
+/* Returns pages for at least *size bytes, which becomes how many they are, or MAP_FAILED. */
+static void *map(size_t *size)
+{
+	for (size_t i = 0; i < SPARES; i++) {
+		size_t *block = take_spare(i);
+		/* A much larger one would be wasted. */
+		if (block && *block >= *size && *block / 4 <= *size) {
+			*size = *block;
+			return block;
+		}
+		if (block)
+			unmap(block, *block);
+	}
+	return mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* Give the block another size, at least *to, which becomes what it is. Returns NULL without memory: then it is as before. */
+static char *resize(char *data, size_t used, size_t from, size_t *to)
 {
 	char *block;
 
-	if (to < BUFFER_MAPPED)
-		return realloc(data, to);
+	if (*to < BUFFER_MAPPED)
+		return realloc(data, *to);
 	if (from >= BUFFER_MAPPED)
-		block = mremap(data, from, to, MREMAP_MAYMOVE);
+		block = mremap(data, from, *to, MREMAP_MAYMOVE);
 	else
-		block = mmap(NULL, to, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		block = map(to);
 	if (block == MAP_FAILED)
 		return NULL;
 	if (from < BUFFER_MAPPED && used > 0)
@@ -83,11 +143,14 @@ int buffer_reserve(struct buffer *buffer, size_t more)
 	}
 	if (capacity < BUFFER_LEAST)
 		capacity = BUFFER_LEAST;
-	while (capacity < buffer->size + more)
+	else
 		capacity += capacity / 2;
+	/* Who asks for much at once knows how much will come. */
+	while (capacity < buffer->size + more)
+		capacity = more < BUFFER_MAPPED ? capacity + capacity / 2 : buffer->size + more;
 	if (capacity >= BUFFER_MAPPED)
 		capacity = (capacity + PAGE - 1) / PAGE * PAGE;
-	data = resize(buffer->data, buffer->size, buffer->capacity, capacity);
+	data = resize(buffer->data, buffer->size, buffer->capacity, &capacity);
 	if (!data)
 		return -1;
 	all += capacity - buffer->capacity;
@@ -159,7 +222,7 @@ void buffer_free(struct buffer *buffer)
 
 	all -= takes;
 	if (takes >= BUFFER_MAPPED)
-		(void)munmap(buffer->data - buffer->dropped, takes);
+		unmap(buffer->data - buffer->dropped, takes);
 	else if (buffer->data)
 		free(buffer->data - buffer->dropped);
 	*buffer = (struct buffer){0};

@@ -82,7 +82,9 @@ static char *space_for(struct conn *conn, size_t *room)
 	if (in->size == 0 || conn->stream.tls)
 		return conn->loop->input;
 	/* Announced bytes get memory as they arrive. */
-	if (conn->parser.needed > in->size + *room && *room == INPUT_SIZE)
+	if (conn->parser.needed > in->size && conn->parser.needed <= in->capacity && *room == INPUT_SIZE)
+		*room = in->capacity - in->size;
+	else if (conn->parser.needed > in->size + *room && *room == INPUT_SIZE)
 		*room = conn->parser.needed - in->size;
 	if (*room > READ_MOST)
 		*room = READ_MOST;

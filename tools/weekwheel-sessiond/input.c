@@ -12,6 +12,8 @@
 enum { LOOK_EACH = 16 };
 /* A turn that takes more than this is long, in ms. */
 enum { LONG_TURN_MS = 4 };
+/* A command whose beginning has come gets room for this many times as much. */
+enum { AHEAD = 4 };
 
 int input_is_full(const struct conn *conn)
 {
@@ -138,12 +140,23 @@ void input_more(struct conn *conn)
 	buffer_drop(in, used);
 }
 
+/* Keep the beginning of a command, with room for its rest if much of it has come: announced bytes are not there yet. */
+static void keep(struct conn *conn, const char *data, size_t size)
+{
+	size_t room = conn->parser.needed < size * AHEAD ? conn->parser.needed : size * AHEAD;
+
+	if (room > size)
+		(void)buffer_reserve(&conn->in, room);
+	if (buffer_append(&conn->in, data, size) != 0)
+		conn_fail(conn);
+}
+
 static void work_on(struct conn *conn, const char *data, size_t size)
 {
 	size_t used = carry_out(conn, data, size);
 
-	if (used < size && buffer_append(&conn->in, data + used, size - used) != 0)
-		conn_fail(conn);
+	if (used < size)
+		keep(conn, data + used, size - used);
 }
 
 void input_take(struct conn *conn, const char *data, size_t size)

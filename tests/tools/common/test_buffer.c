@@ -1,6 +1,7 @@
 /* Buffers: what is dropped and appended in any order, beside an array of what should be there. */
 /* tier: quick */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
@@ -68,5 +69,55 @@ START_TEST(no_bytes_change_nothing)
 }
 END_TEST
 
+/* Whether a page is still the process's. */
+static int is_mapped(void *address)
+{
+	unsigned char is_in_memory;
+
+	return mincore((void *)((uintptr_t)address & ~(uintptr_t)4095), 1, &is_in_memory) == 0;
+}
+
+START_TEST(freed_pages_serve_the_next_buffers_up_to_a_bound)
+{
+	enum { BUFFERS = 30, BIG = 5 * MOST };
+	struct buffer buffer[BUFFERS] = {0};
+	char *was[BUFFERS];
+	size_t kept = 0;
+
+	for (size_t i = 0; i < BUFFERS; i++) {
+		ck_assert_int_eq(buffer_reserve(&buffer[i], BIG), 0);
+		memset(buffer[i].data, 1, BIG);
+		was[i] = buffer[i].data;
+	}
+	for (size_t i = 0; i < BUFFERS; i++)
+		buffer_free(&buffer[i]);
+	ck_assert_uint_eq(buffer_all(), 0);
+	for (size_t i = 0; i < BUFFERS; i++)
+		kept += is_mapped(was[i]) ? BIG : 0;
+	ck_assert_uint_gt(kept, 0);
+	ck_assert_uint_le(kept, 2 << 20);
+
+	ck_assert_int_eq(buffer_reserve(&buffer[0], BIG), 0);
+	kept = 0;
+	for (size_t i = 0; i < BUFFERS; i++)
+		kept += was[i] == buffer[0].data;
+	ck_assert_uint_eq(kept, 1);
+	buffer_free(&buffer[0]);
+}
+END_TEST
+
+START_TEST(who_asks_for_much_gets_little_more)
+{
+	struct buffer buffer = {0};
+
+	ck_assert_int_eq(buffer_reserve(&buffer, 10 * MOST), 0);
+	ck_assert_uint_lt(buffer_takes(&buffer), 11 * MOST);
+	buffer.size = 10 * MOST;
+	ck_assert_int_eq(buffer_reserve(&buffer, 10 * MOST), 0);
+	ck_assert_uint_lt(buffer_takes(&buffer), 21 * MOST);
+	buffer_free(&buffer);
+}
+END_TEST
+
 TEST_MAIN("service/buffer", it_has_what_was_appended_and_not_dropped, an_empty_one_gives_much_memory_back,
-    no_bytes_change_nothing)
+    no_bytes_change_nothing, freed_pages_serve_the_next_buffers_up_to_a_bound, who_asks_for_much_gets_little_more)
