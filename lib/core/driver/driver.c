@@ -538,13 +538,14 @@ int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats)
 		pthread_mutex_lock(&shard->source->lock);
 		stats->pending += shard->pending;
 		stats->scheduled += shard->scheduled;
-		stats->fired += shard->fired + shard->fired_quickly;
+		stats->fired += shard->fired;
 		stats->cancelled += shard->cancelled;
 		stats->dropped += shard->dropped;
 		stats->bytes += sizeof *shard + ww_slab_bytes(&shard->slab);
 		add_levels(stats, shard->source->wheel);
 		pthread_mutex_unlock(&shard->source->lock);
 	}
+	stats->fired += ww_queue_calls(&driver->queue);
 	ww_queue_stats(&driver->queue, now, stats);
 	return WW_OK;
 }

@@ -83,7 +83,6 @@ struct shard {
 	uint64_t pending;
 	/* Written per fire, without the lock. */
 	_Alignas(64) struct slab_returns ended_quickly;
-	_Atomic uint64_t fired_quickly;
 };
 
 /* A handle: 6 bits of shard, 26 of index, 32 of generation. A record whose generations are used up is retired. */
@@ -213,7 +212,7 @@ struct ww_driver {
 	_Atomic int kicked;             /* a pass is wanted, whatever is due */
 	_Atomic int awake;              /* a pass or a dispatch is under way, which sets the alarm when it ends */
 
-	_Alignas(64) struct queue queue;
+	struct queue queue;
 
 	struct agenda agenda;
 	uint64_t passes;          /* their number; only the passing thread uses it */

@@ -177,7 +177,7 @@ static int begin_quickly(struct shard *shard, struct timer_record *record, struc
 	fired->missed = 0;
 	if (!atomic_compare_exchange_strong(&record->state, &state, RECORD_QUICK_RUNNING))
 		return 0;
-	atomic_fetch_add_explicit(&shard->fired_quickly, 1, memory_order_relaxed);
+	ww_queue_count_call();
 	return 1;
 }
 

@@ -18,6 +18,7 @@
 _Static_assert(WW_MICROSECOND >= WW_DRIVER_SHARE_MAX, "whatever its share, each callback counts");
 /* A longer callback counts as one of this. */
 #define LANE_MOST ((int64_t)WW_SECOND)
+_Static_assert(WW_SECOND <= INT32_MAX, "a cost has 32 bits");
 /* One callback raises the cost as one of so many times that: its worker may only have lost its processor. */
 #define LANE_RISE 4
 /* A lane that comes back from a pause owes no more than this. */
@@ -26,7 +27,6 @@ _Static_assert(WW_MICROSECOND >= WW_DRIVER_SHARE_MAX, "whatever its share, each 
 void ww_lane_init(struct lane *lane)
 {
 	*lane = (struct lane){.share = 1};
-	lane->firings.next = lane->firings.prev = &lane->firings;
 }
 
 /* What the lane may use in its turn. It does not make the turn longer: what counts is how shares compare. */
@@ -74,18 +74,30 @@ void ww_lane_push(struct lanes *lanes, struct lane *lane, struct firing *first, 
 	lane->length += count;
 	while (first) {
 		struct firing *next = first->next;
-		first->prev = lane->firings.prev;
-		first->next = &lane->firings;
-		lane->firings.prev->next = first;
-		lane->firings.prev = first;
+		first->prev = lane->newest;
+		first->next = first;
+		if (lane->newest)
+			lane->newest->next = first;
+		else
+			lane->oldest = first;
+		lane->newest = first;
 		first = next;
 	}
 }
 
 void ww_lane_unlink(struct lanes *lanes, struct lane *lane, struct firing *firing)
 {
-	firing->prev->next = firing->next;
-	firing->next->prev = firing->prev;
+	struct firing *next = firing == lane->newest ? NULL : firing->next;
+
+	if (firing->prev)
+		firing->prev->next = next ? next : firing->prev;
+	else
+		lane->oldest = next;
+	/* This fetches the line of the next one for the worker, which is likely to take that, too. */
+	if (next)
+		next->prev = firing->prev;
+	else
+		lane->newest = firing->prev;
 	firing->next = NULL;
 	lanes->length--;
 	if (--lane->length == 0)
@@ -179,9 +191,9 @@ static void learn_cost(struct lane *lane, int64_t took)
 {
 	/* On a clock that stands still nothing is learned, and all counts the same. */
 	int64_t seen = took ? took : LANE_LEAST;
-	int64_t most = LANE_RISE * lane->cost + LANE_LEAST;
+	int64_t most = (int64_t)LANE_RISE * lane->cost + LANE_LEAST;
 
-	lane->cost += ((seen < most ? seen : most) - lane->cost) / 8;
+	lane->cost += (int32_t)(((seen < most ? seen : most) - lane->cost) / 8);
 }
 
 void ww_lane_end(struct lanes *lanes, struct lane *lane, int64_t charged, uint64_t ns, int was_slow)

@@ -28,28 +28,32 @@
 
 #include "lib/core/driver/layer.h"
 
+/* One cache line, which goes from worker to worker. */
 struct lane {
-	struct firing firings; /* head of the circle; its next is the oldest */
-	struct lane *next;     /* of the ring; NULL: it is not in the ring, and has no firing */
+	/* The firings. The newest has itself as its next, as a next of NULL tells that a firing is in no lane. */
+	_Alignas(64) struct firing *oldest;
+	struct firing *newest;
+	struct lane *next; /* of the ring; NULL: it is not in the ring, and has no firing */
 	struct lane *prev;
+	int64_t used; /* ns */
 	_Atomic uint32_t length;
 	uint32_t running;    /* callbacks */
 	uint32_t brisk;      /* those that are not slow */
 	_Atomic int starved; /* timers wait in their wheels for room here */
 	uint32_t share;
-	int64_t used; /* ns */
-	int64_t cost; /* what a callback takes, in ns: the mean of the last ones */
+	int32_t cost; /* what a callback takes, in ns: the mean of the last ones */
 };
+_Static_assert(sizeof(struct lane) == 64, "a lane is one cache line");
 
-/* The lanes of a queue. */
+/* The lanes of a queue. Those that are written with each firing come first. */
 struct lanes {
 	struct lane *turn; /* the lane that is served next; NULL: none has a firing */
 	int64_t level;     /* ns: what a lane may have used */
-	uint32_t count;    /* all there are, with firings or without */
-	uint32_t workers;  /* that serve them */
-	uint32_t processors;
-	uint32_t running; /* callbacks of all lanes */
+	uint32_t running;  /* callbacks of all lanes */
 	_Atomic uint32_t length;
+	uint32_t count;   /* all there are, with firings or without */
+	uint32_t workers; /* that serve them */
+	uint32_t processors;
 };
 
 /* An empty lane with a share of 1. */

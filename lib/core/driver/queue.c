@@ -2,6 +2,7 @@
 
 #include "lib/core/driver/queue.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -65,19 +66,27 @@ void ww_queue_free(struct queue *queue)
 
 void ww_queue_changed(struct queue *queue)
 {
+	if (!queue->watchers)
+		return;
 	queue->changes++;
-	if (queue->watchers)
-		pthread_cond_broadcast(&queue->change);
+	pthread_cond_broadcast(&queue->change);
 }
 
 void ww_queue_looked(struct queue *queue)
 {
-	queue->changes++;
 	if (!queue->watchers)
 		return;
 	pthread_mutex_lock(&queue->lock);
-	pthread_cond_broadcast(&queue->change);
+	ww_queue_changed(queue);
 	pthread_mutex_unlock(&queue->lock);
+}
+
+/* ---- Firings that were taken out and have not ended. The lock is held. */
+
+/* The i-th thread's, of the workers and one more; NULL: it has none. */
+static struct running *taken_by(const struct queue *queue, uint32_t i)
+{
+	return i < queue->workers ? queue->worker[i].seat.taken : queue->alone.taken;
 }
 
 /* ---- Waking workers */
@@ -119,18 +128,23 @@ static void leave_asleep(struct queue *queue, const struct worker *worker)
 /* Remember those that run. */
 static void mark_seen(const struct queue *queue)
 {
-	for (struct running *one = queue->taken; one; one = one->next)
-		one->seen = 1;
+	for (uint32_t i = 0; i <= queue->workers; i++) {
+		struct running *one = taken_by(queue, i);
+		if (one)
+			one->seen = 1;
+	}
 }
 
 /* Those that have run ever since mark_seen are slow. */
 static void mark_slow(const struct queue *queue)
 {
-	for (struct running *one = queue->taken; one; one = one->next)
-		if (one->seen && !one->slow) {
+	for (uint32_t i = 0; i <= queue->workers; i++) {
+		struct running *one = taken_by(queue, i);
+		if (one && one->seen && !one->slow) {
 			one->slow = 1;
 			ww_lane_slow(&one->group->lane);
 		}
+	}
 }
 
 /* Watch for NAP_NS those that run, if nobody wakes the worker. */
@@ -252,7 +266,7 @@ struct firing *ww_queue_withdraw_all(struct queue *queue, struct timer_group *gr
 
 	pthread_mutex_lock(&queue->lock);
 	while (lane->length) {
-		struct firing *firing = lane->firings.next;
+		struct firing *firing = lane->oldest;
 		unlink_firing(queue, firing);
 		*link = firing;
 		link = &firing->prev;
@@ -269,9 +283,11 @@ uint32_t ww_queue_close(struct queue *queue, const struct timer_group *group, st
 	uint32_t count = 0;
 
 	queue->closed = 1;
-	for (const struct running *one = queue->taken; one; one = one->next)
-		if (one->group == group)
+	for (uint32_t i = 0; i <= queue->workers; i++) {
+		const struct running *one = taken_by(queue, i);
+		if (one && one->group == group)
 			taken[count++] = one->firing;
+	}
 	ww_queue_changed(queue);
 	return count;
 }
@@ -295,22 +311,16 @@ static void notify_of_room(struct queue *queue)
 	pthread_mutex_lock(&queue->lock);
 }
 
-static void enter_firing(struct queue *queue, struct running *here)
+static void enter_firing(struct running *here)
 {
-	here->next = queue->taken;
-	here->link = &queue->taken;
-	if (here->next)
-		here->next->link = &here->next;
-	queue->taken = here;
+	here->seat->taken = here;
 	running_here = here;
 }
 
 static void leave_firing(const struct running *here)
 {
 	running_here = here->outer;
-	*here->link = here->next;
-	if (here->next)
-		here->next->link = here->link;
+	here->seat->taken = NULL;
 }
 
 /* Lock after a callback, with the time in *now. That others held the lock must not count as time of the next callback. */
@@ -326,7 +336,7 @@ static void lock_again(struct queue *queue, uint64_t *now)
  * The lock is held when this is called and when it returns, and not between. *now is the time, before and after.
  * Returns 0 when there is nothing to run.
  */
-static int run_firing(struct queue *queue, uint64_t *now)
+static int run_firing(struct queue *queue, struct seat *seat, uint64_t *now)
 {
 	struct lane *lane = queue->closed ? NULL : ww_lane_choose(&queue->lanes);
 	struct worker *woken;
@@ -335,12 +345,12 @@ static int run_firing(struct queue *queue, uint64_t *now)
 
 	if (!lane)
 		return 0;
-	struct firing *firing = lane->firings.next;
+	struct firing *firing = lane->oldest;
 	struct timer_group *group = firing->group;
-	struct running here = {.queue = queue, .group = group, .firing = firing, .outer = running_here};
+	struct running here = {.queue = queue, .group = group, .firing = firing, .outer = running_here, .seat = seat};
 	unlink_firing(queue, firing);
 	int64_t charged = ww_lane_begin(&queue->lanes, lane);
-	enter_firing(queue, &here);
+	enter_firing(&here);
 	if (queue->room)
 		notify_of_room(queue);
 	woken = next_worker(queue);
@@ -366,7 +376,7 @@ int ww_queue_run(struct queue *queue)
 	int ran;
 
 	pthread_mutex_lock(&queue->lock);
-	ran = run_firing(queue, &now);
+	ran = run_firing(queue, &queue->alone, &now);
 	if (queue->room)
 		notify_of_room(queue);
 	pthread_mutex_unlock(&queue->lock);
@@ -379,7 +389,7 @@ static void work(struct queue *queue, struct worker *worker)
 
 	pthread_mutex_lock(&queue->lock);
 	while (!queue->ended) {
-		if (run_firing(queue, &now))
+		if (run_firing(queue, &worker->seat, &now))
 			continue;
 		/* Cancelled firings make room, too, and only a worker reports it. */
 		if (queue->room) {
@@ -438,7 +448,7 @@ void ww_queue_stats(struct queue *queue, uint64_t now, struct ww_driver_stats *s
 	stats->running = queue->lanes.running;
 	stats->oldest_ns = 0;
 	while (lane) {
-		uint64_t since = lane->firings.next->since;
+		uint64_t since = lane->oldest->since;
 		if (now > since && now - since > stats->oldest_ns)
 			stats->oldest_ns = now - since;
 		lane = lane->next == queue->lanes.turn ? NULL : lane->next;
@@ -452,6 +462,24 @@ int ww_queue_inside(const struct queue *queue, const struct timer_group *group, 
 		if (here->queue == queue && (!group || here->group == group) && (!firing || here->firing == firing))
 			return 1;
 	return 0;
+}
+
+void ww_queue_count_call(void)
+{
+	struct seat *seat = running_here->seat;
+
+	/* No other thread writes it. */
+	atomic_store_explicit(
+	    &seat->calls, atomic_load_explicit(&seat->calls, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+uint64_t ww_queue_calls(const struct queue *queue)
+{
+	uint64_t calls = queue->alone.calls;
+
+	for (uint32_t i = 0; i < queue->workers; i++)
+		calls += queue->worker[i].seat.calls;
+	return calls;
 }
 
 void ww_queue_serves(ww_handle timer)
@@ -473,9 +501,12 @@ static int would_wait_for_itself(const struct queue *queue, ww_handle timer)
 {
 	if (ww_queue_serving(queue, timer))
 		return 1;
-	for (const struct running *other = queue->taken; other; other = other->next)
-		if (other->waits_for && other->serves == timer && would_wait_for_itself(queue, other->waits_for))
+	for (uint32_t i = 0; i <= queue->workers; i++) {
+		const struct running *other = taken_by(queue, i);
+		if (other && other->waits_for && other->serves == timer &&
+		    would_wait_for_itself(queue, other->waits_for))
 			return 1;
+	}
 	return 0;
 }
 

@@ -26,14 +26,20 @@ struct running {
 	struct timer_group *group;
 	struct firing *firing;
 	struct running *outer;
-	struct running *next; /* of the queue's list, under its lock */
-	struct running **link;
+	struct seat *seat;
 	/* Under the queue's lock: it ran when a worker began to watch, and it still ran when the worker had watched. */
 	int seen, slow;
 	ww_handle serves;                   /* the driver's timer whose callback this is; 0: none */
 	ww_handle waits_for;                /* the timer whose callbacks the thread waits for; under the queue's lock */
 	void (*afterwards)(void *argument); /* called in the thread when the firing has ended; NULL: nothing */
 	void *argument;
+};
+
+/* Of a thread that runs firings of a queue. No other one writes its cache line. */
+struct seat {
+	_Alignas(
+	    64) struct running *taken; /* which it has taken out and not ended; NULL: none; under the queue's lock */
+	_Atomic uint64_t calls;        /* that it has counted (ww_queue_count_call) */
 };
 
 /* The application's functions that each thread of the driver calls, NULL: none. */
@@ -44,6 +50,7 @@ struct thread_hooks {
 };
 
 struct worker {
+	struct seat seat;
 	struct queue *queue;
 	pthread_t thread;
 	pthread_cond_t woken; /* its turn has come, or the end */
@@ -51,17 +58,15 @@ struct worker {
 	struct worker *below; /* of those that sleep */
 };
 
+/* What is written with each firing is the first cache line; others are only read, while workers neither wait nor wake. */
 struct queue {
-	pthread_mutex_t lock;
+	_Alignas(64) pthread_mutex_t lock;
 	struct lanes lanes;
 	uint32_t limit;        /* of each lane */
-	struct running *taken; /* firings that were taken out and have not ended */
 	struct worker *asleep; /* the one that went to sleep last */
 	uint32_t waking;       /* workers that were woken and have not come yet */
 	uint32_t napping;      /* workers of those asleep that watch the others: see lane.h */
-	pthread_cond_t change; /* for threads that wait until something ends; sent only while there are watchers */
 	_Atomic uint32_t watchers;
-	_Atomic uint64_t changes;  /* how often there was a change */
 	_Atomic uint32_t starving; /* lanes for which something waits in its wheel for room */
 	_Atomic int room;          /* there is room again, of which room_made has not been notified yet */
 	int closed;                /* no firing is taken any more */
@@ -69,8 +74,11 @@ struct queue {
 	uint32_t workers;
 	uint32_t started; /* workers that have to be joined */
 	struct worker *worker;
-	struct thread_hooks hooks;
 	struct ww_clock *clock;
+	struct seat alone;        /* of a thread that is no worker, in a driver without threads */
+	_Atomic uint64_t changes; /* how often there was a change while there were watchers */
+	pthread_cond_t change;    /* for threads that wait until something ends; sent only while there are watchers */
+	struct thread_hooks hooks;
 	const struct ww_allocator *allocator;
 	void (*room_made)(struct queue *queue); /* called when there is room again, without lock */
 };
@@ -93,8 +101,8 @@ void ww_queue_leave(struct queue *queue, struct lane *lane);
 /* The lock is held: wake waiting threads, as something has ended. */
 void ww_queue_changed(struct queue *queue);
 /*
- * The same without the lock, after a look at the wheels. A watcher counts itself before it reads `changes`, and this
- * writes `changes` before it reads the count: at least one of the two sees what the other has written.
+ * The same without the lock, after a look at the wheels. A watcher counts itself before it looks at the wheels, which
+ * takes the agenda's lock as the look before this does: if this sees no watcher, the watcher's look comes after that one.
  */
 void ww_queue_looked(struct queue *queue);
 
@@ -121,6 +129,9 @@ uint32_t ww_queue_close(struct queue *queue, const struct timer_group *group, st
  * Whether this thread runs a firing of the queue, of the group and this firing itself; NULL: of any group, any firing.
  */
 int ww_queue_inside(const struct queue *queue, const struct timer_group *group, const struct firing *firing);
+/* This thread, in a firing, has begun a callback that no shard counts; and the sum of all these. */
+void ww_queue_count_call(void);
+uint64_t ww_queue_calls(const struct queue *queue);
 /* This thread, in a firing, begins the callback of one of the driver's own timers. */
 void ww_queue_serves(ww_handle timer);
 /* Whether this thread is in a callback of the timer. */

@@ -17,6 +17,7 @@ static _Thread_local int inside;    /* the model itself copies memory */
 
 /* The linker's names of the real ones. */
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __real_pthread_mutex_trylock(pthread_mutex_t *mutex);
 int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
 int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
 int __real_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until);
@@ -203,6 +204,7 @@ void __tsan_atomic_signal_fence(int order)
 		return __real_##name arguments;                                                                        \
 	}
 WRAP(int, pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex), mutex, 1)
+WRAP(int, pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex), mutex, 1)
 WRAP(int, pthread_mutex_unlock, (pthread_mutex_t * mutex), (mutex), mutex, 1)
 WRAP(int, pthread_cond_signal, (pthread_cond_t * condition), (condition), condition, 1)
 WRAP(int, pthread_cond_broadcast, (pthread_cond_t * condition), (condition), condition, 1)

@@ -238,9 +238,8 @@ START_TEST(a_firing_taken_by_a_worker_but_not_begun_is_handed_over_and_does_not_
 		advance(TICK);
 		ww_driver_pass(driver);
 		struct firing *firing = ww_queue_withdraw_all(&driver->queue, driver->timers);
-		here = (struct running){
-		    .queue = &driver->queue, .group = driver->timers, .firing = firing, .link = &driver->queue.taken};
-		driver->queue.taken = &here;
+		here = (struct running){.queue = &driver->queue, .group = driver->timers, .firing = firing};
+		driver->queue.alone.taken = &here;
 		if (kind == 1)
 			ck_assert_int_eq(ww_driver_reschedule(driver, handle, 5 * TICK), 1);
 		if (kind == 2 || kind == 4) {
@@ -258,7 +257,7 @@ START_TEST(a_firing_taken_by_a_worker_but_not_begun_is_handed_over_and_does_not_
 			ww_driver_fire_ops.run(driver, firing);
 		ck_assert_uint_eq(fired_count, 0);
 		ck_assert_uint_eq(records_in_use(), 0);
-		driver->queue.taken = NULL;
+		driver->queue.alone.taken = NULL;
 		end();
 	}
 }
@@ -297,14 +296,13 @@ START_TEST(no_callback_begins_after_a_second_stop_returned_while_the_first_hands
 		firing = firing->prev;
 	for (ww_handle handle = 1ULL << HANDLE_SHARD; handle >> HANDLE_SHARD != 0;)
 		handle = after_elsewhere(DAY_NS, note, NULL);
-	worker = (struct running){
-	    .queue = &driver->queue, .group = driver->timers, .firing = firing, .link = &driver->queue.taken};
-	driver->queue.taken = &worker;
+	worker = (struct running){.queue = &driver->queue, .group = driver->timers, .firing = firing};
+	driver->queue.alone.taken = &worker;
 	OK(ww_driver_stop(driver, stop_again_and_run, &worker, &count));
 	ck_assert_ptr_null(worker.firing);
 	ck_assert_uint_eq(count, drained_count);
 	ck_assert_uint_eq(times_drained(due), 1);
-	driver->queue.taken = NULL;
+	driver->queue.alone.taken = NULL;
 	end();
 }
 END_TEST
