@@ -434,6 +434,14 @@ class FakeServers(Case):
                         stats_tube=b"OK 20\r\n---\nname: \"default\"\n\r\n")) as fake:
             matches("^default ", fake.client.run(0, "stats").out)
 
+    def test_a_tube_that_another_client_just_used_is_not_suggested_for_itself(self):
+        """The server does not know the tube at the first question, and lists it at the second."""
+        for name, hint in ("mail", ""), ("mial", "; did you mean 'mial'[?]"):
+            names = b"---\n- default\n- %s\n" % name.encode()
+            with Fake(table(list_tubes=b"OK %d\r\n%s\r\n" % (len(names), names), stats_tube=b"NOT_FOUND\r\n")) as fake:
+                matches("no tube mail: nobody uses or watches it, and it has no job%s [(]NOT_FOUND[)]" % hint,
+                        fake.client.run(1, "pause", "mail", "1m").err)
+
     def test_top_of_beanstalkd_has_no_wheels(self):
         tube = b"---\nname: default\ncurrent-jobs-ready: 4\n"
         stats = b"---\ncurrent-jobs-ready: 4\nversion: \"1.13\"\nuptime: 7\n"
