@@ -31,6 +31,7 @@ enum {
 	PREFIX = sizeof RUN_KEY - 1,
 	KEY_SIZE = PREFIX + 8,
 	HEAD = 1 + 1 + 4 * 8 + 1 + 1 + 2, /* format, outcome, four numbers, lengths of tube, key and error */
+	UNTIL = 1 + 1 + 3 * 8,
 	VALUE_MAX = HEAD + WW_TUBE_MAX + WW_JOB_KEY_MAX + WW_JOB_ERROR_MAX + WW_JOB_REPORT_MAX,
 	SIZE = 4,       /* before each that waits for the end of its batch */
 	FORGET_MAX = 8, /* with each new run */
@@ -317,6 +318,39 @@ int ww_jobs_history_open(struct jobs_local *jobs)
 	if (!error)
 		jobs->meta.last_run = number_of(key);
 	return error;
+}
+
+/* Let a run be kept until a later time, or an earlier one. What cannot be read stays as it is. */
+static int shift_run(struct jobs_local *jobs, struct store_bytes key, struct store_bytes value, int64_t shift)
+{
+	unsigned char bytes[VALUE_MAX];
+	uint64_t until;
+
+	if (value.size < HEAD || value.size > sizeof bytes)
+		return WW_OK;
+	memcpy(bytes, value.data, value.size);
+	until = store_read64(bytes + UNTIL);
+	store_write64(bytes + UNTIL, shift < 0 && until < (uint64_t)-shift ? 0 : until + (uint64_t)shift);
+	return jobs->store.ops->put(jobs->store.self, STORE_META, key, (struct store_bytes){bytes, value.size});
+}
+
+int ww_jobs_history_shift(struct jobs_local *jobs, int64_t shift)
+{
+	uint64_t number = 0;
+	int error = WW_OK;
+
+	while (shift && !error) {
+		unsigned char from[KEY_SIZE];
+		struct store_bytes key;
+		struct store_bytes value;
+
+		error = jobs->store.ops->seek(jobs->store.self, STORE_META, pair_key(from, number), &key, &value);
+		if (error || !ww_jobs_is_run(key))
+			break;
+		number = number_of(key) + 1;
+		error = shift_run(jobs, pair_key(from, number - 1), value, shift);
+	}
+	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
 /* ---- Telling */

@@ -48,6 +48,8 @@ void ww_jobs_history_close(struct jobs_local *jobs);
 void ww_jobs_end_run(struct jobs_local *jobs, const struct ended_run *run);
 /* Put what this batch has ended, and forget a few of the first. On a full disk nothing is put, and WW_OK returned. */
 int ww_jobs_history_store(struct jobs_local *jobs);
+/* The elapsed time of the store that the runs come from began elsewhere: add this to all times until which they are kept. */
+int ww_jobs_history_shift(struct jobs_local *jobs, int64_t shift);
 /* Whether a pair of META is a run. */
 int ww_jobs_is_run(struct store_bytes key);
 

@@ -242,6 +242,9 @@ static int save_meta(struct jobs_local *jobs, void *arguments)
 	const struct meta *meta = &recovery->meta;
 	int error = ww_jobs_writing(jobs);
 
+	/* The runs came before it was known by how much. */
+	if (!error)
+		error = ww_jobs_history_shift(jobs, recovery->shift);
 	if (error)
 		return error;
 	if (meta->next_id > jobs->meta.next_id)

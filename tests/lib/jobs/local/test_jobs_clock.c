@@ -370,10 +370,16 @@ START_TEST(a_saved_store_has_what_was_left_of_each_time)
 	char path[sizeof world.path + 8];
 	struct ww_job_spec spec = spec_of("x");
 	struct ww_job_info before, after;
-	uint64_t saved = 0;
+	struct ww_job_spec run = spec_of("x");
+	uint64_t saved = 0, ended = 0;
 
 	begin(WW_SECOND, TODAY);
 	set_wall(TODAY + DAY);
+	run.keep = 2 * HOUR;
+	(void)put_job(&world, &run);
+	struct ww_lease lease = reserve_job(&world);
+	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+	ww_jobs_free(world.jobs, lease.body);
 	spec.due = 2 * HOUR;
 	spec.expire = HOUR;
 	spec.key = "k";
@@ -395,7 +401,13 @@ START_TEST(a_saved_store_has_what_was_left_of_each_time)
 	ck_assert_uint_eq(after.left, HOUR);
 	ck_assert_uint_eq(after.debounce, HOUR);
 	ck_assert_uint_eq(after.expires, after.due + HOUR);
-	pass(2 * HOUR);
+	pass(HOUR - MS);
+	OK(ww_jobs_history(world.jobs, NULL, 1, note_end, &ended, NULL));
+	ck_assert_uint_eq(ended, TODAY + DAY);
+	ended = 0;
+	pass(HOUR + MS);
+	OK(ww_jobs_history(world.jobs, NULL, 1, note_end, &ended, NULL));
+	ck_assert_uint_eq(ended, 0);
 	expect_none(&world);
 	world_check(&world);
 	OK(ww_jobs_close(world.jobs));
