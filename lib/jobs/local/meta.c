@@ -73,6 +73,10 @@ int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new)
 
 	*is_new = error == WW_ENOTFOUND;
 	if (*is_new) {
+		/* Without the epoch tokens would begin anew. */
+		error = ops->get(jobs->store.self, STORE_META, moving_key, &value);
+		if (error != WW_ENOTFOUND)
+			return error ? error : WW_ECORRUPT;
 		meta->next_id = meta->id_bound = 1;
 		meta->secret = random_next(&jobs->random);
 		return WW_OK;

@@ -186,6 +186,35 @@ START_TEST(what_is_saved_of_a_damaged_store_leaves_room_for_ids_that_were_given)
 }
 END_TEST
 
+/* Of all damage, this would let tokens begin anew. */
+START_TEST(tokens_grow_although_nobody_knows_how_often_the_store_was_opened)
+{
+	uint64_t saved = 0;
+
+	begin();
+	put();
+	for (int i = 0; i < 5; i++)
+		world_reopen(&world);
+	struct ww_lease lease = reserve_job(&world);
+	const struct store *store = &local_of(world.jobs)->store;
+	OK(store->ops->begin(store->self));
+	OK(store->ops->remove(store->self, STORE_META, (struct store_bytes){"meta", 4}));
+	OK(store->ops->commit(store->self));
+	OK(ww_jobs_close(world.jobs));
+	ck_assert_int_eq(ww_jobs_open(&world.jobs, &world.config), WW_ECORRUPT);
+	struct ww_jobs_config config = world.config;
+	config.path = target;
+	OK(ww_jobs_recover(world.path, &config, &saved, NULL, NULL));
+	ck_assert_uint_eq(saved, 1);
+	expect_goes_on(target, lease.token, 2);
+	char command[sizeof target * 2];
+	(void)snprintf(command, sizeof command, "rm '%s'/*", world.path);
+	ck_assert_int_eq(system(command), 0);
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	finish();
+}
+END_TEST
+
 START_TEST(what_cannot_be_saved_makes_nothing)
 {
 	struct ww_jobs_config config, odd;
@@ -224,4 +253,4 @@ END_TEST
 
 TEST_MAIN("jobs/saved", a_copy_is_a_store_of_its_own, a_copy_that_cannot_be_made_leaves_its_target,
     what_is_saved_has_its_ids_and_goes_on, what_is_saved_of_a_damaged_store_leaves_room_for_ids_that_were_given,
-    what_cannot_be_saved_makes_nothing)
+    tokens_grow_although_nobody_knows_how_often_the_store_was_opened, what_cannot_be_saved_makes_nothing)
