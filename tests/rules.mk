@@ -10,7 +10,7 @@ EXAMPLE_SRC := $(filter-out $(patsubst include/weekwheel/%.h,tools/examples/%.c,
 	$(call sources,tools/examples,*.c))
 EXAMPLES := $(call named,examples,$(EXAMPLE_SRC))
 # Those that a script compiles by itself are no helpers.
-HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/fault_memory.c %/known.c %/small.c %/store_actor.c %/short_ring.c %/shifted_clock.c %/shifted_wall.c,\
+HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/fault_memory.c %/known.c %/small.c %/store_actor.c %/short_ring.c %/short_reads.c %/shifted_clock.c %/shifted_wall.c,\
 	$(call sources,$(foreach name,$(COMPONENTS),$($(name)_TESTS) $($(name)_HELPERS)),*.c)) \
 	$(if $(FUZZ),,tests/fuzz/main.c)
 

@@ -1,7 +1,6 @@
 /* A line: one connection for a program that waits by itself (see line.h). */
 #include "lib/redis/link/line.h"
 
-#include <poll.h>
 #include <stdio.h>
 
 #include <hiredis/hiredis.h>
@@ -123,10 +122,9 @@ int ww_redis_line_move(struct redis_line *line)
 int ww_redis_line_is_amid(const struct redis_line *line)
 {
 	const struct redisReader *reader = line->wire->context->reader;
-	struct pollfd polled = {.fd = line->wire->context->fd, .events = POLLIN};
 
 	/* hiredis waits for the first byte of a reply at 0, and is deeper within an array, as Redis's messages are. */
-	return reader->ridx > 0 || reader->len > reader->pos || poll(&polled, 1, 0) > 0;
+	return reader->ridx > 0 || reader->len > reader->pos || line->wire->has_more;
 }
 
 int ww_redis_line_reply(struct redis_line *line, struct redisReply **reply)

@@ -227,6 +227,7 @@ struct redis_wire {
 	struct redis_budget budget;
 	size_t sent;  /* bytes of those appended */
 	int has_sent; /* anything since it was taken */
+	int has_more; /* not all that was there was received */
 	char why[160];
 };
 

@@ -143,6 +143,7 @@ int ww_redis_wire_receive(struct redis_wire *wire)
 	struct redisReader *reader = wire->context->reader;
 	char chunk[CHUNK];
 
+	wire->has_more = 0;
 	/* What TLS has decoded, poll does not see: take all. */
 	for (int i = 0; wire->tls || i < CHUNKS; i++) {
 		ssize_t count = wire->tls ? ww_redis_tls_receive(wire->tls, chunk, sizeof chunk)
@@ -155,9 +156,12 @@ int ww_redis_wire_receive(struct redis_wire *wire)
 			return broke(wire, WW_EIO, "the server closed the connection");
 		if (redisReaderFeed(reader, chunk, (size_t)count) != REDIS_OK)
 			return broke(wire, WW_ENOMEM, "no memory");
-		if ((count < CHUNK && !wire->tls) || reader->len - reader->pos > wire->budget.max)
+		if (count < CHUNK && !wire->tls)
 			return WW_OK;
+		if (reader->len - reader->pos > wire->budget.max)
+			break;
 	}
+	wire->has_more = 1;
 	return WW_OK;
 }
 

@@ -300,12 +300,20 @@ static int wait_for(struct expirer_node *node, uint64_t until)
 	return (polled[0].revents ? 1 : 0) | (polled[1].revents ? 2 : 0);
 }
 
-/* Read the ear. Returns as move. */
+/*
+ * Read the ear. Redis reports very many changes at once in one message, whose end may come after the deadlines of its keys
+ * have passed here, or after an answer. Returns as move.
+ */
 static const char *hear(struct expirer_node *node)
 {
+	const char *why;
+
 	if (is_deaf(node))
 		return NULL;
-	return ww_redis_line_move(node->talk.ear) ? ww_redis_line_why(node->talk.ear) : take_ear(node);
+	why = ww_redis_line_move(node->talk.ear) ? ww_redis_line_why(node->talk.ear) : take_ear(node);
+	if (!why && node->keeper.config.watch && ww_redis_line_is_amid(node->talk.ear))
+		keeper_doubt(&node->keeper, now_ns());
+	return why;
 }
 
 /* Read and write both connections. Returns NULL, or why they have to be given up. */
@@ -321,12 +329,8 @@ static const char *move(struct expirer_node *node, int which)
 	 * Changes that Redis reported before it answered have arrived by now, and are read before the answer: ends.h
 	 * relies on that.
 	 */
-	if (which && !is_deaf(node)) {
+	if (which)
 		why = hear(node);
-		/* Redis reports very many changes at once in one message, which may take longer than an answer. */
-		if (!why && which & 1 && node->keeper.config.watch && ww_redis_line_is_amid(node->talk.ear))
-			keeper_doubt(&node->keeper, now_ns());
-	}
 	return !why && which & 1 ? take_line(node, came) : why;
 }
 

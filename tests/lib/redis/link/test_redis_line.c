@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/base/time.h"
 #include "lib/redis/link/line.h"
@@ -191,6 +193,36 @@ START_TEST(a_part_of_a_reply_is_told_from_none)
 }
 END_TEST
 
+/* Others have a turn after 256 KB, and all that was received were whole replies: more may be there. */
+START_TEST(what_was_not_received_counts_as_a_part)
+{
+	static struct fake_server fake;
+	static char answers[1 << 16];
+	const struct fake_rule rules[] = {{"MUCH", 0, FAKE_ENDLESS, answers, sizeof answers}, {0}};
+	const int room = 1 << 20;
+	struct redis_line *line;
+	struct redisReply *reply;
+	char url[64];
+
+	for (size_t i = 0; i < sizeof answers; i += 4)
+		memcpy(answers + i, ":1\r\n", 4);
+	fake_server_start(&fake, rules);
+	fake_server_url(&fake, url, sizeof url);
+	ck_assert_int_eq(open_line(&line, url, NULL, NULL), WW_OK);
+	ck_assert_int_eq(setsockopt(ww_redis_line_fd(line), SOL_SOCKET, SO_RCVBUF, &room, sizeof room), 0);
+	ck_assert_int_eq(ww_redis_line_append(line, 1, (const char *[]){"MUCH"}, NULL), WW_OK);
+	for (int looks = 0; !ww_redis_line_is_amid(line); looks++) {
+		ck_assert_int_lt(looks, 20000);
+		(void)usleep(1000);
+		ck_assert_int_eq(ww_redis_line_move(line), WW_OK);
+		while (ww_redis_line_reply(line, &reply) == 1)
+			ww_redis_line_free(reply);
+	}
+	ww_redis_line_close(line);
+	fake_server_stop(&fake);
+}
+END_TEST
+
 TEST_MAIN("redis/line", replies_come_in_the_order_of_the_commands, user_and_password_may_come_from_elsewhere,
     another_server_than_the_first_can_be_meant, what_is_wrong_is_said, another_server_is_no_redis,
-    a_part_of_a_reply_is_told_from_none)
+    a_part_of_a_reply_is_told_from_none, what_was_not_received_counts_as_a_part)

@@ -2,16 +2,22 @@
 """weekwheel-expirer --expired-to beside real Redis and weekwheeld: each end becomes a job, and no deletion does."""
 # tier: check, waits
 import json
+import os
 import re
 import time
 
 from expirer import EXPIRER, Expirer, Lazy, told
-from harness import Case, Server, check, equal, free_port, main, matches, run, stopped, until
+from harness import Case, Server, check, compiled, equal, free_port, main, matches, run, stopped, until
 from masters import LazyCluster
 
 
-def to(redis, port, *more):
-    return Expirer(redis.url, "--expired-to", f"beanstalk://127.0.0.1:{port}/ended", *more)
+def to(redis, port, *more, **env):
+    return Expirer(redis.url, "--expired-to", f"beanstalk://127.0.0.1:{port}/ended", *more, **env)
+
+
+def now_ms(redis):
+    seconds, microseconds = map(int, redis.ask("TIME"))
+    return seconds * 1000 + microseconds // 1000
 
 
 def iso(ms):
@@ -65,15 +71,41 @@ class ExpiredTo(Case):
             redis.ask("EVAL", every % f"'SET', {name}, 'v', 'PX', 6000 + i % 1000", "0")
             until(lambda: redis.ask("PTTL", "key:1000" + 40 * "x") < 50, "the first deadlines are near")
             redis.ask("EVAL", every % f"'UNLINK', {name}", "0")
-            seconds, microseconds = map(int, redis.ask("TIME"))
+            deleted = now_ms(redis)
             until(lambda: expirer.metric("known") == 0, "none is left")
             until(lambda: expirer.metric("expired_to_waiting") == 0, "all are told")
             jobs.ask("watch ended")
             while (answer := jobs.ask("reserve-with-timeout 0")).startswith("RESERVED"):
                 body = json.loads(answer.split("|", 1)[1])
-                if body["deadline"] > iso(seconds * 1000 + microseconds // 1000):
+                if body["deadline"] > iso(deleted):
                     equal(body["why"], "gone")
                 jobs.ask("delete " + answer.split()[1])
+
+    def test_a_message_that_arrives_in_pieces_around_the_deadline(self):
+        """The keys are due while a part of it is there. The rest comes before Redis's answer, or after."""
+        if os.environ.get("SANITIZE"):
+            self.skipTest("a sanitizer has to be the first that is loaded")
+        shim = compiled("support/redis/short_reads.c", "-shared", "-fPIC", "-ldl")
+        with Lazy() as redis, Server() as other, other.client() as jobs, \
+                to(redis, other.port, LD_PRELOAD=shim, SHORT_READS="3000") as expirer:
+            expirer.exact()
+            jobs.ask("watch ended")
+            for count in 60, 110, 160, 210:
+                names = [f"{count}:{i}" + 40 * "x" for i in range(count)]
+                at = now_ms(redis) + 1500
+                redis.ask("EVAL", "for _, key in ipairs(KEYS) do redis.call('SET', key, 'v', 'PXAT', ARGV[1]) end",
+                          str(count), *names, str(at))
+                until(lambda count=count: expirer.metric("known") == count, "all are known")
+                until(lambda at=at: now_ms(redis) > at - 200, "the deadline is near")
+                with stopped(expirer):
+                    redis.ask("UNLINK", *names)
+                    is_before = now_ms(redis) < at
+                    until(lambda at=at: now_ms(redis) > at + 50, "the deadline is over")
+                until(lambda: expirer.metric("known") == 0, "none is left")
+                until(lambda: expirer.metric("expired_to_waiting") == 0, "all are told")
+                while (answer := jobs.ask("reserve-with-timeout 0")).startswith("RESERVED"):
+                    equal(json.loads(answer.split("|", 1)[1])["why"] == "gone" or not is_before, True, (count, answer))
+                    jobs.ask("delete " + answer.split()[1])
 
     def test_what_cannot_be_told_waits(self):
         port = free_port()
