@@ -2,8 +2,8 @@
 
 #include "lib/jobs/store/pages.h"
 
+#include <errno.h>
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +12,8 @@
 struct summed {
 	sqlite3_file file; /* first: SQLite sees this */
 	sqlite3_file *real;
+	int is_log;                     /* without sums of ours */
+	int sync_error;                 /* errno of a sync that failed */
 	unsigned char page[PAGES_SIZE]; /* to write */
 };
 
@@ -44,9 +46,9 @@ int ww_pages_is_sound(const unsigned char *page, uint32_t number)
 	return page[0] == 0 && memcmp(page, page + 1, PAGES_SIZE - 1) == 0;
 }
 
-static int is_page(int size, sqlite3_int64 offset)
+static int is_page(sqlite3_file *file, int size, sqlite3_int64 offset)
 {
-	return size == PAGES_SIZE && offset % PAGES_SIZE == 0;
+	return !((struct summed *)file)->is_log && size == PAGES_SIZE && offset % PAGES_SIZE == 0;
 }
 
 static uint32_t number_of(sqlite3_int64 offset)
@@ -58,7 +60,7 @@ static int read_file(sqlite3_file *file, void *to, int size, sqlite3_int64 offse
 {
 	int code = real(file)->pMethods->xRead(real(file), to, size, offset);
 
-	if (code == SQLITE_OK && is_page(size, offset) && !ww_pages_is_sound(to, number_of(offset)))
+	if (code == SQLITE_OK && is_page(file, size, offset) && !ww_pages_is_sound(to, number_of(offset)))
 		return SQLITE_CORRUPT;
 	return code;
 }
@@ -67,13 +69,40 @@ static int write_file(sqlite3_file *file, const void *from, int size, sqlite3_in
 {
 	struct summed *summed = (struct summed *)file;
 
-	if (is_page(size, offset)) {
+	if (is_page(file, size, offset)) {
 		uint32_t sum = sum_of(from, number_of(offset));
 		memcpy(summed->page, from, PAGES_SIZE - PAGES_SUM);
 		memcpy(summed->page + PAGES_SIZE - PAGES_SUM, &sum, sizeof sum);
 		from = summed->page;
 	}
 	return real(file)->pMethods->xWrite(real(file), from, size, offset);
+}
+
+/* ---- Syncs */
+
+static int sync_file(sqlite3_file *file, int flags)
+{
+	int code = real(file)->pMethods->xSync(real(file), flags);
+
+	if (code)
+		((struct summed *)file)->sync_error = errno ? errno : EIO;
+	return code;
+}
+
+static int sync_error(sqlite3 *connection, int which)
+{
+	sqlite3_file *file = NULL;
+	int code = sqlite3_file_control(connection, "main", which, &file);
+
+	return !code && file && file->pMethods ? ((struct summed *)file)->sync_error : 0;
+}
+
+int ww_pages_failed_sync(sqlite3 *connection, const char **name)
+{
+	int error = sync_error(connection, SQLITE_FCNTL_JOURNAL_POINTER);
+
+	*name = error ? "-wal" : "";
+	return error ? error : sync_error(connection, SQLITE_FCNTL_FILE_POINTER);
 }
 
 /* ---- Everything else of a file is passed on */
@@ -86,11 +115,6 @@ static int close_file(sqlite3_file *file)
 static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
 {
 	return real(file)->pMethods->xTruncate(real(file), size);
-}
-
-static int sync_file(sqlite3_file *file, int flags)
-{
-	return real(file)->pMethods->xSync(real(file), flags);
 }
 
 static int file_size(sqlite3_file *file, sqlite3_int64 *size)
@@ -161,9 +185,10 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 	int code;
 
 	(void)vfs;
-	if (!(flags & SQLITE_OPEN_MAIN_DB))
+	if (!(flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)))
 		return real_vfs->xOpen(real_vfs, name, file, flags, flags_out);
 	memset(summed, 0, sizeof *summed);
+	summed->is_log = (flags & SQLITE_OPEN_WAL) != 0;
 	summed->real = (sqlite3_file *)(summed + 1);
 	code = real_vfs->xOpen(real_vfs, name, summed->real, flags, flags_out);
 	/* SQLite closes a file that has methods, also after an error. */

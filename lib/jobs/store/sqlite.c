@@ -30,17 +30,17 @@ struct sqlite_block {
 	unsigned char bytes[];
 };
 
-/* Note a failed sync. SQLite's own checkpoints would not report it. */
-static int note_sync(struct sqlite *sqlite, int error, const char *file)
+/* Note a failed sync, of a statement or a checkpoint. */
+static int note_sync(struct sqlite *sqlite, int error)
 {
-	int code = sqlite3_extended_errcode(sqlite->writer);
-	int reason = sqlite3_system_errno(sqlite->writer);
+	const char *name;
+	int reason = ww_pages_failed_sync(sqlite->writer, &name);
 	char path[4096];
 
-	if (!error || (code != SQLITE_IOERR_FSYNC && code != SQLITE_IOERR_DIR_FSYNC))
+	if (!reason)
 		return error;
-	(void)snprintf(path, sizeof path, "%s%s", sqlite3_db_filename(sqlite->writer, "main"), file);
-	return ww_fault_sync(sqlite->fault, path, reason ? reason : EIO);
+	(void)snprintf(path, sizeof path, "%s%s", sqlite3_db_filename(sqlite->writer, "main"), name);
+	return ww_fault_sync(sqlite->fault, path, reason);
 }
 
 static int count_pages(void *context, sqlite3 *connection, const char *name, int pages)
@@ -540,7 +540,7 @@ static void checkpoint(struct sqlite *sqlite, int mode)
 	if (ww_store_files_copied(sqlite->folder, (uint64_t)sqlite->pages * PAGES_SIZE))
 		return;
 	code = sqlite3_wal_checkpoint_v2(sqlite->writer, NULL, mode, NULL, NULL);
-	(void)note_sync(sqlite, ww_connection_error(sqlite->writer, code), "");
+	(void)note_sync(sqlite, code);
 	if (code == SQLITE_OK && mode == SQLITE_CHECKPOINT_TRUNCATE)
 		sqlite->pages = 0;
 }
@@ -554,7 +554,7 @@ void ww_sqlite_settle(struct sqlite *sqlite)
 int ww_sqlite_end(struct sqlite *sqlite, int error)
 {
 	if (!error)
-		error = note_sync(sqlite, ww_connection_run(sqlite->writer, "commit"), "-wal");
+		error = ww_connection_run(sqlite->writer, "commit");
 	if (error)
 		return ww_sqlite_abort(sqlite, error);
 	if (sqlite->pages >= CHECKPOINT_PAGES)
@@ -572,6 +572,8 @@ int ww_sqlite_damage(struct journal_fault *fault, const char *folder)
 
 int ww_sqlite_abort(struct sqlite *sqlite, int error)
 {
+	/* The first page of a log is written before the commit, and its head synced. */
+	error = note_sync(sqlite, error);
 	/* What SQLite had found, statements since then may have hidden. */
 	if (error == WW_ECORRUPT)
 		(void)ww_sqlite_damage(sqlite->fault, sqlite->folder);
