@@ -116,12 +116,11 @@ static int publish(const char *word, unsigned database, struct pubsub_text name,
 }
 
 /* Those who would read it hear of the end at least. A longer one would close each of them. */
-static void publish_value(unsigned database, struct pubsub_text name, const struct value *value)
+static void publish_value(unsigned database, struct pubsub_text name, struct pubsub_text value)
 {
 	static const struct pubsub_text empty = {"", 0};
 
-	if (value->size <= MAIL_MAX / 2 &&
-	    publish("expired", database, name, (struct pubsub_text){value->bytes, value->size}) == 0)
+	if (value.size <= MAIL_MAX / 2 && publish("expired", database, name, value) == 0)
 		return;
 	state_seen("values",
 	    "values that expire are told as empty ones on __expired@: they are too long for one listener, or for so many");
@@ -203,13 +202,24 @@ static void publish_to_class(unsigned class, const char *event, unsigned databas
 		(void)publish("keyevent", database, name, key);
 }
 
-/* ---- Events of changes that may be undone */
+static void publish_gone(unsigned class, unsigned database, struct pubsub_text key, struct pubsub_text value)
+{
+	if (class == EVENT_EVICTED) {
+		publish_to_class(class, "evicted", database, key);
+		return;
+	}
+	publish_to_class(class, "expired", database, key);
+	publish_value(database, key, value);
+}
+
+/* ---- Events of changes that may be undone, and of ends meanwhile, which stay */
 
 struct held_event {
 	unsigned class;
-	const char *event;
+	const char *event; /* NULL: of an end */
 	unsigned database;
 	size_t length; /* of the key, which follows */
+	size_t size;   /* and of the value behind it */
 };
 
 static _Thread_local int is_holding;
@@ -221,43 +231,51 @@ void events_hold(void)
 }
 
 /* Returns 0, or -1 without memory. */
-static int hold(unsigned class, const char *event, const struct data_key *key)
+static int hold(unsigned class, const char *event, unsigned database, struct pubsub_text key, struct pubsub_text value)
 {
-	const struct held_event one = {class, event, key->database, key->length};
+	const struct held_event one = {class, event, database, key.size, value.size};
 
-	if (buffer_reserve(&held, sizeof one + key->length) != 0)
+	if (buffer_reserve(&held, sizeof one + key.size + value.size) != 0)
 		return -1;
 	(void)buffer_append(&held, &one, sizeof one);
-	return buffer_append(&held, key->bytes, key->length);
+	(void)buffer_append(&held, key.data, key.size);
+	return buffer_append(&held, value.data, value.size);
 }
 
-static void publish_held(void)
+static void publish_held(int is_done)
 {
 	struct held_event one;
 
-	for (size_t at = 0; at < held.size; at += sizeof one + one.length) {
+	for (size_t at = 0; at < held.size; at += sizeof one + one.length + one.size) {
+		const char *data = held.data + at + sizeof one;
+		struct pubsub_text key;
 		memcpy(&one, held.data + at, sizeof one);
-		publish_to_class(
-		    one.class, one.event, one.database, (struct pubsub_text){held.data + at + sizeof one, one.length});
+		key = (struct pubsub_text){data, one.length};
+		if (!one.event)
+			publish_gone(one.class, one.database, key, (struct pubsub_text){data + one.length, one.size});
+		else if (is_done)
+			publish_to_class(one.class, one.event, one.database, key);
 	}
 }
 
 void events_release(int is_done)
 {
 	is_holding = 0;
-	if (is_done)
-		publish_held();
+	publish_held(is_done);
 	buffer_free(&held);
 }
 
 void event_publish(unsigned class, const char *event, const struct data_key *key)
 {
+	static const struct pubsub_text none = {"", 0};
+	struct pubsub_text name = {key->bytes, key->length};
+
 	if (!pubsub_has_listeners())
 		return;
 	/* Without memory it comes early. */
-	if (is_holding && wanted & class && hold(class, event, key) == 0)
+	if (is_holding && wanted & class && hold(class, event, key->database, name, none) == 0)
 		return;
-	publish_to_class(class, event, key->database, (struct pubsub_text){key->bytes, key->length});
+	publish_to_class(class, event, key->database, name);
 }
 
 /* It becomes a job at another server. */
@@ -280,16 +298,14 @@ void event_gone(
     void *context, unsigned database, const void *key, size_t length, const struct value *value, enum ww_gone why)
 {
 	const struct sessiond *server = context;
+	unsigned class = why == WW_GONE_EXPIRED ? EVENT_EXPIRED : EVENT_EVICTED;
 	struct pubsub_text name = {key, length};
+	/* Nobody is told that of an eviction. */
+	struct pubsub_text text = {value->bytes, why == WW_GONE_EXPIRED ? value->size : 0};
 
 	if (server->settings->reporting.is_reporting)
 		keep_for_telling(server, database, name, value, why);
-	if (!pubsub_has_listeners())
-		return;
-	if (why == WW_GONE_EXPIRED) {
-		publish_to_class(EVENT_EXPIRED, "expired", database, name);
-		publish_value(database, name, value);
-	} else {
-		publish_to_class(EVENT_EVICTED, "evicted", database, name);
-	}
+	/* A script may put others out, or meet what has expired: in RESP2 a message would look like the answer to its command. */
+	if (pubsub_has_listeners() && !(is_holding && hold(class, NULL, database, name, text) == 0))
+		publish_gone(class, database, name, text);
 }

@@ -58,7 +58,7 @@ int events_take_long(struct events_weight *weight, unsigned database, const stru
     const struct resp_arg *arg, size_t count);
 
 /*
- * This thread's events wait, until it releases them: all are published, or dropped if what they are about was undone. Release
+ * This thread's events wait, until it releases them: all are published, or those of changes dropped if these were undone. Release
  * and hold them again before a message that must come behind them.
  */
 void events_hold(void);

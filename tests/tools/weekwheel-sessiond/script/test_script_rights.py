@@ -104,6 +104,25 @@ class Rights(Case):
                 heard.append(client.answer())
             check(b"$6\r\nnumber\r\n" in b"".join(heard), heard)
 
+    def test_a_script_hears_no_ends(self):
+        """Each SET puts another key out, and the script's own client is told of that: in RESP2 by what looks like an answer."""
+        script = "local n = 0 for i = 1, 40 do local a = redis.call('SET', 'k' .. i, string.rep('x', 100000)) " \
+                 "if a.ok then n = n + 1 end end %s"
+        with Sessiond("--threads", "1", "--maxmemory", "1M", "--maxmemory-policy", "allkeys-lru", "--script-time", "100ms",
+                      "--notify-keyspace-events", "Ee") as server, server.client() as client:
+            for end, answer in (("return n", b":40\r\n"), ("while true do end", b"so it was ended, and has changed nothing")):
+                client.ask("MULTI")
+                client.ask("SUBSCRIBE", "__keyevent@0__:evicted")
+                client.ask("EVAL", script % end, 0)
+                client.send(encoded("EXEC") + encoded("PING", "end"))
+                heard = b""
+                while b"$3\r\nend\r\n" not in heard:
+                    heard += client.answer()
+                check(answer in heard and b"+OK" not in heard, heard)
+                # What was put out stays so.
+                check(heard.count(b"evicted\r\n$") >= 30, heard)
+                client.ask("RESET")
+
     def test_a_watched_key(self):
         with Sessiond() as server, server.client() as a, server.client() as b:
             a.ask("SET", "k", 1)
