@@ -120,7 +120,7 @@ struct ww_jobs_config {
 	uint64_t sync_ns;                     /* at least 1 ms; 50 ms */
 	uint64_t window;    /* how far ahead jobs are loaded into memory, 1 ns to WW_DRIVER_TIME_MAX; 60 s */
 	size_t window_jobs; /* how many of them at most, 1 to 2^24; 100,000 */
-	size_t body_max;    /* bytes of a body without headers, at most WW_JOB_BODY_MAX; 65,535 */
+	size_t body_max;    /* bytes of a body and a follow-up, without headers, at most WW_JOB_BODY_MAX; 65,535 */
 	/*
 	 * Bytes that the files may take, 0 or at least WW_JOBS_DISK_LEAST. At this size new jobs are refused with
 	 * WW_EFULL, as on a full disk. Work of the index under way may take some MiB more for a while. 0: as the disk
@@ -212,6 +212,8 @@ struct ww_job_spec {
 	size_t body_length;
 	const char *headers;   /* names and values beside the body, as ww_job_headers_add writes them */
 	size_t headers_length; /* 0: none; at most WW_JOB_HEADERS_MAX */
+	const void *then;      /* the job to put when this one is finished, as ww_job_then_write writes it */
+	size_t then_length;    /* 0: none; counts for config.body_max, with all that it has in it */
 	/*
 	 * A delay, or a time with WW_JOB_AT; 0. WW_EOVERFLOW: it is over WW_DRIVER_TIME_MAX on the driver's clock, so a
 	 * delay is at most that less the driver's time. No other time or delay here is over WW_DRIVER_TIME_MAX, except
@@ -289,6 +291,8 @@ struct ww_job_info {
 	size_t body_length;
 	const char *headers;   /* valid as long as the body */
 	size_t headers_length; /* 0: none, or the body was not asked for */
+	const void *then;      /* its follow-up, for ww_job_then_read; valid as long as the body */
+	size_t then_length;    /* 0: none, or the body was not asked for */
 	uint64_t created;      /* Unix time */
 	uint64_t due;          /* of the job's clock; WW_JOB_ENDED: when it was finished, in elapsed time */
 	uint64_t left;  /* time until it is due, until its lease ends, or until its key is free; 0: past, or buried */
@@ -503,6 +507,35 @@ WW_API int ww_job_headers_find(const char *headers, size_t length, const char *n
 WW_API int ww_job_spec_default(struct ww_job_spec *spec);
 
 /*
+ * A job may have a *follow-up* (spec.then): a job that is put when this one is finished. The end and the put are one write:
+ * a crash leaves both or neither. So a chain needs no second system, and no worker that does both.
+ *
+ * The follow-up is put as ww_jobs_put does at that time. Its delay counts from the finish, and a time that has passed is now.
+ * If there is a job of its key, its key_mode decides; what that keeps is not put, and the finish succeeds. A full store takes
+ * it: it was accepted with its job, and takes no more room. If the write fails, the finish fails, and the lease goes on.
+ *
+ * Only a finish puts it: ww_jobs_finish, ww_jobs_finish_many, and weekwheel.finish in PostgreSQL. A job that is
+ * cancelled, replaced, or dropped as it expires takes its follow-up along. One that is released, moved or buried keeps it.
+ *
+ * A follow-up may have one itself. A periodic job has none. Its flags are 0 or WW_JOB_WALL | WW_JOB_AT, and its version is 0.
+ * It may not have the tube and key of a WW_KEY_UNIQUE job that it follows, which keeps its key. Redis: WW_EINVAL.
+ */
+
+/*
+ * Write a follow-up for ww_job_spec.then. *length is the room at `bytes`, and becomes the number of bytes that it needs; bytes
+ * NULL only counts them. The spec is checked by the put of the job that gets it.
+ * Errors: WW_EINVAL: an object is missing, or a member has a length and no bytes. WW_ETOOBIG: the room is too small, or bytes
+ * is NULL; *length says how much is needed.
+ */
+WW_API int ww_job_then_write(void *bytes, size_t *length, const struct ww_job_spec *spec);
+
+/*
+ * Read one into *spec, whose texts and bytes then lie in `bytes`. Errors: WW_EINVAL: these bytes are none, or of a later
+ * version; *spec is as it was.
+ */
+WW_API int ww_job_then_read(struct ww_job_spec *spec, const void *bytes, size_t length);
+
+/*
  * Add a part of `span` to spec->due, so that jobs of one due time do not come at once. The part is less than the span, in whole
  * milliseconds. Tube and key fix it, or tube and body if there is no key: a put that is repeated, or replaces the job,
  * adds the same. The due time of a periodic job is its first. Call it last, when these members are set.
@@ -519,8 +552,8 @@ WW_API int ww_job_spread(struct ww_job_spec *spec, uint64_t span);
 /*
  * Put a job. If a job of the tube has the same key, spec.key_mode decides what happens. Store the job's present id and
  * version, each unless its pointer is NULL. Return one of WW_PUT_*. A put that keeps a job writes nothing.
- * Complexity: O(log jobs). Errors: WW_EINVAL: a member of the spec is out of range. WW_ETOOBIG: the body is over
- * config.body_max. WW_EOVERFLOW: the due time is too far away. WW_EBACKWARDS: the due time has passed, and the job is
+ * Complexity: O(log jobs). Errors: WW_EINVAL: a member of the spec is out of range, also of a follow-up. WW_ETOOBIG: the
+ * body and the follow-up are over config.body_max. WW_EOVERFLOW: the due time is too far away. WW_EBACKWARDS: the due time has passed, and the job is
  * WW_JOB_FUTURE. WW_ESTALE: spec.version is not the job's, or there is no job of that key.
  */
 WW_API int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
@@ -627,7 +660,8 @@ WW_API int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_leas
 WW_API void ww_jobs_free(struct ww_jobs *jobs, void *body);
 
 /*
- * Report that the job is done: delete it or, if it is periodic, let it wait for its next due time.
+ * Report that the job is done: delete it or, if it is periodic, let it wait for its next due time. If it has a follow-up
+ * (ww_job_spec.then), put that with the same write.
  * Errors, here and below: WW_ESTALE: that lease has ended, for whatever reason.
  */
 WW_API int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);

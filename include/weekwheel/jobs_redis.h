@@ -66,8 +66,8 @@
  * - Groups take turns in each shard, and each process takes from the shards of such a tube in turn. A group whose jobs
  *   wait therefore gets one turn while the others together get at most groups * shards turns for each process that
  *   reserves. Between the shards of such a tube, priorities have no order.
- * - Jobs do not expire and have no code: a put whose spec.expire or spec.code is not 0 answers WW_EINVAL. Use an embedded
- *   store or PostgreSQL for them.
+ * - Jobs do not expire, and have no code and no follow-up: a put whose spec.expire, spec.code or spec.then is given answers
+ *   WW_EINVAL. Use an embedded store or PostgreSQL for them.
  * - loaded, commits, syncs and disk of the statistics are 0.
  *
  * Acknowledged changes are as durable as Redis is configured to be; weekwheeld(1) says what to configure. A failover or

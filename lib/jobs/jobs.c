@@ -9,6 +9,7 @@
 #include "lib/jobs/backend.h"
 #include "lib/jobs/headers.h"
 #include "lib/jobs/publish.h"
+#include "lib/jobs/then.h"
 
 /* ---- Checks */
 
@@ -43,7 +44,7 @@ static int check_key(const struct ww_job_spec *spec)
 	                                                                                              : WW_OK;
 }
 
-static int check_spec(const struct ww_job_spec *spec)
+static int check_one(const struct ww_job_spec *spec)
 {
 	if (!spec || !is_tube(spec->tube) || check_key(spec))
 		return WW_EINVAL;
@@ -64,9 +65,26 @@ static int check_spec(const struct ww_job_spec *spec)
 		return WW_EINVAL;
 	if (spec->flags & ~(WW_JOB_WALL | WW_JOB_AT | WW_JOB_FUTURE) || spec->missed > WW_MISSED_SKIP)
 		return WW_EINVAL;
-	if (spec->body_length > WW_JOB_BODY_MAX)
+	if (spec->body_length > WW_JOB_BODY_MAX || spec->then_length > WW_JOB_BODY_MAX)
 		return WW_ETOOBIG;
 	return !(spec->flags & WW_JOB_AT) && spec->due > WW_DRIVER_TIME_MAX ? WW_EOVERFLOW : WW_OK;
+}
+
+/* A job, and each that follows it. */
+static int check_spec(const struct ww_job_spec *spec)
+{
+	struct ww_job_spec job;
+	int error = check_one(spec);
+
+	if (error || !spec->then_length)
+		return error;
+	job = *spec;
+	while (!error && job.then_length) {
+		error = ww_job_then_follow(&job);
+		if (!error)
+			error = check_one(&job);
+	}
+	return error;
 }
 
 /* Copy a ref, with the default tube if it has none, and check it. */

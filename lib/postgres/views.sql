@@ -52,17 +52,17 @@ BEGIN
 	END LOOP;
 END $$;
 
--- The 36 fields of a job's record, and where its bytes begin.
+-- The 37 fields of a job's record, and where its bytes begin.
 CREATE OR REPLACE FUNCTION weekwheel.fields(record bytea) RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-	fields bigint[] := array_fill(0::bigint, '{37}');
+	fields bigint[] := array_fill(0::bigint, '{38}');
 	which bigint;
 	number bigint;
 	at int := 1;
 	byte int;
 	shift int;
 BEGIN
-	FOR field IN 0..36 LOOP
+	FOR field IN 0..37 LOOP
 		CONTINUE WHEN field > 0 AND which >> field - 1 & 1 = 0;
 		number := 0;
 		shift := 0;
@@ -79,7 +79,7 @@ BEGIN
 			fields[field] := number;
 		END IF;
 	END LOOP;
-	fields[37] := at;
+	fields[38] := at;
 	RETURN fields;
 END $$;
 
@@ -142,15 +142,15 @@ WITH departure AS (
 )
 SELECT job.id, permitted.name,
 	CASE WHEN kind = 4 THEN 'buried' WHEN weekwheel.time_of(due + behind) > clock_timestamp() THEN 'delayed' ELSE 'ready' END,
-	weekwheel.text_of(substring(value FROM n[37]::int + 1 FOR n[7]::int)),
-	weekwheel.text_of(substring(value FROM (n[37] + n[7] + n[25] + n[2])::int + 1 FOR n[29]::int)),
+	weekwheel.text_of(substring(value FROM n[38]::int + 1 FOR n[7]::int)),
+	weekwheel.text_of(substring(value FROM (n[38] + n[7] + n[25] + n[2])::int + 1 FOR n[29]::int)),
 	n[5], CASE WHEN kind < 4 THEN weekwheel.time_of(due + behind) END, weekwheel.time_of(due - delay + weekwheel.unpack_difference(n[4]) + behind),
 	weekwheel.interval_of(weekwheel.unpack_span(n[1])), weekwheel.interval_of(nullif(weekwheel.unpack_span(n[10]), 0)),
 	('{once,all,skip}'::text[])[n[15] + 1], weekwheel.interval_of(n[16]), n[12], weekwheel.interval_of(n[13]),
 	weekwheel.interval_of(n[14]), weekwheel.interval_of(weekwheel.unpack_span(n[30])), n[17], n[18], n[19], n[20], n[21], n[22],
-	weekwheel.text_of(substring(value FROM (n[37] + n[7])::int + 1 FOR n[25]::int)),
-	substring(value FROM (n[37] + n[7] + n[25])::int + 1 FOR n[2]::int),
-	weekwheel.headers_of(substring(value FROM (n[37] + n[7] + n[25] + n[2] + n[29])::int + 1 FOR n[35]::int)),
+	weekwheel.text_of(substring(value FROM (n[38] + n[7])::int + 1 FOR n[25]::int)),
+	substring(value FROM (n[38] + n[7] + n[25])::int + 1 FOR n[2]::int),
+	weekwheel.headers_of(substring(value FROM (n[38] + n[7] + n[25] + n[2] + n[29])::int + 1 FOR n[35]::int)),
 	CASE WHEN kind < 4 AND n[33] > 0 THEN weekwheel.time_of(due + weekwheel.unpack_difference(n[8]) + weekwheel.unpack_span(n[32])
 		+ weekwheel.unpack_difference(n[33] - 1) + behind) END
 FROM job JOIN tube ON tube.number = n[6] JOIN permitted USING (name)

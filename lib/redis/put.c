@@ -26,7 +26,7 @@ static uint32_t shard_of_spec(struct redis_store *store, const struct ww_job_spe
 
 static int check(const struct redis_store *store, const struct ww_job_spec *spec)
 {
-	if (spec->expire || spec->code)
+	if (spec->expire || spec->code || spec->then_length)
 		return WW_EINVAL;
 	if (spec->body_length > store->config.body_max)
 		return WW_ETOOBIG;

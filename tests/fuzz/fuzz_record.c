@@ -29,7 +29,8 @@ static void write_again(const struct job_record *record, const uint64_t *due)
 		abort();
 	if (memcmp(&again, record, offsetof(struct job_record, key)) != 0 || again.key.size != record->key.size ||
 	    again.error.size != record->error.size || again.body.size != record->body.size ||
-	    again.group.size != record->group.size || again.headers.size != record->headers.size)
+	    again.group.size != record->group.size || again.headers.size != record->headers.size ||
+	    again.then.size != record->then.size)
 		abort();
 	if (record->body.size && memcmp(again.body.data, record->body.data, record->body.size) != 0)
 		abort();

@@ -12,7 +12,9 @@
 #include "lib/jobs/local/history.h"
 #include "lib/jobs/local/limit.h"
 #include "lib/jobs/local/local.h"
+#include "lib/jobs/local/memory.h"
 #include "lib/jobs/local/port.h"
+#include "lib/jobs/local/put.h"
 #include "lib/jobs/local/queue.h"
 #include "lib/jobs/local/records.h"
 #include "lib/jobs/local/timeline.h"
@@ -119,10 +121,63 @@ static int bury_job(struct jobs_local *jobs, const struct entry *entry, const st
 	return error ? error : ww_jobs_settle(jobs, entry->id, old, record);
 }
 
+/* A periodic job waits for its next due time. */
+static int finish_run(
+    struct jobs_local *jobs, const struct entry *entry, const struct job_record *old, struct job_record *record)
+{
+	const uint64_t id = entry->id;
+
+	/* A job that was kicked before its due time keeps that due time. */
+	if (record->base <= ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall)))
+		record->base = time_after(record->base, (entry->is.missed + 1) * record->period);
+	record->due = record->base;
+	record->expires = ww_jobs_expires(record);
+	record->fence = ww_jobs_fence(jobs, old, entry);
+	record->tries = 0;
+	record->error.size = 0;
+	record->version++;
+	end_run(jobs, WW_EVENT_FINISHED, entry, record, old->tries + entry->is.tries + 1);
+	int error = ww_jobs_settle(jobs, id, old, record);
+	return error ? error : ww_jobs_expire_now(jobs, id);
+}
+
+static int finish_job(
+    struct jobs_local *jobs, const struct entry *entry, const struct job_record *old, struct job_record *record)
+{
+	const struct image none = {0};
+	const uint64_t id = entry->id;
+
+	jobs->meta.ended++;
+	end_run(jobs, WW_EVENT_FINISHED, entry, old, record->tries + 1);
+	int error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), -1, 0, 0, 1);
+	record->due = ww_jobs_time(&jobs->elapsed);
+	record->ended = time_after(record->due, record->hold);
+	if (!error)
+		error = old->hold ? ww_jobs_keep(jobs, id, old, record) : ww_jobs_erase(jobs, id, old);
+	return error ? error : ww_jobs_place(jobs, id, &none);
+}
+
+/* The same, and put its follow-up, whose bytes lie where the end writes. */
+static int finish_then(
+    struct jobs_local *jobs, const struct entry *entry, const struct job_record *old, struct job_record *record)
+{
+	const size_t size = old->then.size;
+	struct ww_job_spec spec;
+	void *copy = ww_jobs_allocate(jobs, size);
+
+	if (!copy)
+		return WW_ENOMEM;
+	memcpy(copy, old->then.data, size);
+	int error = ww_job_then_read(&spec, copy, size) ? WW_ECORRUPT : finish_job(jobs, entry, old, record);
+	if (!error)
+		error = ww_jobs_put_then(jobs, &spec);
+	ww_jobs_give(jobs, copy, size);
+	return error;
+}
+
 static int finish(struct jobs_local *jobs, void *arguments)
 {
 	const struct lease_call *call = arguments;
-	const struct image none = {0};
 	struct job_record old;
 	struct job_record record;
 	struct entry *entry;
@@ -130,28 +185,9 @@ static int finish(struct jobs_local *jobs, void *arguments)
 
 	if (error)
 		return error;
-	if (record.period) {
-		/* A job that was kicked before its due time keeps that due time. */
-		if (record.base <= ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall)))
-			record.base = time_after(record.base, (entry->is.missed + 1) * record.period);
-		record.due = record.base;
-		record.expires = ww_jobs_expires(&record);
-		record.fence = ww_jobs_fence(jobs, &old, entry);
-		record.tries = 0;
-		record.error.size = 0;
-		record.version++;
-		end_run(jobs, WW_EVENT_FINISHED, entry, &record, old.tries + entry->is.tries + 1);
-		error = ww_jobs_settle(jobs, call->id, &old, &record);
-		return error ? error : ww_jobs_expire_now(jobs, call->id);
-	}
-	jobs->meta.ended++;
-	end_run(jobs, WW_EVENT_FINISHED, entry, &old, record.tries + 1);
-	error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old.tube), -1, 0, 0, 1);
-	record.due = ww_jobs_time(&jobs->elapsed);
-	record.ended = time_after(record.due, record.hold);
-	if (!error)
-		error = old.hold ? ww_jobs_keep(jobs, call->id, &old, &record) : ww_jobs_erase(jobs, call->id, &old);
-	return error ? error : ww_jobs_place(jobs, call->id, &none);
+	if (record.period)
+		return finish_run(jobs, entry, &old, &record);
+	return (old.then.size ? finish_then : finish_job)(jobs, entry, &old, &record);
 }
 
 int ww_jobs_local_finish(struct ww_jobs *handle, uint64_t id, uint64_t token)

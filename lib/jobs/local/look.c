@@ -38,6 +38,7 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	    .key_length = record->key.size,
 	    .body_length = record->body.size,
 	    .headers_length = record->headers.size,
+	    .then_length = record->then.size,
 	    .created = record->created,
 	    .due = record->due,
 	    .left = image.state != WW_JOB_BURIED && ends > now ? ends - now : 0,
@@ -79,18 +80,22 @@ struct look_call {
 /* Fill in the info and a copy of the body, which the caller gets only if the batch succeeds. */
 static int show(struct jobs_local *jobs, struct look_call *call, uint64_t id, const struct job_record *record)
 {
-	if (call->wants_body && record->body.size + record->headers.size) {
+	/* The follow-up lies behind the headers, here and there. */
+	const size_t behind = record->headers.size + record->then.size;
+
+	if (call->wants_body && record->body.size + behind) {
 		call->headers = record->headers.data;
-		call->copy = job_body_copy(
-		    jobs->allocator, record->body.data, record->body.size, &call->headers, record->headers.size);
+		call->copy =
+		    job_body_copy(jobs->allocator, record->body.data, record->body.size, &call->headers, behind);
 		if (!call->copy)
 			return WW_ENOMEM;
 	}
 	fill_info(jobs, id, record, call->info);
 	call->info->body = call->copy;
-	call->info->headers = call->headers;
+	call->info->headers = record->headers.size ? call->headers : NULL;
+	call->info->then = record->then.size && call->headers ? call->headers + record->headers.size : NULL;
 	if (!call->wants_body)
-		call->info->headers_length = 0;
+		call->info->headers_length = call->info->then_length = 0;
 	return WW_OK;
 }
 
@@ -231,10 +236,12 @@ static int list(struct jobs_local *jobs, void *arguments)
 		error = ww_jobs_read_any(jobs, id, &record);
 		if (error)
 			return error;
-		bytes += record.key.size + record.error.size + record.body.size + record.headers.size;
+		bytes +=
+		    record.key.size + record.error.size + record.body.size + record.headers.size + record.then.size;
 		fill_info(jobs, id, &record, &info);
 		info.body = record.body.data;
 		info.headers = record.headers.size ? record.headers.data : NULL;
+		info.then = record.then.size ? record.then.data : NULL;
 		if (job_filter_takes(call->filter, &info)) {
 			found++;
 			result = call->fn(&info, call->context);

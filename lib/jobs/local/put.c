@@ -13,6 +13,7 @@
 #include "lib/jobs/local/timeline.h"
 #include "lib/jobs/local/tube.h"
 #include "lib/jobs/local/writing.h"
+#include "lib/jobs/then.h"
 
 /* Fill in the due time and the delay from either of them, as the flags say. */
 static int due_of(struct jobs_local *jobs, uint64_t due, uint32_t flags, int wall, struct job_record *record)
@@ -44,7 +45,8 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 	    .key = {spec->key, spec->key_length},
 	    .body = {spec->body, spec->body_length},
 	    .group = {spec->group, spec->group_length},
-	    .headers = {spec->headers, spec->headers_length}};
+	    .headers = {spec->headers, spec->headers_length},
+	    .then = {spec->then, spec->then_length}};
 	ww_job_record_take(record, spec);
 }
 
@@ -233,13 +235,26 @@ static int put_record(struct jobs_local *jobs, struct put_call *call, struct job
 	return error ? error : answer(call, id, record->version, found ? WW_PUT_REPLACED : WW_PUT_NEW);
 }
 
+/* What the store has to say of a job that the put has checked. */
+static int refuse(const struct jobs_local *jobs, const struct ww_job_spec *spec)
+{
+	struct ww_job_spec job = *spec;
+
+	if (spec->body_length + spec->then_length > jobs->config.body_max)
+		return WW_ETOOBIG;
+	while (!jobs->wall.driver && job.then_length)
+		if (ww_job_then_follow(&job) || job.flags & WW_JOB_WALL)
+			return WW_EINVAL;
+	return jobs->broken;
+}
+
 static int put(struct jobs_local *jobs, void *arguments)
 {
 	struct put_call *call = arguments;
 	const struct ww_job_spec *spec = call->spec;
 	int wall = (spec->flags & WW_JOB_WALL) != 0;
 	struct job_record record;
-	int error = spec->body_length > jobs->config.body_max ? WW_ETOOBIG : jobs->broken;
+	int error = refuse(jobs, spec);
 
 	fill(&record, spec);
 	if (!error)
@@ -258,8 +273,29 @@ static int put(struct jobs_local *jobs, void *arguments)
 			return result;
 	}
 	error = ww_jobs_writing_more(
-	    jobs, spec->body_length + spec->headers_length + spec->key_length + spec->group_length);
+	    jobs, spec->body_length + spec->headers_length + spec->key_length + spec->group_length + spec->then_length);
 	return error ? error : put_record(jobs, call, &record, 1);
+}
+
+int ww_jobs_put_then(struct jobs_local *jobs, const struct ww_job_spec *spec)
+{
+	const int wall = (spec->flags & WW_JOB_WALL) != 0;
+	const struct timeline *line = ww_jobs_timeline(jobs, wall);
+	const uint64_t now = ww_jobs_time(line);
+	const uint64_t most = time_sub(WW_DRIVER_TIME_MAX, now - line->offset);
+	const uint64_t delay = spec->flags & WW_JOB_AT ? time_sub(spec->due, now) : spec->due;
+	struct put_call call = {.spec = spec};
+	struct job_record record;
+	int result;
+
+	fill(&record, spec);
+	result = due_of(jobs, delay < most ? delay : most, 0, wall, &record);
+	if (!result) {
+		record.base = record.due;
+		record.expires = ww_jobs_expires(&record);
+		result = put_record(jobs, &call, &record, 1);
+	}
+	return result < 0 ? ww_jobs_broken(jobs, result) : WW_OK;
 }
 
 int ww_jobs_local_put(struct ww_jobs *handle, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)

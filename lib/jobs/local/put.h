@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct jobs_local;
 struct ww_job_info;
 struct ww_job_put;
 struct ww_job_ref;
@@ -20,6 +21,11 @@ int ww_jobs_local_put_many(
     struct ww_jobs *handle, struct ww_job_put *puts, const struct ww_job_info *const *was, size_t count);
 int ww_jobs_local_move(
     struct ww_jobs *handle, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
+/*
+ * Put the follow-up of a job that has just ended, in the same batch. If the answer is an error, the batch is broken. A due time
+ * that the clock does not reach is its last one.
+ */
+int ww_jobs_put_then(struct jobs_local *jobs, const struct ww_job_spec *spec);
 int ww_jobs_local_cancel(struct ww_jobs *handle, const struct ww_job_ref *job);
 
 #endif

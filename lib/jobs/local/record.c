@@ -23,11 +23,14 @@ static const size_t fields[] = {AT(run), AT(body.size), AT(delay), AT(created), 
     /* JOB_RECORD_HEADED */
     AT(headers.size),
     /* JOB_RECORD_CODED */
-    AT(code)};
+    AT(code),
+    /* JOB_RECORD_FOLLOWED */
+    AT(then.size)};
 
 enum {
 	FIELDS = sizeof fields / sizeof *fields,
-	FIELDS_CODED = 1,
+	FIELDS_FOLLOWED = 1,
+	FIELDS_CODED = FIELDS_FOLLOWED + 1,
 	FIELDS_HEADED = FIELDS_CODED + 1,
 	FIELDS_EXPIRING = FIELDS_HEADED + 3,
 	FIELDS_EXTENDED = FIELDS_EXPIRING + 6
@@ -36,6 +39,8 @@ enum {
 /* The format that a record with these fields has. */
 static int format_of(uint64_t which)
 {
+	if (which >> (FIELDS - FIELDS_FOLLOWED))
+		return JOB_RECORD_FOLLOWED;
 	if (which >> (FIELDS - FIELDS_CODED))
 		return JOB_RECORD_CODED;
 	if (which >> (FIELDS - FIELDS_HEADED))
@@ -68,7 +73,7 @@ _Static_assert(sizeof(size_t) == sizeof(uint64_t), "lengths are read and written
 size_t ww_job_record_size(const struct job_record *record)
 {
 	return JOB_RECORD_OVERHEAD + record->key.size + record->error.size + record->body.size + record->group.size +
-	       record->headers.size;
+	       record->headers.size + record->then.size;
 }
 
 /* ---- Options */
@@ -208,6 +213,7 @@ size_t ww_job_record_write(const struct job_record *record, uint64_t id, unsigne
 	at = write_bytes(at, record->body);
 	at = write_bytes(at, record->group);
 	at = write_bytes(at, record->headers);
+	at = write_bytes(at, record->then);
 	store_write32(at, checksum_of(id, job_record_waits(record) ? record->due : 0, to, (size_t)(at - to)));
 	return (size_t)(at - to) + CHECKSUM;
 }
@@ -233,8 +239,8 @@ static const unsigned char *read_bytes(const unsigned char *from, uint64_t size,
 /* Whether the parts of these sizes are what is left. */
 static int are_sizes_right(const struct job_record *record, uint64_t left)
 {
-	const uint64_t sizes[] = {
-	    record->key.size, record->error.size, record->body.size, record->group.size, record->headers.size};
+	const uint64_t sizes[] = {record->key.size, record->error.size, record->body.size, record->group.size,
+	    record->headers.size, record->then.size};
 
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		if (sizes[i] > left)
@@ -257,7 +263,7 @@ int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *d
 	if (store_read32(end) != checksum_of(id, due ? *due : 0, at, from.size - CHECKSUM))
 		return WW_ECORRUPT;
 	format = *at++;
-	if (format < JOB_RECORD_FORMAT || format > JOB_RECORD_CODED)
+	if (format < JOB_RECORD_FORMAT || format > JOB_RECORD_FOLLOWED)
 		return WW_EVERSION;
 	at = read_number(at, end, &which);
 	memset(record, 0, sizeof *record);
@@ -278,6 +284,7 @@ int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *d
 	at = read_bytes(at, record->error.size, &record->error);
 	at = read_bytes(at, record->body.size, &record->body);
 	at = read_bytes(at, record->group.size, &record->group);
-	(void)read_bytes(at, record->headers.size, &record->headers);
+	at = read_bytes(at, record->headers.size, &record->headers);
+	(void)read_bytes(at, record->then.size, &record->then);
 	return WW_OK;
 }

@@ -4,7 +4,7 @@
 /*
  * A job as it is stored.
  *
- *     | format | which fields | fields | key | error | body | group | headers | checksum |
+ *     | format | which fields | fields | key | error | body | group | headers | then | checksum |
  *
  * Which fields: a number with a bit for each field of record.c, set where it is not 0. Numbers have seven bits in each
  * byte, the lowest first. The high bit is set in all bytes but the last. Most fields of a job are 0. The checksum is
@@ -26,9 +26,10 @@
 #define JOB_RECORD_EXPIRING 4 /* with one of the fields from `expire` on */
 #define JOB_RECORD_HEADED 5   /* with headers */
 #define JOB_RECORD_CODED 6    /* with a code */
+#define JOB_RECORD_FOLLOWED 7 /* with a follow-up */
 
-/* The most bytes stored besides key, error, body, group and headers. */
-#define JOB_RECORD_OVERHEAD (1 + 37 * 10 + 4)
+/* The most bytes stored besides key, error, body, group, headers and follow-up. */
+#define JOB_RECORD_OVERHEAD (1 + 38 * 10 + 4)
 
 struct job_record {
 	uint64_t version;
@@ -67,6 +68,7 @@ struct job_record {
 	struct store_bytes body;
 	struct store_bytes group; /* at most WW_JOB_GROUP_MAX bytes */
 	struct store_bytes headers;
+	struct store_bytes then; /* its follow-up; it lies behind the headers when it is read */
 };
 
 /* Neither buried nor ended. */
@@ -84,8 +86,8 @@ size_t ww_job_record_size(const struct job_record *record);
 /* Returns how many bytes were written. */
 size_t ww_job_record_write(const struct job_record *record, uint64_t id, unsigned char *to);
 /*
- * Key, error, body, group and headers stay where they are in `from`. `due` is the due time in the table's key; NULL: the job is
- * buried or has ended. WW_ECORRUPT: it was not written like this under this id and due time.
+ * Key, error, body, group, headers and follow-up stay where they are in `from`. `due` is the due time in the table's key; NULL:
+ * the job is buried or has ended. WW_ECORRUPT: it was not written like this under this id and due time.
  */
 int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *due, struct store_bytes from);
 

@@ -65,7 +65,7 @@ enum {
 	KIND_LIMITS = 1u << 9,
 	/* Groups of a tube take turns, and have limits of their own. */
 	KIND_GROUPS = 1u << 10,
-	/* Jobs expire. */
+	/* Jobs expire, and have follow-ups. */
 	KIND_EXPIRES = 1u << 11,
 	/* Jobs have codes. */
 	KIND_CODES = 1u << 12

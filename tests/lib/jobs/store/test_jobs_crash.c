@@ -1,6 +1,7 @@
 /*
  * A process is killed amid its writes, again and again, and another one opens the store. No acknowledged put is lost,
  * no finished job comes again, the key of a unique job that was finished is still taken, and the store is sound.
+ * A follow-up is there once its job was finished, and not before.
  *
  * WW_KILLS sets the number of kills, WW_SEED the seed, which is printed.
  */
@@ -26,7 +27,8 @@ struct told {
 	uint64_t id;
 	uint32_t what;
 	uint32_t delayed;
-	uint64_t key; /* HAS_PUT: of a unique job, or 0 */
+	uint64_t key;  /* HAS_PUT: of a unique job, or 0 */
+	uint64_t then; /* HAS_PUT: the key of its follow-up, or 0 */
 };
 
 static struct world world;
@@ -35,10 +37,12 @@ static unsigned char put_of[IDS];        /* acknowledged */
 static unsigned char finished[IDS];      /* acknowledged */
 static unsigned char maybe_done[IDS];    /* begun: the finish may have happened */
 static uint64_t keys[IDS];               /* of unique jobs that were put */
+static uint64_t thens[IDS];              /* of follow-ups */
+static size_t followed;                  /* follow-ups that were found */
 
-static void tell(int to, uint64_t id, enum what what, uint64_t key)
+static void tell(int to, uint64_t id, enum what what, uint64_t key, uint64_t then)
 {
-	struct told told = {id, what, 0, key};
+	struct told told = {id, what, 0, key, then};
 
 	if (write(to, &told, sizeof told) != sizeof told)
 		_exit(3);
@@ -68,13 +72,31 @@ static void make_unique(struct ww_job_spec *spec, const uint64_t *key)
 	spec->key_span = *key ? 1000 * 3600 * WW_SECOND : 0;
 }
 
+/* One that nobody finishes. */
+static void make_then(struct ww_job_spec *spec, const uint64_t *key)
+{
+	static char bytes[100];
+	struct ww_job_spec next = spec_of("then");
+
+	spec->then = bytes;
+	spec->then_length = 0;
+	if (!*key)
+		return;
+	spec->then_length = sizeof bytes;
+	next.tube = "then";
+	next.key = key;
+	next.key_length = sizeof *key;
+	if (ww_job_then_write(bytes, &spec->then_length, &next))
+		_exit(10);
+}
+
 /* Put and finish jobs until the process is killed. */
 static void work(int to, uint64_t seed)
 {
 	static const char *const tube[] = {WW_TUBE_DEFAULT};
 	struct ww_lease lease;
 	uint64_t ids[16];
-	uint64_t key[16];
+	uint64_t key[16], then[16];
 
 	own_store();
 	for (;;) {
@@ -89,22 +111,24 @@ static void work(int to, uint64_t seed)
 		for (uint64_t i = 0; i < count; i++) {
 			spec.body_length = seed_below(&seed, sizeof body);
 			key[i] = seed_below(&seed, 3) ? 0 : seed_next(&seed);
+			then[i] = seed_below(&seed, 3) ? 0 : seed_next(&seed);
 			make_unique(&spec, &key[i]);
+			make_then(&spec, &then[i]);
 			if (ww_jobs_put(world.jobs, &spec, &ids[i], NULL))
 				_exit(5);
 		}
 		if (ww_jobs_commit(world.jobs))
 			_exit(6);
 		for (uint64_t i = 0; i < count; i++)
-			tell(to, ids[i], HAS_PUT, key[i]);
+			tell(to, ids[i], HAS_PUT, key[i], then[i]);
 		/* Due jobs become ready, those of earlier processes too. */
 		if (ww_driver_dispatch(world.config.driver, 1000) < 0)
 			_exit(8);
 		while (seed_below(&seed, 4) && ww_jobs_reserve(world.jobs, tube, 1, &lease) == 1) {
-			tell(to, lease.id, WILL_FINISH, 0);
+			tell(to, lease.id, WILL_FINISH, 0, 0);
 			if (ww_jobs_finish(world.jobs, lease.id, lease.token))
 				_exit(7);
-			tell(to, lease.id, HAS_FINISHED, 0);
+			tell(to, lease.id, HAS_FINISHED, 0, 0);
 		}
 	}
 }
@@ -121,6 +145,7 @@ static int listen_once(int from)
 	if (told.what == HAS_PUT) {
 		put_of[told.id] = 1;
 		keys[told.id] = told.key;
+		thens[told.id] = told.then;
 	} else if (told.what == HAS_FINISHED)
 		finished[told.id] = 1;
 	else
@@ -155,6 +180,19 @@ static void verify_key(uint64_t id)
 		    (unsigned long long)has, result);
 }
 
+/* It is there if its job has ended, and not if that is there. A job that was put twice would have a version. */
+static void verify_then(uint64_t id, int is_there)
+{
+	struct ww_job_ref ref = {.tube = "then", .key = &thens[id], .key_length = sizeof thens[id]};
+	struct ww_job_info info;
+	int found = ww_jobs_peek(world.jobs, &ref, &info, NULL);
+
+	if (found != (is_there ? WW_ENOTFOUND : WW_OK) || (!is_there && info.version != 1))
+		ck_abort_msg("job %llu is %s, and a look for its follow-up answers %d", (unsigned long long)id,
+		    is_there ? "there" : "gone", found);
+	followed += !is_there;
+}
+
 static void verify(void)
 {
 	OK(ww_jobs_open(&world.jobs, &world.config));
@@ -170,6 +208,8 @@ static void verify(void)
 			ck_abort_msg("job %llu was finished, and is there", (unsigned long long)id);
 		if (!maybe_done[id] && found != WW_OK)
 			ck_abort_msg("job %llu was put, and is lost", (unsigned long long)id);
+		if (thens[id])
+			verify_then(id, found == WW_OK);
 		if (keys[id])
 			verify_key(id);
 	}
@@ -205,6 +245,7 @@ static void live(long kills, uint64_t *seed)
 	memset(put_of, 0, sizeof put_of);
 	memset(finished, 0, sizeof finished);
 	memset(maybe_done, 0, sizeof maybe_done);
+	memset(thens, 0, sizeof thens);
 	world_make(&world, KIND_DISK);
 	OK(ww_jobs_close(world.jobs));
 	while (kills-- > 0)
@@ -223,6 +264,7 @@ START_TEST(a_killed_process_loses_nothing_that_it_acknowledged)
 	/* Without such jobs the test would test nothing. */
 	ck_assert_uint_gt(told_of[HAS_PUT], 0);
 	ck_assert_uint_gt(told_of[HAS_FINISHED], 0);
+	ck_assert_uint_gt(followed, 0);
 }
 END_TEST
 
