@@ -72,6 +72,7 @@ extern "C" {
 #define WW_JOB_HEADERS 16       /* the most headers of a job */
 #define WW_JOB_HEADERS_MAX 4096 /* bytes of all of them */
 #define WW_JOB_CODE_MAX UINT32_C(0x7fffffff)
+#define WW_JOB_CHAIN 16 /* the most follow-ups of a job, each that of the one before */
 
 struct ww_jobs;
 
@@ -517,7 +518,7 @@ WW_API int ww_job_spec_default(struct ww_job_spec *spec);
  * Only a finish puts it: ww_jobs_finish, ww_jobs_finish_many, and weekwheel.finish in PostgreSQL. A job that is
  * cancelled, replaced, or dropped as it expires takes its follow-up along. One that is released, moved or buried keeps it.
  *
- * A follow-up may have one itself. A periodic job has none. Its flags are 0 or WW_JOB_WALL | WW_JOB_AT, and its version is 0.
+ * A follow-up may have one itself, up to WW_JOB_CHAIN in all. A periodic job has none. Its flags are 0 or WW_JOB_WALL | WW_JOB_AT, and its version is 0.
  * It may not have the tube and key of a WW_KEY_UNIQUE job that it follows, which keeps its key. Redis: WW_EINVAL.
  */
 

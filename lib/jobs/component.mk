@@ -7,4 +7,4 @@ jobs_CONTAINS := journal
 jobs_NEEDS := sqlite3=libsqlite3-dev uthash.h=uthash-dev
 jobs_TESTS := tests/lib/jobs tests/lib/jobs/local tests/lib/jobs/store
 jobs_FUZZERS := record
-jobs_FUZZED := lib/jobs/headers.c lib/jobs/then.c lib/jobs/local/record.c
+jobs_FUZZED := lib/jobs/headers.c lib/jobs/spec.c lib/jobs/then.c lib/jobs/local/record.c

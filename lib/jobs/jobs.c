@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "lib/base/spread.h"
 #include "lib/base/time.h"
 #include "lib/jobs/backend.h"
 #include "lib/jobs/headers.h"
@@ -79,8 +78,8 @@ static int check_spec(const struct ww_job_spec *spec)
 	if (error || !spec->then_length)
 		return error;
 	job = *spec;
-	while (!error && job.then_length) {
-		error = ww_job_then_follow(&job);
+	for (int i = 0; !error && job.then_length; i++) {
+		error = i < WW_JOB_CHAIN ? ww_job_then_follow(&job) : WW_EINVAL;
 		if (!error)
 			error = check_one(&job);
 	}
@@ -127,31 +126,6 @@ int ww_jobs_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 }
 
 /* ---- Putting jobs */
-
-int ww_job_spec_default(struct ww_job_spec *spec)
-{
-	if (!spec)
-		return WW_EINVAL;
-	*spec = (struct ww_job_spec){.tube = WW_TUBE_DEFAULT,
-	    .run = 60 * WW_SECOND,
-	    .backoff_max = 3600 * WW_SECOND,
-	    .priority = 1024,
-	    .missed = WW_MISSED_ONCE};
-	return WW_OK;
-}
-
-int ww_job_spread(struct ww_job_spec *spec, uint64_t span)
-{
-	if (!spec || !is_tube(spec->tube) || span > WW_DRIVER_TIME_MAX)
-		return WW_EINVAL;
-	const void *name = spec->key_length ? spec->key : spec->body;
-	size_t length = spec->key_length ? spec->key_length : spec->body_length;
-	if (length && !name)
-		return WW_EINVAL;
-	/* A sum that is too large is refused by the put. */
-	spec->due = time_add(spec->due, spread_part(span, WW_MILLISECOND, spec->tube, name, length));
-	return WW_OK;
-}
 
 int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)
 {

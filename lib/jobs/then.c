@@ -140,9 +140,9 @@ int ww_job_then_write(void *bytes, size_t *length, const struct ww_job_spec *spe
 	(void)ww_job_spec_default(&initial);
 	for (size_t i = 0; i < MEMBERS; i++)
 		add_member(&out, spec, &initial, i);
-	/* A job of which nothing is said is a follow-up, too. */
+	/* A job of which nothing is said is a follow-up, too: its last number is 0. */
 	if (!out.size)
-		add_value(&out, 1, initial.tube, strlen(initial.tube) + 1);
+		add_number(&out, MEMBERS, 0);
 	*length = out.size;
 	return out.size > out.room || !bytes ? WW_ETOOBIG : WW_OK;
 }

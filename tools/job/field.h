@@ -27,6 +27,7 @@ enum field_kind {
 	FIELD_BYTES,   /* an array, or a const void *; and their number, a size_t, or a NUL behind them */
 	FIELD_BODY,    /* the same, of any length; in base64 where a key is percent-encoded */
 	FIELD_HEADERS, /* an object of texts; a const char * as ww_job_headers_add writes it, and its length */
+	FIELD_JOB,     /* an object as a put takes it; a const void * as ww_job_then_write writes it, and its length */
 	FIELD_WORD,    /* an enum, or an int */
 	FIELD_TRUTH    /* an int */
 };

@@ -32,6 +32,10 @@ const struct field job_fields[] = {
         .flags = FIELD_OPTIONAL, .since = "0.2",
         .says =
             "Names and values beside the body, such as a trace or a tenant: 16 of visible ASCII, 4096 bytes in all."},
+    {"then", FIELD_JOB, .in = SPEC_OF(then), .out = INFO_OF(then), .where = JOB_PUT | JOB_SHOWN,
+        .flags = FIELD_OPTIONAL, .since = "0.2",
+        .says =
+            "A job that is put in one write with this one's finish; its delay counts from there. Not with \"every\"."},
     {"version", FIELD_COUNT, .out = INFO(version), .where = JOB_SHOWN, .says = "Grows with each change."},
     {"state", FIELD_WORD, .out = INFO(state), .where = JOB_SHOWN, .least = WW_JOB_DELAYED, .words = job_states},
     {"priority", FIELD_COUNT, .in = SPEC(priority), .out = INFO(priority), .where = PUTS | JOB_RELEASE | JOB_SHOWN,

@@ -48,6 +48,23 @@ extern const char *const job_modes[];
 extern const char *const job_overlaps[];
 extern const char *const job_events[];
 
+/* ---- then.c: a job that another one has as its follow-up, in every form the object that a put takes */
+
+enum { JOB_PROBLEM = 300 };
+
+/*
+ * Take one as field_take does: *bytes, in the room, are what ww_job_then_write writes. Return 0, or -1 if it is none, and say
+ * why in `problem`, a sentence without a full stop. The names of tubes are not checked.
+ */
+int job_then_take(struct json_value value, char **room, const void **bytes, size_t *length, char problem[JOB_PROBLEM]);
+/* Write it. Not 0: there is no memory, or these bytes are none. */
+int job_then_write(struct buffer *out, const void *bytes, size_t length);
+/*
+ * Finish a put of which these members were seen, a bit for each row of job_fields: its flags and the mode of its key. Return 0,
+ * or -1 if two of them say the same, and store their names.
+ */
+int job_put_settle(struct job_request *job, uint64_t seen, const char *pair[2]);
+
 /* ---- copy.c */
 
 /* Return the field of these objects whose option has this name, as in "backoff-max", or NULL. */

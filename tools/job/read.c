@@ -287,6 +287,19 @@ static int take_headers(const struct reading *reading)
 	return 0;
 }
 
+static int take_job(const struct reading *reading)
+{
+	char problem[JOB_PROBLEM];
+	const void *bytes;
+	size_t length;
+
+	if (job_then_take(reading->value, reading->room, &bytes, &length, problem) != 0)
+		return -1;
+	memcpy(reading->to + reading->place.length, &length, sizeof length);
+	memcpy(reading->to + reading->place.at, &bytes, sizeof bytes);
+	return 0;
+}
+
 /* ---- Words */
 
 static int take_word(const struct reading *reading)
@@ -335,6 +348,8 @@ int field_take(
 		return take_bytes(&reading);
 	case FIELD_HEADERS:
 		return take_headers(&reading);
+	case FIELD_JOB:
+		return take_job(&reading);
 	case FIELD_WORD:
 		return take_word(&reading);
 	case FIELD_TRUTH:
@@ -416,6 +431,9 @@ const char *field_expected(const struct field *field, int is_base64, enum field_
 		snprintf(text, FIELD_EXPECTED,
 		    "an object of at most %d names of RFC 9110 and values of visible ASCII, %d bytes in all",
 		    WW_JOB_HEADERS, WW_JOB_HEADERS_MAX);
+		break;
+	case FIELD_JOB:
+		snprintf(text, FIELD_EXPECTED, "an object with the members of a job that is put");
 		break;
 	case FIELD_WORD:
 		expect_word(field, text);

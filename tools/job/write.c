@@ -178,6 +178,12 @@ static int write_headers(const struct writing *writing)
 	return bad | buffer_append(out, "}", 1);
 }
 
+static int write_job(const struct writing *writing)
+{
+	return buffer_format(writing->out, "\"%s\":", writing->field->name) |
+	       job_then_write(writing->out, bytes_at(writing), length_at(writing));
+}
+
 static int write_text(const struct writing *writing)
 {
 	const char *text = bytes_at(writing);
@@ -223,6 +229,8 @@ static int write_value(const struct writing *writing)
 		return write_body(writing);
 	case FIELD_HEADERS:
 		return write_headers(writing);
+	case FIELD_JOB:
+		return write_job(writing);
 	case FIELD_CLOCK:
 		return buffer_format(out, "\"%s\":\"%s\"", name, number_at(writing) & WW_JOB_WALL ? "wall" : "elapsed");
 	case FIELD_WORD:
@@ -246,8 +254,9 @@ static int is_left_out(const struct writing *writing)
 		return ((const struct ww_job_info *)writing->from)->state == WW_JOB_BURIED && !writing->now->is_exact;
 	if (!(field->flags & flags))
 		return 0;
-	return field->kind == FIELD_BYTES || field->kind == FIELD_HEADERS ? length_at(writing) == 0
-	                                                                  : number_at(writing) == 0;
+	return field->kind == FIELD_BYTES || field->kind == FIELD_HEADERS || field->kind == FIELD_JOB
+	           ? length_at(writing) == 0
+	           : number_at(writing) == 0;
 }
 
 int field_write(struct buffer *out, const struct field *fields, uint32_t where, const void *from, enum field_form form,

@@ -85,18 +85,25 @@ static struct ww_job_spec full(void)
 	job.attempts = UINT32_MAX;
 	job.missed = WW_MISSED_SKIP;
 	job.skip = UINT64_MAX;
+	job.code = 7;
 	return job;
+}
+
+static void expect_bytes(const void *bytes, size_t length, const void *others, size_t other_length)
+{
+	ck_assert_uint_eq(length, other_length);
+	if (length)
+		ck_assert_mem_eq(bytes, others, length);
 }
 
 static void expect_same(const struct ww_job_spec *job, const struct ww_job_spec *other)
 {
 	ck_assert_str_eq(job->tube, other->tube);
-	ck_assert_uint_eq(job->key_length, other->key_length);
-	ck_assert_mem_eq(job->key, other->key, job->key_length);
-	ck_assert_mem_eq(job->group, other->group, job->group_length);
-	ck_assert_mem_eq(job->body, other->body, job->body_length);
-	ck_assert_mem_eq(job->headers, other->headers, job->headers_length);
-	ck_assert_mem_eq(job->then, other->then, job->then_length);
+	expect_bytes(job->key, job->key_length, other->key, other->key_length);
+	expect_bytes(job->group, job->group_length, other->group, other->group_length);
+	expect_bytes(job->body, job->body_length, other->body, other->body_length);
+	expect_bytes(job->headers, job->headers_length, other->headers, other->headers_length);
+	expect_bytes(job->then, job->then_length, other->then, other->then_length);
 	ck_assert_mem_eq(&job->due, &other->due, sizeof *job - offsetof(struct ww_job_spec, due));
 }
 
@@ -138,7 +145,7 @@ START_TEST(other_bytes_are_refused)
 		const char *bytes;
 		size_t length;
 	} bad[] = {{"\x01\x03xy", 4}, {"\x01\x02xy", 4}, {"\x01\x01\0", 3}, {"\x01\x00", 2}, {"\x01\x04x\0y\0", 6},
-	    {"\x00\x00", 2}, {"\x16\x00", 2}, {"\xff\x00", 2}, {"\x04", 1}, {"\x04\x80", 2}, {"\x04\x01x\x04\x01x", 6},
+	    {"\x00\x00", 2}, {"\x17\x00", 2}, {"\xff\x00", 2}, {"\x04", 1}, {"\x04\x80", 2}, {"\x04\x01x\x04\x01x", 6},
 	    {"\x07\x09\1\1\1\1\1\1\1\1\1", 11}, {"\x10\x05\1\1\1\1\1", 7}, {"\x04\xff\xff\xff\xff\xff\xff\x01x", 9}};
 	struct ww_job_spec job = chain("x", "next");
 	const size_t whole = job.then_length;
@@ -357,6 +364,28 @@ START_TEST(a_chain_goes_on)
 	finish_body("three");
 	expect_none(&world);
 	ck_assert_uint_eq(count_jobs(), 0);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_chain_has_an_end)
+{
+	struct ww_job_spec job = spec_of("x");
+	struct ww_job_spec next;
+
+	NEEDS(KIND_EXPIRES);
+	world_make(&world, _i);
+	for (int i = 0; i < WW_JOB_CHAIN; i++) {
+		next = job;
+		give(&job, &next);
+	}
+	(void)put_job(&world, &job);
+	next = job;
+	give(&job, &next);
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &job, NULL, NULL), WW_EINVAL);
+	for (int i = 0; i <= WW_JOB_CHAIN; i++)
+		finish_body("x");
+	expect_none(&world);
 	world_end(&world);
 }
 END_TEST
@@ -580,7 +609,7 @@ END_TEST
 
 KINDS_MAIN("jobs/then", a_follow_up_is_read_as_it_was_written, other_bytes_are_refused,
     a_put_refuses_what_could_not_be_put_later, a_follow_up_counts_for_the_size_of_a_body,
-    a_store_without_follow_ups_refuses_them, it_is_put_when_its_job_is_finished, a_chain_goes_on,
+    a_store_without_follow_ups_refuses_them, it_is_put_when_its_job_is_finished, a_chain_goes_on, a_chain_has_an_end,
     many_are_finished_together, a_time_that_has_passed_is_now, the_farthest_delay_ends_with_the_clock,
     the_key_decides_when_it_is_put, a_finish_that_fails_puts_nothing, it_stays_with_its_job,
     it_goes_with_a_job_that_nobody_finishes, it_is_put_again_with_its_job)

@@ -252,6 +252,10 @@ START_TEST(what_is_wrong_is_refused_with_what_is_expected)
 	    {"{\"state\":\"invalid\"}", FIELD_PLAIN, "\"delayed\", \"ready\", \"reserved\", \"buried\" or \"ended\""},
 	    {"{\"clock\":\"sun\"}", FIELD_PLAIN, "\"elapsed\" or \"wall\""},
 	    {"{\"debounced\":1}", FIELD_REQUEST, "no such field"},
+	    {"{\"then\":{}}", FIELD_REQUEST, NULL},
+	    {"{\"then\":{\"tube\":\"t\"}}", FIELD_PLAIN, NULL},
+	    {"{\"then\":[]}", FIELD_REQUEST, "an object with the members of a job that is put"},
+	    {"{\"then\":{\"delay\":-1}}", FIELD_PLAIN, "an object with the members of a job that is put"},
 	    {"{\"mode\":\"replace\"}", FIELD_PLAIN, "no such field"},
 	};
 
@@ -265,5 +269,93 @@ START_TEST(what_is_wrong_is_refused_with_what_is_expected)
 }
 END_TEST
 
-TEST_MAIN("job", what_is_written_is_read, a_job_has_one_form, a_number_without_a_word_is_written_as_the_first,
+/* Take a follow-up, in the room that is promised to be enough; return what is wrong, or NULL. */
+static const char *take(const char *text, struct ww_job_spec *spec)
+{
+	static char problem[JOB_PROBLEM];
+	static char *room;
+	const struct json_value value = {JSON_OTHER, text, strlen(text)};
+	const void *bytes;
+	size_t length;
+	char *at;
+
+	free(room);
+	at = room = malloc(value.size + 1);
+	ck_assert_ptr_nonnull(room);
+	if (job_then_take(value, &at, &bytes, &length, problem) != 0)
+		return problem;
+	ck_assert_ptr_eq(bytes, room);
+	ck_assert_ptr_eq(at, room + length);
+	ck_assert_uint_le(length, value.size);
+	ck_assert_int_eq(ww_job_then_read(spec, bytes, length), WW_OK);
+	return NULL;
+}
+
+/* No member takes more bytes than its text. */
+START_TEST(a_follow_up_needs_no_more_room_than_its_text)
+{
+	static const char *const texts[] = {"{}", "{\"tube\":\"default\"}", "{\"tube\":\"t\"}", "{\"key\":\"k\"}",
+	    "{\"group\":\"g\"}", "{\"body\":\"b\"}", "{\"body_base64\":\"/w==\"}", "{\"headers\":{}}",
+	    "{\"headers\":{\"a\":\"\"}}", "{\"headers\":{\"a\":\"\",\"b\":\"\",\"c\":\"x\"}}", "{\"then\":{}}",
+	    "{\"then\":{\"then\":{\"then\":{}}}}", "{\"at\":\"@1\"}", "{\"at\":\"@9\",\"key\":\"k\",\"unique\":\"1d\"}",
+	    "{\"delay\":1e9}", "{\"delay\":\"9w\"}", "{\"run\":4e9}", "{\"run\":\"9w\"}", "{\"every\":1}",
+	    "{\"skip\":4e9}", "{\"keep\":9}", "{\"spread\":\"9w\",\"body\":\"\"}", "{\"expire\":1}",
+	    "{\"key\":\"k\",\"mode\":\"keep-later\"}", "{\"key\":\"k\",\"debounce\":4e9}", "{\"priority\":0}",
+	    "{\"priority\":4294967295}", "{\"attempts\":1}", "{\"backoff\":4e9}", "{\"backoff_max\":0}",
+	    "{\"expired\":\"bury\"}", "{\"missed\":\"all\"}"};
+	struct ww_job_spec spec;
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		const char *problem = take(texts[i], &spec);
+
+		ck_assert_msg(!problem, "%s: %s", texts[i], problem);
+	}
+}
+END_TEST
+
+START_TEST(a_follow_up_is_written_as_it_is_read)
+{
+	static const char text[] =
+	    "{\"tube\":\"t\",\"key_base64\":\"/wBr\",\"group\":\"g\",\"headers\":{\"a\":\"b\"},\"then\":{\"at\":"
+	    "\"2099-01-01T00:00:00.500000000Z\",\"debounce\":1.5,\"key\":\"k\",\"then\":{\"every\":0.001,\"missed\":\"skip\","
+	    "\"skip\":4}},\"priority\":0,\"delay\":90,\"run\":1,\"attempts\":4294967295,\"backoff\":2,\"backoff_max\":0,"
+	    "\"keep\":5,\"expire\":8,\"expired\":\"bury\",\"unique\":86400,\"body\":\"a \\\"b\\\"\"}";
+	struct buffer out = {0};
+	struct buffer again = {0};
+	struct ww_job_spec spec;
+	char *room = malloc(sizeof text);
+	const void *bytes;
+	size_t length;
+	char problem[JOB_PROBLEM];
+	char *at = room;
+
+	ck_assert_ptr_nonnull(room);
+	ck_assert_int_eq(
+	    job_then_take((struct json_value){JSON_OTHER, text, strlen(text)}, &at, &bytes, &length, problem), 0);
+	ck_assert_int_eq(job_then_write(&out, bytes, length), 0);
+	ck_assert_int_eq(buffer_append(&out, "", 1), 0);
+	ck_assert_ptr_null(take(out.data, &spec));
+	ck_assert_uint_eq(spec.key_span, 86400 * WW_SECOND);
+	ck_assert_int_eq(spec.key_mode, WW_KEY_UNIQUE);
+	ck_assert_uint_eq(spec.due, 90 * WW_SECOND);
+	ck_assert_int_eq(ww_job_then_read(&spec, spec.then, spec.then_length), WW_OK);
+	ck_assert_uint_eq(spec.flags, WW_JOB_WALL | WW_JOB_AT);
+	ck_assert_uint_eq(spec.due, 4070908800500000000);
+	/* Written again it is the same. */
+	at = room;
+	ck_assert_int_eq(
+	    job_then_take((struct json_value){JSON_OTHER, out.data, strlen(out.data)}, &at, &bytes, &length, problem),
+	    0);
+	ck_assert_int_eq(job_then_write(&again, bytes, length), 0);
+	ck_assert_int_eq(buffer_append(&again, "", 1), 0);
+	ck_assert_str_eq(out.data, again.data);
+	ck_assert_int_ne(job_then_write(&again, "x", 1), 0);
+	buffer_free(&out);
+	buffer_free(&again);
+	free(room);
+}
+END_TEST
+
+TEST_MAIN("job", a_follow_up_needs_no_more_room_than_its_text, a_follow_up_is_written_as_it_is_read,
+    what_is_written_is_read, a_job_has_one_form, a_number_without_a_word_is_written_as_the_first,
     a_name_of_bytes_ends_in_a_nul, elapsed_times_are_shown_as_unix_time, what_is_wrong_is_refused_with_what_is_expected)

@@ -112,6 +112,16 @@ static void write_headers(const struct ww_job_info *job)
 		    header.value);
 }
 
+static void write_then(const struct ww_job_info *job)
+{
+	struct buffer out = {0};
+
+	if (job_then_write(&out, job->then, job->then_length))
+		memory_exhausted();
+	printf("%-24s %.*s\n", "then", (int)out.size, out.data);
+	buffer_free(&out);
+}
+
 static void write_more(const struct ww_job_info *job, uint64_t seen)
 {
 	char text[DURATION_TEXT], shown[CLIENT_LINE];
@@ -120,6 +130,8 @@ static void write_more(const struct ww_job_info *job, uint64_t seen)
 	if (job->group_length)
 		write_field("group", utf8_show((const char *)job->group, job->group_length, shown, sizeof shown));
 	write_headers(job);
+	if (job->then_length)
+		write_then(job);
 	printf("%-24s %" PRIu64 "\n", "version", job->version);
 	write_field("due", seen & listing_bit("due") ? time_format_zone(text, job->due) : "");
 	write_span("every", job->period);
@@ -158,7 +170,8 @@ static int run(void *context)
 	seen = listing_stats(&job, reply.body, reply.body_size);
 	if (!peek->jobs.json)
 		yaml_write_text(stdout, reply.body, reply.body_size);
-	if (client_ask(client, &reply, "list-delayed id=%" PRIu64, id))
+	/* A follow-up comes with the body alone. */
+	if (client_ask(client, &reply, "list-delayed id=%" PRIu64 " body=yes", id))
 		return -1;
 	if (reply_is(&reply, "OK") && json_whole(reply.body, reply.body_size, "id") == id) {
 		seen |= listing_job(&job, reply.body, reply.body_size, &room);

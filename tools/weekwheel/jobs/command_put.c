@@ -32,7 +32,8 @@ enum {
 	BODY_FILE,
 	URL,
 	METHOD,
-	HEADER
+	HEADER,
+	THEN
 };
 
 static const struct option table[] = {
@@ -70,6 +71,8 @@ static const struct option table[] = {
     {METHOD, 'm', "method", "METHOD", "of the request (default POST)"},
     {HEADER, 'H', "header", "NAME=VALUE",
         "goes with the body, as 'NAME: VALUE' too; with --url,\nof the request; can be given several times"},
+    {THEN, 0, "then", "JSON",
+        "the job to put when this one is finished, as /v1 takes\nit, or a FILE with it: {\"tube\": \"mail\", \"body\": \"done\"}"},
     {JOBS_FLAG(struct put_options, lines), 'l', "lines", NULL, "a job for each line of standard input"},
     JOBS_OPTIONS,
 };
@@ -174,6 +177,9 @@ static int take_option(void *context, struct options *options, int id)
 		return 0;
 	case HEADER:
 		return put_request_header(put, options);
+	case THEN:
+		put->then = options->value;
+		return 0;
 	default:
 		return take_body(put, options);
 	}
@@ -232,7 +238,7 @@ static int check(void *context, const struct options *options)
 		return options_fail(options, "--missed and --skip are for jobs that repeat: --every is missing");
 	if ((strstr(put->words, " missed=skip") != NULL) != has_skip)
 		return options_fail(options, "--missed skip and --skip TIME go together");
-	return put_request_check(put, options);
+	return put_request_check(put, options) ? OPTIONS_ERROR : put_then_check(put, options);
 }
 
 const struct jobs_command command_put = {
@@ -259,5 +265,6 @@ const struct jobs_command command_put = {
                 "  weekwheel put --key order-7 --unique 1d 'charge order 7'\n"
                 "  weekwheel put --key refresh --every 6h 'refresh the cache'\n"
                 "  weekwheel put --tube resize --lines <files\n"
+                "  weekwheel put --tube resize --then '{\"tube\": \"mail\", \"body\": \"ada\"}' ada.png\n"
                 "  weekwheel put -t hooks --url https://example.org/hook --in 1h '{\"order\": 7}'\n",
 };

@@ -20,10 +20,11 @@ struct put_options {
 	const char *body; /* NULL: not on the command line */
 	const char *file; /* NULL: none; "-" is standard input */
 	int lines;
+	const char *then;         /* a follow-up in JSON, or the name of a file with one; NULL: none */
 	const char *url, *method; /* of an HTTP request; NULL: no request, POST */
 	const char *headers[WW_CALLBACK_HEADERS_MAX];
 	size_t header_count;
-	/* The beginning of each body: the first line and the headers of the request. */
+	/* Before each body: its headers or the first lines of the request, and the follow-up. */
 	char *head;
 	size_t head_length;
 	/* The parts of a job's command before and after the size of its body. */
@@ -35,6 +36,9 @@ int put_request_header(struct put_options *put, const struct options *options);
 
 /* Write the head of a request from the whole command line. Return 0, or OPTIONS_ERROR after a message. */
 int put_request_check(struct put_options *put, const struct options *options);
+
+/* Add the follow-up to what stands before each body. Return 0, or OPTIONS_ERROR after a message. */
+int put_then_check(struct put_options *put, const struct options *options);
 
 /* Queue the command that puts this body. */
 void put_send(struct put_options *put, const void *body, size_t size);

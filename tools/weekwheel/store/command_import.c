@@ -352,7 +352,7 @@ static int take_line(struct import *import, const char *text, size_t size)
 	/* If check_key wrote the batch, this line is the first of the next. */
 	import->entries[place] = import->entries[import->jobs];
 	import->entries[import->jobs++] = entry;
-	import->bytes += entry->line.spec.headers_length + entry->line.spec.body_length;
+	import->bytes += entry->line.spec.headers_length + entry->line.spec.then_length + entry->line.spec.body_length;
 	return 0;
 }
 

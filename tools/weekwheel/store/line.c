@@ -161,6 +161,8 @@ static void fill(struct ww_job_spec *spec, const struct ww_job_info *info, int h
 	    .body_length = info->body_length,
 	    .headers = info->headers,
 	    .headers_length = info->headers_length,
+	    .then = info->then,
+	    .then_length = info->then_length,
 	    .due = has_due                       ? info->due
 	           : info->state == WW_JOB_ENDED ? 0
 	                                         : info->left,

@@ -44,6 +44,7 @@ enum word {
 	OPTION_GROUP,
 	OPTION_HEADERS,
 	OPTION_SPREAD,
+	OPTION_THEN,
 	OPTION_EACH,
 	OPTION_AT,
 	OPTION_TUBE,
@@ -100,6 +101,7 @@ static const struct {
     [OPTION_GROUP] = {AS_ITSELF, 0, 0, 0, 0, "group"},
     [OPTION_HEADERS] = {AS_NUMBER, 1, WW_JOB_HEADERS_MAX, MEMBER(own.job.headers_length), "headers"},
     [OPTION_SPREAD] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.spread), "spread"},
+    [OPTION_THEN] = {AS_NUMBER, 1, UINT32_MAX, MEMBER(own.job.then_length), "then"},
     [OPTION_EACH] = {AS_ITSELF, 0, 0, 0, 0, "each"},
     [OPTION_AT] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), "at"},
     [OPTION_TUBE] = {AS_ITSELF, 0, 0, 0, 0, "tube"},
@@ -127,7 +129,8 @@ static const struct {
 enum { WORDS_MAX = 24 };
 
 #define PUT_OPTIONS                                                                                                    \
-	OPTION_VERSION, OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_GROUP, OPTION_HEADERS, OPTION_SPREAD
+	OPTION_VERSION, OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_GROUP, OPTION_HEADERS, OPTION_SPREAD,      \
+	    OPTION_THEN
 
 /*
  * beanstalkd finds a verb by the beginning of the line. The text of a verb with arguments ends with a space, therefore
@@ -499,7 +502,8 @@ static int read_own(struct command *command, const enum word *what, struct span 
 	    words_is(words[1], "-") != command->own.at)
 		return -1;
 	/* They are the first bytes of what follows the line. */
-	if (command->own.job.headers_length > command->body_length)
+	if (command->own.job.headers_length > command->body_length ||
+	    command->own.job.then_length > command->body_length - command->own.job.headers_length)
 		return -1;
 	return command->verb == VERB_PUT_SCHEDULE && !*command->own.cron ? -1 : 0;
 }

@@ -137,8 +137,8 @@ struct command {
 	uint64_t delay; /* also a pause, a timeout, or how far to advance; WW_JOB_BACKOFF: "-" */
 	uint64_t run;
 	uint64_t bound; /* the most jobs to kick or list; the number of spans */
-	const char
-	    *body; /* points into the bytes given to protocol_next; the job's headers, if it has some, come first */
+	const char *
+	    body; /* points into the bytes given to protocol_next; the job's headers and then its follow-up in JSON, if it has them, come first */
 	size_t body_length;
 	char tube[WW_TUBE_MAX + 1];
 	struct command_own own;

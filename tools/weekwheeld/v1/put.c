@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/weekwheeld/engine/follow.h"
 #include "tools/weekwheeld/v1/v1.h"
 
 #define DAY (86400 * WW_SECOND)
@@ -40,6 +41,23 @@ static size_t before_in_tube(const struct v1_request *request, const struct v1_f
 	return count;
 }
 
+/* What follows it is put later, without this client. */
+static int check_then(struct v1_request *request, const struct ww_job_spec *spec)
+{
+	char why[FOLLOW_WHY] = "this is no job";
+
+	switch (follow_check(request->task.server, request->who.token, spec, why)) {
+	case FOLLOW_YES:
+		return 0;
+	case FOLLOW_DENIED:
+		return v1_problem(request, 403, "then", "use a token that grants it", "%s", why);
+	case FOLLOW_SHARED:
+		return v1_problem(request, 422, "then", V1_STORE_REMEDY, "%s", why);
+	default:
+		return v1_problem(request, 422, "then", NULL, "%s", why);
+	}
+}
+
 static int put_one(struct v1_request *request, struct v1_fields *fields)
 {
 	struct server *server = request->task.server;
@@ -57,17 +75,19 @@ static int put_one(struct v1_request *request, struct v1_fields *fields)
 	if (server->is_draining)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new jobs");
 	if (server->is_shared && spec->expire)
-		return v1_problem(request, 422, "expire", V1_EXPIRY_REMEDY, "jobs in Redis do not expire");
+		return v1_problem(request, 422, "expire", V1_STORE_REMEDY, "jobs in Redis do not expire");
 	fault = push_refuses(server, spec->tube, spec);
 	if (fault)
 		return v1_not_a_request(request, fault, spec->tube);
-	if (spec->body_length > server->settings->max_job_size)
+	if (check_then(request, spec) != 0)
+		return -1;
+	if (spec->body_length + spec->then_length > server->settings->max_job_size)
 		return v1_failed(request, WW_ETOOBIG);
 	if (server->settings->max_tube_jobs > 0)
 		in_tube = before_in_tube(request, fields);
 	if (!bounds_quota(server, spec, (size_t)(fields - request->fields), in_tube))
 		return v1_failed(request, WW_EFULL);
-	if (!bounds_job(server, spec->headers_length + spec->body_length))
+	if (!bounds_job(server, spec->headers_length + spec->body_length + spec->then_length))
 		return v1_failed(request, WW_ENOMEM);
 	return 0;
 }

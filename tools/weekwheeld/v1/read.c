@@ -115,19 +115,6 @@ int v1_has(const struct v1_fields *fields, const char *name)
 	return field && fields->seen & bit_of(0, field);
 }
 
-/* Members that say the same in two ways. */
-static int refuse_pairs(struct v1_request *request, const struct v1_fields *fields)
-{
-	static const char *const pairs[][2] = {
-	    {"delay", "at"}, {"mode", "debounce"}, {"mode", "unique"}, {"debounce", "unique"}};
-
-	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-		if (v1_has(fields, pairs[i][0]) && v1_has(fields, pairs[i][1]))
-			return v1_problem(
-			    request, 422, pairs[i][1], NULL, "give either %s or %s", pairs[i][0], pairs[i][1]);
-	return 0;
-}
-
 static int take_tubes(struct v1_request *request, struct json_value value, char **room)
 {
 	struct json_value name;
@@ -162,6 +149,17 @@ static int is_slip(struct json_value value, char text[FIELD_EXPECTED])
 	return 1;
 }
 
+/* What is wrong with a follow-up, which is read once more. */
+static int refuse_then(struct v1_request *request, const struct field *field, struct json_value value, char *room)
+{
+	char problem[JOB_PROBLEM];
+	const void *bytes;
+	size_t length;
+
+	(void)job_then_take(value, &room, &bytes, &length, problem);
+	return v1_problem(request, 422, field->name, NULL, "%s", problem);
+}
+
 static int refuse_value(struct v1_request *request, const struct field *field, struct json_value value, int is_base64)
 {
 	char text[FIELD_EXPECTED] = "a list of 1 to 100 names of tubes";
@@ -193,6 +191,8 @@ static int read_member(
 	fields->seen |= bit;
 	bad = field->in.size == 0 ? take_tubes(request, value, &room)
 	                          : field_take(field, fields, value, is_base64, FIELD_REQUEST, &room);
+	if (bad && field->kind == FIELD_JOB)
+		return refuse_then(request, field, value, room);
 	request->decoded.size = (size_t)(room - request->decoded.data);
 	return bad ? refuse_value(request, field, value, is_base64) : 0;
 }
@@ -200,19 +200,16 @@ static int read_member(
 /* What some members mean beside their values. */
 static int finish(struct v1_request *request, struct v1_fields *fields)
 {
-	struct ww_job_spec *spec = &fields->job.spec;
+	const struct ww_job_spec *spec = &fields->job.spec;
+	const char *pair[2];
 	char checked[WW_TUBE_MAX + 1];
 
 	if (words_tube((struct span){spec->tube, spec->tube + strlen(spec->tube)}, checked) != 0)
 		return v1_problem(request, 422, "tube", NULL,
 		    "this must be 1 to 200 of A-Z a-z 0-9 - + / ; . $ _ ( ), and no - at its beginning");
-	if (v1_has(fields, "at"))
-		spec->flags |= WW_JOB_WALL | WW_JOB_AT;
-	if (v1_has(fields, "debounce"))
-		spec->key_mode = WW_KEY_DEBOUNCE;
-	if (v1_has(fields, "unique"))
-		spec->key_mode = WW_KEY_UNIQUE;
-	return refuse_pairs(request, fields);
+	if (job_put_settle(&fields->job, fields->seen, pair) != 0)
+		return v1_problem(request, 422, pair[1], NULL, "give either %s or %s", pair[0], pair[1]);
+	return 0;
 }
 
 static int read_object(struct v1_request *request, struct v1_fields *fields, const char *text, size_t size)

@@ -137,7 +137,7 @@ static int prepare_put(struct v1_request *request)
 	if (server->is_draining)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new schedules");
 	if (server->is_shared && fields->job.spec.expire)
-		return v1_problem(request, 422, "expire", V1_EXPIRY_REMEDY, "jobs in Redis do not expire");
+		return v1_problem(request, 422, "expire", V1_STORE_REMEDY, "jobs in Redis do not expire");
 	fault = push_refuses(server, request->tube, &fields->job.spec);
 	if (fault)
 		return v1_not_a_request(request, fault, request->tube);

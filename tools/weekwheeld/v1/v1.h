@@ -98,7 +98,7 @@ enum {
 _Static_assert((int)JOB_SHOWN > (int)V1_BY_ZONE && (int)JOB_BODY > (int)V1_BY_ZONE,
     "no argument has the bit of an object of jobs");
 
-#define V1_EXPIRY_REMEDY "leave it out, or start the server with a store of its own or in PostgreSQL"
+#define V1_STORE_REMEDY "leave it out, or start the server with a store of its own or in PostgreSQL"
 
 struct v1_request {
 	struct task task;

@@ -87,16 +87,32 @@ static int is_kept(const struct call *call, const struct ww_job_info *info)
 	return info->state == WW_JOB_RESERVED || (call->token && (info->period || info->key_length));
 }
 
+/* A worker has done the job after its time was up, and nobody else has it: its follow-up is put as after any finish. */
+static int finish_late(struct call *call, uint64_t id)
+{
+	struct ww_lease lease;
+	int error = ww_jobs_reserve_job(call_jobs(call), id, &lease);
+
+	if (error)
+		return error;
+	ww_jobs_free(call_jobs(call), lease.body);
+	return ww_jobs_finish(call_jobs(call), id, lease.token);
+}
+
 /* Delete a job that this connection has not reserved, or no longer. WW_EINUSE: the client may not. */
 static int cancel(struct call *call)
 {
 	struct ww_job_ref job = {.id = call->command->id};
 	struct ww_job_info info;
+	void *body;
 	int error;
 
 	do {
 		job.version = 0;
-		error = job.id ? ww_jobs_peek(call_jobs(call), &job, &info, NULL) : WW_ENOTFOUND;
+		body = NULL;
+		/* A follow-up is shown with the body alone. */
+		error = job.id ? ww_jobs_peek(call_jobs(call), &job, &info, call->token ? &body : NULL) : WW_ENOTFOUND;
+		ww_jobs_free(call_jobs(call), body);
 		if (error == WW_OK && store_hides(info.tube))
 			return WW_ENOTFOUND;
 		if (error == WW_OK && is_replaced(call, &info))
@@ -105,6 +121,8 @@ static int cancel(struct call *call)
 			return WW_EINUSE;
 		if (error == WW_OK)
 			error = call_begin(call);
+		if (error == WW_OK && info.then_length)
+			return finish_late(call, job.id);
 		/* A put may come between. */
 		job.version = call->token ? info.version : 0;
 		if (error == WW_OK)

@@ -1,4 +1,6 @@
 /* The verbs that put jobs, move them, and delete them by their key. */
+#include "tools/job/job.h"
+#include "tools/weekwheeld/engine/follow.h"
 #include "tools/weekwheeld/verbs/verbs.h"
 
 void put_spec(struct ww_job_spec *spec, const struct command *command)
@@ -20,11 +22,41 @@ void put_spec(struct ww_job_spec *spec, const struct command *command)
 			spec->flags = WW_JOB_WALL | WW_JOB_AT;
 	}
 	spec->headers = command->body;
-	spec->body = command->body + spec->headers_length;
-	spec->body_length = command->body_length - spec->headers_length;
+	spec->then = command->body + spec->headers_length;
+	spec->body = command->body + spec->headers_length + spec->then_length;
+	spec->body_length = command->body_length - spec->headers_length - spec->then_length;
 	spec->due = command->delay;
 	spec->run = command->run;
 	spec->priority = command->priority;
+}
+
+static void forget_then(struct call *call)
+{
+	buffer_free(&call->made);
+	call->made = (struct buffer){0};
+}
+
+/* Take the follow-up, which is JSON. Returns the answer that refuses it, or NULL. */
+static const char *take_then(struct call *call)
+{
+	struct ww_job_spec *spec = &call->spec;
+	const struct json_value value = {JSON_OTHER, spec->then, spec->then_length};
+	char problem[JOB_PROBLEM] = "";
+	char *room;
+
+	if (!spec->then_length)
+		return NULL;
+	if (buffer_reserve(&call->made, value.size + 1) != 0)
+		return "OUT_OF_MEMORY\r\n";
+	room = call->made.data;
+	enum follow_answer answer =
+	    job_then_take(value, &room, &spec->then, &spec->then_length, problem) == 0
+	        ? follow_check(call->connection->server, call->connection->login.who.token, spec, problem)
+	        : FOLLOW_BAD;
+	if (answer == FOLLOW_YES)
+		return NULL;
+	server_note(call->connection->server, "a follow-up is refused: %s", problem);
+	return answer == FOLLOW_SHARED ? "NO_THEN\r\n" : answer == FOLLOW_DENIED ? "DENIED\r\n" : "BAD_FORMAT\r\n";
 }
 
 static int put_prepare(struct call *call)
@@ -48,6 +80,10 @@ static int put_prepare(struct call *call)
 		call->text = "BAD_FORMAT\r\n";
 	else if (!bounds_quota(server, spec, 0, 0) || !bounds_job(server, command->body_length))
 		call->text = "OUT_OF_MEMORY\r\n";
+	else
+		call->text = take_then(call);
+	if (call->text)
+		forget_then(call);
 	return !call->text;
 }
 
@@ -88,6 +124,7 @@ static void put_answer(struct call *call)
 	    [WW_PUT_KEPT] = "KEPT",
 	    [WW_PUT_ENDED] = "ENDED"};
 
+	forget_then(call);
 	if (call->result == WW_PUT_NEW || call->result == WW_PUT_REPLACED)
 		counts_add(counts_of(&call->connection->server->counts, call->used), COUNT_PUT);
 	if (call->result < 0)

@@ -128,6 +128,8 @@ START_TEST(own_verbs_are_understood)
 	is("put-key 0 0 60 1 k spread=0.5\r\nx\r\n", VERB_PUT_KEY);
 	ck_assert_uint_eq(command.own.spread, WW_SECOND / 2);
 	is("put-at 0 0 60 5 - headers=5\r\na: b\n\r\n", VERB_PUT_AT);
+	is("put-at 0 0 60 8 - headers=5 then=2\r\na: b\n{}x\r\n", VERB_PUT_AT);
+	ck_assert_uint_eq(command.own.job.then_length, 2);
 	is("headers\r\n", VERB_HEADERS);
 	is("list-schedules tube=t name=n%20m after=7 limit=5 body=yes\r\n", VERB_LIST_SCHEDULES);
 	is("advance 604800\r\n", VERB_ADVANCE);
@@ -140,7 +142,9 @@ START_TEST(what_is_not_well_formed_is_refused)
 	    "delete\r\n", "delete x\r\n", "delete 1 \r\n", "delete -1\r\n", "delete 18446744073709551616\r\n",
 	    "statsx\r\n", "reserve-with-timeout 2147483648\r\n", "reserve-with-timeout x\r\n", "put x\r\n", "put \r\n",
 	    "put-key 0 0 0\r\n", "put-key 0 0 0 1 k run=9\r\n", "put-key 0 0 0 1 k expired=\r\n",
-	    "put-key 0 0 0 1 k headers=2\r\n", "put-key 0 0 0 9 k headers=0\r\n",
+	    "put-key 0 0 0 1 k headers=2\r\n", "put-key 0 0 0 9 k headers=0\r\n", "put-key 0 0 0 1 k then=2\r\n",
+	    "put-key 0 0 0 9 k then=0\r\n", "put-key 0 0 0 9 k headers=5 then=5\r\n",
+	    "put-key 0 0 0 9 k headers=9 then=4294967295\r\n", "put-schedule 0 0 0 9 n cron=x then=1\r\n",
 	    "put-key 0 0 0 9999 k headers=4097\r\n", "put-schedule 0 0 0 9 n cron=x headers=1\r\n",
 	    "put-key 0 0 0 1 k expired=gone\r\n", "put-key 0 0 0 1 k backoff_max=x\r\n", "report 1 1 keep=5\r\n",
 	    "put-key 0 0 0 1 k every=\r\n", "put-key 0 0 0 1 k ever=1\r\n", "put-key 0 0 0 1 %2\r\n",
@@ -161,6 +165,8 @@ START_TEST(what_is_not_well_formed_is_refused)
 	ck_assert_int_eq(parse("put 1 1 1 2\r\nabc\r\n"), REFUSAL_CRLF);
 	ck_assert_int_eq(parse("put 1 1 1 21\r\nabcdefghijklmnopqrstu\r\n"), REFUSAL_TOO_BIG);
 	ck_assert_int_eq(command.verb, VERB_PUT);
+	/* A follow-up counts. */
+	ck_assert_int_eq(parse("put-key 1 1 1 21 k then=2\r\n{}abcdefghijklmnopqrs\r\n"), REFUSAL_TOO_BIG);
 	/* Headers do not count, and those of a command before do not, either. */
 	ck_assert_int_eq(parse("put-key 1 1 1 25 k headers=5\r\na: b\nabcdefghijklmnopqrst\r\n"), REFUSAL_NONE);
 	ck_assert_int_eq(parse("put-key 1 1 1 26 k headers=5\r\na: b\nabcdefghijklmnopqrstu\r\n"), REFUSAL_TOO_BIG);
