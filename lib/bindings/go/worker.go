@@ -37,8 +37,8 @@ type Worker struct {
 	Attempts int
 	// Poll is how long a reserve waits, in whole seconds, and so how late an idle worker ends: a second by default.
 	Poll time.Duration
-	// OnError gets the failures of jobs, and those of the server with a nil job; several goroutines may call it at once. By
-	// default they are logged.
+	// OnError gets the failures of jobs, and those of the server with a nil job, one at a time for all that run at once. Several
+	// goroutines may call it at once. By default they are logged.
 	OnError func(err error, job *Lease)
 }
 
@@ -70,13 +70,14 @@ func (w *Worker) Run(ctx context.Context) error {
 		sleep(waiting, poll+time.Second)
 		endWaiting()
 	}()
+	var told news
 	failures := make([]error, atLeast(w.Concurrency, 1))
 	var lanes sync.WaitGroup
 	for i := range failures {
 		lanes.Add(1)
 		go func(failure *error) {
 			defer lanes.Done()
-			if *failure = w.lane(ctx, waiting, poll); *failure != nil {
+			if *failure = w.lane(ctx, waiting, poll, &told); *failure != nil {
 				cancel()
 			}
 		}(&failures[i])
@@ -91,7 +92,7 @@ func (w *Worker) Run(ctx context.Context) error {
 }
 
 // lane runs one job after the other.
-func (w *Worker) lane(ctx, waiting context.Context, poll time.Duration) error {
+func (w *Worker) lane(ctx, waiting context.Context, poll time.Duration, told *news) error {
 	pause := firstPause
 	for ctx.Err() == nil {
 		job, err := w.Client.reserveWithin(ctx, waiting, poll, 0, w.Tubes)
@@ -105,7 +106,9 @@ func (w *Worker) lane(ctx, waiting context.Context, poll time.Duration) error {
 		case !passes(err):
 			return err
 		default:
-			w.tell(err, nil)
+			if told.isDue(pause) {
+				w.tell(err, nil)
+			}
 			sleep(ctx, pause)
 			if pause *= 2; pause > longestPause {
 				pause = longestPause
@@ -113,6 +116,24 @@ func (w *Worker) lane(ctx, waiting context.Context, poll time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// news lets one lane tell of a failure of the server, which all of them have.
+type news struct {
+	mutex sync.Mutex
+	next  time.Time
+}
+
+// isDue tells whether the pause of the lane that told the last one is over, and begins this lane's.
+func (n *news) isDue(pause time.Duration) bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	now := time.Now()
+	if now.Before(n.next) {
+		return false
+	}
+	n.next = now.Add(pause)
+	return true
 }
 
 // passes tells whether an error may be over by and by: a lost connection, a full disk, Redis that is away.

@@ -211,7 +211,8 @@ export class Jobs {
 	/**
 	 * Run `act` for each job: it is finished when that returns, and released with the error when it throws. Meanwhile the job is
 	 * touched. A job without a limit of its own is buried after `attempts` deliveries (10; 0: never). A lost connection is opened
-	 * again. onError is called with both kinds of errors, and with what ends the worker; without it they are written to standard error.
+	 * again. onError is called with both kinds of errors, one of the connection for all jobs at once, and with what ends the worker; without
+	 * it they are written to standard error.
 	 */
 	work(tubes: string | string[], act: (job: Job) => unknown, how?: { concurrency?: number; touch?: boolean; attempts?: number; onError?: (error: Error, job?: Job) => void }): Worker;
 	/** Workers end their jobs first, unless this is called in a job of this client. A loop that reserves ends: at once, or when its body has done with the job at hand. */

@@ -219,6 +219,7 @@ export class Worker {
 	#how;
 	#stopping = new AbortController();
 	#idle = new Set();
+	#silentUntil = 0;
 
 	constructor(jobs, tubes, act, { concurrency = 1, touch = true, attempts = 10, onError = complain } = {}) {
 		if (typeof act !== 'function')
@@ -281,8 +282,11 @@ export class Worker {
 				const isMeant = this.#isStopping && error instanceof ConnectionError;
 				if (!passes && !isMeant)
 					throw error;
-				if (!isMeant)
+				// All lanes have this failure: one of them tells.
+				if (!isMeant && performance.now() >= this.#silentUntil) {
+					this.#silentUntil = performance.now() + pause;
 					this.#tell(error);
+				}
 			} finally {
 				await wire?.close();
 			}

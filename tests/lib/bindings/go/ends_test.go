@@ -567,3 +567,25 @@ func TestAWorkerStopsWithoutAServer(t *testing.T) {
 	p.stop(syscall.SIGKILL)
 	fine(t, worker.Run(ctx))
 }
+
+func TestManyLanesTellOfAServerOnce(t *testing.T) {
+	p := start(t, "--memory", "--listen", "127.0.0.1:0")
+	client := open(t, p.address, nil)
+	p.stop(syscall.SIGKILL)
+	ctx, stop := context.WithCancel(background)
+	began, told := time.Now(), 0
+	worker := &Worker{Client: client, Concurrency: 50, Handle: func(context.Context, *Lease) error { return nil }}
+	var mutex sync.Mutex
+	worker.OnError = func(error, *Lease) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if told++; told == 4 {
+			stop()
+		}
+	}
+	fine(t, worker.Run(ctx))
+	// Three pauses are behind it.
+	if took := time.Since(began); took < 3*firstPause {
+		t.Errorf("%d failures were told in %v", told, took)
+	}
+}

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Worker as Thread } from 'node:worker_threads';
@@ -179,6 +179,27 @@ test('without onError errors are told, also that which ends a worker', async () 
 		await jobs.close();
 		jobs.work('x', () => {});`);
 	assert.match(ended.stderr, /weekwheel: a worker: .*closed/);
+});
+
+test('of jobs that run at once one tells that the server is away', async () => {
+	let isAway = false;
+	const relay = createServer((near) => {
+		if (isAway)
+			return near.destroy();
+		const far = connect(SERVER.split(':')[1], '127.0.0.1');
+		near.pipe(far).pipe(near);
+	});
+	await new Promise((resolve) => relay.listen(0, '127.0.0.1', resolve));
+	const client = await Jobs.connect(`127.0.0.1:${relay.address().port}`);
+	isAway = true;
+	const began = performance.now();
+	let told = 0;
+	const worker = client.work(tube(), () => {}, { concurrency: 20, onError: () => ++told === 4 && worker.stop() });
+	await worker.done;
+	// Three pauses are behind it.
+	assert.ok(performance.now() - began >= 300, `${told} failures in ${performance.now() - began} ms`);
+	await client.close();
+	relay.close();
 });
 
 test('a job has the context of the call of work', async () => {
