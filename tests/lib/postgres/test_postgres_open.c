@@ -237,6 +237,31 @@ START_TEST(a_store_whose_connection_is_ended_says_so_and_delivers_nothing)
 }
 END_TEST
 
+/* Its commit makes all before it stable, which the others do not wait for. */
+START_TEST(a_sync_waits_for_the_disk)
+{
+	struct ww_job_spec spec = spec_of("written, and then stable");
+
+	world_make(&world, KIND_POSTGRES);
+	OK(ww_jobs_close(world.jobs));
+	world.config.sync = WW_SYNC_SYSTEM;
+	OK(world.kind->open(&world));
+	(void)kind_postgres_ask(
+	    "CREATE TABLE commits (waits text, is_sync boolean); CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS "
+	    "'BEGIN INSERT INTO public.commits VALUES (current_setting(''synchronous_commit''), length(NEW.changes) = 0); RETURN NEW; "
+	    "END'; CREATE TRIGGER note BEFORE INSERT ON weekwheel.turn FOR EACH ROW EXECUTE FUNCTION note()");
+	(void)put_job(&world, &spec);
+	OK(ww_jobs_begin(world.jobs));
+	OK(local_of(world.jobs)->store.ops->sync(store()));
+	OK(ww_jobs_commit(world.jobs));
+	ck_assert_int_ge(kind_postgres_ask("SELECT count(*) FROM commits WHERE waits = 'off' AND NOT is_sync"), 1);
+	ck_assert_int_eq(kind_postgres_ask("SELECT count(*) FROM commits WHERE waits = 'on' AND is_sync"), 1);
+	ck_assert_int_eq(kind_postgres_ask("SELECT count(*) FROM commits WHERE waits <> 'on' AND is_sync"), 0);
+	(void)kind_postgres_ask("DROP FUNCTION note() CASCADE; DROP TABLE commits");
+	world_end(&world);
+}
+END_TEST
+
 /* What was written before may not be stable: as with a disk, there is no second try. */
 START_TEST(a_sync_that_fails_is_the_end)
 {
@@ -375,9 +400,10 @@ int main(void)
 {
 	const TTest *const tests[] = {one_process_owns_the_store, others_hear_where_the_owner_is,
 	    others_believe_only_the_owner, a_store_that_is_closed_is_free_at_once, who_waits_takes_over_with_all_jobs,
-	    a_store_whose_connection_is_ended_says_so_and_delivers_nothing, a_sync_that_fails_is_the_end,
-	    an_owner_that_was_stopped_asks_before_it_delivers, what_was_committed_outlives_a_crash_of_postgres,
-	    a_database_without_tables_of_this_version_is_refused, a_config_out_of_range_is_refused};
+	    a_store_whose_connection_is_ended_says_so_and_delivers_nothing, a_sync_waits_for_the_disk,
+	    a_sync_that_fails_is_the_end, an_owner_that_was_stopped_asks_before_it_delivers,
+	    what_was_committed_outlives_a_crash_of_postgres, a_database_without_tables_of_this_version_is_refused,
+	    a_config_out_of_range_is_refused};
 
 	if (!postgres_server_is_there())
 		return EXIT_SUCCESS;
