@@ -253,6 +253,10 @@ class Faults(Case):
                 expirer.hear("is lost: ")
                 redis.start()
                 expirer.exact()
+                redis.kill()
+                expirer.hear("is lost: ", 2)
+            # It ends, and has heard of no other master.
+            matches(r"Redis at \S+ is left: it is asked no more\. \(after ", expirer.said)
 
     def test_a_stopped_redis_is_asked_when_it_goes_on(self):
         with Lazy() as redis, Ends(redis) as ends, Expirer(redis.url) as expirer:

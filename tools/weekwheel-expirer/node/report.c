@@ -34,8 +34,7 @@ void node_log_lost(struct expirer_node *node, const char *why)
 void node_end_states(const struct expirer_node *node, int is_left)
 {
 	if (is_left)
-		state_end(
-		    node_state(node, "redis"), "Redis at %s is left: it is not the master any more.", node->place);
+		state_end(node_state(node, "redis"), "Redis at %s is left: it is asked no more.", node->place);
 	state_end(node_state(node, "silent"), "Redis at %s is left.", node->place);
 	state_end(node_state(node, "behind"), "Redis at %s is left.", node->place);
 	state_end(node_state(node, "down"), "Redis at %s is left.", node->place);
