@@ -19,9 +19,12 @@ BEGIN
 	IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'weekwheel.options'::regclass AND attname = 'headers') THEN
 		ALTER TYPE weekwheel.options ADD ATTRIBUTE expire bigint, ADD ATTRIBUTE expired smallint, ADD ATTRIBUTE headers bytea;
 	END IF;
+	IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'weekwheel.options'::regclass AND attname = 'then') THEN
+		ALTER TYPE weekwheel.options ADD ATTRIBUTE "then" bytea;
+	END IF;
 	FOR former IN SELECT oid FROM pg_proc WHERE pronamespace = 'weekwheel'::regnamespace
 			AND proname IN ('put', 'put_other', 'put_many', 'spec', 'finish_and_put', 'put_schedule')
-			AND NOT CASE WHEN proname IN ('spec', 'put_schedule') THEN 'expired' ELSE 'spread' END = ANY (proargnames) LOOP
+			AND NOT CASE WHEN proname IN ('spec', 'put_schedule') THEN 'expired' ELSE 'then' END = ANY (proargnames) LOOP
 		EXECUTE format('DROP FUNCTION %s', former);
 	END LOOP;
 END $$;
@@ -151,7 +154,7 @@ CREATE OR REPLACE FUNCTION weekwheel.finish_and_put(id bigint, token bigint, tub
 	backoff_max interval DEFAULT NULL, key text DEFAULT NULL, key_bytes bytea DEFAULT NULL, mode text DEFAULT NULL,
 	debounce interval DEFAULT NULL, "unique" interval DEFAULT NULL, "group" text DEFAULT NULL,
 	group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL, expire interval DEFAULT NULL, expired text DEFAULT NULL,
-	headers jsonb DEFAULT NULL, spread interval DEFAULT NULL)
+	headers jsonb DEFAULT NULL, spread interval DEFAULT NULL, "then" jsonb DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql AS $put$
 BEGIN
 	PERFORM weekwheel.finish(id, token);
@@ -159,7 +162,7 @@ BEGIN
 		missed => missed, skip => skip, attempts => attempts, backoff => backoff, backoff_max => backoff_max, key => key,
 		key_bytes => key_bytes, mode => mode, debounce => debounce, "unique" => "unique", "group" => "group",
 		group_bytes => group_bytes, keep => keep, expire => expire, expired => expired, headers => headers,
-		spread => spread);
+		spread => spread, "then" => "then");
 END $put$
 $sql$, '@type@', kind);
 	END LOOP;

@@ -278,6 +278,83 @@ BEGIN
 	RETURN job;
 END $$;
 
+-- ---- The follow-up of a job, in JSON as weekwheeld takes it, and in bytes as ww_job_then_write writes them (lib/jobs/then.h)
+
+-- A member with its tag and its length; nothing if it is null.
+CREATE OR REPLACE FUNCTION weekwheel.tagged(tag int, value bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+	head bytea := set_byte('\x00', 0, tag);
+	length int := octet_length(value);
+BEGIN
+	IF value IS NULL THEN
+		RETURN '';
+	END IF;
+	WHILE length >= 128 LOOP
+		head := head || set_byte('\x00', 0, length & 127 | 128);
+		length := length >> 7;
+	END LOOP;
+	RETURN head || set_byte('\x00', 0, length) || value;
+END $$;
+
+-- A length of time: a number of seconds, or a text.
+CREATE OR REPLACE FUNCTION weekwheel.span_in(job jsonb, name text) RETURNS interval LANGUAGE sql IMMUTABLE AS
+	$$SELECT CASE jsonb_typeof(job -> name) WHEN 'number' THEN make_interval(secs => (job ->> name)::float8) ELSE (job ->> name)::interval END$$;
+
+CREATE OR REPLACE FUNCTION weekwheel.bytes_in(job jsonb, name text) RETURNS bytea LANGUAGE sql IMMUTABLE AS
+	$$SELECT coalesce(convert_to(job ->> name, 'UTF8'), decode(job ->> (name || '_base64'), 'base64'))$$;
+
+-- `key` is that of a unique job before it, which keeps it.
+CREATE OR REPLACE FUNCTION weekwheel.follow_up(job jsonb, before text, key bytea, every interval) RETURNS bytea LANGUAGE plpgsql AS $$
+DECLARE
+	said weekwheel.options;
+	name text;
+	tube text;
+	own bytea;
+BEGIN
+	IF job IS NULL OR job = 'null' THEN
+		RETURN NULL;
+	END IF;
+	IF jsonb_typeof(job) <> 'object' OR job #> array_fill('then'::text, '{16}') IS NOT NULL THEN
+		PERFORM weekwheel.refuse('22023', 'then is no object, or one with more than 16 jobs in a row',
+			'Give such as "then" => ''{"tube": "mail", "body": "done"}''.');
+	END IF;
+	IF every <> '0' THEN
+		PERFORM weekwheel.refuse('22023', 'every and then exclude each other', 'A job that repeats has no end that another could follow.');
+	END IF;
+	FOR name IN SELECT jsonb_object_keys(job) LOOP
+		IF name <> ALL ('{tube,key,key_base64,group,group_base64,headers,then,priority,delay,at,run,every,missed,skip,attempts,
+				backoff,backoff_max,keep,expire,expired,mode,debounce,unique,body,body_base64}'::text[]) THEN
+			PERFORM weekwheel.refuse('22023', format('then has the member %L, which no put takes', left(name, 100)),
+				'It has those of POST /v1/jobs, without spread: see weekwheeld(1).');
+		END IF;
+	END LOOP;
+	tube := coalesce(job ->> 'tube', 'default');
+	PERFORM weekwheel.demand(tube), weekwheel.check_tube(tube);
+	own := weekwheel.bytes('key', NULL, weekwheel.bytes_in(job, 'key'));
+	IF tube = before AND own = key THEN
+		PERFORM weekwheel.refuse('22023', 'then has the key of the job before it, which is unique and keeps it', 'Give it another key or tube.');
+	END IF;
+	said := weekwheel.spec((job ->> 'at')::timestamptz, (job ->> 'priority')::bigint, weekwheel.span_in(job, 'run'),
+		weekwheel.span_in(job, 'every'), job ->> 'missed', weekwheel.span_in(job, 'skip'), (job ->> 'attempts')::bigint,
+		weekwheel.span_in(job, 'backoff'), weekwheel.span_in(job, 'backoff_max'), own, job ->> 'mode',
+		weekwheel.span_in(job, 'debounce'), weekwheel.span_in(job, 'unique'),
+		weekwheel.bytes('group', NULL, weekwheel.bytes_in(job, 'group')), weekwheel.span_in(job, 'keep'),
+		weekwheel.span_in(job, 'expire'), job ->> 'expired', job -> 'headers');
+	PERFORM weekwheel.due(weekwheel.span_in(job, 'delay'), (job ->> 'at')::timestamptz);
+	RETURN weekwheel.tagged(1, convert_to(tube, 'UTF8') || '\x00') || weekwheel.tagged(2, own) || weekwheel.tagged(3, said."group") ||
+		weekwheel.tagged(4, weekwheel.bytes_in(job, 'body')) || weekwheel.tagged(5, said.headers) ||
+		weekwheel.tagged(6, weekwheel.follow_up(job -> 'then', tube, CASE said.key_mode WHEN 5 THEN own END, weekwheel.span_in(job, 'every'))) ||
+		weekwheel.tagged(7, int8send(coalesce(weekwheel.span('delay', weekwheel.span_in(job, 'delay'), '0'),
+			(extract(epoch FROM (job ->> 'at')::timestamptz) * 1000000000)::bigint))) ||
+		weekwheel.tagged(8, int8send(said.run)) || weekwheel.tagged(9, int8send(said.period)) || weekwheel.tagged(10, int8send(said.skip)) ||
+		weekwheel.tagged(11, int8send(said.backoff)) || weekwheel.tagged(12, int8send(said.backoff_max)) ||
+		weekwheel.tagged(13, int8send(said.keep)) || weekwheel.tagged(14, int8send(said.expire)) ||
+		weekwheel.tagged(15, int8send(said.key_span)) || weekwheel.tagged(16, int8send(said.priority)) ||
+		weekwheel.tagged(17, int8send(said.attempts)) || weekwheel.tagged(18, CASE WHEN said.wall THEN '\x03'::bytea END) ||
+		weekwheel.tagged(19, int2send(said.missed)) || weekwheel.tagged(20, int2send(said.expired)) ||
+		weekwheel.tagged(21, int2send(said.key_mode));
+END $$;
+
 -- The owner sleeps as long as it holds this lock alone, and then has to be woken; otherwise it looks by itself. Who holds it
 -- shared keeps the owner from falling asleep until the row has been committed. A transaction that will be PREPAREd may not notify:
 -- with SET weekwheel.wakes = off it does not, and the owner finds the row within a second.
@@ -301,18 +378,20 @@ END $$;
 CREATE OR REPLACE FUNCTION weekwheel.put_other(part int, number bigint, tube text, body bytea, delay interval, at timestamptz,
 	priority bigint, run interval, every interval, missed text, skip interval, attempts bigint, backoff interval,
 	backoff_max interval, key text, key_bytes bytea, mode text, debounce interval, "unique" interval, "group" text,
-	group_bytes bytea, keep interval, expire interval, expired text, headers jsonb, spread interval)
+	group_bytes bytea, keep interval, expire interval, expired text, headers jsonb, spread interval, "then" jsonb)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	key_given bytea := weekwheel.bytes('key', key, key_bytes);
+	job weekwheel.options;
 BEGIN
 	PERFORM weekwheel.demand(tube);
 	PERFORM weekwheel.check_tube(tube);
 	PERFORM weekwheel.check_body(body);
+	job := weekwheel.spec(at, priority, run, every, missed, skip, attempts, backoff, backoff_max, key_given, mode, debounce, "unique",
+		weekwheel.bytes('group', "group", group_bytes), keep, expire, expired, headers);
+	job."then" := weekwheel.follow_up("then", tube, CASE job.key_mode WHEN 5 THEN job.key END, every);
 	INSERT INTO weekwheel.inbox (ring, verb, id, due, tube, options, body) VALUES (part, 0, number,
-		weekwheel.spread(weekwheel.due(delay, at), spread, tube, coalesce(key_given, body)), tube,
-		weekwheel.spec(at, priority, run, every, missed, skip, attempts, backoff, backoff_max, key_given, mode, debounce, "unique",
-			weekwheel.bytes('group', "group", group_bytes), keep, expire, expired, headers), body);
+		weekwheel.spread(weekwheel.due(delay, at), spread, tube, coalesce(key_given, body)), tube, job, body);
 	PERFORM weekwheel.wake();
 END $$;
 
@@ -337,7 +416,7 @@ CREATE OR REPLACE FUNCTION weekwheel.put(tube text, body @type@, delay interval 
 	backoff_max interval DEFAULT NULL, key text DEFAULT NULL, key_bytes bytea DEFAULT NULL, mode text DEFAULT NULL,
 	debounce interval DEFAULT NULL, "unique" interval DEFAULT NULL, "group" text DEFAULT NULL,
 	group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL, expire interval DEFAULT NULL, expired text DEFAULT NULL,
-	headers jsonb DEFAULT NULL, spread interval DEFAULT NULL)
+	headers jsonb DEFAULT NULL, spread interval DEFAULT NULL, "then" jsonb DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $put$
 DECLARE
 	part int := COALESCE(pg_catalog.pg_sequence_last_value('weekwheel.current'), 0) OPERATOR(pg_catalog.%) 4;
@@ -350,7 +429,8 @@ BEGIN
 				THEN session_user ELSE pg_catalog.current_setting('role')::pg_catalog.name END,
 				'weekwheel.all_tubes()'::pg_catalog.regprocedure, 'EXECUTE') OR weekwheel.has_right(tube)) AND
 			pg_catalog.num_nonnulls(at, priority, run, every, missed, skip, attempts, backoff, backoff_max, key, key_bytes,
-				mode, debounce, "unique", "group", group_bytes, keep, expire, expired, headers, spread) OPERATOR(pg_catalog.=) 0 AND
+				mode, debounce, "unique", "group", group_bytes, keep, expire, expired, headers, spread, "then")
+				OPERATOR(pg_catalog.=) 0 AND
 			(delay IS NULL OR delay OPERATOR(pg_catalog.>=) '0' AND delay OPERATOR(pg_catalog.<=) '10 years') AND
 			pg_catalog.octet_length(bytes) OPERATOR(pg_catalog.<=) 268435456 AND
 			pg_catalog.octet_length(tube) OPERATOR(pg_catalog.<=) 200 AND tube OPERATOR(pg_catalog.~)
@@ -362,7 +442,7 @@ BEGIN
 	ELSE
 		PERFORM weekwheel.put_other(part, number, tube, bytes, delay, at, priority, run, every, missed, skip, attempts,
 			backoff, backoff_max, key, key_bytes, mode, debounce, "unique", "group", group_bytes, keep, expire, expired, headers,
-			spread);
+			spread, "then");
 	END IF;
 	RETURN number;
 END $put$
@@ -372,7 +452,8 @@ CREATE OR REPLACE FUNCTION weekwheel.put_many(tube text, bodies @type@[], delay 
 	missed text DEFAULT NULL, skip interval DEFAULT NULL, attempts bigint DEFAULT NULL, backoff interval DEFAULT NULL,
 	backoff_max interval DEFAULT NULL, keys text[] DEFAULT NULL, mode text DEFAULT NULL, debounce interval DEFAULT NULL,
 	"unique" interval DEFAULT NULL, "group" text DEFAULT NULL, group_bytes bytea DEFAULT NULL, keep interval DEFAULT NULL,
-	expire interval DEFAULT NULL, expired text DEFAULT NULL, headers jsonb DEFAULT NULL, spread interval DEFAULT NULL)
+	expire interval DEFAULT NULL, expired text DEFAULT NULL, headers jsonb DEFAULT NULL, spread interval DEFAULT NULL,
+	"then" jsonb DEFAULT NULL)
 RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $put$
 DECLARE
 	part int := coalesce(pg_sequence_last_value('weekwheel.current'), 0) % 4;
@@ -394,11 +475,13 @@ BEGIN
 		PERFORM weekwheel.bytes('key', one, NULL) FROM unnest(keys) one WHERE one IS NOT NULL;
 	END IF;
 	IF num_nonnulls(delay, at, priority, run, every, missed, skip, attempts, backoff, backoff_max, mode, debounce, "unique",
-			"group", group_bytes, keep, expire, expired, headers) > 0 THEN
+			"group", group_bytes, keep, expire, expired, headers, "then") > 0 THEN
 		time := weekwheel.due(delay, at);
 		job := weekwheel.spec(at, priority, run, every, missed, skip, attempts, backoff, backoff_max,
 			CASE WHEN array_position(keys, NULL) IS NULL AND keys IS NOT NULL THEN ''::bytea END, mode, debounce, "unique",
 			weekwheel.bytes('group', "group", group_bytes), keep, expire, expired, headers);
+		job."then" := weekwheel.follow_up("then", tube,
+			CASE WHEN "unique" IS NOT NULL AND "then" ->> 'key' = ANY (keys) THEN convert_to("then" ->> 'key', 'UTF8') END, every);
 	END IF;
 	bytes := ARRAY(SELECT @bytes@ FROM unnest(bodies) body);
 	numbers := ARRAY(SELECT 2 * nextval('weekwheel.ids') + 1 FROM generate_series(1, cardinality(bytes)));
@@ -414,7 +497,7 @@ BEGIN
 			SELECT part, 0, number, CASE WHEN spread IS NULL THEN time
 					ELSE weekwheel.spread(time, spread, tube, coalesce(convert_to(given.key, 'UTF8'), given.body)) END, tube, (NULL, NULL, job.wall, convert_to(given.key, 'UTF8'), job.priority, job.run,
 				job.period, job.missed, job.skip, job.backoff, job.backoff_max, job.attempts, job.key_mode, job.key_span,
-				job.keep, job."group", NULL, job.expire, job.expired, job.headers)::weekwheel.options, given.body
+				job.keep, job."group", NULL, job.expire, job.expired, job.headers, job."then")::weekwheel.options, given.body
 			FROM unnest(numbers, bytes, keys) AS given (number, body, key);
 	END IF;
 	PERFORM weekwheel.wake();

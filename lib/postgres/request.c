@@ -69,6 +69,7 @@ static int put_job(struct postgres *postgres, const struct request *request)
 	spec.expire = request_number(row, REQUEST_EXPIRE, 0);
 	spec.expired = (enum ww_expired)request_number(row, REQUEST_EXPIRED, WW_EXPIRED_DROP);
 	spec.headers = request_bytes(row, REQUEST_HEADERS, &spec.headers_length);
+	spec.then = request_bytes(row, REQUEST_THEN, &spec.then_length);
 	postgres->given = request->id;
 	int result = ww_jobs_put(postgres->jobs, &spec, NULL, NULL);
 	postgres->given = 0;

@@ -38,7 +38,8 @@ enum request_column {
 	REQUEST_TOKEN,
 	REQUEST_EXPIRE,
 	REQUEST_EXPIRED,
-	REQUEST_HEADERS
+	REQUEST_HEADERS,
+	REQUEST_THEN
 };
 
 /* Verbs from this one on are ends of deliveries. */

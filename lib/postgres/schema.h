@@ -15,6 +15,6 @@ enum {
 
 /* 1 if the options of a request have all members. */
 #define SCHEMA_IS_WHOLE                                                                                                \
-	"SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('weekwheel.options') AND attname = 'headers'"
+	"SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('weekwheel.options') AND attname = 'then'"
 
 #endif

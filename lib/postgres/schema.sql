@@ -36,7 +36,8 @@ CREATE TYPE weekwheel.options AS (
 	token bigint,                 -- finish, release, bury: of which delivery
 	expire bigint,
 	expired smallint,             -- enum ww_expired
-	headers bytea                 -- as ww_job_headers_add writes them
+	headers bytea,                -- as ww_job_headers_add writes them
+	"then" bytea                  -- as ww_job_then_write writes it
 );
 
 -- What SQL asks of the owner. Rows count when their transaction commits, in no order of ids: the owner reads them by

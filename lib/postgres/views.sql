@@ -204,7 +204,7 @@ CREATE OR REPLACE VIEW weekwheel.puts AS SELECT NULL::bigint AS id, NULL::text A
 	NULL::text AS key, NULL::bytea AS key_bytes, NULL::text AS mode, NULL::interval AS debounce, NULL::interval AS "unique",
 	NULL::text AS "group", NULL::bytea AS group_bytes, NULL::interval AS keep,
 	NULL::interval AS expire, NULL::text AS expired, NULL::jsonb AS headers,
-	NULL::interval AS spread WHERE false;
+	NULL::interval AS spread, NULL::jsonb AS "then" WHERE false;
 
 -- It runs as the caller, for whom put demands the right.
 CREATE OR REPLACE FUNCTION weekwheel.put_row() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -214,7 +214,7 @@ BEGIN
 	END IF;
 	NEW.id := weekwheel.put(NEW.tube, coalesce(NEW.body_bytes, pg_catalog.convert_to(NEW.body, 'UTF8')), NEW.delay, NEW.at, NEW.priority, NEW.run,
 		NEW.every, NEW.missed, NEW.skip, NEW.attempts, NEW.backoff, NEW.backoff_max, NEW.key, NEW.key_bytes, NEW.mode, NEW.debounce,
-		NEW."unique", NEW."group", NEW.group_bytes, NEW.keep, NEW.expire, NEW.expired, NEW.headers, NEW.spread);
+		NEW."unique", NEW."group", NEW.group_bytes, NEW.keep, NEW.expire, NEW.expired, NEW.headers, NEW.spread, NEW."then");
 	RETURN NEW;
 END $$;
 

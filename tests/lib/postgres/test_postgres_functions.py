@@ -13,7 +13,7 @@ from postgres import Postgres, SqlError
 
 WAKE = "1463900017, 2"
 COLUMNS = ("tube", "key", "wall", "priority", "run", "period", "missed", "skip", "backoff", "backoff_max", "attempts",
-           "key_mode", "key_span", "keep", '"group"', "expire", "expired", "headers", "body")
+           "key_mode", "key_span", "keep", '"group"', "expire", "expired", "headers", '"then"', "body")
 SECOND = 1_000_000_000
 # With a column for each option, and times in ns.
 INBOX = """(SELECT ring, verb, id, xid, (extract(epoch FROM due) * 1000000)::bigint * 1000 AS due, tube, (options).*, body
@@ -68,7 +68,7 @@ class Put(FunctionCase):
         job = self.session.value("SELECT weekwheel.put('mail', 'hello')")
         after = time.time_ns()
         equal(self.row("id", "verb", "ring", *COLUMNS),
-              (job, "0", "0", "mail", *[None] * 17, r"\x68656c6c6f"))
+              (job, "0", "0", "mail", *[None] * 18, r"\x68656c6c6f"))
         check(before - 1000 <= int(self.row("due")[0]) <= after, "it is due now")
         equal(self.row("xid::text::bigint = pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1"), ("t",))
 
@@ -101,7 +101,11 @@ class Put(FunctionCase):
                 ("expire => '10 min'", "expire || ' ' || coalesce(expired, 9)", f"{600 * SECOND} 9"),
                 ("expire => '1 s', expired => 'bury'", "expired", "1"), ("expire => '0'", "expire", "0"),
                 ("""headers => '{"Trace-Id": "a: b", "tenant": ""}'""", "convert_from(headers, 'UTF8')", "tenant: \ntrace-id: a: b\n"),
-                ("headers => '{}'", "headers", None), ("headers => 'null'", "headers", None)):
+                ("headers => '{}'", "headers", None), ("headers => 'null'", "headers", None),
+                ("\"then\" => 'null'", '"then"', None), ("\"then\" => '{}'", '"then"', r"\x010864656661756c7400"),
+                ("\"then\" => '{\"tube\": \"t\", \"body\": \"b\", \"delay\": 1}'", '"then"', r"\x01027400" r"040162" r"0708000000003b9aca00"),
+                ("\"then\" => '{\"tube\": \"t\", \"at\": \"1970-01-01T00:00:01Z\", \"key\": \"k\", \"mode\": \"if-absent\"}'", '"then"',
+                 r"\x01027400" r"02016b" r"0708000000003b9aca00" r"120103" r"15020001")):
             self.session.rows("TRUNCATE weekwheel.inbox")
             self.session.rows(f"SELECT weekwheel.put('mail', 'hello', {argument})")
             equal(self.row("tube", column, "body"), ("mail", stored, r"\x68656c6c6f"), argument)
@@ -153,7 +157,18 @@ class Put(FunctionCase):
                 ("""headers => '{"a": "ä"}'""", "22023", "^headers has "), (r"""headers => '{"a": "x\ny"}'""", "22023", "^headers has "),
                 ("""headers => '{"a": "x", "A": "y"}'""", "22023", "^headers has a name twice"),
                 ("headers => (SELECT jsonb_object_agg(i, '') FROM generate_series(1, 17) i)", "22023", "^headers has 17 names"),
-                ("headers => jsonb_build_object('a', repeat('x', 4093))", "22023", "^headers has 1 names and 4097 bytes")):
+                ("headers => jsonb_build_object('a', repeat('x', 4093))", "22023", "^headers has 1 names and 4097 bytes"),
+                ("\"then\" => '[]'", "22023", "^then is no object"), ("\"then\" => '1'", "22023", "^then is no object"),
+                ("\"then\" => '{\"tub\": 1}'", "22023", "^then has the member 'tub'"),
+                ("\"then\" => '{\"tube\": \"-x\"}'", "22023", "^tube is '-x'"),
+                ("\"then\" => '{\"then\": {\"run\": 0}}'", "22003", "^run is "),
+                ("\"then\" => '{\"delay\": -1}'", "22003", "^delay is "),
+                ("\"then\" => '{\"delay\": 1, \"at\": \"2099-01-01Z\"}'", "22023", "^delay and at"),
+                ("\"then\" => '{\"mode\": \"if-absent\"}'", "22023", "^mode is given, and there is no key"),
+                ("\"then\" => '{}', every => '1 h'", "22023", "^every and then"),
+                ("\"then\" => '{\"every\": 1, \"then\": {}}'", "22023", "^every and then"),
+                ("\"then\" => '{\"tube\": \"mail\", \"key\": \"k\"}', key => 'k', \"unique\" => '1 s'", "22023", "^then has the key of"),
+                ("\"then\" => (repeat('{\"then\": ', 16) || '{}' || repeat('}', 16))::jsonb", "22023", "^then is no object, or one with more than 16")):
             self.refused(f"SELECT weekwheel.put('mail', '', {argument})", state, pattern)
             if "key" not in argument:
                 self.refused(f"SELECT weekwheel.put_many('mail', '{{a}}'::text[], {argument})", state, pattern)
@@ -317,7 +332,7 @@ TRAPS = """
         END LOOP;
     END $$;
     CREATE FUNCTION evil.num_nonnulls(timestamptz, bigint, interval, interval, text, interval, bigint, interval, interval, text,
-        bytea, text, interval, interval, text, bytea, interval, interval, text, jsonb, interval) RETURNS int LANGUAGE sql AS 'SELECT 1/0';
+        bytea, text, interval, interval, text, bytea, interval, interval, text, jsonb, interval, jsonb) RETURNS int LANGUAGE sql AS 'SELECT 1/0';
     CREATE FUNCTION evil.notify() RETURNS void LANGUAGE sql AS 'SELECT 1/0';
     CREATE FUNCTION evil.has_right(text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
     GRANT USAGE ON SCHEMA evil TO PUBLIC"""

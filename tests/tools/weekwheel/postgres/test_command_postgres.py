@@ -60,7 +60,7 @@ class Setup(CommandCase):
         self.run_it(0, "setup")
         self.sql("SELECT weekwheel.allow('app', 'mail'); SELECT weekwheel.put('mail', 'hello'); "
                  "DROP FUNCTION weekwheel.put(text, text, interval, timestamptz, bigint, interval, interval, text, interval, "
-                 "bigint, interval, interval, text, bytea, text, interval, interval, text, bytea, interval, interval, text, jsonb, interval); "
+                 "bigint, interval, interval, text, bytea, text, interval, interval, text, bytea, interval, interval, text, jsonb, interval, jsonb); "
                  "CREATE OR REPLACE FUNCTION weekwheel.demand(wanted text) RETURNS void LANGUAGE sql AS ''")
         self.problems("functions are missing")
         self.run_it(0, "setup")
@@ -85,7 +85,8 @@ class Setup(CommandCase):
             END $$;
             CREATE VIEW mine AS SELECT key FROM weekwheel.jobs;
             CREATE FUNCTION weekwheel.put(tube text, body text, delay interval DEFAULT NULL) RETURNS bigint LANGUAGE sql AS 'SELECT 1';
-            ALTER TYPE weekwheel.options DROP ATTRIBUTE expire, DROP ATTRIBUTE expired, DROP ATTRIBUTE headers""")
+            ALTER TYPE weekwheel.options DROP ATTRIBUTE expire, DROP ATTRIBUTE expired, DROP ATTRIBUTE headers,
+                DROP ATTRIBUTE "then" """)
         matches('"weekwheel postgres setup" brings them up to date', run(1, WEEKWHEELD, "--store", self.url, "--listen", "127.0.0.1:0").err)
         with server.session("keeper", "shop") as owner:
             owner.rows(f"SELECT pg_advisory_lock({OWNER})")
