@@ -72,6 +72,8 @@ type Job struct {
 	Expired    string        // what becomes of it then: ExpiredDrop or ExpiredBury
 	// Headers are names and values beside the body, such as a tenant or a trace: 16 of visible ASCII, 4096 bytes in all.
 	Headers map[string]string
+	// Then is the job to put when this one is finished, in one write with its end. Its JSON has the members of POST /v1/jobs.
+	Then any
 }
 
 // An Outcome says what became of a put.
@@ -128,7 +130,7 @@ func (j *Job) request() *request {
 		run = DefaultTimeToRun
 	}
 	options := j.options()
-	lines := options.headers(j.Headers)
+	before := append(options.headers(j.Headers), options.then(j.Then)...)
 	isOwn := j.Key != "" || !j.At.IsZero() || options.line.Len() > 0 || j.Delay%time.Second != 0 || run%time.Second != 0
 	w := command(map[bool]string{false: "put", true: "put-key"}[isOwn])
 	if !j.At.IsZero() {
@@ -136,7 +138,7 @@ func (j *Job) request() *request {
 	} else {
 		w.priority(j.Priority).span(j.Delay)
 	}
-	w.span(run).number(uint64(len(lines) + len(j.Body)))
+	w.span(run).number(uint64(len(before) + len(j.Body)))
 	if isOwn && j.Key == "" {
 		w.text("-")
 	} else if isOwn {
@@ -144,7 +146,7 @@ func (j *Job) request() *request {
 	}
 	w.line.WriteString(options.line.String())
 	w.check(j, options.err)
-	return w.in(j.Tube, "INSERTED", "REPLACED", "KEPT", "ENDED", "BURIED").with(append(lines, j.Body...))
+	return w.in(j.Tube, "INSERTED", "REPLACED", "KEPT", "ENDED", "BURIED").with(append(before, j.Body...))
 }
 
 func (j *Job) options() *words {

@@ -3,6 +3,7 @@
 package weekwheel
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -152,6 +153,19 @@ func (w *words) headers(headers map[string]string) []byte {
 	}
 	w.optionalNumber("headers", uint64(len(lines)))
 	return lines
+}
+
+// then says how many bytes of what follows are the follow-up, and returns them: they stand between headers and body.
+func (w *words) then(job any) []byte {
+	if job == nil {
+		return nil
+	}
+	text, err := json.Marshal(job)
+	if err != nil {
+		w.refuse("Then: %v", err)
+	}
+	w.optionalNumber("then", uint64(len(text)))
+	return text
 }
 
 // optionalWord is for the words that a mode has.

@@ -74,6 +74,8 @@ export interface Putting {
 	expired?: 'drop' | 'bury';
 	/** Names and values beside the body, such as a tenant or a trace: 16 of visible ASCII, 4096 bytes in all. */
 	headers?: { [name: string]: string };
+	/** The job to put when this one is finished, in one write with its end, with the members of POST /v1/jobs. */
+	then?: { [member: string]: unknown };
 }
 
 export interface Put {

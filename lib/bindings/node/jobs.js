@@ -14,7 +14,7 @@ const text = (name, value) => encode(String(value));
 const yes = () => 'yes';
 
 const PUT = { spread: seconds, every: seconds, missed: word, skip: seconds, attempts: whole, backoff: seconds, backoffMax: seconds, version: whole,
-	headers: whole, group: text, mode: word, debounce: seconds, unique: seconds, keep: seconds, expire: seconds,
+	headers: whole, then: whole, group: text, mode: word, debounce: seconds, unique: seconds, keep: seconds, expire: seconds,
 	expired: word };
 const SCHEDULE = { cron: text, zone: text, missed: word, skip: seconds, overlap: word, start: moment, end: moment, paused: yes,
 	mode: word, attempts: whole, backoff: seconds, backoffMax: seconds, group: text, keep: seconds, expire: seconds,
@@ -116,13 +116,14 @@ export class Jobs {
 	}
 
 	/** Put a job. `at` is a Date, or seconds since 1970; other times are seconds from now. */
-	async put(tube, body, { priority = 1024, delay = 0, at, run = 60, key, headers = {}, ...more } = {}) {
+	async put(tube, body, { priority = 1024, delay = 0, at, run = 60, key, headers = {}, then, ...more } = {}) {
 		const lines = writeHeaders(headers);
-		const bytes = lines.length ? Buffer.concat([lines, toBytes(body)]) : toBytes(body);
+		const follows = Buffer.from(then === undefined ? '' : JSON.stringify(then));
+		const bytes = lines.length || follows.length ? Buffer.concat([lines, follows, toBytes(body)]) : toBytes(body);
 		if (key === undefined && [more.mode, more.debounce, more.unique].some((one) => one !== undefined))
 			throw new TypeError('mode, debounce and unique are for a job with a key: name it with "key"');
 		// Without anything that beanstalkd has not, it is said in beanstalkd's words.
-		if ([at, key, ...Object.values(more)].every((one) => one === undefined) && !lines.length && Number.isInteger(delay) && Number.isInteger(run)) {
+		if ([at, key, ...Object.values(more)].every((one) => one === undefined) && !lines.length && !follows.length && Number.isInteger(delay) && Number.isInteger(run)) {
 			const { words } = await this.#ask(['INSERTED', 'BURIED'], `put ${whole('priority', priority)} ${whole('delay', delay)} `
 				+ `${whole('run', run)} ${bytes.length}`, { tube, body: bytes });
 			return { result: words[0].toLowerCase(), id: Number(words[1]) };
@@ -131,7 +132,7 @@ export class Jobs {
 			: `put-at ${whole('priority', priority)} ${moment('at', at)}`;
 		const name = key === undefined ? '-' : encodeKey(key);
 		const { words } = await this.#ask(['INSERTED', 'REPLACED', 'KEPT', 'ENDED', 'BURIED'],
-			`${verb} ${whole('run', run)} ${bytes.length} ${name}${options(PUT, { ...more, headers: lines.length || undefined })}`, { tube, body: bytes, isOwn: true });
+			`${verb} ${whole('run', run)} ${bytes.length} ${name}${options(PUT, { ...more, headers: lines.length || undefined, then: follows.length || undefined })}`, { tube, body: bytes, isOwn: true });
 		const put = { result: words[0].toLowerCase(), id: Number(words[1]) };
 		return words[2] === undefined ? put : { ...put, version: Number(words[2]) };
 	}

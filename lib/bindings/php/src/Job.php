@@ -52,6 +52,8 @@ final class Job
 		public readonly array $headers = [],
 		/** Due a part of this later, which the key fixes, or the body if there is none. */
 		public readonly int|float|null $spread = null,
+		/** The job to put when this one is finished, in one write with its end, with the members of POST /v1/jobs. */
+		public readonly ?array $then = null,
 	) {
 		if ($key === null && ($mode ?? $debounce ?? $unique) !== null)
 			throw new \InvalidArgumentException('mode, debounce and unique are for a job with a key: name it with "key"');
@@ -60,12 +62,17 @@ final class Job
 	}
 
 	/**
-	 * What follows the command: the headers, which are lines, and the body.
+	 * What follows the command: the headers, which are lines, the follow-up in JSON, and the body.
 	 * @internal
 	 */
 	public function block(): string
 	{
-		return $this->headerLines() . $this->body;
+		return $this->headerLines() . $this->thenText() . $this->body;
+	}
+
+	private function thenText(): string
+	{
+		return $this->then === null ? '' : json_encode($this->then, JSON_THROW_ON_ERROR | JSON_FORCE_OBJECT);
 	}
 
 	private function headerLines(): string
@@ -86,9 +93,11 @@ final class Job
 	 */
 	public function command(): string
 	{
-		$options = Words::options(array_diff_key(get_object_vars($this), array_flip(['body', 'priority', 'delay', 'at', 'run', 'key', 'headers'])));
+		$options = Words::options(array_diff_key(get_object_vars($this), array_flip(['body', 'priority', 'delay', 'at', 'run', 'key', 'headers', 'then'])));
 		if ($this->headers)
 			$options .= ' headers=' . strlen($this->headerLines());
+		if ($this->then !== null)
+			$options .= ' then=' . strlen($this->thenText());
 		$priority = Words::whole($this->priority, 'priority');
 		$when = $this->at === null ? Words::seconds($this->delay, 'delay') : Words::moment($this->at, 'at');
 		$rest = Words::seconds($this->run, 'run') . ' ' . strlen($this->block());

@@ -158,6 +158,18 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+func TestAJobFollowsAnother(t *testing.T) {
+	client, after := server(t), tube(t)+"-after"
+	then := map[string]any{"tube": after, "body": "nächster"}
+	must[Receipt](t)(client.Put(background, Job{Tube: tube(t), Body: []byte("first"), Headers: map[string]string{"a": "b"}, Then: then}))
+	lease := must[*Lease](t)(client.ReserveWithin(background, 0, tube(t)))
+	equal(t, []any{string(lease.Body), lease.Headers["a"]}, []any{"first", "b"})
+	isError(t, lease.Delete(background), nil)
+	equal(t, string(must[*Lease](t)(client.ReserveWithin(background, 0, after)).Body), "nächster")
+	_, err := client.Put(background, Job{Tube: tube(t), Then: func() {}})
+	isError(t, err, ErrInvalid)
+}
+
 func TestNothingIsInjected(t *testing.T) {
 	client := server(t)
 	bad := []string{"", "-a", "a b", "a\r\nb", "a\nb", "ä", "a\x00", strings.Repeat("t", 201), "a\r\ndelete 1"}

@@ -59,6 +59,17 @@ test('headers travel with a job', async () => {
 		await assert.rejects(jobs.put(mail, 'x', { headers }), TypeError);
 });
 
+test('a job follows another', async () => {
+	const [mail, after] = [tube(), tube()];
+	await jobs.put(mail, 'first', { headers: { a: 'b' }, then: { tube: after, body: 'nächster' } });
+	await jobs.put(mail, 'none', { then: {} });
+	await assert.rejects(jobs.put(mail, 'x', { then: { tub: after } }));
+	const [first] = await all(jobs.reserve(mail, { timeout: 0 }));
+	assert.deepEqual([first.text, first.headers], ['first', { a: 'b' }]);
+	const [next] = await all(jobs.reserve(after, { timeout: 0 }));
+	assert.equal(next.text, 'nächster');
+});
+
 test('commands that are sent together keep their tubes', async () => {
 	const tubes = Array.from({ length: 20 }, tube);
 	const puts = await Promise.all(Array.from({ length: 400 }, (_, i) => jobs.put(tubes[i % 20], `${i}`, { key: `k${i}`, delay: 5 })));

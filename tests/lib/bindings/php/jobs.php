@@ -81,6 +81,17 @@ function test_headers_travel_with_a_job(string $tube): void
 	same($jobs->peek($tube, $jobs->put($tube, 'x', headers: ['a' => 'b'])->id)['body'], 'x');
 }
 
+function test_a_job_follows_another(string $tube): void
+{
+	$jobs = server();
+	$jobs->put($tube, 'first', headers: ['a' => 'b'], then: ['tube' => "$tube-after", 'body' => 'nächster', 'then' => []]);
+	$job = $jobs->reserve($tube, 0);
+	same([$job->body, $job->headers], ['first', ['a' => 'b']]);
+	same($jobs->reserve("$tube-after", 0), null);
+	$job->delete();
+	same($jobs->reserve("$tube-after", 0)->body, 'nächster');
+}
+
 /** A field that a put, a schedule or a limit gets has to be added to the package, too. */
 function test_every_field_of_the_description_is_known(string $tube): void
 {

@@ -115,6 +115,17 @@ class Verbs(WithServer):
             with self.assertRaises(ValueError):
                 client.put("x", headers=bad)
 
+    def test_a_job_follows_another(self):
+        client, then = self.client, {"tube": "after", "body": "n\u00e4chster", "then": {"tube": "last"}}
+        client.put("first", headers={"a": "b"}, then=then)
+        equal(client.jobs()[0]["then"], then)
+        with client.reserve(0) as job:
+            equal((job.text, job.headers), ("first", {"a": "b"}))
+        equal([(job["tube"], job["then"]) for job in client.jobs()], [("after", {"tube": "last"})])
+        client.put("x", then={})
+        with self.assertRaises(jobs.Refused):
+            client.put("x", then={"tub": "after"})
+
     def test_lists_have_names_as_they_were_given(self):
         client = self.client
         odd = {"key": "ключ 50%/é", "group": "grün"}

@@ -20,7 +20,7 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
         attempts: int | None = None, backoff: Seconds | None = None, backoff_max: Seconds | None = None,
         group: Body | None = None, keep: Seconds | None = None, expire: Seconds | None = None,
         expired: Expired | None = None, headers: Mapping[str, str] | None = None,
-        spread: Seconds | None = None) -> Steps[Put]:
+        spread: Seconds | None = None, then: Mapping[str, object] | None = None) -> Steps[Put]:
     """Put a job, due after `delay` or at a time of the wall clock. A worker has `ttr` to finish it. priority: the smaller,
     the earlier.
 
@@ -29,7 +29,8 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
     deliveries that fail. group: groups take turns and may have limits. keep: how long the history of its runs is kept.
     expire: how long after it is due it expires, unless a worker has it. expired: whether it is dropped then or buried.
     headers: names and values beside the body, such as a tenant or a trace: 16 of visible ASCII, 4096 bytes in all.
-    spread: due a part of this later, which the key fixes, or the body if there is none.
+    spread: due a part of this later, which the key fixes, or the body if there is none. then: the job to put when this one is
+    finished, in one write with its end, with the members of POST /v1/jobs: {"tube": "mail", "body": "done"}.
 
     Without these, and in whole seconds, the command is beanstalkd's.
     """
@@ -38,8 +39,9 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
                    backoff_max=span(backoff_max), group=name(group), keep=span(keep), expire=span(expire),
                    expired=expired, spread=span(spread))
     lines = header_lines(headers)
-    more += options(headers=len(lines) or None)
-    given = lines + data(body)
+    follows = b"" if then is None else json.dumps(then).encode()
+    more += options(headers=len(lines) or None, then=len(follows) or None)
+    given = lines + follows + data(body)
     if key is None and not (mode is None and debounce is None and unique is None):
         raise ValueError("mode, debounce and unique are for a job with a key: name it with key=")
     priority = rank(priority)
