@@ -11,6 +11,7 @@ enum { REPETITIONS_THAT_FILTER = 3 };
 const struct workload_words workload_words[WORKLOADS] = {
     [WORKLOAD_A] = {"A", "schedule"},
     [WORKLOAD_B] = {"B", "cancel in random order"},
+    [WORKLOAD_O] = {"O", "cancel in the order of memory"},
     [WORKLOAD_C30] = {"C30", "heartbeat, timeout 30 s"},
     [WORKLOAD_C1800] = {"C1800", "heartbeat, timeout 1,800 s"},
     [WORKLOAD_CWEEK] = {"Cweek", "heartbeat, timeout a week"},

@@ -37,6 +37,7 @@ static const struct {
 	enum metric first, second;
 } workloads[WORKLOADS] = {
     [WORKLOAD_A] = {BENCH_WEEK - 1, NS_PER_OP, METRICS},
+    [WORKLOAD_O] = {BENCH_WEEK - 1, NS_PER_OP, METRICS},
     [WORKLOAD_C30] = {30, NS_PER_OP, METRICS},
     [WORKLOAD_C1800] = {1800, NS_PER_OP, METRICS},
     [WORKLOAD_CWEEK] = {BENCH_WEEK - 1, NS_PER_OP, METRICS},
@@ -71,6 +72,8 @@ static void leave_out(struct bench_run *run, const struct structure *structure, 
 static struct sample measure(struct bench_run *run, const struct structure *structure, uint32_t *tick_ns)
 {
 	switch (run->workload) {
+	case WORKLOAD_O:
+		return workload_cancel_in_order(&run->arena, structure);
 	case WORKLOAD_C30:
 	case WORKLOAD_C1800:
 	case WORKLOAD_CWEEK:
@@ -181,7 +184,8 @@ static int takes_part(const struct structure *structure, enum workload workload)
 	if (!structure->create || workload >= WORKLOAD_K)
 		return !structure->create && workload >= WORKLOAD_K;
 	if (structure->cancel_many)
-		return workload == WORKLOAD_A || workload == WORKLOAD_B || workload == WORKLOAD_R;
+		return workload == WORKLOAD_A || workload == WORKLOAD_B || workload == WORKLOAD_O ||
+		       workload == WORKLOAD_R;
 	return structure != &structure_floor || (workload != WORKLOAD_E && workload != WORKLOAD_G);
 }
 
@@ -332,7 +336,7 @@ static void end_size(struct bench_run *run)
 static void run_size(struct bench_run *run, uint64_t n)
 {
 	static const enum workload timed[] = {
-	    WORKLOAD_C30, WORKLOAD_C1800, WORKLOAD_CWEEK, WORKLOAD_D, WORKLOAD_R, WORKLOAD_F};
+	    WORKLOAD_O, WORKLOAD_C30, WORKLOAD_C1800, WORKLOAD_CWEEK, WORKLOAD_D, WORKLOAD_R, WORKLOAD_F};
 
 	begin_size(run, n);
 	if (planned(run, WORKLOAD_F))

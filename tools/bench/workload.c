@@ -57,7 +57,7 @@ static void pass_gather(struct pass *pass, const uint32_t *first, const uint32_t
 	pass->delays = memory_zeroed(pass->n, sizeof *pass->delays);
 	for (uint64_t i = 0; i < pass->n; i++) {
 		pass->first[i] = &pass->objects[first ? first[i] : i];
-		pass->second[i] = &pass->objects[second[i]];
+		pass->second[i] = &pass->objects[second ? second[i] : i];
 		pass->delays[i] = pass->arena->inputs->delay[i];
 	}
 }
@@ -114,9 +114,12 @@ static TIMED void timed_cancel(const struct pass *pass, const uint32_t *order)
 
 	if (pass->structure->cancel_many)
 		pass->structure->cancel_many(state, pass->second, n);
-	else
+	else if (order)
 		for (uint64_t i = 0; i < n; i++)
 			cancel(state, &objects[order[i]]);
+	else
+		for (uint64_t i = 0; i < n; i++)
+			cancel(state, &objects[i]);
 }
 
 struct sample workload_schedule_cancel(struct arena *arena, const struct structure *structure)
@@ -133,6 +136,17 @@ struct sample workload_schedule_cancel(struct arena *arena, const struct structu
 	sample = pass_end(&pass, NULL, pass.n);
 	sample_split(&sample, middle - pass.began, pass.n, pass.n);
 	return sample;
+}
+
+struct sample workload_cancel_in_order(struct arena *arena, const struct structure *structure)
+{
+	struct pass pass = pass_begin(arena, structure);
+
+	pass_gather(&pass, NULL, NULL);
+	timed_schedule(&pass, NULL, arena->inputs->delay);
+	pass.began = time_now(CLOCK_MONOTONIC);
+	timed_cancel(&pass, NULL);
+	return pass_end(&pass, NULL, pass.n);
 }
 
 /* Touch objects[order[from .. to-1]]. */

@@ -61,6 +61,9 @@ extern const char *const workload_too_long;
 /* Schedule all (A), then cancel all in random order (B). */
 struct sample workload_schedule_cancel(struct arena *arena, const struct structure *structure);
 
+/* Cancel all in the order of memory (O). */
+struct sample workload_cancel_in_order(struct arena *arena, const struct structure *structure);
+
 /* The heartbeat, C, of a timeout. */
 struct sample workload_heartbeat(struct arena *arena, const struct structure *structure, uint64_t timeout);
 

@@ -280,6 +280,7 @@ static const struct {
 } promised[] = {
     {WORKLOAD_A, NS_PER_OP},
     {WORKLOAD_B, NS_PER_OP},
+    {WORKLOAD_O, NS_PER_OP},
     {WORKLOAD_C30, NS_PER_OP},
     {WORKLOAD_C1800, NS_PER_OP},
     {WORKLOAD_CWEEK, NS_PER_OP},

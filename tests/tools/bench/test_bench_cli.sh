@@ -20,7 +20,7 @@ says err "structure 'sundial': expected some of weekwheel,weekwheel-many,linked,
 run 2 --structure weekwheel,
 says err "structure 'weekwheel,': expected"
 run 2 --workload A,Z,B
-says err "workload 'Z': expected some of A,B,C30,C1800,Cweek,D,R,E,F,G"
+says err "workload 'Z': expected some of A,B,O,C30,C1800,Cweek,D,R,E,F,G"
 for timers in 99 2e8 '1e4,' 1.5 1e3.5 -5 many '' 0x100 1e3,0X1F4 "1e3,$(printf '%0100d' 1000)"; do
 	run 2 --timers "$timers"
 	says err 'expected at most 16 numbers from 100 to 1e8, with commas between'

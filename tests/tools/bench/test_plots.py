@@ -17,7 +17,7 @@ from harness import BUILD, ROOT, Case, main
 
 SCRIPT = os.path.join(ROOT, "scripts", "bench-plots")
 BENCH = os.path.join(BUILD, "bin", "weekwheel-bench")
-METRICS = {"A": "ns_per_op", "B": "ns_per_op", "C30": "ns_per_op", "C1800": "ns_per_op", "Cweek": "ns_per_op", "F": "ns_per_op",
+METRICS = {"A": "ns_per_op", "B": "ns_per_op", "O": "ns_per_op", "C30": "ns_per_op", "C1800": "ns_per_op", "Cweek": "ns_per_op", "F": "ns_per_op",
            "D": "ns_per_timer", "R": "ns_per_timer", "G": "bytes_per_timer"}
 
 
