@@ -71,7 +71,7 @@ extern "C" {
 #define WW_TUBE_DEFAULT "default"
 #define WW_JOB_HEADERS 16       /* the most headers of a job */
 #define WW_JOB_HEADERS_MAX 4096 /* bytes of all of them */
-#define WW_JOB_CODE_MAX UINT32_C(0x7fffffff)
+#define WW_JOB_CODE_MAX 2147483647
 #define WW_JOB_CHAIN 16 /* the most follow-ups of a job, each that of the one before */
 
 struct ww_jobs;
@@ -363,6 +363,7 @@ struct ww_tube_stats {
 	uint64_t delayed;
 	uint64_t ready;
 	uint64_t urgent; /* ready jobs with a priority below 1024 */
+	uint64_t coded;  /* ready jobs that have a code; only of one tube */
 	uint64_t reserved;
 	uint64_t buried;
 	uint64_t puts;     /* since the store was opened */

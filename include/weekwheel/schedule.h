@@ -75,6 +75,7 @@ struct ww_schedule_spec {
 	uint64_t expire; /* after each time, with its spread: a time that passed longer ago has no job */
 	uint32_t priority;
 	uint32_t attempts;
+	uint32_t code;
 	enum ww_expired expired;
 	/*
 	 * For times that passed while nothing worked: one job for the first of them, one for each, or none older than

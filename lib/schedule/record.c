@@ -63,6 +63,7 @@ static const struct number numbers[] = {
     NUMBER_OF_JOB("attempts", attempts),
     NUMBER_OF_JOB("expire", expire),
     NUMBER_OF_JOB("expired", expired),
+    NUMBER_OF_JOB("code", code),
     NUMBER("skip", spec.skip),
     NUMBER("spread", spec.spread),
     NUMBER("start", spec.start),

@@ -338,7 +338,7 @@ static int check_spec(const struct ww_schedule_spec *spec)
 	    (!spec->group && spec->group_length) || spec->group_length > WW_JOB_GROUP_MAX ||
 	    spec->body_length > WW_JOB_BODY_MAX || (unsigned)spec->missed > WW_MISSED_SKIP ||
 	    (unsigned)spec->overlap > WW_OVERLAP_WAIT || (unsigned)spec->expired > WW_EXPIRED_BURY ||
-	    spec->run < WW_SECOND || strpbrk(spec->expression, "\n\r"))
+	    spec->code > WW_JOB_CODE_MAX || spec->run < WW_SECOND || strpbrk(spec->expression, "\n\r"))
 		return WW_EINVAL;
 	if (!ww_schedule_is_in_range(spec) || !spec->name || has_control(spec->name))
 		return WW_EINVAL;

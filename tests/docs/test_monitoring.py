@@ -45,7 +45,7 @@ def all_metrics():
     """Of servers that have something to tell: each has a state."""
     metrics = {}
     with Server("--http", "127.0.0.1:0") as server:
-        server.program.run(0, "put", "--tube", "mail", "x")
+        server.program.run(0, "put", "--tube", "mail", "--code", "1", "x")
         server.process.send_signal(signal.SIGUSR1)
         until(lambda: "weekwheeld_state{" in server.get("/metrics")[1], "it drains")
         read(server.get("/metrics")[1], metrics)

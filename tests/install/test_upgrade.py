@@ -188,10 +188,10 @@ class Jobs(Case):
     def test_what_only_this_version_knows_goes_first(self):
         """By the command of docs/versions.md. What 0.1.0 does otherwise is no loss."""
         with open(os.path.join(ROOT, "docs/versions.md"), encoding="utf-8") as file:
-            command = re.search(r"(?m)^(weekwheel list .*select\(\.expire\).*)$", file.read())[1]
+            command = re.search(r"(?m)^(weekwheel list .*select\(\.expire or .*)$", file.read())[1]
         with Server("--data", "jobs") as server:
-            for arguments in (("plain",), ("--expire", "10m", "ready"), ("--in", "1h", "--expire", "10m", "soon"),
-                              ("--in", "200d", "--expire", "1d", "far"), ("--in", "200d", "also plain")):
+            for arguments in (("plain",), ("--expire", "10m", "ready"), ("--code", "3", "coded"),
+                              ("--in", "1h", "--expire", "10m", "soon"), ("--in", "200d", "--expire", "1d", "far"), ("--in", "200d", "also plain")):
                 server.program.run(0, "put", *arguments)
             server.program.run(0, "schedule", "add", "often", "0 3 * * *", "x", "--expire", "5m")
         with Server("--data", "jobs", program=old("weekwheeld")) as server, server.client() as client:
@@ -199,11 +199,11 @@ class Jobs(Case):
             equal(client.ask("reserve-with-timeout 60"), "RESERVED 1 5|plain")
         check("Another version wrote the file" in server.said, server.said)
         with Server("--data", "jobs") as server, server.client() as client:
-            equal(len(client.all_jobs()), 5)
+            equal(len(client.all_jobs()), 6)
             path = os.path.dirname(WEEKWHEEL) + os.pathsep + os.environ["PATH"]
             run(0, "sh", "-c", command, WEEKWHEEL_SERVER=server.address, PATH=path)
         with Server("--data", "jobs", program=old("weekwheeld")) as server, server.client() as client:
-            equal({job["id"] for job in client.all_jobs()}, {1, 5})
+            equal({job["id"] for job in client.all_jobs()}, {1, 6})
             equal([entry["name"] for entry in client.jobs("list-schedules")], ["often"])
         run(0, old("weekwheel"), "fsck", "jobs")
 

@@ -270,6 +270,7 @@ static void fill_tube(const struct jobs_local *jobs, const struct tube *tube, st
 	*stats = (struct ww_tube_stats){.delayed = tube->waiting > present ? tube->waiting - present : 0,
 	    .ready = tube->ready,
 	    .urgent = tube->urgent,
+	    .coded = tube->limits && tube->limits->coded ? tube->limits->coded->all : 0,
 	    .reserved = tube->reserved,
 	    .buried = tube->buried,
 	    .puts = tube->puts,

@@ -144,13 +144,13 @@ END_TEST
 START_TEST(codes_out_of_range_are_refused)
 {
 	struct ww_job_spec spec = spec_of("x");
-	const struct ww_reserve what = {here, 1, WW_JOB_CODE_MAX + 1};
+	const struct ww_reserve what = {here, 1, WW_JOB_CODE_MAX + UINT32_C(1)};
 	struct ww_lease lease;
 	uint64_t count;
 	uint32_t lowest;
 
 	world_make(&world, _i);
-	spec.code = WW_JOB_CODE_MAX + 1;
+	spec.code = WW_JOB_CODE_MAX + UINT32_C(1);
 	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EINVAL);
 	spec.code = 1;
 	ck_assert_int_eq(

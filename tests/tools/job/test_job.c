@@ -39,6 +39,7 @@ static const struct ww_job_info full = {
     .expire = 8,
     .expired = WW_EXPIRED_BURY,
     .expires = 4102444860000000000,
+    .code = 9,
     .debounce = 6,
     .missed = WW_MISSED_SKIP,
     .reserves = 1,
@@ -137,7 +138,7 @@ START_TEST(a_job_has_one_form)
 	    "\"created\":\"2026-12-01T09:00:00.000000001Z\",\"run\":1,\"every\":0.001,\"missed\":\"skip\","
 	    "\"skip\":7.000000001,\"attempts\":3,\"backoff\":0.000000002,\"backoff_max\":0.000000003,"
 	    "\"keep\":0.000000005,\"expire\":0.000000008,\"expired\":\"bury\","
-	    "\"expires\":\"2100-01-01T00:01:00.000000000Z\",\"debounced\":0.000000006,\"unique\":0.001,\"reserves\":1,\"timeouts\":2,"
+	    "\"expires\":\"2100-01-01T00:01:00.000000000Z\",\"code\":9,\"debounced\":0.000000006,\"unique\":0.001,\"reserves\":1,\"timeouts\":2,"
 	    "\"releases\":3,\"buries\":4,\"kicks\":5,\"tries\":6,\"error\":\"\\\"no\\\"\\u000a\xf0\x9f\x98\x80\","
 	    "\"length\":3,\"body_base64\":\"eAB5\"}");
 	buffer_drop(&out, out.size);

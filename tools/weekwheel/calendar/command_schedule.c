@@ -31,6 +31,7 @@ enum {
 	KEEP,
 	EXPIRE,
 	EXPIRED,
+	CODE,
 	GROUP
 };
 
@@ -52,6 +53,7 @@ static const struct option table[] = {
     {KEEP, 0, "keep", "TIME", "keep how each run ended for TIME; 'weekwheel history'\nshows it"},
     {EXPIRE, 0, "expire", "TIME", "a job expires if no worker has it this long after\nit is due"},
     {EXPIRED, 0, "expired", "WHICH", "with --expire: then drop it, or bury it (default drop)"},
+    {CODE, 0, "code", "N", "for workers with --code N or more, or with none"},
     {BACKOFF, 0, "backoff", "TIME", "the delay after a failed attempt; doubles with each"},
     {JOBS_FLAG(struct schedule_command, is_paused), 0, "paused", NULL, "add it paused"},
     {JOBS_FLAG(struct schedule_command, shows_body), 'b', "body", NULL,
@@ -157,6 +159,7 @@ static int take(void *context, struct options *options, int id)
 	case KEEP:
 	case EXPIRE:
 	case EXPIRED:
+	case CODE:
 	case BACKOFF:
 		return take_word(command, options, id);
 	default:

@@ -288,6 +288,9 @@ static const struct {
     {"NO_EXPIRY",
         "jobs in Redis do not expire; leave --expire out, or start the server with a store of its own (--data) or "
         "in PostgreSQL"},
+    {"NO_CODES",
+        "jobs in Redis have no code; leave --code out, or start the server with a store of its own (--data) or in "
+        "PostgreSQL"},
     {"NO_THEN",
         "jobs in Redis have no follow-ups; leave --then out, or start the server with a store of its own (--data) or in "
         "PostgreSQL"},

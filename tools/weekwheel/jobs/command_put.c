@@ -22,6 +22,7 @@ enum {
 	SKIP,
 	EXPIRE,
 	EXPIRED,
+	CODE,
 	VERSION,
 	IF_ABSENT,
 	KEEP_EARLIER,
@@ -63,6 +64,7 @@ static const struct option table[] = {
     {SKIP, 0, "skip", "TIME", "with --missed skip: not those later than TIME"},
     {EXPIRE, 0, "expire", "TIME", "it expires this long after it is due if none has it"},
     {EXPIRED, 0, "expired", "WHICH", "with --expire: then drop it, or bury it (default drop)"},
+    {CODE, 0, "code", "N", "for workers with --code N or more, or with none"},
     {VERSION, 0, "if-version", "N",
         "with --key: only if that job has this version;\n0: only if there is none, as --if-absent"},
     {BODY_FILE, 'f', "file", "FILE", "the body is the content of FILE"},
@@ -153,6 +155,7 @@ static int take_option(void *context, struct options *options, int id)
 	case SKIP:
 	case EXPIRE:
 	case EXPIRED:
+	case CODE:
 	case GROUP:
 		return words_take(put->words, options, id, id == KEEP ? second : 0);
 	case VERSION:

@@ -18,11 +18,12 @@
 #include "tools/weekwheel/jobs/tubes.h"
 #include "tools/weekwheel/jobs/work.h"
 
-enum { RUNNERS = 1, ATTEMPTS, RELEASE_DELAY, TUBE, RUN_TIMEOUT, KILL_AFTER };
+enum { RUNNERS = 1, ATTEMPTS, RELEASE_DELAY, TUBE, CODE, RUN_TIMEOUT, KILL_AFTER };
 
 static const struct option table[] = {
     {TUBE, 't', "tube", "TUBE[=N]",
         "whose jobs (default 'default'); can be given several\ntimes, with weights such as mail=3"},
+    {CODE, 'c', "code", "N", "take only jobs whose --code is N or less, or that have\nnone (default: all jobs)"},
     {RUNNERS, 'n', "jobs", "N", "run up to N commands at a time, 1 to 256 (default 1)"},
     {ATTEMPTS, 'a', "attempts", "N",
         "bury a job after N failures if it has no limit of its\nown; 0: never (default 10)"},
@@ -56,6 +57,9 @@ static int take_option(void *context, struct options *options, int id)
 		return jobs_duration(options, "release-delay", 0, UINT32_MAX * DURATION_SECOND, &work->release_delay);
 	case TUBE:
 		return work_take_tube(work, options);
+	case CODE:
+		work->has_code = 1;
+		return jobs_whole(options, "code", 0, WW_JOB_CODE_MAX, &work->code, "a number from 0 to 2147483647");
 	case RUN_TIMEOUT:
 		return jobs_duration(options, "run-timeout", DURATION_SECOND / 1000, DURATION_MAX, &work->run_timeout);
 	case KILL_AFTER:

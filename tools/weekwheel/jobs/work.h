@@ -40,6 +40,8 @@ struct work {
 	int log;                          /* all that commands write goes to standard error, line by line */
 	uint64_t runners;
 	uint64_t attempts; /* 0: no limit */
+	uint64_t code;     /* has_code: of jobs that its command can do */
+	int has_code;
 	uint64_t release_delay;
 	int has_release_delay;
 	int drain, no_wait, verbose;
@@ -111,7 +113,7 @@ int64_t work_pause(int64_t before);
 /* Take a --tube. Return 0, or OPTIONS_ERROR after a message. */
 int work_take_tube(struct work *work, const struct options *options);
 
-/* Watch the tubes on a new connection, and ask for headers. Return 0, or -1 after a message. */
+/* Watch the tubes on a new connection, ask for headers, and say the code. Return 0, or -1 after a message. */
 int work_watch(struct work *work, struct runner *runner);
 
 /* Queue the command that reserves the next job. Return how many ms the server waits for one. */

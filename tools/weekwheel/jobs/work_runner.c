@@ -144,14 +144,17 @@ static void look_for_held(struct work *work, struct runner *runner)
 	expect_answer(work, runner);
 }
 
-/* Those that a limit has just stopped holding count, too, but not those of a tube that pauses. */
+/* Those that a limit has just stopped holding count, too, but not those of a tube that pauses, or above --code. */
 static uint64_t held_jobs(const struct reply *reply)
 {
 	uint64_t held = yaml_whole(reply->body, reply->body_size, "current-jobs-held");
+	uint64_t ready = yaml_whole(reply->body, reply->body_size, "current-jobs-ready");
+	uint64_t above = yaml_whole(reply->body, reply->body_size, "current-jobs-above-code");
 
-	return held || yaml_whole(reply->body, reply->body_size, "pause")
-	           ? held
-	           : yaml_whole(reply->body, reply->body_size, "current-jobs-ready");
+	ready = ready > above ? ready - above : 0;
+	if (yaml_whole(reply->body, reply->body_size, "pause"))
+		return held;
+	return held && held < ready ? held : ready;
 }
 
 static void take_held(struct work *work, struct runner *runner, const struct reply *reply)

@@ -48,6 +48,9 @@ int work_watch(struct work *work, struct runner *runner)
 
 	if (work->own && client_take_headers(&runner->client))
 		return -1;
+	if (work->has_code &&
+	    client_expect(&runner->client, &reply, "CODE", "work: --code", "code %" PRIu64, work->code))
+		return -1;
 	for (size_t i = 0; i < work->tube_count; i++) {
 		if (client_expect(&runner->client, &reply, "WATCHING", "work", "watch %s", work->tubes[i].name))
 			return -1;

@@ -45,6 +45,7 @@ void connection_begin(void *context, int fd, const struct sockaddr *peer, int is
 		return;
 	}
 	connection->server = server;
+	connection->code = WW_JOB_CODE_MAX;
 	if (set_up(connection, peer, is_tls) != 0)
 		connection_close(connection);
 }

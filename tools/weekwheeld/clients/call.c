@@ -27,6 +27,7 @@ static int depends_on_write(const struct command *command)
 	case VERB_LIST_TUBES_WATCHED:
 	case VERB_AUTH:
 	case VERB_HEADERS:
+	case VERB_CODE:
 		return 0;
 	default:
 		return command->refusal == REFUSAL_NONE;

@@ -102,6 +102,17 @@ static void take_another_turn(void *context)
 	loop_again(context);
 }
 
+static int64_t known_code(struct server *server, struct server_tube *tube)
+{
+	struct connection *connection;
+	int64_t known = -1;
+
+	LIST_FOREACH(connection, &server->clients->all, next)
+	if (connection->is_worker && connection->code > known && watch_has(connection, tube))
+		known = connection->code;
+	return known;
+}
+
 void clients_start(struct server *server)
 {
 	TAILQ_INIT(&server->clients->ended);
@@ -110,6 +121,7 @@ void clients_start(struct server *server)
 	STAILQ_INIT(&server->clients->fresh);
 	shakes_begin(&server->shakes, take_another_turn, server);
 	server->clients->go_on = go_on;
+	server->tubes.known = known_code;
 }
 
 unsigned clients_reload(struct server *server)

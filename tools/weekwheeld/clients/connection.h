@@ -118,6 +118,7 @@ struct connection {
 	const char **names; /* of the watched tubes, as the store takes them */
 	size_t watch_count;
 	size_t watch_room;
+	uint32_t code; /* the greatest code of a job that it may get */
 
 	STAILQ_HEAD(, call) calls; /* for a shared store: under way, or to go with the command that is parsed next */
 	size_t call_count;

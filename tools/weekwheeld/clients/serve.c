@@ -30,6 +30,21 @@ static void ask_for_some(struct server_tube *tube)
 	tube->wanted = 0;
 }
 
+/* The others after one that got nothing get nothing either, unless they know more code. */
+static void serve_some(struct server_tube *tube)
+{
+	struct watch *next;
+	int64_t in_vain = -1;
+
+	for (struct watch *watch = TAILQ_FIRST(&tube->waiting); watch && in_vain < WW_JOB_CODE_MAX; watch = next) {
+		struct connection *connection = watch->connection;
+
+		next = TAILQ_NEXT(watch, queue);
+		if (connection->code > in_vain && waiting_try(connection) != 1)
+			in_vain = connection->code;
+	}
+}
+
 int serve_tubes(struct server *server)
 {
 	struct server_tube *tube;
@@ -41,9 +56,7 @@ int serve_tubes(struct server *server)
 		if (server->is_shared)
 			ask_for_some(tube);
 		else
-			while (
-			    !TAILQ_EMPTY(&tube->waiting) && waiting_try(TAILQ_FIRST(&tube->waiting)->connection) == 1)
-				;
+			serve_some(tube);
 		tube->calls_pollers = tube->pollers > 0;
 		is_polled |= tube->calls_pollers;
 		tube_drop(server, tube);

@@ -22,9 +22,10 @@ void waiting_give(struct connection *connection, struct ww_lease *lease)
 int waiting_try(struct connection *connection)
 {
 	struct server *server = connection->server;
+	const struct ww_reserve what = {connection->names, connection->watch_count, connection->code};
 	struct ww_lease lease;
 	size_t start = connection->stream.out.size;
-	int got = ww_jobs_reserve(server->jobs, connection->names, connection->watch_count, &lease);
+	int got = ww_jobs_reserve_known(server->jobs, &what, &lease, 1);
 
 	if (got == 0)
 		return 0;

@@ -15,7 +15,7 @@ struct push {
 	uint64_t refused; /* bodies that are not requests */
 };
 
-static int is_pushed(const struct server *server, const char *tube)
+int push_takes(const struct server *server, const char *tube)
 {
 	const struct ww_callback_config *config = &server->settings->push.config;
 
@@ -93,7 +93,7 @@ void push_stop(struct server *server)
 
 void push_ready(struct server *server, const char *tube)
 {
-	if (!is_pushed(server, tube))
+	if (!push_takes(server, tube))
 		return;
 	pthread_mutex_lock(&lock);
 	if (server->push)
@@ -125,7 +125,7 @@ const char *push_refuses(struct server *server, const char *tube, const struct w
 	struct ww_callback_problem problem = {0, "a header is not the job's to set"};
 	const char *at = "body";
 
-	if (!server->push || !is_pushed(server, tube))
+	if (!server->push || !push_takes(server, tube))
 		return NULL;
 	if (ww_callback_parse(body, spec->body_length, &request, &problem) == WW_OK) {
 		if (are_sendable(spec, &request))

@@ -68,6 +68,7 @@ static const struct {
     [VERB_REPORT] = {RIGHT_WORK, OF_JOB},
     [VERB_HISTORY] = {RIGHT_READ, NAMED},
     [VERB_HEADERS] = {0, NOWHERE},
+    [VERB_CODE] = {0, NOWHERE},
 };
 
 /* Waiting for jobs of several tubes needs the right in each of them. */

@@ -131,6 +131,9 @@ void push_stop(struct server *server);
 /* Jobs of a tube may be ready. Any thread may call it. */
 void push_ready(struct server *server, const char *tube);
 
+/* Return 1 if the jobs of a tube are delivered over HTTP. Any thread may call it. */
+int push_takes(const struct server *server, const char *tube);
+
 /* Return NULL if the tube is not pushed, or the job is a request. Otherwise count it and return the member at fault. */
 const char *push_refuses(struct server *server, const char *tube, const struct ww_job_spec *spec);
 

@@ -33,6 +33,7 @@ static int add_seconds(struct buffer *out, const char *name, int is_counter, con
 /* Tubes have lines of their own up to a bound, as their counters do. All others have theirs together. */
 struct tube_lines {
 	struct buffer *out;
+	struct buffer coded; /* the numbers of those that have jobs with a code */
 	size_t tubes;
 	uint64_t others[4];
 };
@@ -60,10 +61,32 @@ static int add_tube(const struct ww_tube_stats *stats, void *context)
 	const uint64_t counts[] = {stats->delayed, stats->ready, stats->reserved, stats->buried};
 
 	if (lines->tubes++ < COUNTS_TUBES)
-		return add_jobs(lines->out, stats->name, counts) || add_held(lines->out, stats);
+		return add_jobs(lines->out, stats->name, counts) || add_held(lines->out, stats) ||
+		       (stats->coded && buffer_append(&lines->coded, stats, sizeof *stats));
 	for (int i = 0; i < 4; i++)
 		lines->others[i] += counts[i];
 	return 0;
+}
+
+/* Of tubes with ready jobs that have a code: how many no worker knows, or the lowest such code. */
+static int add_unknown(struct server *server, struct buffer *out, const struct buffer *coded, int wants_code)
+{
+	char whole[METRIC_NAME_MAX];
+	int bad = wants_code ? add_head(out, whole, "tube-lowest-unknown-code", "gauge",
+	                           "The lowest code of ready jobs that no worker knows; 0: there are none.")
+	                     : add_head(out, whole, "tube-jobs-unknown-code", "gauge",
+	                           "Ready jobs of a tube whose code no worker knows.");
+
+	for (size_t at = 0; at < coded->size; at += sizeof(struct ww_tube_stats)) {
+		struct ww_tube_stats stats;
+		uint32_t lowest;
+
+		memcpy(&stats, coded->data + at, sizeof stats);
+		uint64_t unknown = tube_unknown(server, &stats, &lowest);
+		bad |= buffer_format(
+		    out, "%s{tube=\"%s\"} %llu\n", whole, stats.name, wants_code ? (LLU)lowest : (LLU)unknown);
+	}
+	return bad;
 }
 
 /* One call gets all tubes that have jobs: a call for each would be a round trip each if the store is shared. */
@@ -74,7 +97,10 @@ static int add_tubes(struct server *server, struct buffer *out)
 	int bad = add_head(out, whole, "tube-jobs", "gauge", "Jobs of a tube by state, if it has any.");
 
 	bad |= ww_jobs_tubes(server->jobs, add_tube, &lines) > 0;
-	return bad || (lines.tubes > COUNTS_TUBES && add_jobs(out, "-others", lines.others));
+	bad |= lines.tubes > COUNTS_TUBES && add_jobs(out, "-others", lines.others);
+	bad |= add_unknown(server, out, &lines.coded, 0) | add_unknown(server, out, &lines.coded, 1);
+	buffer_free(&lines.coded);
+	return bad;
 }
 
 static int add_waiting(struct server *server, struct buffer *out)

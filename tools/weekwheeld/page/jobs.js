@@ -141,6 +141,8 @@ function story(job) {
 		lines.push([job.state === "reserved" ? "Lease ends in" : "Due in", spanText(job.left)]);
 	if (job.expires)
 		lines.push(["Expires", `${timeText(job.expires)}, and is then ${job.expired === "bury" ? "buried" : "dropped"}`]);
+	if (job.code)
+		lines.push(["For workers with", `code ${job.code} or a later one`]);
 	lines.push(["Every", job.every ? spanText(job.every) : ""], ["Priority", job.priority], ["Time to run", spanText(job.run)],
 		["Delivered", job.attempts ? `${number(job.reserves)} of at most ${number(job.attempts)} times` : timesText(job.reserves)],
 		["Ran out of time", number(job.timeouts)], ["Given back", number(job.releases)], ["Buried", number(job.buries)],

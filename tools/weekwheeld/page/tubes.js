@@ -13,6 +13,9 @@ const tubePath = (tube) => "tubes/" + encodeURIComponent(tube);
 const countOf = (some, state) => some.reduce((sum, tube) => sum + tube[state], 0);
 const pauseText = (tube) => tube.pause_left > 0 ? spanText(tube.pause_left) + " left" : "";
 
+const unknownText = (tube) => tube.unknown_code ?
+	`${number(tube.unknown_code)} ready that no worker knows, from code ${tube.lowest_unknown_code} on` : "";
+
 // ---- Limits
 
 const ofWhat = (limit) => limit.each ? "each group" :
@@ -36,7 +39,7 @@ function showTubes() {
 			onclick: () => attempt(() => choose(tube.name === scope ? "" : tube.name))}, tube.name)),
 		...STATES.map((state) => element("td", {}, number(tube[state]))),
 		element("td", {}, limits.filter((limit) => limit.tube === tube.name).map(limitText).join("; ")),
-		element("td", {}, pauseText(tube)))));
+		element("td", {}, [pauseText(tube), unknownText(tube)].filter((text) => text).join("; ")))));
 	$("tubes-none").hidden = tubes.length > 0;
 	$("tubes-more").textContent = found.length > TUBES ? `${number(found.length - TUBES)} more: type a part of the name.` : "";
 }
@@ -130,7 +133,8 @@ function showTube() {
 	const lacks = [["work", "kick or purge"], ["admin", "pause it or change limits"]].filter(([right]) => !may(right, scope));
 	$("tube-part").hidden = !scope;
 	$("tube-title").textContent = "Tube " + scope;
-	replace($("tube-numbers"), ...STATES.map((state) => [state, number(tube[state])]).concat([["pause", pauseText(tube) || "none"]])
+	replace($("tube-numbers"), ...STATES.map((state) => [state, number(tube[state])]).concat([["pause", pauseText(tube) || "none"]],
+		tube.unknown_code ? [["of unknown code", unknownText(tube)]] : [])
 		.flatMap(([term, value]) => [element("dt", {}, term), element("dd", {}, value)]));
 	$("tube-lacks").textContent = lacks.map(([right, does]) => `The token does not grant '${right}' here: you cannot ${does}.`).join(" ");
 	$("kick-all").hidden = $("purge").hidden = !may("work", scope);

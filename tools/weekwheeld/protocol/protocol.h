@@ -76,6 +76,7 @@ enum verb {
 	VERB_REPORT,
 	VERB_HISTORY,
 	VERB_HEADERS,
+	VERB_CODE,
 	VERBS
 };
 

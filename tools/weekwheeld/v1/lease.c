@@ -94,6 +94,8 @@ static int prepare_reserve(struct v1_request *request)
 	for (size_t i = 0; i < request->tube_count; i++)
 		if (!v1_may(request, request->tubes[i]))
 			return v1_refuse_tube(request, request->tubes[i]);
+	for (size_t i = 0; i < request->tube_count; i++)
+		tube_asked(request->task.server, request->tubes[i], fields->code);
 	return 0;
 }
 
@@ -120,14 +122,15 @@ static void write_lease(struct v1_request *request, const struct ww_lease *lease
 /* One by one, until the answer is large, for all of their bodies may be many times that. A shared store is asked once. */
 static int lease_some(struct v1_request *request)
 {
+	const struct ww_reserve what = {request->tubes, request->tube_count, request->fields->code};
 	int is_shared = request->task.server->is_shared;
 	int most = (int)request->fields->most;
 	int got = 0;
 	int more;
 
 	do {
-		more = ww_jobs_reserve_many(v1_jobs(request), request->tubes, request->tube_count,
-		    request->leases + got, (size_t)(is_shared ? most : 1));
+		more = ww_jobs_reserve_known(
+		    v1_jobs(request), &what, request->leases + got, (size_t)(is_shared ? most : 1));
 		for (int i = 0; i < more; i++) {
 			v1_add(request, got + i > 0 ? "," : "");
 			write_lease(request, &request->leases[got + i]);

@@ -65,27 +65,43 @@ static int prepare_stats(struct v1_request *request)
 	return v1_may(request, "") ? 0 : v1_refuse_tube(request, "any");
 }
 
+struct tubes_found {
+	struct v1_request *request;
+	struct buffer stats; /* of each */
+};
+
 static int tubes_one(const struct ww_tube_stats *tube, void *context)
 {
-	struct v1_listing *listing = context;
+	struct tubes_found *found = context;
 
-	if (store_hides(tube->name) || !v1_may(listing->request, tube->name))
+	if (store_hides(tube->name) || !v1_may(found->request, tube->name))
 		return 0;
-	if (listing->count++ > 0)
-		v1_add(listing->request, ",");
-	v1_write(listing->request, v1_tube_fields, 0, tube, NULL);
-	return !listing->request->status;
+	return buffer_append(&found->stats, tube, sizeof *tube);
+}
+
+static void write_tube(struct v1_request *request, const struct ww_tube_stats *stats)
+{
+	struct v1_tube tube = {.stats = *stats};
+
+	tube.unknown_code = tube_unknown(request->task.server, stats, &tube.lowest_unknown_code);
+	v1_write(request, v1_tube_fields, 0, &tube, NULL);
 }
 
 static int run_tubes(struct v1_request *request)
 {
-	struct v1_listing listing = {.request = request};
-	int error;
+	struct tubes_found found = {.request = request};
+	struct ww_tube_stats stats;
+	int error = ww_jobs_tubes(v1_jobs(request), tubes_one, &found);
 
 	v1_add(request, "{\"tubes\":[");
-	error = ww_jobs_tubes(v1_jobs(request), tubes_one, &listing);
+	for (size_t at = 0; at < found.stats.size; at += sizeof stats) {
+		memcpy(&stats, found.stats.data + at, sizeof stats);
+		v1_add(request, at ? "," : "");
+		write_tube(request, &stats);
+	}
 	v1_add(request, "]}");
-	return error;
+	buffer_free(&found.stats);
+	return error == -1 ? WW_ENOMEM : error;
 }
 
 static int run_tube(struct v1_request *request)
@@ -94,7 +110,7 @@ static int run_tube(struct v1_request *request)
 	int error = ww_jobs_tube(v1_jobs(request), request->tube, &stats);
 
 	if (error >= 0)
-		v1_write(request, v1_tube_fields, 0, &stats, NULL);
+		write_tube(request, &stats);
 	return error;
 }
 

@@ -76,6 +76,8 @@ static int put_one(struct v1_request *request, struct v1_fields *fields)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new jobs");
 	if (server->is_shared && spec->expire)
 		return v1_problem(request, 422, "expire", V1_STORE_REMEDY, "jobs in Redis do not expire");
+	if (server->is_shared && spec->code)
+		return v1_problem(request, 422, "code", V1_STORE_REMEDY, "jobs in Redis have no code");
 	fault = push_refuses(server, spec->tube, spec);
 	if (fault)
 		return v1_not_a_request(request, fault, spec->tube);

@@ -18,6 +18,8 @@ static const struct field v1_members[] = {
         .says = "How long to wait for a job, at most 20 seconds."},
     {"most", FIELD_COUNT, .in = IN(most), .where = V1_OF_RESERVE, .least = 1, .most = 100, .initial = "1",
         .says = "There are fewer if they take megabytes."},
+    {"code", FIELD_COUNT, .in = IN(code), .where = V1_OF_RESERVE, .most = WW_JOB_CODE_MAX, .since = "0.2",
+        .says = "Only jobs up to this code: those that the caller can do. Without it, all."},
     {"most", FIELD_COUNT, .in = IN(most), .where = V1_OF_KICK, .least = 1, .initial = "1",
         .says = "At a time 10000 are kicked at most."},
     {"running", FIELD_COUNT, .in = IN(limit.running), .where = V1_OF_LIMIT, .least = 1, .says = "Leases at once."},
@@ -221,6 +223,7 @@ static int read_object(struct v1_request *request, struct v1_fields *fields, con
 
 	(void)ww_job_spec_default(&fields->job.spec);
 	(void)ww_jobs_limit_default(&fields->limit);
+	fields->code = WW_JOB_CODE_MAX;
 	while ((more = json_next(text, size, &at, &name, &value)) > 0)
 		if (read_member(request, fields, name, value) != 0)
 			return -1;

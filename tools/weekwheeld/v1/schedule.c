@@ -138,6 +138,8 @@ static int prepare_put(struct v1_request *request)
 		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new schedules");
 	if (server->is_shared && fields->job.spec.expire)
 		return v1_problem(request, 422, "expire", V1_STORE_REMEDY, "jobs in Redis do not expire");
+	if (server->is_shared && fields->job.spec.code)
+		return v1_problem(request, 422, "code", V1_STORE_REMEDY, "jobs in Redis have no code");
 	fault = push_refuses(server, request->tube, &fields->job.spec);
 	if (fault)
 		return v1_not_a_request(request, fault, request->tube);

@@ -49,6 +49,7 @@ struct v1_fields {
 	uint64_t token;
 	uint64_t span;
 	uint64_t most;
+	uint32_t code; /* of a reserve: the greatest of a job that it takes */
 };
 
 struct v1_request;
@@ -266,6 +267,13 @@ void v1_write(struct v1_request *request, const struct field *fields, uint32_t w
 void v1_write_members(struct v1_request *request, const struct field *fields, uint32_t where, const void *from,
     const struct field_moment *now);
 void v1_write_stats(struct v1_request *request, const struct ww_jobs_stats *stats);
+/* A tube as it is shown. */
+struct v1_tube {
+	struct ww_tube_stats stats;
+	uint64_t unknown_code; /* ready jobs whose code no worker knows (tube_unknown) */
+	uint32_t lowest_unknown_code;
+};
+
 extern const struct field v1_tube_fields[];
 
 /* Add a time, or null for 0, to an object that has a member. */

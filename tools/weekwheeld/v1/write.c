@@ -216,7 +216,7 @@ void v1_write(struct v1_request *request, const struct field *fields, uint32_t w
 	v1_add(request, "}");
 }
 
-#define TUBE(name) FIELD_PLACE(struct ww_tube_stats, name)
+#define TUBE(name) FIELD_PLACE(struct v1_tube, stats.name)
 
 const struct field v1_tube_fields[] = {
     {"name", FIELD_TEXT, .out = TUBE(name)},
@@ -229,6 +229,10 @@ const struct field v1_tube_fields[] = {
     {"finished", FIELD_COUNT, .out = TUBE(finished)},
     {"pause", FIELD_SPAN, .out = TUBE(pause)},
     {"pause_left", FIELD_SPAN, .out = TUBE(pause_left)},
+    {"unknown_code", FIELD_COUNT, .out = FIELD_PLACE(struct v1_tube, unknown_code), .flags = FIELD_OPTIONAL,
+        .since = "0.2", .says = "Ready jobs whose code is above that of every worker."},
+    {"lowest_unknown_code", FIELD_COUNT, .out = FIELD_PLACE(struct v1_tube, lowest_unknown_code),
+        .flags = FIELD_OPTIONAL, .since = "0.2", .says = "The lowest of their codes."},
     {.name = NULL},
 };
 

@@ -76,6 +76,8 @@ static int put_prepare(struct call *call)
 		call->text = "DRAINING\r\n";
 	else if (server->is_shared && spec->expire)
 		call->text = "NO_EXPIRY\r\n";
+	else if (server->is_shared && spec->code)
+		call->text = "NO_CODES\r\n";
 	else if (push_refuses(server, call->used, spec))
 		call->text = "BAD_FORMAT\r\n";
 	else if (!bounds_quota(server, spec, 0, 0) || !bounds_job(server, command->body_length))

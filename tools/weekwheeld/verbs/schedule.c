@@ -37,6 +37,8 @@ static int put_prepare(struct call *call)
 		call->text = "DRAINING\r\n";
 	else if (connection->server->is_shared && call->command->own.job.expire)
 		call->text = "NO_EXPIRY\r\n";
+	else if (connection->server->is_shared && call->command->own.job.code)
+		call->text = "NO_CODES\r\n";
 	else if (push_refuses(connection->server, call->used,
 	             &(struct ww_job_spec){.body = command->body, .body_length = command->body_length}))
 		call->text = "BAD_FORMAT\r\n";

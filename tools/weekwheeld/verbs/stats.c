@@ -159,6 +159,20 @@ static int stats_list_watched(struct call *call)
 	return 0;
 }
 
+/* Ready jobs that wait for a worker who knows their code, and those that this connection does not know. */
+static int add_codes(struct connection *connection, struct buffer *block, const struct ww_tube_stats *stats)
+{
+	struct server *server = connection->server;
+	uint64_t above = 0;
+	uint32_t lowest;
+	uint64_t unknown = tube_unknown(server, stats, &lowest);
+	int bad = buffer_format(
+	    block, "current-jobs-unknown-code: %llu\nlowest-unknown-code: %llu\n", (LLU)unknown, (LLU)lowest);
+
+	(void)ww_jobs_above(server->jobs, stats->name, connection->code, &above, &lowest);
+	return bad | buffer_format(block, "current-jobs-above-code: %llu\n", (LLU)above);
+}
+
 static void stats_tube(struct call *call)
 {
 	struct connection *connection = call->connection;
@@ -180,6 +194,8 @@ static void stats_tube(struct call *call)
 	/* Only of a tube with a limit: clients of beanstalkd know the others. */
 	if (stats->is_limited)
 		bad |= buffer_format(&block, "current-jobs-held: %llu\n", (LLU)stats->held);
+	if (stats->coded)
+		bad |= add_codes(connection, &block, stats);
 	answer(connection, &block, bad);
 }
 

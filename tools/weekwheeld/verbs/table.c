@@ -43,6 +43,15 @@ static int take_headers(struct call *call)
 
 static const struct steps verb_headers = {take_headers, NULL, NULL, NULL};
 
+static int take_code(struct call *call)
+{
+	call->connection->code = (uint32_t)call->command->bound;
+	call->text = "CODE\r\n";
+	return 0;
+}
+
+static const struct steps verb_code = {take_code, NULL, NULL, NULL};
+
 const struct steps *const verbs_table[VERBS] = {
     [VERB_PUT] = &verb_put,
     [VERB_PEEK] = &verb_peek,
@@ -85,6 +94,7 @@ const struct steps *const verbs_table[VERBS] = {
     [VERB_REPORT] = &verb_report,
     [VERB_HISTORY] = &verb_history,
     [VERB_HEADERS] = &verb_headers,
+    [VERB_CODE] = &verb_code,
     [VERB_LIST_LIMITS] = &verb_list_limits,
     [VERB_PUT_SCHEDULE] = &verb_put_schedule,
     [VERB_DELETE_SCHEDULE] = &verb_change_schedule,

@@ -23,7 +23,7 @@ from harness import exact_objects as objects
 
 # What an import keeps of a job.
 KEPT = ("tube", "key", "key_base64", "group", "group_base64", "state", "clock", "due", "every", "missed", "skip", "priority", "run",
-        "attempts", "backoff", "backoff_max", "unique", "keep", "expire", "expired", "expires", "headers", "then", "error", "body",
+        "attempts", "backoff", "backoff_max", "unique", "keep", "expire", "expired", "expires", "code", "headers", "then", "error", "body",
         "body_base64")
 SOON = 4102444800  # 2100
 
@@ -72,6 +72,7 @@ def variety():
     yield {"body": "x", "id": "1", "then": {"tube": "t", "body": "y", "delay": 5}, "due": "2100-01-01T00:00:00Z"}
     yield {"body": "eA==", "clock": "wall", "expire": 60.5, "expired": "bury", "due": SOON}
     yield {"body": "x", "id": "1", "expire": 60, "expires": "2100-01-01T00:00:07.000000000Z", "due": "2100-01-01T00:00:00Z"}
+    yield {"body": "x", "id": "1", "code": 2147483647, "due": "2100-01-01T00:00:00Z"}
 
 
 def bytes_of(folder):
@@ -111,15 +112,15 @@ class Stores(StoreCase):
         put("one", *variety())
         first = alone.run(0, "export", "one")
         result = alone.run(0, "import", "two", stdin=first.raw)
-        equal(result.out, "13 jobs put, with new ids from 1 to 13\n")
+        equal(result.out, "14 jobs put, with new ids from 1 to 14\n")
         equal(result.err, "", "standard error of no terminal")
         one, two = objects(first.out), exported("two")
         equal(kept(two), kept(one))
         equal([job["error"] for job in two][6], "\u00e4 \"quote\"\n")
         for folder in ("one", "two"):
             said = objects(alone.run(0, "fsck", "--json", folder).out)[0]
-            equal(said, {"sound": True, "problems": [], "jobs": 13, "delayed": 9, "ready": 2, "buried": 2, "tubes": 3,
-                         "accepted": 13, "ended": 0, "disk": size_of(folder)})
+            equal(said, {"sound": True, "problems": [], "jobs": 14, "delayed": 10, "ready": 2, "buried": 2, "tubes": 3,
+                         "accepted": 14, "ended": 0, "disk": size_of(folder)})
 
     def test_limits_are_exported_and_imported(self):
         limits = (("mail", "running=5"), ("mail", "starts=100 per=60 burst=20 each=yes"), ("mail", "running=1 group=%00b"), ("other", "starts=7 per=0.5"))

@@ -131,6 +131,10 @@ START_TEST(own_verbs_are_understood)
 	is("put-at 0 0 60 8 - headers=5 then=2\r\na: b\n{}x\r\n", VERB_PUT_AT);
 	ck_assert_uint_eq(command.own.job.then_length, 2);
 	is("headers\r\n", VERB_HEADERS);
+	is("put-key 0 0 60 1 - code=2147483647\r\nx\r\n", VERB_PUT_KEY);
+	ck_assert_uint_eq(command.own.job.code, WW_JOB_CODE_MAX);
+	is("code 12\r\n", VERB_CODE);
+	ck_assert_uint_eq(command.bound, 12);
 	is("list-schedules tube=t name=n%20m after=7 limit=5 body=yes\r\n", VERB_LIST_SCHEDULES);
 	is("advance 604800\r\n", VERB_ADVANCE);
 }
@@ -147,6 +151,7 @@ START_TEST(what_is_not_well_formed_is_refused)
 	    "put-key 0 0 0 9 k headers=9 then=4294967295\r\n", "put-schedule 0 0 0 9 n cron=x then=1\r\n",
 	    "put-key 0 0 0 9999 k headers=4097\r\n", "put-schedule 0 0 0 9 n cron=x headers=1\r\n",
 	    "put-key 0 0 0 1 k expired=gone\r\n", "put-key 0 0 0 1 k backoff_max=x\r\n", "report 1 1 keep=5\r\n",
+	    "code 2147483648\r\n", "put-key 0 0 0 1 k code=2147483648\r\n", "put-key 0 0 0 1 k code=-1\r\n",
 	    "put-key 0 0 0 1 k every=\r\n", "put-key 0 0 0 1 k ever=1\r\n", "put-key 0 0 0 1 %2\r\n",
 	    "put-key 0 0 0 1 a b\r\n", "put-key 0 0. 0 1 a\r\n", "put-key 0 0.0000000001 0 1 a\r\n",
 	    "put-key 0 0 0 1 a mode=odd\r\n", "put-key 0 0 0 1 a mode=if-absent unique=5\r\n",
