@@ -125,44 +125,74 @@ static int check_tables(struct postgres *postgres)
 	                 "to do");
 }
 
-/* What new sessions of this database have, and for how many standbys a commit waits. */
-static const char waits_for[] =
-    "SELECT reset_val, CASE WHEN names ~ '^[[:space:]]*$' THEN 0 ELSE "
-    "coalesce(substring(names from '(?i)^[[:space:]]*(?:(?:first|any)[[:space:]]+)?([0-9]+)[[:space:]]*[(]'), '1')::bigint END "
-    "FROM pg_settings, current_setting('synchronous_standby_names') AS names WHERE name = 'synchronous_commit'";
+/* What a commit waits for. */
+struct waiting {
+	char by_default[32]; /* synchronous_commit of new sessions in this database */
+	long long wanted;    /* standbys that synchronous_standby_names asks for */
+	long long connected; /* standbys, synchronous ones or not */
+};
+
+static int read_waiting(struct postgres *postgres, struct waiting *waiting)
+{
+	PGresult *result = NULL;
+	size_t size = 0;
+	int error = ww_postgres_link_ask(&postgres->writer,
+	    "SELECT reset_val, CASE WHEN names ~ '^[[:space:]]*$' THEN 0 ELSE coalesce(substring(names FROM "
+	    "'(?i)^[[:space:]]*(?:(?:first|any)[[:space:]]+)?([0-9]+)[[:space:]]*[(]'), '1')::bigint END, "
+	    "(SELECT count(*) FROM pg_stat_replication) "
+	    "FROM pg_settings, current_setting('synchronous_standby_names') AS names WHERE name = 'synchronous_commit'",
+	    NULL, 0, &result);
+
+	if (error)
+		return refuse(postgres, error, postgres->writer.why);
+	(void)snprintf(waiting->by_default, sizeof waiting->by_default, "%s",
+	    (const char *)ww_postgres_link_bytes(result, 0, 0, &size));
+	waiting->wanted = ww_postgres_link_number(result, 0, 1);
+	waiting->connected = ww_postgres_link_number(result, 0, 2);
+	PQclear(result);
+	return WW_OK;
+}
 
 /* Check that puts wait for the standbys that are asked for, those by SQL too. */
 static int check_replicas(struct postgres *postgres)
 {
-	unsigned wanted = postgres->config.replicas;
-	PGresult *result = NULL;
-	size_t size = 0;
-	const char *by_default;
-	int64_t count;
-	int error = wanted ? ww_postgres_link_ask(&postgres->writer, waits_for, NULL, 0, &result) : WW_OK;
+	unsigned replicas = postgres->config.replicas;
+	struct waiting waiting = {.wanted = 0};
+	int error = replicas ? read_waiting(postgres, &waiting) : WW_OK;
 
-	if (error)
-		return refuse(postgres, error, postgres->writer.why);
-	if (!wanted)
-		return WW_OK;
-	by_default = ww_postgres_link_bytes(result, 0, 0, &size);
-	count = ww_postgres_link_number(result, 0, 1);
-	if (strcmp(by_default, "on") != 0) {
+	if (error || !replicas)
+		return error;
+	if (strcmp(waiting.by_default, "on") != 0) {
 		ww_postgres_report(postgres,
 		    "puts by SQL do not wait for %u replicas as they should: synchronous_commit is %s in this database%s; set "
 		    "it to on, in postgresql.conf and for this database and this role",
-		    wanted, by_default,
-		    strcmp(by_default, "remote_apply") == 0 ? ", and a report on a standby then holds up each put"
-		                                            : "");
-		error = WW_EINVAL;
-	} else if (count < wanted) {
-		ww_postgres_report(postgres,
-		    "PostgreSQL waits for %lld replicas, and %u are wanted: set synchronous_standby_names = 'ANY %u (...)' with "
-		    "the names of the standbys, on each server that may become the primary, and reload",
-		    (long long)count, wanted, wanted);
-		error = WW_EINVAL;
+		    replicas, waiting.by_default,
+		    strcmp(waiting.by_default, "remote_apply") == 0
+		        ? ", and a report on a standby then holds up each put"
+		        : "");
+		return WW_EINVAL;
 	}
-	PQclear(result);
+	if (waiting.wanted >= replicas)
+		return WW_OK;
+	ww_postgres_report(postgres,
+	    "PostgreSQL waits for %lld replicas, and %u are wanted: set synchronous_standby_names = 'ANY %u (...)' with the "
+	    "names of the standbys, on each server that may become the primary, and reload",
+	    waiting.wanted, replicas, replicas);
+	return WW_EINVAL;
+}
+
+/* A primary without its standbys, such as one just promoted, lets each commit wait, and says nothing. */
+static int warn_of_standbys(struct postgres *postgres)
+{
+	struct waiting waiting = {.wanted = 0};
+	int error = read_waiting(postgres, &waiting);
+
+	if (!error && waiting.wanted > waiting.connected && strcmp(waiting.by_default, "off") != 0 &&
+	    strcmp(waiting.by_default, "local") != 0)
+		ww_postgres_report(postgres,
+		    "PostgreSQL waits for %lld standbys, and %lld are connected: each put waits until there are enough; "
+		    "start one, or take it out of synchronous_standby_names",
+		    waiting.wanted, waiting.connected);
 	return error;
 }
 
@@ -300,6 +330,8 @@ static int read_store(struct postgres *postgres)
 		error = check_tables(postgres);
 	if (!error)
 		error = check_replicas(postgres);
+	if (!error)
+		error = warn_of_standbys(postgres);
 	if (error)
 		return error;
 	error = read_clock(postgres);

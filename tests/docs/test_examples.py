@@ -46,7 +46,7 @@ NOT_RUN = {
     "systemctl enable": "needs systemd and root; test_unit has the units",
     "cc app.c": "test_install compiles with these flags",
     "weekwheeld --store postgresql": "goes on; its tests start it on a PostgreSQL",
-    "job = jobs.reserve()": "needs psycopg", "with connection.transaction": "needs psycopg", "await client.query": "needs node-postgres", "tx, err := pool": "needs pgx",
+    "connection = psycopg.connect": "needs psycopg", "await client.query": "needs node-postgres", "tx, err := pool": "needs pgx",
     "$pdo->begin": "needs PDO's driver",
     "'beanstalkd' => [": "lines of Laravel; test_php_queues runs them", "'redis' => [": "lines of Laravel; test_sessiond_clients runs them",
     "composer require": "needs the network; test_php_queues has Debian's packages",

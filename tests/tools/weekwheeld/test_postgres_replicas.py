@@ -70,6 +70,25 @@ class Settings(Case):
         matches("--postgres-replicas is for jobs in PostgreSQL", run(2, WEEKWHEELD, "--memory", "--postgres-replicas", "1").err)
 
 
+    def test_a_primary_without_its_standby_says_why_puts_wait(self):
+        self.postgres.psql("CREATE ROLE keeper LOGIN")
+        self.postgres.psql("CREATE DATABASE kept OWNER keeper")
+        self.postgres.set_up("keeper", "kept")
+        self.wait_for("ANY 1 (a)")
+        try:
+            # Only a superuser sees more of a standby than that it is there.
+            with Server("--store", self.postgres.url("keeper", "kept"), "--postgres-replicas", "1") as server:
+                until(lambda: self.postgres.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") != [("0",)],
+                      "a write waits", 0.02)
+                self.wait_for("")
+                with server.client() as client:
+                    matches("INSERTED", client.put())
+                server.stop()
+            matches("waits for 1 standbys, and 0 are connected: each put waits", server.said)
+        finally:
+            self.wait_for("")
+
+
 # ---- Kills
 
 class Book:
