@@ -190,8 +190,8 @@ static int warn_of_standbys(struct postgres *postgres)
 	if (!error && waiting.wanted > waiting.connected && strcmp(waiting.by_default, "off") != 0 &&
 	    strcmp(waiting.by_default, "local") != 0)
 		ww_postgres_report(postgres,
-		    "PostgreSQL waits for %lld standbys, and %lld are connected: each put waits until there are enough; "
-		    "start one, or take it out of synchronous_standby_names",
+		    "each put waits: synchronous_standby_names asks for %lld standbys, and %lld are connected; start one, or "
+		    "take it out of there",
 		    waiting.wanted, waiting.connected);
 	return error;
 }

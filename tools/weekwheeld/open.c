@@ -193,6 +193,9 @@ static const struct cure postgres_cures[] = {
     {WW_EDENIED,
         "PostgreSQL refuses access: name the primary, and a role that owns the schema weekwheel; put its password "
         "into the password file (~/.pgpass)"},
+    {WW_EVERSION,
+        "another weekwheel made its tables: \"weekwheel postgres setup\" brings them up to date, and \"weekwheel "
+        "postgres check\" says what is wrong"},
     {WW_EFULL, "PostgreSQL has no connection or no room left: raise max_connections, or make room"},
     {WW_EIO, "no answer: check that PostgreSQL runs, and that --store has its address"},
     {0, NULL},

@@ -84,7 +84,7 @@ class Settings(Case):
                 with server.client() as client:
                     matches("INSERTED", client.put())
                 server.stop()
-            matches("waits for 1 standbys, and 0 are connected: each put waits", server.said)
+            matches("each put waits: synchronous_standby_names asks for 1 standbys, and 0 are connected", server.said)
         finally:
             self.wait_for("")
 
