@@ -37,7 +37,7 @@ static void write_image(struct keep *keep)
 	if (error)
 		state_begin("image", 0,
 		    "an image of the sessions cannot be written to %s: %s; the journal grows until it can", keep->path,
-		    ww_strerror(error));
+		    keep_log_why(error));
 	else
 		state_end("image", "images of the sessions are written to %s again", keep->path);
 	pthread_mutex_lock(&keep->lock);

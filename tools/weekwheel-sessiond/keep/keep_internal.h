@@ -126,6 +126,8 @@ int keep_log_settle(struct keep *keep);
  * begins the journal's next file.
  */
 void keep_log_room(struct keep *keep);
+/* Why a write has failed, for the log. */
+const char *keep_log_why(int error);
 
 /* ---- outbox.c */
 

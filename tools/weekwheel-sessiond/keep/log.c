@@ -139,6 +139,11 @@ static int open_file(struct keep *keep)
 	return error;
 }
 
+const char *keep_log_why(int error)
+{
+	return error == WW_EFULL ? "its disk is full" : ww_strerror(error);
+}
+
 /* Whether the journal takes changes now. `writing` is held. */
 static void log_room(struct keep *keep, int error)
 {
@@ -162,7 +167,7 @@ static void log_room(struct keep *keep, int error)
 	if (error)
 		state_begin("journal", STATE_STOPS_WRITING,
 		    "the journal in %s cannot grow: %s; sessions are not changed until there is room", keep->path,
-		    ww_strerror(error));
+		    keep_log_why(error));
 	else
 		state_end("journal", "there is room for the journal in %s again", keep->path);
 }

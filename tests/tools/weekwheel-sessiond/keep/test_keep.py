@@ -404,7 +404,7 @@ class Keep(Case):
             equal(b.ask("EXEC"), b"*1\r\n:1\r\n")
             until(lambda: a.ask("SET", "later", "x") == OK, "there is room")
             server.stop(signal.SIGKILL)
-            matches("cannot grow: .*until there is room", server.said)
+            matches("cannot grow: its disk is full; sessions are not changed until there is room", server.said)
         with Sessiond("--data", "data") as server, server.client() as a:
             equal(a.ask("EXISTS", "k0", "k1", "k2", "later"), b":2\r\n")
             equal(size_of(server), kept - 1)
