@@ -22,6 +22,12 @@ says "$work/out" '^shared +schedule +80 +2 +[1-9][0-9.]* +[01]\.[0-9]+$'
 says "$work/out" "^own +cancel others' +80 +0 +[1-9]\.[0-9]+ +0\.000$"
 says "$work/out" '^shared +fire, long +3 +2 +[1-9][0-9.]+ +[01]\.[0-9]+$'
 
+what='rates'
+WORK=$work/cores PARTS=rates PASSES=1 scripts/bench-cores >"$work/out" 2>"$work/err" || fail "$what"
+for rate in 'own +schedule' 'own +fire' 'shared +cancel'; do
+	says "$work/out" "^$rate +1 +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$"
+done
+
 PARTS=all scripts/bench-cores >"$work/out" 2>"$work/err" && fail 'a part that there is not'
 says "$work/err" "PARTS 'all': expected counts, rates"
 

@@ -12,7 +12,9 @@
 #include "tools/common/memory.h"
 #include "tools/common/options.h"
 
-enum { PASSES = 4000, REPETITIONS = 5 };
+enum { REPETITIONS = 5 };
+
+static uint64_t passes = 4000;
 
 static const char *const names[] = {"schedule", "heartbeat", "cancel", "fire"};
 
@@ -58,7 +60,7 @@ static void *run(void *argument)
 	for (enum deed deed = 0; deed < DEEDS; deed++)
 		runner->ns[deed] = 0;
 	(void)pthread_barrier_wait(runner->start);
-	for (unsigned i = 0; i < PASSES; i++)
+	for (uint64_t i = 0; i < passes; i++)
 		pass(runner);
 	return NULL;
 }
@@ -83,7 +85,7 @@ static void race(unsigned threads, unsigned workers, unsigned deeds, double *rat
 	for (unsigned i = 0; i < threads; i++) {
 		pthread_join(runners[i].thread, NULL);
 		for (enum deed deed = 0; deed < deeds; deed++)
-			rates[deed] += 1e9 * PASSES * SCENARIO_TIMERS / (double)runners[i].ns[deed];
+			rates[deed] += 1e9 * (double)passes * SCENARIO_TIMERS / (double)runners[i].ns[deed];
 	}
 	pthread_barrier_destroy(&start);
 	free(runners);
@@ -137,10 +139,11 @@ static void show_all(unsigned most, unsigned workers)
 
 /* ---- The command line */
 
-enum { THREADS = 1, HELP };
+enum { THREADS = 1, PASSES, HELP };
 
 static const struct option table[] = {
     {THREADS, 't', "threads", "N", "how many threads at most (default: the processors that this process may use)"},
+    {PASSES, 'p', "passes", "N", "how often a thread does all with its 256 timers (default 4000)"},
     {HELP, 'h', "help", NULL, "show this help"},
 };
 
@@ -163,6 +166,10 @@ int main(int argc, char **argv)
 		switch (id) {
 		case THREADS:
 			if (options_whole(options.value, 1, 256, &threads))
+				return 2;
+			break;
+		case PASSES:
+			if (options_whole(options.value, 1, 1000000, &passes))
 				return 2;
 			break;
 		case HELP:
