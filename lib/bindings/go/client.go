@@ -40,6 +40,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxIdle is how many connections are kept without use, 16 by default.
 	MaxIdle int
+	// Code lets the client reserve only jobs up to this code, or without one; 0: all jobs.
+	Code uint32
 }
 
 // A Client is a pool of connections to one server. It is safe for concurrent use.
@@ -158,6 +160,7 @@ func (c *Client) connect(ctx context.Context) (*link, error) {
 		conn = tls.Client(socket, c.options.TLS)
 	}
 	l := newLink(c.address, socket, conn, c.options.Timeout)
+	l.code = c.options.Code
 	if err := c.register(l); err != nil {
 		return nil, err
 	}

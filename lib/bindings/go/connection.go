@@ -32,6 +32,7 @@ type link struct {
 	isDirty  bool  // it is not to be used again
 	// Answers about jobs have their headers.
 	takesHeaders bool
+	code         uint32 // 0: it takes all jobs
 
 	mutex   sync.Mutex
 	isEnded bool // what is under way
@@ -180,6 +181,9 @@ func (l *link) wantHeaders(ctx context.Context) error {
 		return nil
 	}
 	_, err := l.exchange(ctx, []byte("headers\r\n"))
+	if err == nil && l.code > 0 {
+		_, err = l.ask(ctx, command("code").number(uint64(l.code)).expect("CODE"))
+	}
 	l.takesHeaders = err == nil
 	return unsent(err)
 }

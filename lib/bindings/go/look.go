@@ -102,6 +102,7 @@ type JobInfo struct {
 	Expire     time.Duration `line:"expire"`
 	Expired    string        `line:"expired"` // bury, or empty: it is dropped
 	Expires    time.Time     `line:"expires"` // on its clock
+	Code       uint64        `line:"code"`
 	Unique     time.Duration `line:"unique"`
 	Debounced  time.Duration `line:"debounced"` // since the first put
 	Reserves   uint64        `line:"reserves"`

@@ -70,6 +70,7 @@ type Job struct {
 	Keep       time.Duration // keep for so long how its runs ended
 	Expire     time.Duration // it expires so long after it is due, unless a worker has it
 	Expired    string        // what becomes of it then: ExpiredDrop or ExpiredBury
+	Code       uint32        // the version of the code that can do it: clients of a lower code do not get it; 0: any may
 	// Headers are names and values beside the body, such as a tenant or a trace: 16 of visible ASCII, 4096 bytes in all.
 	Headers map[string]string
 	// Then is the job to put when this one is finished, in one write with its end. Its JSON has the members of POST /v1/jobs.
@@ -154,7 +155,8 @@ func (j *Job) options() *words {
 		optionalNumber("attempts", uint64(j.Attempts)).optionalSpan("backoff", j.Backoff).
 		optionalSpan("backoff-max", j.BackoffMax).optionalNumber("version", j.Version).optionalText("group", j.Group).
 		optionalWord("mode", j.Mode).optionalSpan("debounce", j.Debounce).optionalSpan("unique", j.Unique).
-		optionalSpan("keep", j.Keep).optionalSpan("expire", j.Expire).optionalWord("expired", j.Expired)
+		optionalSpan("keep", j.Keep).optionalSpan("expire", j.Expire).optionalWord("expired", j.Expired).
+		optionalNumber("code", uint64(j.Code))
 }
 
 func (w *words) check(j *Job, err error) {

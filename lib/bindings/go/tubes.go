@@ -79,6 +79,7 @@ type Schedule struct {
 	Keep       time.Duration
 	Expire     time.Duration
 	Expired    string
+	Code       uint32
 }
 
 // PutSchedule puts a schedule in place of the one of that name. It returns the next time, which is zero if there is none. An
@@ -93,7 +94,7 @@ func (c *Client) PutSchedule(ctx context.Context, s Schedule) (next time.Time, e
 		optionalWord("overlap", s.Overlap).optionalTime("start", s.Start).optionalTime("end", s.End).
 		optionalNumber("attempts", uint64(s.Attempts)).optionalSpan("backoff", s.Backoff).optionalSpan("backoff-max", s.BackoffMax).
 		yes("paused", s.Paused).optionalSpan("keep", s.Keep).optionalText("group", s.Group).
-		optionalSpan("expire", s.Expire).optionalWord("expired", s.Expired)
+		optionalSpan("expire", s.Expire).optionalWord("expired", s.Expired).optionalNumber("code", uint64(s.Code))
 	if s.IfAbsent {
 		w.optional("mode", IfAbsent)
 	}
@@ -167,6 +168,7 @@ type ScheduleInfo struct {
 	Keep       time.Duration `line:"keep"`
 	Expire     time.Duration `line:"expire"`
 	Expired    string        `line:"expired"`
+	Code       uint64        `line:"code"`
 	Group      string        `line:"group,escaped"`
 	Last       time.Time     `line:"last"`
 	Next       time.Time     `line:"next"`

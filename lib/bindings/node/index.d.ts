@@ -25,6 +25,8 @@ export class ScheduleError extends WeekwheelError {
 export interface Connecting {
 	/** A token that the server knows (--auth-file), or a password. */
 	token?: string;
+	/** It reserves only jobs up to this code, or without one. */
+	code?: number;
 	/** For tls: addresses: what tls.connect() takes, such as `ca`, `cert` and `key`. */
 	tls?: { [option: string]: unknown };
 	/** How long to wait for the connection, in ms: 10000 by default. */
@@ -72,6 +74,8 @@ export interface Putting {
 	expire?: number;
 	/** What becomes of it then: 'drop' by default. */
 	expired?: 'drop' | 'bury';
+	/** The version of the code that can do it: clients of a lower code do not get it. */
+	code?: number;
 	/** Names and values beside the body, such as a tenant or a trace: 16 of visible ASCII, 4096 bytes in all. */
 	headers?: { [name: string]: string };
 	/** The job to put when this one is finished, in one write with its end, with the members of POST /v1/jobs. */
@@ -195,7 +199,7 @@ export class Jobs {
 	limit(tube: string, limits?: { running?: number; starts?: number; per?: number; burst?: number; group?: string; each?: boolean }): Promise<void>;
 	limits(tube?: string): Promise<Limit[]>;
 	/** Put a job at each time of an expression of cron. Returns the next one, if there is one. */
-	schedule(tube: string, name: string, body: Body, how: { cron: string; zone?: string; spread?: number; overlap?: 'allow' | 'skip' | 'wait'; start?: Date | number; end?: Date | number; paused?: boolean; mode?: 'if-absent'; priority?: number; run?: number; missed?: 'once' | 'all' | 'skip'; skip?: number; attempts?: number; backoff?: number; backoffMax?: number; group?: string; keep?: number; expire?: number; expired?: 'drop' | 'bury' }): Promise<Date | undefined>;
+	schedule(tube: string, name: string, body: Body, how: { cron: string; zone?: string; spread?: number; overlap?: 'allow' | 'skip' | 'wait'; start?: Date | number; end?: Date | number; paused?: boolean; mode?: 'if-absent'; priority?: number; run?: number; missed?: 'once' | 'all' | 'skip'; skip?: number; attempts?: number; backoff?: number; backoffMax?: number; group?: string; keep?: number; expire?: number; expired?: 'drop' | 'bury'; code?: number }): Promise<Date | undefined>;
 	/** With a name: that one, with its next ten times. */
 	schedules(conditions?: { tube?: string; name?: string; body?: boolean }): AsyncIterable<Schedule>;
 	deleteSchedule(tube: string, name: string): Promise<void>;

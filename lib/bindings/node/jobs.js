@@ -15,10 +15,10 @@ const yes = () => 'yes';
 
 const PUT = { spread: seconds, every: seconds, missed: word, skip: seconds, attempts: whole, backoff: seconds, backoffMax: seconds, version: whole,
 	headers: whole, then: whole, group: text, mode: word, debounce: seconds, unique: seconds, keep: seconds, expire: seconds,
-	expired: word };
+	expired: word, code: whole };
 const SCHEDULE = { cron: text, zone: text, missed: word, skip: seconds, overlap: word, start: moment, end: moment, paused: yes,
 	mode: word, attempts: whole, backoff: seconds, backoffMax: seconds, group: text, keep: seconds, expire: seconds,
-	expired: word };
+	expired: word, code: whole };
 const LIST = { tube: (name, value) => tubeName(value), prefix: text, state: (name, value) => [value].flat().map((one) => word(name, one)).join(','),
 	from: moment, to: moment };
 const HISTORY = { tube: LIST.tube, prefix: text, id: whole };
@@ -51,6 +51,8 @@ export class Jobs {
 	}
 
 	constructor(address, how) {
+		if (how.code !== undefined)
+			whole('code', how.code);
 		this.#address = address;
 		this.#how = how;
 	}
@@ -59,15 +61,17 @@ export class Jobs {
 	async open() {
 		if (this.#closed)
 			throw new ConnectionError(`${this.#address}: this client was closed`, 'CLOSED');
-		const { token, ...how } = this.#how;
+		const { token, code, ...how } = this.#how;
 		const wire = await Wire.connect(this.#address, { ...how, read: readAnswer });
-		if (token === undefined)
-			return wire;
-		const { line } = await wire.ask(`auth ${token}\r\n`);
-		if (line === 'OK')
-			return wire;
-		await wire.close();
-		throw refusal(line);
+		const said = [[token, `auth ${token}`, 'OK'], [code, `code ${code}`, 'CODE']].filter(([value]) => value !== undefined);
+		for (const [, command, expected] of said) {
+			const { line } = await wire.ask(command + '\r\n');
+			if (line === expected)
+				continue;
+			await wire.close();
+			throw refusal(line);
+		}
+		return wire;
 	}
 
 	/** One that was lost is opened anew by the next command. */

@@ -54,6 +54,8 @@ final class Job
 		public readonly int|float|null $spread = null,
 		/** The job to put when this one is finished, in one write with its end, with the members of POST /v1/jobs. */
 		public readonly ?array $then = null,
+		/** The version of the code that can do it: clients of a lower code do not get it. */
+		public readonly ?int $code = null,
 	) {
 		if ($key === null && ($mode ?? $debounce ?? $unique) !== null)
 			throw new \InvalidArgumentException('mode, debounce and unique are for a job with a key: name it with "key"');

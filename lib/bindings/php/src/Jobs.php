@@ -30,9 +30,11 @@ final class Jobs
 	/**
 	 * An address is HOST:PORT, [IPV6]:PORT, tls: and one of these, or unix:PATH. `timeout` is the patience with a silent server.
 	 * `tls` has options of PHP's SSL contexts, such as cafile. The defaults are those of the program weekwheel: the environment's
-	 * WEEKWHEEL_SERVER, WEEKWHEEL_TOKEN, WEEKWHEEL_TLS_CA, _CERT and _KEY. The first command connects.
+	 * WEEKWHEEL_SERVER, WEEKWHEEL_TOKEN, WEEKWHEEL_TLS_CA, _CERT and _KEY. The first command connects. With a `code` it reserves only jobs up to
+	 * this code, or without one.
 	 */
-	public function __construct(?string $address = null, ?string $token = null, private readonly float $timeout = 10, array $tls = [])
+	public function __construct(?string $address = null, ?string $token = null, private readonly float $timeout = 10, array $tls = [],
+		private readonly ?int $code = null)
 	{
 		$this->address = $address ?? (getenv('WEEKWHEEL_SERVER') ?: '127.0.0.1:11300');
 		Wire::target($this->address);
@@ -221,12 +223,12 @@ final class Jobs
 		int|float|\DateTimeInterface|null $end = null, bool $paused = false, ?string $mode = null, ?string $missed = null,
 		int|float|null $skip = null, ?string $overlap = null, ?int $attempts = null, int|float|null $backoff = null,
 		int|float|null $backoffMax = null, ?string $group = null, int|float|null $keep = null, int|float|null $expire = null,
-		?string $expired = null): ?\DateTimeImmutable
+		?string $expired = null, ?int $code = null): ?\DateTimeImmutable
 	{
 		$command = implode(' ', ['put-schedule', Words::whole($priority, 'priority'), Words::seconds($spread, 'spread'),
 			Words::seconds($run, 'run'), strlen($body), Words::key($name)]);
 		$options = Words::options(compact('cron', 'zone', 'missed', 'skip', 'overlap', 'start', 'end', 'paused', 'mode', 'attempts', 'backoff',
-			'backoffMax', 'group', 'keep', 'expire', 'expired'));
+			'backoffMax', 'group', 'keep', 'expire', 'expired', 'code'));
 		return Words::readMoment($this->ask(['SCHEDULED', 'KEPT'], $command . $options, $tube, $body)[0][1]);
 	}
 
@@ -328,7 +330,7 @@ final class Jobs
 		while ($wire = array_pop($this->idle))
 			if ($wire->isAlive())
 				return $wire;
-		return new Wire($this->address, $this->timeout, $this->token, $this->tls);
+		return new Wire($this->address, $this->timeout, $this->token, $this->tls, $this->code);
 	}
 
 	/**

@@ -28,7 +28,8 @@ final class Wire
 	public bool $isBusy = false;
 
 	/** `tls` has the options of PHP's SSL contexts. */
-	public function __construct(private readonly string $address, private readonly float $patience, ?string $token, array $tls)
+	public function __construct(private readonly string $address, private readonly float $patience, ?string $token, array $tls,
+		private readonly ?int $code = null)
 	{
 		$this->process = getmypid();
 		$this->stream = $this->connect($tls);
@@ -104,6 +105,9 @@ final class Wire
 	{
 		if (!$this->takesHeaders)
 			$this->exchange("headers\r\n", 1, false);
+		// A server that does not know this gets no reserve.
+		if (!$this->takesHeaders && $this->code !== null)
+			$this->ask(['CODE'], 'code ' . Words::whole($this->code, 'code'));
 		$this->takesHeaders = true;
 	}
 

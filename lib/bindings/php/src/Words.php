@@ -16,7 +16,7 @@ final class Words
 	/** How each option of a command is written. */
 	private const OPTIONS = [
 		'at' => 'moment', 'attempts' => 'whole', 'backoff' => 'seconds', 'backoffMax' => 'seconds', 'body' => 'yes', 'burst' => 'whole',
-		'cron' => 'text', 'debounce' => 'seconds', 'each' => 'yes', 'end' => 'moment', 'every' => 'seconds', 'expire' => 'seconds',
+		'code' => 'whole', 'cron' => 'text', 'debounce' => 'seconds', 'each' => 'yes', 'end' => 'moment', 'every' => 'seconds', 'expire' => 'seconds',
 		'expired' => 'word', 'from' => 'moment', 'group' => 'text', 'id' => 'whole', 'keep' => 'seconds', 'missed' => 'word', 'mode' => 'word',
 		'name' => 'key', 'overlap' => 'word', 'paused' => 'yes', 'per' => 'seconds', 'prefix' => 'text', 'running' => 'whole',
 		'skip' => 'seconds', 'spread' => 'seconds', 'start' => 'moment', 'starts' => 'whole', 'state' => 'word', 'to' => 'moment', 'tube' => 'tube',

@@ -139,6 +139,16 @@ func TestEveryOptionIsStored(t *testing.T) {
 	}
 }
 
+func TestCode(t *testing.T) {
+	client := server(t)
+	id := must[Receipt](t)(client.Put(background, Job{Tube: tube(t), Code: 12})).ID
+	equal(t, must[[]JobInfo](t)(client.Jobs(background, Query{ID: id}))[0].Code, uint64(12))
+	_, err := open(t, os.Getenv("SERVER"), &Options{Code: 11}).ReserveWithin(background, 0, tube(t))
+	isError(t, err, ErrNoJob)
+	knows := open(t, os.Getenv("SERVER"), &Options{Code: 12})
+	equal(t, must[*Lease](t)(knows.ReserveWithin(background, 0, tube(t))).ID, id)
+}
+
 func TestHeaders(t *testing.T) {
 	client := server(t)
 	job := Job{Tube: tube(t), Body: []byte("body"), Headers: map[string]string{"Tenant": "a b", "empty": ""}}
@@ -346,11 +356,11 @@ func TestEveryMemberIsKnown(t *testing.T) {
 	client := server(t)
 	must[Receipt](t)(client.Put(background, Job{Tube: tube(t), Key: "e", Every: time.Hour, Group: "g", Keep: time.Hour, Delay: 1}))
 	must[Receipt](t)(client.Put(background, Job{Tube: tube(t), Key: "u", Unique: time.Hour}))
-	must[Receipt](t)(client.Put(background, Job{Tube: tube(t), Key: "d", Debounce: time.Hour, Delay: time.Hour, Expire: time.Hour, Expired: ExpiredBury}))
+	must[Receipt](t)(client.Put(background, Job{Tube: tube(t), Key: "d", Debounce: time.Hour, Delay: time.Hour, Expire: time.Hour, Expired: ExpiredBury, Code: 1}))
 	must[time.Time](t)(client.Advance(background, time.Millisecond))
 	lease := must[*Lease](t)(client.Reserve(background, tube(t)))
 	defer lease.Close()
-	must[time.Time](t)(client.PutSchedule(background, Schedule{Tube: tube(t), Name: "s", Cron: "@daily", Keep: time.Hour, Group: "g", End: time.Unix(4e9, 0), Expire: time.Hour, Expired: ExpiredBury}))
+	must[time.Time](t)(client.PutSchedule(background, Schedule{Tube: tube(t), Name: "s", Cron: "@daily", Keep: time.Hour, Group: "g", End: time.Unix(4e9, 0), Expire: time.Hour, Expired: ExpiredBury, Code: 1}))
 	must[uint64](t)(client.RunSchedule(background, tube(t), "s"))
 	run := must[*Lease](t)(client.Reserve(background, tube(t)))
 	fine(t, run.Report(background, []byte("r")))

@@ -59,6 +59,17 @@ test('headers travel with a job', async () => {
 		await assert.rejects(jobs.put(mail, 'x', { headers }), TypeError);
 });
 
+test('a client takes what it knows', async () => {
+	const mail = tube();
+	await jobs.put(mail, 'new', { code: 12 });
+	for (const [code, expected] of [[11, []], [12, ['new']]]) {
+		const worker = await Jobs.connect(SERVER, { code });
+		assert.deepEqual((await all(worker.reserve(mail, { timeout: 0 }))).map(({ text }) => text), expected);
+		await worker.close();
+	}
+	await assert.rejects(Jobs.connect(SERVER, { code: -1 }), TypeError);
+});
+
 test('a job follows another', async () => {
 	const [mail, after] = [tube(), tube()];
 	await jobs.put(mail, 'first', { headers: { a: 'b' }, then: { tube: after, body: 'nächster' } });

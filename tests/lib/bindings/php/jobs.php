@@ -81,6 +81,14 @@ function test_headers_travel_with_a_job(string $tube): void
 	same($jobs->peek($tube, $jobs->put($tube, 'x', headers: ['a' => 'b'])->id)['body'], 'x');
 }
 
+function test_a_client_takes_what_it_knows(string $tube): void
+{
+	$id = server()->put($tube, 'new', code: 12)->id;
+	same((new Jobs(getenv('SERVER'), code: 11))->reserve($tube, 0), null);
+	same((new Jobs(getenv('SERVER'), code: 12))->reserve($tube, 0)->id, $id);
+	thrown(InvalidArgumentException::class, fn() => (new Jobs(getenv('SERVER'), code: -1))->reserve($tube, 0));
+}
+
 function test_a_job_follows_another(string $tube): void
 {
 	$jobs = server();

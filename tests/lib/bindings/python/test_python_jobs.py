@@ -115,6 +115,17 @@ class Verbs(WithServer):
             with self.assertRaises(ValueError):
                 client.put("x", headers=bad)
 
+    def test_a_client_takes_what_it_knows(self):
+        put = self.client.put("new", code=12)
+        equal(self.client.jobs(id=put.id)[0]["code"], 12)
+        with jobs.Client(self.server.address, code=11) as old:
+            equal(old.reserve(0), None)
+        with jobs.Client(self.server.address, code=12) as new, new.reserve(0) as job:
+            equal((job.id, job.text), (put.id, "new"))
+        for bad in (-1, 1 << 31):
+            with self.assertRaises(ValueError):
+                jobs.Client(code=bad)
+
     def test_a_job_follows_another(self):
         client, then = self.client, {"tube": "after", "body": "n\u00e4chster", "then": {"tube": "last"}}
         client.put("first", headers={"a": "b"}, then=then)

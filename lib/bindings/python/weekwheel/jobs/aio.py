@@ -98,10 +98,10 @@ class AsyncClient(Handle):
     """
 
     def __init__(self, address: str | None = None, *, tube: str = "default", token: str | None = None,
-                 tls: ssl.SSLContext | None = None, timeout: float = 10.0) -> None:
+                 tls: ssl.SSLContext | None = None, timeout: float = 10.0, code: int | None = None) -> None:
         self.address = Address.of(address)
         self.timeout = timeout
-        self._dialogue = Dialogue(tube)
+        self._dialogue = Dialogue(tube, code)
         self._token = token_of(token)
         self._tls = tls
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -112,7 +112,7 @@ class AsyncClient(Handle):
     def another(self) -> AsyncClient:
         """A client with the same arguments and a connection of its own."""
         return AsyncClient(self.address.text, tube=self._dialogue.tube, token=self._token, tls=self._tls,
-                           timeout=self.timeout)
+                           timeout=self.timeout, code=self._dialogue.code)
 
     @overload
     async def reserve(self, timeout: None = None, *, tubes: Iterable[str] | None = None) -> AsyncJob: ...

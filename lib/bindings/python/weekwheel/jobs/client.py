@@ -121,7 +121,7 @@ class Client(Handle):
     address: HOST:PORT, [IPV6]:PORT, tls:HOST:PORT or unix:PATH; None: $WEEKWHEEL_SERVER or 127.0.0.1:11300.
     tube: of the commands that name none. token: for a server with --auth-file; None: $WEEKWHEEL_TOKEN
     names. tls: a context instead of $WEEKWHEEL_TLS_CA, _CERT and _KEY. timeout: for a connection and for an answer, in
-    seconds.
+    seconds. code: it reserves only jobs up to this code, or without one; None: all.
 
     It connects with the first command. A connection that breaks raises ConnectionLost, and the next command connects
     again; what was reserved is lost then. Threads may share a client, and wait for each other: one that waits for a job
@@ -129,10 +129,10 @@ class Client(Handle):
     """
 
     def __init__(self, address: str | None = None, *, tube: str = "default", token: str | None = None,
-                 tls: ssl.SSLContext | None = None, timeout: float = 10.0) -> None:
+                 tls: ssl.SSLContext | None = None, timeout: float = 10.0, code: int | None = None) -> None:
         self.address = Address.of(address)
         self.timeout = timeout
-        self._dialogue = Dialogue(tube)
+        self._dialogue = Dialogue(tube, code)
         self._token = token_of(token)
         self._tls = tls
         self._lock = threading.RLock()

@@ -82,8 +82,11 @@ class Put:
 class Dialogue:
     """What a connection knows: the tube in use, the tubes watched, and whether the server has verbs of its own."""
 
-    def __init__(self, tube: str) -> None:
+    def __init__(self, tube: str, code: int | None = None) -> None:
+        if code is not None and not 0 <= code < 1 << 31:
+            raise ValueError(f"the code {code} is not from 0 to {(1 << 31) - 1}")
         self.tube = checked(tube)
+        self.code = code
         self.begin()
 
     def begin(self) -> None:
@@ -291,7 +294,17 @@ def want_headers(dialogue: Dialogue) -> Steps[None]:
     """Let jobs come with their headers. beanstalkd and older servers do not know that, and have none."""
     if not dialogue.takes_headers:
         yield [b"headers\r\n"]
+        yield from say_code(dialogue)
     dialogue.takes_headers = True
+
+
+def say_code(dialogue: Dialogue) -> Steps[None]:
+    """Take no job of a later code: a server that does not know this gets no reserve."""
+    if dialogue.code is not None:
+        line = f"code {dialogue.code}"
+        answer = (yield [line.encode() + b"\r\n"])[0]
+        if answer.line != "CODE":
+            raise refusal(line, answer.line)
 
 
 def same_priority(dialogue: Dialogue, id: int, priority: int | None) -> Steps[int]:

@@ -20,7 +20,8 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
         attempts: int | None = None, backoff: Seconds | None = None, backoff_max: Seconds | None = None,
         group: Body | None = None, keep: Seconds | None = None, expire: Seconds | None = None,
         expired: Expired | None = None, headers: Mapping[str, str] | None = None,
-        spread: Seconds | None = None, then: Mapping[str, object] | None = None) -> Steps[Put]:
+        spread: Seconds | None = None, then: Mapping[str, object] | None = None,
+        code: int | None = None) -> Steps[Put]:
     """Put a job, due after `delay` or at a time of the wall clock. A worker has `ttr` to finish it. priority: the smaller,
     the earlier.
 
@@ -31,13 +32,14 @@ def put(dialogue: Dialogue, body: Body, *, tube: str | None = None, delay: Secon
     headers: names and values beside the body, such as a tenant or a trace: 16 of visible ASCII, 4096 bytes in all.
     spread: due a part of this later, which the key fixes, or the body if there is none. then: the job to put when this one is
     finished, in one write with its end, with the members of POST /v1/jobs: {"tube": "mail", "body": "done"}.
+    code: the version of the code that can do it: clients of a lower code do not get it.
 
     Without these, and in whole seconds, the command is beanstalkd's.
     """
     more = options(mode=mode, debounce=span(debounce), unique=span(unique), version=version, every=span(every),
                    missed=missed, skip=span(skip), attempts=attempts, backoff=span(backoff),
                    backoff_max=span(backoff_max), group=name(group), keep=span(keep), expire=span(expire),
-                   expired=expired, spread=span(spread))
+                   expired=expired, spread=span(spread), code=code)
     lines = header_lines(headers)
     follows = b"" if then is None else json.dumps(then).encode()
     more += options(headers=len(lines) or None, then=len(follows) or None)
@@ -275,7 +277,7 @@ def put_schedule(dialogue: Dialogue, schedule: str, cron: str, body: Body = b"",
                  start: When | None = None, end: When | None = None, paused: bool = False, if_absent: bool = False,
                  attempts: int | None = None, backoff: Seconds | None = None, backoff_max: Seconds | None = None,
                  group: Body | None = None, keep: Seconds | None = None, expire: Seconds | None = None,
-                 expired: Expired | None = None) -> Steps[float]:
+                 expired: Expired | None = None, code: int | None = None) -> Steps[float]:
     """Put a job at each time of an expression, such as "0 3 * * *" or "@every 90m", in place of the tube's schedule of
     that name. Return the next time, in seconds since 1970, or 0 if there is none. Raises BadSchedule."""
     given = data(body)
@@ -284,7 +286,7 @@ def put_schedule(dialogue: Dialogue, schedule: str, cron: str, body: Body = b"",
         start=None if start is None else moment(start), end=None if end is None else moment(end),
         paused="yes" if paused else None, mode="if-absent" if if_absent else None, attempts=attempts,
         backoff=span(backoff), backoff_max=span(backoff_max), group=name(group), keep=span(keep), expire=span(expire),
-        expired=expired)
+        expired=expired, code=code)
     answer = yield from ask(dialogue, f"put_schedule {schedule}", line, ("SCHEDULED", "KEPT"), tube=tube, uses=True,
                             body=given)
     return float(answer.words[1])
