@@ -127,8 +127,12 @@ static int cancel_ids(struct cancel *cancel)
 
 /* ---- A selection of jobs: those that match */
 
+struct cancel_job {
+	uint64_t id, version;
+};
+
 struct cancel_found {
-	uint64_t *ids;
+	struct cancel_job *jobs;
 	size_t count, capacity;
 };
 
@@ -136,8 +140,9 @@ static void take_found(void *context, const char *line, size_t size)
 {
 	struct cancel_found *found = context;
 
-	found->ids = memory_grow(found->ids, &found->capacity, found->count, sizeof *found->ids);
-	found->ids[found->count++] = json_whole(line, size, "id");
+	found->jobs = memory_grow(found->jobs, &found->capacity, found->count, sizeof *found->jobs);
+	found->jobs[found->count++] =
+	    (struct cancel_job){json_whole(line, size, "id"), json_whole(line, size, "version")};
 }
 
 /* Return 1 if the user agrees, 0 if not, or -1 after a message if there is no terminal to ask. */
@@ -155,20 +160,20 @@ static int may_cancel(const struct cancel *cancel, size_t count)
 }
 
 /* A part at a time, so that what is sent and answered has bounds. */
-static int delete_part(struct cancel *cancel, const uint64_t *ids, size_t count, uint64_t *deleted)
+static int delete_part(struct cancel *cancel, const struct cancel_job *jobs, size_t count, uint64_t *deleted)
 {
 	struct client *client = &cancel->jobs.client;
 	struct reply reply;
 
 	for (size_t i = 0; i < count; i++)
-		client_line(client, "delete %" PRIu64, ids[i]);
+		client_line(client, "delete-job %" PRIu64 " version=%" PRIu64, jobs[i].id, jobs[i].version);
 	if (client_flush(client))
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		if (client_read(client, &reply))
 			return -1;
 		*deleted += reply_is(&reply, "DELETED") ? 1 : 0;
-		if (!reply_is(&reply, "DELETED") && !reply_is(&reply, "NOT_FOUND"))
+		if (!reply_is(&reply, "DELETED") && !reply_is(&reply, "NOT_FOUND") && !reply_is(&reply, "STALE"))
 			return reply_refused(client, &reply, "cancel");
 	}
 	return 0;
@@ -180,15 +185,15 @@ static int delete_found(struct cancel *cancel, const struct cancel_found *found)
 	int failed = 0;
 
 	for (size_t at = 0; at < found->count && !failed; at += LISTING_PAGE)
-		failed = delete_part(cancel, found->ids + at,
+		failed = delete_part(cancel, found->jobs + at,
 		    found->count - at < LISTING_PAGE ? found->count - at : LISTING_PAGE, &deleted);
 	if (cancel->jobs.json)
 		printf("{\"cancelled\": %" PRIu64 ", \"left\": %" PRIu64 "}\n", deleted, found->count - deleted);
 	else
 		printf("%" PRIu64 " cancelled\n", deleted);
 	if (deleted < found->count && !failed)
-		message_line(
-		    "%" PRIu64 " were gone by then, or a worker had begun to run them", found->count - deleted);
+		message_line("%" PRIu64 " were gone by then, or changed, or a worker had begun to run them",
+		    found->count - deleted);
 	return failed;
 }
 
@@ -208,7 +213,7 @@ static int cancel_matching(struct cancel *cancel)
 	agreed = failed ? -1 : found.count ? may_cancel(cancel, found.count) : 1;
 	if (agreed > 0)
 		failed = delete_found(cancel, &found);
-	free(found.ids);
+	free(found.jobs);
 	return agreed < 0 || failed ? -1 : 0;
 }
 

@@ -176,6 +176,7 @@ static const struct {
     {"delete-key ", VERB_DELETE_KEY, {KEY, OPTION_VERSION}},
     {"release-job ", VERB_RELEASE_JOB, {ID, PRIORITY, DELAY_OR_BACKOFF, REASON}},
     {"bury-job ", VERB_BURY_JOB, {ID, PRIORITY, REASON}},
+    {"delete-job ", VERB_DELETE_JOB, {ID, OPTION_VERSION}},
     {"peek-key ", VERB_PEEK_KEY, {KEY}},
     {"list-delayed", VERB_LIST_DELAYED,
         {OPTION_TUBE, OPTION_PREFIX, OPTION_STATE, OPTION_FROM, OPTION_TO, OPTION_AFTER, OPTION_ID, OPTION_LIMIT,

@@ -99,8 +99,8 @@ static int finish_late(struct call *call, uint64_t id)
 	return ww_jobs_finish(call_jobs(call), id, lease.token);
 }
 
-/* Delete a job that this connection has not reserved, or no longer. WW_EINUSE: the client may not. */
-static int cancel(struct call *call)
+/* Delete a job that this connection has not reserved, or no longer; 0 is any version. WW_EINUSE: the client may not. */
+static int cancel(struct call *call, uint64_t version)
 {
 	struct ww_job_ref job = {.id = call->command->id};
 	struct ww_job_info info;
@@ -124,17 +124,17 @@ static int cancel(struct call *call)
 		if (error == WW_OK && info.then_length)
 			return finish_late(call, job.id);
 		/* A put may come between. */
-		job.version = call->token ? info.version : 0;
+		job.version = call->token ? info.version : version;
 		if (error == WW_OK)
 			error = ww_jobs_cancel(call_jobs(call), &job);
-	} while (error == WW_ESTALE);
+	} while (error == WW_ESTALE && call->token);
 	return error;
 }
 
 /* If this connection's lease has run out, it may still delete the job. */
 static void delete_rest(struct call *call)
 {
-	call->result = call->ended == WW_ESTALE ? cancel(call) : call->ended;
+	call->result = call->ended == WW_ESTALE ? cancel(call, 0) : call->ended;
 }
 
 static void delete_run(struct call *call)
@@ -174,6 +174,19 @@ static void delete_answer(struct call *call)
 }
 
 const struct steps verb_delete = {end_prepare, delete_run, delete_answer, delete_run_all};
+
+/* As a list has shown it, and not what was put again since. A lease of this connection is no reason to delete it. */
+static void delete_job_run(struct call *call)
+{
+	call->result = cancel(call, call->job.version);
+}
+
+static void delete_job_answer(struct call *call)
+{
+	answer_result(call->connection, job_result(call->result), "DELETED\r\n");
+}
+
+const struct steps verb_delete_job = {job_prepare, delete_job_run, delete_job_answer, NULL};
 
 /* ---- release and bury */
 

@@ -84,6 +84,7 @@ const struct steps *const verbs_table[VERBS] = {
     [VERB_DELETE_KEY] = &verb_delete_key,
     [VERB_RELEASE_JOB] = &verb_release,
     [VERB_BURY_JOB] = &verb_release,
+    [VERB_DELETE_JOB] = &verb_delete_job,
     [VERB_PEEK_KEY] = &verb_peek,
     [VERB_STATS_KEY] = &verb_stats_job,
     [VERB_LIST_DELAYED] = &verb_list,

@@ -21,7 +21,7 @@ extern const struct steps verb_peek, verb_peek_next, verb_list;
 extern const struct steps verb_reserve, verb_reserve_job;
 
 /* end.c */
-extern const struct steps verb_delete, verb_release, verb_touch;
+extern const struct steps verb_delete, verb_delete_job, verb_release, verb_touch;
 
 /* Take the token of the lease that the client has of the command's job, or had. */
 int end_prepare(struct call *call);

@@ -413,6 +413,26 @@ class JobCommands(Case):
             equal(client.run(0, "work", "--tube", "t", "--drain", "--", "cat").out, "x")
             matches("no tube nope", client.run(1, "pause", "nope", "1h").err)
 
+    def test_a_job_that_was_put_again_is_not_purged(self):
+        """The user agrees to delete what there was, and not what has come under the same id since."""
+        with serving() as client:
+            for key in ("old", "replaced"):
+                client.run(0, "put", "--tube", "many", "--key", key, "--in", "1d", "former")
+            ours, theirs = pty.openpty()
+            with subprocess.Popen([WEEKWHEEL, "purge", "many"], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env=client.environment()) as purge:
+                asked = b""
+                while b"[y/N]" not in asked:
+                    asked += os.read(purge.stderr.fileno(), 100)
+                client.run(0, "put", "--tube", "many", "--key", "replaced", "--in", "1d", "latter")
+                os.write(ours, b"y\n")
+                out, error = purge.communicate(timeout=PATIENCE)
+            os.close(ours)
+            os.close(theirs)
+            equal(out, b"1 cancelled\n")
+            matches("1 were gone by then, or changed", error.decode())
+            equal([job["key"] for job in listed(client)], ["replaced"])
+
     def test_many_jobs_are_cancelled(self):
         with serving() as client:
             client.run(0, "put", "--lines", "--tube", "many", "--in", "1d", stdin=b"x\n" * 2500)

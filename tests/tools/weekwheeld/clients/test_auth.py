@@ -108,7 +108,7 @@ class Tokens(Case):
                          "touch 1", "kick 1", "kick-job 1", "peek 1", "peek-ready", "peek-delayed", "peek-buried", "stats",
                          "stats-job 1", "stats-tube default", "list-tubes", "list-tube-used", "list-tubes-watched",
                          "pause-tube default 1", "reserve-job 1", "move 1 0", "move-key k 0", "delete-key k",
-                         "release-job 1 0 0 x", "bury-job 1 0 x", "peek-key k", "stats-key k", "list-delayed",
+                         "release-job 1 0 0 x", "bury-job 1 0 x", "delete-job 1", "peek-key k", "stats-key k", "list-delayed",
                          "list-delayed id=1", "forecast 1 1", "advance 1", "limit-tube default running=1",
                          "list-limits", "list-schedules", "delete-schedule n", "pause-schedule n", "resume-schedule n",
                          "run-schedule n"):

@@ -54,6 +54,9 @@ START_TEST(verbs_of_beanstalkd_are_understood)
 	is("list-tubes\r\n", VERB_LIST_TUBES);
 	is("list-tubes-watched\r\n", VERB_LIST_TUBES_WATCHED);
 	is("kick-job  3\r\n", VERB_KICK_JOB);
+	is("delete-job 3 version=5\r\n", VERB_DELETE_JOB);
+	ck_assert_uint_eq(command.own.job.version, 5);
+	is("delete-job 3\r\n", VERB_DELETE_JOB);
 	is("quit\r\n", VERB_QUIT);
 }
 END_TEST
@@ -318,9 +321,10 @@ START_TEST(a_number_is_digits)
 	static const char *const lines[] = {"delete %s", "touch %s", "peek %s", "kick %s", "kick-job %s",
 	    "stats-job %s", "reserve-job %s", "release %s 1 1", "release 1 %s 1", "release 1 1 %s", "bury %s 1",
 	    "bury 1 %s", "pause-tube t %s", "move %s 5", "move 5 0 version=%s", "move-key k 0 version=%s",
-	    "delete-key k version=%s", "release-job %s 1 1 x", "release-job 1 %s 1 x", "bury-job %s 1 x",
-	    "bury-job 1 %s x", "list-delayed limit=%s", "list-delayed after=%s", "list-delayed id=%s", "forecast 1 %s",
-	    "limit-tube t running=%s", "limit-tube t starts=%s", "history limit=%s", "list-schedules after=%s"};
+	    "delete-key k version=%s", "delete-job %s", "delete-job 1 version=%s", "release-job %s 1 1 x",
+	    "release-job 1 %s 1 x", "bury-job %s 1 x", "bury-job 1 %s x", "list-delayed limit=%s",
+	    "list-delayed after=%s", "list-delayed id=%s", "forecast 1 %s", "limit-tube t running=%s",
+	    "limit-tube t starts=%s", "history limit=%s", "list-schedules after=%s"};
 	static const char *const whole[] = {"release 1 1 %s", "pause-tube t %s"};
 	char line[100], text[110];
 

@@ -4,6 +4,7 @@
 import contextlib
 import errno
 import os
+import re
 import shutil
 
 from faults import FOREVER, SIZE, WRITE, Plan
@@ -47,6 +48,21 @@ class Fence:
                     reserved(worker, number, "new")
                     equal(worker.ask("delete %d" % number), "DELETED")
                     equal(producer.ask("delete-key k"), "DELETED" if "every" in options else "NOT_FOUND")
+
+    def test_who_has_seen_it_deletes_no_other(self):
+        """Of a list, for which a user has agreed: what was put again since has the same id."""
+        with self.server() as server, server.client() as client, server.client() as producer:
+            def version():
+                return int(re.search(r'"version":(\d+)', producer.ask("list-delayed id=%d" % number)).group(1))
+            number = put(producer, "INSERTED", "old")
+            seen = version()
+            put(producer, "REPLACED", "new")
+            conversation(client, ("delete-job %d version=%d" % (number, seen), "STALE"))
+            reserved(client, number, "new")
+            for line in ("delete-job %d" % number, "delete-job %d version=%d" % (number, version())):
+                conversation(client, (line, "NOT_FOUND"), ("touch %d" % number, "TOUCHED"))
+            equal(client.ask("release %d 0 0" % number), "RELEASED")
+            conversation(client, ("delete-job %d version=%d" % (number, version()), "DELETED"), ("delete-job %d" % number, "NOT_FOUND"))
 
     def test_of_a_unique_job_nothing_else_is_put(self):
         with self.server() as server, server.client() as worker, server.client() as producer:
