@@ -191,7 +191,8 @@ class Jobs(Case):
             command = re.search(r"(?m)^(weekwheel list .*select\(\.expire or .*)$", file.read())[1]
         with Server("--data", "jobs") as server:
             for arguments in (("plain",), ("--expire", "10m", "ready"), ("--code", "3", "coded"),
-                              ("--in", "1h", "--expire", "10m", "soon"), ("--in", "200d", "--expire", "1d", "far"), ("--in", "200d", "also plain")):
+                              ("--in", "1h", "--expire", "10m", "soon"), ("--in", "200d", "--expire", "1d", "far"), ("--in", "200d", "also plain"),
+                              ("--in", "1h", "--then", "{}", "first")):
                 server.program.run(0, "put", *arguments)
             server.program.run(0, "schedule", "add", "often", "0 3 * * *", "x", "--expire", "5m")
         with Server("--data", "jobs", program=old("weekwheeld")) as server, server.client() as client:
@@ -199,7 +200,7 @@ class Jobs(Case):
             equal(client.ask("reserve-with-timeout 60"), "RESERVED 1 5|plain")
         check("Another version wrote the file" in server.said, server.said)
         with Server("--data", "jobs") as server, server.client() as client:
-            equal(len(client.all_jobs()), 6)
+            equal(len(client.all_jobs()), 7)
             path = os.path.dirname(WEEKWHEEL) + os.pathsep + os.environ["PATH"]
             run(0, "sh", "-c", command, WEEKWHEEL_SERVER=server.address, PATH=path)
         with Server("--data", "jobs", program=old("weekwheeld")) as server, server.client() as client:
