@@ -2,4 +2,5 @@
 job_FOLDERS := tools/job
 job_USES := common
 job_TESTS := tests/tools/job
+job_FUZZERS := then
 job_FUZZED := tools/job
