@@ -846,24 +846,36 @@ WW_API int ww_jobs_history(struct ww_jobs *jobs, const struct ww_run_filter *fil
  * A lease that is returned (ww_jobs_return) does not count as a start. A limit never holds ww_jobs_reserve_job back,
  * but its leases count. That call is for a person or a tool that needs one certain job, for instance to bury it;
  * workers have no use for it.
+ *
+ * A weight says how many turns a group gets where one of weight 1 gets one (see ww_limit_ref). It limits nothing: a group with
+ * a weight alone keeps to the limit of each group. Only a limit of a single group may have one. Not in Redis: WW_EINVAL.
  */
 struct ww_limit {
 	uint64_t running; /* leases at once; 0: any number */
 	uint64_t starts;  /* in each `per`; at most a million a second; 0: any number */
 	uint64_t per;     /* ns, from 1 ms to WW_LIMIT_PER_MAX; 1 s */
 	uint64_t burst;   /* 1 to 1,000,000; 1 */
+	uint64_t weight;  /* 1 to WW_LIMIT_WEIGHT_MAX; 1, also for 0 */
 };
 
 #define WW_LIMIT_PER_MAX (UINT64_C(7) * 24 * 3600 * 1000000000)
 #define WW_LIMIT_BURST_MAX 1000000
+#define WW_LIMIT_WEIGHT_MAX 1000
 
 /*
  * Selects a limit: of a tube as a whole, of one group of its jobs (ww_job_spec.group), or of each group that has no
  * limit of its own. A job may start if the limits of both its group and its tube allow it.
  *
  * Groups take turns: in a tube whose jobs name groups, each delivery is from another group, among those that have ready
- * jobs and are not held. The jobs that name no group form one more group. Within a group, jobs come in order of
- * priority and id.
+ * jobs and are not held. The jobs that name no group form one more group, of weight 1. Within a group, jobs come in order
+ * of priority and id.
+ *
+ * Weights are kept by stride scheduling (Waldspurger and Weihl, MIT/LCS/TM-528, 1995): a tube has a time, and the group of
+ * the least turn starts a job; of equal turns, the one that was given first. That turn becomes the tube's time, and the
+ * group's next turn is this time plus 1 / weight. So does a group begin that gets ready jobs, or is not held any more: rest
+ * earns it no credit, and however many come after it, none starts more than its weight's share before it. With equal
+ * weights the groups stand in a row, and each one that has started a job goes to its end. 1 / weight is exact up to 16, and
+ * to 0.14 % above. A changed weight counts from the group's next turn but one. Complexity of a turn: O(log groups).
  */
 struct ww_limit_ref {
 	const char *tube; /* NULL: the default tube */
@@ -886,7 +898,8 @@ WW_API int ww_jobs_limit_default(struct ww_limit *limit);
 
 /*
  * Set a limit, in place of the former one. It is stored as a job is, and holds from now on: leases above it go on. The
- * tube need not have jobs. If both `running` and `starts` are 0, the limit is removed, whatever `per` and `burst` are.
+ * tube need not have jobs. If both `running` and `starts` are 0, and `weight` is 0 or 1, the limit is removed, whatever `per`
+ * and `burst` are. If nothing but the weight is another one, what was counted stays.
  * Restarts: a store that was closed knows how many jobs started lately. After a crash, and if the rate was changed, it
  * takes the burst as used up, so that never too many start. For the limit of each group it always does so.
  * Complexity: O(1). Errors: WW_EINVAL: a member is out of range.

@@ -356,7 +356,7 @@ int ww_jobs_limit_default(struct ww_limit *limit)
 {
 	if (!limit)
 		return WW_EINVAL;
-	*limit = (struct ww_limit){.per = WW_SECOND, .burst = 1};
+	*limit = (struct ww_limit){.per = WW_SECOND, .burst = 1, .weight = 1};
 	return WW_OK;
 }
 
@@ -365,7 +365,8 @@ static int is_limit(const struct ww_limit *limit)
 	if (limit->per < WW_MILLISECOND || limit->per > WW_LIMIT_PER_MAX)
 		return 0;
 	/* At most one in a microsecond. */
-	return limit->starts <= limit->per / 1000 && limit->burst >= 1 && limit->burst <= WW_LIMIT_BURST_MAX;
+	return limit->starts <= limit->per / 1000 && limit->burst >= 1 && limit->burst <= WW_LIMIT_BURST_MAX &&
+	       limit->weight <= WW_LIMIT_WEIGHT_MAX;
 }
 
 static int refer_limit(struct ww_limit_ref *ref, const struct ww_limit_ref *from)
@@ -382,14 +383,18 @@ static int refer_limit(struct ww_limit_ref *ref, const struct ww_limit_ref *from
 
 int ww_jobs_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *from, const struct ww_limit *limit)
 {
-	static const struct ww_limit none = {.per = WW_SECOND, .burst = 1};
 	struct ww_limit_ref ref;
+	struct ww_limit made;
 
-	if (limit && !limit->running && !limit->starts)
-		limit = &none;
-	if (!jobs || refer_limit(&ref, from) || !limit || !is_limit(limit))
+	if (!jobs || refer_limit(&ref, from) || !limit)
 		return WW_EINVAL;
-	return jobs->backend->limit_set(jobs, &ref, limit);
+	(void)ww_jobs_limit_default(&made);
+	if (limit->running || limit->starts)
+		made = *limit;
+	made.weight = limit->weight ? limit->weight : 1;
+	if (!is_limit(&made) || (made.weight > 1 && !ref.group_length))
+		return WW_EINVAL;
+	return jobs->backend->limit_set(jobs, &ref, &made);
 }
 
 int ww_jobs_limit_get(struct ww_jobs *jobs, const struct ww_limit_ref *from, struct ww_limit_info *info)

@@ -169,7 +169,7 @@ int ww_redis_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *ref, con
 	struct redis_store *store = store_of(jobs);
 	const int sets = limit->running || limit->starts;
 	redisReply *text;
-	int error = set_home(store, ref, limit, &text);
+	int error = limit->weight > 1 ? WW_EINVAL : set_home(store, ref, limit, &text);
 
 	if (error)
 		return error;
@@ -221,7 +221,7 @@ static int read_limit(struct redis_store *store, const redisReply *reply, struct
 	shown->info.ref.group = shown->info.ref.group_length ? shown->group : NULL;
 	shown->info.ref.each = strcmp(texts[LIMIT_WHOSE]->str, "each") == 0;
 	shown->info.limit =
-	    (struct ww_limit){of[LIMIT_RUNNING_MOST], of[LIMIT_STARTS], of[LIMIT_PER] * 1000, of[LIMIT_BURST]};
+	    (struct ww_limit){of[LIMIT_RUNNING_MOST], of[LIMIT_STARTS], of[LIMIT_PER] * 1000, of[LIMIT_BURST], 1};
 	shown->is_uncounted = ww_redis_call_value(texts[LIMIT_RUNNING]) < 0;
 	shown->info.running = shown->is_uncounted ? 0 : of[LIMIT_RUNNING];
 	shown->info.left = of[LIMIT_LEFT] * 1000;

@@ -160,6 +160,7 @@ const struct field job_limit_fields[] = {
     {"starts", FIELD_COUNT, .out = LIMIT(limit.starts)},
     {"per", FIELD_SPAN, .out = LIMIT(limit.per)},
     {"burst", FIELD_COUNT, .out = LIMIT(limit.burst), .least = 1, .most = WW_LIMIT_BURST_MAX},
+    {"weight", FIELD_COUNT, .out = LIMIT(limit.weight), .least = 1, .most = WW_LIMIT_WEIGHT_MAX, .since = "0.2"},
     {"now_running", FIELD_COUNT, .out = LIMIT(running), .where = JOB_SHOWN},
     {"now_held", FIELD_COUNT, .out = LIMIT(held), .where = JOB_SHOWN},
     {"left", FIELD_SPAN, .out = LIMIT(left), .where = JOB_SHOWN, .says = "Until the next one may start."},

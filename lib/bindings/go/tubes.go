@@ -22,6 +22,7 @@ type Limit struct {
 	Starts  uint64        `line:"starts"`        // so many in each Per
 	Per     time.Duration `line:"per"`           // a second by default
 	Burst   uint64        `line:"burst"`         // so many at once after a rest, 1 by default
+	Weight  uint64        `line:"weight"`        // turns of the group where others get one, 1 by default
 }
 
 // LimitInfo is a limit and what it does.
@@ -33,10 +34,11 @@ type LimitInfo struct {
 	Left   time.Duration `line:"left"`   // until the next one may start
 }
 
-// SetLimit replaces a limit. With neither Running nor Starts there is none any more.
+// SetLimit replaces a limit. Without Running, Starts and Weight there is none any more.
 func (c *Client) SetLimit(ctx context.Context, tube string, l Limit) error {
 	w := command("limit-tube").tube(tube).optionalNumber("running", l.Running).optionalNumber("starts", l.Starts).
-		optionalSpan("per", l.Per).optionalNumber("burst", l.Burst).optionalText("group", l.Group).yes("each", l.Each)
+		optionalSpan("per", l.Per).optionalNumber("burst", l.Burst).
+		optionalNumber("weight", l.Weight).optionalText("group", l.Group).yes("each", l.Each)
 	_, err := c.ask(ctx, w.expect("LIMITED"))
 	return err
 }

@@ -196,7 +196,7 @@ export class Jobs {
 	kick(tube: string, count?: number): Promise<number>;
 	kickJob(id: number): Promise<void>;
 	/** Without `running` and `starts`: any number. */
-	limit(tube: string, limits?: { running?: number; starts?: number; per?: number; burst?: number; group?: string; each?: boolean }): Promise<void>;
+	limit(tube: string, limits?: { running?: number; starts?: number; per?: number; burst?: number; weight?: number; group?: string; each?: boolean }): Promise<void>;
 	limits(tube?: string): Promise<Limit[]>;
 	/** Put a job at each time of an expression of cron. Returns the next one, if there is one. */
 	schedule(tube: string, name: string, body: Body, how: { cron: string; zone?: string; spread?: number; overlap?: 'allow' | 'skip' | 'wait'; start?: Date | number; end?: Date | number; paused?: boolean; mode?: 'if-absent'; priority?: number; run?: number; missed?: 'once' | 'all' | 'skip'; skip?: number; attempts?: number; backoff?: number; backoffMax?: number; group?: string; keep?: number; expire?: number; expired?: 'drop' | 'bury'; code?: number }): Promise<Date | undefined>;

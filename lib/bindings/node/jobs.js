@@ -22,7 +22,7 @@ const SCHEDULE = { cron: text, zone: text, missed: word, skip: seconds, overlap:
 const LIST = { tube: (name, value) => tubeName(value), prefix: text, state: (name, value) => [value].flat().map((one) => word(name, one)).join(','),
 	from: moment, to: moment };
 const HISTORY = { tube: LIST.tube, prefix: text, id: whole };
-const LIMIT = { running: whole, starts: whole, per: seconds, burst: whole, group: text, each: yes };
+const LIMIT = { running: whole, starts: whole, per: seconds, burst: whole, weight: whole, group: text, each: yes };
 
 /** Give the members of an answer in JSON the types that people expect. */
 function plain(item) {

@@ -105,14 +105,15 @@ void ww_jobs_coded_leave(struct group *group)
 	group->coded.is_in = 0;
 }
 
-void ww_jobs_coded_join(struct group *group, uint64_t turn)
+void ww_jobs_coded_join(struct group *group, struct turn turn)
 {
 	struct coded_group *coded = &group->coded;
 
 	if (!coded->ready || coded->is_in)
 		return;
 	(void)ww_jobs_codes_above(coded->heaps, 0, &coded->turn.code);
-	coded->turn.tie = coded->turn.first = turn;
+	coded->turn.first = turn.at;
+	coded->turn.tie = coded->turn.then = turn.number;
 	coded->turn.count = 1;
 	coded->is_in = 1;
 	ww_jobs_codes_add(&limits_of(group)->turns, &coded->turn, random_next(&group->limiter.tube->jobs->random));
@@ -139,7 +140,7 @@ static void show_change(struct coded_heap *heap)
 	if (coded->ready && lowest == coded->turn.code)
 		return;
 	ww_jobs_coded_leave(heap->group);
-	ww_jobs_coded_join(heap->group, coded->turn.first);
+	ww_jobs_coded_join(heap->group, (struct turn){coded->turn.first, coded->turn.then});
 }
 
 void ww_jobs_coded_add(struct group *group, struct entry *entry)

@@ -29,6 +29,12 @@ struct group;
 struct jobs_local;
 struct tube;
 
+/* A place in the order of turns: the least `at`, then the least number, is next. */
+struct turn {
+	uint64_t at;     /* by the time of the tube */
+	uint64_t number; /* of all that were given in the tube */
+};
+
 /* The ready jobs of a group that have a code. */
 struct coded_heap {
 	struct code_node in_group; /* its rank is that of the first job */
@@ -53,7 +59,7 @@ int ww_jobs_coded_reserve(struct group *group, uint32_t code);
 void ww_jobs_coded_add(struct group *group, struct entry *entry);
 void ww_jobs_coded_remove(struct group *group, struct entry *entry);
 /* Let the group stand in its tube's tree if it has ready jobs, at this turn unless it stands there; or let it leave. */
-void ww_jobs_coded_join(struct group *group, uint64_t turn);
+void ww_jobs_coded_join(struct group *group, struct turn turn);
 void ww_jobs_coded_leave(struct group *group);
 /* The best job of a group that has a code up to this one, or NULL. */
 struct entry *ww_jobs_coded_best(const struct group *group, uint32_t code);

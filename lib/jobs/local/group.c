@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "lib/base/random.h"
 #include "lib/jobs/local/entries.h"
 #include "lib/jobs/local/heap.h"
 #include "lib/jobs/local/limiter.h"
@@ -11,8 +12,12 @@
 #include "lib/jobs/local/memory.h"
 #include "lib/jobs/local/rule.h"
 
-/* The idle groups that one batch looks at. */
-enum { LOOKS = 16 };
+enum {
+	/* The idle groups that one batch looks at. */
+	LOOKS = 16,
+	/* From one turn to the next with weight 1. All weights up to 16 divide it. */
+	STRIDE = 720720
+};
 
 /* ---- Made and found */
 
@@ -40,6 +45,7 @@ static void give_group(struct jobs_local *jobs, struct group *group)
 	ww_jobs_limiter_forget(&group->limiter);
 	ww_jobs_coded_forget(group);
 	ww_jobs_give(jobs, group->own.at, group->own.room * sizeof(struct entry *));
+	ww_jobs_give(jobs, group->weighed, group->weighed ? sizeof *group->weighed : 0);
 	ww_jobs_give(jobs, group, sizeof *group + group->length);
 }
 
@@ -153,6 +159,16 @@ int ww_jobs_group_get(struct tube *tube, struct store_bytes name, uint32_t *numb
 	return WW_OK;
 }
 
+int ww_jobs_group_weigh(struct group *group)
+{
+	if (!group->weighed)
+		group->weighed = ww_jobs_resize(group->limiter.tube->jobs, NULL, 0, sizeof *group->weighed);
+	if (!group->weighed)
+		return WW_ENOMEM;
+	group->weighed->group = group;
+	return WW_OK;
+}
+
 struct group *ww_jobs_group_of(const struct image *image)
 {
 	const struct limits *limits = image->tube ? image->tube->limits : NULL;
@@ -202,11 +218,46 @@ void ww_jobs_groups_settle(struct jobs_local *jobs)
 
 /* ---- The row */
 
+static uint64_t weight_of(const struct group *group)
+{
+	return group->limiter.rule.limit.weight;
+}
+
+/* The turn that comes by its weight from now on. */
+static struct turn next_turn(const struct group *group)
+{
+	struct limits *limits = group->limiter.tube->limits;
+	uint64_t stride = weight_of(group) > 1 ? STRIDE / weight_of(group) : STRIDE;
+
+	return (struct turn){limits->now + stride, ++limits->last_turn};
+}
+
+static void join_row(struct group *group)
+{
+	struct limits *limits = group->limiter.tube->limits;
+
+	group->turn = next_turn(group);
+	if (weight_of(group) <= 1) {
+		group->place = GROUP_IN_ROW;
+		TAILQ_INSERT_TAIL(&limits->row, group, in_row);
+		return;
+	}
+	group->place = GROUP_IN_TREE;
+	group->weighed->node = (struct code_node){
+	    .tie = group->turn.number, .first = group->turn.at, .then = group->turn.number, .count = 1};
+	ww_jobs_codes_add(&limits->weighed, &group->weighed->node, random_next(&group->limiter.tube->jobs->random));
+}
+
 static void leave_row(struct group *group)
 {
-	if (group->place != GROUP_IN_ROW)
+	struct limits *limits = group->limiter.tube->limits;
+
+	if (group->place == GROUP_IN_ROW)
+		TAILQ_REMOVE(&limits->row, group, in_row);
+	else if (group->place == GROUP_IN_TREE)
+		ww_jobs_codes_remove(&limits->weighed, &group->weighed->node);
+	else
 		return;
-	TAILQ_REMOVE(&group->limiter.tube->limits->row, group, in_row);
 	group->place = GROUP_OUT;
 }
 
@@ -222,17 +273,24 @@ static void leave(struct group *group)
 
 void ww_jobs_group_let(struct group *group)
 {
-	struct limits *limits = group->limiter.tube->limits;
-
 	if (group->place == GROUP_HELD)
 		leave(group);
-	if (group->place == GROUP_OUT && group->heap->count) {
-		group->place = GROUP_IN_ROW;
-		group->turn = ++limits->last_turn;
-		TAILQ_INSERT_TAIL(&limits->row, group, in_row);
-	}
+	if (group->place == GROUP_OUT && group->heap->count)
+		join_row(group);
 	if (group->coded.ready)
-		ww_jobs_coded_join(group, ++limits->last_turn);
+		ww_jobs_coded_join(group, next_turn(group));
+}
+
+void ww_jobs_group_comes(const struct group *group)
+{
+	struct limits *limits = group->limiter.tube->limits;
+	const struct code_node *coded = group->coded.is_in ? &group->coded.turn : NULL;
+	uint64_t at = coded ? coded->first : limits->now;
+
+	if ((group->place == GROUP_IN_ROW || group->place == GROUP_IN_TREE) && (!coded || group->turn.at < at))
+		at = group->turn.at;
+	if (at > limits->now)
+		limits->now = at;
 }
 
 void ww_jobs_group_turn(struct group *group)
@@ -250,15 +308,31 @@ void ww_jobs_group_hold(struct group *group)
 	group->limiter.tube->limits->held += ww_jobs_group_ready(group);
 }
 
-struct group *ww_jobs_group_next(const struct limits *limits, uint32_t code)
+static int is_before(struct turn turn, const struct code_node *other)
+{
+	return turn.at < other->first || (turn.at == other->first && turn.number < other->then);
+}
+
+/* The next one of the row and the tree. */
+static struct group *next_in_row(const struct limits *limits)
 {
 	struct group *group = TAILQ_FIRST(&limits->row);
+	const struct code_node *node = limits->weighed ? ww_jobs_codes_best(limits->weighed, 0) : NULL;
+
+	if (!node || (group && is_before(group->turn, node)))
+		return group;
+	return ((const struct weighed *)node)->group;
+}
+
+struct group *ww_jobs_group_next(const struct limits *limits, uint32_t code)
+{
+	struct group *group = next_in_row(limits);
 	const struct code_node *coded;
 
 	if (!limits->turns)
 		return group;
 	coded = ww_jobs_codes_best(limits->turns, code);
-	if (!coded || (group && group->turn < coded->first))
+	if (!coded || (group && is_before(group->turn, coded)))
 		return group;
 	return (struct group *)((uintptr_t)coded - offsetof(struct group, coded.turn));
 }

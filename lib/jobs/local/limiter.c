@@ -22,7 +22,7 @@ const struct ww_limit *ww_jobs_limiter_limit(const struct limiter *limiter)
 {
 	static const struct ww_limit none;
 
-	if (!limiter->group || rule_is_set(&limiter->rule))
+	if (!limiter->group || rule_limits(&limiter->rule))
 		return &limiter->rule.limit;
 	return limiter->group->number ? &limiter->tube->limits->each.limit : &none;
 }

@@ -141,6 +141,8 @@ static int reserve_best(struct jobs_local *jobs, struct reserve_call *call)
 	while ((error = find_best(jobs, call, &entry)) == 1) {
 		uint64_t id = entry->id;
 		uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall));
+		if (entry->is.tube->limits)
+			ww_jobs_group_comes(ww_jobs_group_of(&entry->is));
 		error = ww_jobs_pass_by(jobs, entry);
 		if (error == 1)
 			continue;

@@ -12,6 +12,7 @@
 #include "lib/jobs/local/writing.h"
 
 #define LIMIT_KEY "limit"
+#define WEIGHT_KEY "weight"
 
 /*
  * A limit in META, under "limit" and a number of its own. Its value:
@@ -19,13 +20,20 @@
  *     | format, 1 | running, starts, per, burst, even, epoch | whose, 1 | length of the tube's name, 1 | name | group |
  *
  * `even` is valid if the store was closed in that epoch and has not been opened since.
+ *
+ * A weight lies beside it, where 0.1 does not look, under "weight" and a number of its own. Its value:
+ *
+ *     | format, 1 | weight, 8 | length of the tube's name, 1 | name | group |
  */
 enum {
 	FORMAT = 1,
 	NUMBERS = 6,
 	NAME_AT = 1 + NUMBERS * 8 + 2,
 	VALUE_MAX = NAME_AT + WW_TUBE_MAX + WW_JOB_GROUP_MAX,
-	KEY_SIZE = sizeof LIMIT_KEY - 1 + 8
+	KEY_SIZE = sizeof LIMIT_KEY - 1 + 8,
+	WEIGHT_KEY_SIZE = sizeof WEIGHT_KEY - 1 + 8,
+	WEIGHT_NAME_AT = 1 + 8 + 1,
+	WEIGHT_MAX = WEIGHT_NAME_AT + WW_TUBE_MAX + WW_JOB_GROUP_MAX
 };
 
 /* Whose a limit is. */
@@ -80,9 +88,26 @@ static struct store_bytes pair_key(unsigned char key[KEY_SIZE], uint64_t number)
 	return (struct store_bytes){key, KEY_SIZE};
 }
 
-int ww_jobs_is_limit(struct store_bytes key)
+static int is_limit(struct store_bytes key)
 {
 	return key.size == KEY_SIZE && memcmp(key.data, LIMIT_KEY, sizeof LIMIT_KEY - 1) == 0;
+}
+
+static struct store_bytes weight_key(unsigned char key[WEIGHT_KEY_SIZE], uint64_t number)
+{
+	memcpy(key, WEIGHT_KEY, sizeof WEIGHT_KEY - 1);
+	store_write64(key + sizeof WEIGHT_KEY - 1, number);
+	return (struct store_bytes){key, WEIGHT_KEY_SIZE};
+}
+
+static int is_weight(struct store_bytes key)
+{
+	return key.size == WEIGHT_KEY_SIZE && memcmp(key.data, WEIGHT_KEY, sizeof WEIGHT_KEY - 1) == 0;
+}
+
+int ww_jobs_is_limit(struct store_bytes key)
+{
+	return is_limit(key) || is_weight(key);
 }
 
 static int write_rule(struct jobs_local *jobs, const struct found_rule *found, uint64_t epoch)
@@ -109,12 +134,41 @@ static int write_rule(struct jobs_local *jobs, const struct found_rule *found, u
 	    jobs->store.self, STORE_META, pair_key(key, found->rule->number), (struct store_bytes){value, size});
 }
 
+static int erase_pair(struct jobs_local *jobs, struct store_bytes key)
+{
+	int error = jobs->store.ops->remove(jobs->store.self, STORE_META, key);
+
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
 static int erase_rule(struct jobs_local *jobs, const struct found_rule *found)
 {
 	unsigned char key[KEY_SIZE];
-	int error = jobs->store.ops->remove(jobs->store.self, STORE_META, pair_key(key, found->rule->number));
 
-	return error == WW_ENOTFOUND ? WW_OK : error;
+	return erase_pair(jobs, pair_key(key, found->rule->number));
+}
+
+/* Write the weight of a group, or erase it if it is 1. */
+static int write_weight(struct jobs_local *jobs, const struct found_rule *found)
+{
+	const struct group *group = found->limiter->group;
+	const struct tube *tube = found->tube;
+	size_t size = WEIGHT_NAME_AT + tube->name_length + group->length;
+	unsigned char key[WEIGHT_KEY_SIZE];
+	unsigned char value[WEIGHT_MAX] = {FORMAT};
+
+	if (!group->weighed)
+		return WW_OK;
+	if (found->rule->limit.weight <= 1)
+		return erase_pair(jobs, weight_key(key, group->weighed->number));
+	if (!group->weighed->number)
+		group->weighed->number = ++jobs->limit_numbers;
+	store_write64(value + 1, found->rule->limit.weight);
+	value[WEIGHT_NAME_AT - 1] = (unsigned char)tube->name_length;
+	memcpy(value + WEIGHT_NAME_AT, tube->name, tube->name_length);
+	memcpy(value + WEIGHT_NAME_AT + tube->name_length, group->name, group->length);
+	return jobs->store.ops->put(
+	    jobs->store.self, STORE_META, weight_key(key, group->weighed->number), (struct store_bytes){value, size});
 }
 
 /* Call fn for each limit of a tube until it returns something else than 0, which is then the answer. */
@@ -143,7 +197,7 @@ static int store_one(struct found_rule *found, void *context)
 {
 	struct jobs_local *jobs = context;
 
-	return write_rule(jobs, found, jobs->meta.epoch);
+	return rule_limits(found->rule) ? write_rule(jobs, found, jobs->meta.epoch) : WW_OK;
 }
 
 int ww_jobs_rules_store(struct jobs_local *jobs)
@@ -175,7 +229,7 @@ static int read_rule(struct jobs_local *jobs, uint64_t number, struct store_byte
 	struct store_bytes group = {bytes + NAME_AT + length, value.size - NAME_AT - length};
 	if (ww_jobs_tube_get(jobs, name, &tube) || make(tube, (enum whose)bytes[NAME_AT - 2], group, &found))
 		return WW_ENOMEM;
-	*found.rule = (struct rule){{numbers[0], numbers[1], numbers[2], numbers[3]}, number};
+	*found.rule = (struct rule){{numbers[0], numbers[1], numbers[2], numbers[3], 1}, number};
 	tube->limits->rules++;
 	if (!found.limiter)
 		tube->limits->each_used = ww_jobs_time(&jobs->elapsed);
@@ -188,19 +242,71 @@ static int read_rule(struct jobs_local *jobs, uint64_t number, struct store_byte
 	return WW_OK;
 }
 
-int ww_jobs_rules_open(struct jobs_local *jobs)
+static int read_weight(struct jobs_local *jobs, uint64_t number, struct store_bytes value)
+{
+	const unsigned char *bytes = value.data;
+	char name[WW_TUBE_MAX + 1] = "";
+	struct found_rule found;
+	struct tube *tube;
+
+	if (value.size <= WEIGHT_NAME_AT || value.size > WEIGHT_MAX || bytes[0] != FORMAT)
+		return WW_ECORRUPT;
+	uint64_t weight = store_read64(bytes + 1);
+	size_t length = bytes[WEIGHT_NAME_AT - 1];
+	if (weight <= 1 || weight > WW_LIMIT_WEIGHT_MAX || !length || length > WW_TUBE_MAX ||
+	    length >= value.size - WEIGHT_NAME_AT)
+		return WW_ECORRUPT;
+	memcpy(name, bytes + WEIGHT_NAME_AT, length);
+	struct store_bytes group = {bytes + WEIGHT_NAME_AT + length, value.size - WEIGHT_NAME_AT - length};
+	if (ww_jobs_tube_get(jobs, name, &tube) || make(tube, OF_GROUP, group, &found) ||
+	    ww_jobs_group_weigh(found.limiter->group))
+		return WW_ENOMEM;
+	if (!rule_is_set(found.rule)) {
+		(void)ww_jobs_limit_default(&found.rule->limit);
+		tube->limits->rules++;
+	}
+	found.rule->limit.weight = weight;
+	found.limiter->group->weighed->number = number;
+	if (number > jobs->limit_numbers)
+		jobs->limit_numbers = number;
+	return WW_OK;
+}
+
+static int read_limits(struct jobs_local *jobs)
 {
 	unsigned char from[KEY_SIZE];
 	struct store_bytes key;
 	struct store_bytes value;
 	int error = jobs->store.ops->seek(jobs->store.self, STORE_META, pair_key(from, 0), &key, &value);
 
-	while (!error && ww_jobs_is_limit(key)) {
+	while (!error && is_limit(key)) {
 		error = read_rule(jobs, store_read64((const char *)key.data + KEY_SIZE - 8), value);
 		if (!error)
 			error = jobs->store.ops->next(jobs->store.self, STORE_META, &key, &value);
 	}
 	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+static int read_weights(struct jobs_local *jobs)
+{
+	unsigned char from[WEIGHT_KEY_SIZE];
+	struct store_bytes key;
+	struct store_bytes value;
+	int error = jobs->store.ops->seek(jobs->store.self, STORE_META, weight_key(from, 0), &key, &value);
+
+	while (!error && is_weight(key)) {
+		error = read_weight(jobs, store_read64((const char *)key.data + WEIGHT_KEY_SIZE - 8), value);
+		if (!error)
+			error = jobs->store.ops->next(jobs->store.self, STORE_META, &key, &value);
+	}
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+int ww_jobs_rules_open(struct jobs_local *jobs)
+{
+	int error = read_limits(jobs);
+
+	return error ? error : read_weights(jobs);
 }
 
 /* ---- Set */
@@ -229,21 +335,36 @@ void ww_jobs_rule_undo(struct tube *tube, struct rule *rule, const struct rule *
 	look_again(tube);
 }
 
+/* Whether a new limit has another weight and is else the same. */
+static int weighs_only(const struct ww_limit *was, const struct ww_limit *limit)
+{
+	int limits_nothing = !was->running && !was->starts && !limit->running && !limit->starts;
+
+	return was->weight != limit->weight &&
+	       (limits_nothing || (was->running == limit->running && was->starts == limit->starts &&
+	                              was->per == limit->per && was->burst == limit->burst));
+}
+
 /* A changed rate begins with its burst used up: changing it gains nothing. */
 static void change(struct found_rule *found, const struct ww_limit *limit)
 {
 	struct limits *limits = found->tube->limits;
 	uint64_t had = found->rule->limit.starts ? ww_jobs_time(&found->tube->jobs->elapsed) : 0;
 	int was = rule_is_set(found->rule);
+	int is_weight = found->whose == OF_GROUP && weighs_only(&found->rule->limit, limit);
 
 	found->rule->limit = *limit;
 	limits->rules += (uint64_t)rule_is_set(found->rule) - (uint64_t)was;
+	if (is_weight) {
+		ww_jobs_group_idle(found->limiter->group);
+		return;
+	}
 	if (found->limiter)
 		ww_jobs_limiter_use_up(found->limiter, had);
 	else {
 		limits->each_used = had;
 		for (struct group *group = limits->named; group; group = group->hh.next)
-			if (!rule_is_set(&group->limiter.rule))
+			if (!rule_limits(&group->limiter.rule))
 				ww_jobs_limiter_use_up(&group->limiter, had);
 	}
 	look_again(found->tube);
@@ -259,7 +380,9 @@ static int set(struct jobs_local *jobs, struct found_rule *found, const struct w
 	if (!found->rule->number)
 		found->rule->number = ++jobs->limit_numbers;
 	change(found, limit);
-	error = rule_is_set(found->rule) ? write_rule(jobs, found, 0) : erase_rule(jobs, found);
+	error = rule_limits(found->rule) ? write_rule(jobs, found, 0) : erase_rule(jobs, found);
+	if (!error && found->whose == OF_GROUP)
+		error = write_weight(jobs, found);
 	return ww_jobs_broken(jobs, error);
 }
 
@@ -279,16 +402,18 @@ static int set_limit(struct jobs_local *jobs, void *arguments)
 	struct found_rule found;
 	int error;
 
-	if (!call->limit->running && !call->limit->starts) {
+	if (!rule_is_set(&(struct rule){.limit = *call->limit})) {
 		if (!tube || find(tube, whose, name, &found) || !rule_is_set(found.rule))
 			return WW_OK;
 		error = ww_jobs_writing(jobs);
 	} else {
-		error = ww_jobs_writing_more(jobs, VALUE_MAX);
+		error = ww_jobs_writing_more(jobs, VALUE_MAX + WEIGHT_MAX);
 		if (!error)
 			error = ww_jobs_tube_get(jobs, call->ref->tube, &tube);
 		if (!error)
 			error = make(tube, whose, name, &found);
+		if (!error && call->limit->weight > 1)
+			error = ww_jobs_group_weigh(found.limiter->group);
 	}
 	return error ? error : set(jobs, &found, call->limit);
 }
@@ -310,6 +435,8 @@ static void fill_info(const struct found_rule *found, struct ww_limit_info *info
 
 	*info = (struct ww_limit_info){
 	    .ref = {.tube = found->tube->name, .each = found->whose == OF_EACH}, .limit = found->rule->limit};
+	if (!info->limit.weight)
+		info->limit.weight = 1;
 	if (!limiter)
 		return;
 	if (group) {

@@ -83,7 +83,7 @@ void kinds_fail_embedded(struct world *world, enum failure what)
 
 #define EMBEDDED                                                                                                       \
 	(KIND_ENDS_LEASES | KIND_ONE_ROW | KIND_LISTS_IN_ORDER | KIND_BATCHES | KIND_TELLS_MEMORY | KIND_TWO_CLOCKS |  \
-	    KIND_IN_PROCESS | KIND_LIMITS | KIND_GROUPS | KIND_EXPIRES | KIND_CODES)
+	    KIND_IN_PROCESS | KIND_LIMITS | KIND_GROUPS | KIND_EXPIRES | KIND_CODES | KIND_WEIGHTS)
 
 static const struct kind memory = {.name = "memory",
     .promises = EMBEDDED,

@@ -68,7 +68,9 @@ enum {
 	/* Jobs expire, and have follow-ups. */
 	KIND_EXPIRES = 1u << 11,
 	/* Jobs have codes. */
-	KIND_CODES = 1u << 12
+	KIND_CODES = 1u << 12,
+	/* Groups have weights. */
+	KIND_WEIGHTS = 1u << 13
 };
 
 enum failure { FAIL_NOTHING, FAIL_PUT, FAIL_COMMIT };

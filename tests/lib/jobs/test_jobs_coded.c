@@ -176,9 +176,27 @@ static struct model_job {
 	uint64_t token; /* 0: not leased */
 } jobs[JOBS];
 
-static uint64_t since[GROUPS][2]; /* 0: no such job is ready */
+/* The rule of weights in jobs.h, written down once more. */
+static struct model_turn {
+	uint64_t at;
+	uint64_t number; /* 0: no such job is ready */
+} since[GROUPS][2];
+
+static const char *const names[GROUPS] = {"", "a", "b", "c"};
+static uint64_t weights[GROUPS];
+static uint64_t turns_now;
 static uint64_t turns;
 static uint64_t state;
+
+static struct model_turn turn_after(unsigned group)
+{
+	return (struct model_turn){turns_now + 720720 / weights[group], ++turns};
+}
+
+static int is_sooner(struct model_turn a, struct model_turn b)
+{
+	return a.number && (!b.number || a.at < b.at || (a.at == b.at && a.number < b.number));
+}
 
 static int is_ready(const struct model_job *job)
 {
@@ -193,17 +211,20 @@ static void look_who_waits(void)
 			int any = 0;
 			for (int i = 0; i < JOBS; i++)
 				any |= is_ready(&jobs[i]) && jobs[i].group == group && (jobs[i].code != 0) == coded;
-			since[group][coded] = !any ? 0 : since[group][coded] ? since[group][coded] : ++turns;
+			if (!any)
+				since[group][coded].number = 0;
+			else if (!since[group][coded].number)
+				since[group][coded] = turn_after(group);
 		}
 }
 
-static uint64_t turn_of(unsigned group, uint32_t code)
+static struct model_turn turn_of(unsigned group, uint32_t code)
 {
-	uint64_t turn = 0;
+	struct model_turn turn = {0, 0};
 
 	for (int i = 0; i < JOBS; i++) {
-		uint64_t its = since[group][jobs[i].code != 0];
-		if (is_ready(&jobs[i]) && jobs[i].group == group && jobs[i].code <= code && (!turn || its < turn))
+		struct model_turn its = since[group][jobs[i].code != 0];
+		if (is_ready(&jobs[i]) && jobs[i].group == group && jobs[i].code <= code && is_sooner(its, turn))
 			turn = its;
 	}
 	return turn;
@@ -212,11 +233,14 @@ static uint64_t turn_of(unsigned group, uint32_t code)
 static struct model_job *best_for(uint32_t code)
 {
 	struct model_job *best = NULL;
+	struct model_turn turn = {0, 0};
 	unsigned first = GROUPS;
 
 	for (unsigned group = 0; group < GROUPS; group++)
-		if (turn_of(group, code) && (first == GROUPS || turn_of(group, code) < turn_of(first, code)))
+		if (is_sooner(turn_of(group, code), turn)) {
+			turn = turn_of(group, code);
 			first = group;
+		}
 	for (int i = 0; i < JOBS; i++) {
 		struct model_job *job = &jobs[i];
 		if (is_ready(job) && job->group == first && job->code <= code &&
@@ -231,16 +255,34 @@ static void model_reserve(void)
 {
 	uint32_t code = seed_below(&state, 3) ? (uint32_t)seed_below(&state, CODES) : WW_JOB_CODE_MAX;
 	struct model_job *best = best_for(code);
+	struct model_turn *its = best ? since[best->group] : NULL;
 	struct ww_lease lease;
 
 	ck_assert_uint_eq(take(code, &lease), best ? best->id : 0);
 	if (!best)
 		return;
+	struct model_turn turn = is_sooner(its[0], its[1]) ? its[0] : its[1];
+	turns_now = turn.at > turns_now ? turn.at : turns_now;
 	best->token = lease.token;
 	look_who_waits();
 	for (int coded = 0; coded < 2; coded++)
-		if (since[best->group][coded])
-			since[best->group][coded] = ++turns;
+		if (its[coded].number)
+			its[coded] = turn_after(best->group);
+}
+
+static void model_weigh(void)
+{
+	unsigned group = 1 + (unsigned)seed_below(&state, GROUPS - 1);
+	const struct ww_limit_ref ref = {.group = names[group], .group_length = 1};
+	struct ww_limit limit = {
+	    .weight = seed_below(&state, 2) ? 1 : 1 + seed_below(&state, seed_below(&state, 2) ? 4 : 1000)};
+
+	/* A limit that never holds: with it and without it the weight is the same. */
+	limit.running = seed_below(&state, 2) ? JOBS : 0;
+	limit.per = WW_SECOND;
+	limit.burst = 1;
+	weights[group] = limit.weight;
+	OK(ww_jobs_limit_set(world.jobs, &ref, &limit));
 }
 
 /* Of two jobs that come due at once, either may be the first: so no two do. */
@@ -256,7 +298,6 @@ static uint64_t some_delay(void)
 
 static void model_put(struct model_job *job)
 {
-	static const char *const names[GROUPS] = {"", "a", "b", "c"};
 	struct ww_job_spec spec = spec_of("x");
 
 	*job = (struct model_job){.code = seed_below(&state, 3) ? (uint32_t)seed_below(&state, CODES) : 0,
@@ -322,11 +363,16 @@ START_TEST(workers_of_many_codes_are_served_as_in_the_model)
 	world_make(&world, _i);
 	memset(jobs, 0, sizeof jobs);
 	memset(since, 0, sizeof since);
+	turns_now = 0;
+	for (int i = 0; i < GROUPS; i++)
+		weights[i] = 1;
 	state = seed_of_run("test_jobs_coded");
 	for (int step = seed_rounds(20000 / (kinds[_i]->cost ? (int)kinds[_i]->cost : 1)); step; step--) {
 		struct model_job *job = &jobs[seed_below(&state, JOBS)];
 		if (seed_below(&state, 20) == 0)
 			model_pass();
+		else if (seed_below(&state, 50) == 0 && world_promises(&world, KIND_WEIGHTS))
+			model_weigh();
 		else if (seed_below(&state, 2))
 			model_reserve();
 		else if (job->id)

@@ -30,7 +30,7 @@ static uint64_t put_in(const char *group, uint32_t priority, uint64_t delay)
 
 static void set_limit(const char *group, int each, uint64_t running, uint64_t starts, uint64_t per, uint64_t burst)
 {
-	struct ww_limit limit = {running, starts, per, burst};
+	struct ww_limit limit = {running, starts, per, burst, 1};
 	struct ww_limit_ref ref = {.group = group, .group_length = group ? strlen(group) : 0, .each = each};
 
 	OK(ww_jobs_limit_set(world.jobs, &ref, &limit));
@@ -617,9 +617,9 @@ static void limit_group(struct model_group *group, const struct ww_limit *limit)
 static struct ww_limit some_limit(void)
 {
 	if (seed_below(&state, 4) == 0)
-		return (struct ww_limit){0, 0, WW_SECOND, 1};
+		return (struct ww_limit){0, 0, WW_SECOND, 1, 1};
 	return (struct ww_limit){seed_below(&state, 4), seed_below(&state, 50), (1 + seed_below(&state, 1000)) * MS,
-	    1 + seed_below(&state, 4)};
+	    1 + seed_below(&state, 4), 1};
 }
 
 static void model_limit(void)

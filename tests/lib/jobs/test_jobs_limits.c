@@ -15,7 +15,7 @@ static const char *const here[] = {WW_TUBE_DEFAULT};
 
 static void set_limit(uint64_t running, uint64_t starts, uint64_t per, uint64_t burst)
 {
-	struct ww_limit limit = {running, starts, per, burst};
+	struct ww_limit limit = {running, starts, per, burst, 1};
 
 	OK(ww_jobs_limit_set(world.jobs, &whole, &limit));
 }
@@ -333,7 +333,7 @@ static unsigned count_limits(const char *tube)
 
 START_TEST(limits_are_stored)
 {
-	struct ww_limit limit = {5, 7, 2 * WW_SECOND, 3};
+	struct ww_limit limit = {5, 7, 2 * WW_SECOND, 3, 1};
 	const struct ww_limit_ref mail = {.tube = "mail"};
 	struct ww_limit_info info;
 
@@ -414,7 +414,7 @@ END_TEST
 
 START_TEST(a_limit_that_cannot_be_written_is_not_set)
 {
-	struct ww_limit limit = {1, 0, WW_SECOND, 1};
+	struct ww_limit limit = {1, 0, WW_SECOND, 1, 1};
 
 	NEEDS(KIND_BATCHES);
 	world_make(&world, _i);

@@ -61,7 +61,7 @@ static void model_limit(void)
 
 	model.count = 0;
 	*limit = (struct ww_limit){seed_below(&state, 8), seed_below(&state, 50), (1 + seed_below(&state, 1000)) * MS,
-	    1 + seed_below(&state, 5)};
+	    1 + seed_below(&state, 5), 1};
 	model.interval = limit->starts ? (limit->per + limit->starts - 1) / limit->starts : 0;
 	OK(ww_jobs_limit_set(world.jobs, &whole, limit));
 	model.least = had ? 0 : (int64_t)(limit->burst * model.interval);

@@ -210,11 +210,11 @@ static int no_limit(const struct ww_limit_info *info, void *context)
 
 START_TEST(each_limit_has_its_range)
 {
-	static const struct ww_limit wrong[] = {{0, 1, MS - 1, 1}, {0, 1, WW_LIMIT_PER_MAX + 1, 1},
-	    {0, 1, WW_SECOND, 0}, {0, 1, WW_SECOND, WW_LIMIT_BURST_MAX + 1}, {0, 1000001, WW_SECOND, 1},
-	    {0, 1001, MS, 1}};
-	static const struct ww_limit right[] = {{UINT64_C(1) << 53, 0, WW_SECOND, 1}, {0, 1000, MS, WW_LIMIT_BURST_MAX},
-	    {0, 1000000, WW_SECOND, 1}, {1, 1, WW_LIMIT_PER_MAX, 1}};
+	static const struct ww_limit wrong[] = {{0, 1, MS - 1, 1, 1}, {0, 1, WW_LIMIT_PER_MAX + 1, 1, 1},
+	    {0, 1, WW_SECOND, 0, 1}, {0, 1, WW_SECOND, WW_LIMIT_BURST_MAX + 1, 1}, {0, 1000001, WW_SECOND, 1, 1},
+	    {0, 1001, MS, 1, 1}, {0, 1, WW_SECOND, 1, WW_LIMIT_WEIGHT_MAX + 1}};
+	static const struct ww_limit right[] = {{UINT64_C(1) << 53, 0, WW_SECOND, 1, 1},
+	    {0, 1000, MS, WW_LIMIT_BURST_MAX, 1}, {0, 1000000, WW_SECOND, 1, 1}, {1, 1, WW_LIMIT_PER_MAX, 1, 1}};
 	const struct ww_limit_ref whole = {0};
 	struct ww_limit limit;
 	struct ww_limit_info info;
@@ -237,7 +237,8 @@ START_TEST(each_limit_has_its_range)
 	ck_assert_int_eq(ww_jobs_limit_list(world.jobs, NULL, NULL, NULL), WW_EINVAL);
 	ck_assert_int_eq(ww_jobs_limit_default(NULL), WW_EINVAL);
 	OK(ww_jobs_limit_default(&limit));
-	ck_assert(limit.running == 0 && limit.starts == 0 && limit.per == WW_SECOND && limit.burst == 1);
+	ck_assert(
+	    limit.running == 0 && limit.starts == 0 && limit.per == WW_SECOND && limit.burst == 1 && limit.weight == 1);
 	/* All zero is none. */
 	for (int i = 0; i < 2; i++)
 		OK(ww_jobs_limit_set(world.jobs, &whole, &(struct ww_limit){0}));

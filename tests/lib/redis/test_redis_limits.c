@@ -59,7 +59,7 @@ static void end(void)
 
 static void set_limit(uint64_t running, uint64_t starts, uint64_t burst)
 {
-	struct ww_limit limit = {running, starts, WW_SECOND, burst};
+	struct ww_limit limit = {running, starts, WW_SECOND, burst, 1};
 
 	OK(ww_jobs_limit_set(jobs, &whole, &limit));
 }
@@ -135,7 +135,7 @@ END_TEST
 START_TEST(nor_does_it_keep_that_of_its_group)
 {
 	const struct ww_limit_ref each = {.tube = WW_TUBE_DEFAULT, .each = 1};
-	const struct ww_limit one = {1, 0, WW_SECOND, 1};
+	const struct ww_limit one = {1, 0, WW_SECOND, 1, 1};
 
 	if (!begin())
 		return;
@@ -219,7 +219,7 @@ static void cancel_all_but_one(void)
 
 START_TEST(a_permit_without_a_job_lets_another_shard_go_on)
 {
-	const struct ww_limit one = {1, 0, WW_SECOND, 1};
+	const struct ww_limit one = {1, 0, WW_SECOND, 1, 1};
 	struct ww_job_spec spec;
 
 	if (!begin())
@@ -247,7 +247,7 @@ END_TEST
 START_TEST(a_limit_counts_all_jobs_that_run_already)
 {
 	const struct ww_limit_ref b = {.tube = WW_TUBE_DEFAULT, .group = "b", .group_length = 1};
-	const struct ww_limit few = {700, 0, WW_SECOND, 1};
+	const struct ww_limit few = {700, 0, WW_SECOND, 1, 1};
 	struct ww_limit_info info;
 
 	if (!begin())

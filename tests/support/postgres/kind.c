@@ -109,7 +109,7 @@ static void fail_writes(struct world *world, enum failure what)
 
 const struct kind kind_postgres = {.name = "postgres",
     .promises = KIND_KEEPS | KIND_ENDS_LEASES | KIND_LISTS_IN_ORDER | KIND_BATCHES | KIND_TELLS_MEMORY |
-                KIND_TWO_CLOCKS | KIND_LIMITS | KIND_GROUPS | KIND_EXPIRES | KIND_CODES,
+                KIND_TWO_CLOCKS | KIND_LIMITS | KIND_GROUPS | KIND_EXPIRES | KIND_CODES | KIND_WEIGHTS,
     .cost = 100,
     .is_there = postgres_server_is_there,
     .begin = begin,

@@ -285,6 +285,8 @@ static const struct {
     {"BAD_FORMAT",
         "the server refuses its form: in a tube that it delivers over HTTP a job has to be a request, see --url; "
         "or the server has another version than this program"},
+    {"NO_WEIGHTS",
+        "groups in Redis have no weights; leave it out, or start the server with a store of its own or in PostgreSQL"},
     {"NO_EXPIRY",
         "jobs in Redis do not expire; leave --expire out, or start the server with a store of its own (--data) or "
         "in PostgreSQL"},

@@ -1,4 +1,4 @@
-/* The command limit: sets how many jobs of a tube run at once and how many start in a time, or shows such limits. */
+/* The command limit: sets how many jobs run at once and start in a time, and the turns of a group, or shows that. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,26 +13,27 @@
 #include "tools/weekwheel/jobs/table.h"
 #include "tools/weekwheel/jobs/yaml.h"
 
-enum { RUNNING = 1, RATE, BURST, GROUP, EACH, CLEAR, BURST_MOST = 1000000 };
+enum { RUNNING = 1, RATE, BURST, WEIGHT, GROUP, EACH, CLEAR, BURST_MOST = 1000000 };
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("the same as the operand"),
     {RUNNING, 'r', "running", "N", "at most N jobs run at once"},
     {RATE, 'R', "rate", "N/TIME", "at most N jobs start in each TIME, such as 100/1m"},
     {BURST, 'b', "burst", "N", "with --rate: after a rest, N start at once (default 1)"},
+    {WEIGHT, 'w', "weight", "N", "with --group: N turns where others get one, 1 to 1000"},
     {GROUP, 'g', "group", "GROUP", "of the jobs that name this group"},
     {EACH, 'e', "each-group", NULL, "of each group that has no limit of its own"},
     {CLEAR, 'c', "clear", NULL, "take the limit away"},
     JOBS_OPTIONS,
 };
 
-static const struct table_column columns[] = {
-    {"TUBE", 0}, {"GROUP", 0}, {"RUNNING", 1}, {"MOST", 1}, {"RATE", 1}, {"BURST", 1}, {"HELD", 1}, {"NEXT IN", 1}};
+static const struct table_column columns[] = {{"TUBE", 0}, {"GROUP", 0}, {"RUNNING", 1}, {"MOST", 1}, {"RATE", 1},
+    {"BURST", 1}, {"WEIGHT", 1}, {"HELD", 1}, {"NEXT IN", 1}};
 
 struct limit_command {
 	struct jobs jobs;
 	const char *tube;
-	uint64_t running, starts, per, burst;
+	uint64_t running, starts, per, burst, weight;
 	char group[JOBS_KEY_TEXT]; /* percent-encoded; "": none */
 	int each, clear;
 };
@@ -68,6 +69,9 @@ static int take_option(void *context, struct options *options, int id)
 		return take_rate(limit, options);
 	case BURST:
 		return jobs_whole(options, "burst", 1, BURST_MOST, &limit->burst, "a whole number from 1 to 1000000");
+	case WEIGHT:
+		return jobs_whole(
+		    options, "weight", 1, WW_LIMIT_WEIGHT_MAX, &limit->weight, "a whole number from 1 to 1000");
 	case GROUP:
 		return jobs_key(options, "group", limit->group);
 	case EACH:
@@ -101,13 +105,21 @@ static void print_limit(const struct limit_command *limit)
 		printf("%s at most %" PRIu64 " start in %s, after a rest %" PRIu64 " at once",
 		    limit->running ? "," : "", limit->starts, duration_format(per, limit->per),
 		    limit->burst ? limit->burst : 1);
+	if (limit->weight)
+		printf("%s %" PRIu64 " turn%s where others get one", limit->running || limit->starts ? "," : "",
+		    limit->weight, limit->weight == 1 ? "" : "s");
 	putchar('\n');
+}
+
+static int sets_limit(const struct limit_command *limit)
+{
+	return limit->running || limit->starts || limit->weight;
 }
 
 static int check(void *context, const struct options *options)
 {
 	struct limit_command *limit = context;
-	int sets = limit->running || limit->starts;
+	int sets = sets_limit(limit);
 
 	if (limit->tube && limit->jobs.tube)
 		return options_fail(options, "'%s': the tube is given twice", limit->tube);
@@ -115,6 +127,8 @@ static int check(void *context, const struct options *options)
 		limit->tube = limit->jobs.tube;
 	if (limit->burst && !limit->starts)
 		return options_fail(options, "--burst needs --rate, such as --rate 100/1m");
+	if (limit->weight && !*limit->group)
+		return options_fail(options, "--weight needs --group");
 	if (*limit->group && limit->each)
 		return options_fail(options, "give either --group or --each-group");
 	if ((*limit->group || limit->each) && !sets && !limit->clear)
@@ -137,6 +151,8 @@ static int set(struct limit_command *limit)
 		jobs_add(words, sizeof words, "per", duration_seconds(per, limit->per));
 		jobs_add_number(words, sizeof words, "burst", limit->burst ? limit->burst : 1);
 	}
+	if (limit->weight)
+		jobs_add_number(words, sizeof words, "weight", limit->weight);
 	jobs_add(words, sizeof words, "group", limit->group);
 	jobs_add(words, sizeof words, "each", limit->each ? "yes" : NULL);
 	if (client_expect(&limit->jobs.client, &reply, "LIMITED", limit->tube, "limit-tube %s%s", limit->tube, words))
@@ -226,6 +242,7 @@ static int add_row(struct limit_command *limit, struct text_table *rows, const c
 {
 	uint64_t starts = json_whole(line, size, "starts");
 	uint64_t held = json_whole(line, size, "held");
+	uint64_t weight = json_whole(line, size, "weight");
 	char text[CLIENT_LINE];
 	uint64_t left = duration_of(line, size, "left");
 
@@ -244,6 +261,7 @@ static int add_row(struct limit_command *limit, struct text_table *rows, const c
 	else
 		table_cell(rows, "-");
 	add_most(rows, starts ? json_whole(line, size, "burst") : 0);
+	add_most(rows, weight > 1 ? weight : 0);
 	table_cell(rows, "%" PRIu64, held);
 	table_cell(rows, "%s", left ? duration_format(text, left) : "-");
 	return 0;
@@ -328,7 +346,7 @@ static int run(void *context)
 {
 	struct limit_command *limit = context;
 
-	return limit->running || limit->starts || limit->clear ? set(limit) : show(limit);
+	return sets_limit(limit) || limit->clear ? set(limit) : show(limit);
 }
 
 const struct jobs_command command_limit = {
@@ -343,11 +361,12 @@ const struct jobs_command command_limit = {
              "       weekwheel limit [OPTION]... [TUBE]\n"
              "\n"
              "Limit how many jobs of a tube, or of a group in it, run at once and how many start in a\n"
-             "time, in place of the former limit; or show the limits. The others wait in their\n"
-             "order. All servers of a store keep its limits, also after a restart.\n",
+             "time, or give a group more turns, in place of the former limit; or show the limits. The\n"
+             "others wait in their order. All servers of a store keep its limits, also after a restart.\n",
     .examples = "Examples:\n"
                 "  weekwheel limit mail --running 5 --rate 100/1m --burst 20\n"
                 "  weekwheel limit api --each-group --running 1\n"
+                "  weekwheel limit api --group acme --weight 3\n"
                 "  weekwheel limit mail --clear\n"
                 "  weekwheel limit\n",
 };

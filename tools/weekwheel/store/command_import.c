@@ -234,6 +234,8 @@ static int set_limit(struct import *import, const struct ww_limit_info *info)
 	int error = ww_jobs_limit_set(import->store.jobs, &info->ref, &info->limit);
 
 	import->begun = 0;
+	if (error == WW_EINVAL && info->limit.weight > 1)
+		return leave_out(import, import->number, "groups in Redis have no weights");
 	import->limits_set += !error;
 	return error ? stop(import, error) : 0;
 }

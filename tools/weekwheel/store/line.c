@@ -226,6 +226,8 @@ int line_read_limit(struct job_line *line, const char *text, size_t size)
 		problem = "expected the name of a tube as 'tube' of a limit";
 	else if (json_is(whose, "group") && !line->limit.ref.group_length)
 		problem = "expected 1 to 200 bytes as 'group' of a limit";
+	else if (limit->weight > 1 && !line->limit.ref.group_length)
+		problem = "expected 'weight' in the limit of a group alone";
 	else if (limit->per < WW_MILLISECOND || limit->per > WW_LIMIT_PER_MAX || limit->starts > limit->per / 1000)
 		problem = "expected a limit of at most a million starts a second, and 'per' from 0.001 to 604800";
 	if (problem)

@@ -25,6 +25,7 @@ const limitText = (limit) => [
 	limit.running ? `${number(limit.running)} at once` : "",
 	limit.starts ? `${number(limit.starts)} in ${spanText(limit.per)}` : "",
 	limit.starts && limit.burst > 1 ? `${number(limit.burst)} in a burst` : "",
+	limit.weight > 1 ? `${number(limit.weight)} turns for one` : "",
 	ofWhat(limit),
 	limit.now_held ? `${number(limit.now_held)} held` : "",
 ].filter((text) => text).join(", ");
@@ -123,6 +124,7 @@ function fillLimit(limit) {
 	form.starts.value = limit.starts || "";
 	form.per.value = limit.starts ? limit.per + "s" : "";
 	form.burst.value = limit.starts ? limit.burst : "";
+	form.weight.value = limit.weight > 1 ? limit.weight : "";
 	form.running.focus();
 }
 
@@ -169,7 +171,7 @@ $("limit").addEventListener("submit", (event) => {
 	event.preventDefault();
 	change(async () => {
 		const limit = form.of.value === "each" ? {each: true} : form.of.value ? {group: form.group.value} : {};
-		for (const field of ["running", "starts", "burst"])
+		for (const field of ["running", "starts", "burst", "weight"])
 			if (form[field].value)
 				limit[field] = Number(form[field].value);
 		if (form.per.value)

@@ -5,10 +5,17 @@ static int prepare_set(struct v1_request *request)
 {
 	if (v1_prepare_tube_object(request) != 0)
 		return -1;
-	if (request->fields->limit.running == 0 && request->fields->limit.starts == 0)
+	const struct v1_fields *fields = request->fields;
+	const uint64_t weight = fields->limit.weight;
+
+	if (fields->limit.running == 0 && fields->limit.starts == 0 && weight <= 1)
 		return v1_problem(request, 422, "running", "DELETE ends a limit", "give running, starts, or both");
-	if (request->fields->each && request->fields->job.spec.group_length > 0)
+	if (fields->each && fields->job.spec.group_length > 0)
 		return v1_problem(request, 422, "each", NULL, "give either each or group");
+	if (weight > 1 && fields->job.spec.group_length == 0)
+		return v1_problem(request, 422, "weight", NULL, "a weight is of one group; give that, too");
+	if (weight > 1 && request->task.server->is_shared)
+		return v1_problem(request, 422, "weight", V1_STORE_REMEDY, "groups in Redis have no weights");
 	return 0;
 }
 
@@ -36,7 +43,7 @@ static int run_set(struct v1_request *request)
 static int run_end(struct v1_request *request)
 {
 	const struct ww_limit_ref ref = ref_of(request);
-	const struct ww_limit none = {0, 0, WW_SECOND, 1};
+	const struct ww_limit none = {0, 0, WW_SECOND, 1, 1};
 
 	return v1_end(request, ww_jobs_limit_set(v1_jobs(request), &ref, &none));
 }

@@ -28,6 +28,8 @@ static const struct field v1_members[] = {
         .says = "From 0.001 seconds to 7 days."},
     {"burst", FIELD_COUNT, .in = IN(limit.burst), .where = V1_OF_LIMIT, .least = 1, .most = WW_LIMIT_BURST_MAX,
         .initial = "1", .says = "How many may start at once after a rest."},
+    {"weight", FIELD_COUNT, .in = IN(limit.weight), .where = V1_OF_LIMIT, .least = 1, .most = WW_LIMIT_WEIGHT_MAX,
+        .initial = "1", .says = "Turns of the group where one of weight 1 gets one."},
     {"each", FIELD_TRUTH, .in = IN(each), .where = V1_OF_LIMIT,
         .says = "It is for each group that has none of its own."},
     {"span", FIELD_SPAN, .in = IN(span), .where = V1_OF_PAUSE},

@@ -7,6 +7,13 @@
 #include "tools/weekwheeld/verbs/list.h"
 #include "tools/weekwheeld/verbs/verbs.h"
 
+static int limits_set_begin(struct call *call)
+{
+	if (call->connection->server->is_shared && call->command->own.limit.weight > 1)
+		call->text = "NO_WEIGHTS\r\n";
+	return !call->text;
+}
+
 static void limits_set_run(struct call *call)
 {
 	const struct command_own *own = &call->command->own;
@@ -22,6 +29,8 @@ static void limits_set_run(struct call *call)
 		limit.per = asked->per;
 	if (asked->burst)
 		limit.burst = asked->burst;
+	if (asked->weight)
+		limit.weight = asked->weight;
 	call->result = call_begin(call);
 	if (call->result == WW_OK)
 		call->result = ww_jobs_limit_set(call_jobs(call), &ref, &limit);
@@ -53,10 +62,10 @@ static int add_limit(const struct ww_limit_info *info, void *context)
 	bad = buffer_format(out, "%s{\"tube\":", out->size ? "\n" : "") || list_string(out, info->ref.tube) ||
 	      add_whose(out, &info->ref) ||
 	      buffer_format(out,
-	          ",\"running\":%" PRIu64 ",\"starts\":%" PRIu64 ",\"per\":%s,\"burst\":%" PRIu64 ",\"leases\":%" PRIu64
-	          ",\"held\":%" PRIu64 ",\"left\":%s}",
-	          limit->running, limit->starts, duration_seconds(per, limit->per), limit->burst, info->running,
-	          info->held, duration_seconds(left, info->left));
+	          ",\"running\":%" PRIu64 ",\"starts\":%" PRIu64 ",\"per\":%s,\"burst\":%" PRIu64 ",\"weight\":%" PRIu64
+	          ",\"leases\":%" PRIu64 ",\"held\":%" PRIu64 ",\"left\":%s}",
+	          limit->running, limit->starts, duration_seconds(per, limit->per), limit->burst, limit->weight,
+	          info->running, info->held, duration_seconds(left, info->left));
 	return bad ? 1 : 0;
 }
 
@@ -80,5 +89,5 @@ static void limits_list_answer(struct call *call)
 	answer_block(call->connection, call->result, &call->made);
 }
 
-const struct steps verb_limit = {NULL, limits_set_run, limits_set_answer, NULL};
+const struct steps verb_limit = {limits_set_begin, limits_set_run, limits_set_answer, NULL};
 const struct steps verb_list_limits = {NULL, limits_list_run, limits_list_answer, NULL};

@@ -200,12 +200,13 @@ final class Jobs
 
 	/**
 	 * Let at most so many jobs of the tube, of a group, or of each group, run at once, or start in each `per` seconds, `burst` of
-	 * them at once. Without `running` and `starts` there is no limit any more.
+	 * them at once; or give a group `weight` turns where others get one. Without a number there is no limit any more.
 	 */
 	public function limit(string $tube, ?int $running = null, ?int $starts = null, int|float|null $per = null, ?int $burst = null,
-		?string $group = null, bool $each = false): void
+		?string $group = null, bool $each = false, ?int $weight = null): void
 	{
-		$this->ask(['LIMITED'], 'limit-tube ' . Words::tube($tube) . Words::options(compact('running', 'starts', 'per', 'burst', 'group', 'each')));
+		$this->ask(['LIMITED'], 'limit-tube ' . Words::tube($tube) .
+			Words::options(compact('running', 'starts', 'per', 'burst', 'weight', 'group', 'each')));
 	}
 
 	/** @return list<array> */

@@ -20,7 +20,7 @@ final class Words
 		'expired' => 'word', 'from' => 'moment', 'group' => 'text', 'id' => 'whole', 'keep' => 'seconds', 'missed' => 'word', 'mode' => 'word',
 		'name' => 'key', 'overlap' => 'word', 'paused' => 'yes', 'per' => 'seconds', 'prefix' => 'text', 'running' => 'whole',
 		'skip' => 'seconds', 'spread' => 'seconds', 'start' => 'moment', 'starts' => 'whole', 'state' => 'word', 'to' => 'moment', 'tube' => 'tube',
-		'unique' => 'seconds', 'version' => 'whole', 'zone' => 'text',
+		'unique' => 'seconds', 'version' => 'whole', 'weight' => 'whole', 'zone' => 'text',
 	];
 
 	/** What the server lists as times, and as percent-encoded text. */

@@ -123,21 +123,23 @@ class Stores(StoreCase):
                          "accepted": 14, "ended": 0, "disk": size_of(folder)})
 
     def test_limits_are_exported_and_imported(self):
-        limits = (("mail", "running=5"), ("mail", "starts=100 per=60 burst=20 each=yes"), ("mail", "running=1 group=%00b"), ("other", "starts=7 per=0.5"))
+        limits = (("mail", "running=5"), ("mail", "starts=100 per=60 burst=20 each=yes"), ("mail", "running=1 group=%00b"), ("mail", "group=heavy weight=3"), ("other", "starts=7 per=0.5"))
         with Server("--data", "one") as server, server.client() as client:
             for tube, numbers in limits:
                 equal(client.ask("limit-tube %s %s" % (tube, numbers)), "LIMITED")
         with Server("--data", "one") as server, server.client() as client:
             before = client.jobs("list-limits")
-        equal(len(before), 4)
+        equal([(limit["group"], limit["weight"]) for limit in before], [(None, 1), (None, 1), ("%00b", 1), ("heavy", 3), (None, 1)])
         text = alone.run(0, "export", "one").raw
         job = b'{"body": "", "state": "buried"}\n'
-        equal(alone.run(0, "import", "two", stdin=text + job).out, "1 job put, with new ids from 1 to 1; 4 limits set\n")
-        equal(objects(alone.run(0, "import", "--json", "two", stdin=text).out), [{"put": 0, "replaced": 0, "left_out": 0, "limits": 4}])
+        equal(alone.run(0, "import", "two", stdin=text + job).out, "1 job put, with new ids from 1 to 1; 5 limits set\n")
+        equal(objects(alone.run(0, "import", "--json", "two", stdin=text).out), [{"put": 0, "replaced": 0, "left_out": 0, "limits": 5}])
         with Server("--data", "two") as server, server.client() as client:
             equal([{name: value for name, value in limit.items() if name != "left"} for limit in client.jobs("list-limits")],
                   [{name: value for name, value in limit.items() if name != "left"} for limit in before])
         for line, said in ((b'{"limit": "all", "tube": "a"}', "expected .tube., .each. or .group."),
+                           (b'{"limit": "tube", "tube": "a", "weight": 2}', "'weight' in the limit of a group"),
+                           (b'{"limit": "group", "tube": "a", "group": "Yg==", "weight": 1001}', "'weight' is '1001'"),
                            (b'{"limit": "tube", "running": 1}', "the name of a tube"),
                            (b'{"limit": "group", "tube": "a", "running": 1}', "as 'group' of a limit"),
                            (b'{"limit": "tube", "tube": "a", "running": -1}', "'running' is '-1'; expected a whole number"),

@@ -228,6 +228,12 @@ class Interface:
             web.refused(422, "running", "PUT", "tubes/api/limit", {})
             web.refused(422, "starts", "PUT", "tubes/api/limit", {"starts": 1, "per": "8d"})
             web.refused(422, "each", "PUT", "tubes/api/limit", {"running": 1, "each": True, "group": "a"})
+            web.good("PUT", "tubes/api/limit", {"group": "a", "weight": 3})
+            equal([(limit["group"], limit["weight"], limit["running"]) for limit in web.good("GET", "limits")["limits"]], [("a", 3, 0)])
+            web.good("DELETE", "tubes/api/limit", {"group": "a"})
+            equal(web.good("GET", "limits"), {"limits": []})
+            web.refused(422, "weight", "PUT", "tubes/api/limit", {"weight": 3})
+            web.refused(422, "weight", "PUT", "tubes/api/limit", {"group": "a", "weight": 1001})
 
     def test_pause(self):
         with self.server() as server, Web(server, self.token) as web:

@@ -82,11 +82,11 @@ class Limits(Case):
             put(a, 4)
             conversation(a, ("reserve", "RESERVED 1 1|x"), ("reserve", "RESERVED 2 1|x"), ("reserve-with-timeout 0", "TIMED_OUT"))
             table = run(0, "limit").out
-            matches(r"^TUBE +GROUP +RUNNING +MOST +RATE +BURST +HELD +NEXT IN$", table)
-            matches(r"^mail +- +2 +5 +100 in 1 min? +2 +2 +600 ms$", table)
-            matches(r"^web +- +0 +- +5 in 1 s +1 +0 +-$", table)
+            matches(r"^TUBE +GROUP +RUNNING +MOST +RATE +BURST +WEIGHT +HELD +NEXT IN$", table)
+            matches(r"^mail +- +2 +5 +100 in 1 min? +2 +- +2 +600 ms$", table)
+            matches(r"^web +- +0 +- +5 in 1 s +1 +- +0 +-$", table)
             equal(objects(run(0, "limit", "mail", "--json").out), [
-                {"tube": "mail", "each": False, "running": 5, "starts": 100, "per": 60, "burst": 2, "now_running": 2, "now_held": 2, "left": 0.6}])
+                {"tube": "mail", "each": False, "running": 5, "starts": 100, "per": 60, "burst": 2, "weight": 1, "now_running": 2, "now_held": 2, "left": 0.6}])
             with Web(server, None) as web:
                 equal(objects(run(0, "limit", "--json").out), web.good("GET", "limits")["limits"])
             matches(r"^mail .* 2$", run(0, "stats").out)
@@ -111,23 +111,41 @@ class Limits(Case):
             equal(a.ask("reserve-with-timeout 0"), "RESERVED 2 4|of a")
             equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
             table = run(0, "limit").out
-            matches(r"^default +each +- +1 +- +- +0 +-$", table)
-            matches(r"^default +a +2 +2 +- +- +1 +-$", table)
+            matches(r"^default +each +- +1 +- +- +- +0 +-$", table)
+            matches(r"^default +a +2 +2 +- +- +- +1 +-$", table)
             equal(a.numbers("stats-tube default")["current-jobs-held"], "1")
             # What each group's limit holds back, beside the others. What they hold together is what stats has.
             for held in range(1, 3):
                 run(0, "put", "--group", "b", "of b")
                 equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
-                matches(r"^default +each +- +1 +- +- +%d +-$" % held, run(0, "limit").out)
-            matches(r"^default +a +2 +2 +- +- +1 +-$", run(0, "limit").out)
+                matches(r"^default +each +- +1 +- +- +- +%d +-$" % held, run(0, "limit").out)
+            matches(r"^default +a +2 +2 +- +- +- +1 +-$", run(0, "limit").out)
             equal(a.numbers("stats-tube default")["current-jobs-held"], "3")
             conversation(a, ("limit-tube default running=1", "LIMITED"), ("reserve-with-timeout 0", "TIMED_OUT"))
-            matches(r"^default +- +5 +1 +- +- +3 +-$", run(0, "limit").out)
-            matches(r"^default +each +- +1 +- +- +0 +-$", run(0, "limit").out)
+            matches(r"^default +- +5 +1 +- +- +- +3 +-$", run(0, "limit").out)
+            matches(r"^default +each +- +1 +- +- +- +0 +-$", run(0, "limit").out)
             conversation(a, ("limit-tube default", "LIMITED"), ("delete 7", "DELETED"), ("delete 8", "DELETED"))
             equal([job.get("group") for job in a.jobs("list-delayed")], ["a", "a", "a", "b", "%01%20b", None])
             conversation(a, ("delete 1", "DELETED"), ("reserve-with-timeout 0", "RESERVED 3 4|of a"),
                          ("limit-tube default group=a", "LIMITED"), ("limit-tube default each=yes", "LIMITED"), ("list-limits", "OK 0|"))
+
+    def test_a_group_has_a_weight(self):
+        with Server("--clock", "virtual:0", "--data", "data") as server, server.client() as a:
+            run = server.program.run
+            equal(run(0, "limit", "default", "--group", "acme", "--weight", "3").out, "default, group acme: 3 turns where others get one\n")
+            for group in ("acme",) * 7 + ("b",) * 2:
+                run(0, "put", "--group", group, group)
+            equal([a.ask("reserve").split("|")[1] for _ in range(9)], ["acme", "acme", "b", "acme", "acme", "acme", "b", "acme", "acme"])
+            matches(r"^default +acme +7 +- +- +- +3 +0 +-$", run(0, "limit").out)
+            equal(run(0, "limit", "default", "--group", "b", "--running", "1", "--weight", "1").out,
+                  "default, group b: at most 1 run at once, 1 turn where others get one\n")
+            conversation(a, ("limit-tube default weight=2", "BAD_FORMAT"), ("limit-tube default group=a weight=1001", "BAD_FORMAT"),
+                         ("limit-tube default group=a weight=0", "BAD_FORMAT"), ("limit-tube default each=yes weight=2", "BAD_FORMAT"))
+            server.stop(signal.SIGKILL)
+        with Server("--clock", "virtual:0", "--data", "data") as server, server.client() as a:
+            equal([(limit["group"], limit["running"], limit["weight"]) for limit in a.jobs("list-limits")], [("b", 1, 1), ("acme", 0, 3)])
+            server.program.run(0, "limit", "default", "--group", "acme", "--clear")
+            equal([limit["group"] for limit in a.jobs("list-limits")], ["b"])
 
     def test_mistakes(self):
         for arguments, said in ((("mail", "--rate", "100"), "100/1m"), (("mail", "--rate", "5/0"), "from 1ms to 7d"),
@@ -136,7 +154,8 @@ class Limits(Case):
                                 (("--running", "3"), "the tube is missing"), (("mail", "--running", "0"), "from 1"),
                                 (("mail", "--running", "3", "--clear"), "either"),
                                 (("mail", "--running", "3", "--group", "a", "--each-group"), "either"),
-                                (("mail", "--group", "a"), "a limit of the group"), (("a", "b"), "one tube")):
+                                (("mail", "--group", "a"), "a limit of the group"), (("mail", "--weight", "2"), "needs --group"),
+                                (("mail", "--group", "a", "--weight", "1001"), "from 1 to 1000"), (("a", "b"), "one tube")):
             matches(said, alone.run(2, "limit", *arguments).err)
         with Server() as server, server.client() as a:
             conversation(a, ("limit-tube mail starts=1 per=0", "LIMITED"), ("limit-tube mail starts=1 per=0.0001", "BAD_FORMAT"),
@@ -194,6 +213,8 @@ class Shared(Case):
         with Redis() as redis, Server("--store", redis.url) as one, Server("--store", redis.url) as two, \
                 one.client() as a, two.client() as b, two.client() as c:
             equal(one.program.run(0, "limit", "mail", "--running", "2").out, "mail: at most 2 run at once\n")
+            matches("groups in Redis have no weights; leave it out", one.program.run(1, "limit", "mail", "--group", "a", "--weight", "2").err)
+            equal(a.ask("limit-tube mail group=a weight=2"), "NO_WEIGHTS")
             for client in (a, b, c):
                 equal(client.ask("watch mail"), "WATCHING 2")
             put(a, 5)
@@ -225,7 +246,7 @@ class Shared(Case):
             ids = {text.split("|")[1]: text.split()[1] for text in got}
             run(0, "limit", "default", "--group", "big", "--running", "4")
             equal(objects(run(0, "limit", "--json").out), [
-                {"tube": "default", "group": "big", "each": False, "running": 4, "starts": 0, "per": 1, "burst": 1, "now_running": 4, "now_held": 36, "left": 0}])
+                {"tube": "default", "group": "big", "each": False, "running": 4, "starts": 0, "per": 1, "burst": 1, "weight": 1, "now_running": 4, "now_held": 36, "left": 0}])
             equal(b.ask("reserve-with-timeout 0"), "TIMED_OUT")
             equal(b.numbers("stats-tube default")["current-jobs-held"], "36")
             b.send("reserve\r\n")

@@ -256,13 +256,13 @@ def pause(dialogue: Dialogue, tube: str, delay: Seconds) -> Steps[None]:
 
 
 def limit(dialogue: Dialogue, tube: str, *, running: int | None = None, starts: int | None = None,
-          per: Seconds | None = None, burst: int | None = None, group: Body | None = None,
-          each: bool = False) -> Steps[None]:
+          per: Seconds | None = None, burst: int | None = None, weight: int | None = None,
+          group: Body | None = None, each: bool = False) -> Steps[None]:
     """Let at most `running` jobs of the tube run at once, and `starts` start in each `per` (a second), `burst` at once.
-    With `group` this is for the jobs of that group, with `each` for each group. With neither number there is no limit
-    any more."""
+    With `group` this is for the jobs of that group, with `each` for each group, and with `weight`
+    that group gets so many turns where others get one. Without a number there is no limit any more."""
     line = f"limit-tube {checked(tube)}" + options(running=running, starts=starts, per=span(per), burst=burst,
-                                                   group=name(group), each="yes" if each else None)
+                                                   weight=weight, group=name(group), each="yes" if each else None)
     yield from ask(dialogue, f"limit {tube}", line, ("LIMITED",))
 
 
