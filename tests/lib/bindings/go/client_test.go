@@ -324,7 +324,7 @@ func TestListsHavePages(t *testing.T) {
 
 func TestTubesAndSchedules(t *testing.T) {
 	client := server(t)
-	limit := Limit{Running: 2, Starts: 5, Per: 2500 * time.Millisecond, Burst: 3, Group: "g %"}
+	limit := Limit{Running: 2, Starts: 5, Per: 2500 * time.Millisecond, Burst: 3, Weight: 7, Group: "g %"}
 	fine(t, client.SetLimit(background, tube(t), limit))
 	equal(t, must[[]LimitInfo](t)(client.Limits(background, tube(t))), []LimitInfo{{Tube: tube(t), Limit: limit}})
 	must[Receipt](t)(client.Put(background, Job{Tube: tube(t), Delay: time.Hour}))

@@ -242,9 +242,9 @@ test('a worker that is refused says so', async () => {
 test('limits', async () => {
 	const mail = tube();
 	await jobs.limit(mail, { running: 1 });
-	await jobs.limit(mail, { starts: 10, per: 60, burst: 2, group: 'shop 1' });
+	await jobs.limit(mail, { starts: 10, per: 60, burst: 2, group: 'shop 1', weight: 4 });
 	const limits = await jobs.limits(mail);
-	assert.deepEqual(limits.map(({ group, running, starts, burst }) => [group, running, starts, burst]).sort(), [['shop 1', 0, 10, 2], [null, 1, 0, 1]].sort());
+	assert.deepEqual(limits.map(({ group, running, starts, burst, weight }) => [group, running, starts, burst, weight]).sort(), [['shop 1', 0, 10, 2, 4], [null, 1, 0, 1, 1]].sort());
 	await jobs.put(mail, 'a', { group: 'shop 1' });
 	await jobs.put(mail, 'b');
 	for await (const job of jobs.reserve(mail, { timeout: 0 })) {

@@ -265,9 +265,9 @@ function test_tubes_limits_and_schedules(string $tube): void
 	$jobs->pause($tube, 0);
 	$jobs->limit($tube, running: 1);
 	$jobs->limit($tube, starts: 5, per: 60, burst: 2, each: true);
-	$jobs->limit($tube, running: 3, group: 'g h');
-	same(array_map(fn($one) => [$one['group'], $one['each'], $one['running'], $one['starts']], $jobs->limits($tube)),
-		[[null, false, 1, 0], [null, true, 0, 5], ['g h', false, 3, 0]]);
+	$jobs->limit($tube, running: 3, group: 'g h', weight: 4);
+	same(array_map(fn($one) => [$one['group'], $one['each'], $one['running'], $one['starts'], $one['weight']], $jobs->limits($tube)),
+		[[null, false, 1, 0, 1], [null, true, 0, 5, 1], ['g h', false, 3, 0, 4]]);
 	$job = $jobs->reserve($tube, 0);
 	same($job->json(), ['to' => 'ada']);
 	$jobs->put($tube, 'held');

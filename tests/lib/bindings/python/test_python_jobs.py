@@ -219,9 +219,9 @@ class Verbs(WithServer):
     def test_limits_pauses_and_numbers(self):
         client = self.client
         client.limit("mail", running=1, starts=10, per=2, burst=3)
-        client.limit("mail", running=2, group="g")
+        client.limit("mail", running=2, group="g", weight=4)
         client.limit("mail", running=3, each=True)
-        equal(sorted(one["running"] for one in client.limits(tube="mail")), [1, 2, 3])
+        equal(sorted((one["running"], one["weight"]) for one in client.limits(tube="mail")), [(1, 1), (2, 4), (3, 1)])
         client.put("x", tube="mail")
         client.put("y", tube="mail", group="g")
         check(client.reserve(0, tubes=["mail"]), "one runs")

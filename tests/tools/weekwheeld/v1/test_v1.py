@@ -228,12 +228,6 @@ class Interface:
             web.refused(422, "running", "PUT", "tubes/api/limit", {})
             web.refused(422, "starts", "PUT", "tubes/api/limit", {"starts": 1, "per": "8d"})
             web.refused(422, "each", "PUT", "tubes/api/limit", {"running": 1, "each": True, "group": "a"})
-            web.good("PUT", "tubes/api/limit", {"group": "a", "weight": 3})
-            equal([(limit["group"], limit["weight"], limit["running"]) for limit in web.good("GET", "limits")["limits"]], [("a", 3, 0)])
-            web.good("DELETE", "tubes/api/limit", {"group": "a"})
-            equal(web.good("GET", "limits"), {"limits": []})
-            web.refused(422, "weight", "PUT", "tubes/api/limit", {"weight": 3})
-            web.refused(422, "weight", "PUT", "tubes/api/limit", {"group": "a", "weight": 1001})
 
     def test_pause(self):
         with self.server() as server, Web(server, self.token) as web:
@@ -408,6 +402,15 @@ class Interface:
 
 
 class Embedded(Interface, Stores, Case):
+    def test_weights_of_groups(self):
+        with self.server() as server, Web(server, self.token) as web:
+            web.good("PUT", "tubes/api/limit", {"group": "a", "weight": 3})
+            equal([(limit["group"], limit["weight"], limit["running"]) for limit in web.good("GET", "limits")["limits"]], [("a", 3, 0)])
+            web.good("DELETE", "tubes/api/limit", {"group": "a"})
+            equal(web.good("GET", "limits"), {"limits": []})
+            web.refused(422, "weight", "PUT", "tubes/api/limit", {"weight": 3})
+            web.refused(422, "weight", "PUT", "tubes/api/limit", {"group": "a", "weight": 1001})
+
     def test_the_description_is_true(self):
         """Each path and method of it is there, no other is, and objects have the members that it names."""
         with self.server() as server, Web(server, self.token) as web:
@@ -575,6 +578,10 @@ class OnDisk(Embedded):
 
 
 class InRedis(Interface, ByRedis, Case):
+    def test_weights_are_refused(self):
+        with self.server() as server, Web(server, self.token) as web:
+            web.refused(422, "weight", "PUT", "tubes/api/limit", {"group": "a", "weight": 3})
+
     def test_waiting_goes_on_while_redis_is_away(self):
         with self.server() as server, Web(server, self.token) as web, Web(server, self.token) as other:
             self.redis.kill()
