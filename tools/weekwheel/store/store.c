@@ -137,6 +137,9 @@ static const char *denied(const char *path)
 		return "has no jobs in it; name the directory that weekwheeld has as --data";
 	if (has_others(path))
 		return "has a link, or what is no plain file, for a file of its own; put the file itself there";
+	/* SQLite makes a log even to read. */
+	if (access(path, W_OK) && errno == EROFS)
+		return "its file system is mounted read-only; copy it with 'weekwheel backup', and use the copy";
 	return "no permission; run this as the user whose directory it is";
 }
 

@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import signal
+import subprocess
 
 from harness import Case, Server, alone, check, equal, main, matches
 
@@ -59,6 +60,21 @@ class Recover(Case):
 
 
 class Backup(Case):
+    def test_a_store_on_a_read_only_file_system_is_copied(self):
+        os.mkdir("disk")
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "none", "disk"], capture_output=True, check=False)
+        if mounted.returncode:
+            self.skipTest("nothing can be mounted: " + mounted.stderr.decode().strip())
+        self.addCleanup(subprocess.run, ["umount", "-l", os.path.abspath("disk")], check=False)
+        with Server("--data", "disk/jobs") as server, server.client() as client:
+            put(client, 1)
+            equal(server.stop(), 0)
+        subprocess.run(["mount", "-o", "remount,ro", "disk"], check=True)
+        matches("disk/jobs: its file system is mounted read-only; copy it with 'weekwheel backup', and use the copy",
+                alone.run(1, "fsck", "disk/jobs").err)
+        alone.run(0, "backup", "disk/jobs", "copy")
+        matches("sound", alone.run(0, "fsck", "copy").out)
+
     def test_a_copy_that_cannot_be_opened_is_removed(self):
         killed("jobs")
         with open("jobs/index.db", "r+b") as file:
