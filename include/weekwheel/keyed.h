@@ -132,7 +132,7 @@ WW_API int ww_keyed_create(struct ww_keyed **keyed, struct ww_driver *driver, co
  * In a callback of this map the call does not wait. Other callbacks of the map may run on, and none begins. The map is
  * freed when all have ended. Until then its functions answer WW_ECLOSED in this callback, but ww_keyed_stop, which counts
  * 0, and ww_keyed_stats work, and another destroy does nothing. The driver can be destroyed.
- * Threads: no other thread may use the map any more.
+ * Threads: no other thread may use the map any more. The ww_keyed_set whose entry the callback got may not have returned.
  * Errors: WW_EBUSY: called in a function that ww_keyed_drain or ww_keyed_stop of this map hands entries to.
  */
 WW_API int ww_keyed_destroy(struct ww_keyed *keyed);
