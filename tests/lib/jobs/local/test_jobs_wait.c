@@ -15,7 +15,9 @@ static int result;
 
 static int wait_for(uint64_t timeout)
 {
-	return ww_jobs_local_wait(world.jobs, tubes, 1, timeout, &lease);
+	const struct ww_reserve what = {tubes, 1, WW_JOB_CODE_MAX};
+
+	return ww_jobs_local_wait(world.jobs, &what, timeout, &lease);
 }
 
 static void put(void)
