@@ -61,7 +61,7 @@ $(B)/tests/test_session_races: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_source
 
 # The servers on a simulated system, whose functions stand before those of libuv and of the C library.
 SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate) $(if $(call built,sessiond),$(B)/tests/simulate_sessions)
-$(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve ww_jobs_reserve_job)
+$(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve_known ww_jobs_reserve_job)
 $(B)/tests/simulate: $(call objects,$(call sources,tests/simulate/jobs,*.c)) $(filter-out %/main.o,$(weekwheeld_OBJECTS))
 $(B)/tests/simulate_sessions: LDFLAGS += $(addprefix -Xlinker --wrap=,dial_connect)
 $(B)/tests/simulate_sessions: $(call objects,$(call sources,tests/simulate/sessions,*.c)) $(filter-out %/main.o,$(sessiond_OBJECTS))

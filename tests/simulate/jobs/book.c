@@ -404,14 +404,17 @@ static void asked(int got, const struct ww_lease *lease, uint64_t number, int is
 		note("answer", ",\"call\":%" PRIu64 ",\"ok\":false", number);
 }
 
-int __real_ww_jobs_reserve(struct ww_jobs *store, const char *const *tubes, size_t tube_count, struct ww_lease *lease);
-int __wrap_ww_jobs_reserve(struct ww_jobs *store, const char *const *tubes, size_t tube_count, struct ww_lease *lease);
-int __wrap_ww_jobs_reserve(struct ww_jobs *store, const char *const *tubes, size_t tube_count, struct ww_lease *lease)
+int __real_ww_jobs_reserve_known(
+    struct ww_jobs *store, const struct ww_reserve *what, struct ww_lease *leases, size_t most);
+int __wrap_ww_jobs_reserve_known(
+    struct ww_jobs *store, const struct ww_reserve *what, struct ww_lease *leases, size_t most);
+int __wrap_ww_jobs_reserve_known(
+    struct ww_jobs *store, const struct ww_reserve *what, struct ww_lease *leases, size_t most)
 {
 	uint64_t number = ask();
-	int got = __real_ww_jobs_reserve(store, tubes, tube_count, lease);
+	int got = __real_ww_jobs_reserve_known(store, what, leases, most);
 
-	asked(got > 0, lease, number, 0);
+	asked(got > 0, leases, number, 0);
 	return got;
 }
 

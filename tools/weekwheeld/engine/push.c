@@ -182,6 +182,13 @@ void push_stop(struct server *server)
 	(void)server;
 }
 
+int push_takes(const struct server *server, const char *tube)
+{
+	(void)server;
+	(void)tube;
+	return 0;
+}
+
 void push_ready(struct server *server, const char *tube)
 {
 	(void)server;
