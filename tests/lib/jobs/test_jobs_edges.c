@@ -60,7 +60,10 @@ START_TEST(a_write_that_fails_changes_no_count)
 	ck_assert_int_eq(ww_jobs_cancel(world.jobs, &ref), WW_EFULL);
 	world_fail(&world, FAIL_NOTHING);
 	OK(ww_jobs_tube(world.jobs, WW_TUBE_DEFAULT, &after));
-	ck_assert_mem_eq(&before, &after, sizeof before);
+	/* What pads the struct may be anything. */
+	ck_assert_mem_eq(&before.delayed, &after.delayed,
+	    offsetof(struct ww_tube_stats, is_limited) - offsetof(struct ww_tube_stats, delayed));
+	ck_assert_int_eq(before.is_limited, after.is_limited);
 	world_check(&world);
 	world_end(&world);
 }
