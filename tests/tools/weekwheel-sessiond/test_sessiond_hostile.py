@@ -221,8 +221,9 @@ class Shares(Case):
             until(lambda: modest.ask("PUBSUB", "CHANNELS") == b"*0\r\n", "all are gone")
             until(lambda: b"connected_clients:2\r" in modest.ask("INFO", "clients"), "the client is gone")
 
-    def test_tables_of_channels_grow_little_by_little(self):
-        """400,000 channels, 500 at a time: no step takes much longer than others."""
+    @staticmethod
+    def costs_of_channels():
+        """Processor time of subscribing to 400,000 channels, 500 at a time."""
         with Sessiond("--threads", "1") as server, server.client() as hostile:
             process, costs, last = Process(server), [], b"*2\r\n$4\r\npong\r\n$0\r\n\r\n"
             for first in range(0, 400000, 500):
@@ -232,8 +233,12 @@ class Shares(Case):
                     hostile.more()
                 hostile.unread = b""
                 costs.append(process.processor() - before)
-            costs.sort()
-            check(costs[-1] < 12 * costs[len(costs) // 2], (costs[len(costs) // 2], costs[-3:]))
+            return costs
+
+    def test_tables_of_channels_grow_little_by_little(self):
+        """No step takes much longer than others. What the system does meanwhile counts, too, but not at the same step each time."""
+        costs = sorted(min(each) for each in zip(*(self.costs_of_channels() for _ in range(3))))
+        check(costs[-1] < 12 * costs[len(costs) // 2], (costs[len(costs) // 2], costs[-3:]))
 
     def test_other_kinds_do_not_matter(self):
         """Who has many channels and no pattern gives up all patterns at once."""
