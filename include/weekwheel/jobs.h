@@ -899,7 +899,7 @@ WW_API int ww_jobs_limit_default(struct ww_limit *limit);
 /*
  * Set a limit, in place of the former one. It is stored as a job is, and holds from now on: leases above it go on. The
  * tube need not have jobs. If both `running` and `starts` are 0, and `weight` is 0 or 1, the limit is removed, whatever `per`
- * and `burst` are. If nothing but the weight is another one, what was counted stays.
+ * and `burst` are. If only the weight changes, the counts stay.
  * Restarts: a store that was closed knows how many jobs started lately. After a crash, and if the rate was changed, it
  * takes the burst as used up, so that never too many start. For the limit of each group it always does so.
  * Complexity: O(1). Errors: WW_EINVAL: a member is out of range.

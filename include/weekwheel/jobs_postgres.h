@@ -67,7 +67,7 @@ struct ww_jobs_postgres_config {
 	 * How many standbys of PostgreSQL must have a job on disk before its put is answered; 0: any. Opening the store checks
 	 * that PostgreSQL is set to wait for as many: synchronous_commit is on by default in this database, not remote_apply,
 	 * under which a report on a standby holds up each put; and synchronous_standby_names asks for as many. It needs
-	 * WW_SYNC_ALWAYS. Who puts by SQL may still turn synchronous_commit off in a session or a transaction.
+	 * WW_SYNC_ALWAYS. A put by SQL can still turn synchronous_commit off in its session or transaction.
 	 */
 	uint32_t replicas;
 	/*

@@ -35,7 +35,7 @@ struct running {
 	void *argument;
 };
 
-/* Of a thread that runs firings of a queue. No other one writes its cache line. */
+/* A thread that runs firings of a queue has one. No other thread writes its cache line. */
 struct seat {
 	_Alignas(
 	    64) struct running *taken; /* which it has taken out and not ended; NULL: none; under the queue's lock */
@@ -58,7 +58,7 @@ struct worker {
 	struct worker *below; /* of those that sleep */
 };
 
-/* What is written with each firing is the first cache line; others are only read, while workers neither wait nor wake. */
+/* Each firing writes the first cache line. The others are only read unless a worker waits or is woken. */
 struct queue {
 	_Alignas(64) pthread_mutex_t lock;
 	struct lanes lanes;

@@ -41,7 +41,7 @@ struct timer_group {
 	int left;  /* the driver drives it no more */
 	int drops; /* what finds no room in the lane is dropped */
 	int waits; /* what is due waits for room in the lane */
-	/* All above is read per call. Of the pass with this number, the driver's alone: */
+	/* Each call reads what is above. The rest belongs to the driver's pass with this number: */
 	_Alignas(64) uint64_t starved; /* the last one in which something waited for room */
 	uint64_t looked;               /* the last one that looked at one of its sources */
 	uint32_t share;                /* batches that may expire in that one */

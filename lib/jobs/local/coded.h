@@ -12,8 +12,8 @@
  * The jobs without a code are in the group's other heap, and the row, as if there were no codes. The group has two places
  * in the order of turns: one in the row and one here. It loses both when a job of it starts.
  *
- * A heap of which nothing is left is forgotten after a batch. Codes are not bounded: whoever deploys each hour has many
- * among the jobs of a month.
+ * An empty heap is freed after a batch. The number of codes has no bound: a team that deploys each hour has hundreds among
+ * the jobs of a month.
  *
  * Complexity: O(log codes + log groups + log ready). Only making room allocates, and only that fails.
  */

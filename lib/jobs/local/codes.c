@@ -144,7 +144,7 @@ uint64_t ww_jobs_codes_above(const struct code_node *tree, uint64_t code, uint64
 			tree = tree->right;
 			continue;
 		}
-		/* What is on the left, if anything counts there, is lower than what was seen so far. */
+		/* Codes on the left are lower than those seen so far. */
 		uint64_t here = tree->count + all_of(tree->right);
 		if (tree->count)
 			*lowest = tree->code;

@@ -3,7 +3,7 @@
 
 /*
  * Things in order of their codes, of which the first by another rank is found among all codes up to one: a treap, whose
- * nodes know what is below them.
+ * nodes keep the count and the best of their subtrees.
  *
  *     code:   3    7    7    12   40           up to 12: the node of rank 1
  *     rank:   5    1    9    2    0
